@@ -1,0 +1,37 @@
+// The one place ids are made.
+//
+// Sessions, runs, signals and runners get a type prefix and a UUIDv7 (RFC 9562): sortable by time, random in the rest.
+// Tasks, timers, waits and entries are named by their position: `{session}-{seq}` (K1).
+
+export type IdPrefix = "ses" | "run" | "sig" | "rnr";
+
+/** A new id. `now` in epoch milliseconds; `randomU32` gives integers in [0, 2^32). */
+export function mintId(prefix: IdPrefix, now: number, randomU32: () => number): string {
+  const time = Math.trunc(now).toString(16).padStart(12, "0");
+  const a = randomU32();
+  const b = randomU32();
+  const c = randomU32();
+  const version = (0x7000 | (a & 0x0fff)).toString(16);
+  const variant = (0x8000 | ((a >>> 12) & 0x3fff)).toString(16);
+  const tail = hex8(b) + hex8(c).slice(0, 4);
+  return `${prefix}_${time.slice(0, 8)}-${time.slice(8)}-${version}-${variant}-${tail}`;
+}
+
+function hex8(value: number): string {
+  return (value >>> 0).toString(16).padStart(8, "0");
+}
+
+/** The id of what stands at a position of a session's journal. */
+export function positionId(sessionId: string, seq: number): string {
+  return `${sessionId}-${seq}`;
+}
+
+/** Whether a text may be a session id a user chose: also safe as a file name and in a URL. */
+export function isSessionId(text: string): boolean {
+  return /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/.test(text);
+}
+
+/** Names of agents, task kinds and signals: printable, no spaces at the ends, at most 200 characters. */
+export function isName(text: string): boolean {
+  return /^[\p{L}\p{N}_][\p{L}\p{N} ._:/@+-]{0,198}[\p{L}\p{N}_)]?$/u.test(text) && text.trim() === text;
+}

@@ -1,0 +1,22 @@
+// For the sibling packages: what adapters and the runtime share with the core, and authors of agents do not need.
+
+export {
+  applyBatch,
+  createSession,
+  decideCancel,
+  decideRelease,
+  decideSignal,
+  dueAt,
+  endOverdue,
+  isAnsweredBy,
+  isHeld,
+  lookAt,
+  NO_CLAIM,
+  refuseBatch,
+  refuseClaim,
+  type BatchLookups,
+  type CancelDecision,
+  type Claim,
+  type SignalDecision,
+  type SignalFacts,
+} from "./session/storage-rules.ts";

@@ -1,0 +1,287 @@
+// The journal: a session's commands and events in the order they happened, each at its `seq`.
+//
+//   R1. One counter numbers commands and events alike. So the `seq` of an event says how many commands stood before it,
+//       and the length of the journal how many stood before the commit: fewer or more on replay is seen (K5).
+//   R2. A command is what the agent asked for (imperative); an event is a fact that was delivered to it (past tense); a
+//       note is a fact that was not delivered (an attempt that was lost, a warning) and is passed over by replay.
+//   R3. `payload` is recorded JSON text of the user's; it is never looked into here.
+//   R4. Format: see `codec.ts`; a field's meaning never changes, new meanings get new types.
+
+import type { JsonText } from "../json.ts";
+
+/** Version of the journal's format, stored with each session. */
+export const JOURNAL_FORMAT = 1;
+
+interface At {
+  readonly seq: number;
+  readonly payload?: JsonText | undefined;
+}
+
+// ---- commands ----------------------------------------------------------------------------------------------------
+
+export interface ScheduleTask extends At {
+  readonly type: "schedule_task";
+  readonly kind: string;
+  /** Hash of the input; the input itself (`payload`) is kept only when it is small (K8). */
+  readonly hash: string;
+  readonly key?: string;
+  readonly timeoutMs?: number;
+  readonly retry?: RetryPolicy;
+}
+
+export interface StartTimer extends At {
+  readonly type: "start_timer";
+  /** Epoch milliseconds. */
+  readonly fireAt: number;
+}
+
+export interface WaitSignal extends At {
+  readonly type: "wait_signal";
+  readonly name: string;
+  /** `consume` takes the signal when it is delivered; `ready` only says that one is pending. */
+  readonly mode: "consume" | "ready";
+  readonly timeoutAt?: number;
+}
+
+/** A question to a person. `payload` is the `Question`. Answered by a signal named `answerSignalName(seq)`. */
+export interface RequestInput extends At {
+  readonly type: "request_input";
+  readonly hash: string;
+  readonly expiresAt?: number;
+}
+
+/** Signals taken without waiting. `payload` is the list of their payloads, in the order of `signalIds`. */
+export interface TakeSignals extends At {
+  readonly type: "take_signals";
+  readonly pattern: string;
+  readonly signalIds: readonly string[];
+  readonly names: readonly string[];
+}
+
+/** The changed answer of a conditional probe (K9a). */
+export interface RecordProbe extends At {
+  readonly type: "record_probe";
+  readonly probe: string;
+  readonly answer: boolean | number;
+}
+
+/** The entry itself is stored beside the journal, under the same `seq`. */
+export interface AppendEntry extends At {
+  readonly type: "append_entry";
+  readonly role: string;
+  readonly hash: string;
+}
+
+/** Open waits, timers and tasks whose answer is no longer wanted. */
+export interface Withdraw extends At {
+  readonly type: "withdraw";
+  readonly targets: readonly number[];
+}
+
+/** Replay starts behind it, with the agent called anew on `payload`, the state. */
+export interface Checkpoint extends At {
+  readonly type: "checkpoint";
+  readonly at: number;
+  readonly turn: number;
+  readonly entryCount: number;
+  /** `seq` of the entry that new entries hang under; absent while there is none. */
+  readonly leaf?: number;
+  readonly schemaVersion?: number;
+  /** The graceful cancel that is under way, so that the re-entered agent still knows of it. */
+  readonly cancel?: CancelNotice;
+}
+
+/** The agent returned; `payload` is its output. */
+export interface Complete extends At {
+  readonly type: "complete";
+}
+
+/** The agent threw; `payload` is the `RecordedError`. */
+export interface Fail extends At {
+  readonly type: "fail";
+}
+
+export type CommandRecord =
+  | ScheduleTask
+  | StartTimer
+  | WaitSignal
+  | RequestInput
+  | TakeSignals
+  | RecordProbe
+  | AppendEntry
+  | Withdraw
+  | Checkpoint
+  | Complete
+  | Fail;
+
+// ---- events ------------------------------------------------------------------------------------------------------
+
+interface Event extends At {
+  /** Epoch milliseconds; what `ctx.now()` answers until the next delivery. */
+  readonly at: number;
+}
+
+/** The first delivery of a session, and the first after each checkpoint: the agent function is called. */
+export interface Started extends Event {
+  readonly type: "started";
+}
+
+export interface TaskCompleted extends Event {
+  readonly type: "task_completed";
+  readonly task: number;
+  readonly attempt: number;
+}
+
+/** `payload` is the `RecordedError` of the last attempt. */
+export interface TaskFailed extends Event {
+  readonly type: "task_failed";
+  readonly task: number;
+  readonly attempt: number;
+}
+
+export interface TimerFired extends Event {
+  readonly type: "timer_fired";
+  readonly timer: number;
+}
+
+export interface SignalReceived extends Event {
+  readonly type: "signal_received";
+  readonly wait: number;
+  readonly signalId: string;
+}
+
+export interface SignalReady extends Event {
+  readonly type: "signal_ready";
+  readonly wait: number;
+}
+
+export interface WaitTimedOut extends Event {
+  readonly type: "wait_timed_out";
+  readonly wait: number;
+}
+
+/** A wait asked after a graceful cancel was answered with `CancelledError`. */
+export interface WaitCancelled extends Event {
+  readonly type: "wait_cancelled";
+  readonly wait: number;
+}
+
+export interface CancelNotice {
+  readonly deadlineAt: number;
+  readonly reason?: string;
+}
+
+/** A graceful cancel. Every open wait and timer rejects with it. */
+export interface CancelRequested extends Event, CancelNotice {
+  readonly type: "cancel_requested";
+}
+
+export type EventRecord =
+  | Started
+  | TaskCompleted
+  | TaskFailed
+  | TimerFired
+  | SignalReceived
+  | SignalReady
+  | WaitTimedOut
+  | WaitCancelled
+  | CancelRequested;
+
+/** Events that end a task. */
+export type TaskEvent = TaskCompleted | TaskFailed;
+
+// ---- notes -------------------------------------------------------------------------------------------------------
+
+/** An attempt ended with an error and another follows, not before `retryAt`. `payload` is the `RecordedError`. */
+export interface AttemptFailed extends Event {
+  readonly type: "attempt_failed";
+  readonly task: number;
+  readonly attempt: number;
+  readonly retryAt: number;
+}
+
+/** An attempt had no outcome when its process ended; the next one follows. */
+export interface AttemptLost extends Event {
+  readonly type: "attempt_lost";
+  readonly task: number;
+  readonly attempt: number;
+}
+
+/** An outcome kept although the segment it was delivered into could not be committed (K6). */
+export interface OutcomeKept extends Event {
+  readonly type: "outcome_kept";
+  readonly outcome: "task_completed" | "task_failed";
+  readonly task: number;
+  readonly attempt: number;
+}
+
+/** Something a person should know of; `payload` is its text. */
+export interface Warned extends Event {
+  readonly type: "warned";
+}
+
+/** Positions whose recorded results stand although the code now asks with another input (K5). */
+export interface DriftAccepted extends Event {
+  readonly type: "drift_accepted";
+  readonly positions: readonly number[];
+}
+
+export type NoteRecord = AttemptFailed | AttemptLost | OutcomeKept | Warned | DriftAccepted;
+
+export type JournalRecord = CommandRecord | EventRecord | NoteRecord;
+
+const EVENT_TYPES: ReadonlySet<string> = new Set([
+  "started",
+  "task_completed",
+  "task_failed",
+  "timer_fired",
+  "signal_received",
+  "signal_ready",
+  "wait_timed_out",
+  "wait_cancelled",
+  "cancel_requested",
+] satisfies EventRecord["type"][]);
+
+const NOTE_TYPES: ReadonlySet<string> = new Set([
+  "attempt_failed",
+  "attempt_lost",
+  "outcome_kept",
+  "warned",
+  "drift_accepted",
+] satisfies NoteRecord["type"][]);
+
+export function isEvent(record: JournalRecord): record is EventRecord {
+  return EVENT_TYPES.has(record.type);
+}
+
+export function isNote(record: JournalRecord): record is NoteRecord {
+  return NOTE_TYPES.has(record.type);
+}
+
+export function isCommand(record: JournalRecord): record is CommandRecord {
+  return !isEvent(record) && !isNote(record);
+}
+
+/** How often and when a task is tried again. Delays in milliseconds. */
+export interface RetryPolicy {
+  /** All attempts, the first included, over all processes. */
+  readonly maxAttempts?: number;
+  readonly initialDelayMs?: number;
+  readonly factor?: number;
+  readonly maxDelayMs?: number;
+  /** Errors with one of these names or codes are not tried again. */
+  readonly nonRetryable?: readonly string[];
+}
+
+/** What is asked of a person by `ctx.requestInput`. */
+export interface Question {
+  readonly prompt: string;
+  readonly details?: unknown;
+}
+
+/** Name of the signal that answers the question asked at this position. Users cannot send this name by hand. */
+export function answerSignalName(seq: number): string {
+  return `${ANSWER_PREFIX}${seq}`;
+}
+
+export const ANSWER_PREFIX = "answer:";

@@ -1,0 +1,78 @@
+// The errors a kernel raises against an agent, in one place, so that their words are alike.
+
+import { HoldfastError, LimitError, UsageError } from "../errors.ts";
+import { positionId } from "../ids.ts";
+import type { Limits } from "../limits.ts";
+import type { OpenItem, OpenTask } from "./open-items.ts";
+
+export function nonDurableAwait(message: string, line: string | undefined): HoldfastError {
+  return new HoldfastError("non_durable_await", message, {
+    ...at(line),
+    expected: "agents await only what ctx gives them: tasks, timers, signals, and helpers made of these",
+    fix: "move fetch, files, setTimeout and other outside work into a task: ctx.run(name, fn) or defineTask()",
+  });
+}
+
+export function limitReached(limit: keyof Limits, max: number, fix: string, line?: string): LimitError {
+  return new LimitError(limit, `the agent reached the limit "${limit}" (${max})`, { ...at(line), fix });
+}
+
+export function unknownTaskKind(kind: string, known: readonly string[], line: string | undefined): UsageError {
+  return new UsageError(`no task "${kind}" is known here`, {
+    code: "unknown_task_kind",
+    ...at(line),
+    expected: known.length === 0 ? "a defined task; none is" : `one of ${known.map((name) => `"${name}"`).join(", ")}`,
+    fix: "define it with defineTask() and name it in the agent's `tasks`, or use ctx.run()",
+  });
+}
+
+/** K2a. */
+export function signalIsSpokenFor(pattern: string, holder: OpenItem, line: string | undefined): UsageError {
+  const where = holder.line === undefined ? "" : `, asked at ${holder.line}`;
+  return new UsageError(`signal "${pattern}" already has an open wait that consumes it${where}`, {
+    ...at(line),
+    expected: "one consumer of a signal name at a time",
+    fix: "await the first wait, give it { timeoutMs }, or race it with ctx.race(), which withdraws the losers",
+  });
+}
+
+/** K7. */
+export function openTasksRefuseCheckpoint(sessionId: string, tasks: readonly OpenTask[], line: string | undefined): UsageError {
+  const names = tasks.slice(0, 5).map((task) => `"${task.kind}" (${positionId(sessionId, task.seq)})`);
+  return new UsageError(`ctx.checkpoint() with ${tasks.length} open task(s): ${names.join(", ")}`, {
+    ...at(line),
+    expected: "no task asked for and not yet answered",
+    fix: 'await them first, or pass { openTasks: "wait" } or { openTasks: "cancel" }',
+  });
+}
+
+/** K7: the agent is called anew at the top after a checkpoint, so one it reaches unconditionally never ends. */
+export function checkpointWithoutProgress(line: string | undefined): UsageError {
+  return new UsageError("ctx.checkpoint() was reached again with the same state and nothing done since the last one", {
+    ...at(line),
+    expected: "the agent is called anew on ctx.state after each checkpoint, and goes on from there",
+    fix: "look at ctx.state first: if (ctx.state === undefined) { ...; await ctx.checkpoint(state) }",
+  });
+}
+
+export function askedTooLate(after: "the end" | "ctx.checkpoint()", line: string | undefined): UsageError {
+  return new UsageError(`the agent asked for something after ${after}`, {
+    ...at(line),
+    fix: "await everything the agent starts before it returns or checkpoints",
+  });
+}
+
+export function foreignEntry(entryId: string, sessionId: string, line: string | undefined): UsageError {
+  return new UsageError(`"${entryId}" is no entry of this session`, {
+    ...at(line),
+    expected: `an id that ctx.appendEntry() of session ${sessionId} returned`,
+  });
+}
+
+export function timerWithoutTime(time: number, line: string | undefined): UsageError {
+  return new UsageError(`a timer needs a finite time, and ${time} is none`, at(line));
+}
+
+function at(line: string | undefined): { readonly at?: string } {
+  return line === undefined ? {} : { at: line };
+}

@@ -1,0 +1,112 @@
+// What an agent awaits. It settles only inside a slice, by a delivery; until then it hangs (K4).
+
+import { CancelledError, UsageError } from "../errors.ts";
+
+/** What a future stands for. `task` and `timer` may be raced by anything; the consuming ones only by `ctx.race` (K2a). */
+export type FutureType = "task" | "timer" | "signal" | "signal_ready" | "input";
+
+/** What a future needs of its kernel. */
+export interface FutureOwner {
+  /** Whether the segment this future belongs to is over (a checkpoint, the end). */
+  readonly closed: boolean;
+  /** Stop wanting answers; records one `withdraw`. Open futures reject with `CancelledError`. */
+  withdraw(targets: readonly DurableFuture<unknown>[]): void;
+}
+
+/**
+ * The answer of a task, timer or wait. Implements `Promise`; nothing starts before the segment is committed (K3).
+ * A rejection nobody awaits yet never ends the process.
+ */
+export class DurableFuture<T> implements Promise<T> {
+  readonly [Symbol.toStringTag] = "DurableFuture";
+  readonly seq: number;
+  readonly type: FutureType;
+  /** Words for errors: `task "read-file"`. */
+  readonly label: string;
+  readonly #owner: FutureOwner;
+  readonly #resolvers = Promise.withResolvers<unknown>();
+  #observed = false;
+  #settled = false;
+  #map: ((value: unknown) => Promise<unknown>) | undefined;
+
+  constructor(owner: FutureOwner, type: FutureType, seq: number, label: string) {
+    this.#owner = owner;
+    this.type = type;
+    this.seq = seq;
+    this.label = label;
+    this.#resolvers.promise.catch(() => {});
+  }
+
+  /** Whether anybody ever asked for the answer (K13). */
+  get observed(): boolean {
+    return this.#observed;
+  }
+
+  get settled(): boolean {
+    return this.#settled;
+  }
+
+  /** Whether waiting on it takes a signal away from others (K2a). */
+  get consuming(): boolean {
+    return this.type === "signal" || this.type === "input";
+  }
+
+  then<A = T, B = never>(
+    onFulfilled?: ((value: T) => A | PromiseLike<A>) | null,
+    onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
+  ): Promise<A | B> {
+    this.#observed = true;
+    if (this.#owner.closed && !this.#settled) return Promise.reject(this.#foreign()).then(onFulfilled, onRejected);
+    return (this.#resolvers.promise as Promise<T>).then(onFulfilled, onRejected);
+  }
+
+  catch<B = never>(onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null): Promise<T | B> {
+    return this.then(undefined, onRejected);
+  }
+
+  finally(onFinally?: (() => void) | null): Promise<T> {
+    this.#observed = true;
+    if (this.#owner.closed && !this.#settled) return Promise.reject(this.#foreign()).finally(onFinally);
+    return (this.#resolvers.promise as Promise<T>).finally(onFinally);
+  }
+
+  /**
+   * Stop wanting the answer: a running task is aborted once this is committed, and whoever awaits the future gets a
+   * `CancelledError`. Does nothing when it is already answered.
+   */
+  cancel(): void {
+    if (!this.#settled) this.#owner.withdraw([this]);
+  }
+
+  /** @internal The same future, whose value goes through `map` first: it stays withdrawable and known to races. */
+  mapped<U>(map: (value: T) => Promise<U>): DurableFuture<U> {
+    this.#map = map as (value: unknown) => Promise<unknown>;
+    return this as unknown as DurableFuture<U>;
+  }
+
+  /** @internal Settled by the kernel only. */
+  fulfil(value: T): void {
+    this.#settled = true;
+    this.#resolvers.resolve(this.#map === undefined ? value : this.#map(value));
+  }
+
+  /** @internal */
+  reject(error: Error): void {
+    this.#settled = true;
+    // Errors of ours have a fixed stack: the process that saw it happen and the one that replays it must not differ.
+    error.stack = `${error.name}: ${error.message}`;
+    this.#resolvers.reject(error);
+  }
+
+  /** @internal */
+  rejectWithdrawn(): void {
+    this.reject(new CancelledError(this.label, "it was withdrawn"));
+  }
+
+  #foreign(): UsageError {
+    return new UsageError(`${this.label} was asked for before the last checkpoint and is used after it`, {
+      expected: "futures are used in the segment that asked for them",
+      fix: "await it before ctx.checkpoint(), or ask again after it",
+    });
+  }
+}

@@ -1,0 +1,83 @@
+// What makes two commands the same command (K1): type, kind, name and the hash of the input. And how they read in errors.
+
+import type { CommandRecord, JournalRecord } from "../journal/record.ts";
+import { isCommand } from "../journal/record.ts";
+
+/** Two commands of the same identity at the same position are the same command. */
+export function identityOf(command: Omit<CommandRecord, "seq">): string {
+  return `${sortOf(command)} ${inputOf(command)}`;
+}
+
+/** The identity without the input: what must be equal even when drift is accepted. */
+export function sortOf(command: Omit<CommandRecord, "seq">): string {
+  const any = command as CommandRecord;
+  switch (any.type) {
+    case "schedule_task":
+      return `task "${any.kind}"${any.key === undefined ? "" : ` with key "${any.key}"`}`;
+    case "start_timer":
+      return "timer";
+    case "wait_signal":
+      return `wait for signal "${any.name}"${any.mode === "ready" ? " to be ready" : ""}`;
+    case "request_input":
+      return "question";
+    case "take_signals":
+      return `taking signals "${any.pattern}"`;
+    case "record_probe":
+      return `probe ${any.probe}`;
+    case "append_entry":
+      return `entry of role "${any.role}"`;
+    case "withdraw":
+      return "withdrawing";
+    case "checkpoint":
+    case "complete":
+    case "fail":
+      return any.type;
+  }
+}
+
+function inputOf(command: Omit<CommandRecord, "seq">): string {
+  const any = command as CommandRecord;
+  switch (any.type) {
+    case "schedule_task":
+    case "append_entry":
+    case "request_input":
+      return `with input ${any.hash.slice(0, 8)}`;
+    case "start_timer":
+      return `for ${any.fireAt}`;
+    case "withdraw":
+      return any.targets.join(", ");
+    case "wait_signal":
+    case "take_signals":
+    case "record_probe":
+    case "checkpoint":
+    case "complete":
+    case "fail":
+      return "";
+  }
+}
+
+/** A record in words, for the two sides of a divergence. */
+export function describeRecord(record: JournalRecord | undefined): string {
+  if (record === undefined) return "nothing more";
+  if (isCommand(record)) return identityOf(record).trim();
+  switch (record.type) {
+    case "task_completed":
+    case "task_failed":
+      return `the outcome of task ${record.task} (${record.type})`;
+    case "timer_fired":
+      return `timer ${record.timer} firing`;
+    case "signal_received":
+    case "signal_ready":
+    case "wait_timed_out":
+    case "wait_cancelled":
+      return `an answer to wait ${record.wait} (${record.type})`;
+    case "started":
+    case "cancel_requested":
+    case "attempt_failed":
+    case "attempt_lost":
+    case "outcome_kept":
+    case "warned":
+    case "drift_accepted":
+      return record.type;
+  }
+}

@@ -1,0 +1,43 @@
+// Every limit, with its unit in its name. Reaching one is always visible: an error that names it, or a state.
+//
+// The ones in `LIMITS` are defaults that a runtime may be given others for; `formatLimits` are part of the format.
+
+export const LIMITS = {
+  /** Commands an agent may ask for between two deliveries (K4a). */
+  commandsPerSlice: 10_000,
+  /** Journal records from one checkpoint to the next. */
+  recordsPerCheckpoint: 1_000_000,
+  /** Conversation entries from one checkpoint to the next. */
+  entriesPerCheckpoint: 100_000,
+  /** Outcomes delivered into one segment before it is committed. */
+  deliveriesPerSegment: 4_096,
+  /** Any one payload (input, output, signal, entry, state) in UTF-16 code units of its JSON. */
+  payloadChars: 10 * 1024 * 1024,
+  /** All payloads of one batch. */
+  batchChars: 32 * 1024 * 1024,
+  /** Unconsumed signals of one session. */
+  signalsPending: 100_000,
+  /** Waits that may still be asked, and are cancelled, after a graceful cancel. */
+  cancelledWaits: 100,
+  /** One slice may keep the process busy this long before the watchdog ends it (K4a). */
+  sliceMs: 5_000,
+  /** An agent that stands on nothing durable for this long is faulted (K2). */
+  standsOnNothingMs: 1_000,
+  /** Attempts of in-process tasks running at once in one process. */
+  tasksRunning: 256,
+  /** Time a cancelled session has to end by itself. */
+  cancelGraceMs: 10_000,
+} as const;
+
+export type Limits = { readonly [name in keyof typeof LIMITS]: number };
+
+export const FORMAT_LIMITS = {
+  /** Nesting of any JSON value. */
+  jsonDepth: 64,
+  /** A task's input is kept in the journal up to this size; its hash always (K8). */
+  inputKeptChars: 16 * 1024,
+  /** Payloads from this size on are stored as content-addressed blobs. */
+  blobChars: 64 * 1024,
+  /** Names of agents, task kinds and signals. */
+  nameChars: 200,
+} as const;

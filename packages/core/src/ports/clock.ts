@@ -1,0 +1,18 @@
+// Time and chance, as ports: the only way either reaches Holdfast.
+
+export interface Clock {
+  /** Wall clock, epoch milliseconds, an integer. May jump. */
+  now(): number;
+  /** Milliseconds that never go back, with fractions, from an arbitrary start. */
+  monotonic(): number;
+  /** Call back once, not before `ms` have passed. The callback must not throw. Returns the canceller, safe to call twice. */
+  setTimer(callback: () => void, ms: number): () => void;
+}
+
+export interface Random {
+  /** An unpredictable integer in [0, 2^32). */
+  u32(): number;
+}
+
+/** A text's hash: 43 characters of base64url (SHA-256). Pure and synchronous. */
+export type Hash = (text: string) => string;

@@ -1,0 +1,250 @@
+// Where sessions live between runs, and while they run.
+//
+// The port knows nothing of agents, tasks or kernels: it keeps what it is given, in order, or says why not.
+
+import type { JsonText } from "../json.ts";
+import type { JournalRecord } from "../journal/record.ts";
+import type { AgentRef, PauseReason, Session, SessionStatus, Wait } from "../session/session.ts";
+import type { RecordedError } from "../errors.ts";
+
+/**
+ * Storage of agent sessions. Every method is one transaction; every method that depends on time is told the time.
+ * Expected outcomes are values. An adapter passes when `storageConformance` passes; the clauses below are its tests.
+ *
+ *   ST1.  A change of `commit` is applied whole or not at all; its result says which.
+ *   ST2.  A batch under anything but the newest claim's token is `fenced`: it changes nothing, and in particular
+ *         consumes no signal.
+ *   ST3.  A batch whose `firstSeq` is not the journal's length is `invalid`, unless it has records and the journal already
+ *         holds these very ones there: then it is `committed`, as it was the first time, and nothing is applied again,
+ *         whatever became of the session since.
+ *   ST4.  A change that is fenced, invalid or refused leaves its neighbours in the group untouched.
+ *   ST5.  Changes of one group are applied in the order given, and later ones see earlier ones.
+ *   ST6.  Tokens of a session's claims only grow, also over restarts.
+ *   ST7.  A claimed session is not claimed by another owner before its lease has passed or it was released. Its own owner
+ *         may claim it again, with a higher token: the reply to the first claim may have been lost.
+ *   ST8.  Signals of a session are numbered in the order they were stored; `arrivals` gives them in that order.
+ *   ST9.  A signal whose `dedupKey` (or id) the session has already seen is `duplicate` and stores nothing, also after
+ *         the first one was consumed.
+ *   ST10. A consumed signal is never given again; a batch that consumes a signal that is not pending is `invalid`.
+ *   ST11. A signal to a session that has ended is `ended`, to one that does not exist `not_found`.
+ *   ST12. Every arrival (a stored signal, a cancel request that changes something) raises the session's `inbox`, and `commit` of a batch answers the inbox as it stands in the same
+ *         transaction (K10: no lost wake-up).
+ *   ST13. Creating a session that exists changes nothing and answers `exists`.
+ *   ST14. `load` gives the last checkpoint, every record after it, and all pending signals; after a commit it gives
+ *         exactly what was committed.
+ *   ST15. A session that has ended never changes again: batches are `invalid`, cancels `ended`.
+ *   ST16. After an acknowledged cancel the session cannot become `completed`: such a batch is `invalid`. One that says
+ *         `working`, `waiting` or `input_required` was made before its agent heard of it: it is committed, the session
+ *         stays `cancelling` and stands on nothing, so it is due. An agent that has heard says `cancelling`.
+ *   ST17. A hard cancel ends the session at once; a graceful one sets its deadline, and past it `due` ends the session. A
+ *         second graceful one changes nothing.
+ *   ST18. `due` names the sessions that are unclaimed (never claimed, released, or the lease has passed) and have something
+ *         to do by `now`, and when to look again.
+ *   ST19. Entries are numbered 0..n-1 without gap, each beside its `append_entry` record, keep their content to the byte,
+ *         and are only ever appended.
+ *   ST20. Text is kept exactly: any JSON text, NUL and lone surrogates as JSON escapes, blobs of any size.
+ *   ST21. What `commit` answered survives closing and opening again (durable adapters only).
+ *   ST22. `subscribe` hears of every arrival at a session, and of an end by `due`, after it is stored, in this process.
+ *   ST23. Undeclared transitions of a session's status are `invalid` (L1), and so is waiting for nothing, or pausing without
+ *         a reason.
+ *   ST24. The reader gives the same session, journal, entries and signals as were stored, and pages sessions newest first.
+ */
+export interface AgentStorage {
+  readonly name: string;
+  /** Whether what was acknowledged survives the end of the process. */
+  readonly durable: boolean;
+
+  /**
+   * Apply a group of changes in one transaction.
+   *
+   * @returns one result per change, in the same order.
+   * @throws UnavailableError when it is not known whether the group was applied; sending it again is safe (ST3, ST9, ST13).
+   */
+  commit(changes: readonly Change[], now: number): Promise<readonly ChangeResult[]>;
+
+  /**
+   * Take the right to advance a session until `now + leaseMs` (which may be Infinity under one owner process). `owner` names
+   * one process, or one part of it that keeps its own account of what it runs (ST7).
+   */
+  claim(claim: { readonly sessionId: string; readonly owner: string; readonly now: number; readonly leaseMs: number }): Promise<ClaimResult>;
+
+  /** Everything a process that never saw the session needs to go on with it. */
+  load(sessionId: string): Promise<SessionSnapshot | undefined>;
+
+  /**
+   * Pending signals with a number above `after`, and a cancel request if there is one.
+   *
+   * @throws NotFoundError when there is no such session.
+   */
+  arrivals(sessionId: string, after: number): Promise<Arrivals>;
+
+  /**
+   * The conversation from its root to `leaf` (an entry's `seq`), oldest first.
+   *
+   * @throws NotFoundError when there is no such session.
+   * @throws CorruptRecordError when there is no such entry: leaves come from a journal.
+   */
+  conversation(sessionId: string, leaf: number): Promise<readonly Entry[]>;
+
+  /**
+   * Sessions to run now: submitted or working, waiting with `wakeAt` passed, waiting on something that has arrived, or
+   * cancelling and told to wait for nothing; at most `limit`. Ends sessions whose cancel deadline has passed (ST17) before
+   * it answers.
+   */
+  due(query: { readonly now: number; readonly limit: number }): Promise<Due>;
+
+  /** Be told of arrivals. The listener must not throw and must not call back synchronously. Returns the unsubscriber. */
+  subscribe(listener: (arrival: Arrival) => void): () => void;
+
+  /** Reads for people: never on the path of a commit. */
+  readonly reader: StorageReader;
+
+  /** Release everything. Calls that are under way finish first. */
+  close(): Promise<void>;
+}
+
+export type Change = CreateSession | SendSignal | RequestCancel | CommitBatch | ReleaseClaim;
+
+export interface CreateSession {
+  readonly type: "create_session";
+  readonly sessionId: string;
+  readonly agent: AgentRef;
+  readonly input: JsonText | undefined;
+  readonly seed: number;
+  readonly flags: number;
+  readonly format: number;
+  /** Claim it in the same transaction for this owner; the result carries the token. */
+  readonly claimFor?: { readonly owner: string; readonly leaseMs: number };
+}
+
+export interface SendSignal {
+  readonly type: "send_signal";
+  readonly sessionId: string;
+  readonly signalId: string;
+  readonly name: string;
+  readonly payload: JsonText | undefined;
+  readonly dedupKey?: string;
+}
+
+export interface RequestCancel {
+  readonly type: "request_cancel";
+  readonly sessionId: string;
+  readonly mode: "graceful" | "hard";
+  readonly graceMs: number;
+  readonly reason?: string;
+}
+
+/** One segment: everything asked for, and everything delivered, between two commits. */
+export interface CommitBatch {
+  readonly type: "commit_batch";
+  readonly sessionId: string;
+  readonly token: number;
+  /** The journal's length before this batch; `records` are contiguous from here. May be empty of records. */
+  readonly firstSeq: number;
+  readonly records: readonly JournalRecord[];
+  readonly entries: readonly NewEntry[];
+  /** Ids of pending signals these records consume, each once. */
+  readonly consumed: readonly string[];
+  /** What becomes of the session; what is absent stays. */
+  readonly session?: SessionPatch;
+}
+
+export interface SessionPatch {
+  readonly status: SessionStatus;
+  readonly pauseReason?: PauseReason;
+  /** What it stands on; replaces the former waits. */
+  readonly waits?: readonly Wait[];
+  /** `undefined` clears it whenever `waits` is given. */
+  readonly wakeAt?: number;
+  readonly turn?: number;
+  readonly output?: JsonText;
+  readonly error?: RecordedError;
+}
+
+export interface ReleaseClaim {
+  readonly type: "release_claim";
+  readonly sessionId: string;
+  readonly token: number;
+}
+
+/** Results by what was asked; `invalid` carries a reason for people. */
+export type ChangeResult =
+  | { readonly status: "created"; readonly token?: number }
+  | { readonly status: "exists" }
+  | { readonly status: "stored"; readonly order: number; readonly awaited: boolean }
+  | { readonly status: "duplicate" }
+  | { readonly status: "not_found" }
+  | { readonly status: "ended"; readonly sessionStatus: SessionStatus }
+  | { readonly status: "requested"; readonly sessionStatus: SessionStatus }
+  | { readonly status: "committed"; readonly inbox: number }
+  | { readonly status: "fenced" }
+  | { readonly status: "invalid"; readonly reason: string }
+  | { readonly status: "released" };
+
+export interface NewEntry {
+  /** Position of the `append_entry` command. */
+  readonly seq: number;
+  /** 0..n-1 over the session. */
+  readonly index: number;
+  /** `seq` of the entry it hangs under; absent for a root. */
+  readonly parent?: number;
+  readonly role: string;
+  readonly turn: number;
+  readonly content: JsonText;
+}
+
+export interface Entry extends NewEntry {
+  readonly createdAt: number;
+}
+
+export type ClaimResult =
+  | { readonly status: "claimed"; readonly token: number }
+  | { readonly status: "busy"; readonly owner: string }
+  | { readonly status: "ended"; readonly sessionStatus: SessionStatus }
+  | { readonly status: "not_found" };
+
+export interface StoredSignal {
+  readonly signalId: string;
+  readonly name: string;
+  readonly payload: JsonText | undefined;
+  /** The session's `inbox` when it was stored: grows, with gaps. */
+  readonly order: number;
+  readonly sentAt: number;
+}
+
+export interface Arrivals {
+  readonly inbox: number;
+  readonly signals: readonly StoredSignal[];
+  readonly session: Pick<Session, "status" | "cancel">;
+}
+
+export interface SessionSnapshot {
+  readonly session: Session;
+  /** From the last checkpoint's record on (that record first), or from 0. */
+  readonly records: readonly JournalRecord[];
+  readonly signals: readonly StoredSignal[];
+}
+
+export interface Arrival {
+  readonly sessionId: string;
+  /** Whether it satisfies something the session waits for. */
+  readonly awaited: boolean;
+}
+
+export interface Due {
+  readonly sessionIds: readonly string[];
+  /** The earliest time after `now` when there can be more without an arrival: a `wakeAt`, a cancel deadline, a lease's end. */
+  readonly nextAt?: number;
+}
+
+/** Reads for people and tools. Paging by cursor; every list has a limit. */
+export interface StorageReader {
+  /** Newest first. `before` is the last session id of the page before. */
+  sessions(query: { readonly limit: number; readonly before?: string; readonly status?: SessionStatus }): Promise<readonly Session[]>;
+  session(sessionId: string): Promise<Session | undefined>;
+  /** Records from `fromSeq` on, at most `limit`. */
+  journal(sessionId: string, fromSeq: number, limit: number): Promise<readonly JournalRecord[]>;
+  /** Entries from index `from` on, at most `limit`. */
+  entries(sessionId: string, from: number, limit: number): Promise<readonly Entry[]>;
+  pendingSignals(sessionId: string): Promise<readonly StoredSignal[]>;
+}

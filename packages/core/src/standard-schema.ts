@@ -1,0 +1,61 @@
+// Standard Schema v1 (standardschema.dev): what zod, valibot, arktype and others implement. The interface is meant to be
+// copied rather than depended on; this is the part we use.
+
+import { HoldfastError, type ErrorCode } from "./errors.ts";
+
+export interface StandardSchemaV1<Input = unknown, Output = Input> {
+  readonly "~standard": {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly validate: (value: unknown) => SchemaResult<Output> | Promise<SchemaResult<Output>>;
+    readonly types?: { readonly input: Input; readonly output: Output } | undefined;
+  };
+}
+
+type SchemaResult<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | { readonly issues: readonly SchemaIssue[] };
+
+interface SchemaIssue {
+  readonly message: string;
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+}
+
+/**
+ * The validated (and possibly transformed) value.
+ *
+ * @throws HoldfastError with the given code, naming up to five places that do not match.
+ */
+export async function validate<Output>(
+  schema: StandardSchemaV1<unknown, Output> | undefined,
+  value: unknown,
+  what: string,
+  code: ErrorCode,
+): Promise<Output> {
+  if (schema === undefined) return value as Output;
+  const pending = schema["~standard"].validate(value);
+  const result = pending instanceof Promise ? await pending : pending;
+  if (result.issues === undefined) return result.value;
+  const places = result.issues.slice(0, 5).map((issue) => `${pointerOf(issue)}: ${issue.message}`);
+  const more = result.issues.length > 5 ? ` (and ${result.issues.length - 5} more)` : "";
+  throw new HoldfastError(code, `${what} does not match its schema: ${places.join("; ")}${more}`, {
+    at: what,
+    got: excerpt(value),
+    fix: "send a value of the shape the schema describes",
+  });
+}
+
+function pointerOf(issue: SchemaIssue): string {
+  const path = (issue.path ?? []).map((step) => String(typeof step === "object" ? step.key : step));
+  return path.length === 0 ? "the value" : `/${path.join("/")}`;
+}
+
+function excerpt(value: unknown): string {
+  let text: string;
+  try {
+    text = JSON.stringify(value) ?? String(value);
+  } catch {
+    text = typeof value;
+  }
+  return text.length > 200 ? `${text.slice(0, 200)}…` : text;
+}
