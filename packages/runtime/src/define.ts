@@ -1,0 +1,152 @@
+// How authors write agents and tasks.
+
+import {
+  AgentContext as CoreAgentContext,
+  isName,
+  UsageError,
+  type RetryPolicy,
+  type StandardSchemaV1,
+  type TaskType,
+  type TokenUsage,
+} from "@holdfast/core";
+
+/** What an agent's function is given; see the methods of the class. */
+export type AgentContext<Input = unknown, State = unknown> = CoreAgentContext<TaskContext, Input, State>;
+
+/** What a task's handler is given besides its input. */
+export interface TaskContext {
+  readonly sessionId: string;
+  /** The same for every attempt. */
+  readonly taskId: string;
+  /** From 1. */
+  readonly attempt: number;
+  /** The same for every attempt, for effects on the outside world: pass it on to services that deduplicate. */
+  readonly idempotencyKey: string;
+  /** Fires on cancellation, time-out and shutdown; give it to whatever waits. */
+  readonly signal: AbortSignal;
+  /** Show text while it is made. Provisional: what is recorded is the output. */
+  streamToken(text: string): void;
+  /** Show how far it is. Provisional. */
+  progress(data: unknown): void;
+  /** What a model call used. */
+  reportUsage(usage: TokenUsage): void;
+}
+
+export interface TaskDefinition<Input = unknown, Output = unknown> extends TaskType<Input, Output> {
+  readonly name: string;
+  readonly description?: string;
+  /** Checked where the task runs; a mismatch fails it without another attempt. */
+  readonly input?: StandardSchemaV1<unknown, Input>;
+  readonly output?: StandardSchemaV1<unknown, Output>;
+  /** Without one: up to 3 attempts for errors, and as many as it takes for attempts lost with their process. */
+  readonly retry?: RetryPolicy;
+  /** One attempt may take this long. No limit by default. */
+  readonly timeoutMs?: number;
+  readonly run: (input: Input, task: TaskContext) => Output | Promise<Output>;
+}
+
+/** An error a task throws when another attempt cannot help. */
+export class NonRetryableError extends Error {
+  override name = "NonRetryableError";
+}
+
+/** Define a task: a unit of work outside replay. At least once, its outcome recorded once. */
+export function defineTask<Input, Output>(definition: TaskDefinition<Input, Output>): TaskDefinition<Input, Output> {
+  if (!isName(definition.name)) throw new UsageError(`"${definition.name}" cannot be the name of a task`);
+  if (typeof definition.run !== "function") throw new UsageError(`task "${definition.name}" has no \`run\` function`);
+  return definition;
+}
+
+interface AgentCommon<Input, Output> {
+  readonly name: string;
+  /** Recorded with each session. Raise it when the code changes what a running session would ask for. */
+  readonly version?: string;
+  readonly description?: string;
+  readonly input?: StandardSchemaV1<unknown, Input>;
+  readonly output?: StandardSchemaV1<unknown, Output>;
+  /** Tasks the agent schedules by name or definition. */
+  // oxlint-disable-next-line typescript/no-explicit-any -- a list of tasks of any input and output has no other type.
+  readonly tasks?: readonly TaskDefinition<any, any>[];
+}
+
+/** Free form: called with the input, and again from the top, with `ctx.state`, after each checkpoint. */
+export interface RunAgent<Input, Output, State> extends AgentCommon<Input, Output> {
+  readonly run: (ctx: AgentContext<Input, State>, input: Input) => Promise<Output>;
+}
+
+/** Turn-structured: called with the state, gives the next one or the output; each turn ends in a checkpoint. */
+export interface TurnAgent<Input, Output, State> extends AgentCommon<Input, Output> {
+  /** The state of the first turn. */
+  readonly initial: (input: Input) => State;
+  readonly turn: (ctx: AgentContext<Input, State>, state: State) => Promise<TurnResult<State, Output>>;
+}
+
+export type TurnResult<State, Output> = { readonly state: State } | { readonly done: Output };
+
+const AGENT = Symbol.for("holdfast.agent");
+
+/** An agent as a runtime runs it. Made by `defineAgent` only. */
+export interface Agent<Input = unknown, Output = unknown> {
+  readonly [AGENT]: true;
+  readonly name: string;
+  readonly version: string;
+  readonly description: string | undefined;
+  readonly input: StandardSchemaV1<unknown, Input> | undefined;
+  readonly output: StandardSchemaV1<unknown, Output> | undefined;
+  readonly tasks: readonly TaskDefinition[];
+  /** Whether every life of it ends in a checkpoint. */
+  readonly turns: boolean;
+  readonly main: (ctx: AgentContext<Input>) => Promise<Output>;
+}
+
+/** Define an agent from an async function, free-form (`run`) or turn-structured (`turn`). */
+export function defineAgent<Input = unknown, Output = unknown, State = unknown>(
+  definition: RunAgent<Input, Output, State> | TurnAgent<Input, Output, State>,
+): Agent<Input, Output> {
+  const { name, version = "1" } = definition;
+  if (typeof name !== "string" || !isName(name)) {
+    throw new UsageError(`"${String(name)}" cannot be the name of an agent`, {
+      expected: "1 to 200 letters, digits, spaces and . _ : / @ + -",
+      fix: 'give defineAgent a name: defineAgent({ name: "my-agent", run })',
+    });
+  }
+  return {
+    [AGENT]: true,
+    name,
+    version,
+    description: definition.description,
+    input: definition.input,
+    output: definition.output,
+    tasks: (definition.tasks ?? []) as readonly TaskDefinition[],
+    turns: "turn" in definition,
+    main: "turn" in definition ? turnMain(definition) : runMain(definition),
+  };
+}
+
+/** Structural, so that it also holds across two copies of this package. */
+export function isAgent(value: unknown): value is Agent {
+  return typeof value === "object" && value !== null && AGENT in value;
+}
+
+function runMain<Input, Output, State>({ name, run }: RunAgent<Input, Output, State>): Agent<Input, Output>["main"] {
+  if (typeof run !== "function") {
+    throw new UsageError(`agent "${name}" has neither a \`run\` nor a \`turn\` function`, {
+      fix: "defineAgent({ name, run: async (ctx, input) => output })",
+    });
+  }
+  return (ctx) => run(ctx as unknown as AgentContext<Input, State>, ctx.input);
+}
+
+function turnMain<Input, Output, State>(definition: TurnAgent<Input, Output, State>): Agent<Input, Output>["main"] {
+  return async (anyCtx) => {
+    const ctx = anyCtx as unknown as AgentContext<Input, State>;
+    const result = await definition.turn(ctx, ctx.state === undefined ? definition.initial(ctx.input) : ctx.state);
+    if (typeof result === "object" && result !== null) {
+      if ("done" in result) return result.done;
+      if ("state" in result) return ctx.checkpoint(result.state, { openTasks: "wait" });
+    }
+    throw new UsageError(`a turn of agent "${definition.name}" returned neither { state } nor { done }`, {
+      expected: "{ state } to go on with the next turn, or { done: output } to end",
+    });
+  };
+}

@@ -1,0 +1,31 @@
+// The runtime: agents as async functions, run over ports.
+
+export {
+  defineAgent,
+  defineTask,
+  isAgent,
+  NonRetryableError,
+  type Agent,
+  type AgentContext,
+  type RunAgent,
+  type TaskContext,
+  type TaskDefinition,
+  type TurnAgent,
+  type TurnResult,
+} from "./define.ts";
+export {
+  createRuntime,
+  type CancelOptions,
+  type CancelReceipt,
+  type ResumeOptions,
+  type Runtime,
+  type RuntimeOptions,
+  type SessionHandle,
+  type Settled,
+  type SignalOptions,
+  type StartOptions,
+} from "./runtime.ts";
+export { LocalTaskExecutor, type LocalTaskExecutorOptions } from "./local-task-executor.ts";
+export { MemoryStorage } from "./memory-storage.ts";
+export { sha256, silentTracer, systemClock, systemRandom } from "./node-ports.ts";
+export { type SliceMember, type SliceObserver } from "./slice-loop.ts";

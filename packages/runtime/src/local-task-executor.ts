@@ -1,0 +1,278 @@
+// Tasks done in this process: by their defined handlers, or by the closures of `ctx.run`.
+//
+//   L1. Handlers see values decoded from recorded text, also in the process that made them (J1).
+//   L2. At most `concurrency` attempts run at once; the others wait in the order they came.
+//   L3. An attempt ends exactly once: by its handler, its time-out, or its abort, whichever comes first. What the handler
+//       does afterwards is nobody's business; its slot is free.
+
+import {
+  ConflictError,
+  decodeJson,
+  encodeJson,
+  HoldfastError,
+  LIMITS,
+  recordError,
+  validate,
+  type AttemptOutcome,
+  type Clock,
+  type ConversationEntry,
+  type RunningAttempt,
+  type TaskAttempt,
+  type TaskExecutor,
+  type TaskTraits,
+  type TokenUsage,
+} from "@holdfast/core";
+import type { TaskContext, TaskDefinition } from "./define.ts";
+
+export interface LocalTaskExecutorOptions {
+  readonly tasks?: readonly TaskDefinition[];
+  /** Attempts running at once. */
+  readonly concurrency?: number;
+  readonly payloadChars?: number;
+  readonly clock: Clock;
+}
+
+export class LocalTaskExecutor implements TaskExecutor {
+  readonly #tasks = new Map<string, TaskDefinition>();
+  readonly #clock: Clock;
+  readonly #concurrency: number;
+  readonly #payloadChars: number;
+  readonly #waiting: Attempt[] = [];
+  readonly #running = new Set<Attempt>();
+  #onIdle: (() => void) | undefined;
+
+  constructor({ tasks = [], concurrency = LIMITS.tasksRunning, payloadChars = LIMITS.payloadChars, clock }: LocalTaskExecutorOptions) {
+    this.#clock = clock;
+    this.#concurrency = concurrency;
+    this.#payloadChars = payloadChars;
+    for (const task of tasks) this.register(task);
+  }
+
+  /** @throws ConflictError when another task has this name. */
+  register(task: TaskDefinition): void {
+    const known = this.#tasks.get(task.name);
+    if (known !== undefined && known !== task) {
+      throw new ConflictError("usage", `two different tasks are named "${task.name}"`, { fix: "rename one of them" });
+    }
+    this.#tasks.set(task.name, task);
+  }
+
+  describe(kind: string): TaskTraits | undefined {
+    return this.#tasks.get(kind);
+  }
+
+  kinds(): readonly string[] {
+    return [...this.#tasks.keys()];
+  }
+
+  start(request: TaskAttempt, onEnd: (outcome: AttemptOutcome) => void): RunningAttempt {
+    const attempt = new Attempt(request, this.#tasks.get(request.kind), this.#clock, this.#payloadChars, (outcome) => {
+      this.#running.delete(attempt);
+      this.#startWaiting();
+      onEnd(outcome);
+      if (this.#running.size === 0) this.#onIdle?.();
+    });
+    if (this.#running.size < this.#concurrency) this.#begin(attempt);
+    else this.#waiting.push(attempt);
+    return attempt;
+  }
+
+  async close(): Promise<void> {
+    for (const attempt of this.#waiting.splice(0)) attempt.abort("the runtime is closing");
+    for (const attempt of this.#running) attempt.abort("the runtime is closing");
+    if (this.#running.size > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve));
+  }
+
+  #begin(attempt: Attempt): void {
+    this.#running.add(attempt);
+    attempt.begin();
+  }
+
+  #startWaiting(): void {
+    while (this.#running.size < this.#concurrency) {
+      const next = this.#waiting.shift();
+      if (next === undefined) return;
+      if (!next.ended) this.#begin(next);
+    }
+  }
+}
+
+class Attempt implements RunningAttempt, TaskContext {
+  readonly #request: TaskAttempt;
+  readonly #definition: TaskDefinition | undefined;
+  readonly #clock: Clock;
+  readonly #payloadChars: number;
+  readonly #onEnd: (outcome: AttemptOutcome) => void;
+  #controller: AbortController | undefined;
+  #abortReason: string | undefined;
+  #cancelTimeout: (() => void) | undefined;
+  #ended = false;
+
+  constructor(
+    request: TaskAttempt,
+    definition: TaskDefinition | undefined,
+    clock: Clock,
+    payloadChars: number,
+    onEnd: (outcome: AttemptOutcome) => void,
+  ) {
+    this.#request = request;
+    this.#definition = definition;
+    this.#clock = clock;
+    this.#payloadChars = payloadChars;
+    this.#onEnd = onEnd;
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  // ---- TaskContext -------------------------------------------------------------------------------------------------
+
+  get sessionId(): string {
+    return this.#request.sessionId;
+  }
+
+  get taskId(): string {
+    return this.#request.taskId;
+  }
+
+  get attempt(): number {
+    return this.#request.attempt;
+  }
+
+  get idempotencyKey(): string {
+    return this.#request.idempotencyKey;
+  }
+
+  /** Made when first asked for: most tasks never do, and one per task costs more than a trivial task. */
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    if (this.#abortReason !== undefined) this.#controller.abort(abortError(this.#abortReason));
+    return this.#controller.signal;
+  }
+
+  streamToken(text: string): void {
+    if (!this.#ended) this.#request.onDelta({ type: "token", text });
+  }
+
+  progress(data: unknown): void {
+    if (!this.#ended) this.#request.onDelta({ type: "progress", data });
+  }
+
+  reportUsage(usage: TokenUsage): void {
+    if (!this.#ended) this.#request.onDelta({ type: "usage", usage });
+  }
+
+  // ---- the attempt -------------------------------------------------------------------------------------------------
+
+  begin(): void {
+    const { timeoutMs } = this.#request;
+    if (timeoutMs !== undefined) {
+      this.#cancelTimeout = this.#clock.setTimer(() => {
+        const error = { name: "TaskTimeoutError", code: "task_timeout", message: `took longer than its ${timeoutMs} ms` };
+        this.#fireAbort(`timed out after ${timeoutMs} ms`);
+        this.#end({ status: "failed", error, retryable: true });
+      }, timeoutMs);
+    }
+    this.#perform().then(
+      (output) => this.#end({ status: "completed", output }),
+      (thrown: unknown) => this.#end(failure(thrown)),
+    );
+  }
+
+  abort(reason: string): void {
+    if (this.#ended) return;
+    this.#fireAbort(reason);
+    // Asynchronously: whoever aborts is in the middle of something, and `onEnd` is never called from within a call.
+    queueMicrotask(() => this.#end({ status: "aborted" }));
+  }
+
+  async #perform(): Promise<string | undefined> {
+    const { kind, closure } = this.#request;
+    const output = closure === undefined ? await this.#performDefined() : await closure(this);
+    const text = encodeJson(output, `output of task "${kind}"`);
+    if (text !== undefined && text.length > this.#payloadChars) {
+      throw new HoldfastError("limit_exceeded", `output of task "${kind}" is ${text.length} characters of JSON`, {
+        expected: `at most ${this.#payloadChars} (limit "payloadChars")`,
+        fix: "keep large content in a file and return its path, or raise the limit",
+      });
+    }
+    return text;
+  }
+
+  async #performDefined(): Promise<unknown> {
+    const { kind } = this.#request;
+    const definition = this.#definition;
+    if (definition === undefined) {
+      throw new HoldfastError("unknown_task_kind", `no task "${kind}" is known here`, { fix: "define it with defineTask()" });
+    }
+    const given = await this.#input();
+    const input =
+      definition.input === undefined ? given : await validate(definition.input, given, `input of task "${kind}"`, "invalid_input");
+    const output = await definition.run(input, this);
+    if (definition.output === undefined) return output;
+    return validate(definition.output, output, `output of task "${kind}"`, "invalid_output");
+  }
+
+  #input(): unknown {
+    const { input, conversation } = this.#request;
+    const decoded = decodeJson(input);
+    return input?.includes('"$conversation"') === true ? resolveConversations(decoded, conversation) : decoded;
+  }
+
+  #fireAbort(reason: string): void {
+    this.#abortReason = reason;
+    this.#controller?.abort(abortError(reason));
+  }
+
+  #end(outcome: AttemptOutcome): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#cancelTimeout?.();
+    this.#onEnd(outcome);
+  }
+}
+
+function abortError(reason: string): DOMException {
+  return new DOMException(`the task was aborted: ${reason}`, "AbortError");
+}
+
+/** Errors that another attempt cannot help: ours that say so, and what the author marked. */
+const FINAL_CODES: ReadonlySet<string> = new Set([
+  "not_json",
+  "invalid_input",
+  "invalid_output",
+  "limit_exceeded",
+  "unknown_task_kind",
+  "usage",
+  "policy_denied",
+  "model_auth",
+]);
+
+function failure(thrown: unknown): AttemptOutcome {
+  const error = recordError(thrown);
+  const final = error.name === "NonRetryableError" || (error.code !== undefined && FINAL_CODES.has(error.code));
+  const retryAfterMs = (thrown as { retryAfterMs?: unknown } | null | undefined)?.retryAfterMs;
+  return {
+    status: "failed",
+    error,
+    retryable: !final,
+    ...(typeof retryAfterMs === "number" && retryAfterMs > 0 ? { retryAfterMs } : {}),
+  };
+}
+
+/** Put the entries in the place of each `ctx.conversation()` in a task's input (K8). */
+async function resolveConversations(
+  value: unknown,
+  load: (leaf: number) => Promise<readonly ConversationEntry[]>,
+): Promise<unknown> {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return Promise.all(value.map((item) => resolveConversations(item, load)));
+  const keys = Object.keys(value);
+  if (keys.length === 1 && keys[0] === "$conversation") {
+    const leaf = (value as { $conversation: unknown }).$conversation;
+    return typeof leaf === "number" ? load(leaf) : [];
+  }
+  const members = Object.entries(value).map(async ([key, item]) => [key, await resolveConversations(item, load)] as const);
+  return Object.fromEntries(await Promise.all(members));
+}

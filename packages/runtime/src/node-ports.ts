@@ -1,0 +1,36 @@
+// The ports of a Node process: real time, real randomness, SHA-256.
+
+import { hash, randomBytes } from "node:crypto";
+import type { AgentTracer, Clock, Hash, Random } from "@holdfast/core";
+
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  setTimer(callback, ms) {
+    // `setTimeout` fires at once beyond 2^31-1 ms; whoever asked looks at the clock again when woken too early.
+    const timer = setTimeout(callback, Math.min(Math.max(0, Math.ceil(ms)), MAX_TIMEOUT_MS));
+    return () => clearTimeout(timer);
+  },
+};
+
+/** Unpredictable 32-bit integers, drawn 1,024 at a time because each draw is a system call. */
+export function systemRandom(): Random {
+  let pool = new Uint32Array(0);
+  let next = 0;
+  return {
+    u32() {
+      if (next === pool.length) {
+        const bytes = randomBytes(4_096);
+        pool = new Uint32Array(bytes.buffer, bytes.byteOffset, 1_024);
+        next = 0;
+      }
+      return pool[next++]!;
+    },
+  };
+}
+
+export const sha256: Hash = (text) => hash("sha256", text, "base64url");
+
+export const silentTracer: AgentTracer = { trace() {} };

@@ -1,0 +1,627 @@
+// A process that runs sessions: it claims them, drives them, and lets go of what only waits.
+//
+//   T1. `start`, `signal` and `cancel` answer after what they asked for is durable.
+//   T2. A session is driven by at most one driver of this process, under one claim.
+//   T3. What only waits is kept warm for `warmMs`, then released; an arrival or its time brings it back (K10a).
+//   T4. One session's end, fault or abandonment touches no other.
+
+import { AsyncLocalStorage } from "node:async_hooks";
+import {
+  ConflictError,
+  decodeJson,
+  encodeJson,
+  HoldfastError,
+  isEnded,
+  isSessionId,
+  JOURNAL_FORMAT,
+  LIMITS,
+  mintId,
+  NotFoundError,
+  positionId,
+  toHoldfastError,
+  UsageError,
+  validate,
+  type AgentRef,
+  type AgentStorage,
+  type AgentTracer,
+  type Clock,
+  type ConversationEntry,
+  type Entry,
+  type Limits,
+  type Random,
+  type RecordedError,
+  type Session,
+  type SignalReceipt,
+  type SignalSource,
+  type TaskExecutor,
+} from "@holdfast/core";
+import type { Agent, TaskDefinition } from "./define.ts";
+import { GroupCommitter } from "./group-committer.ts";
+import { LocalTaskExecutor } from "./local-task-executor.ts";
+import { sha256, silentTracer, systemClock, systemRandom } from "./node-ports.ts";
+import { SessionDriver, type Departure, type DriverWorld } from "./session-driver.ts";
+import { SliceLoop, type SliceObserver } from "./slice-loop.ts";
+import { watchStrayRejections } from "./stray-rejections.ts";
+import { alarm, Timers } from "./timers.ts";
+
+export interface RuntimeOptions {
+  readonly storage: AgentStorage;
+  /** Agents whose sessions this process may run, besides those given to `start`. */
+  readonly agents?: readonly Agent[];
+  /** Tasks for all agents, or an executor of your own. Agents bring their own tasks along. */
+  readonly tasks?: readonly TaskDefinition[] | TaskExecutor;
+  readonly signals?: readonly SignalSource[];
+  readonly tracer?: AgentTracer;
+  readonly clock?: Clock;
+  readonly random?: Random;
+  readonly limits?: Partial<Limits>;
+  /** Attempts of tasks running at once. */
+  readonly concurrency?: number;
+  /** How long a session that only waits is kept in memory. */
+  readonly warmMs?: number;
+  /** Run sessions of known agents whenever something they wait for arrives or is due, not only those started here. */
+  readonly adopt?: boolean;
+  /** Names this process in claims. */
+  readonly owner?: string;
+  /** The watchdog, if any. */
+  readonly observer?: SliceObserver;
+}
+
+export interface StartOptions {
+  /** Your own id: starting the same id again finds the session instead of making another. */
+  readonly sessionId?: string;
+  /** Where the agent's code came from, to be found again. */
+  readonly file?: string;
+}
+
+export interface ResumeOptions {
+  /** Recorded results stand although the code asks with other inputs (K5). */
+  readonly acceptDrift?: boolean;
+}
+
+export interface SignalOptions {
+  /** A second signal with the same key is not stored. */
+  readonly dedupKey?: string;
+}
+
+export interface CancelOptions {
+  /** `hard` ends it at once; otherwise it may clean up for `graceMs`. */
+  readonly hard?: boolean;
+  readonly graceMs?: number;
+  readonly reason?: string;
+}
+
+/** How a session stands when this process is done with it. */
+export type Settled<Output = unknown> =
+  | { readonly status: "completed"; readonly output: Output }
+  | { readonly status: "failed"; readonly error: RecordedError }
+  | { readonly status: "cancelled"; readonly output: Output | undefined; readonly error: RecordedError | undefined }
+  | { readonly status: "paused"; readonly fault: HoldfastError }
+  /** It is not over, but nothing more happens to it in this process. */
+  | { readonly status: "released"; readonly error: HoldfastError | undefined };
+
+/** A session, from any process: everything it says is asked of storage. */
+export interface SessionHandle<Output = unknown> {
+  readonly sessionId: string;
+  /** False when `start` found a session of this id. */
+  readonly created: boolean;
+  /** The output. @throws HoldfastError when it failed, was cancelled, or is paused. */
+  result(): Promise<Output>;
+  /** How it ends in this process; never throws. */
+  settled(): Promise<Settled<Output>>;
+  session(): Promise<Session>;
+  signal(name: string, payload?: unknown, options?: SignalOptions): Promise<SignalReceipt>;
+  cancel(options?: CancelOptions): Promise<CancelReceipt>;
+}
+
+export type CancelReceipt = { readonly status: "requested" | "already_ended"; readonly sessionStatus: string };
+
+export interface Runtime {
+  /** Start a session; answers when it is stored. */
+  start<Input, Output>(agent: Agent<Input, Output>, input?: Input, options?: StartOptions): Promise<SessionHandle<Output>>;
+  /** Go on with a session of a known agent that no process is running. */
+  resume(sessionId: string, options?: ResumeOptions): Promise<SessionHandle>;
+  /** Go on with every session of known agents that has something to do. Answers their ids. */
+  recover(): Promise<readonly string[]>;
+  handle(sessionId: string): SessionHandle;
+  signal(sessionId: string, name: string, payload?: unknown, options?: SignalOptions): Promise<SignalReceipt>;
+  cancel(sessionId: string, options?: CancelOptions): Promise<CancelReceipt>;
+  /** Sessions driven now. */
+  readonly live: number;
+  /** Stop: running tasks are aborted, sessions stay as their last commit left them. Does not close the storage. */
+  close(): Promise<void>;
+}
+
+const WARM_MS = 30_000;
+const DUE_BATCH = 1_000;
+
+/** Make a runtime over the given storage. Options not given are those of a Node process. */
+export function createRuntime(options: RuntimeOptions): Runtime {
+  return new LocalRuntime(options);
+}
+
+interface Live {
+  readonly driver: SessionDriver;
+  readonly token: number;
+  readonly agent: Agent;
+  reloads: number;
+}
+
+class LocalRuntime implements Runtime {
+  readonly #storage: AgentStorage;
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #limits: Limits;
+  readonly #tracer: AgentTracer;
+  readonly #executor: TaskExecutor;
+  readonly #timers: Timers;
+  readonly #committer: GroupCommitter;
+  readonly #world: DriverWorld;
+  readonly #agents = new Map<string, Agent>();
+  readonly #live = new Map<string, Live>();
+  readonly #activating = new Map<string, Promise<void>>();
+  readonly #waiters = new Map<string, PromiseWithResolvers<Settled>>();
+  readonly #warm = new Map<string, number>();
+  readonly #dueAlarm = alarm(() => void this.#runDue());
+  readonly #coolAlarm = alarm(() => this.#cool());
+  readonly #context = new AsyncLocalStorage<string>();
+  readonly #owner: string;
+  readonly #warmMs: number;
+  readonly #adopt: boolean;
+  readonly #closers: (() => void | Promise<void>)[] = [];
+  #closed = false;
+
+  constructor(options: RuntimeOptions) {
+    this.#storage = options.storage;
+    this.#clock = options.clock ?? systemClock;
+    this.#random = options.random ?? systemRandom();
+    this.#limits = { ...LIMITS, ...options.limits };
+    this.#tracer = options.tracer ?? silentTracer;
+    this.#warmMs = options.warmMs ?? WARM_MS;
+    this.#adopt = options.adopt ?? true;
+    this.#owner = options.owner ?? `process ${process.pid}`;
+    this.#timers = new Timers(this.#clock);
+    this.#executor = isExecutor(options.tasks)
+      ? options.tasks
+      : new LocalTaskExecutor({
+          tasks: options.tasks ?? [],
+          clock: this.#clock,
+          payloadChars: this.#limits.payloadChars,
+          ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
+        });
+    this.#committer = new GroupCommitter(this.#storage, this.#clock);
+    this.#world = this.#makeWorld(options.observer);
+    for (const agent of options.agents ?? []) this.#know(agent);
+    this.#closers.push(
+      this.#storage.subscribe(({ sessionId, awaited }) => this.#arrived(sessionId, awaited)),
+      watchStrayRejections(this.#context, (sessionId, reason) => this.#warn(sessionId, reason)),
+    );
+    for (const source of options.signals ?? []) this.#listen(source);
+  }
+
+  get live(): number {
+    return this.#live.size;
+  }
+
+  async start<Input, Output>(
+    agent: Agent<Input, Output>,
+    input?: Input,
+    { sessionId, file }: StartOptions = {},
+  ): Promise<SessionHandle<Output>> {
+    this.#refuseIfClosed();
+    if (sessionId !== undefined && !isSessionId(sessionId)) {
+      throw new UsageError(`"${sessionId}" cannot be a session id`, {
+        expected: "1 to 100 letters, digits, dots, dashes and underscores, starting with a letter or digit",
+      });
+    }
+    this.#know(agent as unknown as Agent);
+    await validate(agent.input, input, `input of agent "${agent.name}"`, "invalid_input");
+    const text = encodeJson(input, `input of agent "${agent.name}"`);
+    this.#refuseIfLarge(text, `input of agent "${agent.name}"`);
+    const id = sessionId ?? mintId("ses", this.#clock.now(), () => this.#random.u32());
+    const ref: AgentRef = { name: agent.name, version: agent.version, ...(file === undefined ? {} : { file }) };
+    const result = await this.#committer.commit({
+      type: "create_session",
+      sessionId: id,
+      agent: ref,
+      input: text,
+      seed: this.#random.u32(),
+      flags: 0,
+      format: JOURNAL_FORMAT,
+      claimFor: { owner: this.#owner, leaseMs: Infinity },
+    });
+    if (result.status === "exists") return this.#handle<Output>(id, false);
+    if (result.status !== "created" || result.token === undefined) throw unexpected("creating a session", result.status);
+    await this.#drive(id, agent as unknown as Agent, result.token, false);
+    return this.#handle<Output>(id, true);
+  }
+
+  async resume(sessionId: string, { acceptDrift = false }: ResumeOptions = {}): Promise<SessionHandle> {
+    this.#refuseIfClosed();
+    const session = await this.#session(sessionId);
+    if (!isEnded(session.status)) await this.#activate(sessionId, acceptDrift);
+    return this.#handle(sessionId, false);
+  }
+
+  async recover(): Promise<readonly string[]> {
+    this.#refuseIfClosed();
+    return this.#runDue();
+  }
+
+  handle(sessionId: string): SessionHandle {
+    return this.#handle(sessionId, false);
+  }
+
+  async signal(sessionId: string, name: string, payload?: unknown, { dedupKey }: SignalOptions = {}): Promise<SignalReceipt> {
+    const text = encodeJson(payload, `payload of signal "${name}"`);
+    this.#refuseIfLarge(text, `payload of signal "${name}"`);
+    const result = await this.#committer.commit({
+      type: "send_signal",
+      sessionId,
+      signalId: mintId("sig", this.#clock.now(), () => this.#random.u32()),
+      name,
+      payload: text,
+      ...(dedupKey === undefined ? {} : { dedupKey }),
+    });
+    switch (result.status) {
+      case "stored":
+      case "duplicate":
+        return { status: result.status };
+      case "ended":
+        return { status: "refused", reason: `session ${sessionId} has ended (${result.sessionStatus})` };
+      case "not_found":
+        return { status: "refused", reason: `there is no session ${sessionId}` };
+      case "invalid":
+        return { status: "refused", reason: result.reason };
+      default:
+        throw unexpected("sending a signal", result.status);
+    }
+  }
+
+  async cancel(sessionId: string, { hard = false, graceMs, reason }: CancelOptions = {}): Promise<CancelReceipt> {
+    const result = await this.#committer.commit({
+      type: "request_cancel",
+      sessionId,
+      mode: hard ? "hard" : "graceful",
+      graceMs: graceMs ?? this.#limits.cancelGraceMs,
+      ...(reason === undefined ? {} : { reason }),
+    });
+    switch (result.status) {
+      case "requested":
+        return { status: "requested", sessionStatus: result.sessionStatus };
+      case "ended":
+        return { status: "already_ended", sessionStatus: result.sessionStatus };
+      case "not_found":
+        throw sessionNotFound(sessionId);
+      default:
+        throw unexpected("cancelling", result.status);
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    await Promise.allSettled(this.#activating.values());
+    for (const { driver } of this.#live.values()) driver.abandon();
+    await this.#executor.close();
+    await this.#committer.idle();
+    for (const close of this.#closers) await close();
+    this.#timers.close();
+  }
+
+  // ---- running sessions --------------------------------------------------------------------------------------------
+
+  #know(agent: Agent): void {
+    const known = this.#agents.get(agent.name);
+    if (known === agent) return;
+    this.#agents.set(agent.name, agent);
+    if (this.#executor instanceof LocalTaskExecutor) for (const task of agent.tasks) this.#executor.register(task);
+  }
+
+  /** Claim and drive it, unless it is driven already. */
+  #activate(sessionId: string, acceptDrift: boolean): Promise<void> {
+    if (this.#live.has(sessionId)) return Promise.resolve();
+    const activating = this.#activating.get(sessionId) ?? this.#claimAndDrive(sessionId, acceptDrift);
+    this.#activating.set(sessionId, activating);
+    return activating.finally(() => this.#activating.delete(sessionId));
+  }
+
+  async #claimAndDrive(sessionId: string, acceptDrift: boolean): Promise<void> {
+    const session = await this.#session(sessionId);
+    const agent = this.#agentOf(session);
+    const now = this.#clock.now();
+    const claim = await this.#storage.claim({ sessionId, owner: this.#owner, now, leaseMs: Infinity });
+    switch (claim.status) {
+      case "claimed":
+        return this.#drive(sessionId, agent, claim.token, acceptDrift);
+      case "busy":
+        throw new ConflictError("session_claimed", `session ${sessionId} is being run by ${claim.owner}`, {
+          fix: "wait for it, or signal or cancel it from here",
+        });
+      case "ended":
+        return;
+      case "not_found":
+        throw sessionNotFound(sessionId);
+    }
+  }
+
+  async #drive(sessionId: string, agent: Agent, token: number, acceptDrift: boolean, reloads = 0): Promise<void> {
+    const snapshot = await this.#storage.load(sessionId);
+    if (snapshot === undefined) throw sessionNotFound(sessionId);
+    if (this.#closed) return this.#release(sessionId, token);
+    const driver = new SessionDriver(this.#world, { agent, snapshot, token, acceptDrift });
+    this.#live.set(sessionId, { driver, token, agent, reloads });
+    driver.start();
+  }
+
+  #departed(driver: SessionDriver, departure: Departure): void {
+    const { sessionId } = driver;
+    const live = this.#live.get(sessionId);
+    if (live?.driver !== driver) return;
+    this.#live.delete(sessionId);
+    this.#warm.delete(sessionId);
+    // A commit was refused because somebody cancelled it in the meantime: what is stored now says how to go on.
+    if (departure.type === "abandoned" && departure.error?.code === "session_ended" && live.reloads < 3 && !this.#closed) {
+      void this.#reload(sessionId, live, departure.error);
+      return;
+    }
+    if (departure.type !== "ended") this.#release(sessionId, live.token);
+    this.#settle(sessionId, settledBy(departure));
+  }
+
+  async #reload(sessionId: string, { agent, token, reloads }: Live, error: HoldfastError): Promise<void> {
+    try {
+      const session = await this.#session(sessionId);
+      if (isEnded(session.status)) this.#settle(sessionId, settledAs(session));
+      else await this.#drive(sessionId, agent, token, false, reloads + 1);
+    } catch (thrown) {
+      this.#settle(sessionId, { status: "released", error: thrown === undefined ? error : toHoldfastError(thrown) });
+    }
+  }
+
+  #release(sessionId: string, token: number): void {
+    this.#committer.submit({ change: { type: "release_claim", sessionId, token }, onResult: () => {}, onError: () => {} });
+  }
+
+  #settle(sessionId: string, settled: Settled): void {
+    const waiter = this.#waiters.get(sessionId);
+    this.#waiters.delete(sessionId);
+    waiter?.resolve(settled);
+  }
+
+  // ---- arrivals, time, cooling -------------------------------------------------------------------------------------
+
+  #arrived(sessionId: string, awaited: boolean): void {
+    const live = this.#live.get(sessionId);
+    if (live !== undefined) live.driver.poke();
+    else if (awaited && (this.#adopt || this.#waiters.has(sessionId))) queueMicrotask(() => void this.#wakeUp(sessionId));
+  }
+
+  async #wakeUp(sessionId: string): Promise<void> {
+    if (this.#closed) return;
+    try {
+      const session = await this.#storage.reader.session(sessionId);
+      if (session === undefined) return;
+      if (isEnded(session.status)) this.#settle(sessionId, settledAs(session));
+      else if (this.#agents.has(session.agent.name)) await this.#activate(sessionId, false);
+    } catch (error) {
+      this.#trace(sessionId, toHoldfastError(error).message);
+    }
+  }
+
+  /** Run what is due, and look again when the next is. */
+  async #runDue(): Promise<readonly string[]> {
+    const started: string[] = [];
+    const { sessionIds, nextAt } = await this.#storage.due({ now: this.#clock.now(), limit: DUE_BATCH });
+    for (const sessionId of sessionIds) {
+      if (this.#closed || this.#live.has(sessionId)) continue;
+      const session = await this.#storage.reader.session(sessionId);
+      if (session === undefined || !this.#agents.has(session.agent.name)) continue;
+      try {
+        await this.#activate(sessionId, false);
+        started.push(sessionId);
+      } catch (error) {
+        this.#trace(sessionId, toHoldfastError(error).message);
+      }
+    }
+    if (!this.#closed && this.#adopt) {
+      if (nextAt !== undefined) this.#timers.set(this.#dueAlarm, nextAt);
+      if (sessionIds.length === DUE_BATCH && started.length > 0) started.push(...(await this.#runDue()));
+    }
+    return started;
+  }
+
+  /** T3. A session waits: note since when, and look at the oldest when its time is up. */
+  #noteWaiting(sessionId: string): void {
+    if (!this.#adopt) return;
+    this.#warm.delete(sessionId);
+    this.#warm.set(sessionId, this.#clock.now() + this.#warmMs);
+    if (this.#coolAlarm.queuedFor === Infinity) this.#timers.set(this.#coolAlarm, this.#clock.now() + this.#warmMs);
+  }
+
+  #cool(): void {
+    const now = this.#clock.now();
+    for (const [sessionId, until] of this.#warm) {
+      if (until > now) {
+        this.#timers.set(this.#coolAlarm, until);
+        return;
+      }
+      this.#warm.delete(sessionId);
+      const live = this.#live.get(sessionId);
+      if (live?.driver.parked === true) this.#letGo(sessionId, live);
+    }
+  }
+
+  #letGo(sessionId: string, { driver, token }: Live): void {
+    this.#live.delete(sessionId);
+    driver.abandon();
+    this.#committer.submit({
+      change: { type: "release_claim", sessionId, token },
+      // Whatever arrived between the last commit and this release finds nobody driving it: look once more (K10).
+      onResult: () => void this.#runDue(),
+      onError: () => {},
+    });
+  }
+
+  #listen(source: SignalSource): void {
+    const opening = source.open(async ({ sessionId, name, payload, dedupKey }) => {
+      try {
+        return await this.signal(sessionId, name, payload, dedupKey === undefined ? {} : { dedupKey });
+      } catch (error) {
+        return { status: "refused", reason: toHoldfastError(error).message };
+      }
+    });
+    this.#closers.push(async () => (await opening).close());
+  }
+
+  // ---- small things ------------------------------------------------------------------------------------------------
+
+  #makeWorld(observer: SliceObserver | undefined): DriverWorld {
+    const storage = this.#storage;
+    return {
+      loop: new SliceLoop(this.#committer.flush, observer),
+      timers: this.#timers,
+      clock: this.#clock,
+      hash: sha256,
+      limits: this.#limits,
+      executor: this.#executor,
+      random: () => this.#random.u32(),
+      submit: (change, onResult, onError) => this.#committer.submit({ change, onResult, onError }),
+      arrivals: (sessionId, after) => storage.arrivals(sessionId, after),
+      conversation: async (sessionId, leaf) => (await storage.conversation(sessionId, leaf)).map((entry) => toConversation(sessionId, entry)),
+      trace: (event) => {
+        if (event.type === "waiting") this.#noteWaiting(event.sessionId);
+        try {
+          this.#tracer.trace(event);
+        } catch {
+          // A tracer can neither throw into nor delay what it watches.
+        }
+      },
+      enter: (sessionId, fn) => this.#context.run(sessionId, fn),
+      departed: (driver, departure) => this.#departed(driver, departure),
+    };
+  }
+
+  #warn(sessionId: string, reason: unknown): void {
+    this.#trace(sessionId, `a promise of the agent was rejected and nobody handled it: ${toHoldfastError(reason).message}`);
+  }
+
+  #trace(sessionId: string, message: string): void {
+    this.#world.trace({ type: "warned", sessionId, at: this.#clock.now(), message });
+  }
+
+  async #session(sessionId: string): Promise<Session> {
+    const session = await this.#storage.reader.session(sessionId);
+    if (session === undefined) throw sessionNotFound(sessionId);
+    return session;
+  }
+
+  #agentOf({ sessionId, agent }: Session): Agent {
+    const known = this.#agents.get(agent.name);
+    if (known !== undefined) return known;
+    throw new NotFoundError("agent_not_found", `session ${sessionId} needs agent "${agent.name}", which is not known here`, {
+      expected: this.#agents.size === 0 ? "an agent; none was given" : `one of ${[...this.#agents.keys()].join(", ")}`,
+      fix: "give it to createRuntime({ agents })",
+    });
+  }
+
+  #refuseIfLarge(text: string | undefined, what: string): void {
+    if (text === undefined || text.length <= this.#limits.payloadChars) return;
+    throw new UsageError(`${what} is ${text.length} characters of JSON`, {
+      code: "limit_exceeded",
+      expected: `at most ${this.#limits.payloadChars} (limit "payloadChars")`,
+      fix: "keep large content in a file and pass its path, or raise the limit",
+    });
+  }
+
+  #refuseIfClosed(): void {
+    if (this.#closed) throw new UsageError("the runtime is closed", { fix: "make another with createRuntime()" });
+  }
+
+  #handle<Output>(sessionId: string, created: boolean): SessionHandle<Output> {
+    return {
+      sessionId,
+      created,
+      result: async () => outputOf(sessionId, (await this.#settledOf(sessionId)) as Settled<Output>),
+      settled: () => this.#settledOf(sessionId) as Promise<Settled<Output>>,
+      session: () => this.#session(sessionId),
+      signal: (name, payload, options) => this.signal(sessionId, name, payload, options),
+      cancel: (options) => this.cancel(sessionId, options),
+    };
+  }
+
+  async #settledOf(sessionId: string): Promise<Settled> {
+    const known = this.#waiters.get(sessionId);
+    if (known !== undefined) return known.promise;
+    const session = await this.#session(sessionId);
+    if (isEnded(session.status)) return settledAs(session);
+    if (session.status === "paused" && !this.#live.has(sessionId)) return settledAs(session);
+    const waiter = this.#waiters.get(sessionId) ?? Promise.withResolvers<Settled>();
+    this.#waiters.set(sessionId, waiter);
+    return waiter.promise;
+  }
+}
+
+function isExecutor(tasks: RuntimeOptions["tasks"]): tasks is TaskExecutor {
+  return tasks !== undefined && !Array.isArray(tasks);
+}
+
+function toConversation(sessionId: string, { seq, parent, role, turn, content }: Entry): ConversationEntry {
+  return {
+    id: positionId(sessionId, seq),
+    parentId: parent === undefined ? null : positionId(sessionId, parent),
+    role,
+    turnId: String(turn),
+    content: decodeJson(content),
+  };
+}
+
+function settledBy(departure: Departure): Settled {
+  if (departure.type === "paused") return { status: "paused", fault: departure.fault };
+  if (departure.type === "abandoned") return { status: "released", error: departure.error };
+  return ended(departure.status, departure.output, departure.error);
+}
+
+function settledAs(session: Session): Settled {
+  if (session.status === "paused") {
+    const fault = new HoldfastError("session_paused", session.error?.message ?? `paused (${session.pauseReason ?? "unknown"})`);
+    return { status: "paused", fault };
+  }
+  return ended(session.status as "completed", session.output, session.error);
+}
+
+function ended(status: "completed" | "failed" | "cancelled", output: string | undefined, error: RecordedError | undefined): Settled {
+  switch (status) {
+    case "completed":
+      return { status, output: decodeJson(output) };
+    case "failed":
+      return { status, error: error ?? { name: "Error", message: "unknown" } };
+    case "cancelled":
+      return { status, output: decodeJson(output), error };
+  }
+}
+
+function outputOf<Output>(sessionId: string, settled: Settled<Output>): Output {
+  switch (settled.status) {
+    case "completed":
+      return settled.output;
+    case "failed":
+      throw new HoldfastError("session_failed", `session ${sessionId} failed: ${settled.error.message}`, { cause: settled.error });
+    case "cancelled":
+      throw new HoldfastError("session_cancelled", `session ${sessionId} was cancelled`, { cause: settled.error });
+    case "paused":
+      throw settled.fault;
+    case "released":
+      throw settled.error ?? new HoldfastError("session_paused", `session ${sessionId} is not over, and its process has stopped`);
+  }
+}
+
+function sessionNotFound(sessionId: string): NotFoundError {
+  return new NotFoundError("session_not_found", `there is no session ${sessionId}`, {
+    fix: "ids are case-sensitive; `holdfast list` shows them",
+  });
+}
+
+function unexpected(doing: string, status: string): HoldfastError {
+  return new HoldfastError("internal", `${doing}: storage answered "${status}"`);
+}

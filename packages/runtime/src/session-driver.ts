@@ -1,0 +1,732 @@
+// One live session: its kernel between the ports, from claim to release.
+//
+// States. *replaying*: recorded outcomes are delivered, nothing is committed. *live*: new outcomes are delivered, and at
+// each standstill with nothing more to deliver the segment is sealed and submitted. *in flight*: a batch is submitted;
+// nothing is delivered until it is answered (K2). *over*: ended, parked or abandoned; whatever still arrives is ignored.
+//
+//   D1. Tasks start, and aborts fire, only after the batch that asked for them is committed (K3, K6).
+//   D2. Notes are added, and segments sealed, only at a standstill.
+//   D3. What arrives is looked for again whenever a commit answers an inbox above the one last seen (K10).
+//   D4. When the driver is over, every attempt it started has been told to stop.
+//
+// It knows no storage and no other session: it submits changes and is told their results.
+
+import {
+  decodeJson,
+  HoldfastError,
+  Kernel,
+  mayRetryLost,
+  positionId,
+  retryDelayMs,
+  toHoldfastError,
+  AgentContext,
+  isEnded,
+  type AgentContext as CoreAgentContext,
+  type Arrivals,
+  type AttemptOutcome,
+  type CancelNotice,
+  type Change,
+  type ChangeResult,
+  type Clock,
+  type ConversationEntry,
+  type Ending,
+  type EventRecord,
+  type Hash,
+  type JsonText,
+  type Limits,
+  type NoteRecord,
+  type OpenTask,
+  type PauseReason,
+  type RecordedError,
+  type RunningAttempt,
+  type SealedSegment,
+  type Session,
+  type SessionPatch,
+  type SessionSnapshot,
+  type SessionStatus,
+  type StoredSignal,
+  type TaskExecutor,
+  type TraceEvent,
+} from "@holdfast/core";
+import type { Agent } from "./define.ts";
+import type { SliceLoop, SliceMember } from "./slice-loop.ts";
+import { alarm, type Timers } from "./timers.ts";
+
+/** How a session left this process. */
+export type Departure =
+  | { readonly type: "ended"; readonly status: "completed" | "failed" | "cancelled"; readonly output: JsonText | undefined; readonly error: RecordedError | undefined }
+  | { readonly type: "paused"; readonly reason: PauseReason; readonly fault: HoldfastError }
+  /** Storage refused it, the claim was lost, or the runtime closed: the session is as its last commit left it. */
+  | { readonly type: "abandoned"; readonly error: HoldfastError | undefined };
+
+/** What a driver needs of the process around it. */
+export interface DriverWorld {
+  readonly loop: SliceLoop;
+  readonly timers: Timers;
+  readonly clock: Clock;
+  readonly hash: Hash;
+  readonly limits: Limits;
+  readonly executor: TaskExecutor;
+  /** Integers in [0, 2^32), for jitter. */
+  readonly random: () => number;
+  submit(change: Change, onResult: (result: ChangeResult) => void, onError: (error: HoldfastError) => void): void;
+  arrivals(sessionId: string, after: number): Promise<Arrivals>;
+  conversation(sessionId: string, leaf: number): Promise<readonly ConversationEntry[]>;
+  trace(event: TraceEvent): void;
+  /** Call the agent in a context in which its stray rejections can be told from others'. */
+  enter<T>(sessionId: string, fn: () => T): T;
+  /** The driver is over. Called once. */
+  departed(driver: SessionDriver, departure: Departure): void;
+}
+
+type Draft<R> = R extends unknown ? Omit<R, "seq"> : never;
+
+export interface DriverOptions {
+  readonly agent: Agent;
+  readonly snapshot: SessionSnapshot;
+  readonly token: number;
+  readonly acceptDrift: boolean;
+}
+
+export class SessionDriver implements SliceMember {
+  readonly sessionId: string;
+  readonly #world: DriverWorld;
+  readonly #agent: Agent;
+  readonly #session: Session;
+  readonly #token: number;
+  readonly #acceptDrift: boolean;
+  readonly #outcomes: Draft<EventRecord>[] = [];
+  readonly #notes: Draft<NoteRecord>[] = [];
+  readonly #running = new Map<number, RunningAttempt>();
+  readonly #retries = new Map<number, OpenTask>();
+  readonly #alarm = alarm(() => this.#world.loop.wake(this));
+  readonly #nothingAlarm = alarm(() => this.#stoodOnNothing());
+  readonly #cancelAlarm = alarm(() => this.#endOverdueCancel());
+
+  #kernel: Kernel;
+  #recovering: boolean;
+  #startPending = true;
+  #inSlice = false;
+  #inFlight = false;
+  #over = false;
+  #inbox: number;
+  #fetching = false;
+  #deliveries = 0;
+  #deliveredChars = 0;
+  #status: SessionStatus;
+  #waitsKey = "";
+  #cancelSeen = false;
+  #stateText: JsonText | undefined;
+  /** Whether the row may say something else than is so: after a recovery it is looked at even if nothing was done. */
+  #rowStale: boolean;
+
+  constructor(world: DriverWorld, { agent, snapshot, token, acceptDrift }: DriverOptions) {
+    const { session, signals } = snapshot;
+    this.#world = world;
+    this.#agent = agent;
+    this.#session = session;
+    this.#token = token;
+    this.#acceptDrift = acceptDrift;
+    this.sessionId = session.sessionId;
+    this.#status = session.status;
+    this.#waitsKey = waitsKeyOf(session.waits, session.wakeAt);
+    this.#inbox = Math.max(0, ...signals.map((signal) => signal.order), session.inbox);
+    this.#recovering = snapshot.records.length > 0;
+    this.#rowStale = this.#recovering;
+    const [first, ...rest] = snapshot.records;
+    this.#kernel =
+      first?.type === "checkpoint"
+        ? this.#makeKernel({
+            baseSeq: first.seq + 1,
+            recorded: rest,
+            signals,
+            stateText: first.payload,
+            turn: first.turn,
+            entryCount: first.entryCount,
+            leaf: first.leaf,
+            cancel: first.cancel,
+          })
+        : this.#makeKernel({
+            baseSeq: 0,
+            recorded: snapshot.records,
+            signals,
+            stateText: undefined,
+            turn: 0,
+            entryCount: 0,
+            leaf: undefined,
+            cancel: undefined,
+          });
+    this.#noticeCancel(session);
+  }
+
+  /** Begin. */
+  start(): void {
+    this.#trace({ type: "session_started", agent: this.#agent.name, recovered: this.#recovering });
+    this.#world.loop.wake(this);
+  }
+
+  /** Something arrived for this session. */
+  poke(): void {
+    if (this.#over || this.#fetching) return;
+    this.#fetching = true;
+    this.#world.arrivals(this.sessionId, this.#inbox).then(
+      (arrivals) => {
+        this.#fetching = false;
+        this.#receive(arrivals);
+      },
+      (error: unknown) => {
+        this.#fetching = false;
+        this.#abandon(toHoldfastError(error));
+      },
+    );
+  }
+
+  /** Whether it only waits: nothing runs, nothing is to be delivered or committed. */
+  get parked(): boolean {
+    return (
+      !this.#over &&
+      !this.#inFlight &&
+      !this.#startPending &&
+      !this.#kernel.replaying &&
+      this.#kernel.open.taskCount === 0 &&
+      this.#outcomes.length === 0 &&
+      this.#notes.length === 0 &&
+      !this.#kernel.dirty
+    );
+  }
+
+  /** Stop driving, leaving the session as its last commit left it. */
+  abandon(): void {
+    this.#abandon(undefined);
+  }
+
+  // ---- slices ------------------------------------------------------------------------------------------------------
+
+  deliver(): boolean {
+    if (this.#over || this.#inFlight) return false;
+    try {
+      const event = this.#next();
+      if (this.#kernel.fault !== undefined) return true; // Dealt with at the standstill.
+      if (event === undefined) return this.#kernel.dirty || this.#rowStale;
+      this.#deliveries++;
+      this.#deliveredChars += event.payload?.length ?? 0;
+      this.#inSlice = true;
+      this.#kernel.openSlice();
+      this.#kernel.deliver(event, this.#startAgent);
+      return true;
+    } catch (thrown) {
+      this.#crash(thrown);
+      return false;
+    }
+  }
+
+  standstill(): void {
+    if (this.#over) return;
+    try {
+      const stands = this.#inSlice ? this.#kernel.closeSlice() : undefined;
+      this.#inSlice = false;
+      const fault = this.#kernel.fault;
+      if (fault !== undefined) this.#settleFault(fault);
+      else if (stands?.type === "checkpointed" || stands?.type === "ended") this.#seal(stands);
+      else this.#goOn(stands?.type === "nothing");
+    } catch (thrown) {
+      this.#crash(thrown);
+    }
+  }
+
+  /** What to deliver next, or nothing. Adds notes on the way, which is why it is only called at a standstill (D2). */
+  #next(): EventRecord | Draft<EventRecord> | undefined {
+    const kernel = this.#kernel;
+    if (kernel.replaying) {
+      const recorded = kernel.nextRecorded();
+      if (recorded !== undefined) {
+        this.#startPending &&= recorded.type !== "started";
+        return recorded;
+      }
+      if (kernel.fault !== undefined) return undefined;
+    }
+    const at = Math.max(this.#world.clock.now(), kernel.now);
+    if (this.#startPending) {
+      this.#startPending = false;
+      this.#trace({ type: "turn_started", turn: kernel.turn });
+      return { type: "started", at };
+    }
+    if (this.#recovering) this.#recover(at);
+    for (const note of this.#notes.splice(0)) kernel.note(note);
+    if (this.#deliveries >= this.#world.limits.deliveriesPerSegment) return undefined;
+    if (this.#deliveredChars > this.#world.limits.batchChars / 2) return undefined;
+    this.#startDueRetries(at);
+    return this.#nextOutcome() ?? kernel.nextOwn(at) ?? kernel.nextDue(at);
+  }
+
+  /** The oldest outcome somebody still wants: a task may have been withdrawn since it ended. */
+  #nextOutcome(): Draft<EventRecord> | undefined {
+    for (;;) {
+      const event = this.#outcomes.shift();
+      if (event === undefined) return undefined;
+      const isTask = event.type === "task_completed" || event.type === "task_failed";
+      if (!isTask || this.#kernel.open.get(event.task) !== undefined) return event;
+    }
+  }
+
+  readonly #startAgent = (): Promise<unknown> => {
+    const kernel = this.#kernel;
+    const ctx = new AgentContext(kernel, {
+      sessionId: this.sessionId,
+      agentName: this.#agent.name,
+      input: decodeJson(this.#session.input),
+      state: decodeJson(this.#stateText),
+    });
+    return this.#world.enter(this.sessionId, async () => this.#agent.main(ctx as CoreAgentContext<never>));
+  };
+
+  #makeKernel(life: {
+    baseSeq: number;
+    recorded: SessionSnapshot["records"];
+    signals: readonly StoredSignal[];
+    stateText: JsonText | undefined;
+    turn: number;
+    entryCount: number;
+    leaf: number | undefined;
+    cancel: CancelNotice | undefined;
+  }): Kernel {
+    this.#stateText = life.stateText;
+    return new Kernel({
+      ...life,
+      sessionId: this.sessionId,
+      seed: this.#session.seed,
+      hash: this.#world.hash,
+      limits: this.#world.limits,
+      describeTask: (kind) => this.#world.executor.describe(kind),
+      taskKinds: () => this.#world.executor.kinds(),
+      acceptDrift: this.#acceptDrift,
+      // Outside a slice nobody is looking: take the fault at the next one.
+      onStrayFault: () => setImmediate(() => this.#settleStrayFault()),
+    });
+  }
+
+  /** After a standstill that ended nothing: more to deliver, or time to commit. */
+  #goOn(standsOnNothing: boolean): void {
+    const kernel = this.#kernel;
+    this.#watchForNothing(standsOnNothing && !kernel.replaying);
+    if (kernel.replaying || this.#startPending || this.#recovering || this.#hasMore()) {
+      this.#world.loop.wake(this);
+      if (kernel.replaying || this.#startPending || this.#recovering) return;
+      const full =
+        this.#deliveries >= this.#world.limits.deliveriesPerSegment ||
+        this.#deliveredChars > this.#world.limits.batchChars / 2;
+      if (!full) return;
+    }
+    this.#seal(undefined);
+  }
+
+  #hasMore(): boolean {
+    if (this.#outcomes.length > 0 || this.#notes.length > 0) return true;
+    const wakeAt = this.#kernel.open.wakeAt;
+    return (wakeAt !== undefined && wakeAt <= this.#world.clock.now()) || this.#kernel.hasOwn;
+  }
+
+  // ---- commits -----------------------------------------------------------------------------------------------------
+
+  #seal(closing: { type: "checkpointed"; state: JsonText } | { type: "ended"; ending: Ending } | undefined): void {
+    const segment = this.#kernel.seal();
+    this.#deliveries = 0;
+    this.#deliveredChars = 0;
+    this.#rowStale = false;
+    const patch = closing?.type === "ended" ? this.#endPatch(closing.ending) : this.#standPatch(closing !== undefined);
+    if (segment.records.length === 0 && patch === undefined) {
+      this.#armAlarm();
+      return;
+    }
+    this.#commit(segment, patch, () => {
+      if (closing?.type === "ended" && patch !== undefined) this.#end(patch);
+      else if (closing?.type === "checkpointed") this.#nextTurn(segment, closing.state);
+      else this.#afterCommit(segment);
+    });
+  }
+
+  #commit(segment: SealedSegment, patch: SessionPatch | undefined, onCommitted: () => void): void {
+    this.#inFlight = true;
+    const { firstSeq, records, entries, consumed } = segment;
+    this.#world.submit(
+      {
+        type: "commit_batch",
+        sessionId: this.sessionId,
+        token: this.#token,
+        firstSeq,
+        records,
+        entries,
+        consumed,
+        ...(patch === undefined ? {} : { session: patch }),
+      },
+      (result) => this.#answered(result, segment, onCommitted),
+      (error) => this.#abandon(error),
+    );
+  }
+
+  #answered(result: ChangeResult, segment: SealedSegment, onCommitted: () => void): void {
+    if (this.#over) return;
+    this.#inFlight = false;
+    if (result.status === "committed") {
+      this.#trace({ type: "committed", records: segment.records.length, nextSeq: segment.firstSeq + segment.records.length });
+      for (const { seq, role, content } of segment.entries) {
+        this.#trace({ type: "entry_appended", entryId: positionId(this.sessionId, seq), role, content: decodeJson(content) });
+      }
+      onCommitted();
+      if (!this.#over && result.inbox > this.#inbox) this.poke(); // D3.
+      return;
+    }
+    if (result.status === "fenced") {
+      this.#abandon(
+        new HoldfastError("session_claimed", `session ${this.sessionId} was claimed by another process`, {
+          fix: "it goes on there; nothing of this process was committed after that",
+        }),
+      );
+      return;
+    }
+    // Somebody ended or cancelled it meanwhile: the journal says what is so.
+    const reason = result.status === "invalid" ? result.reason : result.status;
+    this.#abandon(new HoldfastError("session_ended", `session ${this.sessionId} refused a commit: ${reason}`));
+  }
+
+  #afterCommit(segment: SealedSegment): void {
+    this.#followUp(segment);
+    this.#armAlarm();
+    if (this.#hasMore() || this.#kernel.dirty) this.#world.loop.wake(this);
+  }
+
+  /** D1. */
+  #followUp(segment: SealedSegment): void {
+    for (const task of segment.newTasks) this.#startAttempt(task);
+    for (const seq of segment.withdrawnTasks) this.#abort(seq, "its answer is no longer wanted");
+    for (const record of segment.records) {
+      if (record.type === "attempt_failed") this.#awaitRetry(record.task);
+      else if (record.type === "attempt_lost") this.#restart(record.task);
+      else if (record.type === "outcome_kept") this.#deliverKept(record.task);
+    }
+  }
+
+  #nextTurn(segment: SealedSegment, stateText: JsonText): void {
+    const last = this.#kernel;
+    for (const seq of segment.withdrawnTasks) this.#abort(seq, "the checkpoint cancelled it");
+    this.#trace({ type: "turn_ended", turn: last.turn - 1 });
+    this.#retries.clear();
+    const cancels = this.#outcomes.filter((event) => event.type === "cancel_requested");
+    this.#outcomes.splice(0, Infinity, ...cancels);
+    this.#kernel = this.#makeKernel({
+      baseSeq: last.nextSeq,
+      recorded: [],
+      signals: last.pendingSignals(),
+      stateText,
+      turn: last.turn,
+      entryCount: last.entryCount,
+      leaf: last.leaf,
+      cancel: last.cancelNotice,
+    });
+    this.#startPending = true;
+    this.#world.loop.wake(this);
+  }
+
+  // ---- what the session's row says ---------------------------------------------------------------------------------
+
+  /** The row after a segment that goes on; `undefined` when nothing of it changed. */
+  #standPatch(checkpointed: boolean): SessionPatch | undefined {
+    const kernel = this.#kernel;
+    const waits = checkpointed ? [] : kernel.open.waits();
+    const status = this.#statusNow(checkpointed, waits);
+    const wakeAt = status === "working" ? undefined : this.#wakeAt();
+    const key = waitsKeyOf(waits, wakeAt);
+    if (status === this.#status && key === this.#waitsKey && !checkpointed) return undefined;
+    this.#status = status;
+    this.#waitsKey = key;
+    if (waits.length > 0) this.#trace({ type: "waiting", waits });
+    return { status, waits, ...(wakeAt === undefined ? {} : { wakeAt }), ...(checkpointed ? { turn: kernel.turn } : {}) };
+  }
+
+  #statusNow(checkpointed: boolean, waits: Session["waits"]): SessionStatus {
+    if (this.#kernel.cancelNotice !== undefined || this.#cancelSeen) return "cancelling";
+    if (checkpointed) return "working";
+    if (waits.some((wait) => wait.type === "input")) return "input_required";
+    return waits.length > 0 && this.#kernel.open.taskCount === 0 ? "waiting" : "working";
+  }
+
+  #endPatch(ending: Ending): SessionPatch {
+    const cancelled = this.#kernel.cancelNotice !== undefined;
+    if (ending.type === "returned") {
+      const output = ending.output === undefined ? {} : { output: ending.output };
+      return { status: cancelled ? "cancelled" : "completed", waits: [], ...output };
+    }
+    const byCancel = cancelled && ending.error.code === "cancelled";
+    return { status: byCancel ? "cancelled" : "failed", waits: [], error: ending.error };
+  }
+
+  #end(patch: SessionPatch): void {
+    this.#trace({ type: "turn_ended", turn: this.#kernel.turn });
+    const { output, error } = patch;
+    this.#depart({ type: "ended", status: patch.status as "completed", output, error });
+  }
+
+  // ---- faults ------------------------------------------------------------------------------------------------------
+
+  #settleStrayFault(): void {
+    if (this.#over || this.#kernel.fault === undefined || this.#inSlice) return;
+    if (this.#inFlight) {
+      setImmediate(() => this.#settleStrayFault()); // The batch in flight is older than the fault.
+      return;
+    }
+    this.#settleFault(this.#kernel.fault);
+  }
+
+  /** K5, K6: keep the outcomes that were delivered, commit nothing else, and park or fail. */
+  #settleFault(fault: HoldfastError): void {
+    const segment = this.#kernel.salvage(Math.max(this.#world.clock.now(), this.#kernel.now));
+    const parks = fault.code === "nondeterminism" || fault.code === "non_durable_await";
+    const error = { name: fault.name, message: describeFault(fault), code: fault.code };
+    const patch: SessionPatch = parks
+      ? { status: "paused", pauseReason: "nondeterminism", waits: [], error }
+      : { status: "failed", waits: [], error };
+    this.#commit(segment, patch, () => {
+      if (parks) this.#depart({ type: "paused", reason: "nondeterminism", fault });
+      else this.#depart({ type: "ended", status: "failed", output: undefined, error });
+    });
+  }
+
+  /** A defect of ours, or bytes that are not what we wrote: the session stays as it is (K4a). */
+  #crash(thrown: unknown): void {
+    this.#inSlice = false;
+    this.#abandon(toHoldfastError(thrown));
+  }
+
+  #watchForNothing(standsOnNothing: boolean): void {
+    const { timers, clock, limits } = this.#world;
+    timers.set(this.#nothingAlarm, standsOnNothing ? clock.now() + limits.standsOnNothingMs : Infinity);
+  }
+
+  #stoodOnNothing(): void {
+    if (this.#over || this.#inSlice) return;
+    this.#kernel.faultStandingOnNothing();
+    this.#settleStrayFault();
+  }
+
+  // ---- tasks -------------------------------------------------------------------------------------------------------
+
+  #startAttempt(task: OpenTask): void {
+    const { seq, kind, attempt } = task;
+    const taskId = positionId(this.sessionId, seq);
+    const startedAt = this.#world.clock.monotonic();
+    let offset = 0;
+    this.#trace({ type: "task_started", taskId, kind, attempt, input: decodeJson(task.input) });
+    const running = this.#world.executor.start(
+      {
+        sessionId: this.sessionId,
+        taskId,
+        kind,
+        input: task.input,
+        attempt,
+        idempotencyKey: task.key === undefined ? taskId : `${this.sessionId}:${task.key}`,
+        timeoutMs: task.timeoutMs,
+        ...(task.closure === undefined ? {} : { closure: task.closure }),
+        conversation: (leaf) => this.#world.conversation(this.sessionId, leaf),
+        onDelta: (delta) => this.#trace({ type: "task_delta", taskId, kind, attempt, offset: offset++, delta }),
+      },
+      (outcome) => {
+        if (this.#running.get(seq) === running) this.#running.delete(seq);
+        const durationMs = this.#world.clock.monotonic() - startedAt;
+        this.#attemptEnded(task, outcome, { taskId, kind, attempt, durationMs });
+      },
+    );
+    this.#running.set(seq, running);
+  }
+
+  #attemptEnded(
+    task: OpenTask,
+    outcome: AttemptOutcome,
+    traced: { taskId: string; kind: string; attempt: number; durationMs: number },
+  ): void {
+    if (this.#over || this.#kernel.open.get(task.seq)?.task !== task || task.attempt !== traced.attempt) return;
+    const { seq, attempt } = task;
+    const at = this.#world.clock.now();
+    switch (outcome.status) {
+      case "aborted":
+        this.#trace({ type: "task_ended", ...traced, outcome: "cancelled" });
+        return;
+      case "completed":
+        this.#trace({ type: "task_ended", ...traced, outcome: "completed", output: decodeJson(outcome.output) });
+        this.#finish(task, { type: "task_completed", task: seq, attempt, at, payload: outcome.output });
+        return;
+      case "failed": {
+        const delayMs = retryDelayMs(task.retry, attempt, outcome, this.#world.random() / 0x1_0000_0000);
+        const payload = JSON.stringify(outcome.error);
+        this.#trace({ type: "task_ended", ...traced, outcome: delayMs === undefined ? "failed" : "retrying", error: outcome.error });
+        if (delayMs === undefined) this.#finish(task, { type: "task_failed", task: seq, attempt, at, payload });
+        else this.#addNote({ type: "attempt_failed", task: seq, attempt, at, retryAt: at + delayMs, payload });
+        return;
+      }
+    }
+  }
+
+  /** K6: what cost a process before is stored before it is delivered, so that it cannot be lost again and again. */
+  #finish(task: OpenTask, event: Draft<Extract<EventRecord, { type: "task_completed" | "task_failed" }>>): void {
+    if (task.lost) {
+      const { type: outcome, task: seq, attempt, at, payload } = event;
+      this.#addNote({ type: "outcome_kept", outcome, task: seq, attempt, at, payload });
+      return;
+    }
+    this.#outcomes.push(event as Draft<EventRecord>);
+    this.#world.loop.wake(this);
+  }
+
+  #addNote(note: Draft<NoteRecord>): void {
+    this.#notes.push(note);
+    this.#world.loop.wake(this);
+  }
+
+  #deliverKept(seq: number): void {
+    const task = this.#kernel.open.get(seq)?.task;
+    if (task?.kept === undefined) return;
+    const at = this.#world.clock.now();
+    this.#outcomes.push({ type: task.kept.outcome, task: seq, attempt: task.attempt, at, payload: task.kept.payload });
+    this.#world.loop.wake(this);
+  }
+
+  #restart(seq: number): void {
+    const task = this.#kernel.open.get(seq)?.task;
+    if (task !== undefined && !this.#running.has(seq)) this.#startAttempt(task);
+  }
+
+  #awaitRetry(seq: number): void {
+    const task = this.#kernel.open.get(seq)?.task;
+    if (task !== undefined) this.#retries.set(seq, task);
+  }
+
+  #startDueRetries(now: number): void {
+    for (const [seq, task] of this.#retries) {
+      if ((task.retryAt ?? 0) > now) continue;
+      this.#retries.delete(seq);
+      if (this.#kernel.open.get(seq)?.task === task) this.#startAttempt(task);
+    }
+    this.#armAlarm();
+  }
+
+  #abort(seq: number, reason: string): void {
+    this.#retries.delete(seq);
+    this.#running.get(seq)?.abort(reason);
+    this.#running.delete(seq);
+  }
+
+  /** Once, when the journal is used up: go on with the tasks that have no outcome (H7, H8). */
+  #recover(at: number): void {
+    this.#recovering = false;
+    const drift = this.#kernel.takeDrift();
+    if (drift.length > 0) this.#kernel.note({ type: "drift_accepted", at, positions: drift });
+    for (const task of this.#kernel.open.tasks()) {
+      const { seq, attempt } = task;
+      if (task.kept !== undefined) {
+        this.#deliverKept(seq);
+      } else if (task.retryAt !== undefined && task.retryAt > at) {
+        this.#retries.set(seq, task); // Never early, so it cannot have been started.
+      } else if (mayRetryLost(task.retry, attempt)) {
+        this.#notes.push({ type: "attempt_lost", task: seq, attempt, at });
+      } else {
+        const message = `attempt ${attempt} of ${task.retry?.maxAttempts ?? attempt} was running when its process ended; its outcome is unknown`;
+        const payload = JSON.stringify({ name: "AttemptLostError", message, code: "task_failed" });
+        this.#outcomes.push({ type: "task_failed", task: seq, attempt, at, payload });
+      }
+    }
+  }
+
+  // ---- arrivals and time -------------------------------------------------------------------------------------------
+
+  #receive(arrivals: Arrivals): void {
+    if (this.#over) return;
+    this.#inbox = Math.max(this.#inbox, arrivals.inbox);
+    for (const signal of arrivals.signals) {
+      this.#kernel.offer(signal);
+      this.#trace({ type: "signal_received", name: signal.name });
+    }
+    if (isEnded(arrivals.session.status)) {
+      const error = { name: "CancelledError", message: arrivals.session.cancel?.reason ?? "cancelled", code: "cancelled" };
+      this.#depart({ type: "ended", status: arrivals.session.status, output: undefined, error });
+      return;
+    }
+    this.#noticeCancel(arrivals.session);
+    this.#world.loop.wake(this);
+  }
+
+  #noticeCancel({ cancel }: Pick<Session, "cancel">): void {
+    if (cancel === undefined || this.#cancelSeen || cancel.mode !== "graceful") return;
+    this.#cancelSeen = true;
+    this.#world.timers.set(this.#cancelAlarm, cancel.deadlineAt);
+    if (this.#kernel.cancelNotice !== undefined) return;
+    const event: Draft<EventRecord> = {
+      type: "cancel_requested",
+      at: this.#world.clock.now(),
+      deadlineAt: cancel.deadlineAt,
+      ...(cancel.reason === undefined ? {} : { reason: cancel.reason }),
+    };
+    this.#outcomes.unshift(event);
+  }
+
+  #endOverdueCancel(): void {
+    if (this.#over) return;
+    this.#world.submit(
+      { type: "request_cancel", sessionId: this.sessionId, mode: "hard", graceMs: 0, reason: "the grace period ended" },
+      () => this.poke(),
+      (error) => this.#abandon(error),
+    );
+  }
+
+  #wakeAt(): number | undefined {
+    let earliest = this.#kernel.open.wakeAt;
+    for (const { retryAt } of this.#retries.values()) {
+      if (retryAt !== undefined && (earliest === undefined || retryAt < earliest)) earliest = retryAt;
+    }
+    return earliest;
+  }
+
+  #armAlarm(): void {
+    this.#world.timers.set(this.#alarm, this.#wakeAt() ?? Infinity);
+  }
+
+  // ---- the end -----------------------------------------------------------------------------------------------------
+
+  #abandon(error: HoldfastError | undefined): void {
+    if (!this.#over) this.#depart({ type: "abandoned", error });
+  }
+
+  #depart(departure: Departure): void {
+    this.#over = true;
+    this.#inFlight = false;
+    for (const item of [this.#alarm, this.#nothingAlarm, this.#cancelAlarm]) this.#world.timers.set(item, Infinity);
+    for (const seq of [...this.#running.keys()]) this.#abort(seq, "the session is over here"); // D4.
+    this.#world.loop.leave(this);
+    if (departure.type === "ended") {
+      const { status, error } = departure;
+      this.#trace({ type: "session_ended", status, ...(error === undefined ? {} : { error }) });
+    } else if (departure.type === "paused") {
+      const { fault } = departure;
+      this.#trace({ type: "session_ended", status: "paused", error: { name: fault.name, message: fault.message, code: fault.code } });
+    }
+    this.#world.departed(this, departure);
+  }
+
+  #trace(event: TraceBody): void {
+    this.#world.trace({ ...event, sessionId: this.sessionId, at: this.#world.clock.now() } as TraceEvent);
+  }
+}
+
+type TraceBody = TraceEvent extends infer E ? (E extends unknown ? Omit<E, "sessionId" | "at"> : never) : never;
+
+function waitsKeyOf(waits: Session["waits"], wakeAt: number | undefined): string {
+  return waits.length === 0 && wakeAt === undefined ? "" : `${waits.map((wait) => wait.seq).join(",")}@${wakeAt ?? ""}`;
+}
+
+/** A fault in one paragraph, for the session's row. */
+function describeFault(fault: HoldfastError): string {
+  const parts = [fault.message];
+  if (fault.at !== undefined) parts.push(`at ${fault.at}`);
+  if (fault.expected !== undefined) parts.push(`expected: ${fault.expected}`);
+  if (fault.got !== undefined) parts.push(`got: ${fault.got}`);
+  if (fault.fix !== undefined) parts.push(fault.fix);
+  return parts.join("; ");
+}

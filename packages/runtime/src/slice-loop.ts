@@ -1,0 +1,67 @@
+// When agents run: slices, shared by all sessions of a process.
+//
+//   K2. A slice is what runs between two immediates queued together: Node runs only ticks and microtasks between them, so
+//       at the second one every agent that was delivered to stands still. Queuing the second one late would let an
+//       immediate of the agent's in between, and its order would depend on the load.
+//
+// Knows nothing of kernels: a member says whether it had something to deliver, and is told when it stands still.
+
+/** Hears of each slice before it runs: the watchdog (K4a). Must not throw. */
+export interface SliceObserver {
+  opened(members: readonly SliceMember[]): void;
+  closed(): void;
+}
+
+export interface SliceMember {
+  readonly sessionId: string;
+  /** Deliver one outcome. False when there was none, or none may be delivered now. Must not throw. */
+  deliver(): boolean;
+  /** The agent stands still. May call `wake` for another slice. Must not throw. */
+  standstill(): void;
+}
+
+export class SliceLoop {
+  readonly #observer: SliceObserver | undefined;
+  readonly #afterSlice: () => void;
+  #ready = new Set<SliceMember>();
+  #running: SliceMember[] = [];
+  #queued = false;
+
+  /** @param afterSlice called once after all members of a slice stood still: the moment to commit what they left. */
+  constructor(afterSlice: () => void, observer?: SliceObserver) {
+    this.#afterSlice = afterSlice;
+    this.#observer = observer;
+  }
+
+  /** Give a session the next slice. */
+  wake(member: SliceMember): void {
+    this.#ready.add(member);
+    if (this.#queued) return;
+    this.#queued = true;
+    setImmediate(this.#open);
+    setImmediate(this.#close);
+  }
+
+  /** Take a session out: it is over. */
+  leave(member: SliceMember): void {
+    this.#ready.delete(member);
+  }
+
+  readonly #open = (): void => {
+    const members = [...this.#ready];
+    this.#ready = new Set();
+    this.#observer?.opened(members);
+    for (const member of members) {
+      if (member.deliver()) this.#running.push(member);
+    }
+  };
+
+  readonly #close = (): void => {
+    const running = this.#running;
+    this.#running = [];
+    this.#queued = false;
+    for (const member of running) member.standstill();
+    this.#observer?.closed();
+    this.#afterSlice();
+  };
+}

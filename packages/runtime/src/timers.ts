@@ -1,0 +1,62 @@
+// One real timer for all the moments a process waits for.
+
+import type { Clock } from "@holdfast/core";
+import { WakeQueue, type Queued } from "./wake-queue.ts";
+
+/** Something to be called at a time. Re-armed by `Timers.set`; `Infinity` disarms it. */
+export interface Alarm extends Queued {
+  /** Must not throw. Called once per arming, not before its time by the wall clock. */
+  ring(): void;
+}
+
+export function alarm(ring: () => void): Alarm {
+  return { queuedFor: Infinity, queueIndex: -1, ring };
+}
+
+export class Timers {
+  readonly #clock: Clock;
+  readonly #queue = new WakeQueue<Alarm>();
+  #cancel: (() => void) | undefined;
+  #armedFor = Infinity;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Ring at `at` (epoch milliseconds) instead of whenever it was armed for. */
+  set(item: Alarm, at: number): void {
+    if (item.queuedFor === at) return;
+    this.#queue.set(item, at);
+    this.#arm();
+  }
+
+  close(): void {
+    this.#cancel?.();
+    this.#cancel = undefined;
+    this.#armedFor = Infinity;
+    for (let first = this.#queue.first(); first !== undefined; first = this.#queue.first()) {
+      this.#queue.set(first, Infinity);
+    }
+  }
+
+  #arm(): void {
+    const at = this.#queue.first()?.queuedFor ?? Infinity;
+    if (at === this.#armedFor) return;
+    this.#cancel?.();
+    this.#cancel = undefined;
+    this.#armedFor = at;
+    if (at !== Infinity) this.#cancel = this.#clock.setTimer(() => this.#fire(), at - this.#clock.now());
+  }
+
+  #fire(): void {
+    this.#cancel = undefined;
+    this.#armedFor = Infinity;
+    // The wall clock decides, not the timer: it may have been early, or the clock may have jumped (D3).
+    const now = this.#clock.now();
+    for (let first = this.#queue.first(); first !== undefined && first.queuedFor <= now; first = this.#queue.first()) {
+      this.#queue.set(first, Infinity);
+      first.ring();
+    }
+    this.#arm();
+  }
+}
