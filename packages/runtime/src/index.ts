@@ -29,3 +29,4 @@ export { LocalTaskExecutor, type LocalTaskExecutorOptions } from "./local-task-e
 export { MemoryStorage } from "./memory-storage.ts";
 export { sha256, silentTracer, systemClock, systemRandom } from "./node-ports.ts";
 export { type SliceMember, type SliceObserver } from "./slice-loop.ts";
+export { Watchdog, type WatchdogOptions } from "./watchdog.ts";

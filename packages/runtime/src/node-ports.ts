@@ -5,9 +5,13 @@ import type { AgentTracer, Clock, Hash, Random } from "@holdfast/core";
 
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
+// Taken before anybody patches them, our own development checks included.
+const wallNow = Date.now.bind(Date);
+const monotonicNow = performance.now.bind(performance);
+
 export const systemClock: Clock = {
-  now: () => Date.now(),
-  monotonic: () => performance.now(),
+  now: wallNow,
+  monotonic: monotonicNow,
   setTimer(callback, ms) {
     // `setTimeout` fires at once beyond 2^31-1 ms; whoever asked looks at the clock again when woken too early.
     const timer = setTimeout(callback, Math.min(Math.max(0, Math.ceil(ms)), MAX_TIMEOUT_MS));
@@ -34,3 +38,8 @@ export function systemRandom(): Random {
 export const sha256: Hash = (text) => hash("sha256", text, "base64url");
 
 export const silentTracer: AgentTracer = { trace() {} };
+
+/** Whether mistakes should be looked for that cost a little to find. */
+export function isDevelopment(): boolean {
+  return process.env["NODE_ENV"] !== "production";
+}

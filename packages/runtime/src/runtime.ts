@@ -36,13 +36,15 @@ import {
   type TaskExecutor,
 } from "@holdfast/core";
 import type { Agent, TaskDefinition } from "./define.ts";
+import { installDevelopmentChecks } from "./development-checks.ts";
 import { GroupCommitter } from "./group-committer.ts";
 import { LocalTaskExecutor } from "./local-task-executor.ts";
-import { sha256, silentTracer, systemClock, systemRandom } from "./node-ports.ts";
+import { isDevelopment, sha256, silentTracer, systemClock, systemRandom } from "./node-ports.ts";
 import { SessionDriver, type Departure, type DriverWorld } from "./session-driver.ts";
-import { SliceLoop, type SliceObserver } from "./slice-loop.ts";
+import { SliceLoop } from "./slice-loop.ts";
 import { watchStrayRejections } from "./stray-rejections.ts";
 import { alarm, Timers } from "./timers.ts";
+import type { Watchdog } from "./watchdog.ts";
 
 export interface RuntimeOptions {
   readonly storage: AgentStorage;
@@ -63,8 +65,10 @@ export interface RuntimeOptions {
   readonly adopt?: boolean;
   /** Names this process in claims. */
   readonly owner?: string;
-  /** The watchdog, if any. */
-  readonly observer?: SliceObserver;
+  /** Ends the process when an agent keeps it busy; made by whoever owns the process. */
+  readonly watchdog?: Watchdog;
+  /** Report what an agent must not do between two deliveries. On unless NODE_ENV is `production`. */
+  readonly development?: boolean;
 }
 
 export interface StartOptions {
@@ -165,6 +169,7 @@ class LocalRuntime implements Runtime {
   readonly #dueAlarm = alarm(() => void this.#runDue());
   readonly #coolAlarm = alarm(() => this.#cool());
   readonly #context = new AsyncLocalStorage<string>();
+  readonly #watchdog: Watchdog | undefined;
   readonly #owner: string;
   readonly #warmMs: number;
   readonly #adopt: boolean;
@@ -190,12 +195,21 @@ class LocalRuntime implements Runtime {
           ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
         });
     this.#committer = new GroupCommitter(this.#storage, this.#clock);
-    this.#world = this.#makeWorld(options.observer);
+    this.#watchdog = options.watchdog;
+    this.#world = this.#makeWorld();
     for (const agent of options.agents ?? []) this.#know(agent);
     this.#closers.push(
       this.#storage.subscribe(({ sessionId, awaited }) => this.#arrived(sessionId, awaited)),
       watchStrayRejections(this.#context, (sessionId, reason) => this.#warn(sessionId, reason)),
     );
+    if (options.development ?? isDevelopment()) {
+      this.#closers.push(
+        installDevelopmentChecks({
+          currentSession: () => (this.#world.loop.inSlice ? this.#context.getStore() : undefined),
+          warn: (sessionId, message) => this.#trace(sessionId, message),
+        }),
+      );
+    }
     for (const source of options.signals ?? []) this.#listen(source);
   }
 
@@ -239,6 +253,7 @@ class LocalRuntime implements Runtime {
   async resume(sessionId: string, { acceptDrift = false }: ResumeOptions = {}): Promise<SessionHandle> {
     this.#refuseIfClosed();
     const session = await this.#session(sessionId);
+    this.#watchdog?.clear(sessionId); // A person wants it tried again.
     if (!isEnded(session.status)) await this.#activate(sessionId, acceptDrift);
     return this.#handle(sessionId, false);
   }
@@ -333,6 +348,7 @@ class LocalRuntime implements Runtime {
     const claim = await this.#storage.claim({ sessionId, owner: this.#owner, now, leaseMs: Infinity });
     switch (claim.status) {
       case "claimed":
+        if (this.#watchdog?.isCharged(sessionId) === true) return this.#parkPoison(session, claim.token);
         return this.#drive(sessionId, agent, claim.token, acceptDrift);
       case "busy":
         throw new ConflictError("session_claimed", `session ${sessionId} is being run by ${claim.owner}`, {
@@ -343,6 +359,23 @@ class LocalRuntime implements Runtime {
       case "not_found":
         throw sessionNotFound(sessionId);
     }
+  }
+
+  /** K4a: it kept a process busy until the watchdog ended it, alone and so for certain. */
+  async #parkPoison({ sessionId, nextSeq }: Session, token: number): Promise<void> {
+    const message = "its agent kept the process busy without awaiting, twice; `holdfast resume` tries it again";
+    await this.#committer.commit({
+      type: "commit_batch",
+      sessionId,
+      token,
+      firstSeq: nextSeq,
+      records: [],
+      entries: [],
+      consumed: [],
+      session: { status: "paused", pauseReason: "poison", waits: [], error: { name: "PoisonError", message } },
+    });
+    this.#release(sessionId, token);
+    this.#settle(sessionId, { status: "paused", fault: new HoldfastError("session_paused", `session ${sessionId}: ${message}`) });
   }
 
   async #drive(sessionId: string, agent: Agent, token: number, acceptDrift: boolean, reloads = 0): Promise<void> {
@@ -360,6 +393,7 @@ class LocalRuntime implements Runtime {
     if (live?.driver !== driver) return;
     this.#live.delete(sessionId);
     this.#warm.delete(sessionId);
+    if (departure.type !== "abandoned") this.#watchdog?.clear(sessionId);
     // A commit was refused because somebody cancelled it in the meantime: what is stored now says how to go on.
     if (departure.type === "abandoned" && departure.error?.code === "session_ended" && live.reloads < 3 && !this.#closed) {
       void this.#reload(sessionId, live, departure.error);
@@ -476,10 +510,10 @@ class LocalRuntime implements Runtime {
 
   // ---- small things ------------------------------------------------------------------------------------------------
 
-  #makeWorld(observer: SliceObserver | undefined): DriverWorld {
+  #makeWorld(): DriverWorld {
     const storage = this.#storage;
     return {
-      loop: new SliceLoop(this.#committer.flush, observer),
+      loop: new SliceLoop(this.#committer.flush, this.#watchdog),
       timers: this.#timers,
       clock: this.#clock,
       hash: sha256,

@@ -45,6 +45,7 @@ import {
   type SessionSnapshot,
   type SessionStatus,
   type StoredSignal,
+  type TaskAttempt,
   type TaskExecutor,
   type TraceEvent,
 } from "@holdfast/core";
@@ -516,25 +517,24 @@ export class SessionDriver implements SliceMember {
     const startedAt = this.#world.clock.monotonic();
     let offset = 0;
     this.#trace({ type: "task_started", taskId, kind, attempt, input: decodeJson(task.input) });
-    const running = this.#world.executor.start(
-      {
-        sessionId: this.sessionId,
-        taskId,
-        kind,
-        input: task.input,
-        attempt,
-        idempotencyKey: task.key === undefined ? taskId : `${this.sessionId}:${task.key}`,
-        timeoutMs: task.timeoutMs,
-        ...(task.closure === undefined ? {} : { closure: task.closure }),
-        conversation: (leaf) => this.#world.conversation(this.sessionId, leaf),
-        onDelta: (delta) => this.#trace({ type: "task_delta", taskId, kind, attempt, offset: offset++, delta }),
-      },
-      (outcome) => {
-        if (this.#running.get(seq) === running) this.#running.delete(seq);
-        const durationMs = this.#world.clock.monotonic() - startedAt;
-        this.#attemptEnded(task, outcome, { taskId, kind, attempt, durationMs });
-      },
-    );
+    const request: TaskAttempt = {
+      sessionId: this.sessionId,
+      taskId,
+      kind,
+      input: task.input,
+      attempt,
+      idempotencyKey: task.key === undefined ? taskId : `${this.sessionId}:${task.key}`,
+      timeoutMs: task.timeoutMs,
+      ...(task.closure === undefined ? {} : { closure: task.closure }),
+      conversation: (leaf) => this.#world.conversation(this.sessionId, leaf),
+      onDelta: (delta) => this.#trace({ type: "task_delta", taskId, kind, attempt, offset: offset++, delta }),
+    };
+    const onEnd = (outcome: AttemptOutcome): void => {
+      if (this.#running.get(seq) === running) this.#running.delete(seq);
+      const durationMs = this.#world.clock.monotonic() - startedAt;
+      this.#attemptEnded(task, outcome, { taskId, kind, attempt, durationMs });
+    };
+    const running = this.#world.enter(this.sessionId, () => this.#world.executor.start(request, onEnd));
     this.#running.set(seq, running);
   }
 

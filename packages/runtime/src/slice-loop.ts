@@ -10,6 +10,8 @@
 export interface SliceObserver {
   opened(members: readonly SliceMember[]): void;
   closed(): void;
+  /** Whether this session is to have its slices alone. */
+  isSuspect(sessionId: string): boolean;
 }
 
 export interface SliceMember {
@@ -23,9 +25,10 @@ export interface SliceMember {
 export class SliceLoop {
   readonly #observer: SliceObserver | undefined;
   readonly #afterSlice: () => void;
-  #ready = new Set<SliceMember>();
+  readonly #ready = new Set<SliceMember>();
   #running: SliceMember[] = [];
   #queued = false;
+  #inSlice = false;
 
   /** @param afterSlice called once after all members of a slice stood still: the moment to commit what they left. */
   constructor(afterSlice: () => void, observer?: SliceObserver) {
@@ -36,6 +39,10 @@ export class SliceLoop {
   /** Give a session the next slice. */
   wake(member: SliceMember): void {
     this.#ready.add(member);
+    this.#queue();
+  }
+
+  #queue(): void {
     if (this.#queued) return;
     this.#queued = true;
     setImmediate(this.#open);
@@ -47,9 +54,14 @@ export class SliceLoop {
     this.#ready.delete(member);
   }
 
+  /** Whether agents are running this very moment. */
+  get inSlice(): boolean {
+    return this.#inSlice;
+  }
+
   readonly #open = (): void => {
-    const members = [...this.#ready];
-    this.#ready = new Set();
+    const members = this.#takeReady();
+    this.#inSlice = true;
     this.#observer?.opened(members);
     for (const member of members) {
       if (member.deliver()) this.#running.push(member);
@@ -60,8 +72,21 @@ export class SliceLoop {
     const running = this.#running;
     this.#running = [];
     this.#queued = false;
-    for (const member of running) member.standstill();
+    this.#inSlice = false;
     this.#observer?.closed();
+    for (const member of running) member.standstill();
     this.#afterSlice();
+    if (this.#ready.size > 0) this.#queue();
   };
+
+  #takeReady(): SliceMember[] {
+    const members = [...this.#ready];
+    const suspect = this.#observer === undefined ? undefined : members.find((member) => this.#observer?.isSuspect(member.sessionId));
+    if (suspect === undefined) {
+      this.#ready.clear();
+      return members;
+    }
+    this.#ready.delete(suspect);
+    return [suspect];
+  }
 }

@@ -1,0 +1,100 @@
+// What an agent must not read between two deliveries, because a replay would read something else: in development the
+// call still works, and is reported once per line of code.
+//
+// Patches globals while a runtime is open. Calls from outside agents, and from code under node_modules (which reads clocks
+// for its own timing), pass unseen: a slice runs nothing but agents, and an agent is known by its asynchronous context.
+
+import { DurableFuture, UsageError } from "@holdfast/core";
+
+export interface DevelopmentChecksOptions {
+  /** The session whose agent is running this very moment, if one is. */
+  readonly currentSession: () => string | undefined;
+  readonly warn: (sessionId: string, message: string) => void;
+}
+
+type AnyFunction = (this: unknown, ...args: never[]) => unknown;
+
+/** Install the checks; the function given back takes them out again, in the reverse order of other installations. */
+export function installDevelopmentChecks({ currentSession, warn }: DevelopmentChecksOptions): () => void {
+  const reported = new Set<string>();
+  const undo: (() => void)[] = [];
+
+  const report = (what: string, instead: string): void => {
+    const sessionId = currentSession();
+    if (sessionId === undefined) return;
+    const line = agentLine();
+    if (line === undefined || reported.has(`${what} ${line}`)) return;
+    reported.add(`${what} ${line}`);
+    warn(sessionId, `${what} in an agent gives another answer on replay (${line}); use ${instead}`);
+  };
+
+  const watch = (owner: object, name: string, what: string, instead: string): void => {
+    const holder = owner as Record<string, AnyFunction>;
+    const original = holder[name];
+    if (typeof original !== "function") return;
+    const watched: AnyFunction = function (...args) {
+      report(what, instead);
+      return original.apply(this, args);
+    };
+    Object.assign(watched, original);
+    holder[name] = watched;
+    undo.push(() => {
+      if (holder[name] === watched) holder[name] = original;
+    });
+  };
+
+  watch(Date, "now", "Date.now()", "ctx.now()");
+  watch(Math, "random", "Math.random()", "ctx.random()");
+  watch(performance, "now", "performance.now()", "ctx.now(), or measure inside a task");
+  watch(crypto, "randomUUID", "crypto.randomUUID()", "ctx.randomUuid()");
+  watch(crypto, "getRandomValues", "crypto.getRandomValues()", "ctx.random()");
+  watch(globalThis, "setTimeout", "setTimeout()", "ctx.sleep()");
+  watch(globalThis, "fetch", "fetch()", "a task: ctx.run(name, fn)");
+  undo.push(watchDate(report), refuseRacing("race", currentSession), refuseRacing("any", currentSession));
+  return () => {
+    for (const step of undo.splice(0).toReversed()) step();
+  };
+}
+
+function watchDate(report: (what: string, instead: string) => void): () => void {
+  const original = globalThis.Date;
+  const watched: DateConstructor = new Proxy(original, {
+    construct(target, args: never[], newTarget) {
+      if (args.length === 0) report("new Date()", "new Date(ctx.now())");
+      return Reflect.construct(target, args, newTarget === watched ? target : (newTarget as new () => Date)) as object;
+    },
+  });
+  globalThis.Date = watched;
+  return () => {
+    if (globalThis.Date === watched) globalThis.Date = original;
+  };
+}
+
+/** K2a: the losers of a native race stay open, and a consuming one would eat the next signal. */
+function refuseRacing(name: "race" | "any", currentSession: () => string | undefined): () => void {
+  const holder = Promise as unknown as Record<string, (this: unknown, items: Iterable<unknown>) => Promise<unknown>>;
+  const original = holder[name]!;
+  const watched = function (this: unknown, items: Iterable<unknown>): Promise<unknown> {
+    if (currentSession() === undefined) return original.call(this, items);
+    const list = [...items];
+    const consuming = list.find((item): item is DurableFuture<unknown> => item instanceof DurableFuture && item.consuming);
+    if (consuming === undefined) return original.call(this, list);
+    const error = new UsageError(`${consuming.label} was given to Promise.${name}(), which would leave it open when it loses`, {
+      at: agentLine() ?? "the agent",
+      fix: `use ctx.${name}(), which withdraws the losers, or { timeoutMs } of the wait itself`,
+    });
+    return Promise.reject(error);
+  };
+  holder[name] = watched;
+  return () => {
+    if (holder[name] === watched) holder[name] = original;
+  };
+}
+
+/** The calling line, if it is the user's own code. */
+function agentLine(): string | undefined {
+  const frames = (new Error().stack ?? "").split("\n").slice(1);
+  const caller = frames.find((frame) => !frame.includes(import.meta.url));
+  if (caller === undefined || caller.includes("node:") || caller.includes("/node_modules/")) return undefined;
+  return /\(?(?:file:\/\/)?([^()\s]+:\d+:\d+)\)?$/.exec(caller.trim())?.[1];
+}

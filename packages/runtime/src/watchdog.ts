@@ -1,0 +1,137 @@
+// The thread that ends the process when an agent keeps it busy for too long (K4a).
+//
+// An agent that loops without awaiting stops every session of its process: nothing of ours runs any more. So before each
+// slice the names of its sessions are written to memory shared with a thread, and the thread, when a slice does not close
+// in time, writes them durably and kills the process. What follows is decided by the next process:
+//
+//   W1. Sessions of a slice that was ended are suspects: each is given slices of its own until it has ended or waits.
+//   W2. One that was alone in its slice did it for certain. It is charged: it parks as `paused(poison)` when it is next
+//       picked up by a process on its own; a person who resumes it has it tried again.
+//   W3. Without a file to write to (ephemeral sessions) there is nobody to tell: the process ends all the same.
+
+import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
+import { dirname } from "node:path";
+import { Worker } from "node:worker_threads";
+import { LIMITS } from "@holdfast/core";
+import type { SliceMember, SliceObserver } from "./slice-loop.ts";
+
+/** Shared memory: [slices opened, slice is open, bytes of names], then the names, a line each. */
+export const WATCHDOG_HEADER_BYTES = 12;
+const NAMES_BYTES = 64 * 1024;
+
+export interface WatchdogThreadData {
+  readonly shared: SharedArrayBuffer;
+  readonly sliceMs: number;
+  readonly path: string | undefined;
+  readonly pid: number;
+}
+
+export interface WatchdogOptions {
+  /** Where suspects are written; in the folder of the database. */
+  readonly path?: string;
+  readonly sliceMs?: number;
+}
+
+interface Suspects {
+  readonly suspects: readonly string[];
+  readonly charged: readonly string[];
+}
+
+export class Watchdog implements SliceObserver {
+  readonly #path: string | undefined;
+  readonly #worker: Worker;
+  readonly #state: Int32Array;
+  readonly #names: Uint8Array;
+  readonly #encoder = new TextEncoder();
+  readonly #suspects: Set<string>;
+  readonly #charged: Set<string>;
+
+  constructor({ path, sliceMs = LIMITS.sliceMs }: WatchdogOptions = {}) {
+    this.#path = path;
+    const { suspects, charged } = path === undefined ? { suspects: [], charged: [] } : readSuspects(path);
+    this.#suspects = new Set(suspects);
+    this.#charged = new Set(charged);
+    const shared = new SharedArrayBuffer(WATCHDOG_HEADER_BYTES + NAMES_BYTES);
+    this.#state = new Int32Array(shared, 0, 3);
+    this.#names = new Uint8Array(shared, WATCHDOG_HEADER_BYTES);
+    const workerData: WatchdogThreadData = { shared, sliceMs, path, pid: process.pid };
+    const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+    this.#worker = new Worker(new URL(`./watchdog-thread.${extension}`, import.meta.url), { workerData });
+    this.#worker.unref();
+  }
+
+  opened(members: readonly SliceMember[]): void {
+    let length = 0;
+    for (const { sessionId } of members) {
+      const { written } = this.#encoder.encodeInto(`${sessionId}\n`, this.#names.subarray(length));
+      length += written;
+    }
+    this.#state[2] = length;
+    Atomics.add(this.#state, 0, 1);
+    Atomics.store(this.#state, 1, 1);
+  }
+
+  closed(): void {
+    Atomics.store(this.#state, 1, 0);
+  }
+
+  /** W1. */
+  isSuspect(sessionId: string): boolean {
+    return this.#suspects.has(sessionId);
+  }
+
+  /** W2. */
+  isCharged(sessionId: string): boolean {
+    return this.#charged.has(sessionId);
+  }
+
+  /** It got through, or a person wants it tried again. */
+  clear(sessionId: string): void {
+    const was = this.#suspects.delete(sessionId);
+    if (!this.#charged.delete(sessionId) && !was) return;
+    if (this.#path === undefined) return;
+    writeSuspects(this.#path, { suspects: [...this.#suspects], charged: [...this.#charged] });
+  }
+
+  async close(): Promise<void> {
+    await this.#worker.terminate();
+  }
+}
+
+/** Add the sessions of a slice that was ended to those on file. */
+export function accuse(path: string, sessionIds: readonly string[]): void {
+  const known = readSuspects(path);
+  const suspects = new Set([...known.suspects, ...sessionIds]);
+  const charged = new Set(known.charged);
+  const [only, ...others] = sessionIds;
+  if (only !== undefined && others.length === 0) {
+    suspects.delete(only);
+    charged.add(only);
+  }
+  writeSuspects(path, { suspects: [...suspects], charged: [...charged] });
+}
+
+/** A file that cannot be read accuses nobody: it is a hint about the past, never the truth about a session. */
+function readSuspects(path: string): Suspects {
+  try {
+    const parsed = JSON.parse(readFileSync(path, "utf8")) as Partial<Suspects>;
+    return { suspects: parsed.suspects ?? [], charged: parsed.charged ?? [] };
+  } catch {
+    return { suspects: [], charged: [] };
+  }
+}
+
+function writeSuspects(path: string, suspects: Suspects): void {
+  if (suspects.suspects.length === 0 && suspects.charged.length === 0) {
+    rmSync(path, { force: true });
+    return;
+  }
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const file = openSync(path, "w", 0o600);
+  try {
+    writeSync(file, `${JSON.stringify(suspects)}\n`);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}
