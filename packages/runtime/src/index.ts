@@ -15,6 +15,7 @@ export {
 } from "./define.ts";
 export {
   createRuntime,
+  type AnswerOptions,
   type CancelOptions,
   type CancelReceipt,
   type ResumeOptions,

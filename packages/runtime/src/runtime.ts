@@ -7,11 +7,13 @@
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import {
+  ANSWER_PREFIX,
   ConflictError,
   decodeJson,
   encodeJson,
   HoldfastError,
   isEnded,
+  isName,
   isSessionId,
   JOURNAL_FORMAT,
   LIMITS,
@@ -88,6 +90,11 @@ export interface SignalOptions {
   readonly dedupKey?: string;
 }
 
+export interface AnswerOptions {
+  /** The question's position; the oldest open one by default. */
+  readonly question?: number;
+}
+
 export interface CancelOptions {
   /** `hard` ends it at once; otherwise it may clean up for `graceMs`. */
   readonly hard?: boolean;
@@ -115,6 +122,7 @@ export interface SessionHandle<Output = unknown> {
   settled(): Promise<Settled<Output>>;
   session(): Promise<Session>;
   signal(name: string, payload?: unknown, options?: SignalOptions): Promise<SignalReceipt>;
+  answer(answer: unknown, options?: AnswerOptions): Promise<SignalReceipt>;
   cancel(options?: CancelOptions): Promise<CancelReceipt>;
 }
 
@@ -129,6 +137,8 @@ export interface Runtime {
   recover(): Promise<readonly string[]>;
   handle(sessionId: string): SessionHandle;
   signal(sessionId: string, name: string, payload?: unknown, options?: SignalOptions): Promise<SignalReceipt>;
+  /** Answer a question of `ctx.requestInput`. The first answer counts; later ones are duplicates. */
+  answer(sessionId: string, answer: unknown, options?: AnswerOptions): Promise<SignalReceipt>;
   cancel(sessionId: string, options?: CancelOptions): Promise<CancelReceipt>;
   /** Sessions driven now. */
   readonly live: number;
@@ -142,6 +152,11 @@ const DUE_BATCH = 1_000;
 /** Make a runtime over the given storage. Options not given are those of a Node process. */
 export function createRuntime(options: RuntimeOptions): Runtime {
   return new LocalRuntime(options);
+}
+
+/** @internal End a runtime as the death of its process would. Its storage must be dead already. */
+export function vanishRuntime(runtime: Runtime): void {
+  if (runtime instanceof LocalRuntime) runtime.vanish();
 }
 
 interface Live {
@@ -164,6 +179,8 @@ class LocalRuntime implements Runtime {
   readonly #agents = new Map<string, Agent>();
   readonly #live = new Map<string, Live>();
   readonly #activating = new Map<string, Promise<void>>();
+  /** Sessions being loaded, and whether something arrived for them meanwhile. */
+  readonly #loading = new Map<string, boolean>();
   readonly #waiters = new Map<string, PromiseWithResolvers<Settled>>();
   readonly #warm = new Map<string, number>();
   readonly #dueAlarm = alarm(() => void this.#runDue());
@@ -229,8 +246,9 @@ class LocalRuntime implements Runtime {
       });
     }
     this.#know(agent as unknown as Agent);
-    await validate(agent.input, input, `input of agent "${agent.name}"`, "invalid_input");
-    const text = encodeJson(input, `input of agent "${agent.name}"`);
+    // What the schema makes of it (defaults, conversions) is what is recorded, and so what the agent sees.
+    const valid = await validate(agent.input, input, `input of agent "${agent.name}"`, "invalid_input");
+    const text = encodeJson(valid, `input of agent "${agent.name}"`);
     this.#refuseIfLarge(text, `input of agent "${agent.name}"`);
     const id = sessionId ?? mintId("ses", this.#clock.now(), () => this.#random.u32());
     const ref: AgentRef = { name: agent.name, version: agent.version, ...(file === undefined ? {} : { file }) };
@@ -267,7 +285,30 @@ class LocalRuntime implements Runtime {
     return this.#handle(sessionId, false);
   }
 
-  async signal(sessionId: string, name: string, payload?: unknown, { dedupKey }: SignalOptions = {}): Promise<SignalReceipt> {
+  async signal(sessionId: string, name: string, payload?: unknown, options: SignalOptions = {}): Promise<SignalReceipt> {
+    if (!isName(name) || name.startsWith(ANSWER_PREFIX)) {
+      throw new UsageError(`"${name}" cannot be the name of a signal`, {
+        expected: `1 to 200 letters, digits, spaces and . _ : / @ + -, not starting with "${ANSWER_PREFIX}"`,
+      });
+    }
+    return this.#send(sessionId, name, payload, options);
+  }
+
+  async answer(sessionId: string, answer: unknown, { question }: AnswerOptions = {}): Promise<SignalReceipt> {
+    const session = await this.#session(sessionId);
+    const open = session.waits.filter((wait) => wait.type === "input");
+    const wait = question === undefined ? open[0] : open.find(({ seq }) => seq === question);
+    if (wait === undefined) {
+      const reason =
+        open.length === 0
+          ? `session ${sessionId} asks nothing (it is ${session.status})`
+          : `session ${sessionId} has no open question ${question}; open: ${open.map(({ seq }) => seq).join(", ")}`;
+      return { status: "refused", reason };
+    }
+    return this.#send(sessionId, wait.name, answer, { dedupKey: wait.name });
+  }
+
+  async #send(sessionId: string, name: string, payload: unknown, { dedupKey }: SignalOptions): Promise<SignalReceipt> {
     const text = encodeJson(payload, `payload of signal "${name}"`);
     this.#refuseIfLarge(text, `payload of signal "${name}"`);
     const result = await this.#committer.commit({
@@ -321,6 +362,16 @@ class LocalRuntime implements Runtime {
     await this.#executor.close();
     await this.#committer.idle();
     for (const close of this.#closers) await close();
+    this.#timers.close();
+  }
+
+  /** @internal Vanish as a killed process would: nothing is released, committed or awaited. For crash tests. */
+  vanish(): void {
+    this.#closed = true;
+    for (const { driver } of this.#live.values()) driver.abandon();
+    this.#live.clear();
+    void this.#executor.close();
+    for (const close of this.#closers) void close();
     this.#timers.close();
   }
 
@@ -379,12 +430,16 @@ class LocalRuntime implements Runtime {
   }
 
   async #drive(sessionId: string, agent: Agent, token: number, acceptDrift: boolean, reloads = 0): Promise<void> {
+    this.#loading.set(sessionId, false);
     const snapshot = await this.#storage.load(sessionId);
+    const arrived = this.#loading.get(sessionId) === true;
+    this.#loading.delete(sessionId);
     if (snapshot === undefined) throw sessionNotFound(sessionId);
     if (this.#closed) return this.#release(sessionId, token);
     const driver = new SessionDriver(this.#world, { agent, snapshot, token, acceptDrift });
     this.#live.set(sessionId, { driver, token, agent, reloads });
     driver.start();
+    if (arrived) driver.poke();
   }
 
   #departed(driver: SessionDriver, departure: Departure): void {
@@ -428,6 +483,7 @@ class LocalRuntime implements Runtime {
   #arrived(sessionId: string, awaited: boolean): void {
     const live = this.#live.get(sessionId);
     if (live !== undefined) live.driver.poke();
+    else if (this.#loading.has(sessionId)) this.#loading.set(sessionId, true);
     else if (awaited && (this.#adopt || this.#waiters.has(sessionId))) queueMicrotask(() => void this.#wakeUp(sessionId));
   }
 
@@ -580,6 +636,7 @@ class LocalRuntime implements Runtime {
       settled: () => this.#settledOf(sessionId) as Promise<Settled<Output>>,
       session: () => this.#session(sessionId),
       signal: (name, payload, options) => this.signal(sessionId, name, payload, options),
+      answer: (answer, options) => this.answer(sessionId, answer, options),
       cancel: (options) => this.cancel(sessionId, options),
     };
   }

@@ -19,6 +19,7 @@ import {
   positionId,
   retryDelayMs,
   toHoldfastError,
+  validate,
   AgentContext,
   isEnded,
   type AgentContext as CoreAgentContext,
@@ -112,6 +113,7 @@ export class SessionDriver implements SliceMember {
   #over = false;
   #inbox: number;
   #fetching = false;
+  #pokedAgain = false;
   #deliveries = 0;
   #deliveredChars = 0;
   #status: SessionStatus;
@@ -168,12 +170,15 @@ export class SessionDriver implements SliceMember {
 
   /** Something arrived for this session. */
   poke(): void {
-    if (this.#over || this.#fetching) return;
+    if (this.#over) return;
+    this.#pokedAgain = this.#fetching;
+    if (this.#fetching) return; // What is being fetched may be older than this arrival: look once more afterwards.
     this.#fetching = true;
     this.#world.arrivals(this.sessionId, this.#inbox).then(
       (arrivals) => {
         this.#fetching = false;
         this.#receive(arrivals);
+        if (this.#pokedAgain) this.poke();
       },
       (error: unknown) => {
         this.#fetching = false;
@@ -278,7 +283,11 @@ export class SessionDriver implements SliceMember {
       input: decodeJson(this.#session.input),
       state: decodeJson(this.#stateText),
     });
-    return this.#world.enter(this.sessionId, async () => this.#agent.main(ctx as CoreAgentContext<never>));
+    const { name, main, output } = this.#agent;
+    return this.#world.enter(this.sessionId, async () => {
+      const returned = await main(ctx as CoreAgentContext<never>);
+      return output === undefined ? returned : validate(output, returned, `output of agent "${name}"`, "invalid_output");
+    });
   };
 
   #makeKernel(life: {

@@ -1,0 +1,3 @@
+// For the sibling packages' tests and tools; not for users.
+
+export { vanishRuntime } from "./runtime.ts";
