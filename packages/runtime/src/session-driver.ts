@@ -81,7 +81,7 @@ export interface DriverWorld {
   departed(driver: SessionDriver, departure: Departure): void;
 }
 
-type Draft<R> = R extends unknown ? Omit<R, "seq"> : never;
+type Draft<R> = R extends unknown ? Omit<R, "seq" | "id"> : never;
 
 export interface DriverOptions {
   readonly agent: Agent;
@@ -141,6 +141,7 @@ export class SessionDriver implements SliceMember {
       first?.type === "checkpoint"
         ? this.#makeKernel({
             baseSeq: first.seq + 1,
+            baseId: first.id + 1,
             recorded: rest,
             signals,
             stateText: first.payload,
@@ -151,6 +152,7 @@ export class SessionDriver implements SliceMember {
           })
         : this.#makeKernel({
             baseSeq: 0,
+            baseId: 0,
             recorded: snapshot.records,
             signals,
             stateText: undefined,
@@ -292,6 +294,7 @@ export class SessionDriver implements SliceMember {
 
   #makeKernel(life: {
     baseSeq: number;
+    baseId: number;
     recorded: SessionSnapshot["records"];
     signals: readonly StoredSignal[];
     stateText: JsonText | undefined;
@@ -408,7 +411,7 @@ export class SessionDriver implements SliceMember {
   /** D1. */
   #followUp(segment: SealedSegment): void {
     for (const task of segment.newTasks) this.#startAttempt(task);
-    for (const seq of segment.withdrawnTasks) this.#abort(seq, "its answer is no longer wanted");
+    for (const id of segment.withdrawnTasks) this.#abort(id, "its answer is no longer wanted");
     for (const record of segment.records) {
       if (record.type === "attempt_failed") this.#awaitRetry(record.task);
       else if (record.type === "attempt_lost") this.#restart(record.task);
@@ -418,13 +421,14 @@ export class SessionDriver implements SliceMember {
 
   #nextTurn(segment: SealedSegment, stateText: JsonText): void {
     const last = this.#kernel;
-    for (const seq of segment.withdrawnTasks) this.#abort(seq, "the checkpoint cancelled it");
+    for (const id of segment.withdrawnTasks) this.#abort(id, "the checkpoint cancelled it");
     this.#trace({ type: "turn_ended", turn: last.turn - 1 });
     this.#retries.clear();
     const cancels = this.#outcomes.filter((event) => event.type === "cancel_requested");
     this.#outcomes.splice(0, Infinity, ...cancels);
     this.#kernel = this.#makeKernel({
       baseSeq: last.nextSeq,
+      baseId: last.nextId,
       recorded: [],
       signals: last.pendingSignals(),
       stateText,
@@ -521,8 +525,8 @@ export class SessionDriver implements SliceMember {
   // ---- tasks -------------------------------------------------------------------------------------------------------
 
   #startAttempt(task: OpenTask): void {
-    const { seq, kind, attempt } = task;
-    const taskId = positionId(this.sessionId, seq);
+    const { id, kind, attempt } = task;
+    const taskId = positionId(this.sessionId, id);
     const startedAt = this.#world.clock.monotonic();
     let offset = 0;
     this.#trace({ type: "task_started", taskId, kind, attempt, input: decodeJson(task.input) });
@@ -539,12 +543,12 @@ export class SessionDriver implements SliceMember {
       onDelta: (delta) => this.#trace({ type: "task_delta", taskId, kind, attempt, offset: offset++, delta }),
     };
     const onEnd = (outcome: AttemptOutcome): void => {
-      if (this.#running.get(seq) === running) this.#running.delete(seq);
+      if (this.#running.get(id) === running) this.#running.delete(id);
       const durationMs = this.#world.clock.monotonic() - startedAt;
       this.#attemptEnded(task, outcome, { taskId, kind, attempt, durationMs });
     };
     const running = this.#world.enter(this.sessionId, () => this.#world.executor.start(request, onEnd));
-    this.#running.set(seq, running);
+    this.#running.set(id, running);
   }
 
   #attemptEnded(
@@ -552,8 +556,8 @@ export class SessionDriver implements SliceMember {
     outcome: AttemptOutcome,
     traced: { taskId: string; kind: string; attempt: number; durationMs: number },
   ): void {
-    if (this.#over || this.#kernel.open.get(task.seq)?.task !== task || task.attempt !== traced.attempt) return;
-    const { seq, attempt } = task;
+    if (this.#over || this.#kernel.open.get(task.id)?.task !== task || task.attempt !== traced.attempt) return;
+    const { id, attempt } = task;
     const at = this.#world.clock.now();
     switch (outcome.status) {
       case "aborted":
@@ -561,14 +565,14 @@ export class SessionDriver implements SliceMember {
         return;
       case "completed":
         this.#trace({ type: "task_ended", ...traced, outcome: "completed", output: decodeJson(outcome.output) });
-        this.#finish(task, { type: "task_completed", task: seq, attempt, at, payload: outcome.output });
+        this.#finish(task, { type: "task_completed", task: id, attempt, at, payload: outcome.output });
         return;
       case "failed": {
         const delayMs = retryDelayMs(task.retry, attempt, outcome, this.#world.random() / 0x1_0000_0000);
         const payload = JSON.stringify(outcome.error);
         this.#trace({ type: "task_ended", ...traced, outcome: delayMs === undefined ? "failed" : "retrying", error: outcome.error });
-        if (delayMs === undefined) this.#finish(task, { type: "task_failed", task: seq, attempt, at, payload });
-        else this.#addNote({ type: "attempt_failed", task: seq, attempt, at, retryAt: at + delayMs, payload });
+        if (delayMs === undefined) this.#finish(task, { type: "task_failed", task: id, attempt, at, payload });
+        else this.#addNote({ type: "attempt_failed", task: id, attempt, at, retryAt: at + delayMs, payload });
         return;
       }
     }
@@ -577,8 +581,8 @@ export class SessionDriver implements SliceMember {
   /** K6: what cost a process before is stored before it is delivered, so that it cannot be lost again and again. */
   #finish(task: OpenTask, event: Draft<Extract<EventRecord, { type: "task_completed" | "task_failed" }>>): void {
     if (task.lost) {
-      const { type: outcome, task: seq, attempt, at, payload } = event;
-      this.#addNote({ type: "outcome_kept", outcome, task: seq, attempt, at, payload });
+      const { type: outcome, task: id, attempt, at, payload } = event;
+      this.#addNote({ type: "outcome_kept", outcome, task: id, attempt, at, payload });
       return;
     }
     this.#outcomes.push(event as Draft<EventRecord>);
@@ -590,37 +594,37 @@ export class SessionDriver implements SliceMember {
     this.#world.loop.wake(this);
   }
 
-  #deliverKept(seq: number): void {
-    const task = this.#kernel.open.get(seq)?.task;
+  #deliverKept(id: number): void {
+    const task = this.#kernel.open.get(id)?.task;
     if (task?.kept === undefined) return;
     const at = this.#world.clock.now();
-    this.#outcomes.push({ type: task.kept.outcome, task: seq, attempt: task.attempt, at, payload: task.kept.payload });
+    this.#outcomes.push({ type: task.kept.outcome, task: id, attempt: task.attempt, at, payload: task.kept.payload });
     this.#world.loop.wake(this);
   }
 
-  #restart(seq: number): void {
-    const task = this.#kernel.open.get(seq)?.task;
-    if (task !== undefined && !this.#running.has(seq)) this.#startAttempt(task);
+  #restart(id: number): void {
+    const task = this.#kernel.open.get(id)?.task;
+    if (task !== undefined && !this.#running.has(id)) this.#startAttempt(task);
   }
 
-  #awaitRetry(seq: number): void {
-    const task = this.#kernel.open.get(seq)?.task;
-    if (task !== undefined) this.#retries.set(seq, task);
+  #awaitRetry(id: number): void {
+    const task = this.#kernel.open.get(id)?.task;
+    if (task !== undefined) this.#retries.set(id, task);
   }
 
   #startDueRetries(now: number): void {
-    for (const [seq, task] of this.#retries) {
+    for (const [id, task] of this.#retries) {
       if ((task.retryAt ?? 0) > now) continue;
-      this.#retries.delete(seq);
-      if (this.#kernel.open.get(seq)?.task === task) this.#startAttempt(task);
+      this.#retries.delete(id);
+      if (this.#kernel.open.get(id)?.task === task) this.#startAttempt(task);
     }
     this.#armAlarm();
   }
 
-  #abort(seq: number, reason: string): void {
-    this.#retries.delete(seq);
-    this.#running.get(seq)?.abort(reason);
-    this.#running.delete(seq);
+  #abort(id: number, reason: string): void {
+    this.#retries.delete(id);
+    this.#running.get(id)?.abort(reason);
+    this.#running.delete(id);
   }
 
   /** Once, when the journal is used up: go on with the tasks that have no outcome (H7, H8). */
@@ -629,17 +633,17 @@ export class SessionDriver implements SliceMember {
     const drift = this.#kernel.takeDrift();
     if (drift.length > 0) this.#kernel.note({ type: "drift_accepted", at, positions: drift });
     for (const task of this.#kernel.open.tasks()) {
-      const { seq, attempt } = task;
+      const { id, attempt } = task;
       if (task.kept !== undefined) {
-        this.#deliverKept(seq);
+        this.#deliverKept(id);
       } else if (task.retryAt !== undefined && task.retryAt > at) {
-        this.#retries.set(seq, task); // Never early, so it cannot have been started.
+        this.#retries.set(id, task); // Never early, so it cannot have been started.
       } else if (mayRetryLost(task.retry, attempt)) {
-        this.#notes.push({ type: "attempt_lost", task: seq, attempt, at });
+        this.#notes.push({ type: "attempt_lost", task: id, attempt, at });
       } else {
         const message = `attempt ${attempt} of ${task.retry?.maxAttempts ?? attempt} was running when its process ended; its outcome is unknown`;
         const payload = JSON.stringify({ name: "AttemptLostError", message, code: "task_failed" });
-        this.#outcomes.push({ type: "task_failed", task: seq, attempt, at, payload });
+        this.#outcomes.push({ type: "task_failed", task: id, attempt, at, payload });
       }
     }
   }
@@ -707,7 +711,7 @@ export class SessionDriver implements SliceMember {
     this.#over = true;
     this.#inFlight = false;
     for (const item of [this.#alarm, this.#nothingAlarm, this.#cancelAlarm]) this.#world.timers.set(item, Infinity);
-    for (const seq of [...this.#running.keys()]) this.#abort(seq, "the session is over here"); // D4.
+    for (const id of [...this.#running.keys()]) this.#abort(id, "the session is over here"); // D4.
     this.#world.loop.leave(this);
     if (departure.type === "ended") {
       const { status, error } = departure;

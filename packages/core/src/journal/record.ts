@@ -1,7 +1,8 @@
 // The journal: a session's commands and events in the order they happened, each at its `seq`.
 //
-//   R1. One counter numbers commands and events alike. So the `seq` of an event says how many commands stood before it,
-//       and the length of the journal how many stood before the commit: fewer or more on replay is seen (K5).
+//   R1. `seq` is a record's position; commands, events and notes stand in one line. So the place of an event says how many
+//       commands stood before it, and the journal's length how many stood before the commit: fewer or more is seen (K5).
+//       Commands have a number of their own besides, `id`, which is what everything refers to: `{session}-{id}` (K1).
 //   R2. A command is what the agent asked for (imperative); an event is a fact that was delivered to it (past tense); a
 //       note is a fact that was not delivered (an attempt that was lost, a warning) and is passed over by replay.
 //   R3. `payload` is recorded JSON text of the user's; it is never looked into here.
@@ -19,7 +20,12 @@ interface At {
 
 // ---- commands ----------------------------------------------------------------------------------------------------
 
-export interface ScheduleTask extends At {
+interface Command extends At {
+  /** Number of the command: 0, 1, 2, … over the whole session. */
+  readonly id: number;
+}
+
+export interface ScheduleTask extends Command {
   readonly type: "schedule_task";
   readonly kind: string;
   /** Hash of the input; the input itself (`payload`) is kept only when it is small (K8). */
@@ -29,13 +35,13 @@ export interface ScheduleTask extends At {
   readonly retry?: RetryPolicy;
 }
 
-export interface StartTimer extends At {
+export interface StartTimer extends Command {
   readonly type: "start_timer";
   /** Epoch milliseconds. */
   readonly fireAt: number;
 }
 
-export interface WaitSignal extends At {
+export interface WaitSignal extends Command {
   readonly type: "wait_signal";
   readonly name: string;
   /** `consume` takes the signal when it is delivered; `ready` only says that one is pending. */
@@ -43,15 +49,15 @@ export interface WaitSignal extends At {
   readonly timeoutAt?: number;
 }
 
-/** A question to a person. `payload` is the `Question`. Answered by a signal named `answerSignalName(seq)`. */
-export interface RequestInput extends At {
+/** A question to a person. `payload` is the `Question`. Answered by a signal named `answerSignalName(id)`. */
+export interface RequestInput extends Command {
   readonly type: "request_input";
   readonly hash: string;
   readonly expiresAt?: number;
 }
 
 /** Signals taken without waiting. `payload` is the list of their payloads, in the order of `signalIds`. */
-export interface TakeSignals extends At {
+export interface TakeSignals extends Command {
   readonly type: "take_signals";
   readonly pattern: string;
   readonly signalIds: readonly string[];
@@ -59,32 +65,32 @@ export interface TakeSignals extends At {
 }
 
 /** The changed answer of a conditional probe (K9a). */
-export interface RecordProbe extends At {
+export interface RecordProbe extends Command {
   readonly type: "record_probe";
   readonly probe: string;
   readonly answer: boolean | number;
 }
 
-/** The entry itself is stored beside the journal, under the same `seq`. */
-export interface AppendEntry extends At {
+/** The entry itself is stored beside the journal, under the command's `id`. */
+export interface AppendEntry extends Command {
   readonly type: "append_entry";
   readonly role: string;
   readonly hash: string;
 }
 
 /** Open waits, timers and tasks whose answer is no longer wanted. */
-export interface Withdraw extends At {
+export interface Withdraw extends Command {
   readonly type: "withdraw";
   readonly targets: readonly number[];
 }
 
 /** Replay starts behind it, with the agent called anew on `payload`, the state. */
-export interface Checkpoint extends At {
+export interface Checkpoint extends Command {
   readonly type: "checkpoint";
   readonly at: number;
   readonly turn: number;
   readonly entryCount: number;
-  /** `seq` of the entry that new entries hang under; absent while there is none. */
+  /** `id` of the entry that new entries hang under; absent while there is none. */
   readonly leaf?: number;
   readonly schemaVersion?: number;
   /** The graceful cancel that is under way, so that the re-entered agent still knows of it. */
@@ -92,12 +98,12 @@ export interface Checkpoint extends At {
 }
 
 /** The agent returned; `payload` is its output. */
-export interface Complete extends At {
+export interface Complete extends Command {
   readonly type: "complete";
 }
 
 /** The agent threw; `payload` is the `RecordedError`. */
-export interface Fail extends At {
+export interface Fail extends Command {
   readonly type: "fail";
 }
 
@@ -279,9 +285,9 @@ export interface Question {
   readonly details?: unknown;
 }
 
-/** Name of the signal that answers the question asked at this position. Users cannot send this name by hand. */
-export function answerSignalName(seq: number): string {
-  return `${ANSWER_PREFIX}${seq}`;
+/** Name of the signal that answers the question of this number. Users cannot send this name by hand. */
+export function answerSignalName(id: number): string {
+  return `${ANSWER_PREFIX}${id}`;
 }
 
 export const ANSWER_PREFIX = "answer:";

@@ -38,7 +38,7 @@ export function signalIsSpokenFor(pattern: string, holder: OpenItem, line: strin
 
 /** K7. */
 export function openTasksRefuseCheckpoint(sessionId: string, tasks: readonly OpenTask[], line: string | undefined): UsageError {
-  const names = tasks.slice(0, 5).map((task) => `"${task.kind}" (${positionId(sessionId, task.seq)})`);
+  const names = tasks.slice(0, 5).map((task) => `"${task.kind}" (${positionId(sessionId, task.id)})`);
   return new UsageError(`ctx.checkpoint() with ${tasks.length} open task(s): ${names.join(", ")}`, {
     ...at(line),
     expected: "no task asked for and not yet answered",

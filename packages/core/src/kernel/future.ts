@@ -5,6 +5,10 @@ import { CancelledError, UsageError } from "../errors.ts";
 /** What a future stands for. `task` and `timer` may be raced by anything; the consuming ones only by `ctx.race` (K2a). */
 export type FutureType = "task" | "timer" | "signal" | "signal_ready" | "input";
 
+/** As the type of `Promise` has it, so that `catch((error: Error) => …)` compiles here too. */
+// oxlint-disable-next-line typescript/no-explicit-any
+type Reason = any;
+
 /** What a future needs of its kernel. */
 export interface FutureOwner {
   /** Whether the segment this future belongs to is over (a checkpoint, the end). */
@@ -19,7 +23,8 @@ export interface FutureOwner {
  */
 export class DurableFuture<T> implements Promise<T> {
   readonly [Symbol.toStringTag] = "DurableFuture";
-  readonly seq: number;
+  /** Its command's number. */
+  readonly id: number;
   readonly type: FutureType;
   /** Words for errors: `task "read-file"`. */
   readonly label: string;
@@ -29,10 +34,10 @@ export class DurableFuture<T> implements Promise<T> {
   #settled = false;
   #map: ((value: unknown) => Promise<unknown>) | undefined;
 
-  constructor(owner: FutureOwner, type: FutureType, seq: number, label: string) {
+  constructor(owner: FutureOwner, type: FutureType, id: number, label: string) {
     this.#owner = owner;
     this.type = type;
-    this.seq = seq;
+    this.id = id;
     this.label = label;
     this.#resolvers.promise.catch(() => {});
   }
@@ -53,14 +58,14 @@ export class DurableFuture<T> implements Promise<T> {
 
   then<A = T, B = never>(
     onFulfilled?: ((value: T) => A | PromiseLike<A>) | null,
-    onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
+    onRejected?: ((reason: Reason) => B | PromiseLike<B>) | null,
   ): Promise<A | B> {
     this.#observed = true;
     if (this.#owner.closed && !this.#settled) return Promise.reject(this.#foreign()).then(onFulfilled, onRejected);
     return (this.#resolvers.promise as Promise<T>).then(onFulfilled, onRejected);
   }
 
-  catch<B = never>(onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null): Promise<T | B> {
+  catch<B = never>(onRejected?: ((reason: Reason) => B | PromiseLike<B>) | null): Promise<T | B> {
     return this.then(undefined, onRejected);
   }
 

@@ -4,12 +4,12 @@ import type { CommandRecord, JournalRecord } from "../journal/record.ts";
 import { isCommand } from "../journal/record.ts";
 
 /** Two commands of the same identity at the same position are the same command. */
-export function identityOf(command: Omit<CommandRecord, "seq">): string {
+export function identityOf(command: Omit<CommandRecord, "seq" | "id">): string {
   return `${sortOf(command)} ${inputOf(command)}`;
 }
 
 /** The identity without the input: what must be equal even when drift is accepted. */
-export function sortOf(command: Omit<CommandRecord, "seq">): string {
+export function sortOf(command: Omit<CommandRecord, "seq" | "id">): string {
   const any = command as CommandRecord;
   switch (any.type) {
     case "schedule_task":
@@ -35,7 +35,7 @@ export function sortOf(command: Omit<CommandRecord, "seq">): string {
   }
 }
 
-function inputOf(command: Omit<CommandRecord, "seq">): string {
+function inputOf(command: Omit<CommandRecord, "seq" | "id">): string {
   const any = command as CommandRecord;
   switch (any.type) {
     case "schedule_task":

@@ -3,7 +3,8 @@
 // Pure. It knows no clock, storage, process or timer. It has two doors: `deliver` pushes one outcome in, inside a slice;
 // `seal` takes out what was asked for since the last seal. The runtime opens and closes slices and decides what to deliver.
 //
-//   K1.  A command's `seq` is claimed when the agent asks, before anything can interleave.
+//   K1.  A command's number (`id`) is claimed when the agent asks, before anything can interleave. Commands are numbered apart
+//        from the journal's positions (`seq`), which events and notes take too: what a crash adds moves no id.
 //   K2.  Outcomes are delivered one at a time, each in a slice of its own; a command outside a slice is a fault.
 //   K3.  Replay and first execution run the same lines: they differ only in whether the journal already holds a record.
 //   K4.  An unanswered wait never settles. A fault is remembered: `seal` refuses even if the agent caught it.
@@ -64,6 +65,8 @@ export interface KernelOptions {
   readonly sessionId: string;
   /** `seq` of the first record of this kernel's life: 0, or one past the checkpoint's. */
   readonly baseSeq: number;
+  /** Number of the first command of this kernel's life. */
+  readonly baseId: number;
   /** The journal from `baseSeq` on. */
   readonly recorded: readonly JournalRecord[];
   readonly signals: readonly StoredSignal[];
@@ -109,7 +112,7 @@ export type Standstill =
   | { readonly type: "checkpointed"; readonly state: JsonText; readonly turn: number }
   | { readonly type: "ended"; readonly ending: Ending };
 
-type Draft<R> = R extends unknown ? Omit<R, "seq"> : never;
+type Draft<R> = R extends unknown ? Omit<R, "seq" | "id"> : never;
 
 export class Kernel implements FutureOwner {
   readonly #options: KernelOptions;
@@ -124,7 +127,10 @@ export class Kernel implements FutureOwner {
   readonly #accepted: ReadonlySet<number>;
   readonly #random: () => number;
 
+  /** Position of the next record in the journal. */
   #seq: number;
+  /** Number of the next command. */
+  #id: number;
   #sealedSeq: number;
   #fresh: JournalRecord[] = [];
   #freshEntries: NewEntry[] = [];
@@ -153,6 +159,7 @@ export class Kernel implements FutureOwner {
     this.#sessionId = options.sessionId;
     this.#recorded = options.recorded;
     this.#seq = options.baseSeq;
+    this.#id = options.baseId;
     this.#sealedSeq = options.baseSeq + options.recorded.length;
     this.#random = seededRandom(options.seed, options.baseSeq);
     this.#cancel = options.cancel;
@@ -198,6 +205,10 @@ export class Kernel implements FutureOwner {
 
   get nextSeq(): number {
     return this.#seq;
+  }
+
+  get nextId(): number {
+    return this.#id;
   }
 
   /** Whether there is anything to commit. */
@@ -393,7 +404,7 @@ export class Kernel implements FutureOwner {
   nextOwn(at: number): Draft<EventRecord> | undefined {
     const item = this.#answeredWait();
     if (item === undefined) return undefined;
-    const wait = item.future.seq;
+    const wait = item.future.id;
     if (this.#isToBeCancelled(item)) return { type: "wait_cancelled", wait, at };
     if (item.future.type === "signal_ready") return { type: "signal_ready", wait, at };
     const signal = item.name === undefined ? undefined : this.#pending.take(item.name);
@@ -424,10 +435,10 @@ export class Kernel implements FutureOwner {
   nextDue(now: number): Draft<EventRecord> | undefined {
     const item = this.#open.due(now);
     if (item === undefined) return undefined;
-    const { seq } = item.future;
+    const { id } = item.future;
     return item.future.type === "timer"
-      ? { type: "timer_fired", timer: seq, at: now }
-      : { type: "wait_timed_out", wait: seq, at: now };
+      ? { type: "timer_fired", timer: id, at: now }
+      : { type: "wait_timed_out", wait: id, at: now };
   }
 
   /** What is open, for those who start tasks, arm timers and tell people. Not to be changed. */
@@ -459,7 +470,7 @@ export class Kernel implements FutureOwner {
     const input = this.#encode(request.input, `input of task "${kind}"`);
     const retry = request.retry ?? traits.retry;
     const timeoutMs = request.timeoutMs ?? traits.timeoutMs;
-    const { seq } = this.#ask({
+    const { id } = this.#ask({
       type: "schedule_task",
       kind,
       hash: this.#options.hash(input ?? ""),
@@ -468,9 +479,9 @@ export class Kernel implements FutureOwner {
       ...(retry === undefined ? {} : { retry }),
       ...(input === undefined || input.length > FORMAT_LIMITS.inputKeptChars ? {} : { payload: input }),
     });
-    const future = new DurableFuture<unknown>(this, "task", seq, `task "${kind}"`);
+    const future = new DurableFuture<unknown>(this, "task", id, `task "${kind}"`);
     const task: OpenTask = {
-      seq,
+      id,
       kind,
       input,
       key,
@@ -492,8 +503,8 @@ export class Kernel implements FutureOwner {
     if (!Number.isFinite(fireAt)) {
       throw this.#fail(timerWithoutTime(fireAt, callerLine()));
     }
-    const { seq } = this.#ask({ type: "start_timer", fireAt: Math.ceil(fireAt) });
-    const future = new DurableFuture<void>(this, "timer", seq, "the timer");
+    const { id } = this.#ask({ type: "start_timer", fireAt: Math.ceil(fireAt) });
+    const future = new DurableFuture<void>(this, "timer", id, "the timer");
     this.#open.add({ future, at: Math.ceil(fireAt), sheltered });
     return future;
   }
@@ -503,9 +514,9 @@ export class Kernel implements FutureOwner {
     const line = callerLine();
     this.#refuseIfConsuming(name, line);
     const timeoutAt = timeoutMs === undefined ? undefined : this.#now + timeoutMs;
-    const { seq } = this.#ask({ type: "wait_signal", name, mode, ...(timeoutAt === undefined ? {} : { timeoutAt }) });
+    const { id } = this.#ask({ type: "wait_signal", name, mode, ...(timeoutAt === undefined ? {} : { timeoutAt }) });
     const type = mode === "consume" ? "signal" : "signal_ready";
-    const future = new DurableFuture<unknown>(this, type, seq, `the wait for signal "${name}"`);
+    const future = new DurableFuture<unknown>(this, type, id, `the wait for signal "${name}"`);
     this.#open.add({ future, name, at: timeoutAt, sheltered, line });
     return future;
   }
@@ -514,14 +525,14 @@ export class Kernel implements FutureOwner {
     this.#guard();
     const payload = this.#encode(question, "question");
     const expiresAt = timeoutMs === undefined ? undefined : this.#now + timeoutMs;
-    const { seq } = this.#ask({
+    const { id } = this.#ask({
       type: "request_input",
       hash: this.#options.hash(payload ?? ""),
       ...(expiresAt === undefined ? {} : { expiresAt }),
       payload,
     });
-    const future = new DurableFuture<unknown>(this, "input", seq, `the question "${question.prompt}"`);
-    this.#open.add({ future, name: answerSignalName(seq), at: expiresAt, prompt: question.prompt, sheltered });
+    const future = new DurableFuture<unknown>(this, "input", id, `the question "${question.prompt}"`);
+    this.#open.add({ future, name: answerSignalName(id), at: expiresAt, prompt: question.prompt, sheltered });
     return future;
   }
 
@@ -533,7 +544,7 @@ export class Kernel implements FutureOwner {
       const recorded = this.#recordedHere();
       if (recorded?.type !== "take_signals" || recorded.pattern !== pattern) return [];
       this.#countCommand();
-      this.#seq++;
+      this.#advance();
       const payloads = decodeJson(recorded.payload) as unknown[];
       return recorded.names.map((name, i) => ({ name, payload: payloads[i] }));
     }
@@ -561,18 +572,18 @@ export class Kernel implements FutureOwner {
   appendEntry(entry: { role: string; content: unknown; parentId?: string | undefined }): string {
     this.#guard();
     const content = this.#encode(entry.content, `content of an entry of role "${entry.role}"`) ?? "null";
-    const parent = entry.parentId === undefined ? this.#leaf : this.#entrySeq(entry.parentId);
+    const parent = entry.parentId === undefined ? this.#leaf : this.#entryNumber(entry.parentId);
     if (++this.#entriesAsked > this.#options.limits.entriesPerCheckpoint) {
       throw this.#fail(limitReached("entriesPerCheckpoint", this.#options.limits.entriesPerCheckpoint, "use ctx.checkpoint()"));
     }
-    const { seq } = this.#ask({ type: "append_entry", role: entry.role, hash: this.#options.hash(`${parent ?? ""} ${content}`) });
+    const { id } = this.#ask({ type: "append_entry", role: entry.role, hash: this.#options.hash(`${parent ?? ""} ${content}`) });
     const index = this.#entryCount++;
-    this.#leaf = seq;
+    this.#leaf = id;
     if (this.#slice === "live") {
       const under = parent === undefined ? {} : { parent };
-      this.#freshEntries.push({ seq, index, ...under, role: entry.role, turn: this.#turn, content });
+      this.#freshEntries.push({ seq: id, index, ...under, role: entry.role, turn: this.#turn, content });
     }
-    return positionId(this.#sessionId, seq);
+    return positionId(this.#sessionId, id);
   }
 
   /** Close the segment and store the state. The caller is suspended for ever: the agent is called anew on the state. */
@@ -609,11 +620,11 @@ export class Kernel implements FutureOwner {
   }
 
   withdraw(targets: readonly DurableFuture<unknown>[]): void {
-    const open = targets.filter((future) => this.#open.get(future.seq)?.future === future);
+    const open = targets.filter((future) => this.#open.get(future.id)?.future === future);
     if (open.length === 0) return;
-    this.#ask({ type: "withdraw", targets: open.map((future) => future.seq) });
+    this.#ask({ type: "withdraw", targets: open.map((future) => future.id) });
     for (const future of open) {
-      this.#drop(future.seq);
+      this.#drop(future.id);
       future.rejectWithdrawn();
     }
   }
@@ -693,41 +704,47 @@ export class Kernel implements FutureOwner {
   /** Withdraw without answering anybody: what awaits them hangs with the closed segment. */
   #withdrawQuietly(futures: readonly DurableFuture<unknown>[]): void {
     if (futures.length === 0) return;
-    this.#append({ type: "withdraw", targets: futures.map((future) => future.seq) });
-    for (const future of futures) this.#drop(future.seq);
+    this.#append({ type: "withdraw", targets: futures.map((future) => future.id) });
+    for (const future of futures) this.#drop(future.id);
   }
 
   #requestCancel(notice: CancelNotice): void {
     this.#cancel ??= notice;
     for (const item of this.#open.values()) {
       if (item.task !== undefined || item.sheltered === true) continue;
-      this.#drop(item.future.seq);
+      this.#drop(item.future.id);
       item.future.reject(new CancelledError(item.future.label, notice.reason));
     }
   }
 
   /** Claim the next position for a command; in replay, check that it is the recorded one (K1, K5). */
-  #ask(draft: Draft<CommandRecord>): { readonly seq: number } {
+  #ask(draft: Draft<CommandRecord>): { readonly id: number } {
     this.#guard();
     return this.#append(draft);
   }
 
-  #append(draft: Draft<CommandRecord>): { readonly seq: number } {
+  #append(draft: Draft<CommandRecord>): { readonly id: number } {
     this.#countCommand();
-    const seq = this.#seq;
+    const id = this.#id;
     if (this.#slice === "replay") {
       const recorded = this.#recordedHere();
       if (recorded === undefined || !isCommand(recorded) || identityOf(recorded) !== identityOf(draft)) {
         this.#acceptDriftOrDiverge(recorded, draft);
       }
     } else {
-      if (seq - this.#options.baseSeq >= this.#options.limits.recordsPerCheckpoint) {
+      if (this.#seq - this.#options.baseSeq >= this.#options.limits.recordsPerCheckpoint) {
         throw this.#fail(limitReached("recordsPerCheckpoint", this.#options.limits.recordsPerCheckpoint, "use ctx.checkpoint()"));
       }
-      this.#fresh.push({ ...draft, seq } as CommandRecord);
+      this.#fresh.push({ ...draft, seq: this.#seq, id } as CommandRecord);
     }
+    this.#advance();
+    return { id };
+  }
+
+  /** Past one command. */
+  #advance(): void {
     this.#seq++;
-    return { seq };
+    this.#id++;
   }
 
   #acceptDriftOrDiverge(recorded: JournalRecord | undefined, draft: Draft<CommandRecord>): void {
@@ -760,7 +777,7 @@ export class Kernel implements FutureOwner {
       const recorded = this.#recordedHere();
       if (recorded?.type !== "record_probe" || recorded.probe !== key) return last;
       this.#countCommand();
-      this.#seq++;
+      this.#advance();
       this.#probes.set(key, recorded.answer);
       return recorded.answer as boolean;
     }
@@ -787,22 +804,22 @@ export class Kernel implements FutureOwner {
   }
 
   /** Take an open item out because its answer is here. Without one it is a divergence: an outcome nobody asked for. */
-  #close(seq: number, ...types: readonly DurableFuture<unknown>["type"][]): OpenItem | undefined {
-    const item = this.#open.get(seq);
+  #close(id: number, ...types: readonly DurableFuture<unknown>["type"][]): OpenItem | undefined {
+    const item = this.#open.get(id);
     if (item === undefined || !types.includes(item.future.type)) {
-      this.#remember(this.#divergence(this.#recorded[this.#seq - 1 - this.#options.baseSeq], `nothing open at position ${seq}`));
+      this.#remember(this.#divergence(this.#recorded[this.#seq - 1 - this.#options.baseSeq], `nothing open with number ${id}`));
       return undefined;
     }
-    this.#open.remove(seq);
+    this.#open.remove(id);
     return item;
   }
 
-  #drop(seq: number): void {
-    const task = this.#open.remove(seq)?.task;
+  #drop(id: number): void {
+    const task = this.#open.remove(id)?.task;
     if (task === undefined) return;
     const fresh = this.#freshTasks.indexOf(task);
     if (fresh !== -1) this.#freshTasks.splice(fresh, 1);
-    else this.#freshWithdrawn.push(seq);
+    else this.#freshWithdrawn.push(id);
   }
 
   /** K2a: a name with an open consuming wait is spoken for. */
@@ -815,10 +832,10 @@ export class Kernel implements FutureOwner {
     }
   }
 
-  #entrySeq(entryId: string): number {
+  #entryNumber(entryId: string): number {
     const prefix = `${this.#sessionId}-`;
-    const seq = entryId.startsWith(prefix) ? Number(entryId.slice(prefix.length)) : Number.NaN;
-    if (Number.isSafeInteger(seq) && seq >= 0 && seq < this.#seq) return seq;
+    const id = entryId.startsWith(prefix) ? Number(entryId.slice(prefix.length)) : Number.NaN;
+    if (Number.isSafeInteger(id) && id >= 0 && id < this.#id) return id;
     throw this.#fail(foreignEntry(entryId, this.#sessionId, callerLine()));
   }
 

@@ -10,7 +10,8 @@ import type { DurableFuture } from "./future.ts";
 
 /** A task that was asked for and has no delivered outcome. */
 export interface OpenTask {
-  readonly seq: number;
+  /** Its command's number. */
+  readonly id: number;
   readonly kind: string;
   readonly input: JsonText | undefined;
   readonly key: string | undefined;
@@ -60,19 +61,19 @@ export class OpenItems {
   }
 
   add(item: OpenItem): void {
-    this.#items.set(item.future.seq, item);
+    this.#items.set(item.future.id, item);
     if (item.task !== undefined) this.#tasks++;
     if (item.at !== undefined) this.#timed++;
   }
 
-  get(seq: number): OpenItem | undefined {
-    return this.#items.get(seq);
+  get(id: number): OpenItem | undefined {
+    return this.#items.get(id);
   }
 
-  remove(seq: number): OpenItem | undefined {
-    const item = this.#items.get(seq);
+  remove(id: number): OpenItem | undefined {
+    const item = this.#items.get(id);
     if (item === undefined) return undefined;
-    this.#items.delete(seq);
+    this.#items.delete(id);
     if (item.task !== undefined) this.#tasks--;
     if (item.at !== undefined) this.#timed--;
     return item;

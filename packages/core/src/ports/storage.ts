@@ -182,11 +182,11 @@ export type ChangeResult =
   | { readonly status: "released" };
 
 export interface NewEntry {
-  /** Position of the `append_entry` command. */
+  /** Number of the `append_entry` command. */
   readonly seq: number;
   /** 0..n-1 over the session. */
   readonly index: number;
-  /** `seq` of the entry it hangs under; absent for a root. */
+  /** Number of the entry it hangs under; absent for a root. */
   readonly parent?: number;
   readonly role: string;
   readonly turn: number;

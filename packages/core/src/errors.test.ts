@@ -1,0 +1,106 @@
+import { describe, expect, test } from "vitest";
+import {
+  ERROR_TABLE,
+  exitCodeOf,
+  HoldfastError,
+  InvariantError,
+  recordError,
+  TaskFailedError,
+  toHoldfastError,
+  UsageError,
+} from "./errors.ts";
+
+describe("recordError takes whatever was thrown, and never throws", () => {
+  test("a message of 50 MB is cut, with a mark that says how long it was", () => {
+    const recorded = recordError(new Error("x".repeat(50_000_000)));
+    expect(recorded.message.length).toBeLessThan(10_000);
+    expect(recorded.message).toContain("50000000 characters");
+    expect(recordError("y".repeat(50_000_000)).message.length).toBeLessThan(10_000);
+    expect(recordError({ name: "n".repeat(1_000_000), message: "m" }).name.length).toBeLessThan(10_000);
+  });
+
+  test("a cyclic cause ends", () => {
+    const a = new Error("a");
+    const b = new Error("b", { cause: a });
+    a.cause = b;
+    const text = JSON.stringify(recordError(a));
+    expect(text.length).toBeLessThan(1_000);
+    expect(text).toContain('"cause"');
+  });
+
+  test("a chain of 10,000 causes is cut", () => {
+    let error = new Error("first");
+    for (let i = 0; i < 10_000; i++) error = new Error(`error ${i}`, { cause: error });
+    expect(JSON.stringify(recordError(error)).length).toBeLessThan(2_000);
+  });
+
+  const weird: readonly (readonly [string, unknown])[] = [
+    ["undefined", undefined],
+    ["null", null],
+    ["a text", "no"],
+    ["a number", 42],
+    ["a symbol", Symbol("s")],
+    ["a BigInt", 1n],
+    ["a function", () => 1],
+    ["an empty object", {}],
+    ["a cyclic object without a message", (() => { const o: Record<string, unknown> = {}; o["o"] = o; return o; })()],
+    ["a message that is a number", { message: 5 }],
+    ["a getter that throws", Object.defineProperty({}, "message", { get: () => { throw new Error("getter"); } })],
+    ["a proxy that throws at everything", new Proxy({}, { get: () => { throw new Error("trap"); } })],
+    ["an object whose toJSON gives nothing", { toJSON: () => undefined }],
+    ["an error whose code is a number", Object.assign(new Error("m"), { code: 5 })],
+    ["an error with an empty name", Object.assign(new Error("m"), { name: "" })],
+  ];
+  test.each(weird)("%s", (_name, thrown) => {
+    const recorded = recordError(thrown);
+    expect(typeof recorded.name).toBe("string");
+    expect(recorded.name).not.toBe("");
+    expect(typeof recorded.message).toBe("string");
+    expect(JSON.parse(JSON.stringify(recorded))).toEqual(recorded);
+  });
+
+  test("name, message, code and cause are kept, and nothing else is", () => {
+    const error = Object.assign(new TypeError("bad", { cause: new Error("root") }), { code: "E_BAD", secret: "token" });
+    expect(recordError(error)).toEqual({
+      name: "TypeError",
+      message: "bad",
+      code: "E_BAD",
+      cause: { name: "Error", message: "root" },
+    });
+  });
+});
+
+describe("errors of ours", () => {
+  test("are told by code, and a code that merely names a method of all objects is none of ours", () => {
+    expect(HoldfastError.is(new UsageError("no"))).toBe(true);
+    expect(HoldfastError.is(Object.assign(new Error("copy"), { code: "usage" }))).toBe(true);
+    for (const code of ["toString", "constructor", "__proto__", "hasOwnProperty", "ENOENT"]) {
+      expect(HoldfastError.is(Object.assign(new Error("foreign"), { code })), code).toBe(false);
+    }
+  });
+
+  test("anything thrown becomes one, keeping what it was as the cause", () => {
+    const own = new UsageError("mine");
+    expect(toHoldfastError(own)).toBe(own);
+    const foreign = new RangeError("theirs");
+    const made = toHoldfastError(foreign);
+    expect(made.code).toBe("internal");
+    expect(made.cause).toBe(foreign);
+    expect(toHoldfastError("text").message).toBe("text");
+    expect(exitCodeOf(made)).toBe(70);
+  });
+
+  test("every code has an exit code that is a number from 1 to 125", () => {
+    for (const [code, exit] of Object.entries(ERROR_TABLE)) {
+      expect(Number.isInteger(exit) && exit >= 1 && exit <= 125, code).toBe(true);
+    }
+  });
+
+  test("a failed task says its kind, how often it was tried, and why", () => {
+    const once = new TaskFailedError({ taskId: "ses_x-3", kind: "fetch", attempts: 1 }, { name: "Error", message: "404" });
+    expect(once.message).toBe('task "fetch" failed: 404');
+    const thrice = new TaskFailedError({ taskId: "ses_x-3", kind: "fetch", attempts: 3 }, { name: "Error", message: "404" });
+    expect(thrice.message).toBe('task "fetch" failed after 3 attempts: 404');
+    expect(new InvariantError("x").fix).toContain("defect");
+  });
+});

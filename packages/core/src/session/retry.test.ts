@@ -1,0 +1,61 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { mayRetryLost, RETRY_DEFAULTS, retryDelayMs } from "./retry.ts";
+
+const failure = { error: { name: "Error", message: "no" }, retryable: true } as const;
+
+describe("the delay before the next attempt", () => {
+  test("lies between half and all of the back-off, and the back-off doubles up to its maximum", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 60 }), fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), (attempt, random) => {
+        const full = Math.min(RETRY_DEFAULTS.maxDelayMs, RETRY_DEFAULTS.initialDelayMs * 2 ** (attempt - 1));
+        const delay = retryDelayMs({ maxAttempts: 100 }, attempt, failure, random)!;
+        expect(delay).toBeGreaterThanOrEqual(full / 2);
+        expect(delay).toBeLessThanOrEqual(full);
+      }),
+    );
+  });
+
+  test("there is none after the last attempt, and one before it", () => {
+    expect(retryDelayMs(undefined, 2, failure, 0)).toBe(200);
+    expect(retryDelayMs(undefined, 3, failure, 0)).toBeUndefined();
+    expect(retryDelayMs({ maxAttempts: 1 }, 1, failure, 0)).toBeUndefined();
+    expect(retryDelayMs({ maxAttempts: 2 }, 1, failure, 0)).toBe(100);
+  });
+
+  test("there is none for what another attempt cannot help", () => {
+    expect(retryDelayMs(undefined, 1, { ...failure, retryable: false }, 0)).toBeUndefined();
+    const policy = { nonRetryable: ["BadKey", "E_DENIED"] };
+    expect(retryDelayMs(policy, 1, { ...failure, error: { name: "BadKey", message: "" } }, 0)).toBeUndefined();
+    expect(retryDelayMs(policy, 1, { ...failure, error: { name: "Error", message: "", code: "E_DENIED" } }, 0)).toBeUndefined();
+    expect(retryDelayMs(policy, 1, { ...failure, error: { name: "Error", message: "BadKey" } }, 0)).toBeDefined();
+  });
+
+  test("is at least what the failure asks for", () => {
+    expect(retryDelayMs(undefined, 1, { ...failure, retryAfterMs: 9_000 }, 0)).toBe(9_000);
+    expect(retryDelayMs(undefined, 1, { ...failure, retryAfterMs: 1 }, 0)).toBe(100);
+  });
+
+  test("a field given as undefined is a field not given", () => {
+    const policy = { maxAttempts: undefined, initialDelayMs: undefined, factor: undefined, maxDelayMs: undefined } as object;
+    expect(retryDelayMs(policy, 1, failure, 0)).toBe(100);
+    expect(retryDelayMs(policy, 3, failure, 0)).toBeUndefined();
+  });
+
+  test("is a number of milliseconds however high the attempt", () => {
+    expect(retryDelayMs({ maxAttempts: Infinity }, 5_000, failure, 0.5)).toBe(22_500);
+  });
+});
+
+describe("an attempt that died with its process", () => {
+  test("counts against a policy that its author wrote, so maxAttempts: 1 is at most once", () => {
+    expect(mayRetryLost({ maxAttempts: 1 }, 1)).toBe(false);
+    expect(mayRetryLost({ maxAttempts: 2 }, 1)).toBe(true);
+    expect(mayRetryLost({ maxAttempts: 2 }, 2)).toBe(false);
+  });
+
+  test("never uses up attempts that nobody counted", () => {
+    expect(mayRetryLost(undefined, 1_000)).toBe(true);
+    expect(mayRetryLost({ initialDelayMs: 5 }, 1_000)).toBe(true);
+  });
+});

@@ -1,0 +1,245 @@
+// What the conformance suite proves of every adapter is proved there. Here: that the rules are pure, in which order they
+// speak, and what no adapter can be asked from outside.
+
+import { describe, expect, test } from "vitest";
+import { LIMITS } from "../limits.ts";
+import type { CommitBatch, CreateSession, RequestCancel, SendSignal } from "../ports/storage.ts";
+import type { Session } from "./session.ts";
+import {
+  applyBatch,
+  createSession,
+  decideCancel,
+  decideRelease,
+  decideSignal,
+  dueAt,
+  endOverdue,
+  isAnsweredBy,
+  isHeld,
+  lookAt,
+  NO_CLAIM,
+  refuseBatch,
+  refuseClaim,
+  type BatchLookups,
+  type Claim,
+} from "./storage-rules.ts";
+
+const creation: CreateSession = {
+  type: "create_session",
+  sessionId: "ses-1",
+  agent: { name: "agent", version: "1" },
+  input: undefined,
+  seed: 1,
+  flags: 0,
+  format: 1,
+};
+
+/** Frozen, so that a rule that changes what it was given throws. */
+function row(more: Partial<Session> = {}): Session {
+  return Object.freeze({ ...createSession(creation, 0), ...more });
+}
+
+const held: Claim = { token: 3, owner: "owner-1", until: 100 };
+const batch: CommitBatch = {
+  type: "commit_batch",
+  sessionId: "ses-1",
+  token: 3,
+  firstSeq: 0,
+  records: [{ type: "started", seq: 0, at: 1 }],
+  entries: [],
+  consumed: [],
+};
+const nothingHeld: BatchLookups = { holdsRecords: () => false, isPending: () => false };
+const allHeld: BatchLookups = { holdsRecords: () => true, isPending: () => true };
+const unasked: BatchLookups = {
+  holdsRecords: () => expect.fail("looked up the journal"),
+  isPending: () => expect.fail("looked up a signal"),
+};
+
+describe("claims", () => {
+  test("a claim is held until the instant its lease ends", () => {
+    expect(isHeld(held, 99)).toBe(true);
+    expect(isHeld(held, 100)).toBe(false);
+    expect(isHeld({ token: 3, until: Infinity }, 0), "released").toBe(false);
+    expect(isHeld(NO_CLAIM, -Infinity)).toBe(false);
+  });
+
+  test("a claim is refused while another holds it, and to nobody else", () => {
+    expect(refuseClaim(row(), held, { owner: "owner-2", now: 99 })).toEqual({ status: "busy", owner: "owner-1" });
+    expect(refuseClaim(row(), held, { owner: "owner-2", now: 100 })).toBeUndefined();
+    expect(refuseClaim(row(), held, { owner: "owner-1", now: 99 })).toBeUndefined();
+    expect(refuseClaim(row(), NO_CLAIM, { owner: "owner-2", now: 0 })).toBeUndefined();
+  });
+
+  test("the end of the session is said before who held it", () => {
+    const asked = { owner: "owner-2", now: 0 };
+    expect(refuseClaim(row({ status: "failed" }), held, asked)).toEqual({ status: "ended", sessionStatus: "failed" });
+  });
+
+  test("nothing is released that was never claimed", () => {
+    expect(decideRelease(NO_CLAIM, NO_CLAIM.token)).toBe("fenced");
+    expect(decideRelease(held, 3)).toBe("released");
+    expect(decideRelease(held, 2)).toBe("fenced");
+  });
+});
+
+describe("signals", () => {
+  const signal: SendSignal = { type: "send_signal", sessionId: "ses-1", signalId: "sig-1", name: "go", payload: "1" };
+
+  test("a stored signal raises the inbox of the row and leaves the rest", () => {
+    const before = row({ status: "waiting", waits: [{ type: "signal", seq: 0, name: "go" }], inbox: 4 });
+    expect(decideSignal(before, signal, { seen: false, pending: 0 }, 9)).toEqual({
+      result: { status: "stored", order: 5, awaited: true },
+      session: { ...before, inbox: 5, updatedAt: 9 },
+    });
+  });
+
+  test("one signal more than the limit is refused by name, and a duplicate is a duplicate also there", () => {
+    const pending = LIMITS.signalsPending;
+    expect(decideSignal(row(), signal, { seen: false, pending: pending - 1 }, 9).result.status).toBe("stored");
+    const refused = decideSignal(row(), signal, { seen: false, pending }, 9);
+    expect(refused).toEqual({ result: { status: "invalid", reason: expect.stringContaining("signalsPending") } });
+    expect(decideSignal(row(), signal, { seen: true, pending }, 9).result.status).toBe("duplicate");
+  });
+
+  test("a session that has ended says so even of a signal it once took", () => {
+    const ended = row({ status: "completed" });
+    const { result } = decideSignal(ended, signal, { seen: true, pending: 0 }, 9);
+    expect(result).toEqual({ status: "ended", sessionStatus: "completed" });
+  });
+
+  test("a name answers signals and questions, not timers", () => {
+    expect(isAnsweredBy([{ type: "signal", seq: 0, name: "go" }], "go")).toBe(true);
+    expect(isAnsweredBy([{ type: "input", seq: 0, name: "answer:0", prompt: "?" }], "answer:0")).toBe(true);
+    expect(isAnsweredBy([{ type: "signal", seq: 0, name: "go" }], "other")).toBe(false);
+    expect(isAnsweredBy([{ type: "timer", seq: 0, at: 1 }], "go")).toBe(false);
+  });
+});
+
+describe("cancelling", () => {
+  const request: RequestCancel = { type: "request_cancel", sessionId: "ses-1", mode: "graceful", graceMs: 50 };
+
+  test("a graceful cancel of a paused session takes the pause away and keeps what it has done", () => {
+    const before = row({ status: "paused", pauseReason: "poison", wakeAt: 7, nextSeq: 4, turn: 2, output: "1" });
+    const { session } = decideCancel(before, request, 10);
+    expect(session).toEqual({
+      ...createSession(creation, 0),
+      status: "cancelling",
+      nextSeq: 4,
+      turn: 2,
+      output: "1",
+      inbox: 1,
+      cancel: { mode: "graceful", deadlineAt: 60 },
+      updatedAt: 10,
+    });
+    expect(session).not.toHaveProperty("pauseReason");
+    expect(session).not.toHaveProperty("wakeAt");
+  });
+
+  test("a second graceful cancel changes no row, also when the agent paused after the first", () => {
+    const cancel = { mode: "graceful", deadlineAt: 60 } as const;
+    for (const status of ["cancelling", "paused"] as const) {
+      expect(decideCancel(row({ status, cancel }), request, 20)).toEqual({ result: { status: "requested", sessionStatus: status } });
+    }
+  });
+
+  test("time is up at the deadline, not before, and only once", () => {
+    const before = row({ status: "cancelling", cancel: { mode: "graceful", deadlineAt: 60 } });
+    expect(endOverdue(before, 59)).toBeUndefined();
+    const ended = endOverdue(before, 60);
+    expect(ended).toMatchObject({ status: "cancelled", endedAt: 60 });
+    expect(endOverdue(ended!, 61)).toBeUndefined();
+    expect(endOverdue(row(), 1_000_000)).toBeUndefined();
+  });
+});
+
+describe("batches", () => {
+  test("who is fenced learns nothing else, and costs no look-up", () => {
+    const ended = row({ status: "completed", nextSeq: 5 });
+    for (const token of [-1, 0, 2, 4]) {
+      expect(refuseBatch(ended, held, { ...batch, token, consumed: ["x"] }, unasked)).toEqual({ status: "fenced" });
+    }
+    expect(refuseBatch(row(), NO_CLAIM, { ...batch, token: NO_CLAIM.token }, unasked)).toEqual({ status: "fenced" });
+  });
+
+  test("what the journal holds is committed, whatever became of session and claim", () => {
+    const released: Claim = { token: 3, until: -Infinity };
+    const answer = { status: "committed", inbox: 6 };
+    expect(refuseBatch(row({ nextSeq: 1, inbox: 6 }), held, batch, allHeld)).toEqual(answer);
+    expect(refuseBatch(row({ nextSeq: 1, inbox: 6, status: "cancelled" }), held, batch, allHeld)).toEqual(answer);
+    expect(refuseBatch(row({ nextSeq: 1, inbox: 6 }), released, batch, allHeld)).toEqual(answer);
+  });
+
+  test("an ended session refuses before anything is looked at", () => {
+    const refusal = refuseBatch(row({ status: "failed" }), held, { ...batch, consumed: ["sig-1"] }, unasked);
+    expect(refusal).toEqual({ status: "invalid", reason: "session ses-1 has ended as failed" });
+  });
+
+  test("a batch at the journal's end needs no look into the journal", () => {
+    expect(refuseBatch(row(), held, batch, unasked)).toBeUndefined();
+  });
+
+  test("a thousand consumed signals are each looked up once", () => {
+    let asked = 0;
+    const lookups: BatchLookups = { ...nothingHeld, isPending: () => ++asked > 0 };
+    const consumed = Array.from({ length: 1_000 }, (_, i) => `sig-${i}`);
+    expect(refuseBatch(row(), held, { ...batch, consumed }, lookups)).toBeUndefined();
+    expect(asked).toBe(1_000);
+  });
+
+  test("reasons name the session and both sides", () => {
+    const reason = (more: Partial<CommitBatch>, session = row()) => {
+      const refusal = refuseBatch(session, held, { ...batch, ...more }, nothingHeld);
+      expect(refusal?.status).toBe("invalid");
+      return refusal?.status === "invalid" ? refusal.reason : "";
+    };
+    expect(reason({ firstSeq: 4 })).toMatch(/ses-1 has a journal of 0 records, and the batch begins at 4/);
+    expect(reason({ records: [{ type: "started", seq: 2, at: 1 }] })).toMatch(/record 2 where 0 is next/);
+    expect(reason({ consumed: ["sig-9"] })).toMatch(/no pending signal sig-9/);
+    expect(reason({ consumed: ["sig-9", "sig-9"] })).toMatch(/twice/);
+    expect(reason({ session: { status: "submitted" } }, row({ status: "working" }))).toMatch(/is working and cannot become submitted/);
+    const cancel = { mode: "graceful", deadlineAt: 9 } as const;
+    expect(reason({ session: { status: "completed" } }, row({ status: "cancelling", cancel }))).toMatch(/cancellation was acknowledged/);
+  });
+
+  test("applying a batch makes a new row and leaves the old one", () => {
+    const waits = Object.freeze([{ type: "timer", seq: 0, at: 9 } as const]);
+    const before = row({ status: "waiting", waits, wakeAt: 9, turn: 1, output: "1" });
+    const after = applyBatch(before, { ...batch, session: { status: "working", waits: [] } }, 20);
+    expect(after).toEqual({ ...createSession(creation, 0), status: "working", turn: 1, output: "1", nextSeq: 1, updatedAt: 20 });
+    expect(after).not.toHaveProperty("wakeAt");
+    expect(before).toMatchObject({ status: "waiting", waits, wakeAt: 9, nextSeq: 0 });
+  });
+
+  test("a batch without a patch moves the journal and nothing else", () => {
+    const before = row({ status: "paused", pauseReason: "by_user", wakeAt: 9 });
+    expect(applyBatch(before, batch, 20)).toEqual({ ...before, nextSeq: 1, updatedAt: 20 });
+  });
+});
+
+describe("what is due", () => {
+  const waiting = row({ status: "waiting", waits: [{ type: "signal", seq: 0, name: "go" }], wakeAt: 50 });
+  const cancel = { mode: "graceful", deadlineAt: 30 } as const;
+
+  test("an unclaimed session is due by its own state", () => {
+    expect(dueAt(row(), NO_CLAIM, false)).toBe(-Infinity);
+    expect(dueAt(waiting, NO_CLAIM, false)).toBe(50);
+    expect(dueAt(waiting, NO_CLAIM, true)).toBe(-Infinity);
+    expect(dueAt(row({ status: "paused" }), NO_CLAIM, true)).toBe(Infinity);
+    expect(dueAt(row({ status: "cancelled" }), NO_CLAIM, true)).toBe(Infinity);
+  });
+
+  test("a claimed one not before its lease ends, a released one as if it had never been claimed", () => {
+    expect(dueAt(row(), held, false)).toBe(100);
+    expect(dueAt(waiting, { ...held, until: 20 }, false)).toBe(50);
+    expect(dueAt(row(), { ...held, until: Infinity }, true)).toBe(Infinity);
+    expect(dueAt(row(), { token: 3, until: 100 }, false)).toBe(-Infinity);
+  });
+
+  test("one that is being cancelled is looked at by its deadline, claimed or paused or not", () => {
+    expect(lookAt(row({ status: "cancelling", cancel }), held, false)).toBe(30);
+    expect(lookAt(row({ status: "paused", cancel }), NO_CLAIM, false)).toBe(30);
+    expect(lookAt(row({ status: "cancelling", cancel }), NO_CLAIM, false)).toBe(-Infinity);
+    expect(lookAt(row({ status: "cancelled", cancel }), NO_CLAIM, false)).toBe(Infinity);
+    expect(lookAt(waiting, NO_CLAIM, false)).toBe(50);
+  });
+});
