@@ -1,0 +1,45 @@
+import { defineAgent, defineTask } from "@holdfast/runtime";
+import { describe, expect, test } from "vitest";
+import { crashEverywhere } from "./crash-everywhere.ts";
+import { crashScenarios } from "./crash-scenarios.ts";
+
+describe("H9: a crash at any point, and a resume, is the same as no crash (memory)", () => {
+  test.each(crashScenarios)("$name", async (scenario) => {
+    const report = await crashEverywhere(scenario);
+    expect(report.failures).toEqual([]);
+    expect(report.commits).toBeGreaterThan(1);
+  });
+});
+
+describe("the harness sees what it is there to see", () => {
+  test("an effect that is not idempotent is a failure at the points where it is repeated", async () => {
+    let count = 0;
+    const append = defineTask({ name: "append", run: () => ++count });
+    const report = await crashEverywhere({
+      name: "not idempotent",
+      agent: defineAgent({ name: "careless", tasks: [append], run: async (ctx) => (await ctx.scheduleTask(append, {})) && "done" }),
+      effects: () => count,
+      reset: () => void (count = 0),
+    });
+    expect(report.failures.length).toBeGreaterThan(0);
+    expect(new Set(report.failures.map(({ point }) => point.kind))).toContain("task_end");
+  });
+
+  test("state kept outside the session is a failure", async () => {
+    let lives = 0;
+    const report = await crashEverywhere({
+      name: "process memory",
+      agent: defineAgent({
+        name: "forgetful",
+        run: async (ctx) => {
+          const life = ++lives;
+          await ctx.run("a", () => 1);
+          await ctx.run("b", () => 2);
+          return life;
+        },
+      }),
+      reset: () => void (lives = 0),
+    });
+    expect(report.failures.map(({ point }) => point.kind)).toContain("crash_after");
+  });
+});

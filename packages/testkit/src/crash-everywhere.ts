@@ -1,0 +1,342 @@
+// Run an agent once, then once for every commit and every task boundary with a fault there, and compare (H9).
+//
+//   C1. Points are counted in an undisturbed run: each `commit` of the storage, each start and each end of an attempt.
+//   C2. A run with a fault goes on, after a death with a new runtime over what the storage kept, until the session has
+//       ended. It must end as the undisturbed run did: outcome, entries, and whatever else the scenario calls its effects.
+//   C3. A task whose outcome storage has acknowledged is never started again (H7).
+//   C4. The death of a process is played in this one: its storage answers nothing more, its tasks are aborted, and
+//       nothing of it is awaited. A handler that ignores its abort signal lives on, as no real one would.
+//
+// Real kills of real processes are a different test; this one reaches every point, and takes milliseconds for each.
+
+import { isDeepStrictEqual } from "node:util";
+import type {
+  AgentStorage,
+  AttemptOutcome,
+  Change,
+  ChangeResult,
+  ClaimResult,
+  RunningAttempt,
+  TaskAttempt,
+  TaskExecutor,
+} from "@holdfast/core";
+import {
+  createRuntime,
+  LocalTaskExecutor,
+  MemoryStorage,
+  systemClock,
+  type Agent,
+  type Runtime,
+  type Settled,
+} from "@holdfast/runtime";
+import { vanishRuntime } from "@holdfast/runtime/internal";
+import { faultyStorage, type FaultKind, type FaultyStorage } from "./faulty-storage.ts";
+
+/** The storage scenarios run on. */
+export interface CrashSubject {
+  readonly name: string;
+  open(): Promise<AgentStorage>;
+  /** Open anew what a dead process left behind. Without it the same storage is used again, its claims being released. */
+  reopen?(storage: AgentStorage): Promise<AgentStorage>;
+  /** Damage the tail of what was written last, as a power cut would. */
+  tear?(storage: AgentStorage): Promise<void>;
+}
+
+export const memorySubject: CrashSubject = { name: "memory", open: async () => new MemoryStorage() };
+
+/** What plays the outside world sees of a run. */
+export interface CrashWorld {
+  readonly runtime: Runtime;
+  readonly sessionId: string;
+  /** Resolves once the session's row satisfies this; give up by returning from `world` is not needed, it is dropped. */
+  until(holds: (session: Awaited<ReturnType<SessionRow>>) => boolean): Promise<void>;
+}
+
+type SessionRow = AgentStorage["reader"]["session"];
+
+export interface CrashScenario<Input = unknown, Output = unknown> {
+  readonly name: string;
+  readonly agent: Agent<Input, Output>;
+  readonly input?: Input;
+  /** Signals, answers, cancels: played in every life of the process, so it must be safe to repeat (dedup keys). */
+  readonly world?: (world: CrashWorld) => Promise<void>;
+  /** What else must be equal: files, rows, mails. Read after the session has ended. */
+  readonly effects?: () => unknown;
+  /** Puts the outside world back before each run. */
+  readonly reset?: () => void | Promise<void>;
+}
+
+/** The four kinds of fault at a commit, and the death of the process at a task's start and end. */
+export type CrashKind = Exclude<FaultKind, "crash_before" | "crash_after"> | "crash_before" | "crash_after" | "task_start" | "task_end";
+
+export interface CrashPoint {
+  readonly kind: CrashKind;
+  /** From 1: the n-th commit, start or end of the undisturbed run. */
+  readonly number: number;
+}
+
+export interface CrashFailure {
+  readonly point: CrashPoint;
+  readonly what: string;
+  readonly expected: unknown;
+  readonly got: unknown;
+}
+
+export interface CrashReport {
+  readonly scenario: string;
+  readonly storage: string;
+  readonly commits: number;
+  readonly attempts: number;
+  readonly runs: number;
+  readonly outcome: unknown;
+  readonly failures: readonly CrashFailure[];
+}
+
+const COMMIT_FAULTS: readonly FaultKind[] = ["before", "crash_before", "crash_after", "reply_lost", "torn"];
+const SESSION_ID = "crash-scenario";
+const RUN_LIMIT_MS = 10_000;
+const LIVES_MAX = 5;
+
+/**
+ * @returns the report; it is crash-proof when `failures` is empty. Throws only when the undisturbed run does not end.
+ */
+export async function crashEverywhere<Input, Output>(
+  scenario: CrashScenario<Input, Output>,
+  subject: CrashSubject = memorySubject,
+): Promise<CrashReport> {
+  const plain = await new Run(scenario, subject, undefined).play();
+  if (plain.hung) throw new Error(`scenario "${scenario.name}" does not end even undisturbed: ${JSON.stringify(plain.snapshot)}`);
+  const points = [
+    ...COMMIT_FAULTS.flatMap((kind) => numbered(kind, plain.commits)),
+    ...numbered("task_start", plain.starts),
+    ...numbered("task_end", plain.ends),
+  ];
+  const failures: CrashFailure[] = [];
+  for (const point of points) {
+    const run = await new Run(scenario, subject, point).play();
+    if (!isDeepStrictEqual(run.snapshot, plain.snapshot)) {
+      failures.push({ point, what: "another outcome than without the fault", expected: plain.snapshot, got: run.snapshot });
+    }
+    for (const what of run.violations) failures.push({ point, what, expected: undefined, got: undefined });
+  }
+  return {
+    scenario: scenario.name,
+    storage: subject.name,
+    commits: plain.commits,
+    attempts: plain.starts,
+    runs: points.length + 1,
+    outcome: plain.snapshot.outcome,
+    failures,
+  };
+}
+
+function numbered(kind: CrashKind, count: number): CrashPoint[] {
+  return Array.from({ length: count }, (_, i) => ({ kind, number: i + 1 }));
+}
+
+interface Snapshot {
+  readonly outcome: unknown;
+  readonly entries: unknown;
+  readonly effects: unknown;
+}
+
+interface Played {
+  readonly snapshot: Snapshot;
+  readonly hung: boolean;
+  readonly commits: number;
+  readonly starts: number;
+  readonly ends: number;
+  readonly violations: readonly string[];
+}
+
+/** One run from an empty storage to the end of the session, over as many lives of the process as it takes. */
+class Run<Input, Output> {
+  readonly #scenario: CrashScenario<Input, Output>;
+  readonly #subject: CrashSubject;
+  readonly #point: CrashPoint | undefined;
+  readonly #violations: string[] = [];
+  readonly #acknowledged = new Set<string>();
+  readonly #claims = new Map<string, number>();
+  #commits = 0;
+  #starts = 0;
+  #ends = 0;
+
+  constructor(scenario: CrashScenario<Input, Output>, subject: CrashSubject, point: CrashPoint | undefined) {
+    this.#scenario = scenario;
+    this.#subject = subject;
+    this.#point = point;
+  }
+
+  async play(): Promise<Played> {
+    await this.#scenario.reset?.();
+    let inner = await this.#subject.open();
+    for (let life = 1; ; life++) {
+      const storage = this.#faulty(inner, life);
+      const runtime = createRuntime({
+        storage,
+        tasks: this.#countingExecutor(storage, life),
+        random: countingRandom(),
+        development: false,
+        warmMs: Infinity,
+      });
+      const settled = await this.#live(runtime, storage);
+      if (settled === "died" && life < LIVES_MAX) {
+        vanishRuntime(runtime);
+        inner = await this.#afterDeath(inner);
+        continue;
+      }
+      const snapshot = await this.#snapshot(inner, settled);
+      if (settled === "hung" || settled === "died") vanishRuntime(runtime);
+      else await runtime.close();
+      await inner.close();
+      const { commits, starts, ends } = { commits: this.#commits, starts: this.#starts, ends: this.#ends };
+      return { snapshot, hung: typeof settled === "string", commits, starts, ends, violations: this.#violations };
+    }
+  }
+
+  /** One life of the process: until the session has ended, the process has died, or nothing happens any more. */
+  async #live(runtime: Runtime, storage: FaultyStorage): Promise<Settled<Output> | "died" | "hung"> {
+    const { agent, input, world } = this.#scenario;
+    const work = async (): Promise<Settled<Output>> => {
+      const handle = await runtime.start(agent, input, { sessionId: SESSION_ID });
+      if (!handle.created) await runtime.resume(SESSION_ID);
+      world?.(this.#world(runtime, storage)).catch((error: unknown) => this.#violations.push(`the world threw: ${String(error)}`));
+      return handle.settled();
+    };
+    const { promise: late, resolve: giveUp } = Promise.withResolvers<"hung">();
+    const timer = setTimeout(() => giveUp("hung"), RUN_LIMIT_MS);
+    try {
+      return await Promise.race([work(), storage.died.then(() => "died" as const), late]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #world(runtime: Runtime, storage: FaultyStorage): CrashWorld {
+    return {
+      runtime,
+      sessionId: SESSION_ID,
+      until: async (holds) => {
+        for (;;) {
+          const session = await storage.reader.session(SESSION_ID);
+          if (holds(session)) return;
+          await new Promise((resolve) => setTimeout(resolve, 1));
+        }
+      },
+    };
+  }
+
+  /** What the death of a process leaves: its claims are free, its storage is as it was. */
+  async #afterDeath(inner: AgentStorage): Promise<AgentStorage> {
+    if (this.#subject.reopen !== undefined) {
+      this.#claims.clear();
+      return this.#subject.reopen(inner);
+    }
+    const releases: Change[] = [...this.#claims].map(([sessionId, token]) => ({ type: "release_claim", sessionId, token }));
+    this.#claims.clear();
+    await inner.commit(releases, systemClock.now());
+    return inner;
+  }
+
+  async #snapshot(inner: AgentStorage, settled: Settled<Output> | "died" | "hung"): Promise<Snapshot> {
+    const entries = await inner.reader.entries(SESSION_ID, 0, 100_000);
+    return {
+      outcome: typeof settled === "string" ? settled : plain(settled),
+      entries: entries.map(({ index, role, turn, content }) => ({ index, role, turn, content })),
+      effects: await this.#scenario.effects?.(),
+    };
+  }
+
+  // ---- faults ------------------------------------------------------------------------------------------------------
+
+  #faulty(inner: AgentStorage, life: number): FaultyStorage {
+    const point = life === 1 ? this.#point : undefined;
+    const tear = this.#subject.tear;
+    return faultyStorage(this.#recording(inner), {
+      fault: () => {
+        if (life === 1) this.#commits++;
+        const { kind, number } = point ?? {};
+        return number === this.#commits && kind !== "task_start" && kind !== "task_end" ? kind : undefined;
+      },
+      ...(tear === undefined ? {} : { tear: () => tear(inner) }),
+    });
+  }
+
+  /** Notes what storage has acknowledged, and the claims a death would free. */
+  #recording(inner: AgentStorage): AgentStorage {
+    const granted = (sessionId: string, result: ChangeResult | ClaimResult | undefined): void => {
+      if (result !== undefined && "token" in result && result.token !== undefined) this.#claims.set(sessionId, result.token);
+    };
+    return new Proxy(inner, {
+      get: (target, property) => {
+        if (property === "commit") {
+          return async (changes: readonly Change[], now: number) => {
+            const results = await target.commit(changes, now);
+            changes.forEach((change, i) => {
+              granted(change.sessionId, results[i]);
+              if (change.type === "commit_batch" && results[i]?.status === "committed") this.#acknowledge(change.records);
+            });
+            return results;
+          };
+        }
+        if (property === "claim") {
+          return async (claim: Parameters<AgentStorage["claim"]>[0]) => {
+            const result = await target.claim(claim);
+            granted(claim.sessionId, result);
+            return result;
+          };
+        }
+        const value: unknown = Reflect.get(target, property, target);
+        return typeof value === "function" ? (value.bind(target) as unknown) : value;
+      },
+    });
+  }
+
+  #acknowledge(records: Extract<Change, { type: "commit_batch" }>["records"]): void {
+    for (const record of records) {
+      if (record.type === "task_completed" || record.type === "task_failed" || record.type === "outcome_kept") {
+        this.#acknowledged.add(`${SESSION_ID}-${record.task}`);
+      }
+    }
+  }
+
+  #countingExecutor(storage: FaultyStorage, life: number): TaskExecutor {
+    const local = new LocalTaskExecutor({ tasks: this.#scenario.agent.tasks, clock: systemClock });
+    const dies = (kind: CrashKind, number: number): boolean =>
+      life === 1 && this.#point?.kind === kind && this.#point.number === number;
+    return {
+      describe: (kind) => local.describe(kind),
+      kinds: () => local.kinds(),
+      close: () => local.close(),
+      start: (attempt: TaskAttempt, onEnd: (outcome: AttemptOutcome) => void): RunningAttempt => {
+        if (storage.isDead) return { abort() {} };
+        // Torn acknowledgements were never given: only a commit answered to a living process counts (C3).
+        if (this.#acknowledged.has(attempt.taskId) && this.#point?.kind !== "torn") {
+          this.#violations.push(`task ${attempt.taskId} was started again after its outcome was acknowledged`);
+        }
+        if (life === 1) this.#starts++;
+        if (dies("task_start", this.#starts)) {
+          storage.kill();
+          return { abort() {} };
+        }
+        return local.start(attempt, (outcome) => {
+          if (storage.isDead) return;
+          if (life === 1) this.#ends++;
+          if (dies("task_end", this.#ends)) storage.kill();
+          else onEnd(outcome);
+        });
+      },
+    };
+  }
+}
+
+/** Every run draws the same seeds. */
+function countingRandom(): { u32(): number } {
+  let next = 1;
+  return { u32: () => next++ };
+}
+
+function plain(settled: Settled): unknown {
+  if (settled.status === "paused") return { status: "paused", fault: settled.fault.message };
+  return settled.status === "released" ? { status: "released", error: settled.error?.message } : settled;
+}

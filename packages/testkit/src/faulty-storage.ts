@@ -1,0 +1,174 @@
+// A storage that fails on purpose: any adapter, with faults planned by `commit` call.
+//
+//   F1. A fault hits one call and is over, or kills: from then on this wrapper is a dead process. What is under way and
+//       what is asked later never settles, and no listener hears of anything. The storage inside lives, as a file would.
+//   F2. Calls are counted from 1 in the order they are made, also those that fail, so that a run can be repeated with a
+//       crash at each of them.
+//   F3. Without a plan it is the storage inside: it passes the same conformance suite.
+
+import {
+  UnavailableError,
+  type AgentStorage,
+  type Arrival,
+  type Change,
+  type ChangeResult,
+  type StorageReader,
+} from "@holdfast/core";
+
+/**
+ * `before`: refused with an `UnavailableError`, nothing was applied. `reply_lost`: applied, and then the same error, so the
+ * caller does not know. `crash_before`, `crash_after`: dies without having applied it, dies having applied it and without
+ * an answer. `torn`: dies in the middle of writing; what a storage of one transaction per call must show of it is nothing.
+ */
+export type FaultKind = "before" | "reply_lost" | "crash_before" | "crash_after" | "torn";
+
+export interface CommitCall {
+  /** From 1. */
+  readonly number: number;
+  readonly changes: readonly Change[];
+  /** One line for people: which changes to which sessions. */
+  readonly description: string;
+}
+
+export interface FaultPlan {
+  /** Asked once per call, before it does anything. Must not throw. */
+  readonly fault?: (call: CommitCall) => FaultKind | undefined;
+  /** Awaited before a call reaches the storage inside. Calls may overtake each other when it answers out of order. */
+  readonly latency?: (call: CommitCall) => Promise<void>;
+  /**
+   * For `torn`: damage the tail of what the storage inside wrote last, for example cut the last frame of its log. Called once,
+   * after the call was applied. Without it a torn call is one of which nothing was written.
+   */
+  readonly tear?: (inner: AgentStorage) => Promise<void>;
+}
+
+export interface FaultyStorage extends AgentStorage {
+  /** Every `commit` so far, in order. */
+  readonly calls: readonly CommitCall[];
+  readonly isDead: boolean;
+  /** Settles when a fault has killed it and has done its work on the storage inside, which may be opened again then. */
+  readonly died: Promise<void>;
+  /** Die now, between two calls. */
+  kill(): void;
+}
+
+export function faultyStorage(inner: AgentStorage, plan: FaultPlan = {}): FaultyStorage {
+  const calls: CommitCall[] = [];
+  const { promise: died, resolve: reportDeath } = Promise.withResolvers<void>();
+  let isDead = false;
+
+  /** F1. Passes on what the storage answers, unless by then nobody is there to hear it. */
+  async function whileAlive<T>(ask: () => Promise<T>): Promise<T> {
+    if (isDead) return never();
+    try {
+      const answer = await ask();
+      return isDead ? never<T>() : answer;
+    } catch (error) {
+      if (isDead) return never();
+      throw error;
+    }
+  }
+
+  async function die(lastAct: () => Promise<unknown>): Promise<never> {
+    isDead = true; // First: nothing of the last act may be heard of.
+    try {
+      await lastAct();
+    } finally {
+      reportDeath();
+    }
+    return never();
+  }
+
+  async function commit(changes: readonly Change[], now: number): Promise<readonly ChangeResult[]> {
+    const call = { number: calls.length + 1, changes, description: describeChanges(changes) };
+    calls.push(call);
+    const fault = plan.fault?.(call);
+    await plan.latency?.(call);
+    if (isDead) return never();
+    switch (fault) {
+      case undefined:
+        return inner.commit(changes, now);
+      case "before":
+        throw unavailable(call, "not applied");
+      case "reply_lost":
+        await inner.commit(changes, now);
+        throw unavailable(call, "its reply was lost");
+      case "crash_before":
+        return die(async () => {});
+      case "crash_after":
+        return die(() => inner.commit(changes, now));
+      case "torn":
+        return die(async () => {
+          if (plan.tear === undefined) return;
+          await inner.commit(changes, now);
+          await plan.tear(inner);
+        });
+    }
+  }
+
+  const reader: StorageReader = {
+    sessions: (query) => whileAlive(() => inner.reader.sessions(query)),
+    session: (sessionId) => whileAlive(() => inner.reader.session(sessionId)),
+    journal: (sessionId, fromSeq, limit) => whileAlive(() => inner.reader.journal(sessionId, fromSeq, limit)),
+    entries: (sessionId, from, limit) => whileAlive(() => inner.reader.entries(sessionId, from, limit)),
+    pendingSignals: (sessionId) => whileAlive(() => inner.reader.pendingSignals(sessionId)),
+  };
+
+  return {
+    name: `faulty ${inner.name}`,
+    durable: inner.durable,
+    reader,
+    calls,
+    died,
+    get isDead() {
+      return isDead;
+    },
+    kill: () => void die(async () => {}),
+    commit: (changes, now) => whileAlive(() => commit(changes, now)),
+    claim: (claim) => whileAlive(() => inner.claim(claim)),
+    load: (sessionId) => whileAlive(() => inner.load(sessionId)),
+    arrivals: (sessionId, after) => whileAlive(() => inner.arrivals(sessionId, after)),
+    conversation: (sessionId, leaf) => whileAlive(() => inner.conversation(sessionId, leaf)),
+    due: (query) => whileAlive(() => inner.due(query)),
+    subscribe: (listener: (arrival: Arrival) => void) => {
+      return inner.subscribe((arrival) => {
+        if (!isDead) listener(arrival);
+      });
+    },
+    // A dead process closes nothing. It settles all the same, so that a test can tidy up without knowing.
+    close: async () => {
+      if (!isDead) await inner.close();
+    },
+  };
+}
+
+/** What a dead process answers. */
+function never<T>(): Promise<T> {
+  return new Promise<T>(() => {});
+}
+
+function unavailable(call: CommitCall, what: string): UnavailableError {
+  return new UnavailableError("storage_unavailable", `planned fault: commit ${call.number} (${call.description}): ${what}`);
+}
+
+function describeChanges(changes: readonly Change[]): string {
+  return changes.map(describeChange).join("; ");
+}
+
+function describeChange(change: Change): string {
+  const { type, sessionId } = change;
+  switch (change.type) {
+    case "create_session":
+    case "release_claim":
+      return `${type} ${sessionId}`;
+    case "send_signal":
+      return `${type} ${sessionId} ${change.name}`;
+    case "request_cancel":
+      return `${type} ${sessionId} ${change.mode}`;
+    case "commit_batch": {
+      const records = change.records.map((record) => record.type).join(", ");
+      const becomes = change.session === undefined ? "" : ` → ${change.session.status}`;
+      return `${type} ${sessionId} at ${change.firstSeq} [${records}]${becomes}`;
+    }
+  }
+}

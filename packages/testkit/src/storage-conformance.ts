@@ -1,0 +1,42 @@
+// What every adapter owes the core. The clauses are those of the `AgentStorage` port; each test is named after the one it
+// proves, and every clause has at least one.
+//
+// An adapter's whole test file is `storageConformance({ name: "…", open: async () => … })`. It imports vitest on purpose:
+// the suite is published for authors of adapters, who bring vitest and fast-check along.
+//
+// Time is an argument everywhere and stands still unless a test moves it. Nothing here sleeps.
+
+import type { AgentStorage } from "@holdfast/core";
+import { describe } from "vitest";
+import { claimConformance } from "./conformance/claim-conformance.ts";
+import { commitConformance } from "./conformance/commit-conformance.ts";
+import { contentConformance } from "./conformance/content-conformance.ts";
+import { dueConformance } from "./conformance/due-conformance.ts";
+import { endConformance } from "./conformance/end-conformance.ts";
+import { useStorage } from "./conformance/fixture.ts";
+import { modelConformance } from "./conformance/model-conformance.ts";
+import { readConformance } from "./conformance/read-conformance.ts";
+import { signalConformance } from "./conformance/signal-conformance.ts";
+
+export interface StorageSubject {
+  readonly name: string;
+  /** A new, empty storage, independent of every other one. */
+  readonly open: () => Promise<AgentStorage>;
+  /** Close this one and open what it kept, as a new process would. Durable adapters only. */
+  readonly reopen?: (storage: AgentStorage) => Promise<AgentStorage>;
+}
+
+/** Register the suite for one adapter. Call it at the top level of a test file, or inside a `describe`. */
+export function storageConformance(subject: StorageSubject): void {
+  describe(`storage: ${subject.name}`, () => {
+    const fixture = useStorage(subject);
+    describe("batches", () => commitConformance(fixture));
+    describe("claims", () => claimConformance(fixture));
+    describe("signals", () => signalConformance(fixture));
+    describe("cancelling and ending", () => endConformance(fixture));
+    describe("what is due", () => dueConformance(fixture));
+    describe("what is kept", () => contentConformance(fixture));
+    describe("reading", () => readConformance(fixture));
+    describe("any sequence", () => modelConformance(fixture));
+  });
+}
