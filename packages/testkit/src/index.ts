@@ -1,0 +1,32 @@
+// What tests of agents and of adapters share. The conformance suites are apart, under `@holdfast/testkit/…-conformance`:
+// they import vitest, and what is here must run without a test runner.
+
+export {
+  faultyStorage,
+  type CommitCall,
+  type FaultKind,
+  type FaultPlan,
+  type FaultyStorage,
+} from "./faulty-storage.ts";
+export {
+  startScriptedModelServer,
+  type ScriptedModelServer,
+  type ScriptedModelServerOptions,
+} from "./scripted-model-server.ts";
+export type {
+  Conversation,
+  ConversationMessage,
+  ConversationTool,
+  Role,
+  ToolCall,
+  ToolResult,
+} from "./scripted-model/conversation.ts";
+export type { ModelFault, ModelFaultPlan } from "./scripted-model/faults.ts";
+export {
+  turns,
+  type ModelScript,
+  type Reply,
+  type ReplyToolCall,
+  type StopReason,
+} from "./scripted-model/script.ts";
+export type { RecordedRequest, RequestHeaders } from "./scripted-model/wire.ts";
