@@ -15,16 +15,14 @@ import {
   decodeJson,
   HoldfastError,
   Kernel,
-  mayRetryLost,
   positionId,
-  retryDelayMs,
   toHoldfastError,
   validate,
   AgentContext,
   isEnded,
+  isNote,
   type AgentContext as CoreAgentContext,
   type Arrivals,
-  type AttemptOutcome,
   type CancelNotice,
   type Change,
   type ChangeResult,
@@ -35,21 +33,18 @@ import {
   type Hash,
   type JsonText,
   type Limits,
-  type NoteRecord,
-  type OpenTask,
   type PauseReason,
   type RecordedError,
-  type RunningAttempt,
   type SealedSegment,
   type Session,
   type SessionPatch,
   type SessionSnapshot,
   type SessionStatus,
   type StoredSignal,
-  type TaskAttempt,
   type TaskExecutor,
   type TraceEvent,
 } from "@holdfast/core";
+import { Attempts, type AttemptsHost, type EventDraft, type NoteDraft } from "./attempts.ts";
 import type { Agent } from "./define.ts";
 import type { SliceLoop, SliceMember } from "./slice-loop.ts";
 import { alarm, type Timers } from "./timers.ts";
@@ -81,8 +76,6 @@ export interface DriverWorld {
   departed(driver: SessionDriver, departure: Departure): void;
 }
 
-type Draft<R> = R extends unknown ? Omit<R, "seq" | "id"> : never;
-
 export interface DriverOptions {
   readonly agent: Agent;
   readonly snapshot: SessionSnapshot;
@@ -97,10 +90,9 @@ export class SessionDriver implements SliceMember {
   readonly #session: Session;
   readonly #token: number;
   readonly #acceptDrift: boolean;
-  readonly #outcomes: Draft<EventRecord>[] = [];
-  readonly #notes: Draft<NoteRecord>[] = [];
-  readonly #running = new Map<number, RunningAttempt>();
-  readonly #retries = new Map<number, OpenTask>();
+  readonly #outcomes: EventDraft[] = [];
+  readonly #notes: NoteDraft[] = [];
+  readonly #attempts: Attempts;
   readonly #alarm = alarm(() => this.#world.loop.wake(this));
   readonly #nothingAlarm = alarm(() => this.#stoodOnNothing());
   readonly #cancelAlarm = alarm(() => this.#endOverdueCancel());
@@ -134,6 +126,7 @@ export class SessionDriver implements SliceMember {
     this.#status = session.status;
     this.#waitsKey = waitsKeyOf(session.waits, session.wakeAt);
     this.#inbox = Math.max(0, ...signals.map((signal) => signal.order), session.inbox);
+    this.#attempts = new Attempts(this.#attemptsHost());
     this.#recovering = snapshot.records.length > 0;
     this.#rowStale = this.#recovering;
     const [first, ...rest] = snapshot.records;
@@ -243,7 +236,7 @@ export class SessionDriver implements SliceMember {
   }
 
   /** What to deliver next, or nothing. Adds notes on the way, which is why it is only called at a standstill (D2). */
-  #next(): EventRecord | Draft<EventRecord> | undefined {
+  #next(): EventRecord | EventDraft | undefined {
     const kernel = this.#kernel;
     if (kernel.replaying) {
       const recorded = kernel.nextRecorded();
@@ -263,12 +256,13 @@ export class SessionDriver implements SliceMember {
     for (const note of this.#notes.splice(0)) kernel.note(note);
     if (this.#deliveries >= this.#world.limits.deliveriesPerSegment) return undefined;
     if (this.#deliveredChars > this.#world.limits.batchChars / 2) return undefined;
-    this.#startDueRetries(at);
+    this.#attempts.startDueRetries(at);
+    this.#armAlarm();
     return this.#nextOutcome() ?? kernel.nextOwn(at) ?? kernel.nextDue(at);
   }
 
   /** The oldest outcome somebody still wants: a task may have been withdrawn since it ended. */
-  #nextOutcome(): Draft<EventRecord> | undefined {
+  #nextOutcome(): EventDraft | undefined {
     for (;;) {
       const event = this.#outcomes.shift();
       if (event === undefined) return undefined;
@@ -410,20 +404,15 @@ export class SessionDriver implements SliceMember {
 
   /** D1. */
   #followUp(segment: SealedSegment): void {
-    for (const task of segment.newTasks) this.#startAttempt(task);
-    for (const id of segment.withdrawnTasks) this.#abort(id, "its answer is no longer wanted");
-    for (const record of segment.records) {
-      if (record.type === "attempt_failed") this.#awaitRetry(record.task);
-      else if (record.type === "attempt_lost") this.#restart(record.task);
-      else if (record.type === "outcome_kept") this.#deliverKept(record.task);
-    }
+    for (const task of segment.newTasks) this.#attempts.start(task);
+    for (const id of segment.withdrawnTasks) this.#attempts.abort(id, "its answer is no longer wanted");
+    for (const record of segment.records) if (isNote(record)) this.#attempts.noted(record);
   }
 
   #nextTurn(segment: SealedSegment, stateText: JsonText): void {
     const last = this.#kernel;
-    for (const id of segment.withdrawnTasks) this.#abort(id, "the checkpoint cancelled it");
+    this.#attempts.abortAll("the checkpoint cancelled it");
     this.#trace({ type: "turn_ended", turn: last.turn - 1 });
-    this.#retries.clear();
     const cancels = this.#outcomes.filter((event) => event.type === "cancel_requested");
     this.#outcomes.splice(0, Infinity, ...cancels);
     this.#kernel = this.#makeKernel({
@@ -522,130 +511,36 @@ export class SessionDriver implements SliceMember {
     this.#settleStrayFault();
   }
 
-  // ---- tasks -------------------------------------------------------------------------------------------------------
+  // ---- for the attempts of its tasks -------------------------------------------------------------------------------
 
-  #startAttempt(task: OpenTask): void {
-    const { id, kind, attempt } = task;
-    const taskId = positionId(this.sessionId, id);
-    const startedAt = this.#world.clock.monotonic();
-    let offset = 0;
-    this.#trace({ type: "task_started", taskId, kind, attempt, input: decodeJson(task.input) });
-    const request: TaskAttempt = {
+  #attemptsHost(): AttemptsHost {
+    const { executor, clock, random, enter, conversation } = this.#world;
+    return {
       sessionId: this.sessionId,
-      taskId,
-      kind,
-      input: task.input,
-      attempt,
-      idempotencyKey: task.key === undefined ? taskId : `${this.sessionId}:${task.key}`,
-      timeoutMs: task.timeoutMs,
-      ...(task.closure === undefined ? {} : { closure: task.closure }),
-      conversation: (leaf) => this.#world.conversation(this.sessionId, leaf),
-      onDelta: (delta) => this.#trace({ type: "task_delta", taskId, kind, attempt, offset: offset++, delta }),
+      executor,
+      clock,
+      random,
+      openTask: (id) => (this.#over ? undefined : this.#kernel.open.get(id)?.task),
+      conversation: (leaf) => conversation(this.sessionId, leaf),
+      enter: (fn) => enter(this.sessionId, fn),
+      trace: (event) => this.#trace(event),
+      deliver: (event) => {
+        this.#outcomes.push(event);
+        this.#world.loop.wake(this);
+      },
+      note: (note) => {
+        this.#notes.push(note);
+        this.#world.loop.wake(this);
+      },
     };
-    const onEnd = (outcome: AttemptOutcome): void => {
-      if (this.#running.get(id) === running) this.#running.delete(id);
-      const durationMs = this.#world.clock.monotonic() - startedAt;
-      this.#attemptEnded(task, outcome, { taskId, kind, attempt, durationMs });
-    };
-    const running = this.#world.enter(this.sessionId, () => this.#world.executor.start(request, onEnd));
-    this.#running.set(id, running);
   }
 
-  #attemptEnded(
-    task: OpenTask,
-    outcome: AttemptOutcome,
-    traced: { taskId: string; kind: string; attempt: number; durationMs: number },
-  ): void {
-    if (this.#over || this.#kernel.open.get(task.id)?.task !== task || task.attempt !== traced.attempt) return;
-    const { id, attempt } = task;
-    const at = this.#world.clock.now();
-    switch (outcome.status) {
-      case "aborted":
-        this.#trace({ type: "task_ended", ...traced, outcome: "cancelled" });
-        return;
-      case "completed":
-        this.#trace({ type: "task_ended", ...traced, outcome: "completed", output: decodeJson(outcome.output) });
-        this.#finish(task, { type: "task_completed", task: id, attempt, at, payload: outcome.output });
-        return;
-      case "failed": {
-        const delayMs = retryDelayMs(task.retry, attempt, outcome, this.#world.random() / 0x1_0000_0000);
-        const payload = JSON.stringify(outcome.error);
-        this.#trace({ type: "task_ended", ...traced, outcome: delayMs === undefined ? "failed" : "retrying", error: outcome.error });
-        if (delayMs === undefined) this.#finish(task, { type: "task_failed", task: id, attempt, at, payload });
-        else this.#addNote({ type: "attempt_failed", task: id, attempt, at, retryAt: at + delayMs, payload });
-        return;
-      }
-    }
-  }
-
-  /** K6: what cost a process before is stored before it is delivered, so that it cannot be lost again and again. */
-  #finish(task: OpenTask, event: Draft<Extract<EventRecord, { type: "task_completed" | "task_failed" }>>): void {
-    if (task.lost) {
-      const { type: outcome, task: id, attempt, at, payload } = event;
-      this.#addNote({ type: "outcome_kept", outcome, task: id, attempt, at, payload });
-      return;
-    }
-    this.#outcomes.push(event as Draft<EventRecord>);
-    this.#world.loop.wake(this);
-  }
-
-  #addNote(note: Draft<NoteRecord>): void {
-    this.#notes.push(note);
-    this.#world.loop.wake(this);
-  }
-
-  #deliverKept(id: number): void {
-    const task = this.#kernel.open.get(id)?.task;
-    if (task?.kept === undefined) return;
-    const at = this.#world.clock.now();
-    this.#outcomes.push({ type: task.kept.outcome, task: id, attempt: task.attempt, at, payload: task.kept.payload });
-    this.#world.loop.wake(this);
-  }
-
-  #restart(id: number): void {
-    const task = this.#kernel.open.get(id)?.task;
-    if (task !== undefined && !this.#running.has(id)) this.#startAttempt(task);
-  }
-
-  #awaitRetry(id: number): void {
-    const task = this.#kernel.open.get(id)?.task;
-    if (task !== undefined) this.#retries.set(id, task);
-  }
-
-  #startDueRetries(now: number): void {
-    for (const [id, task] of this.#retries) {
-      if ((task.retryAt ?? 0) > now) continue;
-      this.#retries.delete(id);
-      if (this.#kernel.open.get(id)?.task === task) this.#startAttempt(task);
-    }
-    this.#armAlarm();
-  }
-
-  #abort(id: number, reason: string): void {
-    this.#retries.delete(id);
-    this.#running.get(id)?.abort(reason);
-    this.#running.delete(id);
-  }
-
-  /** Once, when the journal is used up: go on with the tasks that have no outcome (H7, H8). */
+  /** Once, when the journal is used up. */
   #recover(at: number): void {
     this.#recovering = false;
     const drift = this.#kernel.takeDrift();
-    if (drift.length > 0) this.#kernel.note({ type: "drift_accepted", at, positions: drift });
-    for (const task of this.#kernel.open.tasks()) {
-      const { id, attempt } = task;
-      if (task.kept !== undefined) {
-        this.#deliverKept(id);
-      } else if (task.retryAt !== undefined && task.retryAt > at) {
-        this.#retries.set(id, task); // Never early, so it cannot have been started.
-      } else if (mayRetryLost(task.retry, attempt)) {
-        this.#notes.push({ type: "attempt_lost", task: id, attempt, at });
-      } else {
-        const message = `attempt ${attempt} of ${task.retry?.maxAttempts ?? attempt} was running when its process ended; its outcome is unknown`;
-        const payload = JSON.stringify({ name: "AttemptLostError", message, code: "task_failed" });
-        this.#outcomes.push({ type: "task_failed", task: id, attempt, at, payload });
-      }
-    }
+    if (drift.length > 0) this.#notes.push({ type: "drift_accepted", at, positions: drift });
+    this.#attempts.recover(this.#kernel.open.tasks(), at);
   }
 
   // ---- arrivals and time -------------------------------------------------------------------------------------------
@@ -671,7 +566,7 @@ export class SessionDriver implements SliceMember {
     this.#cancelSeen = true;
     this.#world.timers.set(this.#cancelAlarm, cancel.deadlineAt);
     if (this.#kernel.cancelNotice !== undefined) return;
-    const event: Draft<EventRecord> = {
+    const event: EventDraft = {
       type: "cancel_requested",
       at: this.#world.clock.now(),
       deadlineAt: cancel.deadlineAt,
@@ -690,11 +585,8 @@ export class SessionDriver implements SliceMember {
   }
 
   #wakeAt(): number | undefined {
-    let earliest = this.#kernel.open.wakeAt;
-    for (const { retryAt } of this.#retries.values()) {
-      if (retryAt !== undefined && (earliest === undefined || retryAt < earliest)) earliest = retryAt;
-    }
-    return earliest;
+    const earliest = Math.min(this.#kernel.open.wakeAt ?? Infinity, this.#attempts.wakeAt ?? Infinity);
+    return earliest === Infinity ? undefined : earliest;
   }
 
   #armAlarm(): void {
@@ -711,7 +603,7 @@ export class SessionDriver implements SliceMember {
     this.#over = true;
     this.#inFlight = false;
     for (const item of [this.#alarm, this.#nothingAlarm, this.#cancelAlarm]) this.#world.timers.set(item, Infinity);
-    for (const id of [...this.#running.keys()]) this.#abort(id, "the session is over here"); // D4.
+    this.#attempts.abortAll("the session is over here"); // D4.
     this.#world.loop.leave(this);
     if (departure.type === "ended") {
       const { status, error } = departure;
@@ -728,7 +620,8 @@ export class SessionDriver implements SliceMember {
   }
 }
 
-type TraceBody = TraceEvent extends infer E ? (E extends unknown ? Omit<E, "sessionId" | "at"> : never) : never;
+/** A trace event without what every event has. */
+export type TraceBody = TraceEvent extends infer E ? (E extends unknown ? Omit<E, "sessionId" | "at"> : never) : never;
 
 function waitsKeyOf(waits: Session["waits"], wakeAt: number | undefined): string {
   return waits.length === 0 && wakeAt === undefined ? "" : `${waits.map((wait) => wait.seq).join(",")}@${wakeAt ?? ""}`;
