@@ -7,7 +7,6 @@
 // Knows no storage and no kernel: it is told which tasks are open, and gives back events to deliver and notes to add.
 
 import {
-  decodeJson,
   mayRetryLost,
   positionId,
   retryDelayMs,
@@ -76,7 +75,7 @@ export class Attempts {
     const taskId = positionId(sessionId, id);
     const startedAt = clock.monotonic();
     let offset = 0;
-    this.#host.trace({ type: "task_started", taskId, kind, attempt, input: decodeJson(task.input) });
+    this.#host.trace({ type: "task_started", taskId, kind, attempt, input: task.input });
     const request: TaskAttempt = {
       sessionId,
       taskId,
@@ -148,7 +147,7 @@ export class Attempts {
         this.#host.trace({ type: "task_ended", ...traced, outcome: "cancelled" });
         return;
       case "completed":
-        this.#host.trace({ type: "task_ended", ...traced, outcome: "completed", output: decodeJson(outcome.output) });
+        this.#host.trace({ type: "task_ended", ...traced, outcome: "completed", output: outcome.output });
         this.#finish(task, { type: "task_completed", task: id, attempt, at, payload: outcome.output });
         return;
       case "failed": {

@@ -377,7 +377,7 @@ export class SessionDriver implements SliceMember {
     if (result.status === "committed") {
       this.#trace({ type: "committed", records: segment.records.length, nextSeq: segment.firstSeq + segment.records.length });
       for (const { seq, role, content } of segment.entries) {
-        this.#trace({ type: "entry_appended", entryId: positionId(this.sessionId, seq), role, content: decodeJson(content) });
+        this.#trace({ type: "entry_appended", entryId: positionId(this.sessionId, seq), role, content });
       }
       onCommitted();
       if (!this.#over && result.inbox > this.#inbox) this.poke(); // D3.
