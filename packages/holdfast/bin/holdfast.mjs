@@ -1,0 +1,84 @@
+#!/usr/bin/env node
+// The `holdfast` command: finds a Node that can run us, then runs `main`.
+//
+//   L1. Under an older Node we hand over to the fetched one with the same arguments and stdio; process signals
+//       and the exit code pass through unchanged.
+//   L2. Neither half outlives the other. A launcher killed with -9 takes the agent with it: otherwise the
+//       agent would go on, unseen, holding its database, and `resume` would find the session taken.
+//   L3. One press of Ctrl-C is one SIGINT. The terminal sends it to the whole process group, npx passes its
+//       own on, and so does the launcher: without care `holdfast` would see two or three, and "stop cleanly"
+//       would be "stop at once".
+//
+// An old Node reads this file first, so: plain JavaScript, nothing newer than Node 18.
+
+import { existsSync, readFileSync } from "node:fs";
+import * as nodeModule from "node:module";
+import { fileURLToPath } from "node:url";
+import { findFetchedNode, handOver, satisfies } from "./node-version.mjs";
+
+const LAUNCHED = "HOLDFAST_LAUNCHED"; // set by the launcher for the Node it hands over to
+const SAME_PRESS_MS = 100; // copies of one SIGINT arrive within a few ms; a person's second press does not
+
+const range = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")).engines.node;
+if (satisfies(process.versions.node, range)) await run();
+else await runUnderFetchedNode();
+
+async function runUnderFetchedNode() {
+  const here = fileURLToPath(import.meta.url);
+  const node = findFetchedNode(here, range);
+  if (node !== undefined) {
+    const env = { ...process.env, [LAUNCHED]: "1" };
+    await handOver(node, [...process.execArgv, here, ...process.argv.slice(2)], { env, isTied: true });
+  }
+  process.stderr.write(
+    `error[E_NODE_VERSION]: this Node is too old or too new to run holdfast\n` +
+      `  at: ${process.execPath}\n` +
+      `  got: Node ${process.versions.node}\n` +
+      `  expected: Node ${range}\n` +
+      `  fix: install Node 24, the version under long-term support, and try again; in a checkout of the\n` +
+      `       repository \`npm start\` or \`npm test\` fetches one for itself, which is then used\n`,
+  );
+  process.exit(11);
+}
+
+async function run() {
+  if (process.env[LAUNCHED] !== undefined) {
+    delete process.env[LAUNCHED]; // or a program that the agent starts would believe it was launched
+    process.on("disconnect", () => process.kill(process.pid, "SIGKILL")); // L2.
+    process.channel?.unref();
+  }
+  mergeRepeatedInterrupts();
+  silenceKnownWarnings();
+  nodeModule.enableCompileCache?.();
+
+  // In the repository the sources run as they are; what is published has only `dist`.
+  const source = new URL("../src/main.ts", import.meta.url);
+  const entry = existsSync(source) ? source : new URL("../dist/main.js", import.meta.url);
+  const { main } = await import(entry.href);
+  // Not `exitCode`: an agent may leave a timer or a socket open, and the command must end all the same.
+  process.exit(await main(process.argv.slice(2)));
+}
+
+/** L3. Leaky: it replaces `process.emit`, because a listener cannot keep a signal from the other listeners. */
+function mergeRepeatedInterrupts() {
+  const emit = process.emit;
+  let lastAt = -Infinity;
+  process.emit = function (name, ...args) {
+    if (name === "SIGINT") {
+      const now = performance.now();
+      if (now - lastAt < SAME_PRESS_MS) return true;
+      lastAt = now;
+    }
+    return emit.call(this, name, ...args);
+  };
+}
+
+/** SQLite and type stripping still announce themselves as experimental on some Nodes. Other warnings stand. */
+function silenceKnownWarnings() {
+  const emitWarning = process.emitWarning;
+  process.emitWarning = function (warning, ...rest) {
+    const type = typeof rest[0] === "string" ? rest[0] : rest[0]?.type;
+    if (type === "ExperimentalWarning" && /^(SQLite|Type Stripping) /.test(String(warning))) return;
+    emitWarning.call(process, warning, ...rest);
+  };
+}

@@ -1,0 +1,161 @@
+// The launcher is what an older Node reads, so it is tried here as it stands on disk, beside a `main` of our own.
+
+import { spawn, spawnSync, type ChildProcess } from "node:child_process";
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+
+const BIN = fileURLToPath(new URL("../packages/holdfast/bin", import.meta.url));
+const ANY_NODE = ">=18.0.0";
+const NO_NODE = ">=99.0.0";
+
+let root: string;
+let started: ChildProcess[];
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), "launcher-"));
+  started = [];
+  cpSync(BIN, join(root, "packages/holdfast/bin"), { recursive: true });
+});
+
+afterEach(() => {
+  for (const child of started) child.kill("SIGKILL");
+  rmSync(root, { recursive: true });
+});
+
+describe("which Node", () => {
+  test("a Node in the range runs main, whose answer is the exit code", () => {
+    layOut(ANY_NODE, 'export const main = async (args) => (console.log(args.join("+")), 7);');
+    expect(holdfast("a", "b c")).toMatchObject({ status: 7, stdout: "a+b c\n", stderr: "" });
+  });
+
+  test("L1: another Node hands over to the fetched one, arguments and exit code unchanged", () => {
+    layOut(NO_NODE, "");
+    fetchedNode("99.1.0", 'shift; echo "$HOLDFAST_LAUNCHED:$*"; exit 7');
+    expect(holdfast("a", "b c")).toMatchObject({ status: 7, stdout: "1:a b c\n", stderr: "" });
+  });
+
+  test("L1: a fetched Node that dies of a process signal is died of in the same way", () => {
+    layOut(NO_NODE, "");
+    fetchedNode("99.1.0", "kill -TERM $$");
+    expect(holdfast()).toMatchObject({ status: null, signal: "SIGTERM" });
+  });
+
+  test("a fetched Node outside the range is none, and the error says what to do", () => {
+    layOut(NO_NODE, "");
+    fetchedNode("98.0.0", "exit 0");
+    const { status, stdout, stderr } = holdfast();
+    expect({ status, stdout }).toEqual({ status: 11, stdout: "" });
+    expect(stderr).toMatch(
+      /^error\[E_NODE_VERSION\]: .*\n {2}at: .*\n {2}got: .*\n {2}expected: .*99.*\n {2}fix: /,
+    );
+  });
+
+  test("the range of our manifests is read as npm reads it", async () => {
+    const { satisfies } = await import(join(BIN, "node-version.mjs"));
+    const range = ">=22.23.0 <23 || >=24.16.0 <25 || >=26.1.0";
+    const versions = [
+      "20.20.2",
+      "22.22.9",
+      "22.23.0",
+      "23.0.0",
+      "24.15.9",
+      "24.16.0",
+      "25.9.0",
+      "26.0.9",
+      "26.1.0",
+      "27.0.0",
+    ];
+    const fine = versions.filter((version) => satisfies(version, range));
+    expect(fine).toEqual(["22.23.0", "24.16.0", "26.1.0", "27.0.0"]);
+  });
+});
+
+describe("process signals", () => {
+  const WAITS = `
+    export const main = () => new Promise((resolve) => {
+      let count = 0;
+      process.on("SIGINT", () => { console.log("interrupt"); if (++count === 2) resolve(130); });
+      setInterval(() => {}, 1e6);
+      console.log(String(process.pid));
+    });`;
+
+  // The terminal, npx and the launcher each send their copy of one Ctrl-C.
+  test("L3: copies of one interrupt are one, and a second press is a second", async () => {
+    layOut(ANY_NODE, WAITS);
+    const { child, next } = start(process.execPath, [launcher()]);
+    await next();
+    child.kill("SIGINT");
+    expect(await next()).toBe("interrupt");
+    child.kill("SIGINT"); // a copy: it must not resolve `main`
+    await new Promise((resolve) => setTimeout(resolve, 150)); // as fast as a person presses twice
+    expect(child.exitCode).toBe(null);
+    child.kill("SIGINT");
+    expect(await next()).toBe("interrupt");
+    expect(await ended(child)).toBe(130);
+  });
+
+  test("L2: a launcher killed with -9 takes the agent with it", async () => {
+    layOut(ANY_NODE, WAITS);
+    const tied = `
+      import { handOver } from ${JSON.stringify(join(BIN, "node-version.mjs"))};
+      const env = { ...process.env, HOLDFAST_LAUNCHED: "1" };
+      await handOver(process.execPath, [${JSON.stringify(launcher())}], { env, isTied: true });`;
+    writeFileSync(join(root, "tied.mjs"), tied);
+    const { child, next } = start(process.execPath, [join(root, "tied.mjs")]);
+    const agent = Number(await next());
+    expect(isAlive(agent)).toBe(true);
+    child.kill("SIGKILL");
+    await expect.poll(() => isAlive(agent), { timeout: 10_000 }).toBe(false);
+  });
+});
+
+function layOut(range: string, main: string): void {
+  writeFileSync(
+    join(root, "packages/holdfast/package.json"),
+    JSON.stringify({ engines: { node: range }, type: "module" }),
+  );
+  mkdirSync(join(root, "packages/holdfast/dist"));
+  writeFileSync(join(root, "packages/holdfast/dist/main.js"), main);
+}
+
+/** A stand-in for the Node that setup fetches: a shell script. */
+function fetchedNode(version: string, script: string): void {
+  const home = join(root, ".tools/node_modules", `node-${process.platform}-${process.arch}`);
+  const node = join(home, "bin/node");
+  mkdirSync(dirname(node), { recursive: true });
+  writeFileSync(join(home, "package.json"), JSON.stringify({ version }));
+  writeFileSync(node, `#!/bin/sh\n${script}\n`);
+  chmodSync(node, 0o755);
+}
+
+function launcher(): string {
+  return join(root, "packages/holdfast/bin/holdfast.mjs");
+}
+
+function holdfast(...args: string[]) {
+  return spawnSync(process.execPath, [launcher(), ...args], { encoding: "utf8" });
+}
+
+function start(command: string, args: readonly string[]) {
+  const child = spawn(command, args, { stdio: ["ignore", "pipe", "inherit"] });
+  started.push(child);
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  return { child, next: async () => (await lines.next()).value as string };
+}
+
+function ended(child: ChildProcess): Promise<number | null> {
+  return new Promise((resolve) => child.on("exit", resolve));
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}

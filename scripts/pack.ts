@@ -1,0 +1,86 @@
+// `npm run pack`: the packages as they would be published, in `dist/packages/*.tgz`.
+//
+// In the repository the manifests point at `src/*.ts`, which runs unbuilt. What is published has no sources: each
+// package is built, laid out in `dist/staging` with a manifest that points at `dist/*.js`, checked and packed there.
+
+import { spawnSync } from "node:child_process";
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { delimiter, dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { publint } from "publint";
+import { formatMessage } from "publint/utils";
+
+interface Manifest {
+  readonly name: string;
+  readonly exports: Readonly<Record<string, string>>;
+  readonly bin?: Readonly<Record<string, string>>;
+  readonly devDependencies?: unknown;
+  readonly [field: string]: unknown;
+}
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const staging = join(root, "dist", "staging");
+const target = join(root, "dist", "packages");
+const env = {
+  ...process.env,
+  PATH: [dirname(process.execPath), join(root, "node_modules", ".bin"), process.env["PATH"]].join(delimiter),
+};
+
+const folders = readdirSync(join(root, "packages")).filter((name) =>
+  existsSync(join(root, "packages", name, "package.json")),
+);
+rmSync(join(root, "dist"), { recursive: true, force: true });
+// What an earlier build left of files that are gone would be published.
+for (const folder of folders)
+  rmSync(join(root, "packages", folder, "dist"), { recursive: true, force: true });
+run("tsc", ["-b", "--force", "tsconfig.build.json"]);
+mkdirSync(target, { recursive: true });
+for (const folder of folders) await pack(folder);
+
+async function pack(folder: string): Promise<void> {
+  const from = join(root, "packages", folder);
+  const to = join(staging, folder);
+  const manifest = JSON.parse(readFileSync(join(from, "package.json"), "utf8")) as Manifest;
+  mkdirSync(to, { recursive: true });
+  for (const part of ["dist", "bin"]) {
+    // What only tests share is built with the rest, and stays here.
+    const filter = (path: string) => !path.endsWith("/testing");
+    if (existsSync(join(from, part))) cpSync(join(from, part), join(to, part), { recursive: true, filter });
+  }
+  for (const part of ["README.md", "LICENSE"]) {
+    const own = join(from, part);
+    const file = existsSync(own) ? own : join(root, part);
+    if (existsSync(file)) cpSync(file, join(to, part));
+  }
+  writeFileSync(join(to, "package.json"), `${JSON.stringify(published(manifest), null, 2)}\n`);
+
+  const { messages, pkg } = await publint({ pkgDir: to, strict: true });
+  const problems = messages
+    .filter(({ type }) => type !== "suggestion")
+    .map((message) => formatMessage(message, pkg));
+  if (problems.length > 0) fail(`${manifest.name}: ${problems.join("\n")}`);
+  run("npm", ["pack", "--loglevel=error", "--pack-destination", target, to]);
+}
+
+/** The manifest of the published package: built entry points, and nothing that only the repository needs. */
+function published(manifest: Manifest): Manifest {
+  const { devDependencies: _, ...kept } = manifest;
+  const exports = Object.entries(manifest.exports).map(([name, source]) => {
+    const built = source.replace(/^\.\/src\//, "./dist/");
+    if (!/^\.\/dist\/.*\.ts$/.test(built))
+      fail(`${manifest.name}: export "${name}" is not a file under ./src`);
+    return [name, { types: built.replace(/\.ts$/, ".d.ts"), default: built.replace(/\.ts$/, ".js") }];
+  });
+  return { ...kept, exports: Object.fromEntries(exports), files: ["dist", ...(manifest.bin ? ["bin"] : [])] };
+}
+
+function run(command: string, args: readonly string[]): void {
+  const { status, error } = spawnSync(command, args, { cwd: root, env, stdio: "inherit" });
+  const shown = args.map((arg) => (arg.startsWith(root) ? relative(root, arg) : arg));
+  if (status !== 0) fail(`${command} ${shown.join(" ")}: ${error?.message ?? `exit ${status}`}`);
+}
+
+function fail(what: string): never {
+  console.error(`pack: ${what}`);
+  process.exit(1);
+}

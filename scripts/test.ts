@@ -1,0 +1,162 @@
+// `npm test`: every check of the repository, then every test, then one line that adds them up.
+//
+// `npm test -- kernel` (file filters or vitest's own flags, as in `-t "ST4"`) runs vitest alone.
+//
+//   T1. The last line is `N passed, N failed`, and `, N skipped` when there are any. A check counts as one test.
+//   T2. Nothing is skipped silently: each skipped test is named, with the reason from `skip("…")` or from the
+//       comment on its line or above it.
+//   T3. What could not be run has failed: a file that does not load, an error nobody caught, no test at all.
+//   T4. The run ends. A test that never yields cannot be timed out from inside its worker; when nothing has finished
+//       for STALL_MS, what was running is named and has failed.
+
+import { spawnSync, type ChildProcess } from "node:child_process";
+import { subscribe } from "node:diagnostics_channel";
+import { existsSync, readFileSync } from "node:fs";
+import { delimiter, dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { createVitest, parseCLI, type Reporter, type TestCase, type TestModule } from "vitest/node";
+
+interface Counts {
+  passed: number;
+  failed: number;
+  skipped: number;
+}
+
+const CHECKS: readonly (readonly [name: string, command: string, ...args: string[]])[] = [
+  ["types", "tsc", "-p", "tsconfig.json", "--noEmit"],
+  ["lint", "oxlint", "--type-aware", "--deny-warnings"],
+  ["format", "oxfmt", "--check"],
+  ["unused code", "knip", "--no-progress"],
+  ["tidy", "node", "scripts/tidy.ts"],
+];
+
+const STALL_MS = 5 * 60_000;
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const env = {
+  ...process.env,
+  PATH: [dirname(process.execPath), join(root, "node_modules", ".bin"), process.env["PATH"]].join(delimiter),
+};
+
+process.chdir(root);
+const args = process.argv.slice(2);
+const counts: Counts = { passed: 0, failed: 0, skipped: 0 };
+if (args.length === 0) {
+  installStrace();
+  for (const [name, command, ...rest] of CHECKS) counts[check(name, command, rest) ? "passed" : "failed"]++;
+}
+await runTests(args, counts);
+const { passed, failed, skipped } = counts;
+console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`);
+// Not `exitCode`: what a test left open must not keep the run from ending.
+process.exit(failed > 0 ? 1 : 0);
+
+/** Runs one check. Its output is shown only when it fails. */
+function check(name: string, command: string, commandArgs: readonly string[]): boolean {
+  const startedAt = performance.now();
+  const { status, stdout, stderr, error } = spawnSync(command, commandArgs, { env, encoding: "utf8" });
+  const isFine = status === 0;
+  console.log(`${isFine ? "ok    " : "FAILED"} ${name} (${seconds(startedAt)} s)`);
+  if (!isFine) console.log([command, ...commandArgs].join(" "), "\n", error?.message ?? stdout + stderr);
+  return isFine;
+}
+
+async function runTests(cliArgs: readonly string[], sum: Counts): Promise<void> {
+  const { filter, options } = parseCLI(["vitest", "run", ...cliArgs]);
+  const watch = stallWatch();
+  const reporters = [...[options.reporters ?? "default"].flat(), watch.reporter];
+  const vitest = await createVitest({ ...options, watch: false, reporters });
+  const run = vitest.start(filter).catch((error: unknown) => {
+    console.log(error); // also when no file matches
+    sum.failed++; // T3.
+  });
+  const isStalled = await Promise.race([run, watch.stalled]);
+
+  for (const testModule of vitest.state.getTestModules()) addModule(testModule, sum);
+  sum.failed += vitest.state.getUnhandledErrors().length; // T3.
+  if (sum.passed + sum.failed + sum.skipped === 0) {
+    console.log("no test matches");
+    sum.failed++; // T3.
+  }
+  if (isStalled !== true) await vitest.close(); // which waits for the workers
+}
+
+/** T4. Knows what is running, and when something last finished. */
+function stallWatch(): { readonly reporter: Reporter; readonly stalled: Promise<true> } {
+  const running = new Set<TestModule>();
+  const workers: ChildProcess[] = [];
+  subscribe("child_process", (message) => workers.push((message as { process: ChildProcess }).process));
+  let finishedAt = performance.now();
+  const onTestCaseResult = () => void (finishedAt = performance.now());
+  const reporter: Reporter = {
+    onTestModuleStart: (testModule) => void running.add(testModule),
+    onTestModuleEnd: (testModule) => void running.delete(testModule),
+    onTestCaseResult,
+  };
+  const stalled = new Promise<true>((resolve) => {
+    const timer = setInterval(() => {
+      if (performance.now() - finishedAt < STALL_MS) return;
+      clearInterval(timer);
+      for (const { moduleId } of running) console.log(`stalled: ${relative(root, moduleId)}`);
+      // Nothing softer ends a process that never yields, and it would outlive us.
+      for (const worker of workers) worker.kill("SIGKILL");
+      resolve(true);
+    }, 1_000);
+    timer.unref();
+  });
+  return { reporter, stalled };
+}
+
+function addModule(testModule: TestModule, sum: Counts): void {
+  if (testModule.state() === "queued") sum.failed++; // T3: its turn never came.
+  for (const test of testModule.children.allTests()) {
+    const { state } = test.result();
+    if (state === "pending") sum.failed++; // T3: the run ended before it did.
+    else sum[state]++;
+    if (state !== "skipped" || isFilteredOut(test)) continue;
+    console.log(`skipped: ${relative(root, testModule.moduleId)}: ${test.fullName}: ${skipReason(test)}`); // T2.
+  }
+  // Errors that belong to no test: the file did not load, or a hook around its tests failed.
+  const suites = [testModule, ...testModule.children.allSuites()];
+  sum.failed += suites.filter((suite) => suite.errors().length > 0).length;
+}
+
+/** Not asked for with `-t`, which needs no naming. */
+function isFilteredOut(test: TestCase): boolean {
+  const pattern = test.project.config.testNamePattern;
+  return pattern !== undefined && !pattern.test(test.fullName.replaceAll(" > ", " "));
+}
+
+function skipReason(test: TestCase): string {
+  const result = test.result();
+  if (result.state === "skipped" && result.note !== undefined) return result.note;
+  // The reason may stand beside the `describe.skip` around it.
+  for (let at: TestCase["parent"] | TestCase = test; at.type !== "module"; at = at.parent) {
+    const lines = readFileSync(test.module.moduleId, "utf8").split("\n");
+    const line = at.location?.line ?? 0;
+    const [above, here] = lines.slice(Math.max(line - 2, 0), line);
+    const reason = (/\/\/\s*(.+)$/.exec(here ?? "") ?? /^\s*\/\/\s*(.+)$/.exec(above ?? ""))?.[1];
+    if (reason !== undefined) return reason;
+  }
+  return "no reason given";
+}
+
+/** Some tests watch system calls. Where we may, on a bare Debian, we fetch what they need; else they skip by name. */
+function installStrace(): void {
+  const hasStrace = spawnSync("strace", ["-V"], { stdio: "ignore" }).status === 0;
+  if (hasStrace || process.getuid?.() !== 0 || !existsSync("/etc/debian_version")) return;
+  const startedAt = performance.now();
+  const quietly = {
+    stdio: "ignore",
+    timeout: 120_000,
+    env: { ...env, DEBIAN_FRONTEND: "noninteractive" },
+  } as const;
+  const install = () => spawnSync("apt-get", ["install", "-y", "-qq", "strace"], quietly).status === 0;
+  // A fresh image has no package lists, so the first try may find nothing.
+  const isThere = install() || (spawnSync("apt-get", ["update", "-qq"], quietly).status === 0 && install());
+  console.log(`${isThere ? "ok    " : "no    "} strace, installed with apt-get (${seconds(startedAt)} s)`);
+}
+
+function seconds(startedAt: number): string {
+  return ((performance.now() - startedAt) / 1_000).toFixed(1);
+}

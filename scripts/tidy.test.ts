@@ -1,0 +1,259 @@
+// A rule that finds nothing proves nothing. Each one is shown a violation it must find, and its neighbour that is right.
+
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterEach, describe, expect, test } from "vitest";
+import { RULES, tidy } from "./tidy.ts";
+
+type Files = Readonly<Record<string, string>>;
+
+interface Planted {
+  readonly rule: string;
+  readonly promise: string;
+  /** Files that break the rule, the broken one first. */
+  readonly wrong: Files;
+  /** What stands close to it and is right. */
+  readonly right?: Files;
+}
+
+const CORE = { "packages/core/package.json": '{"name":"@holdfast/core"}' };
+const PACKAGES: Files = {
+  ...CORE,
+  "packages/runtime/package.json": '{"name":"@holdfast/runtime"}',
+  "packages/storage/package.json": '{"name":"@holdfast/storage"}',
+  "packages/testkit/package.json": '{"name":"@holdfast/testkit"}',
+};
+
+const planted: readonly Planted[] = [
+  {
+    rule: "import-direction",
+    promise: "core imports nothing, not even from Node",
+    wrong: { "packages/core/src/a.ts": 'import { join } from "node:path";', ...CORE },
+    right: { "packages/core/src/a.test.ts": 'import { test } from "vitest";', ...CORE },
+  },
+  {
+    rule: "import-direction",
+    promise: "a type counts as much as a value",
+    wrong: { "packages/storage/src/a.ts": 'import type { Runtime } from "@holdfast/runtime";', ...PACKAGES },
+    right: {
+      "packages/storage/src/a.ts": 'import type { AgentStorage } from "@holdfast/core";',
+      ...PACKAGES,
+    },
+  },
+  {
+    rule: "import-direction",
+    promise: "an import inside a type, and a dynamic one, count too",
+    wrong: { "packages/storage/src/a.ts": 'type T = import("@holdfast/runtime").T;', ...PACKAGES },
+  },
+  {
+    rule: "import-direction",
+    promise: "tests may import testkit, sources may not",
+    wrong: { "packages/runtime/src/a.ts": 'export * from "@holdfast/testkit";', ...PACKAGES },
+    right: { "packages/runtime/src/a.test.ts": 'export * from "@holdfast/testkit";', ...PACKAGES },
+  },
+  {
+    rule: "import-direction",
+    promise: "testkit sees no adapter, not even in its tests",
+    wrong: { "packages/testkit/src/a.test.ts": 'import "@holdfast/storage/sqlite";', ...PACKAGES },
+  },
+  {
+    rule: "import-direction",
+    promise: "a relative path does not leave its package",
+    wrong: { "packages/runtime/src/a.ts": 'import "../../core/src/b.ts";', ...PACKAGES },
+    right: { "packages/runtime/src/deep/a.ts": 'import "../b.ts";', ...PACKAGES },
+  },
+  {
+    rule: "import-cycle",
+    promise: "a cycle over three files is found, one of its imports a type",
+    wrong: {
+      "packages/core/src/a.ts": 'import "./b.ts";',
+      "packages/core/src/b.ts": 'export type * from "./deep/c.ts";',
+      "packages/core/src/deep/c.ts": 'import type { A } from "../a.ts";',
+    },
+    right: {
+      "packages/core/src/a.ts": 'import "./b.ts"; import "./c.ts";',
+      "packages/core/src/b.ts": 'import "./c.ts";',
+      "packages/core/src/c.ts": "",
+    },
+  },
+  {
+    rule: "test-library",
+    promise: "what is published does not need vitest",
+    wrong: { "packages/testkit/src/fake.ts": 'import { expect } from "vitest";' },
+    right: { "packages/testkit/src/storage-conformance.ts": 'import { expect } from "vitest";' },
+  },
+  ...[
+    "Date.now()",
+    "new Date(0)",
+    "Math.random()",
+    "setTimeout(f, 1)",
+    "process.pid",
+    "fetch(url)",
+    "console.log(1)",
+  ].map((call): Planted => ({
+    rule: "banned-global",
+    promise: `core does not use ${call}`,
+    wrong: { "packages/core/src/a.ts": `export const a = () => ${call};` },
+    right: { "packages/core/src/a.test.ts": `export const a = () => ${call};` },
+  })),
+  {
+    rule: "banned-global",
+    promise: "a property, a type and a comment of that name are no use of it",
+    wrong: { "packages/core/src/a.ts": "const { fetch = 1, now = Date.now } = {};" },
+    right: {
+      "packages/core/src/a.ts":
+        "// Date.now() is for others\nexport type T = { process: Date };\nexport const f = (t: T, d: unknown) => [t.process, d instanceof Date];",
+    },
+  },
+  {
+    rule: "banned-global",
+    promise: "only the command reads the environment",
+    wrong: { "packages/runtime/src/a.ts": "export const home = process.env.HOME;" },
+    right: { "packages/holdfast/src/a.ts": "export const home = process.env.HOME;" },
+  },
+  {
+    rule: "glossary",
+    promise: "a banned word inside a name of ours",
+    wrong: { "packages/core/src/a.ts": "export class SessionManager {}" },
+    right: { "packages/core/src/a.ts": "export const utilization = 1; export const simple = x.helper;" },
+  },
+  {
+    rule: "glossary",
+    promise: "a banned word as a file's name",
+    wrong: { "packages/core/src/string-utils.ts": "" },
+  },
+  {
+    rule: "size",
+    promise: "600 lines are the limit",
+    wrong: { "packages/core/src/a.ts": "\n".repeat(601) },
+    right: { "packages/core/src/a.ts": "\n".repeat(600) },
+  },
+  {
+    rule: "skip",
+    promise: "a skip says why, on its line or above it",
+    wrong: { "packages/core/src/a.test.ts": 'test.skipIf(isOld)("x", () => {});' },
+    right: {
+      "packages/core/src/a.test.ts":
+        '// needs strace\ntest.skipIf(isOld)("x", () => {});\n\nit.skip("z", f); // slow\ntest("y", (t) => t.skip("no strace"));',
+    },
+  },
+  {
+    rule: "todo",
+    promise: "what is left for later links a decision",
+    wrong: { "packages/core/src/a.ts": "// TODO: later" },
+    right: { "packages/core/src/a.ts": '// TODO: later, docs/decisions/0007-later.md\nconst a = "TODO";' },
+  },
+  {
+    rule: "todo",
+    promise: "what is known to be broken does not go in, linked or not",
+    wrong: { "packages/core/src/a.ts": "// FIXME: docs/decisions/0007-later.md" },
+  },
+  {
+    rule: "clause",
+    promise: "a clause without a test",
+    wrong: {
+      "packages/core/src/ports/storage.ts": "/**\n *   ST1. One.\n *   ST2. Two.\n */\nexport interface S {}",
+      "packages/testkit/src/storage-conformance.ts": 'test("ST1: one", () => {});',
+    },
+    right: {
+      "packages/core/src/ports/storage.ts": "/**\n *   ST1. One.\n *   ST2. Two.\n */\nexport interface S {}",
+      "packages/testkit/src/conformance/a-conformance.ts":
+        'test("ST1: one", f); test("ST1: again", f); test.each([1])("ST2: %i", f);',
+    },
+  },
+  {
+    rule: "clause",
+    promise: "a conformance test without a clause",
+    wrong: { "packages/testkit/src/storage-conformance.ts": 'test("works", () => {});' },
+  },
+  {
+    rule: "clause",
+    promise: "a conformance test of a clause that no port has",
+    wrong: { "packages/testkit/src/storage-conformance.ts": 'test("ST9: works", () => {});' },
+  },
+  {
+    rule: "invariant",
+    promise: "a proof that is not there",
+    wrong: { "ARCHITECTURE.md": "| H1 | never twice | `packages/core/src/gone.ts` |\n" },
+    right: {
+      "ARCHITECTURE.md":
+        "| id | what | where |\n|---|---|---|\n| H1 | never twice | `packages/core/src/a.ts` |\n",
+      "packages/core/src/a.ts": "",
+    },
+  },
+  {
+    rule: "invariant",
+    promise: "a row that names no file",
+    wrong: { "ARCHITECTURE.md": "| **H1** | never twice | yes |" },
+  },
+  {
+    rule: "changelog",
+    promise: "what is not released stands on top",
+    wrong: { "CHANGELOG.md": "# Changelog\n\n## 0.1.0\n\n## Unreleased\n" },
+    right: { "CHANGELOG.md": "# Changelog\n\n## Unreleased\n\n## 0.1.0\n" },
+  },
+  {
+    rule: "command-help",
+    promise: "a command without an example",
+    wrong: { "packages/holdfast/src/commands/run.ts": 'export const run = { name: "run", summary: "Run" };' },
+    right: {
+      "packages/holdfast/src/commands/run.ts": 'export const run = { summary: "Run", examples: ["run a"] };',
+    },
+  },
+  // Put together here, so that this file itself holds no such path.
+  {
+    rule: "machine-path",
+    promise: "a path of somebody's machine",
+    wrong: { "README.md": ["see ", "root", "notes"].join("/") },
+  },
+  {
+    rule: "machine-path",
+    promise: "a registry's host",
+    wrong: { ".npmrc": `registry=https://${["registry", "npmjs", "org"].join(".")}/` },
+  },
+  {
+    rule: "machine-path",
+    promise: "a path outside the checkout, but for tests",
+    wrong: { "docs/a.md": "see ../shared" },
+    right: { "packages/core/src/a.test.ts": 'const data = "../shared/a.json";' },
+  },
+  {
+    rule: "lockfile",
+    promise: "a recorded download address",
+    wrong: { "package-lock.json": '{\n  "resolved": "https://example.org/a.tgz" }' },
+    right: { "package-lock.json": '{\n  "resolved": "packages/core" }' },
+  },
+];
+
+describe("tidy finds", () => {
+  test.each(planted)("$rule: $promise", ({ rule, wrong, right }) => {
+    const found = tidy(plant(wrong)).filter((violation) => violation.rule === rule);
+    expect(found.map(({ file }) => file)).toContain(Object.keys(wrong)[0]);
+    if (right !== undefined)
+      expect(tidy(plant(right)).filter((violation) => violation.rule === rule)).toEqual([]);
+  });
+
+  test("every rule has a planted violation", () => {
+    expect(new Set(planted.map(({ rule }) => rule))).toEqual(new Set(Object.keys(RULES)));
+  });
+
+  test("nothing in a tree where almost everything is missing", () => {
+    expect(tidy(plant({ "README.md": "# Holdfast\n" }))).toEqual([]);
+  });
+});
+
+const roots: string[] = [];
+afterEach(() => {
+  for (const root of roots.splice(0)) rmSync(root, { recursive: true });
+});
+
+function plant(files: Files): string {
+  const root = mkdtempSync(join(tmpdir(), "tidy-"));
+  roots.push(root);
+  for (const [file, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(root, file)), { recursive: true });
+    writeFileSync(join(root, file), text);
+  }
+  return root;
+}

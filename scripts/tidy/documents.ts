@@ -1,0 +1,112 @@
+// Rules that hold documents and code together: contract clauses, invariants, the change log, the command's help.
+
+import { child, nameOf, type Source, type Tree, type Violation } from "./tree.ts";
+
+const CLAUSE = /^\s*\*\s+([A-Z]{1,4}\d+[a-z]?)\.\s/;
+const CLAUSES_OF_A_TEST = /^([A-Z]{1,4}\d+[a-z]?(?:, [A-Z]{1,4}\d+[a-z]?)*): /;
+
+/** A clause in a port's doc comment is the name of a conformance test, and such a test proves a clause. */
+export function clausesHaveTests(tree: Tree): readonly Violation[] {
+  const clauses = new Map<string, { file: string; line: number }>();
+  for (const source of tree.sources.filter(({ file }) =>
+    /^packages\/core\/src\/ports\/[^/]+\.ts$/.test(file),
+  )) {
+    for (const { clause, line } of clausesIn(source)) clauses.set(clause, { file: source.file, line });
+  }
+  const unproven = new Set(clauses.keys());
+  const violations: Violation[] = [];
+  for (const source of tree.sources.filter(({ file }) =>
+    /^packages\/testkit\/src\/.*conformance.*\.ts$/.test(file),
+  )) {
+    for (const { name, line } of testsIn(source)) {
+      const named = CLAUSES_OF_A_TEST.exec(name)?.[1]?.split(", ") ?? [];
+      const unknown = named.filter((clause) => !clauses.has(clause));
+      for (const clause of named) unproven.delete(clause);
+      if (named.length === 0) {
+        violations.push({ file: source.file, line, what: `"${name}" names no clause, as in "ST1: …"` });
+      } else if (unknown.length > 0) {
+        violations.push({ file: source.file, line, what: `no port has a clause ${unknown.join(", ")}` });
+      }
+    }
+  }
+  for (const clause of unproven) {
+    violations.push({ ...clauses.get(clause)!, what: `no conformance test is named "${clause}: …"` });
+  }
+  return violations;
+}
+
+/** Each row of the table of invariants says where it is enforced and which test proves it: files that exist. */
+export function invariantsPointAtFiles(tree: Tree): readonly Violation[] {
+  const file = "ARCHITECTURE.md";
+  return (tree.read(file) ?? "").split("\n").flatMap((text, index) => {
+    const id = /^\|\s*(?:\*\*|`)?([A-Z]+\d+[a-z]?)(?:\*\*|`)?\s*\|/.exec(text)?.[1];
+    if (id === undefined) return [];
+    const paths = text.match(/[\w.@-]+(?:\/[\w.@*-]+)+\.\w+/g) ?? [];
+    const missing = paths.filter((path) => !tree.files.includes(path));
+    if (paths.length > 0 && missing.length === 0) return [];
+    const what =
+      paths.length === 0 ? `${id} names no file` : `${id} names ${missing.join(", ")}, which is not there`;
+    return [{ file, line: index + 1, what }];
+  });
+}
+
+/** What is not released stands on top, so that it cannot be forgotten at the release. */
+export function changelogShape(tree: Tree): readonly Violation[] {
+  const file = "CHANGELOG.md";
+  const text = tree.read(file);
+  const first = text?.split("\n").find((line) => line.startsWith("## "));
+  if (text === undefined || first === "## Unreleased") return [];
+  return [
+    {
+      file,
+      what: `the first section is ${first === undefined ? "missing" : `"${first}"`}, not "## Unreleased"`,
+    },
+  ];
+}
+
+/** Help that shows what a command is for and how it is called is written with the command. */
+export function commandsHaveHelp(tree: Tree): readonly Violation[] {
+  return tree.sources
+    .filter(
+      ({ file, isTest }) =>
+        /^packages\/holdfast\/src\/commands\/(?!index\.ts)[^/]+\.ts$/.test(file) && !isTest,
+    )
+    .flatMap((source) => {
+      const keys = new Set<string>();
+      source.walk((node) => {
+        if (node.type === "Property") keys.add(nameOf(child(node, "key")) ?? "");
+      });
+      const missing = ["summary", "example"].filter((key) => !keys.has(key) && !keys.has(`${key}s`));
+      return missing.length === 0
+        ? []
+        : [{ file: source.file, what: `the command has no ${missing.join(", no ")}` }];
+    });
+}
+
+function clausesIn(source: Source): { clause: string; line: number }[] {
+  return source.comments
+    .filter(({ type, value }) => type === "Block" && value.startsWith("*"))
+    .flatMap(({ value, start }) =>
+      value.split("\n").flatMap((text, index) => {
+        const clause = CLAUSE.exec(text)?.[1];
+        return clause === undefined ? [] : [{ clause, line: source.lineAt(start) + index }];
+      }),
+    );
+}
+
+/** Calls of `test` and `it`, also as `test.each(…)(name)`, by the name they are given. */
+function testsIn(source: Source): { name: string; line: number }[] {
+  const tests: { name: string; line: number }[] = [];
+  source.walk((node) => {
+    if (node.type !== "CallExpression") return;
+    const callee = /^(test|it)\b/.test(source.text.slice(node.start, node.start + 5));
+    const name = [node["arguments"]].flat()[0] as {
+      type?: string;
+      value?: unknown;
+      quasis?: { value: { raw: string } }[];
+    };
+    const text = name?.type === "TemplateLiteral" ? name.quasis?.[0]?.value.raw : name?.value;
+    if (callee && typeof text === "string") tests.push({ name: text, line: source.lineAt(node.start) });
+  });
+  return tests;
+}

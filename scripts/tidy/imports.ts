@@ -1,0 +1,112 @@
+// Who may import whom (ARCHITECTURE.md, boundaries). Imports of types count: what is named is known.
+
+import { dirname, join, normalize } from "node:path/posix";
+import type { Source, Tree, Violation } from "./tree.ts";
+
+/** For each package the packages its sources may import. `undefined` stands for all of them: it composes. */
+const MAY_IMPORT: Readonly<Record<string, readonly string[] | undefined>> = {
+  core: [],
+  runtime: ["core"],
+  storage: ["core"],
+  testkit: ["core", "runtime"],
+  agents: ["core", "runtime"],
+  holdfast: undefined,
+};
+
+const TEST_LIBRARIES = /^(vitest|@vitest\/.*|fast-check)(\/|$)/;
+
+/** The suites are published for authors of adapters, who run them under their own vitest. */
+const PUBLISHED_SUITE = /^packages\/testkit\/src\/(conformance\/|[^/]*conformance)/;
+
+export function importDirection(tree: Tree): readonly Violation[] {
+  const folders = packageFolders(tree);
+  return tree.sources.flatMap((source) => {
+    const from = source.packageFolder;
+    if (from === undefined) return [];
+    return source.imports.flatMap(({ specifier, line }) => {
+      const what = wrongImport(source, from, specifier, folders);
+      return what === undefined ? [] : [{ file: source.file, line, what }];
+    });
+  });
+}
+
+/** No file may reach itself through its imports: such files can only be understood, and loaded, together. */
+export function noImportCycles(tree: Tree): readonly Violation[] {
+  const edges = new Map(tree.sources.map((source) => [source.file, relativeTargets(source)]));
+  const violations: Violation[] = [];
+  const done = new Set<string>();
+  const told = new Set<string>();
+  const visit = (file: string, path: readonly string[]): void => {
+    const at = path.indexOf(file);
+    if (at >= 0) {
+      const cycle = [...path.slice(at), file].map((step) =>
+        step.replace(/^packages\/([^/]+)\/src\//, "$1: "),
+      );
+      // One cycle per file is enough to begin with; the next run shows the next.
+      if (!told.has(file)) violations.push({ file, what: `files import each other: ${cycle.join(" → ")}` });
+      told.add(file);
+      return;
+    }
+    if (done.has(file)) return;
+    for (const target of edges.get(file) ?? []) visit(target, [...path, file]);
+    done.add(file);
+  };
+  for (const file of edges.keys()) visit(file, []);
+  return violations;
+}
+
+/** What only a test installs must not be needed by what is published. */
+export function noTestLibraries(tree: Tree): readonly Violation[] {
+  return tree.sources
+    .filter(
+      ({ packageFolder, isTest, file }) =>
+        packageFolder !== undefined && !isTest && !PUBLISHED_SUITE.test(file),
+    )
+    .flatMap((source) =>
+      source.imports
+        .filter(({ specifier }) => TEST_LIBRARIES.test(specifier))
+        .map(({ specifier, line }) => ({
+          file: source.file,
+          line,
+          what: `imports ${specifier}, a test library`,
+        })),
+    );
+}
+
+function wrongImport(source: Source, from: string, specifier: string, folders: ReadonlyMap<string, string>) {
+  if (specifier.startsWith(".")) {
+    const isInside = resolveRelative(source, specifier).startsWith(`packages/${from}/`);
+    return isInside ? undefined : `${specifier} leaves the package; import the other one by its name`;
+  }
+  const name = specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
+  const to = folders.get(name);
+  if (to === undefined) {
+    const isForbidden = from === "core" && !source.isTest;
+    return isForbidden ? `core imports nothing, and "${specifier}" is something` : undefined;
+  }
+  if (!(from in MAY_IMPORT)) return `packages/${from} is not in tidy's table of who may import whom`;
+  const allowed = MAY_IMPORT[from];
+  if (allowed === undefined || to === from || allowed.includes(to) || (source.isTest && to === "testkit"))
+    return undefined;
+  return `${from} may import ${allowed.join(", ") || "no package"}, not ${to}`;
+}
+
+/** Package name to its folder under `packages/`. */
+function packageFolders(tree: Tree): ReadonlyMap<string, string> {
+  const folders = new Map<string, string>();
+  for (const file of tree.files) {
+    const folder = /^packages\/([^/]+)\/package\.json$/.exec(file)?.[1];
+    if (folder !== undefined) folders.set(JSON.parse(tree.read(file) ?? "{}").name, folder);
+  }
+  return folders;
+}
+
+function relativeTargets(source: Source): string[] {
+  return source.imports
+    .filter(({ specifier }) => specifier.startsWith("."))
+    .map(({ specifier }) => resolveRelative(source, specifier));
+}
+
+function resolveRelative(source: Source, specifier: string): string {
+  return normalize(join(dirname(source.file), specifier));
+}

@@ -1,0 +1,198 @@
+// Rules about what stands in a source file: globals, names, size, skips, and notes for later.
+
+import { child, nameOf, type Node, type Source, type Tree, type Violation } from "./tree.ts";
+
+/** Core is a pure function of what it is handed: no clock, no randomness, no host. */
+const BANNED_IN_CORE = new Set(
+  "Date setTimeout setInterval setImmediate performance process crypto fetch console globalThis".split(" "),
+);
+
+/** Where `console` and the environment are used, and why. Everything else is told. */
+const MAY_USE_THE_WORLD: readonly { readonly files: RegExp; readonly why: string }[] = [
+  { files: /^packages\/holdfast\/src\//, why: "the command, which composes" },
+  {
+    files: /^packages\/runtime\/src\/node-ports\.ts$/,
+    why: "the ports of a Node process: it is their subject",
+  },
+];
+
+/**
+ * Words that name nothing here (GLOSSARY.md), as whole words inside identifiers that we declare ourselves.
+ * Short on purpose: a false alarm costs more than a missed one.
+ */
+const BANNED_WORDS = new Set(
+  "workflow workflows activity activities awakeable bot helper helpers util utils manager managers impl".split(
+    " ",
+  ),
+);
+
+const LINES_MAX = 600;
+
+/** Files above the limit: how long each may be, and why. What is listed may stay; it may not grow. */
+const LONG_FILES: Readonly<Record<string, { readonly lines: number; readonly why: string }>> = {};
+
+export function bannedGlobals(tree: Tree): readonly Violation[] {
+  return tree.sources
+    .filter(({ packageFolder, isTest }) => packageFolder !== undefined && !isTest)
+    .flatMap((source) =>
+      source.packageFolder === "core" ? globalsInCore(source) : worldOutsideMain(source),
+    );
+}
+
+export function glossary(tree: Tree): readonly Violation[] {
+  return tree.sources.flatMap((source) => {
+    const stem = source.file.replace(/^.*\//, "").replace(/\..*$/, "");
+    const violations: Violation[] = bannedWordsIn(stem).map((word) => ({
+      file: source.file,
+      what: `"${word}" in a file's name; GLOSSARY.md has the word we use`,
+    }));
+    source.walk((node, parents) => {
+      const name = declaredName(node, parents.at(-1));
+      for (const word of name === undefined ? [] : bannedWordsIn(name)) {
+        const what = `"${word}" in the name ${name}; GLOSSARY.md has the word we use`;
+        violations.push({ file: source.file, line: source.lineAt(node.start), what });
+      }
+    });
+    return violations;
+  });
+}
+
+export function sizeRatchet(tree: Tree): readonly Violation[] {
+  const tooLong = tree.sources.flatMap(({ file, text }) => {
+    const lines = text.split("\n").length - 1;
+    const max = LONG_FILES[file]?.lines ?? LINES_MAX;
+    return lines > max
+      ? [{ file, what: `${lines} lines, and ${max} is its limit: split it, or list it in LONG_FILES` }]
+      : [];
+  });
+  // Entries that no longer excuse anything would let their file grow back.
+  const settled = Object.keys(LONG_FILES)
+    .filter(
+      (file) => tree.files.includes(file) && (tree.read(file) ?? "").split("\n").length - 1 <= LINES_MAX,
+    )
+    .map((file) => ({ file, what: "is short enough now: take it out of LONG_FILES" }));
+  return [...tooLong, ...settled];
+}
+
+/**
+ * A skipped test is a debt, and a debt has a reason: as a comment on its line or the one above (the formatter moves
+ * comments out of the line's end), or as the argument of `skip` inside the test.
+ */
+export function skipsHaveReasons(tree: Tree): readonly Violation[] {
+  return tree.sources.flatMap((source) => {
+    const commented = new Set(
+      source.comments.flatMap(({ start, end }) => [source.lineAt(start), source.lineAt(end) + 1]),
+    );
+    const violations: Violation[] = [];
+    source.walk((node, parents) => {
+      if (node.type !== "MemberExpression") return;
+      const word = nameOf(child(node, "property")) ?? "";
+      const owner = nameOf(rootOf(node)) ?? "";
+      if (!/^(skip|only|skipIf|runIf|todo|fails)$/.test(word)) return;
+      if (!/^(test|it|describe|suite|t|ctx|context)$/.test(owner)) return;
+      const line = source.lineAt(node.start);
+      if (commented.has(line) || (/^(t|ctx|context)$/.test(owner) && hasTextArgument(parents.at(-1)))) return;
+      violations.push({
+        file: source.file,
+        line,
+        what: `${owner}.${word} without a reason, here or on the line above`,
+      });
+    });
+    return violations;
+  });
+}
+
+/** Work left for later is written down where decisions are, or it is not left. */
+export function noUnlinkedTodo(tree: Tree): readonly Violation[] {
+  return tree.sources.flatMap((source) =>
+    source.comments.flatMap(({ value, start }) =>
+      value.split("\n").flatMap((text, index) => {
+        const word = /\b(TODO|FIXME)\b/.exec(text)?.[1];
+        if (word === undefined || (word === "TODO" && text.includes("docs/decisions/"))) return [];
+        const what =
+          word === "TODO" ? "TODO without a link to docs/decisions/" : "FIXME: mend it before it goes in";
+        return [{ file: source.file, line: source.lineAt(start) + index, what }];
+      }),
+    ),
+  );
+}
+
+function globalsInCore(source: Source): Violation[] {
+  const violations: Violation[] = [];
+  source.walk((node, parents) => {
+    const parent = parents.at(-1);
+    const name = node.type === "MemberExpression" ? memberPath(node) : nameOf(node);
+    const isBanned =
+      name === "Math.random" || (name !== undefined && BANNED_IN_CORE.has(name) && isReference(node, parent));
+    // Asking whether a value is a Date tells no time.
+    if (!isBanned || (parent?.["operator"] === "instanceof" && parent["right"] === node)) return;
+    violations.push({
+      file: source.file,
+      line: source.lineAt(node.start),
+      what: `${name} in core, which is pure: take it as an argument`,
+    });
+  });
+  return violations;
+}
+
+function worldOutsideMain(source: Source): Violation[] {
+  if (MAY_USE_THE_WORLD.some(({ files }) => files.test(source.file))) return [];
+  const violations: Violation[] = [];
+  source.walk((node, parents) => {
+    const isConsole = nameOf(node) === "console" && isReference(node, parents.at(-1));
+    if (!isConsole && !(node.type === "MemberExpression" && memberPath(node) === "process.env")) return;
+    const name = isConsole ? "console" : "process.env";
+    const what = `${name} outside the command: take an argument, or list the file in tidy with its reason`;
+    violations.push({ file: source.file, line: source.lineAt(node.start), what });
+  });
+  return violations;
+}
+
+/** An identifier that stands for a value, not for a property, a key or a type of that name. */
+function isReference(node: Node, parent: Node | undefined): boolean {
+  if (node.type !== "Identifier" || parent === undefined) return false;
+  if (parent.type.startsWith("TS") && !/^TS(As|NonNull|Satisfies|TypeAssertion)/.test(parent.type))
+    return false;
+  const isNamed = parent["key"] === node || parent["property"] === node || parent["label"] === node;
+  if (isNamed && parent["computed"] !== true && parent["shorthand"] !== true) return false;
+  return !/^(Import|Export).*Specifier$/.test(parent.type);
+}
+
+/** The name that this identifier brings into being, if it does: a binding, a member or a type of ours. */
+function declaredName(node: Node, parent: Node | undefined): string | undefined {
+  const name = nameOf(node);
+  if (name === undefined || parent === undefined) return undefined;
+  if (/^(MethodDefinition|PropertyDefinition|TS(Property|Method)Signature)$/.test(parent.type)) {
+    return parent["key"] === node ? name : undefined;
+  }
+  if (/^(VariableDeclarator|ClassDeclaration|TS(Interface|TypeAlias)Declaration)$/.test(parent.type)) {
+    return parent["id"] === node ? name : undefined;
+  }
+  const isFunction = /Function(Declaration|Expression)$/.test(parent.type);
+  return isFunction && (parent["id"] === node || [parent["params"]].flat().includes(node)) ? name : undefined;
+}
+
+function bannedWordsIn(name: string): string[] {
+  const words = name.split(/(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z0-9]+/);
+  return words.map((word) => word.toLowerCase()).filter((word) => BANNED_WORDS.has(word));
+}
+
+/** `a.b` for a plain member access; what follows an optional chain or brackets is no path. */
+function memberPath(node: Node): string | undefined {
+  const object = nameOf(child(node, "object"));
+  const property = nameOf(child(node, "property"));
+  return object === undefined || property === undefined || node["computed"] === true
+    ? undefined
+    : `${object}.${property}`;
+}
+
+function rootOf(node: Node): Node {
+  const inner = child(node, "object") ?? child(node, "callee");
+  return inner === undefined ? node : rootOf(inner);
+}
+
+function hasTextArgument(call: Node | undefined): boolean {
+  return [call?.["arguments"]]
+    .flat()
+    .some((argument) => /^(Literal|TemplateLiteral)$/.test((argument as Node)?.type));
+}

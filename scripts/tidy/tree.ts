@@ -1,0 +1,142 @@
+// What the rules of tidy look at: the files of a checkout, and its sources parsed once.
+
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseSync, visitorKeys, type Comment } from "oxc-parser";
+
+/** A rule reads the tree and names what breaks it. It never writes. */
+export type Rule = (tree: Tree) => readonly Violation[];
+
+export interface Violation {
+  readonly file: string;
+  readonly line?: number;
+  /** What is wrong there and, unless it is plain, how to mend it. */
+  readonly what: string;
+}
+
+export interface Tree {
+  /** Paths from the root, with `/`, sorted. */
+  readonly files: readonly string[];
+  /** Text of a file, or undefined when there is no such file. */
+  readonly read: (file: string) => string | undefined;
+  readonly sources: readonly Source[];
+}
+
+export interface Source {
+  readonly file: string;
+  readonly text: string;
+  /** Folder under `packages/`, for files in its `src`. */
+  readonly packageFolder: string | undefined;
+  /** `*.test.ts`, and what only tests share, in a folder `testing`. */
+  readonly isTest: boolean;
+  readonly imports: readonly Import[];
+  readonly comments: readonly Comment[];
+  readonly lineAt: (offset: number) => number;
+  readonly lines: readonly string[];
+  /** Every node, parents before children, with what stands above it. */
+  readonly walk: (visit: (node: Node, parents: readonly Node[]) => void) => void;
+}
+
+export interface Import {
+  readonly specifier: string;
+  readonly line: number;
+}
+
+/** A node of the syntax tree, seen loosely: the rules look at few of its 165 kinds. */
+export interface Node {
+  readonly type: string;
+  readonly start: number;
+  readonly end: number;
+  readonly [key: string]: unknown;
+}
+
+const LEFT_OUT = new Set(["node_modules", "dist", "coverage", ".vitest", ".git", ".tools", ".holdfast"]);
+const TEXT = /(\.(ts|tsx|mts|js|mjs|json|jsonl|md|yml|yaml|sh|sql|html|css|txt)|(^|\/)\.[a-z]+|\/run)$/;
+const SOURCE = /\.(ts|tsx|mts|mjs|js)$/;
+
+export function readTree(root: string): Tree {
+  const files = list(root, "");
+  const texts = new Map<string, string>();
+  const read = (file: string): string | undefined => {
+    if (!files.includes(file)) return undefined;
+    const text = texts.get(file) ?? readFileSync(join(root, file), "utf8");
+    texts.set(file, text);
+    return text;
+  };
+  const sources = files.filter((file) => SOURCE.test(file)).map((file) => parse(file, read(file) ?? ""));
+  return { files, read, sources };
+}
+
+/** The property of a node that is itself a node, if it is. */
+export function child(node: Node, key: string): Node | undefined {
+  const value = node[key];
+  return isNode(value) ? value : undefined;
+}
+
+/** The name of an identifier, or undefined for any other node. */
+export function nameOf(node: Node | undefined): string | undefined {
+  return node !== undefined && node.type.endsWith("Identifier") ? (node["name"] as string) : undefined;
+}
+
+function list(root: string, folder: string): string[] {
+  return readdirSync(join(root, folder), { withFileTypes: true })
+    .flatMap((entry) => {
+      const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
+      if (LEFT_OUT.has(entry.name)) return [];
+      if (entry.isDirectory()) return list(root, path);
+      return entry.isFile() && TEXT.test(path) ? [path] : [];
+    })
+    .toSorted();
+}
+
+function parse(file: string, text: string): Source {
+  const result = parseSync(file, text);
+  const lineAt = lineFinder(text);
+  const walk: Source["walk"] = (visit) => walkNodes(result.program as unknown as Node, [], visit);
+  const inPackage = /^packages\/([^/]+)\/src\//.exec(file);
+  return {
+    file,
+    text,
+    packageFolder: inPackage?.[1],
+    isTest: /\.test\.ts$|\/testing\//.test(file),
+    imports: importsOf(walk, lineAt),
+    comments: result.comments,
+    lineAt,
+    lines: text.split("\n"),
+    walk,
+  };
+}
+
+/** Static, re-exporting, dynamic and type imports alike; a type that is imported is known all the same. */
+function importsOf(walk: Source["walk"], lineAt: Source["lineAt"]): Import[] {
+  const imports: Import[] = [];
+  walk((node) => {
+    if (!/^(Import(Declaration|Expression)|Export(All|Named)Declaration|TSImportType)$/.test(node.type))
+      return;
+    const specifier = child(node, "source")?.["value"];
+    if (typeof specifier === "string") imports.push({ specifier, line: lineAt(node.start) });
+  });
+  return imports;
+}
+
+function walkNodes(node: Node, parents: readonly Node[], visit: Parameters<Source["walk"]>[0]): void {
+  visit(node, parents);
+  const below = [...parents, node];
+  for (const key of visitorKeys[node.type] ?? []) {
+    for (const value of [node[key]].flat()) if (isNode(value)) walkNodes(value, below, visit);
+  }
+}
+
+function isNode(value: unknown): value is Node {
+  return typeof value === "object" && value !== null && "type" in value && typeof value.type === "string";
+}
+
+function lineFinder(text: string): (offset: number) => number {
+  const starts = [0];
+  for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) starts.push(at + 1);
+  return (offset) => {
+    let line = starts.findIndex((start) => start > offset);
+    if (line < 0) line = starts.length;
+    return line;
+  };
+}
