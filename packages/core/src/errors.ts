@@ -74,7 +74,7 @@ export class HoldfastError extends Error {
 
   /** Structural, so that it also holds across two copies of this package. */
   static is(value: unknown): value is HoldfastError {
-    return value instanceof Error && "code" in value && typeof value.code === "string" && value.code in ERROR_TABLE;
+    return value instanceof Error && "code" in value && typeof value.code === "string" && Object.hasOwn(ERROR_TABLE, value.code);
   }
 }
 

@@ -33,5 +33,5 @@ export function isSessionId(text: string): boolean {
 
 /** Names of agents, task kinds and signals: printable, no spaces at the ends, at most 200 characters. */
 export function isName(text: string): boolean {
-  return /^[\p{L}\p{N}_][\p{L}\p{N} ._:/@+-]{0,198}[\p{L}\p{N}_)]?$/u.test(text) && text.trim() === text;
+  return /^[\p{L}\p{N}_][\p{L}\p{N} ._:/@+-]{0,199}$/u.test(text) && text.trim() === text;
 }

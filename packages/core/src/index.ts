@@ -107,4 +107,4 @@ export {
   type TaskTraits,
   type TokenUsage,
 } from "./ports/task-executor.ts";
-export { type AgentTracer, type TraceEvent } from "./ports/tracer.ts";
+export { type AgentTracer, type TraceBody, type TraceEvent } from "./ports/tracer.ts";

@@ -74,9 +74,13 @@ function findObjectProblem(value: object, depth: number, parents: object[]): Pro
   }
   parents.push(value);
   try {
+    if (value instanceof Date && Number.isNaN(value.getTime())) {
+      return problem("a date that is none would become null", "Invalid Date", "use null, or a valid date");
+    }
     if ("toJSON" in value && typeof value.toJSON === "function") {
       const converted: unknown = value.toJSON("");
-      return converted === undefined ? undefined : findProblem(converted, depth + 1, parents);
+      if (converted === undefined) return problem("its toJSON() gives nothing", "undefined", "return null from toJSON(), or leave it out");
+      return findProblem(converted, depth + 1, parents);
     }
     if (Array.isArray(value)) {
       // An index loop, because `forEach` skips the holes that JSON would fill with null.

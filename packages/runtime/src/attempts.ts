@@ -19,8 +19,8 @@ import {
   type RunningAttempt,
   type TaskAttempt,
   type TaskExecutor,
+  type TraceBody,
 } from "@holdfast/core";
-import type { TraceBody } from "./session-driver.ts";
 
 type Draft<R> = R extends unknown ? Omit<R, "seq" | "id"> : never;
 export type EventDraft = Draft<EventRecord>;

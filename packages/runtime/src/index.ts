@@ -22,7 +22,6 @@ export {
   type Runtime,
   type RuntimeOptions,
   type SessionHandle,
-  type Settled,
   type SignalOptions,
   type StartOptions,
 } from "./runtime.ts";
@@ -31,3 +30,4 @@ export { MemoryStorage } from "./memory-storage.ts";
 export { sha256, silentTracer, systemClock, systemRandom } from "./node-ports.ts";
 export { type SliceMember, type SliceObserver } from "./slice-loop.ts";
 export { Watchdog, type WatchdogOptions } from "./watchdog.ts";
+export { type Settled } from "./settled.ts";

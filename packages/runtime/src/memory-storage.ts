@@ -75,7 +75,12 @@ export class MemoryStorage implements AgentStorage {
     return results;
   }
 
-  async claim({ sessionId, owner, now, leaseMs }: Parameters<AgentStorage["claim"]>[0]): Promise<ClaimResult> {
+  async claim({
+    sessionId,
+    owner,
+    now,
+    leaseMs,
+  }: Parameters<AgentStorage["claim"]>[0]): Promise<ClaimResult> {
     const stored = this.#sessions.get(sessionId);
     if (stored === undefined) return { status: "not_found" };
     const refusal = refuseClaim(stored.session, stored.claim, { owner, now });
@@ -101,7 +106,7 @@ export class MemoryStorage implements AgentStorage {
   async conversation(sessionId: string, leaf: number): Promise<readonly Entry[]> {
     const { entries } = find(this.#sessions, sessionId);
     const branch: Entry[] = [];
-    for (let seq: number | undefined = leaf; seq !== undefined; ) {
+    for (let seq: number | undefined = leaf; seq !== undefined;) {
       const entry = findEntry(entries, seq);
       if (entry === undefined) {
         throw new CorruptRecordError(`conversation of ${sessionId}`, `there is no entry at position ${seq}`);
@@ -115,7 +120,11 @@ export class MemoryStorage implements AgentStorage {
   async due({ now, limit }: Parameters<AgentStorage["due"]>[0]): Promise<Due> {
     const ended: Arrival[] = [];
     // What the clock has reached leaves the timeline: it ends here, or it is ready.
-    for (let stored = this.#timeline.first(); stored !== undefined && stored.queuedFor <= now; stored = this.#timeline.first()) {
+    for (
+      let stored = this.#timeline.first();
+      stored !== undefined && stored.queuedFor <= now;
+      stored = this.#timeline.first()
+    ) {
       const session = endOverdue(stored.session, now);
       if (session === undefined) {
         this.#timeline.set(stored, stored.session.cancel?.deadlineAt ?? Infinity);
@@ -142,7 +151,8 @@ export class MemoryStorage implements AgentStorage {
 
   #apply(change: Change, now: number, arrived: Arrival[]): ChangeResult {
     const stored = this.#sessions.get(change.sessionId);
-    if (change.type === "create_session") return stored === undefined ? this.#create(change, now) : { status: "exists" };
+    if (change.type === "create_session")
+      return stored === undefined ? this.#create(change, now) : { status: "exists" };
     if (stored === undefined) return { status: "not_found" };
     switch (change.type) {
       case "commit_batch":
@@ -160,7 +170,10 @@ export class MemoryStorage implements AgentStorage {
     const { sessionId, claimFor } = change;
     const stored: Stored = {
       session: createSession(change, now),
-      claim: claimFor === undefined ? NO_CLAIM : { token: 1, owner: claimFor.owner, until: now + claimFor.leaseMs },
+      claim:
+        claimFor === undefined
+          ? NO_CLAIM
+          : { token: 1, owner: claimFor.owner, until: now + claimFor.leaseMs },
       answered: false,
       position: this.#created.length,
       records: [],
@@ -256,7 +269,8 @@ export class MemoryStorage implements AgentStorage {
       else this.#ready.delete(stored);
     }
     // A ready session needs the clock only for the end of its cancel.
-    const look = at === -Infinity ? (session.cancel?.deadlineAt ?? Infinity) : lookAt(session, claim, answered);
+    const look =
+      at === -Infinity ? (session.cancel?.deadlineAt ?? Infinity) : lookAt(session, claim, answered);
     if (look !== stored.queuedFor) this.#timeline.set(stored, look);
   }
 
@@ -389,9 +403,14 @@ class MemoryReader implements StorageReader {
     this.#created = created;
   }
 
-  async sessions(query: { readonly limit: number; readonly before?: string; readonly status?: SessionStatus }): Promise<readonly Session[]> {
+  async sessions(query: {
+    readonly limit: number;
+    readonly before?: string;
+    readonly status?: SessionStatus;
+  }): Promise<readonly Session[]> {
     const page: Session[] = [];
-    const start = query.before === undefined ? this.#created.length : find(this.#sessions, query.before).position;
+    const start =
+      query.before === undefined ? this.#created.length : find(this.#sessions, query.before).position;
     for (let i = start - 1; i >= 0 && page.length < query.limit; i--) {
       const { session } = this.#created[i]!;
       if (query.status === undefined || session.status === query.status) page.push(session);

@@ -31,7 +31,6 @@ import {
   type Entry,
   type Limits,
   type Random,
-  type RecordedError,
   type Session,
   type SignalReceipt,
   type SignalSource,
@@ -43,6 +42,7 @@ import { GroupCommitter } from "./group-committer.ts";
 import { LocalTaskExecutor } from "./local-task-executor.ts";
 import { isDevelopment, sha256, silentTracer, systemClock, systemRandom } from "./node-ports.ts";
 import { SessionDriver, type Departure, type DriverWorld } from "./session-driver.ts";
+import { outputOf, settledAs, settledBy, type Settled } from "./settled.ts";
 import { SliceLoop } from "./slice-loop.ts";
 import { watchStrayRejections } from "./stray-rejections.ts";
 import { alarm, Timers } from "./timers.ts";
@@ -102,15 +102,6 @@ export interface CancelOptions {
   readonly reason?: string;
 }
 
-/** How a session stands when this process is done with it. */
-export type Settled<Output = unknown> =
-  | { readonly status: "completed"; readonly output: Output }
-  | { readonly status: "failed"; readonly error: RecordedError }
-  | { readonly status: "cancelled"; readonly output: Output | undefined; readonly error: RecordedError | undefined }
-  | { readonly status: "paused"; readonly fault: HoldfastError }
-  /** It is not over, but nothing more happens to it in this process. */
-  | { readonly status: "released"; readonly error: HoldfastError | undefined };
-
 /** A session, from any process: everything it says is asked of storage. */
 export interface SessionHandle<Output = unknown> {
   readonly sessionId: string;
@@ -129,7 +120,10 @@ export interface SessionHandle<Output = unknown> {
 export type CancelReceipt = { readonly status: "requested" | "already_ended"; readonly sessionStatus: string };
 
 export interface Runtime {
-  /** Start a session; answers when it is stored. */
+  /**
+   * Start a session; answers when it is stored. One of this id that exists already is found, and gone on with unless it
+   * has ended, is paused, or runs elsewhere.
+   */
   start<Input, Output>(agent: Agent<Input, Output>, input?: Input, options?: StartOptions): Promise<SessionHandle<Output>>;
   /** Go on with a session of a known agent that no process is running. */
   resume(sessionId: string, options?: ResumeOptions): Promise<SessionHandle>;
@@ -201,7 +195,7 @@ class LocalRuntime implements Runtime {
     this.#tracer = options.tracer ?? silentTracer;
     this.#warmMs = options.warmMs ?? WARM_MS;
     this.#adopt = options.adopt ?? true;
-    this.#owner = options.owner ?? `process ${process.pid}`;
+    this.#owner = options.owner ?? `process ${process.pid} (${this.#random.u32().toString(36)})`;
     this.#timers = new Timers(this.#clock);
     this.#executor = isExecutor(options.tasks)
       ? options.tasks
@@ -262,10 +256,20 @@ class LocalRuntime implements Runtime {
       format: JOURNAL_FORMAT,
       claimFor: { owner: this.#owner, leaseMs: Infinity },
     });
-    if (result.status === "exists") return this.#handle<Output>(id, false);
-    if (result.status !== "created" || result.token === undefined) throw unexpected("creating a session", result.status);
-    await this.#drive(id, agent as unknown as Agent, result.token, false);
-    return this.#handle<Output>(id, true);
+    if (result.status === "created" && result.token !== undefined) {
+      const { token } = result;
+      await this.#activateBy(id, () => this.#drive(id, agent as unknown as Agent, token, false));
+      return this.#handle<Output>(id, true);
+    }
+    if (result.status !== "exists") throw unexpected("creating a session", result.status);
+    // Ours, when the first answer was lost; another's, when it is being run elsewhere: then there is nothing to do here.
+    const session = await this.#session(id);
+    if (!isEnded(session.status) && session.status !== "paused") {
+      await this.#activate(id, false).catch((error: unknown) => {
+        if (!HoldfastError.is(error) || error.code !== "session_claimed") throw error;
+      });
+    }
+    return this.#handle<Output>(id, false);
   }
 
   async resume(sessionId: string, { acceptDrift = false }: ResumeOptions = {}): Promise<SessionHandle> {
@@ -386,10 +390,17 @@ class LocalRuntime implements Runtime {
 
   /** Claim and drive it, unless it is driven already. */
   #activate(sessionId: string, acceptDrift: boolean): Promise<void> {
+    return this.#activateBy(sessionId, () => this.#claimAndDrive(sessionId, acceptDrift));
+  }
+
+  /** T2: once at a time. */
+  #activateBy(sessionId: string, begin: () => Promise<void>): Promise<void> {
     if (this.#live.has(sessionId)) return Promise.resolve();
-    const activating = this.#activating.get(sessionId) ?? this.#claimAndDrive(sessionId, acceptDrift);
+    const known = this.#activating.get(sessionId);
+    if (known !== undefined) return known;
+    const activating = begin().finally(() => this.#activating.delete(sessionId));
     this.#activating.set(sessionId, activating);
-    return activating.finally(() => this.#activating.delete(sessionId));
+    return activating;
   }
 
   async #claimAndDrive(sessionId: string, acceptDrift: boolean): Promise<void> {
@@ -665,46 +676,6 @@ function toConversation(sessionId: string, { seq, parent, role, turn, content }:
     turnId: String(turn),
     content: decodeJson(content),
   };
-}
-
-function settledBy(departure: Departure): Settled {
-  if (departure.type === "paused") return { status: "paused", fault: departure.fault };
-  if (departure.type === "abandoned") return { status: "released", error: departure.error };
-  return ended(departure.status, departure.output, departure.error);
-}
-
-function settledAs(session: Session): Settled {
-  if (session.status === "paused") {
-    const fault = new HoldfastError("session_paused", session.error?.message ?? `paused (${session.pauseReason ?? "unknown"})`);
-    return { status: "paused", fault };
-  }
-  return ended(session.status as "completed", session.output, session.error);
-}
-
-function ended(status: "completed" | "failed" | "cancelled", output: string | undefined, error: RecordedError | undefined): Settled {
-  switch (status) {
-    case "completed":
-      return { status, output: decodeJson(output) };
-    case "failed":
-      return { status, error: error ?? { name: "Error", message: "unknown" } };
-    case "cancelled":
-      return { status, output: decodeJson(output), error };
-  }
-}
-
-function outputOf<Output>(sessionId: string, settled: Settled<Output>): Output {
-  switch (settled.status) {
-    case "completed":
-      return settled.output;
-    case "failed":
-      throw new HoldfastError("session_failed", `session ${sessionId} failed: ${settled.error.message}`, { cause: settled.error });
-    case "cancelled":
-      throw new HoldfastError("session_cancelled", `session ${sessionId} was cancelled`, { cause: settled.error });
-    case "paused":
-      throw settled.fault;
-    case "released":
-      throw settled.error ?? new HoldfastError("session_paused", `session ${sessionId} is not over, and its process has stopped`);
-  }
 }
 
 function sessionNotFound(sessionId: string): NotFoundError {

@@ -42,6 +42,7 @@ import {
   type SessionStatus,
   type StoredSignal,
   type TaskExecutor,
+  type TraceBody,
   type TraceEvent,
 } from "@holdfast/core";
 import { Attempts, type AttemptsHost, type EventDraft, type NoteDraft } from "./attempts.ts";
@@ -619,9 +620,6 @@ export class SessionDriver implements SliceMember {
     this.#world.trace({ ...event, sessionId: this.sessionId, at: this.#world.clock.now() } as TraceEvent);
   }
 }
-
-/** A trace event without what every event has. */
-export type TraceBody = TraceEvent extends infer E ? (E extends unknown ? Omit<E, "sessionId" | "at"> : never) : never;
 
 function waitsKeyOf(waits: Session["waits"], wakeAt: number | undefined): string {
   return waits.length === 0 && wakeAt === undefined ? "" : `${waits.map((wait) => wait.seq).join(",")}@${wakeAt ?? ""}`;

@@ -3,13 +3,15 @@ import type { AgentStorage, Arrival } from "@holdfast/core";
 import { MemoryStorage } from "@holdfast/runtime";
 import { describe, expect, test } from "vitest";
 import { creating, signalling, statuses } from "./conformance/fixture.ts";
-import { faultyStorage, type FaultKind, type FaultPlan } from "./faulty-storage.ts";
+import { faultyStorage, type CommitCall, type FaultKind, type FaultPlan } from "./faulty-storage.ts";
 import { storageConformance } from "./storage-conformance.ts";
 
 storageConformance({ name: "faulty, without faults", open: async () => faultyStorage(new MemoryStorage()) });
 
 /** One fault at one call. */
-const at = (number: number, kind: FaultKind): FaultPlan => ({ fault: (call) => (call.number === number ? kind : undefined) });
+const at = (number: number, kind: FaultKind): FaultPlan => ({
+  fault: (call) => (call.number === number ? kind : undefined),
+});
 
 /** Whether a promise settles while everything that can go on in this process goes on. */
 async function settles(promise: Promise<unknown>): Promise<boolean> {
@@ -27,7 +29,9 @@ describe("faults that pass", () => {
   test("`before` applies nothing and says that it is not available", async () => {
     const inner = new MemoryStorage();
     const storage = faultyStorage(inner, at(1, "before"));
-    await expect(storage.commit([creating("ses-1")], 1)).rejects.toMatchObject({ code: "storage_unavailable" });
+    await expect(storage.commit([creating("ses-1")], 1)).rejects.toMatchObject({
+      code: "storage_unavailable",
+    });
     expect(await sessionIds(inner)).toEqual([]);
     expect(statuses(await storage.commit([creating("ses-1")], 1))).toEqual(["created"]);
   });
@@ -35,7 +39,9 @@ describe("faults that pass", () => {
   test("`reply_lost` applies it and says the same, so that only asking again tells", async () => {
     const inner = new MemoryStorage();
     const storage = faultyStorage(inner, at(1, "reply_lost"));
-    await expect(storage.commit([creating("ses-1")], 1)).rejects.toMatchObject({ code: "storage_unavailable" });
+    await expect(storage.commit([creating("ses-1")], 1)).rejects.toMatchObject({
+      code: "storage_unavailable",
+    });
     expect(await sessionIds(inner)).toEqual(["ses-1"]);
     expect(statuses(await storage.commit([creating("ses-1")], 1))).toEqual(["exists"]);
   });
@@ -89,20 +95,30 @@ describe("faults that kill", () => {
     expect(await sessionIds(inner)).toEqual([]);
   });
 
-  // The neighbour's commit was on its way when the process died. Whether it was applied only the file knows.
-  test("what was under way when it died never settles either, not even by failing", async () => {
+  // The neighbours' commits were on their way when the process died. One was going to succeed, one to fail.
+  test("what was under way inside when it died never settles either, not even by failing", async () => {
     const { promise: hold, resolve: letGo } = Promise.withResolvers<void>();
     const inner = new MemoryStorage();
-    const plan: FaultPlan = {
-      fault: ({ number }) => (["reply_lost", undefined, "crash_before"] as const)[number - 1],
-      latency: ({ number }) => (number < 3 ? hold : Promise.resolve()),
-    };
-    const storage = faultyStorage(inner, plan);
+    const slow = faultyStorage(inner, { ...at(2, "before"), latency: () => hold });
+    const storage = faultyStorage(slow, at(3, "crash_before"));
     const underWay = [storage.commit([creating("ses-1")], 1), storage.commit([creating("ses-2")], 1)];
     void storage.commit([creating("ses-3")], 1);
     await storage.died;
     letGo();
     expect(await settles(Promise.race(underWay))).toBe(false);
+    expect(await sessionIds(inner), "what had left the process goes on without it").toEqual(["ses-1"]);
+  });
+
+  test("what had not left the process when it died does not happen", async () => {
+    const { promise: hold, resolve: letGo } = Promise.withResolvers<void>();
+    const inner = new MemoryStorage();
+    const latency = async ({ number }: CommitCall) => (number === 1 ? hold : undefined);
+    const storage = faultyStorage(inner, { ...at(2, "crash_before"), latency });
+    const held = storage.commit([creating("ses-1")], 1);
+    void storage.commit([creating("ses-2")], 1);
+    await storage.died;
+    letGo();
+    expect(await settles(held)).toBe(false);
     expect(await sessionIds(inner)).toEqual([]);
   });
 
@@ -157,7 +173,10 @@ test("calls are counted and described, also those that fail", async () => {
     session: { status: "working" },
   } as const;
   await expect(storage.commit([batch], 1)).rejects.toThrow(/commit 2 \(commit_batch ses-1 at 0/);
-  await storage.commit([signalling("ses-1", "sig-1"), { type: "release_claim", sessionId: "ses-1", token: 1 }], 1);
+  await storage.commit(
+    [signalling("ses-1", "sig-1"), { type: "release_claim", sessionId: "ses-1", token: 1 }],
+    1,
+  );
   expect(storage.calls.map(({ number, description }) => [number, description])).toEqual([
     [1, "create_session ses-1"],
     [2, "commit_batch ses-1 at 0 [started] → working"],
@@ -168,7 +187,9 @@ test("calls are counted and described, also those that fail", async () => {
 
 test("latency holds one call back, and a later one may overtake it", async () => {
   const { promise: hold, resolve: letGo } = Promise.withResolvers<void>();
-  const storage = faultyStorage(new MemoryStorage(), { latency: async ({ number }) => (number === 1 ? hold : undefined) });
+  const storage = faultyStorage(new MemoryStorage(), {
+    latency: async ({ number }) => (number === 1 ? hold : undefined),
+  });
   const slow = storage.commit([creating("ses-1", { input: "1" })], 1);
   expect(statuses(await storage.commit([creating("ses-1", { input: "2" })], 1))).toEqual(["created"]);
   letGo();

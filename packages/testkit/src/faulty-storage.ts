@@ -148,7 +148,10 @@ function never<T>(): Promise<T> {
 }
 
 function unavailable(call: CommitCall, what: string): UnavailableError {
-  return new UnavailableError("storage_unavailable", `planned fault: commit ${call.number} (${call.description}): ${what}`);
+  return new UnavailableError(
+    "storage_unavailable",
+    `planned fault: commit ${call.number} (${call.description}): ${what}`,
+  );
 }
 
 function describeChanges(changes: readonly Change[]): string {

@@ -14,9 +14,11 @@ import { contentConformance } from "./conformance/content-conformance.ts";
 import { dueConformance } from "./conformance/due-conformance.ts";
 import { endConformance } from "./conformance/end-conformance.ts";
 import { useStorage } from "./conformance/fixture.ts";
+import { groupConformance } from "./conformance/group-conformance.ts";
 import { modelConformance } from "./conformance/model-conformance.ts";
 import { readConformance } from "./conformance/read-conformance.ts";
 import { signalConformance } from "./conformance/signal-conformance.ts";
+import { transitionConformance } from "./conformance/transition-conformance.ts";
 
 export interface StorageSubject {
   readonly name: string;
@@ -31,6 +33,8 @@ export function storageConformance(subject: StorageSubject): void {
   describe(`storage: ${subject.name}`, () => {
     const fixture = useStorage(subject);
     describe("batches", () => commitConformance(fixture));
+    describe("groups", () => groupConformance(fixture));
+    describe("transitions", () => transitionConformance(fixture));
     describe("claims", () => claimConformance(fixture));
     describe("signals", () => signalConformance(fixture));
     describe("cancelling and ending", () => endConformance(fixture));

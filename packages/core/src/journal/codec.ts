@@ -9,7 +9,7 @@
 import { CorruptRecordError } from "../errors.ts";
 import type { JsonText } from "../json.ts";
 import { FORMAT_LIMITS } from "../limits.ts";
-import type { JournalRecord } from "./record.ts";
+import { isRecordType, type JournalRecord } from "./record.ts";
 
 /** Where large payloads go. `put` answers the text's content address; neither may be asynchronous. */
 export interface BlobSink {
@@ -51,6 +51,7 @@ export function decodeRecords(body: string, blobs: BlobSource, where: string): J
 
 function decodeRecord(line: string, blobs: BlobSource, where: string): JournalRecord {
   const cut = line.indexOf(PAYLOAD_MARK);
+  if (!line.endsWith("}")) throw new CorruptRecordError(where, "a journal line is cut off", { got: line.slice(0, 80) });
   const header = parseHeader(cut === -1 ? line : `${line.slice(0, cut)}}`, where);
   if (cut !== -1) return { ...header, payload: line.slice(cut + PAYLOAD_MARK.length, -1) } as unknown as JournalRecord;
   const { blob, ...rest } = header;
@@ -65,7 +66,11 @@ function parseHeader(text: string, where: string): Record<string, unknown> {
     throw new CorruptRecordError(where, "a journal line is not JSON", { got: text.slice(0, 80), cause });
   }
   if (typeof parsed === "object" && parsed !== null && "seq" in parsed && "type" in parsed) {
-    return parsed as Record<string, unknown>;
+    const { seq, type } = parsed;
+    if (Number.isSafeInteger(seq) && (seq as number) >= 0 && isRecordType(type)) return parsed as Record<string, unknown>;
   }
-  throw new CorruptRecordError(where, "a journal line is no record", { got: text.slice(0, 80), expected: "seq and type" });
+  throw new CorruptRecordError(where, "a journal line is no record", {
+    got: text.slice(0, 80),
+    expected: "a position, and a type that this version knows",
+  });
 }

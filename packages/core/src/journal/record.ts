@@ -256,6 +256,25 @@ const NOTE_TYPES: ReadonlySet<string> = new Set([
   "drift_accepted",
 ] satisfies NoteRecord["type"][]);
 
+const COMMAND_TYPES: ReadonlySet<string> = new Set([
+  "schedule_task",
+  "start_timer",
+  "wait_signal",
+  "request_input",
+  "take_signals",
+  "record_probe",
+  "append_entry",
+  "withdraw",
+  "checkpoint",
+  "complete",
+  "fail",
+] satisfies CommandRecord["type"][]);
+
+/** Whether this version knows records of this type. */
+export function isRecordType(type: unknown): type is JournalRecord["type"] {
+  return typeof type === "string" && (COMMAND_TYPES.has(type) || EVENT_TYPES.has(type) || NOTE_TYPES.has(type));
+}
+
 export function isEvent(record: JournalRecord): record is EventRecord {
   return EVENT_TYPES.has(record.type);
 }
@@ -265,7 +284,7 @@ export function isNote(record: JournalRecord): record is NoteRecord {
 }
 
 export function isCommand(record: JournalRecord): record is CommandRecord {
-  return !isEvent(record) && !isNote(record);
+  return COMMAND_TYPES.has(record.type);
 }
 
 /** How often and when a task is tried again. Delays in milliseconds. */

@@ -1,6 +1,7 @@
 // The line of the agent's code that called us, for errors. Best effort: engines without stacks give none.
 
-const OWN = import.meta.url.replace(/\/kernel\/[^/]*$/, "/");
+// Without the scheme: some loaders give frames as paths, others as addresses.
+const OWN = import.meta.url.replace(/^file:\/\//, "").replace(/\/kernel\/[^/]*$/, "/");
 
 /** `file:line:column` of the nearest frame outside this package and outside the engine. */
 export function callerLine(): string | undefined {

@@ -10,56 +10,64 @@ type Awaited_<T extends readonly unknown[]> = { -readonly [K in keyof T]: Awaite
 
 export class Combinators {
   readonly #owner: FutureOwner;
+  /** What the promises given out were made of: a combinator that loses a race takes its own waits with it. */
+  readonly #parts = new WeakMap<object, readonly unknown[]>();
 
   constructor(owner: FutureOwner) {
     this.#owner = owner;
   }
 
-  async all<const T extends readonly unknown[]>(items: T): Promise<Awaited_<T>> {
-    try {
-      return (await Promise.all(items.map(asPromise))) as Awaited_<T>;
-    } catch (error) {
+  all<const T extends readonly unknown[]>(items: T): Promise<Awaited_<T>> {
+    const all = Promise.all(items.map(asPromise)).catch((error: unknown) => {
       this.#withdrawLosers(items);
       throw error;
-    }
+    });
+    return this.#made(all as Promise<never>, items);
   }
 
   allSettled<const T extends readonly unknown[]>(
     items: T,
   ): Promise<{ -readonly [K in keyof T]: PromiseSettledResult<Awaited<T[K]>> }> {
-    return Promise.allSettled(items.map(asPromise)) as Promise<never>;
+    return this.#made(Promise.allSettled(items.map(asPromise)) as Promise<never>, items);
   }
 
-  async any<const T extends readonly unknown[]>(items: T): Promise<Awaited<T[number]>> {
-    const value = await Promise.any(items.map(asPromise));
-    this.#withdrawLosers(items);
-    return value as Awaited<T[number]>;
-  }
-
-  async race<const T extends readonly unknown[]>(items: T): Promise<Awaited<T[number]>> {
-    try {
-      return (await Promise.race(items.map(asPromise))) as Awaited<T[number]>;
-    } finally {
+  any<const T extends readonly unknown[]>(items: T): Promise<Awaited<T[number]>> {
+    const any = Promise.any(items.map(asPromise)).then((value) => {
       this.#withdrawLosers(items);
-    }
+      return value;
+    });
+    return this.#made(any as Promise<never>, items);
   }
 
-  async select<T extends { readonly [key: string]: unknown }>(
+  race<const T extends readonly unknown[]>(items: T): Promise<Awaited<T[number]>> {
+    const race = Promise.race(items.map(asPromise)).finally(() => this.#withdrawLosers(items));
+    return this.#made(race as Promise<never>, items);
+  }
+
+  select<T extends { readonly [key: string]: unknown }>(
     items: T,
   ): Promise<{ [K in keyof T & string]: { readonly key: K; readonly value: Awaited<T[K]> } }[keyof T & string]> {
     const keyed = Object.entries(items).map(([key, item]) => asPromise(item).then((value) => ({ key, value })));
-    try {
-      return (await Promise.race(keyed)) as never;
-    } finally {
-      this.#withdrawLosers(Object.values(items));
-    }
+    const parts = Object.values(items);
+    const first = Promise.race(keyed).finally(() => this.#withdrawLosers(parts));
+    return this.#made(first as Promise<never>, parts);
+  }
+
+  #made<T>(promise: Promise<T>, items: readonly unknown[]): Promise<T> {
+    this.#parts.set(promise, items);
+    return promise;
   }
 
   #withdrawLosers(items: readonly unknown[]): void {
-    const losers = items.filter(
-      (item): item is DurableFuture<unknown> => item instanceof DurableFuture && item.type !== "task" && !item.settled,
-    );
+    const losers = [...new Set(this.#openWaits(items))];
     if (losers.length > 0) this.#owner.withdraw(losers);
+  }
+
+  #openWaits(items: readonly unknown[]): DurableFuture<unknown>[] {
+    return items.flatMap((item) => {
+      if (item instanceof DurableFuture) return item.type === "task" || item.settled ? [] : [item];
+      return typeof item === "object" && item !== null ? this.#openWaits(this.#parts.get(item) ?? []) : [];
+    });
   }
 }
 

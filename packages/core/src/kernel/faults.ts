@@ -26,6 +26,14 @@ export function unknownTaskKind(kind: string, known: readonly string[], line: st
   });
 }
 
+export function keyOfAnother(key: string, holder: string, kind: string, line: string | undefined): UsageError {
+  return new UsageError(`the idempotency key "${key}" is that of ${holder}, and task "${kind}" is another or has another input`, {
+    ...at(line),
+    expected: "one key for one task: the same kind and the same input",
+    fix: "give each task a key of its own, or none",
+  });
+}
+
 /** K2a. */
 export function signalIsSpokenFor(pattern: string, holder: OpenItem, line: string | undefined): UsageError {
   const where = holder.line === undefined ? "" : `, asked at ${holder.line}`;

@@ -61,7 +61,7 @@ export class DurableFuture<T> implements Promise<T> {
     onRejected?: ((reason: Reason) => B | PromiseLike<B>) | null,
   ): Promise<A | B> {
     this.#observed = true;
-    if (this.#owner.closed && !this.#settled) return Promise.reject(this.#foreign()).then(onFulfilled, onRejected);
+    if (this.#owner.closed) return Promise.reject(this.#foreign()).then(onFulfilled, onRejected);
     return (this.#resolvers.promise as Promise<T>).then(onFulfilled, onRejected);
   }
 
@@ -71,7 +71,7 @@ export class DurableFuture<T> implements Promise<T> {
 
   finally(onFinally?: (() => void) | null): Promise<T> {
     this.#observed = true;
-    if (this.#owner.closed && !this.#settled) return Promise.reject(this.#foreign()).finally(onFinally);
+    if (this.#owner.closed) return Promise.reject(this.#foreign()).finally(onFinally);
     return (this.#resolvers.promise as Promise<T>).finally(onFinally);
   }
 

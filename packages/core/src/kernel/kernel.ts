@@ -44,10 +44,12 @@ import type { Hash } from "../ports/clock.ts";
 import type { NewEntry, StoredSignal } from "../ports/storage.ts";
 import type { Wait } from "../session/session.ts";
 import { callerLine } from "./caller.ts";
+import { checkRetry, checkTimeout, momentOf } from "./checks.ts";
 import {
   askedTooLate,
   checkpointWithoutProgress,
   foreignEntry,
+  keyOfAnother,
   limitReached,
   nonDurableAwait,
   openTasksRefuseCheckpoint,
@@ -119,8 +121,11 @@ export class Kernel implements FutureOwner {
   readonly #sessionId: string;
   readonly #recorded: readonly JournalRecord[];
   readonly #open = new OpenItems();
-  readonly #keyed = new Map<string, DurableFuture<unknown>>();
+  readonly #keyed = new Map<string, { readonly future: DurableFuture<unknown>; readonly asked: string }>();
+  readonly #entryIds = new Set<number>();
   readonly #pending = new PendingSignals();
+  /** Arrived while a slice is open: a probe must answer the same until its end (K9a). */
+  #offered: StoredSignal[] = [];
   readonly #probes = new Map<string, boolean | number>();
   readonly #drifted: number[] = [];
   /** Positions at which a person has accepted drift before. */
@@ -161,7 +166,7 @@ export class Kernel implements FutureOwner {
     this.#seq = options.baseSeq;
     this.#id = options.baseId;
     this.#sealedSeq = options.baseSeq + options.recorded.length;
-    this.#random = seededRandom(options.seed, options.baseSeq);
+    this.#random = seededRandom(options.seed, options.baseId);
     this.#cancel = options.cancel;
     this.#turn = options.turn;
     this.#entryCount = options.entryCount;
@@ -257,7 +262,7 @@ export class Kernel implements FutureOwner {
     invariant(this.#slice !== "none", `session ${this.#sessionId}: delivery outside a slice`);
     if (this.#slice === "live") this.#fresh.push({ ...event, seq: this.#seq } as EventRecord);
     this.#seq++;
-    this.#now = event.at;
+    this.#now = Math.max(this.#now, event.at); // The wall clock may go back; what the agent sees of it does not.
     this.#deliveries++;
     switch (event.type) {
       case "started":
@@ -320,6 +325,7 @@ export class Kernel implements FutureOwner {
     }
     const replayed = this.#slice === "replay";
     this.#slice = "none";
+    if (this.#offered.length > 0) for (const signal of this.#offered.splice(0)) this.#pending.add(signal);
     if (replayed && this.#fault === undefined && !this.replaying) this.#checkReplayEnd();
     if (this.#fault !== undefined) {
       this.#closed = true;
@@ -358,10 +364,12 @@ export class Kernel implements FutureOwner {
     return segment;
   }
 
-  /** After a fault: the task outcomes delivered since the last seal, as notes, so that no effect is lost (K6). */
+  /** After a fault: the task outcomes delivered since the last seal, as notes, and the notes themselves, so that no effect is
+   * lost (K6). */
   salvage(at: number): SealedSegment {
     const notes: NoteRecord[] = [];
     for (const record of this.#fresh) {
+      if (isNote(record) && record.type !== "drift_accepted") notes.push({ ...record, seq: this.#sealedSeq + notes.length });
       if (record.type !== "task_completed" && record.type !== "task_failed") continue;
       notes.push({
         type: "outcome_kept",
@@ -394,7 +402,8 @@ export class Kernel implements FutureOwner {
 
   /** A signal arrived. It is seen by the agent from its next slice on. */
   offer(signal: StoredSignal): void {
-    this.#pending.add(signal);
+    if (this.#slice === "none") this.#pending.add(signal);
+    else this.#offered.push(signal);
   }
 
   /**
@@ -465,15 +474,20 @@ export class Kernel implements FutureOwner {
     this.#guard();
     const traits = closure === undefined ? this.#options.describeTask(kind) : {};
     if (traits === undefined) throw this.#fail(unknownTaskKind(kind, this.#options.taskKinds(), callerLine()));
-    const known = key === undefined ? undefined : this.#keyed.get(key);
-    if (known !== undefined) return known;
     const input = this.#encode(request.input, `input of task "${kind}"`);
-    const retry = request.retry ?? traits.retry;
-    const timeoutMs = request.timeoutMs ?? traits.timeoutMs;
+    const hash = this.#options.hash(input ?? "");
+    const asked = `${kind} ${hash}`;
+    const known = key === undefined ? undefined : this.#keyed.get(key);
+    if (known !== undefined) {
+      if (known.asked !== asked) throw this.#fail(keyOfAnother(key ?? "", known.future.label, kind, callerLine()));
+      return known.future;
+    }
+    const retry = this.#checked(() => checkRetry(request.retry ?? traits.retry));
+    const timeoutMs = this.#checked(() => checkTimeout(request.timeoutMs ?? traits.timeoutMs));
     const { id } = this.#ask({
       type: "schedule_task",
       kind,
-      hash: this.#options.hash(input ?? ""),
+      hash,
       ...(key === undefined ? {} : { key }),
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
       ...(retry === undefined ? {} : { retry }),
@@ -494,18 +508,17 @@ export class Kernel implements FutureOwner {
       kept: undefined,
     };
     this.#open.add({ future, task });
-    if (key !== undefined) this.#keyed.set(key, future);
+    if (key !== undefined) this.#keyed.set(key, { future, asked });
     if (this.#slice === "live") this.#freshTasks.push(task);
     return future;
   }
 
   startTimer(fireAt: number, sheltered: boolean): DurableFuture<void> {
-    if (!Number.isFinite(fireAt)) {
-      throw this.#fail(timerWithoutTime(fireAt, callerLine()));
-    }
-    const { id } = this.#ask({ type: "start_timer", fireAt: Math.ceil(fireAt) });
+    this.#guard();
+    const at = this.#moment(fireAt);
+    const { id } = this.#ask({ type: "start_timer", fireAt: at });
     const future = new DurableFuture<void>(this, "timer", id, "the timer");
-    this.#open.add({ future, at: Math.ceil(fireAt), sheltered });
+    this.#open.add({ future, at, sheltered });
     return future;
   }
 
@@ -513,7 +526,7 @@ export class Kernel implements FutureOwner {
     this.#guard();
     const line = callerLine();
     this.#refuseIfConsuming(name, line);
-    const timeoutAt = timeoutMs === undefined ? undefined : this.#now + timeoutMs;
+    const timeoutAt = this.#momentAfter(timeoutMs);
     const { id } = this.#ask({ type: "wait_signal", name, mode, ...(timeoutAt === undefined ? {} : { timeoutAt }) });
     const type = mode === "consume" ? "signal" : "signal_ready";
     const future = new DurableFuture<unknown>(this, type, id, `the wait for signal "${name}"`);
@@ -524,7 +537,7 @@ export class Kernel implements FutureOwner {
   requestInput(question: { prompt: string; details?: unknown }, timeoutMs: number | undefined, sheltered: boolean): DurableFuture<unknown> {
     this.#guard();
     const payload = this.#encode(question, "question");
-    const expiresAt = timeoutMs === undefined ? undefined : this.#now + timeoutMs;
+    const expiresAt = this.#momentAfter(timeoutMs);
     const { id } = this.#ask({
       type: "request_input",
       hash: this.#options.hash(payload ?? ""),
@@ -559,7 +572,7 @@ export class Kernel implements FutureOwner {
       payload: `[${taken.map((signal) => signal.payload ?? "null").join(",")}]`,
     });
     for (const { signalId } of taken) this.#freshConsumed.push(signalId);
-    return taken.map(({ name, payload }) => ({ name, payload: decodeJson(payload) }));
+    return taken.map(({ name, payload }) => ({ name, payload: decodeJson(payload ?? "null") }));
   }
 
   /** K9a: the answer of the first execution, also when more has arrived since. */
@@ -577,6 +590,7 @@ export class Kernel implements FutureOwner {
       throw this.#fail(limitReached("entriesPerCheckpoint", this.#options.limits.entriesPerCheckpoint, "use ctx.checkpoint()"));
     }
     const { id } = this.#ask({ type: "append_entry", role: entry.role, hash: this.#options.hash(`${parent ?? ""} ${content}`) });
+    this.#entryIds.add(id);
     const index = this.#entryCount++;
     this.#leaf = id;
     if (this.#slice === "live") {
@@ -720,16 +734,17 @@ export class Kernel implements FutureOwner {
   /** Claim the next position for a command; in replay, check that it is the recorded one (K1, K5). */
   #ask(draft: Draft<CommandRecord>): { readonly id: number } {
     this.#guard();
-    return this.#append(draft);
+    return this.#append(draft, callerLine);
   }
 
-  #append(draft: Draft<CommandRecord>): { readonly id: number } {
+  /** @param lineOf finds the agent's line for a divergence; absent when the agent is not what asks. */
+  #append(draft: Draft<CommandRecord>, lineOf?: () => string | undefined): { readonly id: number } {
     this.#countCommand();
     const id = this.#id;
     if (this.#slice === "replay") {
       const recorded = this.#recordedHere();
       if (recorded === undefined || !isCommand(recorded) || identityOf(recorded) !== identityOf(draft)) {
-        this.#acceptDriftOrDiverge(recorded, draft);
+        this.#acceptDriftOrDiverge(recorded, draft, lineOf);
       }
     } else {
       if (this.#seq - this.#options.baseSeq >= this.#options.limits.recordsPerCheckpoint) {
@@ -747,10 +762,14 @@ export class Kernel implements FutureOwner {
     this.#id++;
   }
 
-  #acceptDriftOrDiverge(recorded: JournalRecord | undefined, draft: Draft<CommandRecord>): void {
+  #acceptDriftOrDiverge(
+    recorded: JournalRecord | undefined,
+    draft: Draft<CommandRecord>,
+    lineOf: (() => string | undefined) | undefined,
+  ): void {
     const sameSort = recorded !== undefined && isCommand(recorded) && sortOf(recorded) === sortOf(draft);
     if (sameSort && this.#accepted.has(this.#seq)) return;
-    if (!sameSort || !this.#options.acceptDrift) throw this.#fail(this.#divergence(recorded, identityOf(draft).trim()));
+    if (!sameSort || !this.#options.acceptDrift) throw this.#fail(this.#divergence(recorded, identityOf(draft).trim(), lineOf?.()));
     this.#drifted.push(this.#seq);
   }
 
@@ -827,21 +846,40 @@ export class Kernel implements FutureOwner {
     if (this.#open.waitCount === 0) return;
     const matches = signalPattern(pattern);
     for (const item of this.#open.values()) {
-      if (!item.future.consuming || item.name === undefined || !matches(item.name)) continue;
+      // Answers to questions have names that nobody can ask for.
+      if (item.future.type !== "signal" || item.name === undefined || !matches(item.name)) continue;
       throw this.#fail(signalIsSpokenFor(pattern, item, line ?? callerLine()));
     }
   }
 
   #entryNumber(entryId: string): number {
     const prefix = `${this.#sessionId}-`;
-    const id = entryId.startsWith(prefix) ? Number(entryId.slice(prefix.length)) : Number.NaN;
-    if (Number.isSafeInteger(id) && id >= 0 && id < this.#id) return id;
+    const digits = entryId.startsWith(prefix) ? entryId.slice(prefix.length) : "";
+    const id = /^\d{1,15}$/.test(digits) ? Number(digits) : Number.NaN;
+    // Those of before the checkpoint are not in memory: storage knows them.
+    if (id < this.#options.baseId || this.#entryIds.has(id)) return id;
     throw this.#fail(foreignEntry(entryId, this.#sessionId, callerLine()));
   }
 
+  #moment(time: number): number {
+    const at = momentOf(time);
+    if (at === undefined) throw this.#fail(timerWithoutTime(time, callerLine()));
+    return at;
+  }
+
+  /** When a wait gives up; `Infinity` is never. */
+  #momentAfter(ms: number | undefined): number | undefined {
+    return ms === undefined || ms === Infinity ? undefined : this.#moment(this.#now + ms);
+  }
+
   #encode(value: unknown, what: string): JsonText | undefined {
+    return this.#checked(() => this.#encodeQuietly(value, what));
+  }
+
+  /** The result of a check, whose error is remembered. */
+  #checked<T>(check: () => T): T {
     try {
-      return this.#encodeQuietly(value, what);
+      return check();
     } catch (error) {
       throw this.#fail(error as HoldfastError);
     }
@@ -875,8 +913,8 @@ export class Kernel implements FutureOwner {
     }
   }
 
-  #divergence(recorded: JournalRecord | undefined, attempted: string): NondeterminismError {
-    const where = { sessionId: this.#sessionId, seq: this.#seq, line: callerLine() };
+  #divergence(recorded: JournalRecord | undefined, attempted: string, line?: string): NondeterminismError {
+    const where = { sessionId: this.#sessionId, seq: this.#seq, line };
     return new NondeterminismError(where, describeRecord(recorded), attempted);
   }
 

@@ -1,5 +1,6 @@
 // The signals a session has been sent and not yet consumed, as its kernel sees them: first in, first out, per name.
 
+import { ANSWER_PREFIX } from "../journal/record.ts";
 import type { StoredSignal } from "../ports/storage.ts";
 
 export class PendingSignals {
@@ -26,10 +27,10 @@ export class PendingSignals {
     return [...this.#byName.values()].flat().sort((a, b) => a.order - b.order);
   }
 
-  /** All whose name matches, in the order they arrived. */
+  /** All whose name matches, in the order they arrived. Answers to questions are no signals to those who drain. */
   drain(pattern: string): StoredSignal[] {
     const matches = signalPattern(pattern);
-    const names = [...this.#byName.keys()].filter(matches);
+    const names = [...this.#byName.keys()].filter((name) => matches(name) && !name.startsWith(ANSWER_PREFIX));
     const taken = names.flatMap((name) => this.#byName.get(name) ?? []);
     for (const name of names) this.#byName.delete(name);
     return taken.sort((a, b) => a.order - b.order);
@@ -39,10 +40,22 @@ export class PendingSignals {
 /** `*` stands for any text without a dot, `**` for any text: `ci.*` matches `ci.failed`, `ci.**` also `ci.job.failed`. */
 export function signalPattern(pattern: string): (name: string) => boolean {
   if (!pattern.includes("*")) return (name) => name === pattern;
-  const source = pattern
-    .split(/(\*\*|\*)/)
-    .map((part) => (part === "**" ? ".*" : part === "*" ? "[^.]*" : part.replaceAll(/[.+?^${}()|[\]\\]/g, String.raw`\$&`)))
-    .join("");
-  const expression = new RegExp(`^${source}$`, "s");
-  return (name) => expression.test(name);
+  const parts = pattern.split(/(\*\*|\*)/).flatMap((part) => (part.startsWith("*") ? part : part.split("")));
+  return (name) => matchesParts(parts, name);
+}
+
+/** Step by step over the parts, keeping every length of `name` they can match: a regular expression may take for ever. */
+function matchesParts(parts: readonly string[], name: string): boolean {
+  let reached = Array.from({ length: name.length + 1 }, (_, length) => length === 0);
+  for (const part of parts) {
+    const next = reached.map((was) => part.startsWith("*") && was);
+    for (let i = 1; i <= name.length; i++) {
+      const char = name.charAt(i - 1);
+      if (part === "**") next[i] ||= next[i - 1] === true;
+      else if (part === "*") next[i] ||= next[i - 1] === true && char !== ".";
+      else next[i] = reached[i - 1] === true && char === part;
+    }
+    reached = next;
+  }
+  return reached[name.length] === true;
 }

@@ -41,3 +41,6 @@ export type TraceEvent = Traced &
     | { readonly type: "warned"; readonly message: string }
     | { readonly type: "session_ended"; readonly status: SessionStatus; readonly error?: RecordedError }
   );
+
+/** A trace event without what every event has. */
+export type TraceBody = TraceEvent extends infer E ? (E extends unknown ? Omit<E, "sessionId" | "at"> : never) : never;

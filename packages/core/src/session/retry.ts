@@ -20,7 +20,12 @@ export function retryDelayMs(
   failure: { readonly error: RecordedError; readonly retryable: boolean; readonly retryAfterMs?: number },
   random: number,
 ): number | undefined {
-  const { maxAttempts, initialDelayMs, factor, maxDelayMs } = { ...RETRY_DEFAULTS, ...policy };
+  const {
+    maxAttempts = RETRY_DEFAULTS.maxAttempts,
+    initialDelayMs = RETRY_DEFAULTS.initialDelayMs,
+    factor = RETRY_DEFAULTS.factor,
+    maxDelayMs = RETRY_DEFAULTS.maxDelayMs,
+  } = policy ?? {};
   if (!failure.retryable || attempt >= maxAttempts) return undefined;
   const { name, code } = failure.error;
   if (policy?.nonRetryable?.some((listed) => listed === name || listed === code) === true) return undefined;

@@ -64,7 +64,10 @@ describe("claims", () => {
   });
 
   test("a claim is refused while another holds it, and to nobody else", () => {
-    expect(refuseClaim(row(), held, { owner: "owner-2", now: 99 })).toEqual({ status: "busy", owner: "owner-1" });
+    expect(refuseClaim(row(), held, { owner: "owner-2", now: 99 })).toEqual({
+      status: "busy",
+      owner: "owner-1",
+    });
     expect(refuseClaim(row(), held, { owner: "owner-2", now: 100 })).toBeUndefined();
     expect(refuseClaim(row(), held, { owner: "owner-1", now: 99 })).toBeUndefined();
     expect(refuseClaim(row(), NO_CLAIM, { owner: "owner-2", now: 0 })).toBeUndefined();
@@ -72,7 +75,10 @@ describe("claims", () => {
 
   test("the end of the session is said before who held it", () => {
     const asked = { owner: "owner-2", now: 0 };
-    expect(refuseClaim(row({ status: "failed" }), held, asked)).toEqual({ status: "ended", sessionStatus: "failed" });
+    expect(refuseClaim(row({ status: "failed" }), held, asked)).toEqual({
+      status: "ended",
+      sessionStatus: "failed",
+    });
   });
 
   test("nothing is released that was never claimed", () => {
@@ -83,7 +89,13 @@ describe("claims", () => {
 });
 
 describe("signals", () => {
-  const signal: SendSignal = { type: "send_signal", sessionId: "ses-1", signalId: "sig-1", name: "go", payload: "1" };
+  const signal: SendSignal = {
+    type: "send_signal",
+    sessionId: "ses-1",
+    signalId: "sig-1",
+    name: "go",
+    payload: "1",
+  };
 
   test("a stored signal raises the inbox of the row and leaves the rest", () => {
     const before = row({ status: "waiting", waits: [{ type: "signal", seq: 0, name: "go" }], inbox: 4 });
@@ -95,9 +107,13 @@ describe("signals", () => {
 
   test("one signal more than the limit is refused by name, and a duplicate is a duplicate also there", () => {
     const pending = LIMITS.signalsPending;
-    expect(decideSignal(row(), signal, { seen: false, pending: pending - 1 }, 9).result.status).toBe("stored");
+    expect(decideSignal(row(), signal, { seen: false, pending: pending - 1 }, 9).result.status).toBe(
+      "stored",
+    );
     const refused = decideSignal(row(), signal, { seen: false, pending }, 9);
-    expect(refused).toEqual({ result: { status: "invalid", reason: expect.stringContaining("signalsPending") } });
+    expect(refused).toEqual({
+      result: { status: "invalid", reason: expect.stringContaining("signalsPending") },
+    });
     expect(decideSignal(row(), signal, { seen: true, pending }, 9).result.status).toBe("duplicate");
   });
 
@@ -116,10 +132,22 @@ describe("signals", () => {
 });
 
 describe("cancelling", () => {
-  const request: RequestCancel = { type: "request_cancel", sessionId: "ses-1", mode: "graceful", graceMs: 50 };
+  const request: RequestCancel = {
+    type: "request_cancel",
+    sessionId: "ses-1",
+    mode: "graceful",
+    graceMs: 50,
+  };
 
   test("a graceful cancel of a paused session takes the pause away and keeps what it has done", () => {
-    const before = row({ status: "paused", pauseReason: "poison", wakeAt: 7, nextSeq: 4, turn: 2, output: "1" });
+    const before = row({
+      status: "paused",
+      pauseReason: "poison",
+      wakeAt: 7,
+      nextSeq: 4,
+      turn: 2,
+      output: "1",
+    });
     const { session } = decideCancel(before, request, 10);
     expect(session).toEqual({
       ...createSession(creation, 0),
@@ -138,7 +166,9 @@ describe("cancelling", () => {
   test("a second graceful cancel changes no row, also when the agent paused after the first", () => {
     const cancel = { mode: "graceful", deadlineAt: 60 } as const;
     for (const status of ["cancelling", "paused"] as const) {
-      expect(decideCancel(row({ status, cancel }), request, 20)).toEqual({ result: { status: "requested", sessionStatus: status } });
+      expect(decideCancel(row({ status, cancel }), request, 20)).toEqual({
+        result: { status: "requested", sessionStatus: status },
+      });
     }
   });
 
@@ -156,16 +186,22 @@ describe("batches", () => {
   test("who is fenced learns nothing else, and costs no look-up", () => {
     const ended = row({ status: "completed", nextSeq: 5 });
     for (const token of [-1, 0, 2, 4]) {
-      expect(refuseBatch(ended, held, { ...batch, token, consumed: ["x"] }, unasked)).toEqual({ status: "fenced" });
+      expect(refuseBatch(ended, held, { ...batch, token, consumed: ["x"] }, unasked)).toEqual({
+        status: "fenced",
+      });
     }
-    expect(refuseBatch(row(), NO_CLAIM, { ...batch, token: NO_CLAIM.token }, unasked)).toEqual({ status: "fenced" });
+    expect(refuseBatch(row(), NO_CLAIM, { ...batch, token: NO_CLAIM.token }, unasked)).toEqual({
+      status: "fenced",
+    });
   });
 
   test("what the journal holds is committed, whatever became of session and claim", () => {
     const released: Claim = { token: 3, until: -Infinity };
     const answer = { status: "committed", inbox: 6 };
     expect(refuseBatch(row({ nextSeq: 1, inbox: 6 }), held, batch, allHeld)).toEqual(answer);
-    expect(refuseBatch(row({ nextSeq: 1, inbox: 6, status: "cancelled" }), held, batch, allHeld)).toEqual(answer);
+    expect(refuseBatch(row({ nextSeq: 1, inbox: 6, status: "cancelled" }), held, batch, allHeld)).toEqual(
+      answer,
+    );
     expect(refuseBatch(row({ nextSeq: 1, inbox: 6 }), released, batch, allHeld)).toEqual(answer);
   });
 
@@ -174,8 +210,13 @@ describe("batches", () => {
     expect(refusal).toEqual({ status: "invalid", reason: "session ses-1 has ended as failed" });
   });
 
-  test("a batch at the journal's end needs no look into the journal", () => {
+  test("the journal is looked into only where it reaches as far as the batch", () => {
     expect(refuseBatch(row(), held, batch, unasked)).toBeUndefined();
+    const longer = { ...batch, records: [...batch.records, { type: "started", seq: 1, at: 1 } as const] };
+    expect(refuseBatch(row({ nextSeq: 1 }), held, longer, unasked)).toMatchObject({ status: "invalid" });
+    expect(refuseBatch(row({ nextSeq: 1 }), held, { ...batch, records: [] }, unasked)).toMatchObject({
+      status: "invalid",
+    });
   });
 
   test("a thousand consumed signals are each looked up once", () => {
@@ -196,16 +237,27 @@ describe("batches", () => {
     expect(reason({ records: [{ type: "started", seq: 2, at: 1 }] })).toMatch(/record 2 where 0 is next/);
     expect(reason({ consumed: ["sig-9"] })).toMatch(/no pending signal sig-9/);
     expect(reason({ consumed: ["sig-9", "sig-9"] })).toMatch(/twice/);
-    expect(reason({ session: { status: "submitted" } }, row({ status: "working" }))).toMatch(/is working and cannot become submitted/);
+    expect(reason({ session: { status: "submitted" } }, row({ status: "working" }))).toMatch(
+      /is working and cannot become submitted/,
+    );
     const cancel = { mode: "graceful", deadlineAt: 9 } as const;
-    expect(reason({ session: { status: "completed" } }, row({ status: "cancelling", cancel }))).toMatch(/cancellation was acknowledged/);
+    expect(reason({ session: { status: "completed" } }, row({ status: "cancelling", cancel }))).toMatch(
+      /cancellation was acknowledged/,
+    );
   });
 
   test("applying a batch makes a new row and leaves the old one", () => {
     const waits = Object.freeze([{ type: "timer", seq: 0, at: 9 } as const]);
     const before = row({ status: "waiting", waits, wakeAt: 9, turn: 1, output: "1" });
     const after = applyBatch(before, { ...batch, session: { status: "working", waits: [] } }, 20);
-    expect(after).toEqual({ ...createSession(creation, 0), status: "working", turn: 1, output: "1", nextSeq: 1, updatedAt: 20 });
+    expect(after).toEqual({
+      ...createSession(creation, 0),
+      status: "working",
+      turn: 1,
+      output: "1",
+      nextSeq: 1,
+      updatedAt: 20,
+    });
     expect(after).not.toHaveProperty("wakeAt");
     expect(before).toMatchObject({ status: "waiting", waits, wakeAt: 9, nextSeq: 0 });
   });

@@ -19,7 +19,15 @@ import type {
   SessionPatch,
 } from "../ports/storage.ts";
 import { LIMITS } from "../limits.ts";
-import { isAwaited, isCancelOverdue, isEnded, mayBecome, type Session, type SessionStatus, type Wait } from "./session.ts";
+import {
+  isAwaited,
+  isCancelOverdue,
+  isEnded,
+  mayBecome,
+  type Session,
+  type SessionStatus,
+  type Wait,
+} from "./session.ts";
 
 // ---- claims ------------------------------------------------------------------------------------------------------
 
@@ -100,7 +108,12 @@ export type SignalDecision =
  *
  * A session that has ended answers `ended` also to what it once took: its signals and their ids need not be kept.
  */
-export function decideSignal(session: Session, signal: SendSignal, facts: SignalFacts, now: number): SignalDecision {
+export function decideSignal(
+  session: Session,
+  signal: SendSignal,
+  facts: SignalFacts,
+  now: number,
+): SignalDecision {
   if (isEnded(session.status)) return { result: { status: "ended", sessionStatus: session.status } };
   if (facts.seen) return { result: { status: "duplicate" } };
   if (facts.pending >= LIMITS.signalsPending) {
@@ -176,7 +189,9 @@ export function refuseBatch(
   if (isEnded(session.status)) return invalid(session, `has ended as ${session.status}`);
   if (claim.owner === undefined) return { status: "fenced" };
   const problem =
-    findRecordProblem(session, batch) ?? findSignalProblem(batch, lookups) ?? findPatchProblem(session, batch.session);
+    findRecordProblem(session, batch) ??
+    findSignalProblem(batch, lookups) ??
+    findPatchProblem(session, batch.session);
   return problem === undefined ? undefined : invalid(session, problem);
 }
 
@@ -205,10 +220,13 @@ function findRecordProblem(session: Session, batch: CommitBatch): string | undef
     if (entry?.seq !== record.id) return `got no entry for the append_entry command ${record.id}`;
     const index = session.entryCount + entryAt;
     if (entry.index !== index) return `got an entry numbered ${entry.index} where ${index} is next`;
-    if (entry.parent !== undefined && entry.parent >= entry.seq) return `got an entry ${entry.seq} that hangs under a later one`;
+    if (entry.parent !== undefined && entry.parent >= entry.seq)
+      return `got an entry ${entry.seq} that hangs under a later one`;
     entryAt++;
   }
-  return entryAt < entries.length ? `got an entry ${entries[entryAt]!.seq} without its append_entry record` : undefined;
+  return entryAt < entries.length
+    ? `got an entry ${entries[entryAt]!.seq} without its append_entry record`
+    : undefined;
 }
 
 function findSignalProblem({ consumed }: CommitBatch, lookups: BatchLookups): string | undefined {
@@ -229,9 +247,13 @@ function findPatchProblem(session: Session, patch: SessionPatch | undefined): st
     case "waiting":
       return waits.length > 0 ? undefined : "cannot wait without naming what it waits for";
     case "input_required":
-      return waits.some(({ type }) => type === "input") ? undefined : "cannot ask for input without naming the question";
+      return waits.some(({ type }) => type === "input")
+        ? undefined
+        : "cannot ask for input without naming the question";
     case "paused":
-      return (patch.pauseReason ?? session.pauseReason) !== undefined ? undefined : "cannot pause without a reason";
+      return (patch.pauseReason ?? session.pauseReason) !== undefined
+        ? undefined
+        : "cannot pause without a reason";
     default:
       return undefined;
   }
@@ -325,5 +347,7 @@ function readyFrom(session: Session, answered: boolean): number {
 /** When `due` has to look at a session for the next time: it is due then, or its cancel is over. */
 export function lookAt(session: Session, claim: Claim, answered: boolean): number {
   const at = dueAt(session, claim, answered);
-  return session.cancel === undefined || isEnded(session.status) ? at : Math.min(at, session.cancel.deadlineAt);
+  return session.cancel === undefined || isEnded(session.status)
+    ? at
+    : Math.min(at, session.cancel.deadlineAt);
 }

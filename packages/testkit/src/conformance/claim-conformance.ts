@@ -97,7 +97,10 @@ export function claimConformance(fixture: Fixture): void {
 
   test("ST7: a session created for an owner is claimed by it from the beginning", async () => {
     const claimFor = { owner: "owner-1", leaseMs: LEASE_MS };
-    expect(await fixture.apply(creating("ses-1", { claimFor }), 10)).toEqual({ status: "created", token: expect.any(Number) });
+    expect(await fixture.apply(creating("ses-1", { claimFor }), 10)).toEqual({
+      status: "created",
+      token: expect.any(Number),
+    });
     expect(await claim("owner-2", 10 + LEASE_MS - 1)).toEqual({ status: "busy", owner: "owner-1" });
     expect(await claim("owner-2", 10 + LEASE_MS)).toMatchObject({ status: "claimed" });
   });

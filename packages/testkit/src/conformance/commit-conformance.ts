@@ -1,9 +1,8 @@
-// ST1 to ST5, and ST23: what a group of batches does.
+// ST1 to ST3: what one batch does.
 
-import { FORMAT_LIMITS, type CommitBatch, type SessionStatus } from "@holdfast/core";
+import { FORMAT_LIMITS, type CommitBatch } from "@holdfast/core";
 import { describe, expect, test } from "vitest";
 import {
-  cancelling,
   checkpointing,
   creating,
   INVALID,
@@ -42,7 +41,13 @@ export function commitConformance(fixture: Fixture): void {
         records: [STARTED, scheduling("a", '"input"')],
         entries: [{ content: '"hello"' }],
         consumed: ["sig-1"],
-        session: { status: "waiting", waits: [{ type: "timer", seq: 1, at: 90 }], wakeAt: 90, turn: 2, output: '"part"' },
+        session: {
+          status: "waiting",
+          waits: [{ type: "timer", seq: 1, at: 90 }],
+          wakeAt: 90,
+          turn: 2,
+          output: '"part"',
+        },
       });
 
       expect(await fixture.apply(batch, 5)).toEqual({ status: "committed", inbox: 1 });
@@ -107,11 +112,15 @@ export function commitConformance(fixture: Fixture): void {
       const stalled = await fixture.claim("ses-1", "owner-1", 0);
       const current = await fixture.claim("ses-1", "owner-2", 1_000);
 
-      expect(await stalled.commit({ records: [STARTED], consumed: ["sig-1"] }, 1_001)).toEqual({ status: "fenced" });
+      expect(await stalled.commit({ records: [STARTED], consumed: ["sig-1"] }, 1_001)).toEqual({
+        status: "fenced",
+      });
       expect(await fixture.storage.reader.pendingSignals("ses-1")).toMatchObject([{ signalId: "sig-1" }]);
 
       // The negative space: the same batch under the newest claim does consume it.
-      expect(await current.commit({ records: [STARTED], consumed: ["sig-1"] }, 1_002)).toMatchObject({ status: "committed" });
+      expect(await current.commit({ records: [STARTED], consumed: ["sig-1"] }, 1_002)).toMatchObject({
+        status: "committed",
+      });
       expect(await fixture.storage.reader.pendingSignals("ses-1")).toEqual([]);
     });
 
@@ -212,7 +221,10 @@ export function commitConformance(fixture: Fixture): void {
 
     test("ST3: the batch that ended a session may be sent again", async () => {
       const claimant = await fixture.createClaimed();
-      const last = claimant.batch({ records: [STARTED, { type: "complete", payload: '"done"' }], session: PATCH_TO.completed });
+      const last = claimant.batch({
+        records: [STARTED, { type: "complete", payload: '"done"' }],
+        session: PATCH_TO.completed,
+      });
       await fixture.apply(last, 2);
       const before = await fixture.everything("ses-1");
       expect(await fixture.apply(last, 3)).toMatchObject({ status: "committed" });
@@ -259,187 +271,9 @@ export function commitConformance(fixture: Fixture): void {
       const batch = claimant.batch({ records: [scheduling("a", `"${large}1"`)] });
       await fixture.apply(batch);
       expect(await fixture.apply(batch)).toMatchObject({ status: "committed" });
-      expect(await fixture.apply(claimant.batch({ records: [scheduling("a", `"${large}2"`)] }))).toEqual(INVALID);
-    });
-  });
-
-  describe("groups", () => {
-    test("ST4: a fenced batch leaves its neighbours in the group untouched", async () => {
-      const stalled = await fixture.createClaimed("ses-1");
-      const left = await fixture.createClaimed("ses-2");
-      const right = await fixture.createClaimed("ses-3");
-      await stalled.release();
-      const parts = { records: [STARTED] };
-
-      const results = await fixture.storage.commit([left.batch(parts), stalled.batch(parts), right.batch(parts)], 1);
-
-      expect(statuses(results)).toEqual(["committed", "fenced", "committed"]);
-      expect((await fixture.session("ses-1")).nextSeq).toBe(0);
-      expect((await fixture.session("ses-2")).nextSeq).toBe(1);
-      expect((await fixture.session("ses-3")).nextSeq).toBe(1);
-    });
-
-    test("ST4: an invalid batch leaves its neighbours in the group untouched", async () => {
-      const [left, broken, right] = [
-        await fixture.createClaimed("ses-1"),
-        await fixture.createClaimed("ses-2"),
-        await fixture.createClaimed("ses-3"),
-      ];
-      const parts = { records: [STARTED], entries: [{ content: "1" }] };
-      const unknown = broken.batch({ ...parts, consumed: ["sig-unknown"] });
-
-      const results = await fixture.storage.commit([left.batch(parts), unknown, right.batch(parts)], 1);
-
-      expect(results).toEqual([{ status: "committed", inbox: 0 }, INVALID, { status: "committed", inbox: 0 }]);
-      expect((await fixture.session("ses-2")).entryCount).toBe(0);
-      expect((await fixture.session("ses-3")).entryCount).toBe(1);
-    });
-
-    test("ST4: refused changes of every type leave their neighbours in the group untouched", async () => {
-      await fixture.createIn("completed", "ses-ended");
-      await fixture.apply(creating("ses-1"), 0);
-      await fixture.apply(signalling("ses-1", "sig-1"));
-
-      const results = await fixture.storage.commit(
-        [
-          creating("ses-1"),
-          signalling("ses-1", "sig-1"),
-          signalling("ses-1", "sig-2"),
-          signalling("ses-ended", "sig-3"),
-          cancelling("ses-ended"),
-          signalling("ses-none", "sig-4"),
-          releasing({ sessionId: "ses-1", token: 99 }),
-          creating("ses-2"),
-        ],
-        1,
+      expect(await fixture.apply(claimant.batch({ records: [scheduling("a", `"${large}2"`)] }))).toEqual(
+        INVALID,
       );
-
-      expect(statuses(results)).toEqual(["exists", "duplicate", "stored", "ended", "ended", "not_found", "fenced", "created"]);
-      expect(await fixture.storage.reader.pendingSignals("ses-1")).toMatchObject([{ signalId: "sig-1" }, { signalId: "sig-2" }]);
-      expect((await fixture.session("ses-2")).status).toBe("submitted");
-    });
-
-    test("ST5: a session created earlier in the group takes what comes later in it", async () => {
-      const results = await fixture.storage.commit(
-        [creating("ses-1"), signalling("ses-1", "sig-1"), signalling("ses-1", "sig-1"), cancelling("ses-1", { mode: "hard" })],
-        1,
-      );
-      expect(statuses(results)).toEqual(["created", "stored", "duplicate", "requested"]);
-      expect((await fixture.session("ses-1")).status).toBe("cancelled");
-    });
-
-    test("ST5: two batches of one session in a group follow each other", async () => {
-      const claimant = await fixture.createClaimed();
-      const first = claimant.batch({ records: [STARTED], entries: [{ content: "1" }] });
-      claimant.follow(first);
-      const second = claimant.batch({ records: [scheduling("a")], entries: [{ content: "2", parent: 1 }], session: PATCH_TO.waiting });
-
-      expect(statuses(await fixture.storage.commit([first, second], 1))).toEqual(["committed", "committed"]);
-      expect(await fixture.storage.reader.journal("ses-1", 0, 10)).toEqual([...first.records, ...second.records]);
-      expect(await fixture.session("ses-1")).toMatchObject({ nextSeq: 4, entryCount: 2, status: "waiting" });
-    });
-
-    test("ST5: two batches in the wrong order are one too early and one in time", async () => {
-      const claimant = await fixture.createClaimed();
-      const first = claimant.batch({ records: [STARTED] });
-      claimant.follow(first);
-      const second = claimant.batch({ records: [scheduling("a")] });
-      expect(statuses(await fixture.storage.commit([second, first], 1))).toEqual(["invalid", "committed"]);
-      expect((await fixture.session("ses-1")).nextSeq).toBe(1);
-    });
-
-    test("ST5: a batch consumes a signal that was stored earlier in its group, and not one that comes later", async () => {
-      const claimant = await fixture.createClaimed();
-      const batch = claimant.batch({ records: [STARTED], consumed: ["sig-1"] });
-      expect(statuses(await fixture.storage.commit([batch, signalling("ses-1", "sig-1")], 1))).toEqual(["invalid", "stored"]);
-
-      const next = claimant.batch({ records: [STARTED], consumed: ["sig-2"] });
-      expect(statuses(await fixture.storage.commit([signalling("ses-1", "sig-2"), next], 1))).toEqual(["stored", "committed"]);
-      expect(await fixture.storage.reader.pendingSignals("ses-1")).toMatchObject([{ signalId: "sig-1" }]);
-    });
-
-    test("ST5: a batch behind the hard cancel of its session in the group is too late", async () => {
-      const claimant = await fixture.createClaimed();
-      const group = [cancelling("ses-1", { mode: "hard" }), claimant.batch({ records: [STARTED] }), signalling("ses-1", "sig-1")];
-      const [requested, late, signal] = await fixture.storage.commit(group, 1);
-      expect(requested).toEqual({ status: "requested", sessionStatus: "cancelled" });
-      expect(["invalid", "fenced"]).toContain(late!.status);
-      expect(signal).toEqual({ status: "ended", sessionStatus: "cancelled" });
-    });
-
-    test("ST5: a batch behind the release of its claim in the group is fenced", async () => {
-      const claimant = await fixture.createClaimed();
-      const group = [releasing(claimant), claimant.batch({ records: [STARTED] })];
-      expect(statuses(await fixture.storage.commit(group, 1))).toEqual(["released", "fenced"]);
-    });
-  });
-
-  describe("transitions", () => {
-    for (const [from, declared] of Object.entries(DECLARED) as [SessionStatus, readonly SessionStatus[]][]) {
-      const kept = declared.length === 0 ? "to nothing" : `to ${declared.join(", ")} and nothing else`;
-      test(`ST23: a session goes from ${from} ${kept}`, async () => {
-        for (const to of STATUSES) {
-          const sessionId = `ses-${to}`;
-          const claimant = await fixture.createIn(from, sessionId);
-          const patch = to === "cancelling" ? { status: to } : PATCH_TO[to];
-          const result = await claimant.commit({ records: [STARTED], session: patch });
-          const status = (await fixture.session(sessionId)).status;
-          if (declared.includes(to)) {
-            expect({ result: result.status, status }, `${from} to ${to}`).toEqual({ result: "committed", status: to });
-          } else if (from === "cancelling" && UNHEARD.includes(to)) {
-            expect({ result: result.status, status }, `${from} to ${to}`).toEqual({ result: "committed", status: "cancelling" });
-          } else {
-            expect(result, `${from} to ${to}`).toEqual(INVALID);
-            expect(status).toBe(from);
-          }
-        }
-      });
-    }
-
-    // Nothing could ever wake it, and nobody could see why it stands.
-    test("ST23: a session does not wait without naming what it waits for", async () => {
-      const claimant = await fixture.createClaimed();
-      expect(await claimant.commit({ session: { status: "waiting", waits: [] } })).toEqual(INVALID);
-      expect(await claimant.commit({ session: { status: "waiting", wakeAt: 5 } })).toEqual(INVALID);
-      const waits = [{ type: "timer", seq: 0, at: 5 }] as const;
-      expect(await claimant.commit({ session: { status: "input_required", waits } })).toEqual(INVALID);
-      expect(await claimant.commit({ session: { status: "waiting", waits } })).toMatchObject({ status: "committed" });
-    });
-
-    test("ST23: a session does not pause without a reason", async () => {
-      const claimant = await fixture.createClaimed();
-      expect(await claimant.commit({ session: { status: "paused" } })).toEqual(INVALID);
-      expect(await claimant.commit({ session: PATCH_TO.paused })).toMatchObject({ status: "committed" });
-      expect(await claimant.commit({ session: { status: "paused" } })).toMatchObject({ status: "committed" });
-      expect((await fixture.session("ses-1")).pauseReason).toBe("by_user");
     });
   });
 }
-
-const STATUSES: readonly SessionStatus[] = [
-  "submitted",
-  "working",
-  "waiting",
-  "input_required",
-  "paused",
-  "cancelling",
-  "completed",
-  "failed",
-  "cancelled",
-];
-
-/** L1, written down a second time: a change of the table has to be made twice. */
-const DECLARED: { readonly [from in SessionStatus]: readonly SessionStatus[] } = {
-  submitted: STATUSES,
-  working: STATUSES.filter((status) => status !== "submitted"),
-  waiting: STATUSES.filter((status) => status !== "submitted"),
-  input_required: STATUSES.filter((status) => status !== "submitted"),
-  paused: ["working", "waiting", "input_required", "paused", "cancelling", "failed", "cancelled"],
-  cancelling: ["paused", "cancelling", "failed", "cancelled"],
-  completed: [],
-  failed: [],
-  cancelled: [],
-};
-
-/** What an agent says that has not heard of its cancel yet (ST16). */
-const UNHEARD: readonly SessionStatus[] = ["submitted", "working", "waiting", "input_required"];

@@ -23,7 +23,10 @@ export function contentConformance(fixture: Fixture): void {
   describe("entries", () => {
     test("ST19: entries are numbered from 0 on without gap, over batches and checkpoints", async () => {
       const claimant = await fixture.createClaimed();
-      await claimant.commit({ records: [STARTED], entries: [{ content: '"a"' }, { content: '"b"', parent: 1 }] }, 3);
+      await claimant.commit(
+        { records: [STARTED], entries: [{ content: '"a"' }, { content: '"b"', parent: 1 }] },
+        3,
+      );
       await claimant.commit({ records: [checkpointing("{}")] }, 4);
       await claimant.commit({ entries: [{ content: '"c"', parent: 2 }] }, 5);
       expect(await entries()).toEqual([
@@ -64,8 +67,15 @@ export function contentConformance(fixture: Fixture): void {
     test("ST19: a conversation is the branch from its root to the leaf, oldest first", async () => {
       const claimant = await fixture.createClaimed();
       // 0 ← 1 ← 3, and 0 ← 2 ← 4.
-      await claimant.commit({ entries: [{ content: '"0"' }, { content: '"1"', parent: 0 }, { content: '"2"', parent: 0 }] });
-      await claimant.commit({ entries: [{ content: '"3"', parent: 1 }, { content: '"4"', parent: 2 }] });
+      await claimant.commit({
+        entries: [{ content: '"0"' }, { content: '"1"', parent: 0 }, { content: '"2"', parent: 0 }],
+      });
+      await claimant.commit({
+        entries: [
+          { content: '"3"', parent: 1 },
+          { content: '"4"', parent: 2 },
+        ],
+      });
       const branch = async (leaf: number) =>
         (await fixture.storage.conversation("ses-1", leaf)).map(({ content }) => content);
       expect(await branch(4)).toEqual(['"0"', '"2"', '"4"']);
@@ -85,8 +95,12 @@ export function contentConformance(fixture: Fixture): void {
     test("ST19: a conversation that ends nowhere is an error, not an empty list", async () => {
       const claimant = await fixture.createClaimed();
       await claimant.commit({ records: [STARTED], entries: [{ content: "1" }] });
-      await expect(fixture.storage.conversation("ses-1", 0)).rejects.toMatchObject({ code: "corrupt_record" });
-      await expect(fixture.storage.conversation("ses-none", 0)).rejects.toMatchObject({ code: "session_not_found" });
+      await expect(fixture.storage.conversation("ses-1", 0)).rejects.toMatchObject({
+        code: "corrupt_record",
+      });
+      await expect(fixture.storage.conversation("ses-none", 0)).rejects.toMatchObject({
+        code: "session_not_found",
+      });
     });
   });
 
@@ -97,15 +111,28 @@ export function contentConformance(fixture: Fixture): void {
       await fixture.apply(created, 0);
       const claimant = await fixture.claim(sessionId, "owner-1", 0, Infinity);
       await fixture.apply(signalling(sessionId, "sig-1", { payload: text }));
-      const records = [STARTED, scheduling("a", text), { type: "task_completed", task: 1, attempt: 1, at: 1, payload: text } as const];
-      const batch = claimant.batch({ records, entries: [{ content: text }], session: { status: "working", output: text } });
+      const records = [
+        STARTED,
+        scheduling("a", text),
+        { type: "task_completed", task: 1, attempt: 1, at: 1, payload: text } as const,
+      ];
+      const batch = claimant.batch({
+        records,
+        entries: [{ content: text }],
+        session: { status: "working", output: text },
+      });
       expect(await fixture.apply(batch)).toMatchObject({ status: "committed" });
 
       const snapshot = await fixture.storage.load(sessionId);
       expect(snapshot!.session).toMatchObject({ input: text, output: text });
       expect(payloads(snapshot!.records)).toEqual([undefined, text, text, undefined]);
       expect(snapshot!.signals[0]!.payload).toBe(text);
-      expect(payloads(await fixture.storage.reader.journal(sessionId, 0, 10))).toEqual([undefined, text, text, undefined]);
+      expect(payloads(await fixture.storage.reader.journal(sessionId, 0, 10))).toEqual([
+        undefined,
+        text,
+        text,
+        undefined,
+      ]);
       expect((await fixture.storage.reader.entries(sessionId, 0, 10))[0]!.content).toBe(text);
       expect((await fixture.storage.conversation(sessionId, 3))[0]!.content).toBe(text);
       expect((await fixture.storage.arrivals(sessionId, 0)).signals[0]!.payload).toBe(text);
@@ -156,7 +183,9 @@ export function contentConformance(fixture: Fixture): void {
       const claimant = await fixture.claim("ses-1", "owner-1", 0);
       await claimant.commit({ records: [scheduling(name)], session: { status: "input_required", waits } });
       await fixture.apply(signalling("ses-1", "sig-'1", { name }));
-      expect(await fixture.storage.reader.pendingSignals("ses-1")).toMatchObject([{ signalId: "sig-'1", name }]);
+      expect(await fixture.storage.reader.pendingSignals("ses-1")).toMatchObject([
+        { signalId: "sig-'1", name },
+      ]);
       expect(await fixture.session("ses-1")).toMatchObject({ agent, waits });
       await fixture.apply(cancelling("ses-1", { reason: name }));
       expect((await fixture.session("ses-1")).cancel).toMatchObject({ reason: name });
@@ -180,15 +209,24 @@ export function contentConformance(fixture: Fixture): void {
         await fixture.reopen();
         expect(await fixture.storage.reader.pendingSignals("ses-1")).toEqual([]);
         expect(await fixture.apply(signalling("ses-1", "sig-1"))).toEqual({ status: "duplicate" });
-        expect(await fixture.apply(signalling("ses-1", "sig-2", { dedupKey: "push-7" }))).toEqual({ status: "duplicate" });
+        expect(await fixture.apply(signalling("ses-1", "sig-2", { dedupKey: "push-7" }))).toEqual({
+          status: "duplicate",
+        });
       });
 
       test("ST21: an acknowledged signal is pending still, and the next one comes after it", async () => {
         await fixture.apply(creating("ses-1"), 0);
         await fixture.apply(signalling("ses-1", "sig-1"));
         await fixture.reopen();
-        expect(await fixture.apply(signalling("ses-1", "sig-2"))).toEqual({ status: "stored", order: 2, awaited: true });
-        expect((await fixture.storage.arrivals("ses-1", 0)).signals).toMatchObject([{ signalId: "sig-1" }, { signalId: "sig-2" }]);
+        expect(await fixture.apply(signalling("ses-1", "sig-2"))).toEqual({
+          status: "stored",
+          order: 2,
+          awaited: true,
+        });
+        expect((await fixture.storage.arrivals("ses-1", 0)).signals).toMatchObject([
+          { signalId: "sig-1" },
+          { signalId: "sig-2" },
+        ]);
       });
 
       test("ST21: an acknowledged cancel is not forgotten, nor its deadline", async () => {
@@ -203,7 +241,10 @@ export function contentConformance(fixture: Fixture): void {
 
       test("ST21: a batch that was committed before is known when it is sent again after", async () => {
         const first = await fixture.createClaimed();
-        const batch = first.batch({ records: [STARTED, scheduling("a", '"x"')], entries: [{ content: "1" }] });
+        const batch = first.batch({
+          records: [STARTED, scheduling("a", '"x"')],
+          entries: [{ content: "1" }],
+        });
         await fixture.apply(batch);
         await first.release();
         await fixture.reopen();
@@ -219,7 +260,10 @@ export function contentConformance(fixture: Fixture): void {
         await fixture.apply(signalling("ses-waiting", "sig-1", { name: "go" }));
         await fixture.createIn("completed", "ses-ended");
         await fixture.reopen();
-        expect([...(await fixture.storage.due({ now: 1, limit: 10 })).sessionIds].sort()).toEqual(["ses-due", "ses-waiting"]);
+        expect([...(await fixture.storage.due({ now: 1, limit: 10 })).sessionIds].sort()).toEqual([
+          "ses-due",
+          "ses-waiting",
+        ]);
         expect((await fixture.session("ses-ended")).status).toBe("completed");
       });
 
@@ -240,8 +284,15 @@ async function fillSession(fixture: Fixture, claimant: Claimant): Promise<void> 
   const large = `"${"z".repeat(FORMAT_LIMITS.blobChars)}"`;
   await fixture.apply(signalling("ses-1", "sig-1", { payload: large, dedupKey: "k" }));
   await fixture.apply(signalling("ses-1", "sig-2"));
-  await claimant.commit({ records: [STARTED, scheduling("a", large)], entries: [{ content: large }], consumed: ["sig-1"] });
-  await claimant.commit({ records: [checkpointing(large)], session: { status: "working", turn: 1, output: large } });
+  await claimant.commit({
+    records: [STARTED, scheduling("a", large)],
+    entries: [{ content: large }],
+    consumed: ["sig-1"],
+  });
+  await claimant.commit({
+    records: [checkpointing(large)],
+    session: { status: "working", turn: 1, output: large },
+  });
   await claimant.commit({ records: [scheduling("b")], session: { ...PATCH_TO.waiting, wakeAt: 900 } }, 7);
 }
 
@@ -270,5 +321,5 @@ const TEXTS: readonly (readonly [string, string])[] = [
   ["escaped line breaks", '"a\\nb\\r\\n"'],
   ["escaped slashes and quotes", '"\\/ \\" \\\\ \'"'],
   ["what looks like the journal's own bytes", '{"payload":{"seq":1},"x":",\\"payload\\":1}","blob":"abc"}'],
-  ["what looks like SQL", "\"'); drop table sessions; --\""],
+  ["what looks like SQL", '"\'); drop table sessions; --"'],
 ];

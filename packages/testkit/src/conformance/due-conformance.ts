@@ -2,7 +2,17 @@
 // it forgets sleeps for ever.
 
 import { expect, test } from "vitest";
-import { cancelling, creating, ENDINGS, LEASE_MS, PATCH_TO, signalling, STARTED, type Fixture, type Parts } from "./fixture.ts";
+import {
+  cancelling,
+  creating,
+  ENDINGS,
+  LEASE_MS,
+  PATCH_TO,
+  signalling,
+  STARTED,
+  type Fixture,
+  type Parts,
+} from "./fixture.ts";
 
 export function dueConformance(fixture: Fixture): void {
   const due = (now: number, limit = 100) => fixture.storage.due({ now, limit });
@@ -92,7 +102,9 @@ export function dueConformance(fixture: Fixture): void {
 
   test("ST18: what a session waited for while it was paused makes it due when it goes on", async () => {
     const claimant = await fixture.createClaimed();
-    await claimant.commit({ session: { ...PATCH_TO.paused, waits: [{ type: "signal", seq: 0, name: "go" }] } });
+    await claimant.commit({
+      session: { ...PATCH_TO.paused, waits: [{ type: "signal", seq: 0, name: "go" }] },
+    });
     await fixture.apply(signalling("ses-1", "sig-1", { name: "go" }));
     await claimant.commit({ session: { status: "waiting" } });
     await claimant.release();
@@ -122,7 +134,10 @@ export function dueConformance(fixture: Fixture): void {
   });
 
   test("ST18: a waiting session whose claimer died is due at the later of its lease's end and its time", async () => {
-    for (const [sessionId, wakeAt] of [["ses-early", 500], ["ses-late", 2_000]] as const) {
+    for (const [sessionId, wakeAt] of [
+      ["ses-early", 500],
+      ["ses-late", 2_000],
+    ] as const) {
       await fixture.apply(creating(sessionId), 0);
       const claimant = await fixture.claim(sessionId, "owner-1", 0);
       await claimant.commit({ session: { ...PATCH_TO.waiting, wakeAt } });
@@ -144,7 +159,10 @@ export function dueConformance(fixture: Fixture): void {
 
   test("ST18: at most `limit` are named, and the others when those are taken", async () => {
     const all = ["ses-1", "ses-2", "ses-3", "ses-4", "ses-5"];
-    await fixture.storage.commit(all.map((sessionId) => creating(sessionId)), 0);
+    await fixture.storage.commit(
+      all.map((sessionId) => creating(sessionId)),
+      0,
+    );
     const named: string[] = [];
     for (const expected of [2, 2, 1, 0]) {
       const { sessionIds } = await due(1, 2);

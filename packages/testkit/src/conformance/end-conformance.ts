@@ -13,7 +13,13 @@ import {
   type Fixture,
 } from "./fixture.ts";
 
-const OPEN = ["submitted", "working", "waiting", "input_required", "paused"] as const satisfies readonly SessionStatus[];
+const OPEN = [
+  "submitted",
+  "working",
+  "waiting",
+  "input_required",
+  "paused",
+] as const satisfies readonly SessionStatus[];
 
 export function endConformance(fixture: Fixture): void {
   for (const status of ENDINGS) {
@@ -31,7 +37,10 @@ export function endConformance(fixture: Fixture): void {
       await fixture.createIn(status);
       const before = await fixture.everything("ses-1");
       for (const mode of ["graceful", "hard"] as const) {
-        expect(await fixture.apply(cancelling("ses-1", { mode }), 9)).toEqual({ status: "ended", sessionStatus: status });
+        expect(await fixture.apply(cancelling("ses-1", { mode }), 9)).toEqual({
+          status: "ended",
+          sessionStatus: status,
+        });
       }
       await fixture.storage.due({ now: 1_000_000, limit: 10 });
       expect(await fixture.everything("ses-1")).toEqual(before);
@@ -40,16 +49,33 @@ export function endConformance(fixture: Fixture): void {
 
   test("ST15: a session that ended says when, and stands on nothing", async () => {
     const claimant = await fixture.createClaimed();
-    await claimant.commit({ session: { status: "waiting", waits: [{ type: "timer", seq: 0, at: 90 }], wakeAt: 90 } }, 2);
-    await claimant.commit({ records: [{ type: "complete" }], session: { status: "completed", output: '"done"' } }, 7);
+    await claimant.commit(
+      { session: { status: "waiting", waits: [{ type: "timer", seq: 0, at: 90 }], wakeAt: 90 } },
+      2,
+    );
+    await claimant.commit(
+      { records: [{ type: "complete" }], session: { status: "completed", output: '"done"' } },
+      7,
+    );
     const session = await fixture.session("ses-1");
-    expect(session).toMatchObject({ status: "completed", output: '"done"', endedAt: 7, updatedAt: 7, waits: [] });
+    expect(session).toMatchObject({
+      status: "completed",
+      output: '"done"',
+      endedAt: 7,
+      updatedAt: 7,
+      waits: [],
+    });
     expect(session).not.toHaveProperty("wakeAt");
   });
 
   test("ST15: the error of a session that failed is kept with its causes", async () => {
     const claimant = await fixture.createClaimed();
-    const error = { name: "Error", message: "a\u0000b", code: "task_failed", cause: { name: "E", message: "deeper" } };
+    const error = {
+      name: "Error",
+      message: "a\u0000b",
+      code: "task_failed",
+      cause: { name: "E", message: "deeper" },
+    };
     await claimant.commit({ records: [{ type: "fail" }], session: { status: "failed", error } });
     expect((await fixture.session("ses-1")).error).toEqual(error);
   });
@@ -59,7 +85,9 @@ export function endConformance(fixture: Fixture): void {
   test("ST16: a session whose cancel was acknowledged does not become completed", async () => {
     const claimant = await fixture.createIn("working");
     await fixture.apply(cancelling("ses-1"));
-    expect(await claimant.commit({ records: [{ type: "complete" }], session: PATCH_TO.completed })).toEqual(INVALID);
+    expect(await claimant.commit({ records: [{ type: "complete" }], session: PATCH_TO.completed })).toEqual(
+      INVALID,
+    );
     expect(await fixture.session("ses-1")).toMatchObject({ status: "cancelling", nextSeq: 0 });
   });
 
@@ -124,7 +152,12 @@ export function endConformance(fixture: Fixture): void {
       const request = cancelling("ses-1", { mode: "hard", reason: "enough" });
       expect(await fixture.apply(request, 8)).toEqual({ status: "requested", sessionStatus: "cancelled" });
       const session = await fixture.session("ses-1");
-      expect(session).toMatchObject({ status: "cancelled", endedAt: 8, waits: [], cancel: { mode: "hard", reason: "enough" } });
+      expect(session).toMatchObject({
+        status: "cancelled",
+        endedAt: 8,
+        waits: [],
+        cancel: { mode: "hard", reason: "enough" },
+      });
       expect(session).not.toHaveProperty("pauseReason");
       expect(session).not.toHaveProperty("wakeAt");
     });
@@ -154,7 +187,10 @@ export function endConformance(fixture: Fixture): void {
       });
       expect(session).not.toHaveProperty("pauseReason");
       expect(session).not.toHaveProperty("endedAt");
-      expect(await fixture.storage.due({ now: 8, limit: 10 })).toEqual({ sessionIds: ["ses-1"], nextAt: 108 });
+      expect(await fixture.storage.due({ now: 8, limit: 10 })).toEqual({
+        sessionIds: ["ses-1"],
+        nextAt: 108,
+      });
     });
   }
 

@@ -78,7 +78,9 @@ export function useStorage(subject: StorageSubject): Fixture {
     },
     async claim(sessionId, owner, now, leaseMs = LEASE_MS) {
       const claimed = await storage.claim({ sessionId, owner, now, leaseMs });
-      expect(claimed, `${sessionId} is not to be claimed by ${owner} at ${now}`).toMatchObject({ status: "claimed" });
+      expect(claimed, `${sessionId} is not to be claimed by ${owner} at ${now}`).toMatchObject({
+        status: "claimed",
+      });
       const { nextSeq, entryCount } = await fixture.session(sessionId);
       return new Claimant(fixture, sessionId, tokenOf(claimed), nextSeq, entryCount);
     },
@@ -110,7 +112,10 @@ export const PATCH_TO: { readonly [status in Exclude<SessionStatus, "cancelling"
   submitted: { status: "submitted" },
   working: { status: "working" },
   waiting: { status: "waiting", waits: [{ type: "signal", seq: 0, name: "go" }] },
-  input_required: { status: "input_required", waits: [{ type: "input", seq: 0, name: "answer:0", prompt: "Go on?" }] },
+  input_required: {
+    status: "input_required",
+    waits: [{ type: "input", seq: 0, name: "answer:0", prompt: "Go on?" }],
+  },
   paused: { status: "paused", pauseReason: "by_user" },
   completed: { status: "completed", output: '"done"' },
   failed: { status: "failed", error: { name: "Error", message: "no" } },
@@ -119,7 +124,11 @@ export const PATCH_TO: { readonly [status in Exclude<SessionStatus, "cancelling"
 
 export const ENDINGS = ["completed", "failed", "cancelled"] as const satisfies readonly SessionStatus[];
 
-export type NewRecord = JournalRecord extends infer R ? (R extends JournalRecord ? Omit<R, "seq" | "id"> : never) : never;
+export type NewRecord = JournalRecord extends infer R
+  ? R extends JournalRecord
+    ? Omit<R, "seq" | "id">
+    : never
+  : never;
 
 export interface Parts {
   readonly records?: readonly NewRecord[];
@@ -148,7 +157,9 @@ export class Claimant {
   /** The batch that would continue the journal with these parts. */
   batch(parts: Parts): CommitBatch {
     let seq = this.nextSeq;
-    const records = (parts.records ?? []).map((record) => ({ ...record, id: seq, seq: seq++ }) as JournalRecord);
+    const records = (parts.records ?? []).map(
+      (record) => ({ ...record, id: seq, seq: seq++ }) as JournalRecord,
+    );
     const entries = (parts.entries ?? []).map((entry, i): NewEntry => {
       return { ...entry, seq: seq++, index: this.entryCount + i, role: "user", turn: 0 };
     });
@@ -158,7 +169,16 @@ export class Claimant {
     const { sessionId, token, nextSeq: firstSeq } = this;
     const { consumed = [], session } = parts;
     const patch = session === undefined ? {} : { session };
-    return { type: "commit_batch", sessionId, token, firstSeq, records: [...records, ...appended], entries, consumed, ...patch };
+    return {
+      type: "commit_batch",
+      sessionId,
+      token,
+      firstSeq,
+      records: [...records, ...appended],
+      entries,
+      consumed,
+      ...patch,
+    };
   }
 
   /** Commit it, and go on behind it if it was committed. */
@@ -182,7 +202,16 @@ export class Claimant {
 
 export function creating(sessionId: string, more: Partial<CreateSession> = {}): CreateSession {
   const agent = { name: "agent", version: "1" };
-  return { type: "create_session", sessionId, agent, input: '{"n":1}', seed: 7, flags: 0, format: 1, ...more };
+  return {
+    type: "create_session",
+    sessionId,
+    agent,
+    input: '{"n":1}',
+    seed: 7,
+    flags: 0,
+    format: 1,
+    ...more,
+  };
 }
 
 export function signalling(sessionId: string, signalId: string, more: Partial<SendSignal> = {}): SendSignal {

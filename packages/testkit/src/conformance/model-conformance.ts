@@ -3,10 +3,27 @@
 // The model is written from the clauses and shares no code with the rules the adapters use. It knows sessions by what a
 // reader can see of them; claims by the tokens it was given.
 
-import { isEnded, mayBecome, type Change, type ChangeResult, type CommitBatch, type SessionStatus } from "@holdfast/core";
+import {
+  isEnded,
+  mayBecome,
+  type Change,
+  type ChangeResult,
+  type CommitBatch,
+  type SessionStatus,
+} from "@holdfast/core";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { cancelling, Claimant, creating, PATCH_TO, releasing, scheduling, signalling, tokenOf, type Fixture } from "./fixture.ts";
+import {
+  cancelling,
+  Claimant,
+  creating,
+  PATCH_TO,
+  releasing,
+  scheduling,
+  signalling,
+  tokenOf,
+  type Fixture,
+} from "./fixture.ts";
 
 export function modelConformance(fixture: Fixture): void {
   test("ST5: any sequence of changes is answered, and leaves, what one after the other would", async () => {
@@ -23,13 +40,25 @@ export function modelConformance(fixture: Fixture): void {
   }, 60_000);
 }
 
-const PATCHED = ["working", "waiting", "input_required", "paused", "completed", "failed", "cancelled", "cancelling"] as const;
+const PATCHED = [
+  "working",
+  "waiting",
+  "input_required",
+  "paused",
+  "completed",
+  "failed",
+  "cancelled",
+  "cancelling",
+] as const;
 
 const SESSION = fc.nat({ max: 1 });
 const NAME = fc.constantFrom("go", "other", "answer:0");
 
 const CHANGE = fc.oneof(
-  { weight: 2, arbitrary: fc.record({ type: fc.constant("create"), session: SESSION, claimed: fc.boolean() }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ type: fc.constant("create"), session: SESSION, claimed: fc.boolean() }),
+  },
   {
     weight: 4,
     arbitrary: fc.record({
@@ -56,7 +85,10 @@ const CHANGE = fc.oneof(
       wakeInMs: fc.option(fc.nat({ max: 40 }), { nil: undefined }),
     }),
   },
-  { weight: 1, arbitrary: fc.record({ type: fc.constant("release"), session: SESSION, token: fc.constantFrom(0, 0, 1) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ type: fc.constant("release"), session: SESSION, token: fc.constantFrom(0, 0, 1) }),
+  },
 );
 
 const STEP = fc.oneof(
@@ -136,8 +168,14 @@ class Model {
     changes.forEach((change, i) => {
       const expected = this.#expect(change, now);
       expect(results[i], `${change.type} at ${now}`).toMatchObject(expected);
-      if (change.type === "create_session" && change.claimFor !== undefined && expected.status === "created") {
-        this.#known.get(change.sessionId)!.tokens.push(tokenOf(results[i] as { status: string; token?: number }));
+      if (
+        change.type === "create_session" &&
+        change.claimFor !== undefined &&
+        expected.status === "created"
+      ) {
+        this.#known
+          .get(change.sessionId)!
+          .tokens.push(tokenOf(results[i] as { status: string; token?: number }));
       }
     });
   }
@@ -147,7 +185,10 @@ class Model {
     const known = this.#known.get(sessionId);
     switch (asked.type) {
       case "create":
-        return creating(sessionId, asked.claimed ? { claimFor: { owner: "owner-1", leaseMs: Infinity } } : {});
+        return creating(
+          sessionId,
+          asked.claimed ? { claimFor: { owner: "owner-1", leaseMs: Infinity } } : {},
+        );
       case "signal": {
         const dedup = asked.key === undefined ? {} : { dedupKey: `key-${asked.key}` };
         return signalling(sessionId, `sig-${asked.id}`, { name: asked.name, ...dedup });
@@ -189,7 +230,10 @@ class Model {
     switch (change.type) {
       case "send_signal": {
         if (ended) return { status: "ended", sessionStatus: known.status };
-        const marks = [`id ${change.signalId}`, ...(change.dedupKey === undefined ? [] : [`key ${change.dedupKey}`])];
+        const marks = [
+          `id ${change.signalId}`,
+          ...(change.dedupKey === undefined ? [] : [`key ${change.dedupKey}`]),
+        ];
         if (marks.some((mark) => known.seen.has(mark))) return { status: "duplicate" };
         for (const mark of marks) known.seen.add(mark);
         known.signals.push({ id: change.signalId, name: change.name, order: ++known.inbox });
@@ -221,15 +265,22 @@ class Model {
     if (batch.token !== known.tokens.at(-1)) return { status: "fenced" };
     const { firstSeq, records, entries, consumed, session: patch } = batch;
     const held = known.journal.slice(firstSeq, firstSeq + records.length);
-    if (records.length > 0 && firstSeq < known.journal.length && JSON.stringify(held) === JSON.stringify(records)) {
+    if (
+      records.length > 0 &&
+      firstSeq < known.journal.length &&
+      JSON.stringify(held) === JSON.stringify(records)
+    ) {
       return { status: "committed", inbox: known.inbox };
     }
     if (isEnded(known.status)) return { status: "invalid" };
     if (known.owner === undefined) return { status: "fenced" };
     if (firstSeq !== known.journal.length) return { status: "invalid" };
     if (entries.some(({ index }, i) => index !== known.entries.length + i)) return { status: "invalid" };
-    if (consumed.some((id) => !known.signals.some((signal) => signal.id === id))) return { status: "invalid" };
-    const unheard = known.deadlineAt !== undefined && ["working", "waiting", "input_required"].includes(patch?.status ?? "");
+    if (consumed.some((id) => !known.signals.some((signal) => signal.id === id)))
+      return { status: "invalid" };
+    const unheard =
+      known.deadlineAt !== undefined &&
+      ["working", "waiting", "input_required"].includes(patch?.status ?? "");
     const status = unheard ? "cancelling" : (patch?.status ?? known.status);
     if (patch !== undefined && !mayBecome(known.status, status)) return { status: "invalid" };
 
@@ -247,7 +298,12 @@ class Model {
     else if (unheard) stand(known, "cancelling", [], undefined);
     else {
       const names = patch.waits?.map((wait) => ("name" in wait ? wait.name : ""));
-      stand(known, status, names ?? known.waits, patch.wakeAt ?? (names === undefined ? known.wakeAt : undefined));
+      stand(
+        known,
+        status,
+        names ?? known.waits,
+        patch.wakeAt ?? (names === undefined ? known.wakeAt : undefined),
+      );
     }
     return { status: "committed", inbox: known.inbox };
   }
@@ -279,7 +335,8 @@ class Model {
     for (const [sessionId, known] of this.#known) {
       if (isEnded(known.status)) continue;
       if (known.deadlineAt !== undefined && known.deadlineAt <= now) end(known, "cancelled");
-      else if ((known.owner === undefined || known.until <= now) && isDue(known, now)) expected.push(sessionId);
+      else if ((known.owner === undefined || known.until <= now) && isDue(known, now))
+        expected.push(sessionId);
     }
     const mine = sessionIds.filter((sessionId) => this.#known.has(sessionId));
     expect([...mine].sort(), `due at ${now}`).toEqual(expected.sort());
@@ -295,15 +352,23 @@ class Model {
         inbox: known.inbox,
       });
       expect(await reader.journal(sessionId, 0, 1_000)).toEqual(known.journal);
-      expect((await reader.entries(sessionId, 0, 1_000)).map(({ content }) => content)).toEqual(known.entries);
+      expect((await reader.entries(sessionId, 0, 1_000)).map(({ content }) => content)).toEqual(
+        known.entries,
+      );
       if (isEnded(known.status)) continue; // Its signals may be kept or not.
       const { signals } = await this.#fixture.storage.arrivals(sessionId, 0);
-      expect(signals.map(({ signalId, name, order }) => ({ id: signalId, name, order }))).toEqual(known.signals);
+      expect(signals.map(({ signalId, name, order }) => ({ id: signalId, name, order }))).toEqual(
+        known.signals,
+      );
     }
   }
 }
 
-function patchTo(status: (typeof PATCHED)[number], wakeInMs: number | undefined, now: number): NonNullable<CommitBatch["session"]> {
+function patchTo(
+  status: (typeof PATCHED)[number],
+  wakeInMs: number | undefined,
+  now: number,
+): NonNullable<CommitBatch["session"]> {
   const patch = status === "cancelling" ? { status } : PATCH_TO[status];
   return wakeInMs === undefined ? patch : { ...patch, wakeAt: now + wakeInMs };
 }
@@ -326,7 +391,12 @@ function newlyKnown(owner: string | undefined): Known {
   };
 }
 
-function stand(known: Known, status: SessionStatus, waits: readonly string[], wakeAt: number | undefined): void {
+function stand(
+  known: Known,
+  status: SessionStatus,
+  waits: readonly string[],
+  wakeAt: number | undefined,
+): void {
   known.status = status;
   known.waits = waits;
   known.wakeAt = wakeAt;

@@ -19,7 +19,10 @@ export function readConformance(fixture: Fixture): void {
   describe("creating", () => {
     test("ST13: a created session is as it was described, and has done nothing", async () => {
       const agent = { name: "coder", version: "2", file: "/agents/coder.ts" };
-      await fixture.apply(creating("ses-1", { agent, input: '{"a":1}', seed: 4_294_967_295, flags: 5, format: 1 }), 12);
+      await fixture.apply(
+        creating("ses-1", { agent, input: '{"a":1}', seed: 4_294_967_295, flags: 5, format: 1 }),
+        12,
+      );
       expect(await fixture.session("ses-1")).toEqual({
         sessionId: "ses-1",
         agent,
@@ -47,7 +50,12 @@ export function readConformance(fixture: Fixture): void {
       const claimant = await fixture.createClaimed();
       await claimant.commit({ records: [STARTED], session: PATCH_TO.waiting });
       const before = await fixture.everything("ses-1");
-      const other = creating("ses-1", { agent: { name: "other", version: "9" }, input: "2", seed: 1, flags: 1 });
+      const other = creating("ses-1", {
+        agent: { name: "other", version: "9" },
+        input: "2",
+        seed: 1,
+        flags: 1,
+      });
       expect(await fixture.apply(other, 99)).toEqual({ status: "exists" });
       expect(await fixture.everything("ses-1")).toEqual(before);
     });
@@ -65,7 +73,12 @@ export function readConformance(fixture: Fixture): void {
       const again = creating("ses-1", { claimFor: { owner: "owner-2", leaseMs: LEASE_MS } });
       expect(await fixture.apply(again)).toEqual({ status: "exists" });
       expect(await first.commit({ records: [STARTED] })).toMatchObject({ status: "committed" });
-      const taken = await fixture.storage.claim({ sessionId: "ses-1", owner: "owner-2", now: 1, leaseMs: LEASE_MS });
+      const taken = await fixture.storage.claim({
+        sessionId: "ses-1",
+        owner: "owner-2",
+        now: 1,
+        leaseMs: LEASE_MS,
+      });
       expect(taken).toEqual({ status: "busy", owner: "owner-1" });
     });
 
@@ -135,7 +148,9 @@ export function readConformance(fixture: Fixture): void {
       const claimant = await fixture.createClaimed();
       const batch = claimant.batch({ records: EVERY_RECORD });
       expect(await fixture.apply(batch)).toMatchObject({ status: "committed" });
-      expect((await fixture.storage.reader.journal("ses-1", 0, 100)).map((record) => ({ ...record }))).toEqual(batch.records);
+      expect(
+        (await fixture.storage.reader.journal("ses-1", 0, 100)).map((record) => ({ ...record })),
+      ).toEqual(batch.records);
     });
 
     // Whoever was handed a session must not see it change under its hands.
@@ -145,8 +160,14 @@ export function readConformance(fixture: Fixture): void {
       await claimant.commit({ records: [STARTED] });
       const snapshot = (await fixture.storage.load("ses-1"))!;
       const copy = structuredClone(snapshot);
-      await claimant.commit({ records: [scheduling("a")], consumed: ["sig-1"], session: PATCH_TO.completed }, 9);
+      const listed = await fixture.storage.reader.pendingSignals("ses-1");
+      await claimant.commit(
+        { records: [scheduling("a")], consumed: ["sig-1"], session: PATCH_TO.waiting },
+        9,
+      );
+      await fixture.apply(signalling("ses-1", "sig-2"));
       expect(snapshot).toEqual(copy);
+      expect(listed).toEqual(copy.signals);
     });
   });
 
@@ -154,7 +175,11 @@ export function readConformance(fixture: Fixture): void {
     test("ST24: a session reads as it loads", async () => {
       const claimant = await fixture.createClaimed();
       await fixture.apply(signalling("ses-1", "sig-1"));
-      await claimant.commit({ records: [STARTED], entries: [{ content: "1" }], session: PATCH_TO.input_required });
+      await claimant.commit({
+        records: [STARTED],
+        entries: [{ content: "1" }],
+        session: PATCH_TO.input_required,
+      });
       const { session, records, signals } = (await fixture.storage.load("ses-1"))!;
       const { reader } = fixture.storage;
       expect(await reader.session("ses-1")).toEqual(session);
@@ -210,7 +235,10 @@ export function readConformance(fixture: Fixture): void {
 
     test("ST24: sessions created at the same time are each on one page", async () => {
       const all = ["ses-a", "ses-c", "ses-b", "ses-e", "ses-d"];
-      await fixture.storage.commit(all.map((sessionId) => creating(sessionId)), 1);
+      await fixture.storage.commit(
+        all.map((sessionId) => creating(sessionId)),
+        1,
+      );
       expect((await pages(2)).flat().sort()).toEqual([...all].sort());
     });
 
@@ -218,15 +246,21 @@ export function readConformance(fixture: Fixture): void {
       for (const n of [1, 2, 3, 4]) await fixture.createIn(n % 2 === 0 ? "waiting" : "completed", `ses-${n}`);
       const query = { limit: 1, status: "waiting" } as const;
       const [first] = await fixture.storage.reader.sessions(query);
-      const [second, ...more] = await fixture.storage.reader.sessions({ ...query, limit: 5, before: first!.sessionId });
+      const [second, ...more] = await fixture.storage.reader.sessions({
+        ...query,
+        limit: 5,
+        before: first!.sessionId,
+      });
       expect([first!.sessionId, second!.sessionId].sort()).toEqual(["ses-2", "ses-4"]);
       expect(more).toEqual([]);
     });
 
     async function pages(limit: number): Promise<string[][]> {
       const found: string[][] = [];
-      for (let before: string | undefined; ; ) {
-        const page = await fixture.storage.reader.sessions(before === undefined ? { limit } : { limit, before });
+      for (let before: string | undefined; ;) {
+        const page = await fixture.storage.reader.sessions(
+          before === undefined ? { limit } : { limit, before },
+        );
         if (page.length === 0) return found;
         found.push(page.map(({ sessionId }) => sessionId));
         before = page.at(-1)!.sessionId;
@@ -237,7 +271,12 @@ export function readConformance(fixture: Fixture): void {
 }
 
 /** By type, so that a new type of record has to come here. `append_entry` needs its entry and is in ST19. */
-const RECORDS: { readonly [T in Exclude<JournalRecord["type"], "append_entry">]: Omit<Extract<JournalRecord, { type: T }>, "seq" | "id"> } = {
+const RECORDS: {
+  readonly [T in Exclude<JournalRecord["type"], "append_entry">]: Omit<
+    Extract<JournalRecord, { type: T }>,
+    "seq" | "id"
+  >;
+} = {
   schedule_task: {
     type: "schedule_task",
     kind: "shell",
@@ -250,10 +289,24 @@ const RECORDS: { readonly [T in Exclude<JournalRecord["type"], "append_entry">]:
   start_timer: { type: "start_timer", fireAt: 1_700_000_000_000.5 },
   wait_signal: { type: "wait_signal", name: "go", mode: "consume", timeoutAt: 4 },
   request_input: { type: "request_input", hash: "h", expiresAt: 9, payload: '{"prompt":"?"}' },
-  take_signals: { type: "take_signals", pattern: "ci.*", signalIds: ["s1", "s2"], names: ["ci.a", "ci.b"], payload: "[1,2]" },
+  take_signals: {
+    type: "take_signals",
+    pattern: "ci.*",
+    signalIds: ["s1", "s2"],
+    names: ["ci.a", "ci.b"],
+    payload: "[1,2]",
+  },
   record_probe: { type: "record_probe", probe: 'hasSignal:"x"', answer: false },
   withdraw: { type: "withdraw", targets: [1, 2, 3] },
-  checkpoint: { type: "checkpoint", at: 1, turn: 2, entryCount: 0, leaf: 0, schemaVersion: 3, cancel: { deadlineAt: 4, reason: "r" } },
+  checkpoint: {
+    type: "checkpoint",
+    at: 1,
+    turn: 2,
+    entryCount: 0,
+    leaf: 0,
+    schemaVersion: 3,
+    cancel: { deadlineAt: 4, reason: "r" },
+  },
   complete: { type: "complete", payload: "null" },
   fail: { type: "fail", payload: '{"name":"Error","message":"x"}' },
   started: { type: "started", at: 1 },
@@ -265,7 +318,14 @@ const RECORDS: { readonly [T in Exclude<JournalRecord["type"], "append_entry">]:
   wait_timed_out: { type: "wait_timed_out", at: 1, wait: 2 },
   wait_cancelled: { type: "wait_cancelled", at: 1, wait: 2 },
   cancel_requested: { type: "cancel_requested", at: 1, deadlineAt: 5, reason: "enough" },
-  attempt_failed: { type: "attempt_failed", at: 1, task: 0, attempt: 1, retryAt: 3, payload: '{"name":"E","message":"m"}' },
+  attempt_failed: {
+    type: "attempt_failed",
+    at: 1,
+    task: 0,
+    attempt: 1,
+    retryAt: 3,
+    payload: '{"name":"E","message":"m"}',
+  },
   attempt_lost: { type: "attempt_lost", at: 1, task: 0, attempt: 1 },
   outcome_kept: { type: "outcome_kept", at: 1, outcome: "task_completed", task: 0, attempt: 1, payload: "1" },
   warned: { type: "warned", at: 1, payload: '"careful"' },

@@ -16,7 +16,8 @@ import {
 
 export function signalConformance(fixture: Fixture): void {
   const ids = (signals: readonly StoredSignal[]) => signals.map(({ signalId }) => signalId);
-  const pendingIds = async (sessionId = "ses-1") => ids(await fixture.storage.reader.pendingSignals(sessionId));
+  const pendingIds = async (sessionId = "ses-1") =>
+    ids(await fixture.storage.reader.pendingSignals(sessionId));
 
   describe("order", () => {
     test("ST8: signals are numbered in the order they were stored, whatever their names", async () => {
@@ -65,7 +66,10 @@ export function signalConformance(fixture: Fixture): void {
       const { inbox, signals, session } = await fixture.storage.arrivals("ses-1", 0);
       expect(inbox).toBe(3);
       expect(signals.map(({ order }) => order)).toEqual([1, 3]);
-      expect(session).toEqual({ status: "cancelling", cancel: { mode: "graceful", deadlineAt: 60, reason: "enough" } });
+      expect(session).toEqual({
+        status: "cancelling",
+        cancel: { mode: "graceful", deadlineAt: 60, reason: "enough" },
+      });
     });
 
     test("ST8: the arrivals of a session are its own", async () => {
@@ -73,11 +77,17 @@ export function signalConformance(fixture: Fixture): void {
       await fixture.apply(creating("ses-2"), 0);
       await fixture.apply(signalling("ses-1", "sig-1"));
       const { inbox, signals, session } = await fixture.storage.arrivals("ses-2", 0);
-      expect({ inbox, signals, session }).toEqual({ inbox: 0, signals: [], session: { status: "submitted" } });
+      expect({ inbox, signals, session }).toEqual({
+        inbox: 0,
+        signals: [],
+        session: { status: "submitted" },
+      });
     });
 
     test("ST8: there are no arrivals at a session that does not exist", async () => {
-      await expect(fixture.storage.arrivals("ses-none", 0)).rejects.toMatchObject({ code: "session_not_found" });
+      await expect(fixture.storage.arrivals("ses-none", 0)).rejects.toMatchObject({
+        code: "session_not_found",
+      });
     });
 
     test("ST8: a signal without a payload has none", async () => {
@@ -92,15 +102,23 @@ export function signalConformance(fixture: Fixture): void {
       await fixture.apply(creating("ses-1"), 0);
       await fixture.apply(signalling("ses-1", "sig-1", { payload: "1" }));
       const before = await fixture.everything("ses-1");
-      expect(await fixture.apply(signalling("ses-1", "sig-1", { payload: "2", name: "other" }))).toEqual({ status: "duplicate" });
+      expect(await fixture.apply(signalling("ses-1", "sig-1", { payload: "2", name: "other" }))).toEqual({
+        status: "duplicate",
+      });
       expect(await fixture.everything("ses-1")).toEqual(before);
     });
 
     test("ST9: a dedup key that is sent twice is stored once, under whatever ids", async () => {
       await fixture.apply(creating("ses-1"), 0);
-      expect(await fixture.apply(signalling("ses-1", "sig-1", { dedupKey: "push-7" }))).toMatchObject({ status: "stored" });
-      expect(await fixture.apply(signalling("ses-1", "sig-2", { dedupKey: "push-7" }))).toEqual({ status: "duplicate" });
-      expect(await fixture.apply(signalling("ses-1", "sig-2", { dedupKey: "push-8" }))).toMatchObject({ status: "stored" });
+      expect(await fixture.apply(signalling("ses-1", "sig-1", { dedupKey: "push-7" }))).toMatchObject({
+        status: "stored",
+      });
+      expect(await fixture.apply(signalling("ses-1", "sig-2", { dedupKey: "push-7" }))).toEqual({
+        status: "duplicate",
+      });
+      expect(await fixture.apply(signalling("ses-1", "sig-2", { dedupKey: "push-8" }))).toMatchObject({
+        status: "stored",
+      });
       expect(await pendingIds()).toEqual(["sig-1", "sig-2"]);
     });
 
@@ -113,7 +131,10 @@ export function signalConformance(fixture: Fixture): void {
 
     test("ST9: twice in one group is once", async () => {
       await fixture.apply(creating("ses-1"), 0);
-      const twice = [signalling("ses-1", "sig-1", { dedupKey: "k" }), signalling("ses-1", "sig-2", { dedupKey: "k" })];
+      const twice = [
+        signalling("ses-1", "sig-1", { dedupKey: "k" }),
+        signalling("ses-1", "sig-2", { dedupKey: "k" }),
+      ];
       expect(statuses(await fixture.storage.commit(twice, 1))).toEqual(["stored", "duplicate"]);
       expect(await pendingIds()).toEqual(["sig-1"]);
     });
@@ -124,7 +145,9 @@ export function signalConformance(fixture: Fixture): void {
       await fixture.apply(signalling("ses-1", "sig-1", { dedupKey: "push-7" }));
       await claimant.commit({ records: [STARTED], consumed: ["sig-1"] });
       expect(await fixture.apply(signalling("ses-1", "sig-1"))).toEqual({ status: "duplicate" });
-      expect(await fixture.apply(signalling("ses-1", "sig-2", { dedupKey: "push-7" }))).toEqual({ status: "duplicate" });
+      expect(await fixture.apply(signalling("ses-1", "sig-2", { dedupKey: "push-7" }))).toEqual({
+        status: "duplicate",
+      });
       expect(await pendingIds()).toEqual([]);
     });
 
@@ -132,7 +155,10 @@ export function signalConformance(fixture: Fixture): void {
       await fixture.apply(creating("ses-1"), 0);
       await fixture.apply(creating("ses-2"), 0);
       await fixture.apply(signalling("ses-1", "sig-1", { dedupKey: "k" }));
-      expect(await fixture.apply(signalling("ses-2", "sig-1", { dedupKey: "k" }))).toMatchObject({ status: "stored", order: 1 });
+      expect(await fixture.apply(signalling("ses-2", "sig-1", { dedupKey: "k" }))).toMatchObject({
+        status: "stored",
+        order: 1,
+      });
     });
 
     test("ST10: a consumed signal is never given again", async () => {
@@ -174,7 +200,10 @@ export function signalConformance(fixture: Fixture): void {
       test(`ST11: a signal to a session that is ${status} is told so`, async () => {
         await fixture.createIn(status);
         const before = await fixture.session("ses-1");
-        expect(await fixture.apply(signalling("ses-1", "sig-1"))).toEqual({ status: "ended", sessionStatus: status });
+        expect(await fixture.apply(signalling("ses-1", "sig-1"))).toEqual({
+          status: "ended",
+          sessionStatus: status,
+        });
         expect(await fixture.session("ses-1")).toEqual(before);
       });
     }
@@ -232,12 +261,18 @@ export function signalConformance(fixture: Fixture): void {
     test("ST12: consuming does not lower the inbox", async () => {
       const claimant = await fixture.createClaimed();
       await fixture.apply(signalling("ses-1", "sig-1"));
-      expect(await claimant.commit({ records: [STARTED], consumed: ["sig-1"] })).toEqual({ status: "committed", inbox: 1 });
+      expect(await claimant.commit({ records: [STARTED], consumed: ["sig-1"] })).toEqual({
+        status: "committed",
+        inbox: 1,
+      });
       expect(await fixture.apply(signalling("ses-1", "sig-2"))).toMatchObject({ order: 2 });
     });
 
     // Only what a session waits for makes a run; everything else is kept until somebody asks for it (K10).
-    const stands = (status: "working" | "waiting" | "input_required" | "paused", name: string) => ({ status, name });
+    const stands = (status: "working" | "waiting" | "input_required" | "paused", name: string) => ({
+      status,
+      name,
+    });
     for (const { status, name, awaited } of [
       { ...stands("working", "go"), awaited: true },
       { ...stands("waiting", "go"), awaited: true },
@@ -248,7 +283,11 @@ export function signalConformance(fixture: Fixture): void {
     ]) {
       test(`ST12: a signal "${name}" to a session that is ${status} is stored${awaited ? " and awaited" : ", not awaited"}`, async () => {
         await fixture.createIn(status);
-        expect(await fixture.apply(signalling("ses-1", "sig-1", { name }))).toEqual({ status: "stored", order: 1, awaited });
+        expect(await fixture.apply(signalling("ses-1", "sig-1", { name }))).toEqual({
+          status: "stored",
+          order: 1,
+          awaited,
+        });
       });
     }
   });

@@ -1,0 +1,271 @@
+// K7: a checkpoint is a cut. What is open refuses it, is waited for or is withdrawn; what comes after is another kernel.
+
+import { KernelStand, type StandAgent, type StandOptions } from "@holdfast/testkit/kernel-stand";
+import { describe, expect, test } from "vitest";
+import type { AgentContext } from "./context.ts";
+import type { DurableFuture } from "./future.ts";
+
+describe("what a checkpoint does with what is open", () => {
+  test("open tasks refuse it, by name, and nothing is committed", async () => {
+    const stand = new KernelStand(async (ctx) => {
+      void ctx.scheduleTask("work");
+      void ctx.scheduleTask("other");
+      await ctx.checkpoint({ n: 1 });
+    });
+    expect(await stand.start()).toMatchObject({
+      type: "faulted",
+      fault: { code: "usage", message: expect.stringMatching(/2 open task.*"work" \(ses_test-0\).*"other" \(ses_test-1\)/), fix: expect.stringContaining('"wait"') },
+    });
+    expect(() => stand.seal()).toThrow();
+  });
+
+  test("told to cancel, it withdraws them in its own batch", async () => {
+    const stand = new KernelStand(async (ctx) => {
+      void ctx.scheduleTask("work");
+      await ctx.scheduleTask("other");
+      void ctx.scheduleTask("test");
+      await ctx.checkpoint({ n: 1 }, { openTasks: "cancel" });
+    });
+    await stand.start();
+    stand.seal();
+    expect(await stand.completeTask(1)).toEqual({ type: "checkpointed", state: '{"n":1}', turn: 1 });
+    const segment = stand.seal();
+    expect(segment.records.slice(-2)).toMatchObject([{ type: "withdraw", targets: [0, 2] }, { type: "checkpoint" }]);
+    expect(segment.withdrawnTasks).toEqual([0]); // The other was never started.
+    expect(segment.newTasks).toEqual([]);
+  });
+
+  test("told to wait, it lets them finish, their followers not", async () => {
+    const stand = new KernelStand(async (ctx) => {
+      void ctx.scheduleTask("work");
+      void ctx.scheduleTask("other");
+      await ctx.checkpoint("s", { openTasks: "wait" });
+    });
+    expect(await stand.start()).toEqual({ type: "open" });
+    expect(stand.seal().newTasks).toHaveLength(2);
+    expect(await stand.completeTask(1)).toEqual({ type: "open" });
+    expect(stand.seal().records.map(({ type }) => type)).toEqual(["task_completed"]);
+    expect(await stand.failTask(0)).toEqual({ type: "checkpointed", state: '"s"', turn: 1 });
+  });
+
+  test("who goes on asking while it waits is told", async () => {
+    const stand = new KernelStand(async (ctx) => {
+      void ctx.scheduleTask("work").then(() => ctx.scheduleTask("other"));
+      await ctx.checkpoint("s", { openTasks: "wait" });
+    });
+    await stand.start();
+    stand.seal();
+    expect(await stand.completeTask(0)).toMatchObject({ type: "faulted", fault: { code: "usage", message: expect.stringContaining("after ctx.checkpoint()") } });
+  });
+
+  test("timers, waits and questions are withdrawn in its batch", async () => {
+    const stand = new KernelStand(async (ctx) => {
+      void ctx.sleep(5);
+      void ctx.waitForSignal("a");
+      void ctx.signalReady("b");
+      void ctx.requestInput("?");
+      await ctx.checkpoint("s");
+    });
+    expect((await stand.start()).type).toBe("checkpointed");
+    expect(stand.seal().records.slice(-2)).toMatchObject([{ type: "withdraw", targets: [0, 1, 2, 3] }, { type: "checkpoint" }]);
+    expect(stand.kernel.open.waits()).toEqual([]);
+    expect(stand.kernel.open.wakeAt).toBeUndefined();
+  });
+
+  test("it stores state, turn, entries and leaf, and a cancel that is under way", async () => {
+    const stand = new KernelStand(
+      async (ctx) => {
+        ctx.appendEntry({ role: "user", content: 1 });
+        await ctx.waitForSignal("go").catch(() => {});
+        await ctx.checkpoint({ deep: [1, { a: null }] });
+      },
+      { turn: 4, entryCount: 7 },
+    );
+    await stand.start();
+    stand.seal();
+    await stand.cancel("enough", 9_000);
+    expect(stand.seal().records.at(-1)).toMatchObject({
+      type: "checkpoint",
+      turn: 5,
+      entryCount: 8,
+      leaf: 0,
+      cancel: { deadlineAt: 9_000, reason: "enough" },
+      payload: '{"deep":[1,{"a":null}]}',
+    });
+  });
+
+  test("unread signals live through it", async () => {
+    const stand = new KernelStand(async (ctx) => {
+      await ctx.waitForSignal("a");
+      await ctx.checkpoint("s");
+    });
+    await stand.start();
+    for (const name of ["a", "b", "a"]) stand.send(name, name);
+    await stand.deliverOwn();
+    stand.seal();
+    const next = after(stand, async (ctx) => [ctx.takeSignal("a"), ctx.takeSignal("b")]);
+    expect(await next.start()).toEqual(ended(["a", "b"]));
+  });
+});
+
+describe("after a checkpoint", () => {
+  test("it never returns: nothing after it runs, whatever the agent does with it", async () => {
+    const after: string[] = [];
+    const stand = new KernelStand(async (ctx) => {
+      try {
+        await Promise.race([ctx.checkpoint("s"), new Promise(() => {})]);
+        after.push("returned");
+      } finally {
+        after.push("finally");
+      }
+    });
+    expect((await stand.start()).type).toBe("checkpointed");
+    for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve));
+    expect(after).toEqual([]);
+  });
+
+  test("a second one, or any other command in the same slice, is a mistake", async () => {
+    for (const more of [(ctx: AgentContext) => ctx.checkpoint("t"), (ctx: AgentContext) => ctx.scheduleTask("work"), (ctx: AgentContext) => ctx.now()]) {
+      const stand = new KernelStand(async (ctx) => {
+        void ctx.checkpoint("s");
+        return more(ctx);
+      });
+      expect(await stand.start(), String(more)).toMatchObject({ type: "faulted", fault: { code: "usage" } });
+    }
+  });
+
+  test("one that is not awaited, but returned past, is a mistake, and not a state silently lost", async () => {
+    const stand = new KernelStand(async (ctx) => {
+      void ctx.checkpoint({ precious: true });
+      return "gone";
+    });
+    expect(await stand.start()).toMatchObject({ type: "faulted", fault: { code: "usage", message: expect.stringContaining("checkpoint") } });
+  });
+
+  test("an error beside it wins: the agent failed", async () => {
+    const stand = new KernelStand(async (ctx) => {
+      void ctx.checkpoint("s");
+      throw new Error("beside");
+    });
+    expect(await stand.start()).toMatchObject({ type: "ended", ending: { type: "threw", error: { message: "beside" } } });
+  });
+
+  test("a future of before it is a mistake to use, answered or not, live as after a recovery", async () => {
+    const kept: DurableFuture<unknown>[] = [];
+    const stand = new KernelStand(async (ctx) => {
+      kept.push(ctx.scheduleTask("work"));
+      await kept[0];
+      kept.push(ctx.sleep(5), ctx.waitForSignal("s"));
+      await ctx.checkpoint("s");
+    });
+    await stand.start();
+    stand.seal();
+    await stand.completeTask(0, "old answer");
+    stand.seal();
+    const uses: ((future: DurableFuture<unknown>) => Promise<unknown>)[] = [
+      async (future) => future,
+      (future) => future.then((value) => value),
+      (future) => future.catch((error: unknown) => Promise.reject(error as Error)),
+      (future) => future.finally(() => {}) as Promise<unknown>,
+      (future) => Promise.race([future]),
+    ];
+    for (const future of kept) {
+      for (const use of uses) {
+        const next = after(stand, () => use(future));
+        expect(await next.start(), `${future.type} ${String(use)}`).toMatchObject({
+          type: "ended",
+          ending: { type: "threw", error: { code: "usage", message: expect.stringContaining("before the last checkpoint") } },
+        });
+      }
+      future.cancel(); // Nothing to do, and no harm.
+    }
+    expect(stand.kernel.fault).toBeUndefined();
+  });
+
+  test("the next kernel starts on the decoded state, at the next position and number, with other random numbers", async () => {
+    const draws: number[] = [];
+    const stand = new KernelStand(async (ctx) => {
+      draws.push(ctx.random(), ctx.random());
+      await ctx.scheduleTask("work");
+      await ctx.checkpoint({ at: new Date(0) });
+    });
+    await stand.start();
+    stand.seal();
+    await stand.completeTask(0);
+    stand.seal();
+    const next = after(stand, async (ctx) => {
+      draws.push(ctx.random(), ctx.random());
+      ctx.appendEntry({ role: "user", content: "next" });
+      return [ctx.state, ctx.turn];
+    });
+    expect(await next.start()).toEqual(ended([{ at: "1970-01-01T00:00:00.000Z" }, 1]));
+    expect(next.seal().records.map(({ type, seq }) => [type, seq])).toEqual([["started", 4], ["append_entry", 5], ["complete", 6]]);
+    expect(next.recorded("append_entry")[0]?.id).toBe(2);
+    expect(new Set(draws).size).toBe(4);
+  });
+
+  test("random numbers do not depend on notes that a crash left in the journal", async () => {
+    const agent: StandAgent = async (ctx) => ctx.random();
+    const one = new KernelStand(agent, { baseSeq: 10, baseId: 4, state: 1 });
+    const other = new KernelStand(agent, { baseSeq: 12, baseId: 4, state: 1 });
+    expect(await one.start()).toEqual(await other.start());
+  });
+});
+
+describe("progress", () => {
+  test("one reached again with the same state and nothing done since is a mistake", async () => {
+    const stand = new KernelStand(async (ctx) => ctx.checkpoint({ n: 1 }), { state: { n: 1 } });
+    expect(await stand.start()).toMatchObject({ type: "faulted", fault: { code: "usage", fix: expect.stringContaining("ctx.state") } });
+  });
+
+  test.each<readonly [string, StandAgent, StandOptions]>([
+    ["the first one", async (ctx) => ctx.checkpoint({ n: 1 }), {}],
+    ["another state", async (ctx) => ctx.checkpoint({ n: 2 }), { state: { n: 1 } }],
+    ["a signal taken", async (ctx) => (ctx.takeSignal("s"), ctx.checkpoint({ n: 1 })), { state: { n: 1 }, signals: [pending("s")] }],
+    ["signals drained", async (ctx) => (ctx.drainSignals("*"), ctx.checkpoint({ n: 1 })), { state: { n: 1 }, signals: [pending("s")] }],
+  ])("%s is progress", async (_name, agent, options) => {
+    expect((await new KernelStand(agent, options).start()).type).toBe("checkpointed");
+  });
+
+  test("so is an answered task, on the same state", async () => {
+    const stand = new KernelStand(
+      async (ctx) => {
+        await ctx.scheduleTask("work");
+        await ctx.checkpoint({ n: 1 });
+      },
+      { state: { n: 1 } },
+    );
+    await stand.start();
+    stand.seal();
+    expect((await stand.completeTask(0)).type).toBe("checkpointed");
+  });
+
+  test("looking for a signal that is not there is none", async () => {
+    const stand = new KernelStand(async (ctx) => (ctx.takeSignal("s"), ctx.checkpoint({ n: 1 })), { state: { n: 1 } });
+    expect((await stand.start()).type).toBe("faulted");
+  });
+});
+
+/** The kernel after a checkpoint, as the runtime makes it. */
+function after(stand: KernelStand, agent: StandAgent): KernelStand {
+  const { kernel } = stand;
+  const checkpoint = stand.recorded("checkpoint").at(-1)!;
+  return new KernelStand(agent, {
+    baseSeq: kernel.nextSeq,
+    baseId: kernel.nextId,
+    state: JSON.parse(checkpoint.payload!) as unknown,
+    turn: kernel.turn,
+    entryCount: kernel.entryCount,
+    signals: kernel.pendingSignals(),
+    ...(kernel.leaf === undefined ? {} : { leaf: kernel.leaf }),
+    ...(kernel.cancelNotice === undefined ? {} : { cancel: kernel.cancelNotice }),
+  });
+}
+
+function pending(name: string) {
+  return { signalId: `sig_${name}`, name, payload: "1", order: 1, sentAt: 0 };
+}
+
+function ended(output: unknown): unknown {
+  return { type: "ended", ending: { type: "returned", output: JSON.stringify(output) } };
+}

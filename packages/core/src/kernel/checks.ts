@@ -1,0 +1,39 @@
+// What an author gives as numbers, before it is recorded: NaN and Infinity have no JSON, and would stop or spin a timer
+// that others share.
+
+import { UsageError } from "../errors.ts";
+import type { RetryPolicy } from "../journal/record.ts";
+
+/** Epoch milliseconds as an integer that every clock and storage can hold; `undefined` when `time` is none. */
+export function momentOf(time: number): number | undefined {
+  const at = Math.ceil(time);
+  return Number.isSafeInteger(at) ? at : undefined;
+}
+
+/** A time-out, where `Infinity` is none. @throws UsageError */
+export function checkTimeout(timeoutMs: number | undefined): number | undefined {
+  if (timeoutMs === undefined || timeoutMs === Infinity) return undefined;
+  if (Number.isFinite(timeoutMs) && timeoutMs > 0) return timeoutMs;
+  throw new UsageError(`a task cannot have a time-out of ${timeoutMs} ms`, { expected: "a number of milliseconds above 0" });
+}
+
+/** The policy's own fields and nothing else, so that it can be recorded. @throws UsageError */
+export function checkRetry(policy: RetryPolicy | undefined): RetryPolicy | undefined {
+  if (policy === undefined) return undefined;
+  const { maxAttempts, initialDelayMs, factor, maxDelayMs, nonRetryable } = policy;
+  if (maxAttempts !== undefined && !(maxAttempts >= 1)) throw badRetry("maxAttempts", maxAttempts, "1 or more");
+  for (const [name, value] of Object.entries({ initialDelayMs, factor, maxDelayMs })) {
+    if (value !== undefined && !(Number.isFinite(value) && value >= 0)) throw badRetry(name, value, "a finite number, 0 or more");
+  }
+  return {
+    ...(maxAttempts === undefined ? {} : { maxAttempts }),
+    ...(initialDelayMs === undefined ? {} : { initialDelayMs }),
+    ...(factor === undefined ? {} : { factor }),
+    ...(maxDelayMs === undefined ? {} : { maxDelayMs }),
+    ...(nonRetryable === undefined ? {} : { nonRetryable: nonRetryable.map(String) }),
+  };
+}
+
+function badRetry(field: string, got: unknown, expected: string): UsageError {
+  return new UsageError(`a retry policy cannot have ${field}: ${String(got)}`, { expected });
+}

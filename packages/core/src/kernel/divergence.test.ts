@@ -1,0 +1,304 @@
+// K5: an agent that asks for something else than its journal holds is stopped, with both sides, and nothing is committed.
+
+import { KernelStand, throughCodec, type StandAgent, type StandOptions } from "@holdfast/testkit/kernel-stand";
+import { describe, expect, test } from "vitest";
+import { NondeterminismError } from "../errors.ts";
+import type { JournalRecord } from "../journal/record.ts";
+
+/** The agent whose journal is used below, with the places where a changed one differs. */
+interface Changes {
+  readonly input?: unknown;
+  readonly kind?: string;
+  readonly swapped?: boolean;
+  readonly extraFirst?: boolean;
+  readonly extraLast?: boolean;
+  readonly fewer?: boolean;
+  readonly noEntry?: boolean;
+  readonly otherEntry?: boolean;
+  readonly otherRole?: boolean;
+  readonly sleepMs?: number;
+  readonly signal?: string;
+  readonly notAwaited?: boolean;
+  readonly endEarly?: boolean;
+  readonly throwEarly?: boolean;
+  readonly checkpointEarly?: boolean;
+  readonly keyed?: boolean;
+  readonly question?: string;
+}
+
+const agent = (changes: Changes = {}): StandAgent => async (ctx) => {
+  if (changes.extraFirst) void ctx.scheduleTask("work", "extra");
+  if (!changes.noEntry) {
+    ctx.appendEntry({ role: changes.otherRole ? "system" : "user", content: changes.otherEntry ? "other" : "hello" });
+  }
+  const first = () => ctx.scheduleTask(changes.kind ?? "work", changes.input ?? { n: 1 }, changes.keyed ? { idempotencyKey: "k" } : {});
+  const second = () => ctx.scheduleTask("other", { n: 2 });
+  const both = changes.fewer ? [first()] : changes.swapped ? [second(), first()] : [first(), second()];
+  if (changes.endEarly) return "early";
+  if (changes.throwEarly) throw new Error("early");
+  if (changes.checkpointEarly) return ctx.checkpoint("early", { openTasks: "cancel" });
+  if (!changes.notAwaited) await Promise.all(both);
+  await ctx.sleep(changes.sleepMs ?? 50);
+  await ctx.waitForSignal(changes.signal ?? "go");
+  await ctx.requestInput(changes.question ?? "sure?");
+  if (changes.extraLast) void ctx.scheduleTask("work", "one more");
+  return "done";
+};
+
+/** The journal of the unchanged agent up to where it waits for the answer to its question. */
+async function record(): Promise<JournalRecord[]> {
+  const stand = new KernelStand(agent());
+  await stand.start();
+  stand.seal();
+  await stand.completeTask(2, "b");
+  stand.seal();
+  await stand.completeTask(1, "a");
+  stand.seal();
+  await stand.fireTimer(3);
+  stand.seal();
+  stand.send("go", 1);
+  await stand.deliverOwn();
+  stand.seal();
+  return stand.journal;
+}
+
+const CORPUS: readonly (readonly [string, Changes, number, string, string])[] = [
+  ["another input", { input: { n: 9 } }, 2, 'task "work" with input', 'task "work" with input'],
+  ["another kind", { kind: "test" }, 2, 'task "work"', 'task "test"'],
+  ["another order", { swapped: true }, 2, 'task "work"', 'task "other"'],
+  ["one command fewer", { fewer: true }, 3, 'task "other"', "nothing more"],
+  ["one command more at the beginning", { extraFirst: true }, 1, 'entry of role "user"', 'task "work"'],
+  ["an entry less", { noEntry: true }, 1, 'entry of role "user"', 'task "work"'],
+  ["an entry with other words", { otherEntry: true }, 1, 'entry of role "user" with input', 'entry of role "user" with input'],
+  ["an entry of another role", { otherRole: true }, 1, 'entry of role "user"', 'entry of role "system"'],
+  ["a key where there was none", { keyed: true }, 2, 'task "work" with input', 'task "work" with key "k"'],
+  ["another time", { sleepMs: 60 }, 6, "timer for", "timer for"],
+  ["another signal", { signal: "stop" }, 8, 'wait for signal "go"', 'wait for signal "stop"'],
+  ["another question", { question: "really?" }, 10, "question with input", "question with input"],
+  ["not awaiting what was awaited", { notAwaited: true }, 4, "the outcome of task 2", "timer for"],
+  ["an end where it went on", { endEarly: true }, 4, "the outcome of task 2", "complete"],
+  ["an error where it went on", { throwEarly: true }, 4, "the outcome of task 2", "withdrawing"],
+  ["a checkpoint where it went on", { checkpointEarly: true }, 4, "the outcome of task 2", "withdrawing"],
+];
+
+describe("changed code against a recorded journal", () => {
+  test.each(CORPUS)("%s is seen at its place, with both sides", async (_name, changes, seq, expected, got) => {
+    const recorded = await record();
+    const stand = new KernelStand(agent(changes), { recorded });
+    const stands = await stand.replay();
+    expect(stands?.type).toBe("faulted");
+    const fault = stand.kernel.fault as NondeterminismError;
+    expect(fault).toBeInstanceOf(NondeterminismError);
+    expect(fault).toMatchObject({ code: "nondeterminism", sessionId: "ses_test", seq });
+    expect(fault.recorded).toContain(expected);
+    expect(fault.attempted).toContain(got);
+    expect(fault.recorded).not.toBe(fault.attempted);
+    expect(fault.fix).toContain("accept-drift");
+    // Nothing is committed: not even when asked, and there are no outcomes to keep.
+    expect(() => stand.seal()).toThrow(NondeterminismError);
+    expect(stand.kernel.salvage(1).records).toEqual([]);
+    expect(stand.journal).toEqual(recorded);
+
+    // The old code resumes as if nothing had been.
+    const old = new KernelStand(agent(), { recorded });
+    expect(await old.replay()).toEqual({ type: "open" });
+    old.answer(5, true);
+    expect(await old.deliverOwn()).toMatchObject({ type: "ended", ending: { output: '"done"' } });
+  });
+
+  test("one more at the very end of the journal, where the process died, is seen too", async () => {
+    const recorded = await record();
+    const stand = new KernelStand(
+      async (ctx, input) => {
+        const going = agent()(ctx, input);
+        for (let i = 0; i < 30; i++) await null;
+        return going;
+      },
+      { recorded },
+    );
+    expect(await stand.replay()).toEqual({ type: "open" }); // Time alone changes nothing.
+
+    const upToTasks = recorded.slice(0, 4);
+    const more = new KernelStand(
+      async (ctx) => {
+        ctx.appendEntry({ role: "user", content: "hello" });
+        void ctx.scheduleTask("work", { n: 1 });
+        void ctx.scheduleTask("other", { n: 2 });
+        void ctx.scheduleTask("work", "one more");
+        await ctx.waitForSignal("never");
+      },
+      { recorded: upToTasks },
+    );
+    expect((await more.replay())?.type).toBe("faulted");
+    expect(more.kernel.fault).toMatchObject({ seq: 4, recorded: "nothing more", attempted: expect.stringContaining('task "work"') });
+  });
+
+  test("an end that the journal does not hold is seen, at its very end as well", async () => {
+    const recorded = (await record()).slice(0, 4);
+    const stand = new KernelStand(agent({ endEarly: true }), { recorded });
+    await stand.replay();
+    expect(stand.kernel.fault).toMatchObject({ code: "nondeterminism", recorded: "nothing more" });
+  });
+
+  test("a swallowed divergence still cannot commit, and the agent gets no further", async () => {
+    const recorded = await record();
+    const reached: string[] = [];
+    const stand = new KernelStand(
+      async (ctx) => {
+        ctx.appendEntry({ role: "user", content: "hello" });
+        for (const kind of ["test", "work", "work"]) {
+          try {
+            await ctx.scheduleTask(kind, { n: 1 });
+            reached.push(kind);
+          } catch {}
+        }
+        return "swallowed";
+      },
+      { recorded },
+    );
+    expect((await stand.replay())?.type).toBe("faulted");
+    expect(reached).toEqual([]);
+    expect(() => stand.seal()).toThrow(NondeterminismError);
+  });
+
+  test("an outcome without an open future is a divergence: never asked, of another type, or delivered twice", async () => {
+    const waits: StandAgent = async (ctx) => {
+      void ctx.sleep(5);
+      await ctx.scheduleTask("work");
+      await ctx.waitForSignal("go");
+    };
+    const base: JournalRecord[] = (await recordOf(waits)).slice();
+    const at = 2_000;
+    const cases: JournalRecord[] = [
+      { type: "task_completed", seq: 3, task: 7, attempt: 1, at },
+      { type: "task_completed", seq: 3, task: 0, attempt: 1, at },
+      { type: "timer_fired", seq: 3, timer: 1, at },
+      { type: "signal_received", seq: 3, wait: 0, signalId: "sig_1", at },
+      { type: "wait_timed_out", seq: 3, wait: 0, at },
+      { type: "signal_ready", seq: 3, wait: 1, at },
+    ];
+    for (const wrong of cases) {
+      const stand = new KernelStand(waits, { recorded: [...base, wrong] });
+      const stands = await stand.replay();
+      expect(stands, JSON.stringify(wrong)).toMatchObject({ type: "faulted", fault: { code: "nondeterminism", attempted: expect.stringContaining("nothing open") } });
+    }
+    const twice: JournalRecord[] = [
+      ...base,
+      { type: "timer_fired", seq: 3, timer: 0, at },
+      { type: "timer_fired", seq: 4, timer: 0, at },
+    ];
+    const stand = new KernelStand(waits, { recorded: twice });
+    expect((await stand.replay())?.type).toBe("faulted");
+  });
+
+  test("limits are checked for new commands only: a journal above today's limits still replays", async () => {
+    const recorded = await record();
+    const limits = { recordsPerCheckpoint: 1 };
+    const stand = new KernelStand(agent(), { recorded, limits });
+    expect(await stand.replay()).toEqual({ type: "open" });
+    stand.answer(5, true);
+    expect(await stand.deliverOwn()).toMatchObject({ type: "faulted", fault: { code: "limit_exceeded" } });
+  });
+
+  test("so do the limits on payloads, entries and commands per slice", async () => {
+    const many: StandAgent = async (ctx) => {
+      for (let i = 0; i < 20; i++) ctx.appendEntry({ role: "user", content: "x".repeat(100) });
+      for (let i = 0; i < 20; i++) void ctx.scheduleTask("work", "y".repeat(100));
+      await ctx.waitForSignal("go");
+    };
+    const recorded = await recordOf(many);
+    for (const limits of [{ payloadChars: 10 }, { entriesPerCheckpoint: 3 }, { commandsPerSlice: 5 }]) {
+      const stand = new KernelStand(many, { recorded, limits });
+      expect(await stand.replay(), JSON.stringify(limits)).toEqual({ type: "open" });
+      expect((await new KernelStand(many, { limits }).start()).type).toBe("faulted");
+    }
+  });
+});
+
+describe("accepting drift", () => {
+  const drifting: Changes = { input: { n: 9 }, otherEntry: true, sleepMs: 60, question: "really?" };
+
+  test("recorded results stand for changed inputs of the same kind, and their positions are told once", async () => {
+    const recorded = await record();
+    const stand = new KernelStand(agent(drifting), { recorded, acceptDrift: true });
+    expect(await stand.replay()).toEqual({ type: "open" });
+    expect(stand.kernel.takeDrift()).toEqual([1, 2, 6, 10]);
+    expect(stand.kernel.takeDrift()).toEqual([]);
+  });
+
+  test.each(CORPUS.filter(([name]) => !/another (input|time|question)|other words/.test(name)))(
+    "%s is not drift: it still diverges",
+    async (_name, changes) => {
+      const stand = new KernelStand(agent(changes), { recorded: await record(), acceptDrift: true });
+      expect((await stand.replay())?.type).toBe("faulted");
+    },
+  );
+
+  test("once noted it stands for later replays, which need not accept it again; other places still diverge", async () => {
+    const recorded = await record();
+    const first = new KernelStand(agent(drifting), { recorded, acceptDrift: true });
+    await first.replay();
+    first.kernel.note({ type: "drift_accepted", at: 3_000, positions: first.kernel.takeDrift() });
+    first.seal();
+    const second = new KernelStand(agent(drifting), { recorded: first.journal });
+    expect(await second.replay()).toEqual({ type: "open" });
+    second.answer(5, true);
+    expect((await second.deliverOwn())?.type).toBe("ended");
+
+    const further = new KernelStand(agent({ ...drifting, kind: "test" }), { recorded: first.journal });
+    expect((await further.replay())?.type).toBe("faulted");
+  });
+
+  test("without it the same change diverges", async () => {
+    const stand = new KernelStand(agent(drifting), { recorded: await record() });
+    expect((await stand.replay())?.type).toBe("faulted");
+  });
+});
+
+describe("the same code", () => {
+  test("replays any prefix of its journal that ends at a commit, and goes on to the same journal", async () => {
+    const stand = new KernelStand(agent());
+    const lengths: number[] = [];
+    const seal = () => {
+      stand.seal();
+      lengths.push(stand.journal.length);
+    };
+    await stand.start();
+    seal();
+    await stand.completeTask(2, "b");
+    seal();
+    await stand.completeTask(1, "a");
+    seal();
+    await stand.fireTimer(3);
+    seal();
+    stand.send("go", 1);
+    await stand.deliverOwn();
+    seal();
+    stand.answer(5, true);
+    await stand.deliverOwn();
+    seal();
+    const whole = stand.journal;
+    for (const length of lengths) {
+      const again = new KernelStand(agent(), { recorded: whole.slice(0, length) });
+      const last = await again.replay();
+      expect(last?.type).toBe(length === whole.length ? "ended" : "open");
+      for (const record of whole.slice(length)) {
+        if ("at" in record && record.type !== "checkpoint") await again.slice(record as never);
+      }
+      again.seal();
+      expect(again.journal).toEqual(whole);
+    }
+  });
+
+  test("a journal that went through the codec is the journal that was recorded", async () => {
+    const recorded = await record();
+    expect(throughCodec(recorded)).toEqual(recorded);
+  });
+});
+
+async function recordOf(body: StandAgent, options: StandOptions = {}): Promise<JournalRecord[]> {
+  const stand = new KernelStand(body, options);
+  await stand.start();
+  stand.seal();
+  return stand.journal;
+}

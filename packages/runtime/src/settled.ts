@@ -1,0 +1,53 @@
+// How a session stands when a process is done with it, from what its driver or its row says.
+
+import { decodeJson, HoldfastError, type RecordedError, type Session } from "@holdfast/core";
+import type { Departure } from "./session-driver.ts";
+
+/** How a session stands when this process is done with it. */
+export type Settled<Output = unknown> =
+  | { readonly status: "completed"; readonly output: Output }
+  | { readonly status: "failed"; readonly error: RecordedError }
+  | { readonly status: "cancelled"; readonly output: Output | undefined; readonly error: RecordedError | undefined }
+  | { readonly status: "paused"; readonly fault: HoldfastError }
+  /** It is not over, but nothing more happens to it in this process. */
+  | { readonly status: "released"; readonly error: HoldfastError | undefined };
+
+export function settledBy(departure: Departure): Settled {
+  if (departure.type === "paused") return { status: "paused", fault: departure.fault };
+  if (departure.type === "abandoned") return { status: "released", error: departure.error };
+  return ended(departure.status, departure.output, departure.error);
+}
+
+export function settledAs(session: Session): Settled {
+  if (session.status === "paused") {
+    const fault = new HoldfastError("session_paused", session.error?.message ?? `paused (${session.pauseReason ?? "unknown"})`);
+    return { status: "paused", fault };
+  }
+  return ended(session.status as "completed", session.output, session.error);
+}
+
+function ended(status: "completed" | "failed" | "cancelled", output: string | undefined, error: RecordedError | undefined): Settled {
+  switch (status) {
+    case "completed":
+      return { status, output: decodeJson(output) };
+    case "failed":
+      return { status, error: error ?? { name: "Error", message: "unknown" } };
+    case "cancelled":
+      return { status, output: decodeJson(output), error };
+  }
+}
+
+export function outputOf<Output>(sessionId: string, settled: Settled<Output>): Output {
+  switch (settled.status) {
+    case "completed":
+      return settled.output;
+    case "failed":
+      throw new HoldfastError("session_failed", `session ${sessionId} failed: ${settled.error.message}`, { cause: settled.error });
+    case "cancelled":
+      throw new HoldfastError("session_cancelled", `session ${sessionId} was cancelled`, { cause: settled.error });
+    case "paused":
+      throw settled.fault;
+    case "released":
+      throw settled.error ?? new HoldfastError("session_paused", `session ${sessionId} is not over, and its process has stopped`);
+  }
+}

@@ -1,0 +1,232 @@
+// A kernel on a test stand: one agent, one kernel, no runtime, no storage, no time.
+//
+// The stand opens and closes slices as the runtime does, between two immediates queued together, and keeps what is sealed.
+// Everything delivered is decided by the test. The journal it keeps has gone through the codec, so that what is replayed
+// is what a storage would give back.
+
+import {
+  AgentContext,
+  answerSignalName,
+  decodeJson,
+  decodeRecords,
+  encodeJson,
+  encodeRecords,
+  Kernel,
+  LIMITS,
+  recordError,
+  type CancelNotice,
+  type EventRecord,
+  type JournalRecord,
+  type JsonText,
+  type Limits,
+  type RetryPolicy,
+  type SealedSegment,
+  type Standstill,
+  type StoredSignal,
+} from "@holdfast/core";
+
+export type StandAgent = (ctx: AgentContext, input: unknown) => Promise<unknown>;
+
+export interface StandOptions {
+  readonly sessionId?: string;
+  readonly input?: unknown;
+  readonly seed?: number;
+  /** The journal from the beginning of this kernel's life; what stands before it is `baseSeq`. */
+  readonly recorded?: readonly JournalRecord[];
+  readonly baseSeq?: number;
+  readonly baseId?: number;
+  readonly signals?: readonly StoredSignal[];
+  readonly state?: unknown;
+  readonly turn?: number;
+  readonly entryCount?: number;
+  readonly leaf?: number;
+  readonly cancel?: CancelNotice;
+  readonly limits?: Partial<Limits>;
+  readonly acceptDrift?: boolean;
+  /** Task kinds that are known besides closures, with their traits. */
+  readonly kinds?: { readonly [kind: string]: { readonly retry?: RetryPolicy; readonly timeoutMs?: number } };
+}
+
+type Draft<R> = R extends unknown ? Omit<R, "seq" | "id"> : never;
+
+const DEFAULT_KINDS = { work: {}, other: {}, test: {}, edit: {} };
+
+export class KernelStand {
+  readonly kernel: Kernel;
+  readonly ctx: AgentContext;
+  /** What is recorded: what was given, then each sealed segment. */
+  readonly journal: JournalRecord[];
+  readonly segments: SealedSegment[] = [];
+  /** How often the kernel reported a fault outside a slice. */
+  strayFaults = 0;
+  /** Epoch milliseconds of the next delivery. */
+  time = 1_000;
+  readonly #agent: StandAgent;
+  #order = 0;
+  #signalCount = 0;
+
+  constructor(agent: StandAgent, options: StandOptions = {}) {
+    const { sessionId = "ses_test", baseSeq = 0, baseId = 0, recorded = [], signals = [], kinds = DEFAULT_KINDS } = options;
+    const stateText: JsonText | undefined = encodeJson(options.state, "state");
+    this.#agent = agent;
+    this.journal = throughCodec(recorded);
+    this.#order = Math.max(0, ...signals.map((signal) => signal.order));
+    this.kernel = new Kernel({
+      sessionId,
+      baseSeq,
+      baseId,
+      recorded: this.journal.slice(),
+      signals,
+      seed: options.seed ?? 42,
+      turn: options.turn ?? 0,
+      entryCount: options.entryCount ?? 0,
+      leaf: options.leaf,
+      cancel: options.cancel,
+      stateText,
+      hash: testHash,
+      limits: { ...LIMITS, ...options.limits },
+      describeTask: (kind) => kinds[kind],
+      taskKinds: () => Object.keys(kinds),
+      acceptDrift: options.acceptDrift ?? false,
+      onStrayFault: () => void this.strayFaults++,
+    });
+    this.ctx = new AgentContext(this.kernel, {
+      sessionId,
+      agentName: "test",
+      input: decodeJson(encodeJson(options.input, "input")),
+      state: decodeJson(stateText),
+    });
+  }
+
+  /** Deliver one outcome in a slice of its own, and say where the agent stands. */
+  slice(event: Draft<EventRecord> | EventRecord): Promise<Standstill> {
+    const { promise, resolve, reject } = Promise.withResolvers<Standstill>();
+    const guarded = (step: () => void) => () => {
+      try {
+        step();
+      } catch (error) {
+        reject(error as Error);
+      }
+    };
+    setImmediate(
+      guarded(() => {
+        this.kernel.openSlice();
+        this.kernel.deliver(event, async () => this.#agent(this.ctx, this.ctx.input));
+      }),
+    );
+    setImmediate(guarded(() => resolve(this.kernel.closeSlice())));
+    return promise;
+  }
+
+  start(): Promise<Standstill> {
+    return this.slice({ type: "started", at: this.time });
+  }
+
+  completeTask(task: number, output?: unknown, attempt = 1): Promise<Standstill> {
+    return this.slice({ type: "task_completed", task, attempt, at: ++this.time, payload: encodeJson(output, "output") });
+  }
+
+  failTask(task: number, error: unknown = new Error("it failed"), attempt = 1): Promise<Standstill> {
+    return this.slice({ type: "task_failed", task, attempt, at: ++this.time, payload: JSON.stringify(recordError(error)) });
+  }
+
+  fireTimer(timer: number): Promise<Standstill> {
+    return this.slice({ type: "timer_fired", timer, at: ++this.time });
+  }
+
+  timeOut(wait: number): Promise<Standstill> {
+    return this.slice({ type: "wait_timed_out", wait, at: ++this.time });
+  }
+
+  cancel(reason?: string, deadlineAt = this.time + 10_000): Promise<Standstill> {
+    return this.slice({ type: "cancel_requested", at: ++this.time, deadlineAt, ...(reason === undefined ? {} : { reason }) });
+  }
+
+  /** A signal arrives. It is delivered by `deliverOwn`, if a wait wants it. */
+  send(name: string, payload?: unknown): StoredSignal {
+    const signal: StoredSignal = {
+      signalId: `sig_${++this.#signalCount}`,
+      name,
+      payload: encodeJson(payload, "payload"),
+      order: ++this.#order,
+      sentAt: this.time,
+    };
+    this.kernel.offer(signal);
+    return signal;
+  }
+
+  answer(question: number, payload: unknown): StoredSignal {
+    return this.send(answerSignalName(question), payload);
+  }
+
+  /** Deliver what the kernel knows by itself: a pending signal for an open wait, a wait to be cancelled. */
+  deliverOwn(): Promise<Standstill | undefined> {
+    const event = this.kernel.nextOwn(++this.time);
+    return event === undefined ? Promise.resolve(undefined) : this.slice(event);
+  }
+
+  /** All of what it knows by itself, one after the other. */
+  async deliverAllOwn(): Promise<Standstill | undefined> {
+    let last: Standstill | undefined;
+    while (this.kernel.fault === undefined && !this.kernel.closed) {
+      const stands = await this.deliverOwn();
+      if (stands === undefined) return last;
+      last = stands;
+    }
+    return last;
+  }
+
+  /** Deliver the timer or wait that is due at `time`, moving there. */
+  deliverDue(time: number): Promise<Standstill | undefined> {
+    this.time = time;
+    const event = this.kernel.nextDue(time);
+    return event === undefined ? Promise.resolve(undefined) : this.slice(event);
+  }
+
+  /** Deliver everything recorded. Answers where it stands, or that it faulted. */
+  async replay(): Promise<Standstill | undefined> {
+    let last: Standstill | undefined;
+    for (;;) {
+      const event = this.kernel.nextRecorded();
+      const fault = this.kernel.fault;
+      if (fault !== undefined) return { type: "faulted", fault };
+      if (event === undefined) return last;
+      last = await this.slice(event);
+      this.time = Math.max(this.time, event.at);
+      if (last.type === "faulted" || this.kernel.closed) return last;
+    }
+  }
+
+  /** Commit: take the segment out and add it to the journal. */
+  seal(): SealedSegment {
+    const segment = this.kernel.seal();
+    this.segments.push(segment);
+    this.journal.push(...throughCodec(segment.records));
+    return segment;
+  }
+
+  /** Records of one type, in order. */
+  recorded<T extends JournalRecord["type"]>(type: T): Extract<JournalRecord, { type: T }>[] {
+    return this.journal.filter((record): record is Extract<JournalRecord, { type: T }> => record.type === type);
+  }
+}
+
+/** What a storage would give back. */
+export function throughCodec(records: readonly JournalRecord[]): JournalRecord[] {
+  if (records.length === 0) return [];
+  const blobs = new Map<string, string>();
+  const body = encodeRecords(records, {
+    put(text) {
+      blobs.set(testHash(text), text);
+      return testHash(text);
+    },
+  });
+  return decodeRecords(body, { get: (address) => blobs.get(address) ?? "" }, "test journal");
+}
+
+/** FNV-1a: the kernel takes any pure hash. */
+export function testHash(text: string): string {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  return (hash >>> 0).toString(16).padStart(8, "0");
+}
