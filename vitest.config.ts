@@ -1,7 +1,25 @@
-import { defineConfig } from "vitest/config";
+import { defineConfig, type Plugin } from "vitest/config";
+
+/** Plants the mutant that `scripts/mutants.ts` names, as the file is loaded. */
+function mutant(planted: { file: string; find: string; replace: string }): Plugin {
+  return {
+    name: "mutant",
+    enforce: "pre",
+    transform(code, id) {
+      if (!id.endsWith(planted.file)) return undefined;
+      if (!code.includes(planted.find)) throw new Error(`the text of the mutant is no longer in the source: ${planted.file}`);
+      return code.replace(planted.find, () => planted.replace);
+    },
+  };
+}
+
+const planted = process.env["HOLDFAST_MUTANT"];
 
 export default defineConfig({
+  plugins: planted === undefined ? [] : [mutant(JSON.parse(planted) as Parameters<typeof mutant>[0])],
   test: {
+    // What was transformed with a mutant in it must not be found by the next run, nor what was transformed without.
+    fsModuleCache: planted === undefined,
     include: [
       "packages/*/src/**/*.test.ts",
       "scripts/**/*.test.ts",
