@@ -1,0 +1,131 @@
+// One client of the owner, seen from the owner: bytes in, requests out, answers back.
+//
+//   C1. What is no request ends the connection; a request that is not of the port is answered with a usage error.
+//   C2. Nothing piles up: while an answer is under way that may be long, and while the client has not read what it got, no
+//       further request is looked at, and none is read from the socket.
+//   C3. It keeps no process alive.
+
+import type { Socket } from "node:net";
+import type { Arrival, Change, ChangeResult } from "@holdfast/core";
+import { LineSplitter } from "./lines.ts";
+import { LINE_BYTES_MAX, type Hello, type Message, type Request, type WireError } from "./wire.ts";
+import { parseRequest } from "./wire-check.ts";
+
+/** A client with more than this unread is not read from until it has caught up. */
+const OUTPUT_BYTES_HIGH = 1024 * 1024;
+const OUTPUT_BYTES_MAX = 64 * 1024 * 1024;
+const NOT_OF_THE_PORT: WireError = {
+  code: "usage",
+  message: "the owner of the database was asked for something that is not of the storage port",
+  expected: "a method of the port, with all its fields and nothing of another type",
+  fix: "use the same version of Holdfast for both processes",
+};
+
+export interface ConnectionEvents {
+  request(request: Request): void;
+  /** Once or more often; after it nothing is asked. */
+  closed(): void;
+}
+
+export class Connection {
+  /** Tokens of the claims made here that may still be held, by session (V3 of `server.ts`). */
+  readonly claims = new Map<string, number>();
+  isSubscribed = false;
+  /** A request is under way whose answer may be long: the next one waits, or answers would pile up unseen (C2). */
+  isAsking = false;
+  readonly #socket: Socket;
+  readonly #events: ConnectionEvents;
+  readonly #splitter = new LineSplitter(LINE_BYTES_MAX);
+  #lines: string[] = [];
+
+  constructor(socket: Socket, events: ConnectionEvents) {
+    this.#socket = socket;
+    this.#events = events;
+    socket.unref(); // C3.
+    socket.on("data", (chunk: Buffer) => {
+      const lines = this.#splitter.push(chunk);
+      if (lines === "too_long") return void socket.destroy();
+      this.#lines.push(...lines);
+      this.#pump();
+    });
+    socket.on("drain", () => this.#pump());
+    // At the client's end of the stream, not at the socket's: so a claim is free when the client's `close` is done.
+    socket.on("end", () => this.#closed());
+    socket.on("close", () => this.#closed());
+    socket.on("error", () => socket.destroy());
+  }
+
+  #closed(): void {
+    this.#lines = [];
+    this.#events.closed();
+  }
+
+  write(message: Message | Hello): void {
+    if (!this.#socket.writable) return;
+    // A long answer is a client's right; a second one that it does not read is not.
+    if (this.#socket.writableLength > OUTPUT_BYTES_MAX) return void this.#socket.destroy();
+    this.#socket.write(`${stringify(message)}\n`);
+  }
+
+  /** Answers the request that is under way. */
+  answer(message: Message): void {
+    this.isAsking = false;
+    this.write(message);
+    this.#pump();
+  }
+
+  tell(arrival: Arrival): void {
+    if (this.isSubscribed) this.write({ arrival });
+  }
+
+  noteClaims(changes: readonly Change[], results: readonly ChangeResult[]): void {
+    for (const [i, change] of changes.entries()) {
+      const result = results[i];
+      if (result?.status === "created" && result.token !== undefined)
+        this.claims.set(change.sessionId, result.token);
+      if (result?.status === "released") this.claims.delete(change.sessionId);
+    }
+  }
+
+  end(): void {
+    this.#socket.end();
+  }
+
+  destroy(): void {
+    this.#socket.destroy();
+  }
+
+  /** Handles what was read, until the client is behind with reading. */
+  #pump(): void {
+    while (this.#lines.length > 0 && !this.isAsking && !this.#isBehind()) {
+      const request = parseRequest(this.#lines.shift()!);
+      if (request === undefined) {
+        this.#lines = [];
+        this.#socket.destroy(); // C1.
+        return;
+      }
+      if ("method" in request) this.#events.request(request);
+      else this.write({ id: request.id, error: NOT_OF_THE_PORT });
+    }
+    if (this.#lines.length > 0) this.#socket.pause();
+    else this.#socket.resume();
+  }
+
+  #isBehind(): boolean {
+    return this.#socket.writableLength > OUTPUT_BYTES_HIGH;
+  }
+}
+
+/** An answer that is longer than a text can be is an error of its own, not of the process. */
+function stringify(message: Message | Hello): string {
+  try {
+    return JSON.stringify(message);
+  } catch (error) {
+    const code = "limit_exceeded" as const;
+    const reason = `the answer is too long for the socket: ${String(error)}`;
+    return JSON.stringify({
+      id: "id" in message ? message.id : 0,
+      error: { code, message: reason },
+    } satisfies Message);
+  }
+}

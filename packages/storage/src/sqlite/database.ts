@@ -1,0 +1,228 @@
+// Opening a database file: making a new one, refusing what is not ours, bringing an old one up to date.
+//
+//   O1. A file is looked at before it is opened for writing, by means that change nothing and leave nothing behind; what
+//       is refused stays as it was, to the byte (D2).
+//   O2. A new database appears whole or not at all: it is made under another name and moved. So an empty file is never one
+//       that we began, and is refused like any other file that is no database.
+//   O3. Only the owner (`ownership.ts`) opens for writing.
+
+import {
+  accessSync,
+  chmodSync,
+  closeSync,
+  constants,
+  fsyncSync,
+  openSync,
+  renameSync,
+  rmSync,
+} from "node:fs";
+import { dirname } from "node:path";
+import { CorruptRecordError, HoldfastError, UnavailableError } from "@holdfast/core";
+import { openDriver, type SqlDriver } from "./driver.ts";
+import { APPLICATION_ID, migrate, SCHEMA_VERSION } from "./migrations.ts";
+import { fileNotFound, pathError, statFile } from "./paths.ts";
+import { RESTORE, SQLITE, sqliteCode, toStorageError } from "./sql-errors.ts";
+
+/** Longer waits would only block the event loop: nobody else writes, and readers do not lock us out. */
+const BUSY_TIMEOUT_MS = 50;
+
+/**
+ * Open for writing; the caller owns the file.
+ *
+ * @param create make the database when there is no file.
+ */
+export function openForWriting(file: string, create: boolean): SqlDriver {
+  if (statFile(file) === undefined) {
+    if (!create) throw fileNotFound(file);
+    createDatabase(file);
+  }
+  inspectDatabase(file);
+  const driver = openDriver(file, { mode: "write", busyTimeoutMs: BUSY_TIMEOUT_MS });
+  return prepared(driver, file, () => {
+    assertVersion(driver, file);
+    configure(driver, file);
+    // A file that may only be read opens without a word; asking for the right to write does not.
+    driver.exec("BEGIN IMMEDIATE; ROLLBACK");
+    migrate(driver);
+  });
+}
+
+/** Open for reading, beside an owner or without one. */
+export function openForReading(file: string): SqlDriver {
+  if (statFile(file) === undefined) throw fileNotFound(file);
+  inspectDatabase(file);
+  try {
+    const driver = openDriver(file, { mode: "read", busyTimeoutMs: BUSY_TIMEOUT_MS });
+    return prepared(driver, file, () => assertVersion(driver, file));
+  } catch (error) {
+    // On a disk that is full or read-only SQLite cannot make the index of a write-ahead log. Without a log it needs none.
+    if (!hasLog(file) && isAboutTheDisk(error))
+      return openDriver(file, { mode: "immutable", busyTimeoutMs: 0 });
+    throw error;
+  }
+}
+
+function isAboutTheDisk(error: unknown): boolean {
+  return (
+    HoldfastError.is(error) &&
+    ["storage_readonly", "storage_full", "storage_unavailable"].includes(error.code)
+  );
+}
+
+function hasLog(file: string): boolean {
+  return (statFile(`${file}-wal`)?.size ?? 0) > 0;
+}
+
+/** Run `work`; when it throws, close the driver and say so in our words. */
+function prepared(driver: SqlDriver, file: string, work: () => void): SqlDriver {
+  try {
+    work();
+    return driver;
+  } catch (error) {
+    driver.close();
+    if (sqliteCode(error) === SQLITE.cantopen) assertFolderWritable(file);
+    throw toStorageError(error, file, "opening it");
+  }
+}
+
+/** SQLite says "cannot open" also when it is the log beside the file that cannot be made. */
+function assertFolderWritable(file: string): void {
+  try {
+    accessSync(dirname(file), constants.W_OK);
+  } catch (error) {
+    throw pathError(error, file);
+  }
+}
+
+/**
+ * Refuse a file that is no database of ours, from the main file alone and without touching it (O1).
+ *
+ * @throws CorruptRecordError, or HoldfastError `version_unsupported` or `storage_unavailable`.
+ */
+export function inspectDatabase(file: string): void {
+  const stats = statFile(file);
+  if (stats === undefined) throw fileNotFound(file);
+  if (!stats.isFile()) {
+    throw new UnavailableError(
+      "storage_unavailable",
+      `the database's path is ${stats.isDirectory() ? "a folder" : "no file"}: ${file}`,
+      {
+        at: file,
+        expected: "a file, or a path where one can be made",
+        fix: "choose another path, for example one inside the folder",
+      },
+    );
+  }
+  if (stats.size === 0) {
+    throw new CorruptRecordError(file, "the file is empty, and a database never is", {
+      got: "0 bytes",
+      expected: "a database made by Holdfast",
+      fix: "restore it from a backup, or delete the file to start with an empty database",
+    });
+  }
+  let driver: SqlDriver | undefined;
+  try {
+    driver = openDriver(file, { mode: "immutable", busyTimeoutMs: 0 });
+    assertVersion(driver, file);
+    assertWhole(driver, file, stats.size);
+  } catch (error) {
+    throw toStorageError(error, file, "opening it");
+  } finally {
+    driver?.close();
+  }
+}
+
+function assertVersion(driver: SqlDriver, file: string): void {
+  const id = driver.value("PRAGMA application_id");
+  if (id !== APPLICATION_ID) {
+    throw new CorruptRecordError(file, "the file is a SQLite database, but not one of Holdfast", {
+      got: `application id ${String(id)}`,
+      expected: `application id ${APPLICATION_ID}`,
+      fix: "choose another path; the file was left as it is",
+    });
+  }
+  const version = Number(driver.value("PRAGMA user_version"));
+  if (version > SCHEMA_VERSION) {
+    throw new HoldfastError("version_unsupported", `the database was written by a newer Holdfast: ${file}`, {
+      at: file,
+      got: `schema version ${version}`,
+      expected: `schema version ${SCHEMA_VERSION} or older`,
+      fix: "use the newer Holdfast; the file was left as it is",
+    });
+  }
+  if (version < 1)
+    throw new CorruptRecordError(file, "the database has no schema version", {
+      got: String(version),
+      fix: RESTORE,
+    });
+}
+
+/** A file that was cut off. With a write-ahead log beside it, the log may hold the rest. */
+function assertWhole(driver: SqlDriver, file: string, bytes: number): void {
+  const expected = Number(driver.value("PRAGMA page_count")) * Number(driver.value("PRAGMA page_size"));
+  if (bytes >= expected || hasLog(file)) return;
+  throw new CorruptRecordError(file, "the file was cut off", {
+    got: `${bytes} bytes`,
+    expected: `${expected} bytes`,
+    fix: RESTORE,
+  });
+}
+
+/** O2. */
+function createDatabase(file: string): void {
+  const draft = `${file}-new`;
+  const discard = () => {
+    for (const suffix of ["", "-journal", "-wal", "-shm"]) rmSync(draft + suffix, { force: true });
+  };
+  try {
+    discard(); // A former owner may have died over it.
+    closeSync(openSync(draft, "wx", 0o600));
+    chmodSync(draft, 0o600); // Where the umask takes even the user's own rights.
+    const driver = openDriver(draft, { mode: "write", busyTimeoutMs: 0 });
+    try {
+      // Until it is moved nobody can see it, so nothing of it needs to survive a crash before the one sync below.
+      driver.exec("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF");
+      migrate(driver);
+      driver.exec("PRAGMA journal_mode = WAL"); // Remembered in the file.
+    } finally {
+      driver.close();
+    }
+    syncPath(draft);
+    renameSync(draft, file);
+    syncPath(dirname(file));
+  } catch (error) {
+    discard();
+    throw sqliteCode(error) === undefined ? pathError(error, file) : toStorageError(error, file, "making it");
+  }
+}
+
+function syncPath(path: string): void {
+  const descriptor = openSync(path, "r");
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function configure(driver: SqlDriver, file: string): void {
+  const mode = driver.value("PRAGMA journal_mode = WAL");
+  if (mode !== "wal") {
+    throw new UnavailableError(
+      "storage_unavailable",
+      `the file system cannot hold a write-ahead log: ${file}`,
+      {
+        at: file,
+        got: `journal mode ${String(mode)}`,
+        expected: "a local file system with shared memory",
+        fix: "put the database on a local disk",
+      },
+    );
+  }
+  driver.exec("PRAGMA synchronous = FULL");
+  if (process.platform === "darwin") driver.exec("PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON");
+  // 16 MiB: the index of the journal stays in memory for some hundred thousand sessions.
+  driver.exec("PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY");
+  // A burst may leave a long log behind; the next checkpoint gives the room back.
+  driver.exec("PRAGMA journal_size_limit = 67108864");
+}

@@ -1,0 +1,177 @@
+// What the owner knows of a session without asking the file: its row, its claim, and which signals are pending.
+//
+// Because one process owns the file, this cannot go stale behind our back, and a step need not read what it is about to
+// add to. It knows nothing of transactions: whoever changes heads in one that fails gives them to `forget`.
+//
+//   H1. A head is derived from the file: forgetting one is always right, and costs a read.
+//   H2. A claim is not in the file, so heads with one are kept, whatever the cache's size (DESIGN section 4: claims are in
+//       memory, and die with the owner).
+//       The token of a claim that is over is kept as well, for the last `TOKENS_MAX` sessions; a holder that asks after
+//       that is fenced, where before it would have been told what became of its batch.
+//   H3. The input is not kept: no rule looks at it, and it may be large.
+
+import { invariant, isEnded, type Session, type Wait } from "@holdfast/core";
+import { isAnsweredBy, NO_CLAIM, type Claim } from "@holdfast/core/internal";
+import type { Reads } from "./reads.ts";
+
+const TOKENS_MAX = 65_536;
+
+export interface Head {
+  /** The session's number in this file. */
+  readonly number: number;
+  session: Session;
+  claim: Claim;
+  readonly pending: PendingSignals;
+  /** Whether a pending signal is one it waits for. */
+  answered: boolean;
+  /** `inbox` as the session's row in the file has it; pending signals account for the rest. */
+  writtenInbox: number;
+}
+
+/** Which signals of a session are pending. A backlog of many thousand makes no single step slower. */
+export class PendingSignals {
+  readonly #byId = new Map<string, { readonly order: number; readonly name: string }>();
+  /** How many of each name. */
+  readonly #names = new Map<string, number>();
+
+  get size(): number {
+    return this.#byId.size;
+  }
+
+  has(signalId: string): boolean {
+    return this.#byId.has(signalId);
+  }
+
+  add(signalId: string, order: number, name: string): void {
+    this.#byId.set(signalId, { order, name });
+    this.#names.set(name, (this.#names.get(name) ?? 0) + 1);
+  }
+
+  /** Answers its order. */
+  remove(signalId: string): number {
+    const signal = this.#byId.get(signalId);
+    invariant(signal !== undefined, `signal ${signalId} is not pending`);
+    this.#byId.delete(signalId);
+    const left = (this.#names.get(signal.name) ?? 0) - 1;
+    if (left > 0) this.#names.set(signal.name, left);
+    else this.#names.delete(signal.name);
+    return signal.order;
+  }
+
+  clear(): void {
+    this.#byId.clear();
+    this.#names.clear();
+  }
+
+  /** Whether one of them is what these waits stand for. */
+  answers(waits: readonly Wait[]): boolean {
+    if (waits.length === 0) return false;
+    for (const name of this.#names.keys()) if (isAnsweredBy(waits, name)) return true;
+    return false;
+  }
+}
+
+export class Heads {
+  readonly #reads: Reads;
+  readonly #claimed = new Map<string, Head>();
+  /** Unclaimed ones, the least recently used first. */
+  readonly #recent = new Map<string, Head>();
+  readonly #recentMax: number;
+  /** Claims that are held, of sessions that were forgotten and not read again yet. */
+  readonly #forgotten = new Map<string, Claim>();
+  /** The last tokens of sessions that are not at hand, the oldest first: their holders may still ask (ST3). */
+  readonly #tokens = new Map<string, number>();
+
+  constructor(reads: Reads, recentMax: number) {
+    this.#reads = reads;
+    this.#recentMax = recentMax;
+  }
+
+  /** @throws CorruptRecordError when the session's rows are damaged. */
+  get(sessionId: string): Head | undefined {
+    const claimed = this.#claimed.get(sessionId);
+    if (claimed !== undefined) return claimed;
+    const head = this.#recent.get(sessionId) ?? this.#read(sessionId);
+    if (head !== undefined) this.place(head);
+    return head;
+  }
+
+  /** Whether somebody holds a claim of it, without reading. */
+  isClaimed(sessionId: string): boolean {
+    return this.#claimed.has(sessionId) || this.#forgotten.has(sessionId);
+  }
+
+  /** The head if it is at hand, without reading. */
+  peek(sessionId: string): Head | undefined {
+    return this.#claimed.get(sessionId) ?? this.#recent.get(sessionId);
+  }
+
+  /** Keep a head where its claim says (H2). To be called after every change of the claim, and for new ones. */
+  place(head: Head): void {
+    const { sessionId, status } = head.session;
+    const [from, to] =
+      isClaimed(head.claim) && !isEnded(status)
+        ? [this.#recent, this.#claimed]
+        : [this.#claimed, this.#recent];
+    from.delete(sessionId);
+    to.set(sessionId, head);
+    if (this.#recent.size <= this.#recentMax) return;
+    for (const [oldest, { claim }] of this.#recent) {
+      this.forget(oldest, { token: claim.token, until: -Infinity });
+      break;
+    }
+  }
+
+  /** Drop what is known of a session, but not its claim (H2), which is given as it stands. Reads nothing. */
+  forget(sessionId: string, claim: Claim): void {
+    this.#claimed.delete(sessionId);
+    this.#recent.delete(sessionId);
+    if (isClaimed(claim)) this.#forgotten.set(sessionId, claim);
+    else if (claim.token !== NO_CLAIM.token) this.#keepToken(sessionId, claim.token);
+  }
+
+  #keepToken(sessionId: string, token: number): void {
+    this.#tokens.delete(sessionId);
+    this.#tokens.set(sessionId, token);
+    if (this.#tokens.size <= TOKENS_MAX) return;
+    for (const oldest of this.#tokens.keys()) {
+      this.#tokens.delete(oldest);
+      break;
+    }
+  }
+
+  #takeClaim(sessionId: string): Claim {
+    const claim = this.#forgotten.get(sessionId);
+    this.#forgotten.delete(sessionId);
+    const token = this.#tokens.get(sessionId);
+    return claim ?? (token === undefined ? NO_CLAIM : { token, until: -Infinity });
+  }
+
+  #read(sessionId: string): Head | undefined {
+    const row = this.#reads.session(sessionId);
+    if (row === undefined) return undefined;
+    const head = newHead(row.number, row.session);
+    head.writtenInbox = row.writtenInbox;
+    if (row.session.inbox > 0 && !isEnded(row.session.status)) {
+      this.#reads.pending(row.number, (signalId, order, name) => head.pending.add(signalId, order, name));
+    }
+    head.answered = head.pending.answers(head.session.waits);
+    head.claim = this.#takeClaim(sessionId);
+    return head;
+  }
+}
+
+export function newHead(number: number, session: Session): Head {
+  return {
+    number,
+    session: { ...session, input: undefined }, // H3.
+    claim: NO_CLAIM,
+    pending: new PendingSignals(),
+    answered: false,
+    writtenInbox: 0,
+  };
+}
+
+export function isClaimed(claim: Claim): boolean {
+  return claim.owner !== undefined;
+}

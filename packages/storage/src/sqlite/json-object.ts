@@ -1,0 +1,5 @@
+// What JSON calls an object, and nothing else.
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

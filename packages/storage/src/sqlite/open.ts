@@ -1,0 +1,204 @@
+// The ways to a SQLite storage: own it, ask its owner, either, or only read.
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { ConflictError, HoldfastError, type AgentStorage, type StorageReader } from "@holdfast/core";
+import { Blobs } from "./blobs.ts";
+import { connectToOwner, HELLO_TIMEOUT_MS, type SocketStorage } from "./client.ts";
+import { inspectDatabase, openForReading, openForWriting } from "./database.ts";
+import { assertSqliteVersion, type SqlDriver } from "./driver.ts";
+import { acquireOwnership, readOwner, type OwnerInfo } from "./ownership.ts";
+import { fileNotFound, resolvePaths, statFile, type DatabasePaths } from "./paths.ts";
+import { Reads, SqliteReader } from "./reads.ts";
+import { StorageServer } from "./server.ts";
+import { toStorageError } from "./sql-errors.ts";
+import { SqliteStorage } from "./sqlite-storage.ts";
+import { verifyDatabase, type VerifyReport } from "./verify.ts";
+
+export interface OpenSqlite {
+  /** The database file. Its folder and itself are made when missing, readable by this user only. */
+  readonly path: string;
+  /** `false` refuses a missing file instead of making it. */
+  readonly create?: boolean;
+}
+
+/** How long whoever lost the race for the lock asks again, and how often. */
+const RACE_MS = 2_000;
+const RACE_STEP_MS = 25;
+/** Enough to ask a live owner for its pid; a busy one is named from its file. */
+const ASK_PID_MS = 500;
+
+/**
+ * Own a database: open it for writing and serve it to other processes of this user, until `close`.
+ *
+ * @throws ConflictError `locked`, naming the owner, when another process owns it.
+ * @throws HoldfastError when the file cannot be used: `file_not_found`, `corrupt_record`, `version_unsupported`,
+ *   `storage_readonly`, `storage_full`, `storage_unavailable`. The file is left as it was.
+ */
+export async function openSqliteStorage({ path, create = true }: OpenSqlite): Promise<SqliteStorage> {
+  assertSqliteVersion();
+  const paths = resolvePaths(path, create);
+  // Before the lock, so that a path that cannot be used gets no lock beside it either.
+  if (statFile(paths.file) !== undefined) inspectDatabase(paths.file);
+  else if (!create) throw fileNotFound(paths.file);
+
+  const info: OwnerInfo = { pid: process.pid, since: Date.now() };
+  const ownership = acquireOwnership(paths, info);
+  if (ownership === undefined) throw await locked(paths);
+  let driver: SqlDriver | undefined;
+  let storage: SqliteStorage;
+  try {
+    const warnings = ownership.wasLeftOpen ? findLoss(paths) : [];
+    driver = openForWriting(paths.file, create);
+    storage = new SqliteStorage({
+      driver,
+      path: paths.file,
+      warnings,
+      beforeClose: () => server.close(),
+      afterClose: () => ownership.release(),
+    });
+  } catch (error) {
+    driver?.close();
+    ownership.release();
+    throw toStorageError(error, paths.file, "opening it");
+  }
+  const server = new StorageServer({ storage, paths, info, now: () => Date.now() });
+  try {
+    await server.listen();
+  } catch (error) {
+    await storage.close();
+    throw error;
+  }
+  return storage;
+}
+
+/** The storage over its owner's socket, or `undefined` when nobody owns the database. Claims made here end with `close`. */
+export async function connectSqliteStorage({
+  path,
+}: {
+  readonly path: string;
+}): Promise<AgentStorage | undefined> {
+  const paths = findPaths(path);
+  return paths === undefined ? undefined : connectToOwner(paths, HELLO_TIMEOUT_MS);
+}
+
+/** What `withSqliteStorage` found. */
+export type StorageAccess =
+  | { readonly role: "client"; readonly storage: AgentStorage; readonly owner: OwnerInfo }
+  | { readonly role: "owner"; readonly storage: SqliteStorage };
+
+/**
+ * Do something with a database whoever owns it: over the owner's socket, or else as its owner for as long as it takes.
+ *
+ * @throws ConflictError `locked` when for two seconds somebody owned it whom nobody could reach.
+ */
+export async function withSqliteStorage<T>(
+  open: OpenSqlite,
+  work: (access: StorageAccess) => Promise<T>,
+): Promise<T> {
+  const access = await reachStorage(open);
+  try {
+    return await work(access);
+  } finally {
+    await access.storage.close();
+  }
+}
+
+async function reachStorage(open: OpenSqlite): Promise<StorageAccess> {
+  const giveUpAt = performance.now() + RACE_MS;
+  for (;;) {
+    const paths = findPaths(open.path);
+    const client = paths === undefined ? undefined : await connectToOwner(paths, HELLO_TIMEOUT_MS);
+    if (client !== undefined) return { role: "client", storage: client, owner: client.owner };
+    try {
+      return { role: "owner", storage: await openSqliteStorage(open) };
+    } catch (error) {
+      // Between our two questions somebody became the owner, or is just leaving.
+      if (!isLocked(error) || performance.now() >= giveUpAt) throw error;
+    }
+    await sleep(RACE_STEP_MS);
+  }
+}
+
+function isLocked(error: unknown): boolean {
+  return HoldfastError.is(error) && error.code === "locked";
+}
+
+/** A reader with a connection of its own. */
+export interface SqliteFileReader extends StorageReader {
+  readonly path: string;
+  /** Read everything and check it. Takes as long as reading the whole file takes. */
+  verify(): VerifyReport;
+  close(): void;
+}
+
+/**
+ * Read a database beside a live owner or without one. Never blocks the owner: no transaction outlives a call.
+ *
+ * @throws HoldfastError as `openSqliteStorage` does; a missing file is `file_not_found`.
+ */
+export function openSqliteReader({ path }: { readonly path: string }): SqliteFileReader {
+  assertSqliteVersion();
+  const { file } = resolvePaths(path, false);
+  const driver = openForReading(file);
+  const guard = <T>(read: () => T): T => {
+    try {
+      return read();
+    } catch (error) {
+      throw toStorageError(error, file, "reading");
+    }
+  };
+  try {
+    return Object.assign(new SqliteReader(new Reads(driver, file, new Blobs(driver, file)), guard), {
+      path: file,
+      verify: () => guard(() => verifyDatabase(driver, file)),
+      close: () => driver.close(),
+    });
+  } catch (error) {
+    driver.close();
+    throw toStorageError(error, file, "opening it");
+  }
+}
+
+/** The paths of a database that may not exist; `undefined` when not even its folder does. */
+function findPaths(path: string): DatabasePaths | undefined {
+  try {
+    return resolvePaths(path, false);
+  } catch (error) {
+    if (HoldfastError.is(error) && error.code === "file_not_found") return undefined;
+    throw error;
+  }
+}
+
+async function locked(paths: DatabasePaths): Promise<ConflictError> {
+  const owner = (await askOwner(paths)) ?? readOwner(paths);
+  const who = owner === undefined || owner.pid === 0 ? "another process" : `process ${owner.pid}`;
+  const since =
+    owner === undefined || owner.since === 0 ? "" : ` since ${new Date(owner.since).toISOString()}`;
+  return new ConflictError("locked", `the database is in use by ${who}${since}: ${paths.file}`, {
+    at: paths.file,
+    got: `a lock on ${paths.lock}, held by ${who}`,
+    expected: "no other owner",
+    fix: "signals, approvals and cancels reach the running process by themselves; to run agents here, end it first",
+  });
+}
+
+async function askOwner(paths: DatabasePaths): Promise<OwnerInfo | undefined> {
+  let client: SocketStorage | undefined;
+  try {
+    client = await connectToOwner(paths, ASK_PID_MS);
+    return client?.owner;
+  } catch {
+    return undefined; // It is only asked for its name; the lock says that it lives.
+  } finally {
+    await client?.close();
+  }
+}
+
+/** The last owner did not close; then its write-ahead log must be there, and it held what was not yet in the main file. */
+function findLoss(paths: DatabasePaths): string[] {
+  if (statFile(paths.file) === undefined || statFile(paths.wal) !== undefined) return [];
+  return [
+    `the last process that owned ${paths.file} did not close it, and its write-ahead log ${paths.wal} is gone. What was ` +
+      "committed since the last checkpoint of the file may be lost; sessions go on from what the file holds",
+  ];
+}

@@ -1,0 +1,114 @@
+// One process owns a database (DESIGN section 4).
+//
+//   N1. Owning is holding an exclusive lock on a lock database beside the file. The operating system frees it at any death.
+//       It is never a file's presence, a pid or a time: those can be stale.
+//   N2. `-owner` says who owns it and where it listens. It is for people and for finding out, under the lock, that the last
+//       owner did not close: then a write-ahead log must be there.
+
+import { chmodSync, closeSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { CorruptRecordError } from "@holdfast/core";
+import { openDriver, type SqlDriver } from "./driver.ts";
+import { errno, pathError, type DatabasePaths } from "./paths.ts";
+import { isObject } from "./json-object.ts";
+import { SQLITE, sqliteCode, toStorageError } from "./sql-errors.ts";
+
+export interface OwnerInfo {
+  readonly pid: number;
+  /** Epoch milliseconds. */
+  readonly since: number;
+}
+
+export interface Ownership {
+  readonly info: OwnerInfo;
+  /** Whether the owner before did not end by closing. */
+  readonly wasLeftOpen: boolean;
+  release(): void;
+}
+
+/**
+ * Become the owner, or `undefined` when another process (or another part of this one) is.
+ *
+ * @throws HoldfastError when the lock cannot be made at all.
+ */
+export function acquireOwnership(paths: DatabasePaths, info: OwnerInfo): Ownership | undefined {
+  const lock = takeLock(paths.lock);
+  if (lock === undefined) return undefined;
+  const wasLeftOpen = readOwner(paths) !== undefined;
+  writeOwner(paths, info);
+  return { info, wasLeftOpen, release: () => release(lock, paths) };
+}
+
+/** Who says that it owns the database. A hint: it may be dead (N1). */
+export function readOwner(paths: DatabasePaths): OwnerInfo | undefined {
+  const said = readOwnerFile(paths);
+  if (said === undefined) return undefined;
+  const { pid, since } = said;
+  return typeof pid === "number" && typeof since === "number" ? { pid, since } : { pid: 0, since: 0 };
+}
+
+/** Where the owner listens. It may have been started with another temporary folder than we have. */
+export function readSocketPath(paths: DatabasePaths): string {
+  const socket = paths.socketFolder === undefined ? undefined : readOwnerFile(paths)?.["socket"];
+  return typeof socket === "string" ? socket : paths.socket;
+}
+
+function readOwnerFile(paths: DatabasePaths): Record<string, unknown> | undefined {
+  try {
+    const said: unknown = JSON.parse(readFileSync(paths.owner, "utf8"));
+    return isObject(said) ? said : {};
+  } catch (error) {
+    // Anything else than a missing file: cut off by a crash or not yet written to its end. Somebody was there.
+    return errno(error) === "ENOENT" ? undefined : {};
+  }
+}
+
+function writeOwner(paths: DatabasePaths, { pid, since }: OwnerInfo): void {
+  try {
+    writeFileSync(paths.owner, `${JSON.stringify({ pid, since, socket: paths.socket })}\n`, { mode: 0o600 });
+  } catch {
+    // On a full disk a database must still open, if only to be read; who owns it can also be asked over the socket.
+  }
+}
+
+function takeLock(path: string): SqlDriver | undefined {
+  makeLockFile(path);
+  let lock: SqlDriver | undefined;
+  try {
+    lock = openDriver(path, { mode: "write", busyTimeoutMs: 0 });
+    // Nothing is ever written to it; this keeps SQLite from making a journal beside it.
+    lock.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
+    return lock;
+  } catch (error) {
+    lock?.close();
+    const code = sqliteCode(error);
+    if (code === SQLITE.busy) return undefined;
+    if (code === SQLITE.notadb || code === SQLITE.corrupt) {
+      throw new CorruptRecordError(path, "the lock of the database is damaged", {
+        fix: "delete this file; it holds nothing",
+        cause: error,
+      });
+    }
+    throw toStorageError(error, path, "locking it");
+  }
+}
+
+function makeLockFile(path: string): void {
+  try {
+    // Only ever opened here when it is new: closing it later would drop the lock, if this process holds it.
+    closeSync(openSync(path, "wx", 0o600));
+    chmodSync(path, 0o600);
+  } catch (error) {
+    if (errno(error) !== "EEXIST") throw pathError(error, path);
+  }
+}
+
+/** The lock goes last: whoever takes it must find nothing of ours. */
+function release(lock: SqlDriver, paths: DatabasePaths): void {
+  try {
+    rmSync(paths.socket, { force: true });
+    if (paths.socketFolder !== undefined) rmSync(paths.socketFolder, { force: true, recursive: true });
+    rmSync(paths.owner, { force: true });
+  } finally {
+    lock.close();
+  }
+}

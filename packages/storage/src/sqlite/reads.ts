@@ -1,0 +1,195 @@
+// Every query that only reads, for the owner and for readers beside it.
+//
+//   Q1. Each method is one statement, or several whose later ones are about rows that are never changed again; so none
+//       needs a transaction, and none is held open.
+//   Q2. Synchronous. `SqliteReader` wraps it in the promises of the port.
+
+import {
+  NotFoundError,
+  type Entry,
+  type JournalRecord,
+  type Session,
+  type SessionStatus,
+  type StorageReader,
+  type StoredSignal,
+} from "@holdfast/core";
+import type { Blobs } from "./blobs.ts";
+import type { SqlDriver, SqlStatement } from "./driver.ts";
+import {
+  corruptRow,
+  JOURNAL_COLUMNS,
+  readEntry,
+  readJournal,
+  readSession,
+  readSignal,
+  SELECT_ENTRY,
+  SELECT_SESSION,
+  SELECT_SIGNAL,
+  type RowSource,
+  type SessionRow,
+} from "./rows.ts";
+
+/** Rows fetched at a time where it is not known how many will be needed. */
+const PAGE_ROWS = 256;
+
+export class Reads {
+  readonly source: RowSource;
+  readonly #path: string;
+  readonly #session: SqlStatement;
+  readonly #number: SqlStatement;
+  readonly #journal: SqlStatement;
+  readonly #journalPage: SqlStatement;
+  readonly #entries: SqlStatement;
+  readonly #branch: SqlStatement;
+  readonly #signals: SqlStatement;
+  readonly #pending: SqlStatement;
+  readonly #sessions: SqlStatement;
+  readonly #sessionsOfStatus: SqlStatement;
+
+  constructor(driver: SqlDriver, path: string, blobs: Blobs) {
+    this.source = { path, blobs };
+    this.#path = path;
+    this.#session = driver.prepare(`${SELECT_SESSION} WHERE s.session_id = ?`);
+    this.#number = driver.prepare("SELECT session FROM session WHERE session_id = ?");
+    // From the row that holds the position, which is seldom the first of its row.
+    const fromSeq =
+      "session = ?1 AND seq >= coalesce((SELECT max(seq) FROM journal WHERE session = ?1 AND seq <= ?2), 0)";
+    this.#journal = driver.prepare(`SELECT ${JOURNAL_COLUMNS} FROM journal WHERE ${fromSeq} ORDER BY seq`);
+    this.#journalPage = driver.prepare(
+      `SELECT ${JOURNAL_COLUMNS} FROM journal WHERE ${fromSeq} ORDER BY seq LIMIT ?3`,
+    );
+    this.#entries = driver.prepare(`${SELECT_ENTRY} WHERE session = ? ORDER BY seq LIMIT ? OFFSET ?`);
+    this.#branch = driver.prepare(
+      `${SELECT_ENTRY} WHERE session = ? AND seq <= ? ORDER BY seq DESC LIMIT ${PAGE_ROWS}`,
+    );
+    this.#signals = driver.prepare(`${SELECT_SIGNAL} WHERE session = ? AND ord > ? ORDER BY ord`);
+    this.#pending = driver.prepare("SELECT signal_id, ord, name FROM signal WHERE session = ? ORDER BY ord");
+    const newestFirst = "s.session < ? ORDER BY s.session DESC LIMIT ?";
+    this.#sessions = driver.prepare(`${SELECT_SESSION} WHERE ${newestFirst}`);
+    this.#sessionsOfStatus = driver.prepare(`${SELECT_SESSION} WHERE t.status = ? AND ${newestFirst}`);
+  }
+
+  session(sessionId: string): SessionRow | undefined {
+    const row = this.#session.get(sessionId);
+    return row === undefined ? undefined : readSession(row, this.source);
+  }
+
+  /** Newest first, below session number `below`. */
+  sessions(below: number, limit: number, status?: SessionStatus): Session[] {
+    const rows =
+      status === undefined
+        ? this.#sessions.all(below, limit)
+        : this.#sessionsOfStatus.all(status, below, limit);
+    return rows.map((row) => readSession(row, this.source).session);
+  }
+
+  numberOf(sessionId: string): number | undefined {
+    return this.#number.get(sessionId)?.["session"] as number | undefined;
+  }
+
+  /** Records from `fromSeq` on; with a limit, at most so many. */
+  journal(number: number, fromSeq: number, limit?: number): JournalRecord[] {
+    // A row holds at least one record, so `limit + 1` rows hold enough: the first may begin before `fromSeq`.
+    const rows =
+      limit === undefined
+        ? this.#journal.all(number, fromSeq)
+        : this.#journalPage.all(number, fromSeq, limit + 1);
+    const records: JournalRecord[] = [];
+    let next: number | undefined;
+    for (const row of rows) {
+      const seq = row["seq"] as number;
+      if (seq !== (next ?? seq))
+        throw corruptRow(this.#path, "journal", `${number}/${next}`, "the row is missing");
+      for (const record of readJournal(row, this.source)) if (record.seq >= fromSeq) records.push(record);
+      next = seq + (row["count"] as number);
+    }
+    return limit === undefined || records.length <= limit ? records : records.slice(0, limit);
+  }
+
+  entries(number: number, from: number, limit: number): Entry[] {
+    return this.#entries.all(number, limit, from).map((row) => readEntry(row, this.source));
+  }
+
+  /** From the root to `leaf`. Most conversations are a line, so one range read finds all of it; branches are passed over. */
+  conversation(number: number, leaf: number): Entry[] {
+    const branch: Entry[] = [];
+    let wanted: number | undefined = leaf;
+    while (wanted !== undefined) {
+      const page = this.#branch.all(number, wanted);
+      if (page[0]?.["seq"] !== wanted) {
+        throw corruptRow(
+          this.#path,
+          "entry",
+          `${number}/${wanted}`,
+          "an entry that a conversation refers to is missing",
+        );
+      }
+      for (const row of page) {
+        if (row["seq"] !== wanted) continue;
+        const entry = readEntry(row, this.source);
+        branch.push(entry);
+        wanted = entry.parent;
+      }
+    }
+    return branch.reverse();
+  }
+
+  /** What is pending, without the payloads and unchecked: `signals` checks what is handed out. */
+  pending(number: number, add: (signalId: string, order: number, name: string) => void): void {
+    for (const row of this.#pending.all(number))
+      add(row["signal_id"] as string, row["ord"] as number, row["name"] as string);
+  }
+
+  signals(number: number, after: number): StoredSignal[] {
+    return this.#signals.all(number, after).map((row) => readSignal(row, this.source));
+  }
+}
+
+/** The port's reader over `Reads`. */
+export class SqliteReader implements StorageReader {
+  readonly #reads: Reads;
+  readonly #guard: <T>(read: () => T) => T;
+
+  /** @param guard turns what SQLite throws into errors of ours. */
+  constructor(reads: Reads, guard: <T>(read: () => T) => T) {
+    this.#reads = reads;
+    this.#guard = guard;
+  }
+
+  async sessions({
+    limit,
+    before,
+    status,
+  }: Parameters<StorageReader["sessions"]>[0]): Promise<readonly Session[]> {
+    return this.#guard(() => {
+      const below = before === undefined ? Number.MAX_SAFE_INTEGER : this.#reads.numberOf(before);
+      if (below === undefined) throw new NotFoundError("session_not_found", `there is no session ${before}`);
+      return limit <= 0 ? [] : this.#reads.sessions(below, limit, status);
+    });
+  }
+
+  async session(sessionId: string): Promise<Session | undefined> {
+    return this.#guard(() => this.#reads.session(sessionId)?.session);
+  }
+
+  async journal(sessionId: string, fromSeq: number, limit: number): Promise<readonly JournalRecord[]> {
+    return this.#guard(() => {
+      const number = this.#reads.numberOf(sessionId);
+      return number === undefined || limit <= 0 ? [] : this.#reads.journal(number, fromSeq, limit);
+    });
+  }
+
+  async entries(sessionId: string, from: number, limit: number): Promise<readonly Entry[]> {
+    return this.#guard(() => {
+      const number = this.#reads.numberOf(sessionId);
+      return number === undefined || limit <= 0 ? [] : this.#reads.entries(number, from, limit);
+    });
+  }
+
+  async pendingSignals(sessionId: string): Promise<readonly StoredSignal[]> {
+    return this.#guard(() => {
+      const number = this.#reads.numberOf(sessionId);
+      return number === undefined ? [] : this.#reads.signals(number, 0);
+    });
+  }
+}

@@ -1,0 +1,284 @@
+// Sessions in one SQLite file, for the one process that owns it.
+//
+// Everything runs to its end on the calling thread: a method's promise is settled when it returns, and a commit is synced
+// before it answers. It knows nothing of sockets, locks or files; `open.ts` puts those around it.
+//
+//   S1. `commit` is one transaction. What it answered is synced (`synchronous=FULL`), and only then do listeners hear.
+//   S2. There are no savepoints. When the file refuses a statement for a reason we did not foresee, the transaction is
+//       rolled back and the group halved until the one change at fault stands alone (ST4).
+//   S3. When the environment is at fault (disk full, read-only, a failing disk) nothing of the group is applied, the call
+//       rejects, and the next one starts from what the file holds.
+
+import {
+  HoldfastError,
+  NotFoundError,
+  UnavailableError,
+  type AgentStorage,
+  type Arrival,
+  type Arrivals,
+  type Change,
+  type ChangeResult,
+  type ClaimResult,
+  type Due,
+  type Entry,
+  type SessionSnapshot,
+  type StorageReader,
+} from "@holdfast/core";
+import { refuseClaim } from "@holdfast/core/internal";
+import { Blobs } from "./blobs.ts";
+import type { SqlDriver, SqlStatement } from "./driver.ts";
+import { DueIndex } from "./due-index.ts";
+import { Heads } from "./heads.ts";
+import { Reads, SqliteReader } from "./reads.ts";
+import { describeRefusal, isEnvironmental, toStorageError } from "./sql-errors.ts";
+import { Tokens } from "./tokens.ts";
+import { verifyDatabase, type VerifyReport } from "./verify.ts";
+import { Writer } from "./writer.ts";
+
+/** One caller's changes, with the time it was told. */
+export interface ChangeGroup {
+  readonly changes: readonly Change[];
+  readonly now: number;
+}
+
+export interface SqliteStorageOptions {
+  readonly driver: SqlDriver;
+  readonly path: string;
+  /** Sessions nobody has claimed whose row is kept at hand. */
+  readonly headsMax?: number;
+  /** What a person should know about how the file was found. */
+  readonly warnings?: readonly string[];
+  /** Called once, by `close`, while the storage still answers. */
+  readonly beforeClose?: () => Promise<void>;
+  /** Called once, by `close`, when the file is closed. */
+  readonly afterClose?: () => void;
+}
+
+const HEADS_MAX = 4_096;
+
+export class SqliteStorage implements AgentStorage {
+  readonly name = "sqlite";
+  readonly durable = true;
+  readonly path: string;
+  readonly reader: StorageReader;
+  readonly warnings: readonly string[];
+
+  readonly #driver: SqlDriver;
+  readonly #begin: SqlStatement;
+  readonly #commit: SqlStatement;
+  readonly #reads: Reads;
+  readonly #heads: Heads;
+  readonly #tokens: Tokens;
+  readonly #writer: Writer;
+  readonly #dueIndex: DueIndex;
+  readonly #listeners = new Set<(arrival: Arrival) => void>();
+  readonly #options: SqliteStorageOptions;
+  #closing: Promise<void> | undefined;
+  #isClosed = false;
+
+  constructor(options: SqliteStorageOptions) {
+    const { driver, path } = options;
+    this.path = path;
+    this.warnings = options.warnings ?? [];
+    this.#driver = driver;
+    this.#options = options;
+    this.#begin = driver.prepare("BEGIN");
+    this.#commit = driver.prepare("COMMIT");
+    const blobs = new Blobs(driver, path);
+    this.#reads = new Reads(driver, path, blobs);
+    this.#heads = new Heads(this.#reads, options.headsMax ?? HEADS_MAX);
+    this.#tokens = new Tokens(driver);
+    this.#writer = new Writer(driver, {
+      heads: this.#heads,
+      reads: this.#reads,
+      blobs,
+      tokens: this.#tokens,
+    });
+    this.#dueIndex = new DueIndex(driver, this.#heads);
+    this.reader = new SqliteReader(this.#reads, (read) => this.#guard("reading", read));
+  }
+
+  /** Statements run since it was opened; for benchmarks. */
+  get statementCount(): number {
+    return this.#driver.statementCount;
+  }
+
+  async commit(changes: readonly Change[], now: number): Promise<readonly ChangeResult[]> {
+    return this.commitGroups([{ changes, now }])[0]!;
+  }
+
+  /** The groups of several callers in one transaction, in the order given. */
+  commitGroups(groups: readonly ChangeGroup[]): ChangeResult[][] {
+    return this.#guard("committing", () => {
+      const timed: TimedChange[] = [];
+      for (const { changes, now } of groups) for (const change of changes) timed.push({ change, now });
+      const results = this.#applyAll(timed, timed.length > 1);
+      let from = 0;
+      return groups.map(({ changes }) => results.slice(from, (from += changes.length)));
+    });
+  }
+
+  async claim({
+    sessionId,
+    owner,
+    now,
+    leaseMs,
+  }: Parameters<AgentStorage["claim"]>[0]): Promise<ClaimResult> {
+    return this.#guard("claiming", () => {
+      const head = this.#heads.get(sessionId);
+      if (head === undefined) return { status: "not_found" };
+      const refusal = refuseClaim(head.session, head.claim, { owner, now });
+      if (refusal !== undefined) return refusal;
+      const token = this.#transact(
+        () => this.#writer.claim(head, owner, now + leaseMs),
+        this.#tokens.isSpent,
+      );
+      return { status: "claimed", token };
+    });
+  }
+
+  async load(sessionId: string): Promise<SessionSnapshot | undefined> {
+    return this.#guard("loading", () => {
+      const row = this.#reads.session(sessionId);
+      if (row === undefined) return undefined;
+      const { number, session } = row;
+      const records = this.#reads.journal(number, session.checkpointSeq ?? 0);
+      return { session, records, signals: session.inbox === 0 ? [] : this.#reads.signals(number, 0) };
+    });
+  }
+
+  async arrivals(sessionId: string, after: number): Promise<Arrivals> {
+    return this.#guard("reading", () => {
+      const head = this.#heads.get(sessionId);
+      if (head === undefined) throw notFound(sessionId);
+      const { inbox, status, cancel } = head.session;
+      const signals = head.pending.size === 0 ? [] : this.#reads.signals(head.number, after);
+      return { inbox, signals, session: cancel === undefined ? { status } : { status, cancel } };
+    });
+  }
+
+  async conversation(sessionId: string, leaf: number): Promise<readonly Entry[]> {
+    return this.#guard("reading", () => {
+      const number = this.#heads.peek(sessionId)?.number ?? this.#reads.numberOf(sessionId);
+      if (number === undefined) throw notFound(sessionId);
+      return this.#reads.conversation(number, leaf);
+    });
+  }
+
+  async due({ now, limit }: Parameters<AgentStorage["due"]>[0]): Promise<Due> {
+    return this.#guard("looking for what is due", () => {
+      const overdue = this.#dueIndex.overdue(now);
+      if (overdue.length > 0) {
+        this.#transact(() => {
+          for (const sessionId of overdue) this.#writer.endOverdue(sessionId, now);
+        });
+      }
+      return this.#dueIndex.due(now, limit);
+    });
+  }
+
+  subscribe(listener: (arrival: Arrival) => void): () => void {
+    // Wrapped, so that a function subscribed twice is told twice and unsubscribed once.
+    const told = (arrival: Arrival) => listener(arrival);
+    this.#listeners.add(told);
+    return () => void this.#listeners.delete(told);
+  }
+
+  /** Read everything and check it. Takes as long as reading the whole file takes. */
+  async verify(): Promise<VerifyReport> {
+    return this.#guard("checking", () => verifyDatabase(this.#driver, this.path));
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    try {
+      await this.#options.beforeClose?.();
+      this.#isClosed = true;
+      this.#listeners.clear();
+      this.#driver.close();
+    } finally {
+      this.#options.afterClose?.();
+    }
+  }
+
+  /** S2. */
+  #applyAll(changes: readonly TimedChange[], hasNeighbours: boolean): ChangeResult[] {
+    if (changes.length === 0) return [];
+    try {
+      return this.#transact(() => changes.map(({ change, now }) => this.#writer.apply(change, now)));
+    } catch (error) {
+      if (isEnvironmental(error)) throw error; // S3.
+      if (changes.length > 1) {
+        const half = changes.length >> 1;
+        return [
+          ...this.#applyAll(changes.slice(0, half), true),
+          ...this.#applyAll(changes.slice(half), true),
+        ];
+      }
+      // Alone, a damaged row is told as what it is; in a group the answers of its neighbours must not be lost with it.
+      if (!hasNeighbours && HoldfastError.is(error)) throw error;
+      return [{ status: "invalid", reason: describeRefusal(error) }];
+    }
+  }
+
+  /**
+   * Run `work` in a transaction and publish what it changed; or, when anything throws, as if it had not been run.
+   *
+   * @param writes whether it may write to the file at all; without it there is nothing to begin.
+   */
+  #transact<T>(work: () => T, writes = true): T {
+    let result: T;
+    try {
+      if (writes) this.#begin.run();
+      result = work();
+      if (writes) this.#commit.run();
+    } catch (error) {
+      this.#undo();
+      throw error;
+    }
+    this.#publish();
+    return result;
+  }
+
+  #undo(): void {
+    for (const [head, claim] of this.#writer.touched) this.#heads.forget(head.session.sessionId, claim);
+    this.#writer.touched.clear();
+    this.#writer.arrived.length = 0;
+    this.#tokens.forget();
+    if (this.#driver.inTransaction) this.#driver.exec("ROLLBACK");
+  }
+
+  #publish(): void {
+    const { touched, arrived } = this.#writer;
+    for (const head of touched.keys()) this.#dueIndex.note(head);
+    touched.clear();
+    if (arrived.length === 0) return;
+    for (const arrival of arrived.splice(0)) for (const listener of this.#listeners) listener(arrival);
+  }
+
+  #guard<T>(doing: string, work: () => T): T {
+    if (this.#isClosed) {
+      throw new UnavailableError("storage_unavailable", `the storage was closed: ${this.path}`, {
+        fix: "open it again",
+      });
+    }
+    try {
+      return work();
+    } catch (error) {
+      throw toStorageError(error, this.path, doing);
+    }
+  }
+}
+
+interface TimedChange {
+  readonly change: Change;
+  readonly now: number;
+}
+
+function notFound(sessionId: string): NotFoundError {
+  return new NotFoundError("session_not_found", `there is no session ${sessionId}`);
+}

@@ -1,0 +1,194 @@
+// A full check of a database, on demand: SQLite's own, every row's checksum, and that nothing is missing in between.
+//
+// It only reads, so it also runs beside a live owner; rows that are committed meanwhile are checked or not.
+//
+//   V1. It never stops at the first problem, and never throws for one: the report is for a person who must decide.
+//   V2. Memory is bounded: rows come in pages, problems are counted beyond `PROBLEMS_MAX`.
+
+import { HoldfastError } from "@holdfast/core";
+import { Blobs } from "./blobs.ts";
+import type { SqlDriver, SqlRow } from "./driver.ts";
+import {
+  readEntry,
+  readJournal,
+  readSession,
+  readSignal,
+  SELECT_ENTRY,
+  SELECT_SESSION,
+  SELECT_SIGNAL,
+  JOURNAL_COLUMNS,
+  type RowSource,
+} from "./rows.ts";
+
+export interface VerifyReport {
+  /** What is wrong, the first `PROBLEMS_MAX`. Empty when the database is sound. */
+  readonly problems: readonly VerifyProblem[];
+  readonly problemCount: number;
+  /** Rows checked, by table. */
+  readonly rows: Readonly<Record<string, number>>;
+}
+
+export interface VerifyProblem {
+  readonly table: string;
+  readonly message: string;
+}
+
+const PROBLEMS_MAX = 100;
+const PAGE_ROWS = 500;
+
+export function verifyDatabase(driver: SqlDriver, path: string): VerifyReport {
+  const check = new Check(driver, path);
+  check.pages();
+  check.sessions();
+  check.journal();
+  check.entries();
+  check.signals();
+  check.blobs();
+  return check.report();
+}
+
+class Check {
+  readonly #driver: SqlDriver;
+  readonly #source: RowSource;
+  readonly #problems: VerifyProblem[] = [];
+  #problemCount = 0;
+  readonly #rows: Record<string, number> = {};
+
+  constructor(driver: SqlDriver, path: string) {
+    this.#driver = driver;
+    this.#source = { path, blobs: new Blobs(driver, path) };
+  }
+
+  report(): VerifyReport {
+    return { problems: this.#problems, problemCount: this.#problemCount, rows: this.#rows };
+  }
+
+  pages(): void {
+    this.#try("pages", () => {
+      for (const row of this.#driver.prepare(`PRAGMA quick_check(${PROBLEMS_MAX})`).all()) {
+        const message = String(Object.values(row)[0]);
+        if (message !== "ok") this.#add("pages", message);
+      }
+    });
+  }
+
+  sessions(): void {
+    const page = this.#driver.prepare(
+      `${SELECT_SESSION} WHERE s.session > ? ORDER BY s.session LIMIT ${PAGE_ROWS}`,
+    );
+    this.#walk(
+      "session",
+      (last) => page.all(Number(last ?? 0)),
+      (row) => row["session"],
+      (row) => void readSession(row, this.#source),
+    );
+    this.#try("state", () => {
+      const orphans = this.#driver.value(
+        "SELECT count(*) FROM state WHERE session NOT IN (SELECT session FROM session)",
+      );
+      if (orphans !== 0) this.#add("state", `${String(orphans)} rows belong to no session`);
+    });
+  }
+
+  journal(): void {
+    const page = this.#driver.prepare(
+      `SELECT rowid, ${JOURNAL_COLUMNS} FROM journal WHERE (session, seq) > (?, ?) ORDER BY session, seq LIMIT ${PAGE_ROWS}`,
+    );
+    let session: unknown;
+    let next = 0;
+    this.#walkPairs("journal", "seq", page.all.bind(page), (row) => {
+      if (row["session"] !== session) [session, next] = [row["session"], 0];
+      const seq = row["seq"] as number;
+      if (seq !== next)
+        this.#add("journal", `session ${String(session)} has nothing at ${next}, its next row is at ${seq}`);
+      next = seq + (row["count"] as number);
+      readJournal(row, this.#source);
+    });
+  }
+
+  entries(): void {
+    const page = this.#driver.prepare(
+      `${SELECT_ENTRY} WHERE (session, seq) > (?, ?) ORDER BY session, seq LIMIT ${PAGE_ROWS}`,
+    );
+    let session: unknown;
+    let index = 0;
+    this.#walkPairs("entry", "seq", page.all.bind(page), (row) => {
+      if (row["session"] !== session) [session, index] = [row["session"], 0];
+      if (row["idx"] !== index)
+        this.#add(
+          "entry",
+          `session ${String(session)} has entry ${String(row["idx"])} where ${index} is next`,
+        );
+      index = (row["idx"] as number) + 1;
+      readEntry(row, this.#source);
+    });
+  }
+
+  signals(): void {
+    const page = this.#driver.prepare(
+      `${SELECT_SIGNAL} WHERE (session, ord) > (?, ?) ORDER BY session, ord LIMIT ${PAGE_ROWS}`,
+    );
+    this.#walkPairs("signal", "ord", page.all.bind(page), (row) => void readSignal(row, this.#source));
+  }
+
+  blobs(): void {
+    const page = this.#driver.prepare(
+      `SELECT rowid AS id, address FROM blob WHERE rowid > ? ORDER BY rowid LIMIT 16`,
+    );
+    const read = (row: SqlRow) => void this.#source.blobs.get(row["address"] as string);
+    this.#walk(
+      "blob",
+      (last) => page.all(Number(last ?? 0)),
+      (row) => row["id"],
+      read,
+    );
+  }
+
+  #walkPairs(
+    table: string,
+    key: string,
+    page: (session: number, key: number) => SqlRow[],
+    check: (row: SqlRow) => void,
+  ): void {
+    this.#walk(
+      table,
+      (last) => (last === undefined ? page(-1, -1) : page(...(last as [number, number]))),
+      (row) => [row["session"], row[key]],
+      check,
+    );
+  }
+
+  /** Every row of a table, page by page. A page that cannot be read ends the table: what is behind it cannot be found. */
+  #walk(
+    table: string,
+    page: (last: unknown) => SqlRow[],
+    keyOf: (row: SqlRow) => unknown,
+    check: (row: SqlRow) => void,
+  ): void {
+    this.#rows[table] = 0;
+    let last: unknown;
+    this.#try(table, () => {
+      for (let rows = page(undefined); rows.length > 0; rows = page(last)) {
+        for (const row of rows) {
+          this.#rows[table] = (this.#rows[table] ?? 0) + 1;
+          this.#try(table, () => check(row));
+        }
+        last = keyOf(rows.at(-1)!);
+      }
+    });
+  }
+
+  #try(table: string, check: () => void): void {
+    try {
+      check();
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      this.#add(table, HoldfastError.is(error) ? message : `SQLite says: ${message}`);
+    }
+  }
+
+  #add(table: string, message: string): void {
+    this.#problemCount++;
+    if (this.#problems.length < PROBLEMS_MAX) this.#problems.push({ table, message });
+  }
+}
