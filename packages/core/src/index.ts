@@ -88,6 +88,7 @@ export {
   type CreateSession,
   type Due,
   type Entry,
+  type FirstBatch,
   type NewEntry,
   type ReleaseClaim,
   type RequestCancel,

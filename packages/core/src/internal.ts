@@ -8,6 +8,7 @@ export {
   decideSignal,
   dueAt,
   endOverdue,
+  firstBatch,
   isAnsweredBy,
   isHeld,
   lookAt,

@@ -252,13 +252,18 @@ const FINAL_CODES: ReadonlySet<string> = new Set([
 function failure(thrown: unknown): AttemptOutcome {
   const error = recordError(thrown);
   const final = error.name === "NonRetryableError" || (error.code !== undefined && FINAL_CODES.has(error.code));
-  const retryAfterMs = (thrown as { retryAfterMs?: unknown } | null | undefined)?.retryAfterMs;
-  return {
-    status: "failed",
-    error,
-    retryable: !final,
-    ...(typeof retryAfterMs === "number" && retryAfterMs > 0 ? { retryAfterMs } : {}),
-  };
+  const retryAfterMs = retryAfterOf(thrown);
+  return { status: "failed", error, retryable: !final, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
+}
+
+/** What a failure asks for. Never throws, whatever was thrown. */
+function retryAfterOf(thrown: unknown): number | undefined {
+  try {
+    const ms = (thrown as { retryAfterMs?: unknown } | null | undefined)?.retryAfterMs;
+    return typeof ms === "number" && Number.isFinite(ms) && ms > 0 ? ms : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Put the entries in the place of each `ctx.conversation()` in a task's input (K8). */

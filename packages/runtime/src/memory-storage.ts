@@ -37,6 +37,7 @@ import {
 import {
   applyBatch,
   createSession,
+  firstBatch,
   decideCancel,
   decideRelease,
   decideSignal,
@@ -168,6 +169,8 @@ export class MemoryStorage implements AgentStorage {
 
   #create(change: CreateSession, now: number): ChangeResult {
     const { sessionId, claimFor } = change;
+    const refusal = this.#refuseFirst(change, now);
+    if (refusal !== undefined) return refusal;
     const stored: Stored = {
       session: createSession(change, now),
       claim:
@@ -187,7 +190,16 @@ export class MemoryStorage implements AgentStorage {
     this.#sessions.set(sessionId, stored);
     this.#created.push(stored);
     this.#index(stored);
+    const first = firstBatch(change, stored.claim.token);
+    if (first !== undefined) this.#commitBatch(stored, first, now);
     return claimFor === undefined ? { status: "created" } : { status: "created", token: stored.claim.token };
+  }
+
+  /** What a first batch would be refused for, before anything of its session is stored (ST25). */
+  #refuseFirst(change: CreateSession, now: number): ChangeResult | undefined {
+    const claim = { ...NO_CLAIM, ...change.claimFor, token: change.claimFor === undefined ? NO_CLAIM.token : 1 };
+    const first = firstBatch(change, claim.token);
+    return first === undefined ? undefined : refuseBatch(createSession(change, now), claim, first, NOTHING_YET);
   }
 
   #commitBatch(stored: Stored, batch: CommitBatch, now: number): ChangeResult {
@@ -324,6 +336,9 @@ function hasSeen(seen: Seen | undefined, signalId: string, dedupKey: string | un
   if (seen === undefined) return false;
   return seen.orders.has(signalId) || (dedupKey !== undefined && seen.dedupKeys.has(dedupKey));
 }
+
+/** What there is to look up for a session that does not exist yet. */
+const NOTHING_YET: BatchLookups = { holdsRecords: () => false, isPending: () => false };
 
 class Lookups implements BatchLookups {
   readonly #stored: Stored;

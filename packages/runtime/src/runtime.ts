@@ -26,7 +26,9 @@ import {
   type AgentRef,
   type AgentStorage,
   type AgentTracer,
+  type ChangeResult,
   type Clock,
+  type CreateSession,
   type ConversationEntry,
   type Entry,
   type Limits,
@@ -36,12 +38,13 @@ import {
   type SignalSource,
   type TaskExecutor,
 } from "@holdfast/core";
+import { createSession } from "@holdfast/core/internal";
 import type { Agent, TaskDefinition } from "./define.ts";
 import { installDevelopmentChecks } from "./development-checks.ts";
 import { GroupCommitter } from "./group-committer.ts";
 import { LocalTaskExecutor } from "./local-task-executor.ts";
 import { isDevelopment, sha256, silentTracer, systemClock, systemRandom } from "./node-ports.ts";
-import { SessionDriver, type Departure, type DriverWorld } from "./session-driver.ts";
+import { SessionDriver, type Creator, type Departure, type DriverOptions, type DriverWorld } from "./session-driver.ts";
 import { outputOf, settledAs, settledBy, type Settled } from "./settled.ts";
 import { SliceLoop } from "./slice-loop.ts";
 import { watchStrayRejections } from "./stray-rejections.ts";
@@ -142,6 +145,7 @@ export interface Runtime {
 
 const WARM_MS = 30_000;
 const DUE_BATCH = 1_000;
+const DUE_RETRY_MS = 1_000;
 
 /** Make a runtime over the given storage. Options not given are those of a Node process. */
 export function createRuntime(options: RuntimeOptions): Runtime {
@@ -155,7 +159,8 @@ export function vanishRuntime(runtime: Runtime): void {
 
 interface Live {
   readonly driver: SessionDriver;
-  readonly token: number;
+  /** Tells who waits for a session to be created that it will not be. */
+  readonly onFailedCreation: ((error: HoldfastError) => void) | undefined;
   readonly agent: Agent;
   reloads: number;
 }
@@ -176,8 +181,10 @@ class LocalRuntime implements Runtime {
   /** Sessions being loaded, and whether something arrived for them meanwhile. */
   readonly #loading = new Map<string, boolean>();
   readonly #waiters = new Map<string, PromiseWithResolvers<Settled>>();
+  /** Why sessions that were abandoned here were; forgotten when they are driven again. */
+  readonly #abandoned = new Map<string, HoldfastError>();
   readonly #warm = new Map<string, number>();
-  readonly #dueAlarm = alarm(() => void this.#runDue());
+  readonly #dueAlarm = alarm(() => this.#lookForDue());
   readonly #coolAlarm = alarm(() => this.#cool());
   readonly #context = new AsyncLocalStorage<string>();
   readonly #watchdog: Watchdog | undefined;
@@ -246,7 +253,7 @@ class LocalRuntime implements Runtime {
     this.#refuseIfLarge(text, `input of agent "${agent.name}"`);
     const id = sessionId ?? mintId("ses", this.#clock.now(), () => this.#random.u32());
     const ref: AgentRef = { name: agent.name, version: agent.version, ...(file === undefined ? {} : { file }) };
-    const result = await this.#committer.commit({
+    const creation: CreateSession = {
       type: "create_session",
       sessionId: id,
       agent: ref,
@@ -255,13 +262,10 @@ class LocalRuntime implements Runtime {
       flags: 0,
       format: JOURNAL_FORMAT,
       claimFor: { owner: this.#owner, leaseMs: Infinity },
-    });
-    if (result.status === "created" && result.token !== undefined) {
-      const { token } = result;
-      await this.#activateBy(id, () => this.#drive(id, agent as unknown as Agent, token, false));
-      return this.#handle<Output>(id, true);
-    }
-    if (result.status !== "exists") throw unexpected("creating a session", result.status);
+    };
+    const status = await this.#create(agent as unknown as Agent, creation);
+    if (status === "created") return this.#handle<Output>(id, true);
+    if (status !== "exists") throw unexpected("creating a session", status);
     // Ours, when the first answer was lost; another's, when it is being run elsewhere: then there is nothing to do here.
     const session = await this.#session(id);
     if (!isEnded(session.status) && session.status !== "paused") {
@@ -348,6 +352,8 @@ class LocalRuntime implements Runtime {
     });
     switch (result.status) {
       case "requested":
+        // Whatever becomes of its agent: at the deadline it ends.
+        if (!hard) this.#lookAt(this.#clock.now() + (graceMs ?? this.#limits.cancelGraceMs));
         return { status: "requested", sessionStatus: result.sessionStatus };
       case "ended":
         return { status: "already_ended", sessionStatus: result.sessionStatus };
@@ -447,10 +453,46 @@ class LocalRuntime implements Runtime {
     this.#loading.delete(sessionId);
     if (snapshot === undefined) throw sessionNotFound(sessionId);
     if (this.#closed) return this.#release(sessionId, token);
-    const driver = new SessionDriver(this.#world, { agent, snapshot, token, acceptDrift });
-    this.#live.set(sessionId, { driver, token, agent, reloads });
-    driver.start();
+    const driver = this.#launch({ agent, snapshot, claim: token, acceptDrift }, reloads);
     if (arrived) driver.poke();
+  }
+
+  /** Run the agent to its first standstill and store the session with what it asked for, in one transaction. */
+  #create(agent: Agent, creation: CreateSession): Promise<ChangeResult["status"]> {
+    const { sessionId } = creation;
+    const known = this.#activating.get(sessionId);
+    if (known !== undefined) return known.then(() => "exists" as const);
+    if (this.#live.has(sessionId)) return Promise.resolve("exists");
+    const snapshot = { session: createSession(creation, this.#clock.now()), records: [], signals: [] };
+    const creating = new Promise<ChangeResult["status"]>((resolve, reject) => {
+      const claim: Creator = (first, onCreated, onError) =>
+        this.#committer.submit({
+          change: { ...creation, first },
+          onResult: (result) => {
+            if (result.status === "created" && result.token !== undefined) onCreated(result.token);
+            else this.#live.delete(sessionId); // What it did was only thought: another of this id is stored.
+            if (result.status !== "created") driver.abandon();
+            resolve(result.status);
+          },
+          onError: (error) => {
+            onError(error);
+            reject(error);
+          },
+        });
+      const driver = this.#launch({ agent, snapshot, claim, acceptDrift: false }, 0, reject);
+    });
+    const activating = creating.then(() => {}).finally(() => this.#activating.delete(sessionId));
+    activating.catch(() => {}); // Whoever asked for it hears of it from `creating`.
+    this.#activating.set(sessionId, activating);
+    return creating;
+  }
+
+  #launch(options: DriverOptions, reloads: number, onFailedCreation?: (error: HoldfastError) => void): SessionDriver {
+    const driver = new SessionDriver(this.#world, options);
+    this.#abandoned.delete(driver.sessionId);
+    this.#live.set(driver.sessionId, { driver, agent: options.agent, reloads, onFailedCreation });
+    driver.start();
+    return driver;
   }
 
   #departed(driver: SessionDriver, departure: Departure): void {
@@ -462,18 +504,26 @@ class LocalRuntime implements Runtime {
     if (departure.type !== "abandoned") this.#watchdog?.clear(sessionId);
     // A commit was refused because somebody cancelled it in the meantime: what is stored now says how to go on.
     if (departure.type === "abandoned" && departure.error?.code === "session_ended" && live.reloads < 3 && !this.#closed) {
-      void this.#reload(sessionId, live, departure.error);
+      void this.#reload(live, departure.error);
       return;
     }
-    if (departure.type !== "ended") this.#release(sessionId, live.token);
+    const { token } = driver;
+    if (token === undefined) {
+      const { error } = departure as { error?: HoldfastError };
+      live.onFailedCreation?.(error ?? new HoldfastError("session_paused", `session ${sessionId} was not stored: the runtime closed`));
+    } else if (departure.type !== "ended") {
+      this.#release(sessionId, token);
+    }
+    if (departure.type === "abandoned" && departure.error !== undefined) this.#abandoned.set(sessionId, departure.error);
     this.#settle(sessionId, settledBy(departure));
   }
 
-  async #reload(sessionId: string, { agent, token, reloads }: Live, error: HoldfastError): Promise<void> {
+  async #reload({ agent, driver, reloads }: Live, error: HoldfastError): Promise<void> {
+    const { sessionId, token } = driver;
     try {
       const session = await this.#session(sessionId);
       if (isEnded(session.status)) this.#settle(sessionId, settledAs(session));
-      else await this.#drive(sessionId, agent, token, false, reloads + 1);
+      else if (token !== undefined) await this.#drive(sessionId, agent, token, false, reloads + 1);
     } catch (thrown) {
       this.#settle(sessionId, { status: "released", error: thrown === undefined ? error : toHoldfastError(thrown) });
     }
@@ -505,9 +555,21 @@ class LocalRuntime implements Runtime {
       if (session === undefined) return;
       if (isEnded(session.status)) this.#settle(sessionId, settledAs(session));
       else if (this.#agents.has(session.agent.name)) await this.#activate(sessionId, false);
+      else if (session.cancel !== undefined) this.#lookAt(session.cancel.deadlineAt);
     } catch (error) {
       this.#trace(sessionId, toHoldfastError(error).message);
     }
+  }
+
+  /** Run what is due, off everybody's path; when storage cannot say what is, ask again. */
+  #lookForDue(): void {
+    if (this.#closed) return;
+    this.#runDue().catch(() => this.#lookAt(this.#clock.now() + DUE_RETRY_MS));
+  }
+
+  /** Look for what is due at this time, too. */
+  #lookAt(at: number): void {
+    if (this.#adopt && !this.#closed && at < this.#dueAlarm.queuedFor) this.#timers.set(this.#dueAlarm, at);
   }
 
   /** Run what is due, and look again when the next is. */
@@ -553,13 +615,15 @@ class LocalRuntime implements Runtime {
     }
   }
 
-  #letGo(sessionId: string, { driver, token }: Live): void {
+  #letGo(sessionId: string, { driver }: Live): void {
+    const { token } = driver;
+    if (token === undefined) return;
     this.#live.delete(sessionId);
     driver.abandon();
     this.#committer.submit({
       change: { type: "release_claim", sessionId, token },
       // Whatever arrived between the last commit and this release finds nobody driving it: look once more (K10).
-      onResult: () => void this.#runDue(),
+      onResult: () => this.#lookForDue(),
       onError: () => {},
     });
   }
@@ -658,6 +722,9 @@ class LocalRuntime implements Runtime {
     const session = await this.#session(sessionId);
     if (isEnded(session.status)) return settledAs(session);
     if (session.status === "paused" && !this.#live.has(sessionId)) return settledAs(session);
+    const isHere = this.#live.has(sessionId) || this.#activating.has(sessionId) || this.#loading.has(sessionId);
+    const isAtWork = session.status === "working" || session.status === "submitted";
+    if (this.#closed || (isAtWork && !isHere)) return { status: "released", error: this.#abandoned.get(sessionId) };
     const waiter = this.#waiters.get(sessionId) ?? Promise.withResolvers<Settled>();
     this.#waiters.set(sessionId, waiter);
     return waiter.promise;

@@ -30,6 +30,7 @@ import {
   type ConversationEntry,
   type Ending,
   type EventRecord,
+  type FirstBatch,
   type Hash,
   type JsonText,
   type Limits,
@@ -80,22 +81,33 @@ export interface DriverWorld {
 export interface DriverOptions {
   readonly agent: Agent;
   readonly snapshot: SessionSnapshot;
-  readonly token: number;
+  /** Of its claim; of a session that is yet to be created, what creates it with its first batch. */
+  readonly claim: number | Creator;
   readonly acceptDrift: boolean;
 }
+
+/** Store a session together with the first batch of its agent. Calls one of the two, once. */
+export type Creator = (
+  first: FirstBatch,
+  onCreated: (token: number) => void,
+  onError: (error: HoldfastError) => void,
+) => void;
+
+const POKE_RETRY_MS = 500;
 
 export class SessionDriver implements SliceMember {
   readonly sessionId: string;
   readonly #world: DriverWorld;
   readonly #agent: Agent;
   readonly #session: Session;
-  readonly #token: number;
+  #claim: number | Creator;
   readonly #acceptDrift: boolean;
   readonly #outcomes: EventDraft[] = [];
   readonly #notes: NoteDraft[] = [];
   readonly #attempts: Attempts;
   readonly #alarm = alarm(() => this.#world.loop.wake(this));
   readonly #nothingAlarm = alarm(() => this.#stoodOnNothing());
+  readonly #pokeAlarm = alarm(() => this.poke());
   readonly #cancelAlarm = alarm(() => this.#endOverdueCancel());
 
   #kernel: Kernel;
@@ -116,12 +128,12 @@ export class SessionDriver implements SliceMember {
   /** Whether the row may say something else than is so: after a recovery it is looked at even if nothing was done. */
   #rowStale: boolean;
 
-  constructor(world: DriverWorld, { agent, snapshot, token, acceptDrift }: DriverOptions) {
+  constructor(world: DriverWorld, { agent, snapshot, claim, acceptDrift }: DriverOptions) {
     const { session, signals } = snapshot;
     this.#world = world;
     this.#agent = agent;
     this.#session = session;
-    this.#token = token;
+    this.#claim = claim;
     this.#acceptDrift = acceptDrift;
     this.sessionId = session.sessionId;
     this.#status = session.status;
@@ -178,9 +190,22 @@ export class SessionDriver implements SliceMember {
       },
       (error: unknown) => {
         this.#fetching = false;
-        this.#abandon(toHoldfastError(error));
+        this.#retryPoke(toHoldfastError(error));
       },
     );
+  }
+
+  /** What arrived is stored: when storage cannot be read for a moment, it is read later (K10). */
+  #retryPoke(error: HoldfastError): void {
+    if (this.#over) return;
+    const { timers, clock } = this.#world;
+    if (error.code === "storage_unavailable") timers.set(this.#pokeAlarm, clock.now() + POKE_RETRY_MS);
+    else this.#abandon(error);
+  }
+
+  /** Of its claim, once there is one. */
+  get token(): number | undefined {
+    return typeof this.#claim === "number" ? this.#claim : undefined;
   }
 
   /** Whether it only waits: nothing runs, nothing is to be delivered or committed. */
@@ -248,12 +273,13 @@ export class SessionDriver implements SliceMember {
       if (kernel.fault !== undefined) return undefined;
     }
     const at = Math.max(this.#world.clock.now(), kernel.now);
+    // Before anything new is asked: what is open now was recorded, and so may have been running.
+    if (this.#recovering) this.#recover(at);
     if (this.#startPending) {
       this.#startPending = false;
       this.#trace({ type: "turn_started", turn: kernel.turn });
       return { type: "started", at };
     }
-    if (this.#recovering) this.#recover(at);
     for (const note of this.#notes.splice(0)) kernel.note(note);
     if (this.#deliveries >= this.#world.limits.deliveriesPerSegment) return undefined;
     if (this.#deliveredChars > this.#world.limits.batchChars / 2) return undefined;
@@ -356,20 +382,37 @@ export class SessionDriver implements SliceMember {
   #commit(segment: SealedSegment, patch: SessionPatch | undefined, onCommitted: () => void): void {
     this.#inFlight = true;
     const { firstSeq, records, entries, consumed } = segment;
-    this.#world.submit(
-      {
-        type: "commit_batch",
-        sessionId: this.sessionId,
-        token: this.#token,
-        firstSeq,
-        records,
-        entries,
-        consumed,
-        ...(patch === undefined ? {} : { session: patch }),
-      },
-      (result) => this.#answered(result, segment, onCommitted),
-      (error) => this.#abandon(error),
-    );
+    if (this.#status === "paused") this.#unpause(firstSeq);
+    const session = patch === undefined ? {} : { session: patch };
+    const onResult = (result: ChangeResult): void => {
+      try {
+        this.#answered(result, segment, onCommitted);
+      } catch (thrown) {
+        this.#crash(thrown); // The other sessions of the group are yet to be answered (K4a).
+      }
+    };
+    const onError = (error: HoldfastError): void => this.#abandon(error);
+    if (typeof this.#claim === "function") {
+      const onCreated = (token: number): void => {
+        this.#claim = token;
+        onResult({ status: "committed", inbox: 0 });
+      };
+      this.#claim({ records, entries, ...session }, onCreated, onError);
+      return;
+    }
+    const { sessionId } = this;
+    const token = this.#claim;
+    this.#world.submit({ type: "commit_batch", sessionId, token, firstSeq, records, entries, consumed, ...session }, onResult, onError);
+  }
+
+  /** A person resumed it, and from `paused` nothing completes (L1). In the same group as what follows, which tells how it went. */
+  #unpause(firstSeq: number): void {
+    this.#status = "working";
+    const session: SessionPatch = { status: "working", waits: [] };
+    const { sessionId } = this;
+    const token = this.#claim as number; // Only a session that is stored can have been paused.
+    const nothing = { records: [], entries: [], consumed: [] };
+    this.#world.submit({ type: "commit_batch", sessionId, token, firstSeq, ...nothing, session }, () => {}, () => {});
   }
 
   #answered(result: ChangeResult, segment: SealedSegment, onCommitted: () => void): void {
@@ -603,7 +646,7 @@ export class SessionDriver implements SliceMember {
   #depart(departure: Departure): void {
     this.#over = true;
     this.#inFlight = false;
-    for (const item of [this.#alarm, this.#nothingAlarm, this.#cancelAlarm]) this.#world.timers.set(item, Infinity);
+    for (const item of [this.#alarm, this.#nothingAlarm, this.#pokeAlarm, this.#cancelAlarm]) this.#world.timers.set(item, Infinity);
     this.#attempts.abortAll("the session is over here"); // D4.
     this.#world.loop.leave(this);
     if (departure.type === "ended") {

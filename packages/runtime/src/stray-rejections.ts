@@ -2,6 +2,14 @@
 
 import type { AsyncLocalStorage } from "node:async_hooks";
 
+/** On every listener of ours, also of another copy of this package. */
+const OURS = Symbol.for("holdfast.stray-rejections");
+
+interface Ours {
+  /** Whether the rejection that is being told of belongs to a session of that runtime. */
+  readonly [OURS]: () => boolean;
+}
+
 /**
  * Take the unhandled rejections that belong to a session; leave all others to whoever else listens, or to Node's default.
  *
@@ -19,11 +27,13 @@ export function watchStrayRejections(
       onStray(sessionId, reason);
       return;
     }
-    // Our being here switched Node's default off. With nobody else to decide, do what it would have done.
-    if (process.listenerCount("unhandledRejection") > 1) return;
+    // Our being here, and that of other runtimes, switched Node's default off. With nobody else to decide, do what it would
+    // have done.
+    if (process.listeners("unhandledRejection").some((each) => !(OURS in each) || (each as Ours)[OURS]())) return;
     void promise;
     throw reason;
   };
+  Object.assign(listener, { [OURS]: () => context.getStore() !== undefined } satisfies Ours);
   process.on("unhandledRejection", listener);
   return () => process.off("unhandledRejection", listener);
 }

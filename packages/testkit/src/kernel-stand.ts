@@ -16,6 +16,7 @@ import {
   recordError,
   type CancelNotice,
   type EventRecord,
+  type Hash,
   type JournalRecord,
   type JsonText,
   type Limits,
@@ -43,13 +44,15 @@ export interface StandOptions {
   readonly cancel?: CancelNotice;
   readonly limits?: Partial<Limits>;
   readonly acceptDrift?: boolean;
+  /** Another hash than the stand's own, for journals recorded elsewhere. */
+  readonly hash?: Hash;
   /** Task kinds that are known besides closures, with their traits. */
   readonly kinds?: { readonly [kind: string]: { readonly retry?: RetryPolicy; readonly timeoutMs?: number } };
 }
 
 type Draft<R> = R extends unknown ? Omit<R, "seq" | "id"> : never;
 
-const DEFAULT_KINDS = { work: {}, other: {}, test: {}, edit: {} };
+const DEFAULT_KINDS: NonNullable<StandOptions["kinds"]> = { work: {}, other: {}, test: {}, edit: {} };
 
 export class KernelStand {
   readonly kernel: Kernel;
@@ -83,7 +86,7 @@ export class KernelStand {
       leaf: options.leaf,
       cancel: options.cancel,
       stateText,
-      hash: testHash,
+      hash: options.hash ?? testHash,
       limits: { ...LIMITS, ...options.limits },
       describeTask: (kind) => kinds[kind],
       taskKinds: () => Object.keys(kinds),
@@ -105,7 +108,7 @@ export class KernelStand {
       try {
         step();
       } catch (error) {
-        reject(error as Error);
+        reject(error);
       }
     };
     setImmediate(

@@ -11,6 +11,7 @@ import { describe } from "vitest";
 import { claimConformance } from "./conformance/claim-conformance.ts";
 import { commitConformance } from "./conformance/commit-conformance.ts";
 import { contentConformance } from "./conformance/content-conformance.ts";
+import { creationConformance } from "./conformance/creation-conformance.ts";
 import { dueConformance } from "./conformance/due-conformance.ts";
 import { endConformance } from "./conformance/end-conformance.ts";
 import { useStorage } from "./conformance/fixture.ts";
@@ -33,6 +34,7 @@ export function storageConformance(subject: StorageSubject): void {
   describe(`storage: ${subject.name}`, () => {
     const fixture = useStorage(subject);
     describe("batches", () => commitConformance(fixture));
+    describe("creation", () => creationConformance(fixture));
     describe("groups", () => groupConformance(fixture));
     describe("transitions", () => transitionConformance(fixture));
     describe("claims", () => claimConformance(fixture));

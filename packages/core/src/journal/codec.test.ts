@@ -141,5 +141,5 @@ function encoded(records: readonly JournalRecord[]): { body: string; source: Blo
 /** Lone surrogates in headers come back too; only properties that are `undefined` are not written. */
 function withoutUndefined(record: JournalRecord): JournalRecord {
   const { payload: text, ...rest } = record;
-  return (text === undefined ? rest : record) as JournalRecord;
+  return (text === undefined ? rest : record);
 }

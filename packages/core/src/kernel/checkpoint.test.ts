@@ -50,7 +50,7 @@ describe("what a checkpoint does with what is open", () => {
 
   test("who goes on asking while it waits is told", async () => {
     const stand = new KernelStand(async (ctx) => {
-      void ctx.scheduleTask("work").then(() => ctx.scheduleTask("other"));
+      ctx.scheduleTask("work").then(() => ctx.scheduleTask("other")).catch(() => {});
       await ctx.checkpoint("s", { openTasks: "wait" });
     });
     await stand.start();
@@ -110,18 +110,18 @@ describe("what a checkpoint does with what is open", () => {
 
 describe("after a checkpoint", () => {
   test("it never returns: nothing after it runs, whatever the agent does with it", async () => {
-    const after: string[] = [];
+    const reached: string[] = [];
     const stand = new KernelStand(async (ctx) => {
       try {
         await Promise.race([ctx.checkpoint("s"), new Promise(() => {})]);
-        after.push("returned");
+        reached.push("returned");
       } finally {
-        after.push("finally");
+        reached.push("finally");
       }
     });
     expect((await stand.start()).type).toBe("checkpointed");
     for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve));
-    expect(after).toEqual([]);
+    expect(reached).toEqual([]);
   });
 
   test("a second one, or any other command in the same slice, is a mistake", async () => {
@@ -166,8 +166,8 @@ describe("after a checkpoint", () => {
       async (future) => future,
       (future) => future.then((value) => value),
       (future) => future.catch((error: unknown) => Promise.reject(error as Error)),
-      (future) => future.finally(() => {}) as Promise<unknown>,
-      (future) => Promise.race([future]),
+      (future) => future.finally(() => {}),
+      (future) => Promise.resolve(future),
     ];
     for (const future of kept) {
       for (const use of uses) {

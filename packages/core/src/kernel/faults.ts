@@ -63,6 +63,14 @@ export function checkpointWithoutProgress(line: string | undefined): UsageError 
   });
 }
 
+/** K7: it would drop the state without a word. */
+export function checkpointNotAwaited(): UsageError {
+  return new UsageError("the agent returned although it had called ctx.checkpoint() and not awaited it", {
+    expected: "a checkpoint is the last thing a turn does; it never returns",
+    fix: "await ctx.checkpoint(state), or return ctx.checkpoint(state)",
+  });
+}
+
 export function askedTooLate(after: "the end" | "ctx.checkpoint()", line: string | undefined): UsageError {
   return new UsageError(`the agent asked for something after ${after}`, {
     ...at(line),

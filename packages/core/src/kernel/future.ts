@@ -92,15 +92,13 @@ export class DurableFuture<T> implements Promise<T> {
   /** @internal Settled by the kernel only. */
   fulfil(value: T): void {
     this.#settled = true;
-    this.#resolvers.resolve(this.#map === undefined ? value : this.#map(value));
+    this.#resolvers.resolve(this.#map === undefined ? value : this.#map(value).catch(rethrowFixed));
   }
 
   /** @internal */
   reject(error: Error): void {
     this.#settled = true;
-    // Errors of ours have a fixed stack: the process that saw it happen and the one that replays it must not differ.
-    error.stack = `${error.name}: ${error.message}`;
-    this.#resolvers.reject(error);
+    this.#resolvers.reject(fixStack(error));
   }
 
   /** @internal */
@@ -114,4 +112,14 @@ export class DurableFuture<T> implements Promise<T> {
       fix: "await it before ctx.checkpoint(), or ask again after it",
     });
   }
+}
+
+/** Errors of ours have a fixed stack: the process that saw it happen and the one that replays it must not differ. */
+function fixStack(error: Error): Error {
+  error.stack = `${error.name}: ${error.message}`;
+  return error;
+}
+
+function rethrowFixed(error: unknown): never {
+  throw error instanceof Error ? fixStack(error) : error;
 }

@@ -47,6 +47,7 @@ import { callerLine } from "./caller.ts";
 import { checkRetry, checkTimeout, momentOf } from "./checks.ts";
 import {
   askedTooLate,
+  checkpointNotAwaited,
   checkpointWithoutProgress,
   foreignEntry,
   keyOfAnother,
@@ -125,7 +126,7 @@ export class Kernel implements FutureOwner {
   readonly #entryIds = new Set<number>();
   readonly #pending = new PendingSignals();
   /** Arrived while a slice is open: a probe must answer the same until its end (K9a). */
-  #offered: StoredSignal[] = [];
+  readonly #offered: StoredSignal[] = [];
   readonly #probes = new Map<string, boolean | number>();
   readonly #drifted: number[] = [];
   /** Positions at which a person has accepted drift before. */
@@ -157,6 +158,7 @@ export class Kernel implements FutureOwner {
   #leaf: number | undefined;
   #now = 0;
   #deliveries = 0;
+  #tookSignals = false;
   #checkpointLine: string | undefined;
 
   constructor(options: KernelOptions) {
@@ -303,7 +305,7 @@ export class Kernel implements FutureOwner {
         return;
       }
       case "wait_cancelled": {
-        this.#cancelledWaits++;
+        if (++this.#cancelledWaits >= this.#options.limits.cancelledWaits) this.#open.onlySheltered = true;
         const item = this.#close(event.wait, "signal", "signal_ready", "input", "timer");
         item?.future.reject(new CancelledError(item.future.label, this.#cancel?.reason));
         return;
@@ -430,6 +432,7 @@ export class Kernel implements FutureOwner {
     if (this.#open.waitCount === 0) return undefined;
     for (const item of this.#open.values()) {
       if (this.#isToBeCancelled(item)) return item;
+      if (this.#open.hangs(item)) continue;
       if (item.name !== undefined && this.#pending.has(item.name)) return item;
     }
     return undefined;
@@ -558,12 +561,14 @@ export class Kernel implements FutureOwner {
       if (recorded?.type !== "take_signals" || recorded.pattern !== pattern) return [];
       this.#countCommand();
       this.#advance();
+      this.#tookSignals = true;
       const payloads = decodeJson(recorded.payload) as unknown[];
       return recorded.names.map((name, i) => ({ name, payload: payloads[i] }));
     }
     const one = how === "one" ? this.#pending.take(pattern) : undefined;
     const taken = how === "all" ? this.#pending.drain(pattern) : one === undefined ? [] : [one];
     if (taken.length === 0) return [];
+    this.#tookSignals = true;
     this.#ask({
       type: "take_signals",
       pattern,
@@ -586,7 +591,7 @@ export class Kernel implements FutureOwner {
     this.#guard();
     const content = this.#encode(entry.content, `content of an entry of role "${entry.role}"`) ?? "null";
     const parent = entry.parentId === undefined ? this.#leaf : this.#entryNumber(entry.parentId);
-    if (++this.#entriesAsked > this.#options.limits.entriesPerCheckpoint) {
+    if (++this.#entriesAsked > this.#options.limits.entriesPerCheckpoint && this.#slice === "live") {
       throw this.#fail(limitReached("entriesPerCheckpoint", this.#options.limits.entriesPerCheckpoint, "use ctx.checkpoint()"));
     }
     const { id } = this.#ask({ type: "append_entry", role: entry.role, hash: this.#options.hash(`${parent ?? ""} ${content}`) });
@@ -677,7 +682,7 @@ export class Kernel implements FutureOwner {
   #settleSegment(): void {
     if (this.#checkpoint !== undefined && this.#ending === undefined) {
       if (this.#open.taskCount > 0 && !this.#checkpoint.cancelTasks) return; // "wait".
-      if (this.#deliveries === 1 && this.#checkpoint.state === this.#options.stateText) {
+      if (this.#deliveries === 1 && !this.#tookSignals && this.#checkpoint.state === this.#options.stateText) {
         throw checkpointWithoutProgress(this.#checkpointLine);
       }
       this.#withdrawAll();
@@ -696,6 +701,7 @@ export class Kernel implements FutureOwner {
       return;
     }
     if (this.#ending === undefined) return;
+    if (this.#checkpoint !== undefined && this.#ending.type === "returned") throw checkpointNotAwaited();
     // K13: after a return, tasks nobody ever observed are awaited; everything else is withdrawn.
     if (this.#ending.type === "returned") {
       const awaited = (item: OpenItem) => item.task !== undefined && !item.future.observed;
@@ -888,7 +894,7 @@ export class Kernel implements FutureOwner {
   #encodeQuietly(value: unknown, what: string): JsonText | undefined {
     const text = encodeJson(value, what);
     const max = this.#options.limits.payloadChars;
-    if (text !== undefined && text.length > max) {
+    if (text !== undefined && text.length > max && this.#slice === "live") {
       throw new LimitError("payloadChars", `${what} is ${text.length} characters of JSON, and at most ${max} are kept`, {
         got: `${text.length} characters`,
         fix: "keep large content in a file and record its path, or raise the limit",
@@ -906,8 +912,9 @@ export class Kernel implements FutureOwner {
     }
   }
 
+  /** Limits are for new commands only: what is recorded replays under any (K5). */
   #countCommand(): void {
-    if (++this.#sliceCommands > this.#options.limits.commandsPerSlice) {
+    if (this.#slice === "live" && ++this.#sliceCommands > this.#options.limits.commandsPerSlice) {
       const { commandsPerSlice } = this.#options.limits;
       throw this.#fail(limitReached("commandsPerSlice", commandsPerSlice, "await what was asked for, in portions", callerLine()));
     }

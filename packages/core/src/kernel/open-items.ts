@@ -46,6 +46,8 @@ export class OpenItems {
   readonly #items = new Map<number, OpenItem>();
   #tasks = 0;
   #timed = 0;
+  /** Answer no waits and timers but those asked inside `ctx.cleanup`: the others hang, after a cancel and its patience. */
+  onlySheltered = false;
 
   get size(): number {
     return this.#items.size;
@@ -98,10 +100,15 @@ export class OpenItems {
     return first !== undefined && (first.at ?? 0) <= now ? first : undefined;
   }
 
+  hangs(item: OpenItem): boolean {
+    return this.onlySheltered && item.task === undefined && item.sheltered !== true;
+  }
+
   #earliest(): OpenItem | undefined {
     if (this.#timed === 0) return undefined;
     let earliest: OpenItem | undefined;
     for (const item of this.#items.values()) {
+      if (this.hangs(item)) continue;
       if (item.at !== undefined && (earliest?.at === undefined || item.at < earliest.at)) earliest = item;
     }
     return earliest;

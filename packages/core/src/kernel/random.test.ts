@@ -31,7 +31,7 @@ describe("seeded randomness", () => {
   });
 
   test("is spread evenly: every sixteenth gets its share", () => {
-    const counts = new Array<number>(16).fill(0);
+    const counts = Array.from({ length: 16 }, () => 0);
     for (const value of draw(12_345, 3, 160_000)) counts[value >>> 28]!++;
     for (const count of counts) expect(Math.abs(count - 10_000)).toBeLessThan(600);
   });

@@ -1,6 +1,9 @@
 // K1 to K4: where commands stand, when an agent may ask, when anything starts, and what a suspended agent cannot do.
 
+/* oxlint-disable unicorn/no-unnecessary-await, typescript/await-thenable, unicorn/no-single-promise-in-promise-methods -- agents do */
+
 import { readFile } from "node:fs/promises";
+import { MessageChannel } from "node:worker_threads";
 import { KernelStand, type StandAgent } from "@holdfast/testkit/kernel-stand";
 import { describe, expect, test } from "vitest";
 import type { AgentContext } from "./context.ts";
@@ -413,7 +416,7 @@ async function callee(ctx: AgentContext, hop: () => Promise<unknown>): Promise<u
   return ctx.scheduleTask("work");
 }
 
-async function* generating(ctx: AgentContext, hop: () => Promise<unknown>): AsyncGenerator<unknown> {
+async function* generating(ctx: AgentContext, hop: () => Promise<unknown>): AsyncGenerator {
   yield 1;
   await hop();
   yield await ctx.scheduleTask("work");
@@ -428,10 +431,10 @@ async function drain(source: AsyncIterable<unknown>): Promise<unknown> {
 function messageHop(): Promise<void> {
   const { port1, port2 } = new MessageChannel();
   return new Promise((resolve) => {
-    port1.onmessage = () => {
+    port1.once("message", () => {
       port1.close();
       resolve();
-    };
+    });
     port2.postMessage(1);
   });
 }

@@ -48,6 +48,7 @@ import type { RecordedError } from "../errors.ts";
  *   ST23. Undeclared transitions of a session's status are `invalid` (L1), and so is waiting for nothing, or pausing without
  *         a reason.
  *   ST24. The reader gives the same session, journal, entries and signals as were stored, and pages sessions newest first.
+ *   ST25. A session may be created with its first batch: it is stored with both or not at all.
  */
 export interface AgentStorage {
   readonly name: string;
@@ -115,7 +116,12 @@ export interface CreateSession {
   readonly format: number;
   /** Claim it in the same transaction for this owner; the result carries the token. */
   readonly claimFor?: { readonly owner: string; readonly leaseMs: number };
+  /** What its agent did before it first waited, in the same transaction and under that claim, which it needs. */
+  readonly first?: FirstBatch;
 }
+
+/** A batch at the beginning of a journal, when nothing can have arrived yet. */
+export type FirstBatch = Pick<CommitBatch, "records" | "entries" | "session">;
 
 export interface SendSignal {
   readonly type: "send_signal";

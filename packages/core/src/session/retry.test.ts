@@ -34,6 +34,7 @@ describe("the delay before the next attempt", () => {
   test("is at least what the failure asks for", () => {
     expect(retryDelayMs(undefined, 1, { ...failure, retryAfterMs: 9_000 }, 0)).toBe(9_000);
     expect(retryDelayMs(undefined, 1, { ...failure, retryAfterMs: 1 }, 0)).toBe(100);
+    expect(retryDelayMs(undefined, 1, { ...failure, retryAfterMs: 1e300 }, 0)).toBe(86_400_000);
   });
 
   test("a field given as undefined is a field not given", () => {

@@ -5,6 +5,9 @@ import type { RetryPolicy } from "../journal/record.ts";
 
 export const RETRY_DEFAULTS = { maxAttempts: 3, initialDelayMs: 200, factor: 2, maxDelayMs: 30_000 } as const;
 
+/** No failure may ask for more patience than this. */
+const RETRY_AFTER_MAX_MS = 24 * 60 * 60 * 1_000;
+
 /**
  * The delay before the next attempt, or `undefined` when this was the last one.
  *
@@ -30,7 +33,7 @@ export function retryDelayMs(
   const { name, code } = failure.error;
   if (policy?.nonRetryable?.some((listed) => listed === name || listed === code) === true) return undefined;
   const full = Math.min(maxDelayMs, initialDelayMs * factor ** (attempt - 1));
-  return Math.max(failure.retryAfterMs ?? 0, Math.round(full / 2 + (full / 2) * random));
+  return Math.max(Math.min(failure.retryAfterMs ?? 0, RETRY_AFTER_MAX_MS), Math.round(full / 2 + (full / 2) * random));
 }
 
 /**

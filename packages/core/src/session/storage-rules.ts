@@ -89,6 +89,12 @@ export function createSession(change: CreateSession, now: number): Session {
   };
 }
 
+/** The batch that a session is created with, under the claim it is created with (ST25). */
+export function firstBatch({ sessionId, first }: CreateSession, token: number): CommitBatch | undefined {
+  if (first === undefined) return undefined;
+  return { type: "commit_batch", sessionId, token, firstSeq: 0, consumed: [], ...first };
+}
+
 // ---- arrivals ----------------------------------------------------------------------------------------------------
 
 /** What the adapter looked up for a signal. */

@@ -77,6 +77,9 @@ const CHANGES: { readonly [type in Change["type"]]: Check } = {
     flags: isCount,
     format: isCount,
     claimFor: optional(hasShape({ owner: isText, leaseMs: isLease })),
+    first: optional(
+      hasShape({ records: listOf(isRecord), entries: listOf(isEntry), session: optional(isPatch) }),
+    ),
   }),
   send_signal: hasShape({
     sessionId: isText,

@@ -28,7 +28,9 @@ import {
   decideRelease,
   decideSignal,
   endOverdue,
+  firstBatch,
   isAnsweredBy,
+  NO_CLAIM,
   refuseBatch,
   type BatchLookups,
   type Claim,
@@ -132,13 +134,33 @@ export class Writer {
     const problem = findTextProblem("session id", sessionId) ?? findTextProblem("input", input);
     if (problem !== undefined) return { status: "invalid", reason: problem };
     if (this.#heads.get(sessionId) !== undefined) return { status: "exists" };
-    const head = newHead(this.#nextNumber++, createSession(change, now));
+    const head = newHead(this.#nextNumber, createSession(change, now));
+    const refusal = this.#refuseFirst(head, change);
+    if (refusal !== undefined) return refusal;
+
+    this.#nextNumber++;
     this.#touch(head);
     this.#insertSession.run(...sessionValues(head.number, change, now, this.#blobs));
+    const token = claimFor === undefined ? undefined : this.claim(head, claimFor.owner, now + claimFor.leaseMs);
+    const first = token === undefined ? undefined : firstBatch(change, token);
+    if (first !== undefined) {
+      this.#writeRecords(head.number, first, now);
+      head.session = applyBatch(head.session, first, now);
+    }
     this.#insertState.run(...stateValues(head.number, head.session, this.#blobs));
     this.#heads.place(head);
-    if (claimFor === undefined) return { status: "created" };
-    return { status: "created", token: this.claim(head, claimFor.owner, now + claimFor.leaseMs) };
+    return token === undefined ? { status: "created" } : { status: "created", token };
+  }
+
+  /** What a first batch would be refused for, before anything of its session is written (W1, ST25). */
+  #refuseFirst(head: Head, change: CreateSession): ChangeResult | undefined {
+    const token = change.claimFor === undefined ? NO_CLAIM.token : NO_CLAIM.token + 1;
+    const first = firstBatch(change, token);
+    if (first === undefined) return undefined;
+    const problem = findBatchProblem(first);
+    if (problem !== undefined) return { status: "invalid", reason: `session ${change.sessionId}: ${problem}` };
+    const claim = { ...NO_CLAIM, ...change.claimFor, token };
+    return refuseBatch(head.session, claim, first, new Lookups(head, this.#reads));
   }
 
   #commitBatch(head: Head, batch: CommitBatch, now: number): ChangeResult {
@@ -150,13 +172,8 @@ export class Writer {
       return { status: "invalid", reason: `session ${before.sessionId}: ${problem}` };
 
     this.#touch(head);
-    const { records, entries, consumed, firstSeq } = batch;
-    if (records.length > 0) {
-      const body = encodeRecords(records, this.#blobs);
-      const checksum = journalChecksum(number, firstSeq, records.length, now, body);
-      this.#insertJournal.run(number, firstSeq, records.length, now, body, checksum);
-    }
-    for (const entry of entries) this.#insertEntry.run(...entryValues(number, entry, now, this.#blobs));
+    const { consumed } = batch;
+    this.#writeRecords(number, batch, now);
     const lastConsumed = this.#consume(head, consumed);
 
     const session = applyBatch(before, batch, now);
@@ -169,6 +186,15 @@ export class Writer {
     if (consumed.length > 0 || session.waits !== before.waits)
       head.answered = head.pending.answers(session.waits);
     return { status: "committed", inbox: session.inbox };
+  }
+
+  #writeRecords(number: number, { records, entries, firstSeq }: CommitBatch, now: number): void {
+    if (records.length > 0) {
+      const body = encodeRecords(records, this.#blobs);
+      const checksum = journalChecksum(number, firstSeq, records.length, now, body);
+      this.#insertJournal.run(number, firstSeq, records.length, now, body, checksum);
+    }
+    for (const entry of entries) this.#insertEntry.run(...entryValues(number, entry, now, this.#blobs));
   }
 
   /** Answers the highest number among them. */

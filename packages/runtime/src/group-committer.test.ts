@@ -1,0 +1,119 @@
+import { HoldfastError, UnavailableError, type AgentStorage, type Change, type ChangeResult } from "@holdfast/core";
+import { TestClock, turns } from "@holdfast/testkit/test-runtime";
+import { describe, expect, test } from "vitest";
+import { GroupCommitter } from "./group-committer.ts";
+import { MemoryStorage } from "./memory-storage.ts";
+
+const release = (sessionId: string): Change => ({ type: "release_claim", sessionId, token: 1 });
+
+describe("a group", () => {
+  test("is everything submitted in one turn of the loop; what comes while it is in flight forms the next, in order", async () => {
+    const { committer, groups, answer } = scripted();
+    const order: string[] = [];
+    const submit = (name: string) => committer.submit({ change: release(name), onResult: () => order.push(name), onError: () => order.push(`${name}!`) });
+    for (const name of ["a", "b", "c"]) submit(name);
+    expect(groups).toEqual([]);
+    await turns(1);
+    expect(groups).toEqual([["a", "b", "c"]]);
+    for (const name of ["d", "e"]) submit(name);
+    committer.flush();
+    await turns(5);
+    expect(groups).toHaveLength(1); // G2.
+    answer();
+    await turns(1);
+    expect(groups).toEqual([["a", "b", "c"], ["d", "e"]]);
+    expect(order).toEqual(["a", "b", "c"]);
+    answer();
+    await committer.idle();
+    expect(order).toEqual(["a", "b", "c", "d", "e"]);
+  });
+
+  test("answers each change alone: a refused one leaves its neighbours as they are", async () => {
+    const storage = new MemoryStorage();
+    const committer = new GroupCommitter(storage, new TestClock());
+    const create = (sessionId: string): Change => ({ type: "create_session", sessionId, agent: { name: "a", version: "1" }, input: undefined, seed: 1, flags: 0, format: 1 });
+    const results = await Promise.all([create("x"), create("x"), release("nobody"), create("y")].map((change) => committer.commit(change)));
+    expect(results.map(({ status }) => status)).toEqual(["created", "exists", "not_found", "created"]);
+  });
+
+  test("whose fate is unknown is sent again, unchanged, until it is known, and later ones wait behind it", async () => {
+    const { committer, clock, groups, answer, fail } = scripted();
+    const done = Promise.all([committer.commit(release("a")), committer.commit(release("b"))]);
+    await turns(1);
+    fail(new UnavailableError("storage_unavailable", "busy"));
+    await turns(1);
+    const later = committer.commit(release("c"));
+    await clock.advance(5);
+    expect(groups).toEqual([["a", "b"], ["a", "b"]]);
+    fail(new UnavailableError("storage_unavailable", "busy"));
+    await clock.advance(9);
+    expect(groups).toHaveLength(2);
+    await clock.advance(1);
+    expect(groups).toHaveLength(3);
+    answer();
+    expect((await done).map(({ status }) => status)).toEqual(["released", "released"]);
+    answer();
+    await later;
+    expect(groups[3]).toEqual(["c"]);
+  });
+
+  test("that storage cannot take is answered with the error, to each, and the next is tried afresh", async () => {
+    for (const code of ["storage_full", "storage_readonly", "corrupt_record"] as const) {
+      const { committer, answer, fail } = scripted();
+      const refused = Promise.allSettled([committer.commit(release("a")), committer.commit(release("b"))]);
+      await turns(1);
+      fail(new HoldfastError(code, "no"));
+      expect((await refused).map((each) => (each as PromiseRejectedResult).reason.code)).toEqual([code, code]);
+      const next = committer.commit(release("c"));
+      await turns(1);
+      answer();
+      expect((await next).status).toBe("released");
+    }
+  });
+
+  test("is given up after its patience, so that nobody waits for ever", async () => {
+    const clock = new TestClock();
+    let calls = 0;
+    const storage = { commit: () => (calls++, Promise.reject(new UnavailableError("storage_unavailable", "gone"))) } as unknown as AgentStorage;
+    const committer = new GroupCommitter(storage, clock);
+    const outcome = committer.commit(release("a")).catch((error: HoldfastError) => error.code);
+    await turns(1);
+    await clock.advance(120_000);
+    expect(await outcome).toBe("storage_unavailable");
+    expect(calls).toBe(15);
+    expect(clock.armed).toBe(0);
+  });
+
+  test("answered too short is an error for those left out, not a hang", async () => {
+    const storage = { commit: async () => [{ status: "released" }] } as unknown as AgentStorage;
+    const committer = new GroupCommitter(storage, new TestClock());
+    const [first, second] = await Promise.allSettled([committer.commit(release("a")), committer.commit(release("b"))]);
+    expect(first.status).toBe("fulfilled");
+    expect(second).toMatchObject({ status: "rejected", reason: { code: "internal" } });
+  });
+});
+
+test("idle with nothing to do answers at once", async () => {
+  await new GroupCommitter(new MemoryStorage(), new TestClock()).idle();
+});
+
+/** A storage that answers when told to. */
+function scripted() {
+  const clock = new TestClock();
+  const groups: string[][] = [];
+  let current: PromiseWithResolvers<readonly ChangeResult[]> | undefined;
+  const storage = {
+    commit(changes: readonly Change[]) {
+      groups.push(changes.map(({ sessionId }) => sessionId));
+      current = Promise.withResolvers();
+      return current.promise;
+    },
+  } as unknown as AgentStorage;
+  return {
+    committer: new GroupCommitter(storage, clock),
+    clock,
+    groups,
+    answer: () => current!.resolve(groups.at(-1)!.map(() => ({ status: "released" }))),
+    fail: (error: Error) => current!.reject(error),
+  };
+}

@@ -1,0 +1,456 @@
+// A process that runs sessions: what it keeps, what it lets go of, and that nothing that arrives is missed (S2, S3, K10).
+
+import type { AgentStorage, Arrivals } from "@holdfast/core";
+import { countingRandom, gate, journalOf, mortal, storageWith, TestClock, turns, until } from "@holdfast/testkit/test-runtime";
+import { afterEach, describe, expect, test } from "vitest";
+import { defineAgent, type Agent } from "./define.ts";
+import { vanishRuntime } from "./internal.ts";
+import { MemoryStorage } from "./memory-storage.ts";
+import { createRuntime, type Runtime, type RuntimeOptions } from "./runtime.ts";
+
+const opened: Runtime[] = [];
+const clocks = new Set<TestClock>();
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((runtime) => runtime.close()));
+  for (const clock of clocks) expect(clock.armed, "timers left armed").toBe(0);
+  clocks.clear();
+});
+
+describe("warm and cold", () => {
+  test("a session that only waits is let go of after its time, and a signal brings it back", async () => {
+    const { runtime, clock } = open({ warmMs: 10_000 });
+    let lives = 0;
+    const handle = await runtime.start(
+      agentOf(async (ctx) => {
+        lives++;
+        const first = await ctx.waitForSignal("go");
+        return [first, await ctx.run("t", () => "done")];
+      }),
+    );
+    await clock.advance(9_999);
+    expect(runtime.live).toBe(1);
+    await clock.advance(1);
+    expect(runtime.live).toBe(0);
+    const result = handle.result();
+    await handle.signal("go", 7);
+    expect(await result).toEqual([7, "done"]);
+    expect(lives).toBe(2); // Replayed once, and not for every signal.
+  });
+
+  test("a timer brings it back, at its time and not before, once", async () => {
+    const { runtime, clock, storage } = open({ warmMs: 1_000 });
+    const woke: number[] = [];
+    const agent = agentOf(async (ctx) => {
+      const ms = ctx.input as number;
+      await ctx.sleep(ms);
+      await ctx.run("woke", () => void woke.push(ms));
+    });
+    const handles = await Promise.all([50_000, 70_000, 60_000].map((ms) => runtime.start(agent, ms)));
+    await clock.advance(49_999);
+    expect(runtime.live).toBe(0);
+    expect(woke).toEqual([]);
+    await clock.advance(1);
+    expect(woke).toEqual([50_000]);
+    await clock.advance(60_000);
+    expect(woke).toEqual([50_000, 60_000, 70_000]);
+    for (const { sessionId } of handles) {
+      expect((await journalOf(storage, sessionId)).filter(({ type }) => type === "timer_fired")).toHaveLength(1);
+    }
+  });
+
+  test("a wait's time-out brings it back too, and a signal that came first is not lost to it", async () => {
+    const { runtime, clock } = open({ warmMs: 1_000 });
+    const agent = agentOf((ctx) => ctx.waitForSignal("go", { timeoutMs: 60_000 }).catch((error: { code: string }) => error.code));
+    const [late, early] = [await runtime.start(agent), await runtime.start(agent)];
+    await clock.advance(30_000);
+    expect(runtime.live).toBe(0);
+    await early.signal("go", "in time");
+    expect(await early.result()).toBe("in time");
+    const result = late.result();
+    await clock.advance(30_000);
+    expect(await result).toBe("wait_timed_out");
+  });
+
+  test("a signal that nobody waits for does not wake it, and is there when it does", async () => {
+    const { runtime, clock } = open({ warmMs: 1_000 });
+    const handle = await runtime.start(agentOf(async (ctx) => [await ctx.waitForSignal("go"), ctx.takeSignal("other")]));
+    await clock.advance(5_000);
+    await handle.signal("other", 1);
+    await turns(20);
+    expect(runtime.live).toBe(0);
+    await handle.signal("go", 2);
+    expect(await handle.result()).toEqual([2, 1]);
+  });
+
+  test("a session with a running task is not let go of", async () => {
+    const { runtime, clock } = open({ warmMs: 1_000 });
+    const task = gate();
+    const handle = await runtime.start(
+      agentOf(async (ctx) => {
+        const running = ctx.run("t", () => task.opened);
+        await ctx.waitForSignal("go");
+        await running;
+        return "fine";
+      }),
+    );
+    await clock.advance(60_000);
+    expect(runtime.live).toBe(1);
+    task.open();
+    await handle.signal("go");
+    expect(await handle.result()).toBe("fine");
+  });
+
+  test("of a thousand waiting sessions none stays, and each comes back for its own signal", async () => {
+    const { runtime, clock } = open({ warmMs: 1_000 });
+    const agent = agentOf(async (ctx) => ctx.waitForSignal("go"));
+    const handles = await Promise.all(Array.from({ length: 1_000 }, () => runtime.start(agent)));
+    await clock.advance(2_000);
+    expect(runtime.live).toBe(0);
+    const results = Promise.all(handles.map((handle) => handle.result()));
+    await Promise.all(handles.map((handle, i) => handle.signal("go", i)));
+    expect(await results).toEqual(handles.map((_, i) => i));
+  });
+
+  test("wherever a signal falls around the letting go, it is heard", async () => {
+    for (let delay = 0; delay < 30; delay++) {
+      const { runtime, clock } = open({ warmMs: 100 });
+      const handle = await runtime.start(agentOf(async (ctx) => ctx.waitForSignal("go")));
+      await turns(10);
+      const cooling = clock.advance(100);
+      await turns(delay);
+      await handle.signal("go", delay);
+      await cooling;
+      await turns(30);
+      expect((await handle.session()).status, `after ${delay} turns`).toBe("completed");
+    }
+  });
+});
+
+describe("nothing that arrives is missed", () => {
+  test.each([
+    ["that the agent goes on with", "a", ["a", "b"]],
+    ["that nobody waits for", "other", ["b"]],
+  ])("a signal stored while an older read, of one %s, is under way", async (_name, firstSent, waits) => {
+    const memory = new MemoryStorage();
+    const held: { readonly resolve: () => void }[] = [];
+    const storage = storageWith(memory, {
+      async arrivals(sessionId, after): Promise<Arrivals> {
+        const read = await memory.arrivals(sessionId, after);
+        await new Promise<void>((resolve) => held.push({ resolve }));
+        return read;
+      },
+    });
+    const { runtime } = open({ storage });
+    const handle = await runtime.start(agentOf(async (ctx) => {
+      for (const name of waits) await ctx.waitForSignal(name);
+      return "all";
+    }));
+    await turns(10);
+    await handle.signal(firstSent, 1);
+    await until(() => held.length === 1, "the first read");
+    await handle.signal("b", 2);
+    await turns(10);
+    held[0]!.resolve();
+    await until(() => held.length === 2, "a second read");
+    held[1]!.resolve();
+    expect(await handle.result()).toBe("all");
+  });
+
+  test("wherever it falls around start, replay and commits", async () => {
+    for (let delay = 0; delay < 40; delay++) {
+      const { runtime } = open();
+      const handle = await runtime.start(
+        agentOf(async (ctx) => {
+          for (let i = 0; i < 3; i++) await ctx.run(`t${i}`, () => i);
+          return ctx.waitForSignal("go");
+        }),
+      );
+      await turns(delay);
+      await handle.signal("go", delay);
+      expect(await handle.result()).toBe(delay);
+    }
+  });
+
+  test("a timer and a signal that come while a batch is in flight are heard after it, and nothing before", async () => {
+    const heard: string[] = [];
+    const memory = new MemoryStorage();
+    const slow = gate();
+    let isHeld = false;
+    const storage = storageWith(memory, {
+      async commit(group, now) {
+        const results = await memory.commit(group, now);
+        if (group.some((change) => change.type === "commit_batch" && change.entries.length > 0)) {
+          isHeld = true;
+          await slow.opened;
+        }
+        return results;
+      },
+    });
+    const { runtime, clock } = open({ storage });
+    const handle = await runtime.start(
+      agentOf(async (ctx) => {
+        const timer = ctx.sleep(1_000).then(() => heard.push("timer"));
+        const signal = ctx.waitForSignal("go").then(() => heard.push("signal"));
+        await ctx.run("first", () => null);
+        ctx.appendEntry({ role: "user", content: "a slow commit" });
+        await Promise.all([timer, signal]);
+        return heard;
+      }),
+    );
+    await until(() => isHeld, "the slow commit");
+    // From another process, so that it does not queue behind the slow one.
+    await memory.commit([{ type: "send_signal", sessionId: handle.sessionId, signalId: "sig_x", name: "go", payload: "1" }], clock.now());
+    await clock.advance(5_000);
+    expect(heard).toEqual([]);
+    slow.open();
+    expect(await handle.result()).toEqual(["signal", "timer"]);
+  });
+
+  test("the clock may jump: a timer fires late rather than early, and once", async () => {
+    const { runtime, clock, storage } = open();
+    const handle = await runtime.start(agentOf(async (ctx) => ctx.sleep(10_000).then(() => "slept")));
+    await turns(10);
+    clock.jump(-3_600_000);
+    await clock.advance(10_000);
+    expect((await handle.session()).status).toBe("waiting");
+    await clock.advance(3_600_000);
+    expect(await handle.result()).toBe("slept");
+    expect((await journalOf(storage, handle.sessionId)).filter(({ type }) => type === "timer_fired")).toHaveLength(1);
+  });
+});
+
+describe("one session, once", () => {
+  test("starting an id twice, or twenty times at once, makes one session that runs once", async () => {
+    const { runtime } = open();
+    let ran = 0;
+    const agent = agentOf((ctx) => ctx.run("t", () => ++ran));
+    const handles = await Promise.all(Array.from({ length: 20 }, () => runtime.start(agent, undefined, { sessionId: "mine" })));
+    expect(await Promise.all(handles.map((handle) => handle.result()))).toEqual(Array(20).fill(1));
+    expect(handles.filter(({ created }) => created)).toHaveLength(1);
+    expect(await (await runtime.start(agent, undefined, { sessionId: "mine" })).result()).toBe(1);
+    expect(ran).toBe(1);
+  });
+
+  test("starting it again after its process died goes on with it", async () => {
+    const storage = new MemoryStorage();
+    const ran: string[] = [];
+    const agent = agentOf(async (ctx) => {
+      await ctx.run("first", () => void ran.push("first"));
+      await ctx.waitForSignal("go");
+      return ctx.run("second", () => (ran.push("second"), "done"));
+    });
+    const first = open({ storage });
+    await first.runtime.start(agent, undefined, { sessionId: "daily" });
+    await turns(20);
+    first.mortalStorage.die();
+    vanishRuntime(first.runtime);
+    const second = open({ storage });
+    const handle = await second.runtime.start(agent, undefined, { sessionId: "daily" });
+    expect(handle.created).toBe(false);
+    await handle.signal("go");
+    expect(await handle.result()).toBe("done");
+    expect(ran).toEqual(["first", "second"]);
+  });
+
+  test("resumed many times at once it is driven once", async () => {
+    const storage = new MemoryStorage();
+    let lives = 0;
+    const agent = agentOf(async (ctx) => (lives++, ctx.waitForSignal("go")));
+    const first = open({ storage });
+    const { sessionId } = await first.runtime.start(agent);
+    await turns(20);
+    await first.runtime.close();
+    const second = open({ storage, agents: [agent] });
+    await Promise.all(Array.from({ length: 10 }, () => second.runtime.resume(sessionId)));
+    await turns(20);
+    expect(second.runtime.live).toBe(1);
+    expect(lives).toBe(2);
+  });
+
+  test("another process that holds the claim is named, and this one does not touch the session", async () => {
+    const storage = new MemoryStorage();
+    const agent = agentOf(async (ctx) => ctx.waitForSignal("go"));
+    const holder = open({ storage, owner: "the other one" });
+    const { sessionId } = await holder.runtime.start(agent);
+    await turns(10);
+    const second = open({ storage, owner: "me", agents: [agent], adopt: false });
+    await expect(second.runtime.resume(sessionId)).rejects.toMatchObject({ code: "session_claimed", message: expect.stringContaining("the other one") });
+    await second.runtime.signal(sessionId, "go", 5);
+    expect(await holder.runtime.handle(sessionId).result()).toBe(5);
+  });
+
+  test("a commit refused because of a cancel leads to one driver, also when a signal comes in between", async () => {
+    const memory = new MemoryStorage();
+    let slow = false;
+    const storage: AgentStorage = storageWith(memory, {
+      reader: {
+        sessions: (query) => memory.reader.sessions(query),
+        session: async (sessionId) => {
+          if (slow) await turns(5);
+          return memory.reader.session(sessionId);
+        },
+        journal: (...args) => memory.reader.journal(...args),
+        entries: (...args) => memory.reader.entries(...args),
+        pendingSignals: (sessionId) => memory.reader.pendingSignals(sessionId),
+      },
+    });
+    const { runtime } = open({ storage });
+    let lives = 0;
+    const task = gate();
+    const handle = await runtime.start(
+      agentOf(async (ctx) => {
+        lives++;
+        await ctx.run("t", () => task.opened);
+        if (ctx.isCancellationRequested()) await ctx.cleanup((c) => c.waitForSignal("tidy"));
+        return "whole";
+      }),
+    );
+    await turns(10);
+    slow = true;
+    // The agent completes while the cancel is being stored: its last batch is refused, and it is told.
+    const settled = handle.settled();
+    task.open();
+    const cancelled = memory.commit([{ type: "request_cancel", sessionId: handle.sessionId, mode: "graceful", graceMs: 60_000 }], 1);
+    await cancelled;
+    await runtime.signal(handle.sessionId, "tidy", 1);
+    await turns(40);
+    expect(["cancelled", "released"]).toContain((await settled).status);
+    expect((await settled).status).toBe("cancelled");
+    expect(lives).toBeLessThanOrEqual(2);
+  });
+});
+
+describe("closing", () => {
+  test("leaves sessions as their last commit left them, and another process goes on", async () => {
+    const storage = new MemoryStorage();
+    const ran: string[] = [];
+    const agent = agentOf(async (ctx) => {
+      await ctx.run("short", () => void ran.push("short"));
+      await ctx.run("long", ({ signal, attempt }) => {
+        ran.push(`long ${attempt}`);
+        return attempt > 1 ? 1 : new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error)));
+      });
+      return "done";
+    });
+    const first = open({ storage });
+    const handle = await first.runtime.start(agent);
+    await until(() => ran.length === 2, "the long task");
+    const settled = handle.settled();
+    await first.runtime.close();
+    expect(await settled).toEqual({ status: "released", error: undefined });
+    await expect(first.runtime.start(agent)).rejects.toMatchObject({ code: "usage" });
+    const second = open({ storage, agents: [agent] });
+    expect(await second.runtime.recover()).toEqual([handle.sessionId]);
+    expect(await second.runtime.handle(handle.sessionId).result()).toBe("done");
+    expect(ran).toEqual(["short", "long 1", "long 2"]);
+  });
+
+  test("recover goes on with all that have something to do, and with nothing else", async () => {
+    const storage = new MemoryStorage();
+    const clock = new TestClock();
+    const agent = agentOf(async (ctx, ) => {
+      const { kind } = ctx.input as { kind: string };
+      if (kind === "task") return ctx.run("t", () => "task");
+      if (kind === "sleep") return ctx.sleep(1_000).then(() => "slept");
+      return ctx.waitForSignal("go");
+    });
+    const first = open({ storage, clock });
+    const ids: Record<string, string> = {};
+    for (const kind of ["sleep", "signal", "waiting"]) ids[kind] = (await first.runtime.start(agent, { kind })).sessionId;
+    await turns(20);
+    await first.runtime.close();
+    const outside = open({ storage, clock, adopt: false });
+    await outside.runtime.signal(ids["signal"]!, "go", 1);
+    await outside.runtime.close();
+    await clock.advance(2_000);
+    const second = open({ storage, clock, agents: [agent] });
+    expect(new Set(await second.runtime.recover())).toEqual(new Set([ids["signal"], ids["sleep"]]));
+    expect(await second.runtime.handle(ids["signal"]!).result()).toBe(1);
+    expect(await second.runtime.handle(ids["sleep"]!).result()).toBe("slept");
+    expect((await storage.reader.session(ids["waiting"]!))?.status).toBe("waiting");
+  });
+});
+
+describe("divergence in a running process", () => {
+  test("parks the session with both sides and the agent's line, commits nothing, and the old code goes on", async () => {
+    const storage = new MemoryStorage();
+    const agent = (kind: string) =>
+      agentOf(async (ctx) => {
+        await ctx.run(kind, () => 1);
+        await ctx.waitForSignal("go");
+        return "done";
+      });
+    const first = open({ storage });
+    const { sessionId } = await first.runtime.start(agent("old"));
+    await turns(20);
+    await first.runtime.close();
+    const before = await journalOf(storage, sessionId);
+
+    const changed = open({ storage, agents: [agent("new")] });
+    const settled = (await changed.runtime.resume(sessionId)).settled();
+    expect(await settled).toMatchObject({
+      status: "paused",
+      fault: { code: "nondeterminism", expected: expect.stringContaining('task "old"'), got: expect.stringContaining('task "new"'), at: expect.stringMatching(/runtime\.test\.ts:\d+:\d+$/) },
+    });
+    expect(await journalOf(storage, sessionId)).toEqual(before);
+    expect(await storage.reader.session(sessionId)).toMatchObject({ status: "paused", pauseReason: "nondeterminism" });
+    expect(await changed.runtime.signal(sessionId, "go", 1)).toEqual({ status: "stored" });
+    await turns(20);
+    expect((await storage.reader.session(sessionId))?.status).toBe("paused"); // Only a person goes on with it.
+    await changed.runtime.close();
+
+    const old = open({ storage, agents: [agent("old")] });
+    expect(await (await old.runtime.resume(sessionId)).result()).toBe("done");
+  });
+
+  test("where no command of the agent is at fault, no line of ours is shown for one", async () => {
+    const storage = new MemoryStorage();
+    const first = open({ storage });
+    const { sessionId } = await first.runtime.start(agentOf(async (ctx) => Promise.all([ctx.run("a", () => 1), ctx.waitForSignal("go")])));
+    await turns(20);
+    await first.runtime.close();
+    const changed = open({ storage, agents: [agentOf((ctx) => ctx.run("a", () => 1))] });
+    const settled = await (await changed.runtime.resume(sessionId)).settled();
+    expect(settled).toMatchObject({ status: "paused", fault: { code: "nondeterminism", at: undefined } });
+  });
+
+  test("with drift accepted it goes on, and so does the next process without being asked again", async () => {
+    const storage = new MemoryStorage();
+    const agent = (input: number) =>
+      agentOf(async (ctx) => {
+        ctx.appendEntry({ role: "user", content: input });
+        await ctx.waitForSignal("go");
+        await ctx.waitForSignal("on");
+        return input;
+      });
+    const first = open({ storage });
+    const { sessionId } = await first.runtime.start(agent(1));
+    await turns(20);
+    await first.runtime.close();
+    const drifting = open({ storage, agents: [agent(2)] });
+    const handle = await drifting.runtime.resume(sessionId, { acceptDrift: true });
+    await handle.signal("go");
+    await turns(20);
+    await drifting.runtime.close();
+    const later = open({ storage, agents: [agent(2)] });
+    const again = await later.runtime.resume(sessionId);
+    await again.signal("on");
+    expect(await again.result()).toBe(2);
+  });
+});
+
+function open(options: Partial<RuntimeOptions> & { storage?: AgentStorage; clock?: TestClock } = {}) {
+  const storage = options.storage ?? new MemoryStorage();
+  const clock = options.clock ?? new TestClock();
+  const mortalStorage = mortal(storage);
+  const runtime = createRuntime({ random: countingRandom(opened.length + 1), development: false, owner: "test", ...options, storage: mortalStorage.storage, clock });
+  opened.push(runtime);
+  clocks.add(clock);
+  return { runtime, clock, storage, mortalStorage };
+}
+
+type Run = (ctx: Parameters<Agent["main"]>[0]) => Promise<unknown>;
+
+function agentOf(run: Run, name = "subject"): Agent {
+  return defineAgent({ name, run });
+}
