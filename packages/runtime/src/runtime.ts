@@ -719,12 +719,14 @@ class LocalRuntime implements Runtime {
   async #settledOf(sessionId: string): Promise<Settled> {
     const known = this.#waiters.get(sessionId);
     if (known !== undefined) return known.promise;
-    const session = await this.#session(sessionId);
-    if (isEnded(session.status)) return settledAs(session);
-    if (session.status === "paused" && !this.#live.has(sessionId)) return settledAs(session);
-    const isHere = this.#live.has(sessionId) || this.#activating.has(sessionId) || this.#loading.has(sessionId);
-    const isAtWork = session.status === "working" || session.status === "submitted";
-    if (this.#closed || (isAtWork && !isHere)) return { status: "released", error: this.#abandoned.get(sessionId) };
+    const isHere = () => this.#live.has(sessionId) || this.#activating.has(sessionId) || this.#loading.has(sessionId);
+    if (!isHere() || this.#closed) {
+      const session = await this.#session(sessionId);
+      if (isEnded(session.status)) return settledAs(session);
+      if (session.status === "paused" && !isHere()) return settledAs(session);
+      const isAtWork = session.status === "working" || session.status === "submitted";
+      if (this.#closed || (isAtWork && !isHere())) return { status: "released", error: this.#abandoned.get(sessionId) };
+    }
     const waiter = this.#waiters.get(sessionId) ?? Promise.withResolvers<Settled>();
     this.#waiters.set(sessionId, waiter);
     return waiter.promise;

@@ -20,7 +20,7 @@ export function watchStrayRejections(
   context: AsyncLocalStorage<string>,
   onStray: (sessionId: string, reason: unknown) => void,
 ): () => void {
-  const listener = (reason: unknown, promise: Promise<unknown>): void => {
+  const listener = (reason: unknown): void => {
     // Node calls listeners in the asynchronous context of the promise that was rejected.
     const sessionId = context.getStore();
     if (sessionId !== undefined) {
@@ -30,10 +30,14 @@ export function watchStrayRejections(
     // Our being here, and that of other runtimes, switched Node's default off. With nobody else to decide, do what it would
     // have done.
     if (process.listeners("unhandledRejection").some((each) => !(OURS in each) || (each as Ours)[OURS]())) return;
-    void promise;
     throw reason;
   };
   Object.assign(listener, { [OURS]: () => context.getStore() !== undefined } satisfies Ours);
+  // One listener for each open runtime is no leak.
+  process.setMaxListeners(process.getMaxListeners() + 1);
   process.on("unhandledRejection", listener);
-  return () => process.off("unhandledRejection", listener);
+  return () => {
+    process.setMaxListeners(process.getMaxListeners() - 1);
+    process.off("unhandledRejection", listener);
+  };
 }

@@ -257,7 +257,7 @@ describe("K9a: probes replay the same, whatever has arrived since (H11)", () => 
     const lived = await stand.completeTask(0);
     expect(lived).toEqual(ended([[false, null], [false, null], [true, 1]]));
     stand.seal();
-    expect(await new KernelStand(agentOf(() => {}), { recorded: stand.journal }).replay()).toEqual(live);
+    expect(await new KernelStand(agentOf(() => {}), { recorded: stand.journal }).replay()).toEqual(lived);
   });
 
   test("now is fixed from one delivery to the next, and never goes back, though the clock does", async () => {
