@@ -1,0 +1,41 @@
+import { readFileSync } from "node:fs";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { Project } from "../../packages/holdfast/src/testing/holdfast-process.ts";
+
+const FILE = new URL("./orders.ts", import.meta.url).pathname;
+
+describe("a daemon", () => {
+  let project: Project;
+  beforeEach(() => void (project = new Project()));
+  afterEach(() => project.dispose());
+
+  const order = (n: number) => JSON.stringify({ id: `A-${n}`, cents: n });
+  const send = (n: number) => project.run("signal", "desk", "order", order(n), "--key", `A-${n}`);
+
+  test("handles events for ever, over a kill, with a checkpoint per turn, each event once", async () => {
+    const ledger = project.path("ledger.txt");
+    const running = project.start(["run", FILE, "--session", "desk", "--input", JSON.stringify({ ledger })]);
+    await running.says('waits for signal "order"');
+    for (const n of [1, 2]) expect(await send(n)).toMatchObject({ code: 0 });
+    await running.says("shipped A-2");
+    running.kill("SIGKILL");
+    await running.finished;
+
+    // With nobody there, and once more by somebody who heard no answer the first time.
+    for (const n of [3, 4, 3]) expect(await send(n)).toMatchObject({ code: 0 });
+    const resumed = project.start(["resume", "desk"]);
+    resumed.type(JSON.stringify({ name: "order", payload: { id: "A-5", cents: 5 } }));
+    await resumed.says("shipped A-5");
+    expect(await project.run("signal", "desk", "close")).toMatchObject({ code: 0 });
+
+    const { code, stdout } = await resumed.finished;
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toEqual({ shipped: 5, cents: 15 });
+    const shipped = readFileSync(ledger, "utf8").trimEnd().split("\n");
+    expect(shipped.map((line) => line.split(" ")[1])).toEqual(["A-1", "A-2", "A-3", "A-4", "A-5"]);
+    expect(new Set(shipped.map((line) => line.split(" ")[0])).size).toBe(5);
+    const { turn, entries } = await project.json<{ turn: number; entries: object[] }>("show", "desk");
+    expect(turn).toBe(5);
+    expect(entries).toMatchObject([1, 2, 3, 4, 5].map((n) => ({ content: `shipped A-${n}` })));
+  });
+});

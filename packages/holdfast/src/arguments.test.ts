@@ -1,0 +1,58 @@
+import { describe, expect, test } from "vitest";
+import { didYouMean, parseArguments } from "./arguments.ts";
+import { COMMON_OPTIONS } from "./command.ts";
+
+const OPTIONS = {
+  input: { help: "", value: "JSON", excludes: ["park"] },
+  park: { help: "", short: "p" },
+  ...COMMON_OPTIONS,
+};
+const parse = (...words: string[]) => parseArguments(words, OPTIONS, "run FILE");
+
+describe("arguments", () => {
+  test("options stand anywhere, with = or without, and the rest in its order", () => {
+    const args = parse("a", "--input=x=y", "b", "-h", "--db", "my db");
+    expect(args.positionals).toEqual(["a", "b"]);
+    expect(args.text("input")).toBe("x=y");
+    expect(args.text("db")).toBe("my db");
+    expect(args.has("help")).toBe(true);
+    expect(args.has("park")).toBe(false);
+  });
+
+  test("negative numbers, a lone dash and what follows -- are no options", () => {
+    expect(parse("answer", "-1.5", "-", "--", "--park", "-x").positionals).toEqual([
+      "answer",
+      "-1.5",
+      "-",
+      "--park",
+      "-x",
+    ]);
+    expect(parse("--input", "-").text("input")).toBe("-");
+    expect(parse("--input", "-7").text("input")).toBe("-7");
+  });
+
+  test.each([
+    [["--prak"], "there is no option --prak; did you mean --park?"],
+    [["--agnet", "x"], "there is no option --agnet"],
+    [["-x"], "there is no option -x"],
+    [["---"], "there is no option ---"],
+    [["--__proto__"], "there is no option --__proto__"],
+    [["--input"], "--input needs a value"],
+    [["--input", "--json"], "--input needs a value"],
+    [["--input="], "--input needs a value"],
+    [["--input", "1", "--input", "2"], "--input is given twice"],
+    [["--park=yes"], "--park takes no value"],
+    [["--input", "1", "--park"], "--input and --park exclude each other"],
+  ])("%j is refused, by name", (words, message) => {
+    expect(() => parse(...words)).toThrow(message);
+  });
+
+  test("what is close is suggested, what is not is not", () => {
+    const known = ["run", "resume", "result", "list"];
+    expect(didYouMean("rnu", known)).toBe("; did you mean run?");
+    expect(didYouMean("resum", known)).toBe("; did you mean resume?");
+    expect(didYouMean("lsit", known)).toBe("; did you mean list?");
+    expect(didYouMean("deploy", known)).toBe("");
+    expect(didYouMean("x", known)).toBe("");
+  });
+});

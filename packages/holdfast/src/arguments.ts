@@ -1,0 +1,118 @@
+// A command line, checked against the options of its command. Every refusal names what it refuses.
+
+import { UsageError } from "@holdfast/core";
+import type { Arguments, Option, Options } from "./command.ts";
+
+/** @throws UsageError for an option that is unknown, twice there, without its value, or at odds with another. */
+export function parseArguments(words: readonly string[], options: Options, usage: string): Arguments {
+  const values = new Map<string, string | true>();
+  const positionals: string[] = [];
+  const set = (name: string, value: string | true): void => {
+    if (values.has(name) && value !== true) throw refuse(`--${name} is given twice`, usage);
+    values.set(name, value);
+  };
+
+  for (let i = 0; i < words.length; i++) {
+    const word = words[i]!;
+    if (word === "--") {
+      positionals.push(...words.slice(i + 1));
+      break;
+    }
+    // A lone dash is standard input, and a dash before a digit a number.
+    if (!/^-\D/.test(word)) {
+      positionals.push(word);
+      continue;
+    }
+    const { name, option, inline } = findOption(word, options, usage);
+    if (option.value === undefined) {
+      if (inline !== undefined) throw refuse(`--${name} takes no value`, usage, { got: word });
+      set(name, true);
+      continue;
+    }
+    const next = words[i + 1];
+    const value = inline ?? (next !== undefined && (next === "-" || !/^-\D/.test(next)) ? next : undefined);
+    if (inline === undefined && value !== undefined) i++;
+    if (value === undefined || value === "")
+      throw refuse(`--${name} needs a value`, usage, { expected: `--${name} ${option.value}` });
+    set(name, value);
+  }
+
+  for (const name of values.keys()) {
+    const rival = options[name]?.excludes?.find((other) => values.has(other));
+    if (rival !== undefined)
+      throw refuse(`--${name} and --${rival} exclude each other`, usage, { fix: "give one of them" });
+  }
+  return {
+    positionals,
+    has: (name) => values.has(name),
+    text: (name) => {
+      const value = values.get(name);
+      return typeof value === "string" ? value : undefined;
+    },
+  };
+}
+
+/** The one thing a command is about, and nothing else. */
+export function takeOnly(positionals: readonly string[], what: string, usage: string): string {
+  const [only, extra] = positionals;
+  if (only === undefined) throw refuse(`${what} is missing`, usage);
+  if (extra !== undefined) throw refuse(`"${extra}" is one argument too many`, usage);
+  return only;
+}
+
+export function takeNothing(positionals: readonly string[], usage: string): void {
+  if (positionals[0] !== undefined) throw refuse(`"${positionals[0]}" is one argument too many`, usage);
+}
+
+export function refuse(
+  message: string,
+  usage: string,
+  details: { readonly got?: string; readonly expected?: string; readonly fix?: string } = {},
+): UsageError {
+  return new UsageError(message, { expected: `holdfast ${usage}`, ...details });
+}
+
+/** "; did you mean x?" when one of the words is close to it. */
+export function didYouMean(word: string, known: Iterable<string>): string {
+  let best: string | undefined;
+  let bestDistance = Math.max(1, Math.floor(word.length / 3)) + 1;
+  for (const candidate of known) {
+    const distance = candidate.startsWith(word) && word.length >= 2 ? 1 : editDistance(word, candidate);
+    if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
+  }
+  return best === undefined ? "" : `; did you mean ${best}?`;
+}
+
+function findOption(
+  word: string,
+  options: Options,
+  usage: string,
+): { name: string; option: Option; inline: string | undefined } {
+  const [, long, short, inline] = /^(?:--([^=]+)|-([^=]))(?:=([^]*))?$/.exec(word) ?? [];
+  const name = long ?? Object.keys(options).find((candidate) => options[candidate]?.short === short);
+  const option = name === undefined || !Object.hasOwn(options, name) ? undefined : options[name];
+  if (name !== undefined && option !== undefined) return { name, option, inline };
+  const given = word.replace(/=.*$/s, "");
+  const names = Object.keys(options).map((candidate) => `--${candidate}`);
+  throw refuse(`there is no option ${given}${didYouMean(given, names)}`, usage, {
+    fix: `the options are ${names.join(", ")}`,
+  });
+}
+
+/** Insertions, deletions, substitutions and swapped neighbours. */
+function editDistance(a: string, b: string): number {
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const cost = a[i - 1] === b[j - 1] ? 0 : 1;
+      let best = Math.min(last[j]! + 1, row[j - 1]! + 1, last[j - 1]! + cost);
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
+        best = Math.min(best, beforeLast[j - 2]! + 1);
+      row.push(best);
+    }
+    [beforeLast, last] = [last, row];
+  }
+  return last[b.length]!;
+}

@@ -1,0 +1,141 @@
+// Errors that only the command has, and every error as the command shows it.
+
+import { ERROR_TABLE, HoldfastError, type ErrorDetails, type RecordedError } from "@holdfast/core";
+import { jsonLine, plain } from "./plain-text.ts";
+
+/** Exit codes of errors that only the command has; all others are in `ERROR_TABLE`. */
+export const COMMAND_ERRORS = {
+  ambiguous: 2,
+  question_not_found: 4,
+  session_not_ended: 6,
+} as const;
+
+/** An error of the command line itself. */
+export class CommandError extends Error {
+  override name = "CommandError";
+  readonly code: keyof typeof COMMAND_ERRORS;
+  readonly details: ErrorDetails;
+
+  constructor(code: keyof typeof COMMAND_ERRORS, message: string, details: ErrorDetails = {}) {
+    super(message, { cause: details.cause });
+    this.code = code;
+    this.details = details;
+  }
+}
+
+/** An error as it is shown: which of the details there are, and what the process ends with. */
+export interface ShownError {
+  readonly code: string;
+  readonly exitCode: number;
+  readonly message: string;
+  readonly at: string | undefined;
+  readonly got: string | undefined;
+  readonly expected: string | undefined;
+  readonly fix: string | undefined;
+  readonly cause: string | undefined;
+  readonly stack: string | undefined;
+}
+
+export function shownError(thrown: unknown): ShownError {
+  if (thrown instanceof CommandError) {
+    const { code, message, details, stack } = thrown;
+    return { ...shown(code, COMMAND_ERRORS[code], message, details), cause: undefined, stack };
+  }
+  if (HoldfastError.is(thrown)) {
+    const { code, message, cause, stack } = thrown;
+    // Structural: it may come from another copy of the package, where a field is missing.
+    const { at, got, expected, fix } = thrown as Partial<ErrorDetails>;
+    const details = { ...definedOf({ at, got, expected, fix }) };
+    const { shownCode, exitCode } = kindOf(code, cause);
+    // What was recorded has no stack; whatever else stands behind an error is told by the error, and shown on request.
+    const behind = cause instanceof Error ? cause.stack : undefined;
+    return {
+      ...shown(shownCode, exitCode, message, details),
+      cause: cause instanceof Error ? undefined : causesOf(cause, message),
+      stack: behind === undefined ? stack : `${stack ?? ""}\nbecause of ${behind}`,
+    };
+  }
+  const message = thrown instanceof Error ? thrown.message || thrown.name : String(thrown);
+  const fix = "this is a defect of Holdfast: please report it, with what `--debug` shows";
+  return {
+    ...shown("internal", ERROR_TABLE.internal, message, { fix }),
+    cause: undefined,
+    stack: thrown instanceof Error ? thrown.stack : undefined,
+  };
+}
+
+/** One paragraph: what, and below it where, what was there, what was expected, and how to mend it. */
+export function errorText(error: ShownError, debug: boolean): string {
+  const { code, message, at, got, expected, fix, cause, stack } = error;
+  const lines = [`error[${publicCode(code)}]: ${indented(message)}`];
+  for (const [label, text] of Object.entries({ at, got, expected, cause, fix })) {
+    if (text !== undefined && text !== "") lines.push(`  ${label}: ${indented(text)}`);
+  }
+  if (debug && stack !== undefined) lines.push("", plain(stack));
+  return lines.join("\n");
+}
+
+export function errorJson(error: ShownError, debug: boolean): string {
+  const { code, stack, ...rest } = error;
+  return jsonLine({ code: publicCode(code), ...rest, ...(debug && stack !== undefined ? { stack } : {}) });
+}
+
+/** `session_not_found` in code is `E_SESSION_NOT_FOUND` on the command line. */
+function publicCode(code: string): string {
+  return `E_${code.toUpperCase()}`;
+}
+
+function shown(code: string, exitCode: number, message: string, { at, got, expected, fix }: ErrorDetails) {
+  return { code, exitCode, message, at, got, expected, fix };
+}
+
+/**
+ * A session that failed is exit code 1, unless its agent failed for something that is nobody's bug and that another
+ * person must mend: a key, a server, a policy.
+ */
+function kindOf(code: keyof typeof ERROR_TABLE, cause: unknown): { shownCode: string; exitCode: number } {
+  if (code === "session_failed") {
+    for (const { code: recorded } of chainOf(cause)) {
+      if (recorded === "model_auth" || recorded === "model_unavailable" || recorded === "policy_denied") {
+        return { shownCode: recorded, exitCode: ERROR_TABLE[recorded] };
+      }
+    }
+  }
+  return { shownCode: code, exitCode: ERROR_TABLE[code] };
+}
+
+/** What stands behind the message and is not in it already. */
+function causesOf(cause: unknown, message: string): string | undefined {
+  const texts = chainOf(cause)
+    .map((error) =>
+      error.name === undefined ? (error.message ?? "") : `${error.name}: ${error.message ?? ""}`,
+    )
+    .filter((text) => text !== "" && !message.includes(text.replace(/^\w+: /, "")));
+  return texts.length === 0 ? undefined : texts.join("; because of ");
+}
+
+function chainOf(cause: unknown): Partial<RecordedError>[] {
+  const chain: Partial<RecordedError>[] = [];
+  for (
+    let at = cause;
+    typeof at === "object" && at !== null && chain.length < 5;
+    at = (at as RecordedError).cause
+  ) {
+    chain.push(at);
+  }
+  return chain;
+}
+
+function definedOf<T extends object>(fields: T): { [K in keyof T]?: NonNullable<T[K]> } {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
+}
+
+/** Messages may hold an agent's text: cleaned, bounded, and with their lines below their label. */
+function indented(text: string): string {
+  const clean = plain(
+    text.length > TEXT_MAX ? `${text.slice(0, TEXT_MAX)}... (${text.length} characters)` : text,
+  );
+  return clean.trimEnd().replace(/\n/g, "\n    ");
+}
+
+const TEXT_MAX = 4_096;

@@ -1,0 +1,112 @@
+// What a command is: data for the help, and one function. It cannot see `process`; `Io` is its world, so tests call it.
+
+import type { Readable } from "node:stream";
+
+export interface Command {
+  readonly name: string;
+  /** One line for the list of commands. */
+  readonly summary: string;
+  /** What stands after `holdfast`. */
+  readonly usage: string;
+  /** A paragraph for the command's own help, where the summary is not enough. */
+  readonly description?: string;
+  readonly options: Options;
+  /** Each with what it does. What stands after `holdfast`. */
+  readonly examples: readonly (readonly [commandLine: string, does: string])[];
+  readonly run: (args: Arguments, io: Io) => Promise<number>;
+}
+
+export type Options = Readonly<Record<string, Option>>;
+
+export interface Option {
+  readonly help: string;
+  /** What the value is called in the help; without it the option is a switch. */
+  readonly value?: string;
+  /** One letter. */
+  readonly short?: string;
+  /** Options that cannot be given together with this one. */
+  readonly excludes?: readonly string[];
+}
+
+/** A command line that was checked against the options of its command. */
+export interface Arguments {
+  readonly positionals: readonly string[];
+  has(option: string): boolean;
+  text(option: string): string | undefined;
+}
+
+/** Options that every command has. */
+export const COMMON_OPTIONS: Options = {
+  json: { help: "write JSON for programs instead of text for people" },
+  db: { help: "the database to use (default: .holdfast/holdfast.db in the project)", value: "PATH" },
+  debug: { help: "show where errors come from" },
+  help: { help: "show this help", short: "h" },
+};
+
+/** The world of a command. Results go to standard output and everything else to standard error. */
+export interface Io {
+  readonly isJson: boolean;
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly stdin: Readable & { readonly isTTY?: boolean };
+  /** How notes look, and how results do: they may go to different places. */
+  readonly notes: Look;
+  readonly results: Look;
+  /** Whether nobody reads standard output any more. */
+  readonly isOutputClosed: boolean;
+
+  /** A result that is the user's data: the value as one line of JSON, or the text as it is. */
+  result(value: unknown, text: string): void;
+  /** A result that is our own text, with whatever colours it has. */
+  show(value: unknown, text: string): void;
+  /** A line for people, on standard error; not written with `--json`. */
+  note(line: string): void;
+  /** A piece of text for people, on standard error, without a line break of its own. */
+  write(text: string): void;
+  /** An error, on standard error. Answers the exit code that goes with it. */
+  complain(error: unknown): number;
+  /** What to say if the process must end without warning. */
+  lastWords(text: string | undefined): void;
+  /** How to call us: `holdfast resume ID`, with what this call was told about where the database is. */
+  call(commandLine: string): string;
+  /** Hear of Ctrl-C and of requests to end; until the returned function is called they do not end the process. */
+  onStop(listener: (signal: StopSignal) => void): () => void;
+  /** End the process now, as a program that the signal ended. */
+  stopNow(signal: StopSignal): never;
+}
+
+export type StopSignal = "SIGINT" | "SIGTERM" | "SIGHUP";
+
+/** Exit codes of process signals, as shells give them. */
+export const STOP_EXIT = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
+
+/** What the place that text goes to can show. */
+export interface Look {
+  readonly paint: Paint;
+  readonly symbols: Symbols;
+  /** Characters in a line of the terminal; `Infinity` where lines are not cut. */
+  readonly columns: number;
+}
+
+/** Colours; without colour the text as it is. */
+export interface Paint {
+  bold(text: string): string;
+  dim(text: string): string;
+  red(text: string): string;
+  green(text: string): string;
+  yellow(text: string): string;
+  cyan(text: string): string;
+}
+
+/** Marks at the beginning of lines, in what the locale can show. */
+export interface Symbols {
+  readonly begin: string;
+  readonly done: string;
+  readonly failed: string;
+  readonly again: string;
+  readonly wait: string;
+  readonly ask: string;
+  readonly arrived: string;
+  readonly warn: string;
+  readonly cut: string;
+}

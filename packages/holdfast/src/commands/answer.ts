@@ -1,0 +1,41 @@
+import { refuse } from "../arguments.ts";
+import type { Command } from "../command.ts";
+
+export const answer: Command = {
+  name: "answer",
+  summary: "Answer a session's open question with any JSON",
+  usage: "answer ID [QUESTION] JSON",
+  description:
+    "Without QUESTION, the number that `holdfast show` gives, the oldest open question is answered.",
+  options: {},
+  examples: [
+    [`answer ses_019a '"blue"'`, "a text, in the quotes of JSON"],
+    [`answer ses_019a 12 '{"amount": 100}'`, "question 12"],
+  ],
+
+  async run(args, io) {
+    const [id, ...others] = args.positionals;
+    if (id === undefined) throw refuse("the session's id is missing", answer.usage);
+    const text = others.at(-1);
+    if (text === undefined) throw refuse("the answer is missing", answer.usage);
+    const [number, extra] = others.slice(0, -1);
+    if (extra !== undefined)
+      throw refuse(`"${extra}" is one argument too many`, answer.usage, {
+        fix: "put the JSON in single quotes",
+      });
+    if (number !== undefined && !/^\d{1,15}$/.test(number)) {
+      throw refuse(`"${number}" is not the number of a question`, answer.usage, {
+        fix: "`holdfast show ID` lists the open questions",
+      });
+    }
+    const { readJson } = await import("../input.ts");
+    const payload = readJson(text, "the answer", "JSON");
+    const { answerQuestion } = await import("../answer-question.ts");
+    return answerQuestion(args, io, {
+      id,
+      payload,
+      said: "answered",
+      ...(number === undefined ? {} : { question: Number(number) }),
+    });
+  },
+};

@@ -1,0 +1,61 @@
+import { isEnded } from "@holdfast/core";
+import { takeOnly } from "../arguments.ts";
+import type { Command } from "../command.ts";
+
+export const cancel: Command = {
+  name: "cancel",
+  summary: "End a session, whether or not it is running",
+  usage: "cancel ID [--hard] [--reason TEXT]",
+  description:
+    "The agent hears of it and may clean up for ten seconds; from then on it cannot complete any more. With --hard the session " +
+    "ends at once and the agent is not asked.",
+  options: {
+    hard: { help: "end it at once" },
+    reason: { help: "why; it is recorded", value: "TEXT" },
+  },
+  examples: [
+    ["cancel ses_019a", "ask it to end"],
+    ["cancel ses_019a --hard", "end it"],
+  ],
+
+  async run(args, io) {
+    const id = takeOnly(args.positionals, "the session's id", cancel.usage);
+    const hard = args.has("hard");
+    const reason = args.text("reason");
+    const { findDatabase } = await import("../project.ts");
+    const { withSession } = await import("../find-session.ts");
+    const { createRuntime } = await import("@holdfast/runtime");
+    const { isIdle } = await import("../send-signal.ts");
+    return withSession(findDatabase(args, io), id, async (session, { storage }) => {
+      const { sessionId } = session;
+      const runtime = createRuntime({ storage, adopt: false, development: false });
+      try {
+        const receipt = await runtime.cancel(sessionId, {
+          hard,
+          ...(reason === undefined ? {} : { reason }),
+        });
+        const status = (await storage.reader.session(sessionId))?.status ?? session.status;
+        const resume =
+          isEnded(status) || !(await isIdle(storage, sessionId)) ? undefined : io.call(`resume ${sessionId}`);
+        io.result(
+          {
+            sessionId,
+            status: receipt.status,
+            sessionStatus: status,
+            ...(resume === undefined ? {} : { resume }),
+          },
+          "",
+        );
+        // Success: what was asked for is so already, and a script that repeats it must not fail.
+        if (receipt.status === "already_ended") io.note(`session ${sessionId} had ended already (${status})`);
+        else if (isEnded(status)) io.note(`session ${sessionId} is ${status}`);
+        else io.note(`session ${sessionId} was asked to end`);
+        if (resume !== undefined)
+          io.note(`no process runs it; its agent may clean up with: ${resume}   (or end it with --hard)`);
+        return 0;
+      } finally {
+        await runtime.close();
+      }
+    });
+  },
+};

@@ -1,0 +1,17 @@
+// All commands by name, in the order of the help. Each is loaded when it is called.
+
+import type { Command } from "../command.ts";
+
+export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
+  run: async () => (await import("./run.ts")).run,
+  resume: async () => (await import("./resume.ts")).resume,
+  list: async () => (await import("./list.ts")).list,
+  show: async () => (await import("./show.ts")).show,
+  result: async () => (await import("./result.ts")).result,
+  logs: async () => (await import("./logs.ts")).logs,
+  signal: async () => (await import("./signal.ts")).signal,
+  approve: async () => (await import("./approve.ts")).approve,
+  answer: async () => (await import("./answer.ts")).answer,
+  cancel: async () => (await import("./cancel.ts")).cancel,
+  doctor: async () => (await import("./doctor.ts")).doctor,
+};

@@ -1,0 +1,110 @@
+import type { Session, SessionStatus } from "@holdfast/core";
+import { didYouMean, refuse, takeNothing } from "../arguments.ts";
+import type { Arguments, Command, Io } from "../command.ts";
+
+const LIMIT = 50;
+const STATUSES: readonly SessionStatus[] = [
+  "submitted",
+  "working",
+  "waiting",
+  "input_required",
+  "paused",
+  "cancelling",
+  "completed",
+  "failed",
+  "cancelled",
+];
+
+export const list: Command = {
+  name: "list",
+  summary: "List the sessions of this project, the newest first",
+  usage: "list [--status STATUS] [--limit N]",
+  options: {
+    status: { help: `only sessions that are ${STATUSES.join(", ")}`, value: "STATUS" },
+    limit: { help: `how many (default: ${LIMIT})`, value: "N" },
+  },
+  examples: [
+    ["list", "what there is"],
+    ["list --status input_required", "what waits for a person"],
+    ["list --json --limit 1000", "one JSON list, for programs"],
+  ],
+
+  async run(args, io) {
+    takeNothing(args.positionals, list.usage);
+    const status = readStatus(args);
+    const limit = readLimit(args);
+    const { findDatabase } = await import("../project.ts");
+    const { withReader } = await import("../find-session.ts");
+    const database = findDatabase(args, io);
+    const sessions = await withReader(database, async (reader) => {
+      // One more than is shown, to know whether there are more.
+      return (
+        (await reader?.sessions({ limit: limit + 1, ...(status === undefined ? {} : { status }) })) ?? []
+      );
+    });
+    const shown = sessions.slice(0, limit);
+    const { sessionJson } = await import("../session-json.ts");
+    io.show(shown.map(sessionJson), await linesOf(shown, database.path, io));
+    if (shown.length === 0)
+      io.note(`no sessions${status === undefined ? "" : ` that are ${status}`} in ${database.path}`);
+    if (sessions.length > limit) io.note(io.notes.paint.dim(`there are more: --limit ${limit * 10}`));
+    return 0;
+  },
+};
+
+async function linesOf(sessions: readonly Session[], path: string, io: Io): Promise<string> {
+  if (sessions.length === 0) return "";
+  const { standings, statusText } = await import("../describe-session.ts");
+  const { duration, plainLine, table } = await import("../plain-text.ts");
+  const now = Date.now();
+  const hasOwner = await isOwned(sessions, path);
+  const rows = sessions.map((session) => [
+    session.sessionId,
+    statusText(session),
+    plainLine(session.agent.name, 40),
+    `${duration(now - session.updatedAt)} ago`,
+    isOnRun(session) && !hasOwner
+      ? "somebody to resume it"
+      : standings(session, { io, now })
+          .map(({ what }) => what)
+          .join("; "),
+  ]);
+  const lines = table([["SESSION", "STATUS", "AGENT", "UPDATED", "WAITS FOR"], ...rows]);
+  return lines
+    .map((line) =>
+      line.length <= io.results.columns ? line : plainLine(line, io.results.columns, io.results.symbols.cut),
+    )
+    .join("\n");
+}
+
+/** Whether a process must be running it for its status to be true. */
+function isOnRun({ status }: Session): boolean {
+  return status === "submitted" || status === "working" || status === "cancelling";
+}
+
+/** Whether a process has the database: then it may be running any of these. */
+async function isOwned(sessions: readonly Session[], path: string): Promise<boolean> {
+  if (!sessions.some(isOnRun)) return true;
+  const { findOwner } = await import("../owner.ts");
+  return (await findOwner(path)) !== undefined;
+}
+
+function readStatus(args: Arguments): SessionStatus | undefined {
+  const text = args.text("status");
+  const status = STATUSES.find((candidate) => candidate === text);
+  if (text === undefined || status !== undefined) return status;
+  throw refuse(`"${text}" is no status${didYouMean(text, STATUSES)}`, list.usage, {
+    expected: STATUSES.join(", "),
+  });
+}
+
+function readLimit(args: Arguments): number {
+  const text = args.text("limit");
+  if (text === undefined) return LIMIT;
+  const limit = Number(text);
+  if (Number.isInteger(limit) && limit > 0 && limit <= 1_000_000) return limit;
+  throw refuse("--limit is not a number of sessions", list.usage, {
+    got: text,
+    expected: "a whole number from 1 to 1000000",
+  });
+}

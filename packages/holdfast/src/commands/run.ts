@@ -1,0 +1,144 @@
+import {
+  encodeJson,
+  isSessionId,
+  mintId,
+  UsageError,
+  ConflictError,
+  validate,
+  type Session,
+} from "@holdfast/core";
+import type { Agent, Runtime } from "@holdfast/runtime";
+import { takeOnly } from "../arguments.ts";
+import type { Arguments, Command, Io } from "../command.ts";
+import type { Database } from "../project.ts";
+
+export const run: Command = {
+  name: "run",
+  summary: "Run an agent until its session ends",
+  usage: "run FILE [--input JSON|@file|-] [--session ID] [--ephemeral] [--park] [--continue]",
+  description:
+    "Starts a session of the agent that FILE exports and stays until it ends. Kill it at any moment: `holdfast resume` goes on " +
+    "where the last commit left it. The output goes to standard output, everything else to standard error. Lines of standard " +
+    'input are signals: {"name": "go", "payload": {}}, or text, which is the payload of a signal named "input".',
+  options: {
+    input: { help: "the agent's input: JSON, @file, or - for standard input", value: "JSON|@file|-" },
+    session: {
+      help: "an id of your own; running it again finds the same session",
+      value: "ID",
+      excludes: ["continue"],
+    },
+    continue: { help: "go on with the newest unfinished session of this agent, if there is one" },
+    park: { help: "leave as soon as the session waits, with exit code 0", excludes: ["ephemeral"] },
+    ephemeral: { help: "keep nothing: the session lives in memory", excludes: ["continue", "db"] },
+  },
+  examples: [
+    [`run hello.ts --input '{"name": "Ada"}'`, "run an agent"],
+    ["run deploy.ts --park", "run it until it waits for somebody"],
+    ["run review.ts --session review-42", "safe to repeat: the same id is the same session"],
+  ],
+
+  async run(args, io) {
+    const path = takeOnly(args.positionals, "the agent's file", run.usage);
+    const wanted = args.text("session");
+    if (wanted !== undefined && !isSessionId(wanted)) {
+      throw new UsageError(`"${wanted}" cannot be the id of a session`, {
+        at: "--session",
+        expected: "1 to 100 letters, digits, dots, dashes and underscores, starting with a letter or a digit",
+      });
+    }
+    const { readInput } = await import("../input.ts");
+    const { loadAgent } = await import("../load-agent.ts");
+    const given = args.text("input");
+    const input = given === undefined ? undefined : await readInput(given, io);
+    const { agent, file } = await loadAgent(path, {
+      cwd: io.cwd,
+      onSlow: () => io.note(`${path} is still being loaded`),
+    });
+    const { findDatabase } = await import("../project.ts");
+    const database = args.has("ephemeral") ? undefined : findDatabase(args, io);
+
+    const found =
+      database === undefined ? undefined : await findStarted(database, { args, io, agent, file, wanted });
+    // Before anything is written. What the schema makes of it is what is recorded.
+    if (found === undefined || given !== undefined) {
+      const valid = await validate(agent.input, input, `input of agent "${agent.name}"`, "invalid_input");
+      if (found !== undefined && encodeJson(valid, "the input") !== found.input)
+        throw otherInput(found, given);
+    }
+
+    const sessionId = found?.sessionId ?? wanted ?? mintId("ses", Date.now(), randomU32);
+    const { drive } = await import("../drive.ts");
+    return drive(
+      {
+        agent,
+        sessionId,
+        database,
+        begin: (runtime) => startOrResume(runtime, agent, input, { sessionId, file }, found !== undefined),
+        parks: args.has("park"),
+        readsStdin: given !== "-",
+      },
+      io,
+    );
+  },
+};
+
+interface Wanted {
+  readonly args: Arguments;
+  readonly io: Io;
+  readonly agent: Agent;
+  readonly file: string;
+  readonly wanted: string | undefined;
+}
+
+/** The session that this call goes on with, if it does. */
+async function findStarted(
+  database: Database,
+  { args, io, agent, file, wanted }: Wanted,
+): Promise<Session | undefined> {
+  if (wanted === undefined && !args.has("continue")) return undefined;
+  const { findUnfinished, isOfAgent, withReader } = await import("../find-session.ts");
+  const { existsSync } = await import("node:fs");
+  if (!existsSync(database.path)) return undefined;
+  return withReader(database, async (reader) => {
+    if (wanted === undefined) {
+      const session =
+        reader && (await findUnfinished(reader, (candidate) => isOfAgent(candidate, agent.name, file)));
+      if (session === undefined)
+        io.note(io.notes.paint.dim("no unfinished session of this agent: starting one"));
+      return session;
+    }
+    const session = await reader?.session(wanted);
+    if (session !== undefined && session.agent.name !== agent.name) {
+      throw new ConflictError("session_exists", `session ${wanted} belongs to another agent`, {
+        got: `agent "${agent.name}" of ${file}`,
+        expected: `agent "${session.agent.name}"${session.agent.file === undefined ? "" : ` of ${session.agent.file}`}`,
+        fix: "choose another id",
+      });
+    }
+    return session;
+  });
+}
+
+function otherInput({ sessionId, input }: Session, given: string | undefined): ConflictError {
+  return new ConflictError("session_exists", `session ${sessionId} was started with another input`, {
+    ...(given === undefined ? {} : { got: given }),
+    expected: input ?? "no input",
+    fix: "leave --input out to go on with it, or start another session",
+  });
+}
+
+async function startOrResume(
+  runtime: Runtime,
+  agent: Agent,
+  input: unknown,
+  options: { readonly sessionId: string; readonly file: string },
+  isStarted: boolean,
+) {
+  if (isStarted) return runtime.resume(options.sessionId);
+  const handle = await runtime.start(agent, input, options);
+  return handle.created ? handle : runtime.resume(options.sessionId);
+}
+
+function randomU32(): number {
+  return crypto.getRandomValues(new Uint32Array(1))[0]!;
+}

@@ -1,0 +1,52 @@
+import { refuse } from "../arguments.ts";
+import type { Command } from "../command.ts";
+
+export const signal: Command = {
+  name: "signal",
+  summary: "Send a signal to a session, whether or not it is running",
+  usage: "signal ID NAME [JSON]",
+  description:
+    "Answers when the signal is stored; it is consumed once, by the commit that uses it. A session that is running reacts at " +
+    "once; any other one when it is resumed.",
+  options: {
+    key: { help: "a second signal with the same key is not stored", value: "KEY" },
+  },
+  examples: [
+    ["signal ses_019a go", "a signal without a payload"],
+    [`signal ses_019a go '{"version": 2}'`, "with one"],
+    [`signal ses_019a paid '{"order": 7}' --key order-7`, "safe to repeat"],
+  ],
+
+  async run(args, io) {
+    const [id, name, text, extra] = args.positionals;
+    if (id === undefined) throw refuse("the session's id is missing", signal.usage);
+    if (name === undefined) throw refuse("the signal's name is missing", signal.usage);
+    if (extra !== undefined)
+      throw refuse(`"${extra}" is one argument too many`, signal.usage, {
+        fix: "put the JSON in single quotes",
+      });
+    const { isSignalName } = await import("../typed-answer.ts");
+    if (!isSignalName(name)) {
+      throw refuse(`"${name}" cannot be the name of a signal`, signal.usage, {
+        fix: name.startsWith("answer:")
+          ? "questions are answered with `holdfast answer`"
+          : "use letters, digits, spaces and . _ : / @ + -",
+      });
+    }
+    const { readJson } = await import("../input.ts");
+    const payload =
+      text === undefined ? undefined : readJson(text, "the payload", `payload of signal "${name}"`);
+    const { sendSignal } = await import("../send-signal.ts");
+    const dedupKey = args.text("key");
+    return sendSignal(args, io, {
+      id,
+      choose: () => ({
+        name,
+        send: (runtime, sessionId) =>
+          runtime.signal(sessionId, name, payload, dedupKey === undefined ? {} : { dedupKey }),
+        said: `signal "${name}" is stored`,
+        repeated: `a signal with the key "${dedupKey}" was stored before; nothing more is done`,
+      }),
+    });
+  },
+};

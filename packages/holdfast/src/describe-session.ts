@@ -1,0 +1,132 @@
+// A session in words: how it stands, what it waits for, and which command answers that.
+
+import { isEnded, type RecordedError, type Session, type Wait } from "@holdfast/core";
+import type { Io, Look } from "./command.ts";
+import { duration, jsonText, localTime, plain, plainLine, quoted } from "./plain-text.ts";
+
+const TEXT_CHARS = 200;
+
+export interface Standing {
+  /** What is waited for, completing "waits for". */
+  readonly what: string;
+  /** The commands that answer it. */
+  readonly commands: readonly string[];
+  /** Whether it is there already, and taken when the session goes on. */
+  readonly hasArrived: boolean;
+}
+
+/** @param pending names of the signals that were not taken yet. */
+export function standings(
+  session: Session,
+  {
+    io,
+    now,
+    pending = new Set(),
+  }: { readonly io: Pick<Io, "call">; readonly now: number; readonly pending?: ReadonlySet<string> },
+): Standing[] {
+  const oldest = openQuestions(session).find(({ name }) => !pending.has(name));
+  return session.waits.map((wait) => {
+    const until = "until" in wait && wait.until !== undefined ? `, until ${moment(wait.until, now)}` : "";
+    const hasArrived = wait.type === "timer" ? wait.at <= now : pending.has(wait.name);
+    const commands = hasArrived ? [] : commandsFor(session.sessionId, wait, oldest?.seq, io);
+    return { what: what(wait, now) + until, commands, hasArrived };
+  });
+}
+
+/** The command that goes on with a session, if somebody has to call it for anything to happen. */
+export function goesOnWith(
+  session: Session,
+  waits: readonly Standing[],
+  io: Pick<Io, "call">,
+): string | undefined {
+  if (isEnded(session.status)) return undefined;
+  const standsOnOthers = session.status === "waiting" || session.status === "input_required";
+  // Time passes by itself, but nobody looks at the clock for a session that no process runs.
+  const canGoOn =
+    waits.some(({ hasArrived }) => hasArrived) || session.waits.some(({ type }) => type === "timer");
+  return !standsOnOthers || canGoOn ? io.call(`resume ${session.sessionId}`) : undefined;
+}
+
+/** A question in full: a person must see all of what is asked. Lines of text, the first without indentation. */
+export function questionLines(prompt: string, details: unknown): string[] {
+  const lines = plain(bounded(prompt)).trimEnd().split("\n");
+  if (details !== undefined)
+    lines.push(...bounded(typeof details === "string" ? plain(details) : jsonText(details)).split("\n"));
+  return lines;
+}
+
+const QUESTION_CHARS = 20_000;
+
+function bounded(text: string): string {
+  if (text.length <= QUESTION_CHARS) return text;
+  return `${text.slice(0, QUESTION_CHARS)}... (${text.length} characters; \`show --json\` has all)`;
+}
+
+export type QuestionWait = Extract<Wait, { type: "input" }>;
+
+/** Questions that wait for a person, the oldest first. */
+export function openQuestions(session: Pick<Session, "waits">): QuestionWait[] {
+  return session.waits.filter((wait) => wait.type === "input").toSorted((a, b) => a.seq - b.seq);
+}
+
+/** "waiting", "paused (nondeterminism)". */
+export function statusText({ status, pauseReason }: Pick<Session, "status" | "pauseReason">): string {
+  return status === "paused" && pauseReason !== undefined ? `paused (${pauseReason})` : status;
+}
+
+export function paintStatus(session: Pick<Session, "status" | "pauseReason">, { paint }: Look): string {
+  const text = statusText(session);
+  switch (session.status) {
+    case "completed":
+      return paint.green(text);
+    case "failed":
+    case "paused":
+      return paint.red(text);
+    case "waiting":
+    case "input_required":
+    case "cancelling":
+      return paint.yellow(text);
+    case "submitted":
+    case "working":
+      return paint.cyan(text);
+    case "cancelled":
+      return paint.dim(text);
+  }
+}
+
+/** An error as it was recorded, on one line. */
+export function errorLine(error: RecordedError | undefined): string {
+  if (error === undefined) return "";
+  const name = error.name === "Error" ? "" : `${error.name}: `;
+  return plainLine(`${name}${error.message}`, TEXT_CHARS * 2);
+}
+
+/** A time, and how far away it is. */
+export function moment(at: number, now: number): string {
+  const away = at - now;
+  return `${localTime(at)} (${away >= 0 ? `in ${duration(away)}` : `${duration(-away)} ago`})`;
+}
+
+function what(wait: Wait, now: number): string {
+  switch (wait.type) {
+    case "timer":
+      return `a timer, due ${moment(wait.at, now)}`;
+    case "signal":
+      return `signal "${plainLine(wait.name, TEXT_CHARS)}"`;
+    case "input":
+      return `an answer to question ${wait.seq}: ${plainLine(wait.prompt, TEXT_CHARS)}`;
+  }
+}
+
+function commandsFor(id: string, wait: Wait, oldest: number | undefined, io: Pick<Io, "call">): string[] {
+  switch (wait.type) {
+    case "timer":
+      return [];
+    case "signal":
+      return [io.call(`signal ${id} ${quoted(plainLine(wait.name, TEXT_CHARS))} [JSON]`)];
+    case "input":
+      return wait.seq === oldest
+        ? [io.call(`approve ${id}`), io.call(`answer ${id} JSON`)]
+        : [io.call(`answer ${id} ${wait.seq} JSON`)];
+  }
+}

@@ -1,0 +1,278 @@
+// Running one session to its end in this process: what `run` and `resume` have in common.
+//
+//   P1. It ends when the session ends, when it is told to park and the session waits, or when a person stops it. In all but
+//       the first case the session stays as its last commit left it, and the command that goes on with it is told.
+//   P2. When the process that owns the database ends while we run over its socket, we go on as after a crash of ours:
+//       with storage opened anew, from the last commit, as the owner or as a client of the next one.
+
+import { isEnded, type AgentStorage, type Session } from "@holdfast/core";
+import {
+  createRuntime,
+  MemoryStorage,
+  Watchdog,
+  type Agent,
+  type Runtime,
+  type SessionHandle,
+  type Settled,
+} from "@holdfast/runtime";
+import { STOP_EXIT, type Io, type StopSignal } from "./command.ts";
+import { tellWarnings, withStorage } from "./find-session.ts";
+import { JournalTail } from "./journal-events.ts";
+import { liveView, type LiveView } from "./live-view.ts";
+import { guardOwner, type GuardedStorage } from "./owner-guard.ts";
+import type { Database } from "./project.ts";
+import { resultOf, tellEnd } from "./session-end.ts";
+import { StdinListener } from "./stdin-listener.ts";
+
+export interface DriveOptions {
+  readonly agent: Agent;
+  readonly sessionId: string;
+  /** Without one the session lives and ends in memory. */
+  readonly database: Database | undefined;
+  /** Start the session or take it up, as it is needed. May be called again (P2). */
+  readonly begin: (runtime: Runtime) => Promise<SessionHandle>;
+  /** Leave when it waits. */
+  readonly parks: boolean;
+  /** Whether lines of standard input are signals to the session. */
+  readonly readsStdin: boolean;
+}
+
+/** How running it here came to an end. */
+type Outcome =
+  | { readonly type: "settled"; readonly settled: Settled }
+  | { readonly type: "stopped"; readonly signal: StopSignal }
+  | { readonly type: "parked" }
+  | { readonly type: "owner_gone" };
+
+/** How often it is looked whether the session waits and the owner lives, because nothing tells. */
+const LOOK_MS = 250;
+
+/** @returns the exit code. */
+export async function drive(options: DriveOptions, io: Io): Promise<number> {
+  const { database, sessionId } = options;
+  const stopped = Promise.withResolvers<Outcome>();
+  const release = io.onStop(
+    stopper(io, database !== undefined, (signal) => stopped.resolve({ type: "stopped", signal })),
+  );
+  const stdin = options.readsStdin ? new StdinListener(sessionId, io) : undefined;
+  const view = liveView({
+    io,
+    canType: stdin !== undefined && io.stdin.isTTY === true,
+    isDurable: database !== undefined,
+  });
+  const common = { options, io, view, stdin, stopped: stopped.promise, startedAt: performance.now() };
+  // A session that waits holds nothing that would keep the process alive.
+  const alive = setInterval(() => {}, 60_000);
+  try {
+    if (database === undefined)
+      return (await new Life({ ...common, storage: new MemoryStorage() }).run()) ?? 1;
+    for (;;) {
+      const code = await withStorage(database, (access) => {
+        tellWarnings(access, io);
+        if (access.role === "owner") return new Life({ ...common, storage: access.storage }).run();
+        const owner = guardOwner(access.storage);
+        return new Life({ ...common, storage: owner.storage, owner }).run();
+      });
+      if (code !== undefined) return code;
+      io.note(io.notes.paint.dim("the process that owned the database has ended; going on from here")); // P2.
+    }
+  } finally {
+    clearInterval(alive);
+    await stdin?.close();
+    io.lastWords(undefined);
+    release();
+  }
+}
+
+interface LifeParts {
+  readonly options: DriveOptions;
+  readonly io: Io;
+  readonly view: LiveView;
+  readonly stdin: StdinListener | undefined;
+  readonly stopped: Promise<Outcome>;
+  readonly startedAt: number;
+  readonly storage: AgentStorage;
+  /** When the storage is another process's. */
+  readonly owner?: GuardedStorage;
+}
+
+/** The session over one storage, from opening it to its end. */
+class Life {
+  readonly #parts: LifeParts;
+  readonly #tail: JournalTail;
+  /** Nothing is shown before it was said which session it is of. */
+  readonly #begun = Promise.withResolvers<void>();
+  #pumping: Promise<void> = this.#begun.promise;
+
+  constructor(parts: LifeParts) {
+    this.#parts = parts;
+    this.#tail = new JournalTail(parts.storage.reader, parts.options.sessionId);
+  }
+
+  /** @returns the exit code; `undefined` when the owner of the storage ended and it goes on elsewhere. */
+  async run(): Promise<number | undefined> {
+    const { storage, options, view, stdin, io, owner } = this.#parts;
+    const before = await this.#session();
+    const pending = before === undefined ? [] : await storage.reader.pendingSignals(before.sessionId);
+    if (before !== undefined) await this.#tail.skip(before);
+    const path = options.database === undefined ? undefined : `${options.database.path}-suspects`;
+    const watchdog = isDebugged() ? undefined : new Watchdog(path === undefined ? {} : { path });
+    const runtime = this.#makeRuntime(watchdog);
+    let outcome: Outcome;
+    try {
+      const handle = await options.begin(runtime);
+      const settled = handle.settled();
+      const session = await handle.session();
+      if (!isEnded(session.status)) {
+        view.began(session, before !== undefined, new Set(pending.map(({ name }) => name)));
+      }
+      this.#begun.resolve();
+      io.lastWords(this.#resumeHint());
+      await stdin?.attach({ runtime, storage });
+      outcome = await this.#outcome(settled);
+    } catch (error) {
+      if (owner === undefined || (await owner.look())) throw error;
+      outcome = { type: "owner_gone" };
+    } finally {
+      this.#begun.resolve();
+      stdin?.detach();
+      await runtime.close();
+      await watchdog?.close();
+    }
+    if (outcome.type === "owner_gone") return undefined;
+    this.#pump();
+    await this.#pumping;
+    return this.#tell(outcome, await this.#session());
+  }
+
+  #makeRuntime(watchdog: Watchdog | undefined): Runtime {
+    const { storage, options, view } = this.#parts;
+    return createRuntime({
+      storage,
+      agents: [options.agent],
+      adopt: false,
+      ...(watchdog === undefined ? {} : { watchdog }),
+      tracer: {
+        trace: (event) => {
+          if (event.sessionId !== options.sessionId) return;
+          if (event.type === "committed") this.#pump();
+          // In line with the events: a task streams before the commit that started it has been read.
+          else if (event.type === "task_delta" || event.type === "warned" || event.type === "task_started") {
+            this.#inLine(() => view.trace(event));
+          }
+        },
+      },
+    });
+  }
+
+  /** Show what was committed. */
+  #pump(): void {
+    this.#inLine(() => this.#tail.advance((event) => this.#parts.view.event(event)));
+  }
+
+  /** What cannot be shown is no reason to end the session. */
+  #inLine(show: () => void | Promise<void>): void {
+    this.#pumping = this.#pumping.then(show).catch(() => {});
+  }
+
+  async #outcome(settling: Promise<Settled>): Promise<Outcome> {
+    const { owner, stopped, options } = this.#parts;
+    const looked = Promise.withResolvers<Outcome>();
+    const look = async (): Promise<void> => {
+      if (owner !== undefined && !(await owner.look())) looked.resolve({ type: "owner_gone" });
+      else if (options.parks && (await this.#standsStill())) looked.resolve({ type: "parked" });
+    };
+    // A look that fails is followed by another.
+    const timer = setInterval(() => void look().catch(() => {}), LOOK_MS);
+    try {
+      const settled = settling.then((result): Outcome => {
+        return result.status === "released" && owner?.isGone === true
+          ? { type: "owner_gone" }
+          : { type: "settled", settled: result };
+      });
+      return await Promise.race([settled, stopped, looked.promise]);
+    } finally {
+      clearInterval(timer);
+    }
+  }
+
+  /** It waits, and nothing that has arrived already will wake it. */
+  async #standsStill(): Promise<boolean> {
+    const session = await this.#session();
+    if (session === undefined || (session.status !== "waiting" && session.status !== "input_required"))
+      return false;
+    if (session.wakeAt !== undefined && session.wakeAt <= Date.now()) return false;
+    const pending = await this.#parts.storage.reader.pendingSignals(session.sessionId);
+    return !session.waits.some((wait) => "name" in wait && pending.some(({ name }) => name === wait.name));
+  }
+
+  #session(): Promise<Session | undefined> {
+    return this.#parts.storage.reader.session(this.#parts.options.sessionId);
+  }
+
+  #resumeHint(): string | undefined {
+    const { options, io } = this.#parts;
+    return options.database === undefined ? undefined : io.call(`resume ${options.sessionId}`);
+  }
+
+  #tell(outcome: Exclude<Outcome, { type: "owner_gone" }>, session: Session | undefined): number {
+    const { io, startedAt } = this.#parts;
+    // Also when it ended while it was being stopped.
+    if (session !== undefined && isEnded(session.status))
+      return tellEnd(session, io, performance.now() - startedAt);
+    const hint = this.#resumeHint();
+    if (session !== undefined && io.isJson) io.result(resultOf(session, hint), "");
+    const code = this.#tellOpen(outcome);
+    if (hint !== undefined) io.note(`go on with: ${hint}`);
+    return code;
+  }
+
+  #tellOpen(outcome: Exclude<Outcome, { type: "owner_gone" }>): number {
+    const { io, options } = this.#parts;
+    switch (outcome.type) {
+      case "parked":
+        io.note(`${io.notes.symbols.wait} parked: it waits, and no process runs it`);
+        return 0;
+      case "stopped":
+        io.note(
+          options.database === undefined
+            ? "stopped; the session was ephemeral and is gone"
+            : "stopped; all that was committed is kept",
+        );
+        return STOP_EXIT[outcome.signal];
+      case "settled": {
+        const { settled } = outcome;
+        const error =
+          settled.status === "paused"
+            ? settled.fault
+            : settled.status === "released"
+              ? settled.error
+              : undefined;
+        return io.complain(
+          error ?? new Error(`the session left this process as "${settled.status}", and does not say why`),
+        );
+      }
+    }
+  }
+}
+
+/** Ctrl-C once stops cleanly; twice, at once. */
+function stopper(
+  io: Io,
+  isDurable: boolean,
+  stop: (signal: StopSignal) => void,
+): (signal: StopSignal) => void {
+  let isStopping = false;
+  return (signal) => {
+    if (isStopping) io.stopNow(signal);
+    isStopping = true;
+    const after = isDurable ? "the session can be resumed" : "the session is ephemeral and will be gone";
+    io.note(io.notes.paint.dim(`stopping: ${after}; once more stops at once`));
+    stop(signal);
+  };
+}
+
+/** A watchdog must not end what stands at a breakpoint. */
+function isDebugged(): boolean {
+  return process.execArgv.some((option) => option.startsWith("--inspect"));
+}

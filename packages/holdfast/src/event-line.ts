@@ -1,0 +1,100 @@
+// A numbered event for people: one line, but for questions. Nothing for those that only replay needs.
+
+import type { Look } from "./command.ts";
+import { errorLine, moment, questionLines } from "./describe-session.ts";
+import type { JournalEvent } from "./journal-events.ts";
+import { duration, plainLine } from "./plain-text.ts";
+
+const TEXT_CHARS = 500;
+
+/** @param now what times are told from. */
+export function eventLine(event: JournalEvent, { paint, symbols }: Look, now: number): string | undefined {
+  const kind = plainLine(event.kind ?? String(event.taskId), TEXT_CHARS);
+  const name = `signal "${plainLine(event.name ?? "", TEXT_CHARS)}"`;
+  switch (event.type) {
+    case "schedule_task":
+      return paint.dim(`${symbols.begin} ${kind}`);
+    case "task_completed":
+      return `${paint.green(symbols.done)} ${kind}${paint.dim(took(event))}`;
+    case "task_failed":
+      return `${paint.red(symbols.failed)} ${kind}${paint.dim(took(event))}  ${paint.red(errorOf(event))}`;
+    case "attempt_failed": {
+      const again = `attempt ${event.attempt} failed; again ${moment(event.retryAt ?? now, now)}`;
+      return `${paint.yellow(symbols.again)} ${kind}  ${paint.yellow(again)}: ${errorOf(event)}`;
+    }
+    case "attempt_lost":
+      return `${paint.yellow(symbols.again)} ${kind}  ${paint.yellow(`attempt ${event.attempt} was lost with its process; again`)}`;
+    case "start_timer":
+      return `${symbols.wait} waits for a timer, due ${moment(event.fireAt ?? now, now)}`;
+    case "wait_signal":
+      return `${symbols.wait} waits for ${name}`;
+    case "request_input":
+      return questionLines(event.prompt ?? "", event.details)
+        .map((line, i) => (i === 0 ? `${paint.bold(symbols.ask)} ${paint.bold(line)}` : `  ${line}`))
+        .join("\n");
+    case "signal_received":
+      return `${paint.cyan(symbols.arrived)} ${event.prompt === undefined ? name : "answered"}${valueOf(event.payload)}`;
+    case "signal_ready":
+      return `${paint.cyan(symbols.arrived)} ${name} is there`;
+    case "take_signals": {
+      const names = event.names ?? [];
+      return names.length === 0
+        ? undefined
+        : `${paint.cyan(symbols.arrived)} took ${plainLine(names.join(", "), TEXT_CHARS)}`;
+    }
+    case "timer_fired":
+      return `${paint.cyan(symbols.arrived)} the timer is due`;
+    case "wait_timed_out":
+      return `${paint.yellow(symbols.warn)} ${event.prompt === undefined ? name : "the question"} timed out`;
+    case "cancel_requested": {
+      const reason = event.reason === undefined ? "" : `: ${plainLine(event.reason, TEXT_CHARS)}`;
+      return `${paint.yellow(symbols.warn)} asked to cancel${reason}`;
+    }
+    case "append_entry":
+      return `${paint.bold(`${plainLine(String(event.role), TEXT_CHARS)}:`)} ${textOf(event.content)}`;
+    case "checkpoint":
+      return paint.dim(`  turn ${String(event.turn)}`);
+    case "drift_accepted":
+      return `${paint.yellow(symbols.warn)} recorded results stand for changed inputs at ${String(event.positions)}`;
+    case "warned":
+      return `${paint.yellow(symbols.warn)} ${plainLine(String(event.message), TEXT_CHARS)}`;
+    case "complete":
+      return `${paint.green(symbols.done)} completed${valueOf(event.output)}`;
+    case "fail":
+      return `${paint.red(symbols.failed)} failed  ${paint.red(errorOf(event))}`;
+    case "started":
+    case "outcome_kept":
+    case "record_probe":
+    case "wait_cancelled":
+    case "withdraw":
+      return undefined;
+  }
+}
+
+/** Content of the conversation in one line: text as it is, blocks by their text, all else as JSON. */
+export function textOf(content: unknown): string {
+  return plainLine(flatten(content), TEXT_CHARS);
+}
+
+function flatten(content: unknown): string {
+  if (typeof content === "string") return content;
+  if (Array.isArray(content)) return content.map(flatten).join(" ");
+  if (typeof content === "object" && content !== null) {
+    if ("text" in content && typeof content.text === "string") return content.text;
+    if ("content" in content) return flatten(content.content);
+  }
+  return JSON.stringify(content) ?? "";
+}
+
+function valueOf(value: unknown): string {
+  return value === undefined ? "" : `  ${plainLine(JSON.stringify(value) ?? "", TEXT_CHARS)}`;
+}
+
+function took({ durationMs, attempt }: JournalEvent): string {
+  const attempts = attempt === undefined || attempt === 1 ? "" : `, attempt ${attempt}`;
+  return durationMs === undefined ? attempts : `  ${duration(durationMs)}${attempts}`;
+}
+
+function errorOf(event: JournalEvent): string {
+  return errorLine(event.error);
+}

@@ -1,0 +1,155 @@
+// What `doctor` looks at: this Node, the database, and the sessions in it.
+
+import { existsSync, statSync } from "node:fs";
+import { exitCodeOf, isEnded, toHoldfastError } from "@holdfast/core";
+import type { SqliteFileReader, VerifyReport } from "@holdfast/storage/sqlite";
+import type { Io, Look } from "./command.ts";
+import { standings, statusText } from "./describe-session.ts";
+import { newestFirst } from "./find-session.ts";
+import { findOwner } from "./owner.ts";
+import { count, plainLine, table } from "./plain-text.ts";
+import type { Database } from "./project.ts";
+
+export interface Examination {
+  readonly node: string;
+  readonly sqlite: string;
+  readonly database: {
+    readonly path: string;
+    readonly origin: Database["origin"];
+    readonly exists: boolean;
+    readonly bytes?: number;
+    /** Octal, as `chmod` takes it. */
+    readonly mode?: string;
+    readonly ownerPid?: number;
+  };
+  /** Everything that a person should see to. */
+  readonly problems: readonly string[];
+  readonly rows: Readonly<Record<string, number>>;
+  readonly sessions: Readonly<Record<string, number>>;
+  readonly unfinished: readonly {
+    readonly sessionId: string;
+    readonly status: string;
+    readonly agent: string;
+    readonly waitsFor: string;
+    readonly resume: string;
+  }[];
+  readonly exitCode: number;
+}
+
+const UNFINISHED_SHOWN = 50;
+const PROBLEMS_SHOWN = 20;
+
+export async function examine(database: Database, io: Io): Promise<Examination> {
+  const { path, origin } = database;
+  const base = { node: process.versions.node, sqlite: process.versions.sqlite ?? "none" };
+  const nothing = { rows: {}, sessions: {}, unfinished: [] };
+  if (!existsSync(path)) {
+    return { ...base, database: { path, origin, exists: false }, problems: [], ...nothing, exitCode: 0 };
+  }
+  const { size, mode } = statSync(path);
+  const ownerPid = await findOwner(path);
+  const file = {
+    path,
+    origin,
+    exists: true,
+    bytes: size,
+    mode: (mode & 0o777).toString(8).padStart(3, "0"),
+    ...(ownerPid === undefined ? {} : { ownerPid }),
+  };
+  const { openSqliteReader } = await import("@holdfast/storage/sqlite");
+  let reader: SqliteFileReader;
+  try {
+    reader = openSqliteReader({ path });
+  } catch (thrown) {
+    const error = toHoldfastError(thrown);
+    const problem = [error.message, error.got, error.fix].filter((part) => part !== undefined).join("; ");
+    return { ...base, database: file, problems: [problem], ...nothing, exitCode: exitCodeOf(error) };
+  }
+  try {
+    const report = reader.verify();
+    const census = await countSessions(reader, io);
+    const isOpenToOthers = (mode & 0o077) !== 0;
+    const problems = [...problemsOf(report), ...census.problems];
+    return {
+      ...base,
+      database: file,
+      problems: isOpenToOthers ? [...problems, `others may read the database: chmod 600 ${path}`] : problems,
+      rows: report.rows,
+      sessions: census.sessions,
+      unfinished: census.unfinished,
+      exitCode: problems.length > 0 ? 10 : 0,
+    };
+  } finally {
+    reader.close();
+  }
+}
+
+function problemsOf({ problems, problemCount }: VerifyReport): string[] {
+  const texts = problems.slice(0, PROBLEMS_SHOWN).map(({ table: name, message }) => `${name}: ${message}`);
+  return problemCount > texts.length ? [...texts, `and ${problemCount - texts.length} more`] : texts;
+}
+
+async function countSessions(reader: SqliteFileReader, io: Io) {
+  const sessions: Record<string, number> = {};
+  const unfinished: Examination["unfinished"][number][] = [];
+  const problems: string[] = [];
+  const now = Date.now();
+  try {
+    for await (const session of newestFirst(reader)) {
+      sessions[session.status] = (sessions[session.status] ?? 0) + 1;
+      if (isEnded(session.status)) continue;
+      const waitsFor = standings(session, { io, now })
+        .map(({ what }) => what)
+        .join("; ");
+      const resume = io.call(`resume ${session.sessionId}`);
+      unfinished.push({
+        sessionId: session.sessionId,
+        status: statusText(session),
+        agent: session.agent.name,
+        waitsFor,
+        resume,
+      });
+    }
+  } catch (error) {
+    problems.push(`sessions cannot be listed: ${toHoldfastError(error).message}`);
+  }
+  return { sessions, unfinished, problems };
+}
+
+export function examinationText(found: Examination, { paint, symbols }: Look): string {
+  const { database } = found;
+  const size =
+    database.bytes === undefined ? "" : `, ${(database.bytes / 1024).toFixed(0)} KiB, mode ${database.mode}`;
+  const facts = [
+    ["Node", found.node],
+    ["SQLite", found.sqlite],
+    [
+      "database",
+      `${database.path} (${database.origin === "default" ? "the project's" : `from the ${database.origin}`})`,
+    ],
+    ["", database.exists ? `exists${size}` : "does not exist yet: `holdfast run` makes it"],
+  ];
+  if (database.exists)
+    facts.push(["owner", database.ownerPid === undefined ? "none" : `process ${database.ownerPid}`]);
+  const rows = Object.entries(found.rows).map(([name, rowCount]) => `${name} ${rowCount}`);
+  if (rows.length > 0) facts.push(["rows", rows.join(", ")]);
+  const sessions = Object.entries(found.sessions).map(([status, n]) => `${n} ${status}`);
+  if (sessions.length > 0) facts.push(["sessions", sessions.join(", ")]);
+  const lines = table(facts.map(([name, value]) => [paint.dim(name ?? ""), value ?? ""]));
+
+  if (found.unfinished.length > 0) {
+    lines.push("", paint.bold(count(found.unfinished.length, "unfinished session")));
+    for (const { status, agent, waitsFor, resume } of found.unfinished.slice(0, UNFINISHED_SHOWN)) {
+      lines.push(
+        `  ${status}  ${plainLine(agent, 60)}${waitsFor === "" ? "" : `: waits for ${waitsFor}`}`,
+        `      ${paint.cyan(resume)}`,
+      );
+    }
+    if (found.unfinished.length > UNFINISHED_SHOWN) lines.push("  and more: `holdfast list`");
+  }
+  lines.push("");
+  if (found.problems.length === 0) lines.push(`${paint.green(symbols.done)} nothing is wrong`);
+  for (const problem of found.problems)
+    lines.push(`${paint.red(symbols.failed)} ${plainLine(problem, 1_000)}`);
+  return lines.join("\n");
+}

@@ -1,0 +1,143 @@
+// Which session somebody means, and access to where it is.
+
+import { existsSync } from "node:fs";
+import { HoldfastError, isEnded, NotFoundError, type Session, type StorageReader } from "@holdfast/core";
+import type { SqliteFileReader, StorageAccess } from "@holdfast/storage/sqlite";
+import type { Io } from "./command.ts";
+import { CommandError } from "./command-error.ts";
+import { localTime, plainLine } from "./plain-text.ts";
+import { makeProjectFolder, type Database } from "./project.ts";
+
+const PAGE_SESSIONS = 500;
+const MATCHES_SHOWN = 5;
+const WHOLE_ID = /^ses_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** Write to a database, whoever owns it. It is made when it is missing. */
+export async function withStorage<T>(
+  database: Database,
+  work: (access: StorageAccess) => Promise<T>,
+): Promise<T> {
+  const { withSqliteStorage } = await import("@holdfast/storage/sqlite");
+  makeProjectFolder(database);
+  return withSqliteStorage({ path: database.path }, work);
+}
+
+/** Write to a session that must be there, whoever owns its database. */
+export async function withSession<T>(
+  database: Database,
+  id: string,
+  work: (session: Session, access: StorageAccess) => Promise<T>,
+): Promise<T> {
+  const { withSqliteStorage } = await import("@holdfast/storage/sqlite");
+  try {
+    return await withSqliteStorage({ path: database.path, create: false }, async (access) =>
+      work(await findSession(access.storage.reader, id), access),
+    );
+  } catch (error) {
+    throw isMissing(error, database) ? sessionNotFound(id, database) : error;
+  }
+}
+
+/** Read a database beside whoever owns it; `undefined` when it was never made. */
+export async function withReader<T>(
+  database: Database,
+  work: (reader: SqliteFileReader | undefined) => Promise<T>,
+): Promise<T> {
+  const { openSqliteReader } = await import("@holdfast/storage/sqlite");
+  let reader: SqliteFileReader | undefined;
+  try {
+    reader = openSqliteReader({ path: database.path });
+  } catch (error) {
+    // Who names a file means that it is there; the default one is made by the first session.
+    if (!isMissing(error, database) || database.origin !== "default") throw error;
+  }
+  try {
+    return await work(reader);
+  } finally {
+    reader?.close();
+  }
+}
+
+/** Read one session that must be there. */
+export async function withReaderOf<T>(
+  database: Database,
+  id: string,
+  work: (session: Session, reader: SqliteFileReader) => Promise<T>,
+): Promise<T> {
+  return withReader(database, async (reader) => {
+    if (reader === undefined) throw sessionNotFound(id, database);
+    return work(await findSession(reader, id), reader);
+  });
+}
+
+/**
+ * The session of this id, or the only one whose id begins like this.
+ *
+ * @throws NotFoundError when there is none, CommandError `ambiguous` when there are several.
+ */
+async function findSession(reader: StorageReader, id: string): Promise<Session> {
+  const exact = await reader.session(id);
+  if (exact !== undefined) return exact;
+  if (WHOLE_ID.test(id)) throw sessionNotFound(id); // No other id begins with it: no need to look at all of them.
+  const matches: Session[] = [];
+  for await (const session of newestFirst(reader)) {
+    if (!session.sessionId.startsWith(id) && !session.sessionId.startsWith(`ses_${id}`)) continue;
+    matches.push(session);
+    if (matches.length > MATCHES_SHOWN) break;
+  }
+  const [only, second] = matches;
+  if (only === undefined) throw sessionNotFound(id);
+  if (second === undefined) return only;
+  const shown = matches.slice(0, MATCHES_SHOWN).map(({ sessionId, agent, status, createdAt }) => {
+    return `${sessionId} (${agent.name}, ${status}, started ${localTime(createdAt)})`;
+  });
+  if (matches.length > MATCHES_SHOWN) shown.push("and more");
+  throw new CommandError("ambiguous", `several sessions have an id that begins with ${id}`, {
+    got: shown.join("\n"),
+    expected: "an id, or the beginning of only one",
+    fix: "give more of the id",
+  });
+}
+
+/** The newest session that has not ended and that matches. */
+export async function findUnfinished(
+  reader: StorageReader,
+  matches: (session: Session) => boolean = () => true,
+): Promise<Session | undefined> {
+  for await (const session of newestFirst(reader))
+    if (!isEnded(session.status) && matches(session)) return session;
+  return undefined;
+}
+
+/** Whether a session is one of this agent: its name, and its file unless that is gone. */
+export function isOfAgent({ agent }: Session, name: string, file: string): boolean {
+  return agent.name === name && (agent.file === undefined || agent.file === file || !existsSync(agent.file));
+}
+
+export async function* newestFirst(reader: StorageReader): AsyncGenerator<Session> {
+  let before: string | undefined;
+  for (;;) {
+    const page = await reader.sessions({ limit: PAGE_SESSIONS, ...(before === undefined ? {} : { before }) });
+    yield* page;
+    before = page.at(-1)?.sessionId;
+    if (page.length < PAGE_SESSIONS || before === undefined) return;
+  }
+}
+
+function sessionNotFound(id: string, database?: Database): NotFoundError {
+  const where = database === undefined ? "" : `: there is no database at ${database.path}`;
+  return new NotFoundError("session_not_found", `there is no session ${plainLine(id, 120)}${where}`, {
+    fix: "ids are case-sensitive; `holdfast list` shows them, in another database with --db PATH",
+  });
+}
+
+/** Tell what a person should know about how the file was found. */
+export function tellWarnings(access: StorageAccess, io: Io): void {
+  if (access.role !== "owner") return;
+  for (const warning of access.storage.warnings)
+    io.note(io.notes.paint.yellow(`${io.notes.symbols.warn} ${warning}`));
+}
+
+function isMissing(error: unknown, database: Database): boolean {
+  return HoldfastError.is(error) && error.code === "file_not_found" && !existsSync(database.path);
+}

@@ -1,0 +1,79 @@
+// The help, from the data of the commands.
+
+import { COMMON_OPTIONS, type Command, type Options } from "./command.ts";
+import { table } from "./plain-text.ts";
+
+const WIDTH = 100;
+
+export const USAGE = "usage: holdfast COMMAND [OPTIONS]";
+
+export function overview(commands: readonly Command[]): string {
+  return [
+    "Holdfast runs AI agents that must not lose their work.",
+    "",
+    USAGE,
+    "",
+    "Commands",
+    ...indented(table(commands.map(({ name, summary }) => [name, summary]))),
+    "",
+    "Options of every command",
+    ...indented(optionLines(COMMON_OPTIONS)),
+    "",
+    "Examples",
+    ...indented(
+      table([
+        [`holdfast run hello.ts --input '{"name": "Ada"}'`, "run an agent"],
+        ["holdfast list", "its session, and all others of this project"],
+        ["holdfast resume --last", "go on after a crash, or after Ctrl-C"],
+      ]),
+    ),
+    "",
+    "`holdfast COMMAND --help` tells more, with examples. Exit codes: 0 done, 1 the session failed, 2 wrong usage, 3 the agent's",
+    "file or the configuration is wrong, 4 not found, 6 conflict or locked, 10 storage, 11 incompatible version, 130 Ctrl-C.",
+    "",
+  ].join("\n");
+}
+
+export function commandHelp({ usage, summary, description, options, examples }: Command): string {
+  const own = optionLines(options);
+  return [
+    `${summary}.`,
+    "",
+    `usage: holdfast ${usage}`,
+    ...(description === undefined ? [] : ["", ...wrapped(description)]),
+    ...(own.length === 0 ? [] : ["", "Options", ...indented(own)]),
+    "",
+    "Options of every command",
+    ...indented(optionLines(COMMON_OPTIONS)),
+    "",
+    "Examples",
+    ...indented(examples.flatMap(([commandLine, does]) => [`holdfast ${commandLine}`, `    ${does}`])),
+    "",
+  ].join("\n");
+}
+
+function optionLines(options: Options): string[] {
+  return table(
+    Object.entries(options).map(([name, { help, value, short }]) => [
+      `${short === undefined ? "    " : `-${short}, `}--${name}${value === undefined ? "" : ` ${value}`}`,
+      help,
+    ]),
+  );
+}
+
+function indented(lines: readonly string[]): string[] {
+  return lines.map((line) => `  ${line}`);
+}
+
+function wrapped(text: string): string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(" ")) {
+    if (line !== "" && line.length + word.length >= WIDTH) {
+      lines.push(line);
+      line = "";
+    }
+    line += line === "" ? word : ` ${word}`;
+  }
+  return [...lines, line];
+}

@@ -1,0 +1,83 @@
+// Values given on the command line: JSON, a file with JSON, or standard input with JSON.
+
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { encodeJson, HoldfastError, LIMITS, NotFoundError, UsageError } from "@holdfast/core";
+import type { Io } from "./command.ts";
+import { plainLine } from "./plain-text.ts";
+
+/** A value from its text. `what` names it in errors: "the input", "the answer". */
+export function readJson(text: string, what: string, at: string): unknown {
+  let value: unknown;
+  try {
+    value = JSON.parse(text.replace(/^\uFEFF/, ""));
+  } catch (error) {
+    throw new UsageError(`${what} is not JSON: ${plainLine((error as Error).message, 200)}`, {
+      code: "not_json",
+      at,
+      got: plainLine(text, 120) || "nothing",
+      expected: `JSON, such as '{"name": "value"}', 42 or '"text"'`,
+      fix: looksLikeText(text)
+        ? `a text needs its quotes: '${JSON.stringify(text)}'`
+        : "correct it; in a shell put it in single quotes",
+    });
+  }
+  return checked(value, what);
+}
+
+/** What `--input` gives: JSON, `@file`, or `-` for standard input. */
+export async function readInput(given: string, io: Pick<Io, "cwd" | "stdin">): Promise<unknown> {
+  if (given === "-") return readJson(await readAll(io.stdin), "the input", "standard input");
+  if (!given.startsWith("@")) return readJson(given, "the input", "--input");
+  const path = resolve(io.cwd, given.slice(1));
+  let bytes: Buffer;
+  try {
+    bytes = readFileSync(path);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const what =
+      code === "ENOENT"
+        ? `there is no file ${given.slice(1)}`
+        : `the file of the input cannot be read: ${message}`;
+    throw new NotFoundError("file_not_found", what, {
+      at: path,
+      fix: "check the path; it is taken from the current folder",
+    });
+  }
+  return readJson(decode(bytes, path), "the input", path);
+}
+
+/** What could not be recorded is refused before anything is written. */
+function checked(value: unknown, what: string): unknown {
+  const text = encodeJson(value, what);
+  if (text !== undefined && text.length > LIMITS.payloadChars) {
+    throw new HoldfastError("limit_exceeded", `${what} is ${text.length} characters of JSON`, {
+      expected: `at most ${LIMITS.payloadChars}`,
+      fix: "keep large content in a file and pass its path",
+    });
+  }
+  return value;
+}
+
+function decode(bytes: Buffer, at: string): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    throw new UsageError("the input is not UTF-8", {
+      code: "not_json",
+      at,
+      expected: "JSON in UTF-8",
+      fix: "convert the file",
+    });
+  }
+}
+
+async function readAll(stdin: AsyncIterable<Uint8Array | string>): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stdin) chunks.push(Buffer.from(chunk));
+  return decode(Buffer.concat(chunks), "standard input");
+}
+
+function looksLikeText(text: string): boolean {
+  return /^[\p{L}][^{}[\]"]*$/u.test(text);
+}

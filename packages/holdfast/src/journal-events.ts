@@ -1,0 +1,218 @@
+// A session's journal as numbered events: each record, with what earlier ones say about it.
+//
+// A record refers to others by number; an event names what they were: the kind of task, the signal, the question.
+//
+//   V1. An event's number is its position in the journal: the same in `run`, `resume` and `logs`, today and tomorrow.
+//   V2. Only what is committed is an event.
+
+import {
+  decodeJson,
+  positionId,
+  type RecordedError,
+  type JournalRecord,
+  type Question,
+  type Session,
+  type StorageReader,
+} from "@holdfast/core";
+
+/** One record of the journal, readable by itself. `type` is the record's. */
+export interface JournalEvent {
+  readonly seq: number;
+  readonly type: JournalRecord["type"];
+  /** Of a command: what others refer to it by. */
+  readonly id?: number;
+  readonly at?: number;
+  /** Of a task. */
+  readonly taskId?: string;
+  readonly kind?: string;
+  readonly attempt?: number;
+  /** From the moment the task was asked for. */
+  readonly durationMs?: number;
+  /** Of a signal or a wait for one. */
+  readonly name?: string;
+  readonly prompt?: string;
+  readonly details?: unknown;
+  /** Of an entry of the conversation. */
+  readonly entryId?: string;
+  readonly role?: string;
+  readonly content?: unknown;
+  /** What went in and what came out. */
+  readonly input?: unknown;
+  readonly output?: unknown;
+  readonly error?: RecordedError;
+  readonly payload?: unknown;
+  readonly payloads?: unknown;
+  readonly state?: unknown;
+  readonly retryAt?: number;
+  readonly fireAt?: number;
+  readonly deadlineAt?: number;
+  readonly turn?: number;
+  readonly names?: readonly string[];
+  /** Ids of what is withdrawn. */
+  readonly targets?: readonly number[];
+  readonly positions?: readonly number[];
+  readonly reason?: string;
+  readonly message?: unknown;
+  /** What else the record says. */
+  readonly [field: string]: unknown;
+}
+
+interface OpenTask {
+  readonly kind: string;
+  readonly askedAt: number | undefined;
+}
+
+const PAGE_RECORDS = 500;
+
+/** Reads a journal from its beginning, or from its last checkpoint, as far as it goes, again and again. */
+export class JournalTail {
+  readonly #reader: StorageReader;
+  readonly #sessionId: string;
+  readonly #tasks = new Map<number, OpenTask>();
+  readonly #waits = new Map<number, { readonly name?: string; readonly prompt?: string }>();
+  #nextSeq = 0;
+  #nextEntry = 0;
+  #lastAt: number | undefined;
+
+  constructor(reader: StorageReader, sessionId: string) {
+    this.#reader = reader;
+    this.#sessionId = sessionId;
+  }
+
+  /** Go to the end of what is there now. What later events refer to is known then. */
+  async skip(session: Session): Promise<void> {
+    if (session.checkpointSeq !== undefined) this.#nextSeq = session.checkpointSeq;
+    await this.advance(() => {});
+  }
+
+  /** Hand over every event that was committed since. */
+  async advance(onEvent: (event: JournalEvent) => void): Promise<void> {
+    for (;;) {
+      const records = await this.#reader.journal(this.#sessionId, this.#nextSeq, PAGE_RECORDS);
+      const contents = await this.#contents(records);
+      for (const record of records) onEvent(this.#event(record, contents));
+      this.#nextSeq = (records.at(-1)?.seq ?? this.#nextSeq - 1) + 1;
+      if (records.length < PAGE_RECORDS) return;
+    }
+  }
+
+  /** The contents of the entries among these records: they stand beside the journal. */
+  async #contents(records: readonly JournalRecord[]): Promise<Map<number, unknown>> {
+    const contents = new Map<number, unknown>();
+    const [first] = records;
+    if (first?.type === "checkpoint") this.#nextEntry = first.entryCount;
+    const wanted = records.filter((record) => record.type === "append_entry").length;
+    if (wanted === 0) return contents;
+    const entries = await this.#reader.entries(this.#sessionId, this.#nextEntry, wanted);
+    for (const { seq, content } of entries) contents.set(seq, decodeJson(content));
+    this.#nextEntry += wanted;
+    return contents;
+  }
+
+  #event(record: JournalRecord, contents: ReadonlyMap<number, unknown>): JournalEvent {
+    const { seq, type } = record;
+    if ("at" in record) this.#lastAt = record.at;
+    const payload = decodeJson(record.payload);
+    const base = {
+      seq,
+      type,
+      ...("id" in record ? { id: record.id } : {}),
+      ...("at" in record ? { at: record.at } : {}),
+    };
+    switch (record.type) {
+      case "schedule_task": {
+        this.#tasks.set(record.id, { kind: record.kind, askedAt: this.#lastAt });
+        return { ...base, ...this.#task(record.id), input: payload, ...given(record, "key", "timeoutMs") };
+      }
+      case "task_completed":
+        return { ...base, ...this.#ended(record), output: payload };
+      case "task_failed":
+        return { ...base, ...this.#ended(record), error: payload as RecordedError };
+      case "attempt_failed":
+        return {
+          ...base,
+          ...this.#task(record.task),
+          attempt: record.attempt,
+          retryAt: record.retryAt,
+          error: payload as RecordedError,
+        };
+      case "attempt_lost":
+        return { ...base, ...this.#task(record.task), attempt: record.attempt };
+      case "outcome_kept":
+        return { ...base, ...this.#task(record.task), attempt: record.attempt, outcome: record.outcome };
+      case "start_timer":
+        return { ...base, fireAt: record.fireAt };
+      case "wait_signal":
+        this.#waits.set(record.id, { name: record.name });
+        return { ...base, name: record.name, mode: record.mode, ...given(record, "timeoutAt") };
+      case "request_input": {
+        const { prompt, details } = payload as Question;
+        this.#waits.set(record.id, { prompt });
+        return { ...base, prompt, details, ...given(record, "expiresAt") };
+      }
+      case "take_signals":
+        return { ...base, pattern: record.pattern, names: record.names, payloads: payload };
+      case "signal_received":
+        return { ...base, wait: record.wait, ...this.#waits.get(record.wait), payload };
+      case "signal_ready":
+      case "wait_timed_out":
+      case "wait_cancelled":
+        return { ...base, wait: record.wait, ...this.#waits.get(record.wait) };
+      case "timer_fired":
+        return { ...base, timer: record.timer };
+      case "record_probe":
+        return { ...base, probe: record.probe, answer: record.answer };
+      case "append_entry":
+        return {
+          ...base,
+          entryId: positionId(this.#sessionId, record.id),
+          role: record.role,
+          content: contents.get(record.id),
+        };
+      case "withdraw":
+        return { ...base, targets: record.targets };
+      case "checkpoint":
+        this.#tasks.clear();
+        this.#waits.clear();
+        return { ...base, turn: record.turn, state: payload };
+      case "cancel_requested":
+        return { ...base, deadlineAt: record.deadlineAt, ...given(record, "reason") };
+      case "drift_accepted":
+        return { ...base, positions: record.positions };
+      case "complete":
+        return { ...base, output: payload };
+      case "fail":
+        return { ...base, error: payload as RecordedError };
+      case "warned":
+        return { ...base, message: payload };
+      case "started":
+        return base;
+    }
+  }
+
+  #task(id: number): { taskId: string; kind?: string } {
+    const kind = this.#tasks.get(id)?.kind;
+    return { taskId: positionId(this.#sessionId, id), ...(kind === undefined ? {} : { kind }) };
+  }
+
+  #ended(record: {
+    readonly task: number;
+    readonly attempt: number;
+    readonly at: number;
+  }): Partial<JournalEvent> {
+    const askedAt = this.#tasks.get(record.task)?.askedAt;
+    const named = this.#task(record.task);
+    this.#tasks.delete(record.task);
+    return {
+      ...named,
+      attempt: record.attempt,
+      ...(askedAt === undefined ? {} : { durationMs: record.at - askedAt }),
+    };
+  }
+}
+
+function given<R extends object>(record: R, ...fields: (keyof R)[]): Partial<R> {
+  return Object.fromEntries(
+    fields.filter((field) => record[field] !== undefined).map((field) => [field, record[field]]),
+  ) as Partial<R>;
+}

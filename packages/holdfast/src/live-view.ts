@@ -1,0 +1,116 @@
+// What `run` and `resume` show while a session goes on: for people, or as lines of JSON for programs.
+//
+// Two sources. Events come from the journal, after their commit, and are numbered. Tokens and progress come from running
+// tasks and are provisional: a new attempt takes them back, and what is recorded in the end is the task's output (K12).
+
+import type { Session, TraceEvent } from "@holdfast/core";
+import type { Io } from "./command.ts";
+import { standings } from "./describe-session.ts";
+import { eventLine } from "./event-line.ts";
+import type { JournalEvent } from "./journal-events.ts";
+import { plainLine, plainPiece, quoted } from "./plain-text.ts";
+
+export interface LiveView {
+  /** @param pending names of the signals that were there before. */
+  began(session: Session, resumed: boolean, pending: ReadonlySet<string>): void;
+  event(event: JournalEvent): void;
+  trace(event: TraceEvent): void;
+}
+
+export interface LiveViewOptions {
+  readonly io: Io;
+  /** Whether a person may answer questions by typing. */
+  readonly canType: boolean;
+  /** Whether other terminals can reach the session. */
+  readonly isDurable: boolean;
+}
+
+export function liveView(options: LiveViewOptions): LiveView {
+  return options.io.isJson ? jsonView(options.io) : textView(options);
+}
+
+function jsonView(io: Io): LiveView {
+  const line = (value: object): void => io.result(value, "");
+  return {
+    began: ({ sessionId, agent }, resumed) =>
+      line({ type: "session", sessionId, agent: agent.name, version: agent.version, resumed }),
+    event: line,
+    trace(event) {
+      if (event.type === "warned") line({ type: "warning", message: event.message });
+      if (event.type === "task_started" && event.attempt > 1) {
+        line({ type: "reset", taskId: event.taskId, kind: event.kind, attempt: event.attempt });
+      }
+      if (event.type !== "task_delta") return;
+      const { taskId, kind, attempt, offset, delta } = event;
+      line({ ...delta, taskId, kind, attempt, offset });
+    },
+  };
+}
+
+function textView({ io, canType, isDurable }: LiveViewOptions): LiveView {
+  const look = io.notes;
+  const { paint, symbols } = look;
+  let streaming: string | undefined;
+  let hasStreamed = false;
+  let sessionId = "";
+
+  const note = (line: string): void => {
+    streaming = undefined;
+    io.note(line);
+  };
+  /** How a question is answered: here, when somebody can type; from elsewhere, when others can reach the session. */
+  const hintAtAnswers = (commands: readonly string[]): void => {
+    if (canType) note(paint.dim("  type y or n, or an answer as JSON"));
+    hintAtCommands(commands, canType ? "or from another terminal: " : "");
+  };
+  const hintAtCommands = (commands: readonly string[], before = ""): void => {
+    if (isDurable && commands.length > 0) note(paint.dim(`  ${before}${commands.join("   ")}`));
+  };
+
+  return {
+    began(session, resumed, pending) {
+      sessionId = session.sessionId;
+      const version = session.agent.version === "1" ? "" : ` ${session.agent.version}`;
+      note(
+        `${paint.bold(session.agent.name)}${version}  ${paint.dim(sessionId)}${resumed ? "  goes on" : ""}`,
+      );
+      if (!resumed) return;
+      const waits = standings(session, { io, now: Date.now(), pending });
+      for (const [i, { what, commands, hasArrived }] of waits.entries()) {
+        if (hasArrived) continue;
+        note(`${symbols.wait} waits for ${what}`);
+        if (session.waits[i]?.type === "input") hintAtAnswers(commands);
+        else hintAtCommands(commands);
+      }
+    },
+    event(event) {
+      if (event.type === "complete" || event.type === "fail") return; // The end is told once, with the result.
+      // What was streamed has been read.
+      if (event.type === "append_entry" && event.role === "assistant" && hasStreamed) {
+        hasStreamed = false;
+        return;
+      }
+      const line = eventLine(event, look, Date.now());
+      if (line === undefined) return;
+      note(line);
+      if (event.type === "request_input") hintAtAnswers([io.call(`approve ${sessionId}`)]);
+      if (event.type !== "wait_signal") return;
+      if (event.name === "input" && canType) note(paint.dim("  type a line"));
+      hintAtCommands([io.call(`signal ${sessionId} ${quoted(plainLine(event.name ?? "", 200))} [JSON]`)]);
+    },
+    trace(event) {
+      if (event.type === "warned") note(`${paint.yellow(symbols.warn)} ${plainLine(event.message, 1_000)}`);
+      if (event.type !== "task_delta") return;
+      const { delta, kind, taskId, attempt } = event;
+      if (delta.type === "progress")
+        note(paint.dim(`  ${kind}: ${plainLine(JSON.stringify(delta.data) ?? "", 300)}`));
+      if (delta.type !== "token") return;
+      const stream = `${taskId} ${attempt}`;
+      if (streaming !== stream)
+        io.note(paint.dim(`  ${kind}${attempt > 1 ? `, attempt ${attempt}, from the start` : ""}:`));
+      streaming = stream;
+      hasStreamed = true;
+      io.write(plainPiece(delta.text));
+    },
+  };
+}

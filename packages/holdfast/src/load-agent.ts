@@ -1,0 +1,225 @@
+// An agent from a file of the user's. Whatever is wrong with the file is told with its place, and never with a stack.
+
+import { spawnSync } from "node:child_process";
+import { statSync } from "node:fs";
+import { registerHooks } from "node:module";
+import { basename, extname, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { HoldfastError, NotFoundError } from "@holdfast/core";
+import { decoded, placeOf } from "./error-place.ts";
+import { defineAgent, isAgent, type Agent } from "@holdfast/runtime";
+
+export interface LoadedAgent {
+  readonly agent: Agent;
+  /** Absolute. */
+  readonly file: string;
+}
+
+const EXTENSIONS = [".ts", ".mts", ".js", ".mjs", ".cts", ".cjs"];
+
+/**
+ * Load the agent of a file: its default export, or the only agent it exports. With a name, the agent of that name.
+ *
+ * @param onSlow called when the file takes long to load, so that silence is not mistaken for work.
+ * @throws HoldfastError `file_not_found` or `agent_invalid`.
+ */
+export async function loadAgent(
+  path: string,
+  {
+    cwd,
+    name,
+    onSlow = () => {},
+  }: { readonly cwd: string; readonly name?: string; readonly onSlow?: () => void },
+): Promise<LoadedAgent> {
+  const file = resolve(cwd, path);
+  refuseWrongFile(file, path);
+  resolveOurselves();
+  // An import whose top level never settles would end the process without a word; the timer keeps it, and says so.
+  const slow = setInterval(onSlow, SLOW_MS);
+  let exported: Record<string, unknown>;
+  try {
+    exported = (await import(pathToFileURL(file).href)) as Record<string, unknown>;
+  } catch (thrown) {
+    throw importError(thrown, file);
+  } finally {
+    clearInterval(slow);
+  }
+  return { agent: pick(exported, file, name), file };
+}
+
+const SLOW_MS = 5_000;
+
+function refuseWrongFile(file: string, path: string): void {
+  const stats = statSync(file, { throwIfNoEntry: false });
+  if (stats === undefined) {
+    throw new NotFoundError("file_not_found", `there is no file ${path}`, {
+      at: file,
+      expected: "a TypeScript or JavaScript file that exports an agent",
+      fix: "check the path; it is taken from the current folder",
+    });
+  }
+  if (!stats.isFile()) {
+    const what = stats.isDirectory() ? "a folder" : "no file";
+    throw invalid(`${path} is ${what}`, file, {
+      got: what,
+      expected: "a file that exports an agent",
+      fix: "name the file in it",
+    });
+  }
+  const extension = extname(file);
+  if (!EXTENSIONS.includes(extension)) {
+    const got = extension === "" ? "no extension" : extension;
+    throw invalid(`${path} is not a kind of file that can be run`, file, {
+      got,
+      expected: EXTENSIONS.slice(0, 4).join(", "),
+    });
+  }
+}
+
+function pick(exported: Record<string, unknown>, file: string, name: string | undefined): Agent {
+  const standard = asAgent(exported["default"], file, name);
+  const named = Object.entries(exported).filter(([key]) => key !== "default");
+  const agents = [
+    ...new Set([standard, ...named.map(([, value]) => (isAgent(value) ? value : undefined))]),
+  ].filter((agent) => agent !== undefined);
+  if (name !== undefined) {
+    const agent = agents.find((candidate) => candidate.name === name);
+    if (agent !== undefined) return agent;
+    if (agents.length > 0) {
+      throw invalid(`the file has no agent named "${name}"`, file, {
+        got: listed(agents),
+        expected: `an agent named "${name}", which the session was started with`,
+        fix: "name the right file with --agent FILE; if the agent was renamed, give it its old name back",
+      });
+    }
+  }
+  const [first, second] = agents;
+  if (standard !== undefined) return standard;
+  if (first === undefined) {
+    const keys = namesOf(exported);
+    throw invalid("the file exports no agent", file, {
+      got: keys.length === 0 ? "no exports" : `exports named ${keys.join(", ")}`,
+      expected: 'export default defineAgent({ name: "my-agent", run: async (ctx, input) => output })',
+      fix: 'import { defineAgent } from "holdfast", and export what it gives; an async function as default export will do',
+    });
+  }
+  if (second !== undefined) {
+    throw invalid("the file exports more than one agent", file, {
+      got: listed(agents),
+      expected: "one agent, or one that is the default export",
+      fix: "make one of them the default export, or move the others to files of their own",
+    });
+  }
+  return first;
+}
+
+/** A CommonJS file has one export that is all of them. */
+function namesOf(exported: Record<string, unknown>): string[] {
+  return Object.keys("module.exports" in exported ? Object(exported["default"]) : exported);
+}
+
+function listed(agents: readonly Agent[]): string {
+  return agents.map((agent) => `"${agent.name}"`).join(" and ");
+}
+
+/** A plain function is an agent that is named after its file. */
+function asAgent(value: unknown, file: string, name: string | undefined): Agent | undefined {
+  if (isAgent(value)) return value;
+  if (typeof value !== "function" || /^class\b/.test(Function.prototype.toString.call(value)))
+    return undefined;
+  return defineAgent({
+    name: name ?? nameOfFile(file),
+    run: value as (ctx: unknown, input: unknown) => Promise<unknown>,
+  });
+}
+
+function nameOfFile(file: string): string {
+  const name = basename(file, extname(file))
+    .replace(/[^\p{L}\p{N} ._+-]/gu, "-")
+    .replace(/^[^\p{L}\p{N}_]+|[^\p{L}\p{N}_]+$/gu, "");
+  return name === "" ? "agent" : name.slice(0, 200);
+}
+
+// ---- errors ------------------------------------------------------------------------------------------------------
+
+function importError(thrown: unknown, file: string): HoldfastError {
+  const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+  const code = "code" in error ? String(error.code) : "";
+  const at = placeIn(error, file);
+  const details = { at, cause: thrown };
+  if (code === "ERR_MODULE_NOT_FOUND" || code === "ERR_PACKAGE_PATH_NOT_EXPORTED") {
+    const message = `the file imports something that is not there: ${withoutPath(error.message)}`;
+    return invalid(message, file, { ...details, fix: "install the package, or correct the import" });
+  }
+  if (error instanceof SyntaxError) {
+    const line = code === "" && at === file ? syntaxErrorLine(file) : undefined;
+    const fix =
+      code === "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX"
+        ? "types are stripped, not compiled: enums, namespaces and parameter properties must be written otherwise"
+        : "correct the line";
+    return invalid(`the file cannot be read: ${error.message}`, file, {
+      ...details,
+      ...(line === undefined ? {} : { at: line }),
+      fix,
+    });
+  }
+  // What defineAgent refused says by itself what is wrong.
+  const said = HoldfastError.is(thrown) ? thrown : undefined;
+  return invalid(`the file threw while it was loaded: ${error.message || error.name}`, file, {
+    ...details,
+    ...(said?.expected === undefined ? {} : { expected: said.expected }),
+    fix:
+      said?.fix ??
+      "mend it; what needs the network or a key belongs into a task, not into the loading of the file",
+  });
+}
+
+/** "Cannot find package 'x' imported from /path": the path is told as the place. */
+function withoutPath(message: string): string {
+  return message.replace(/ imported from .*$/s, "");
+}
+
+function placeIn(error: Error, file: string): string {
+  const importedFrom = / imported from (.+)$/.exec(error.message)?.[1];
+  if (importedFrom !== undefined) return decoded(importedFrom.replace(/^file:\/\//, ""));
+  return placeOf(error) ?? file;
+}
+
+/** Node keeps the place of a syntax error in JavaScript to itself; its `--check` prints it. */
+function syntaxErrorLine(file: string): string | undefined {
+  const { stderr } = spawnSync(process.execPath, ["--check", file], { encoding: "utf8", timeout: 5_000 });
+  return stderr
+    .split("\n")
+    .find((line) => line.startsWith(file) || line.startsWith("file://"))
+    ?.replace(/^file:\/\//, "");
+}
+
+function invalid(
+  message: string,
+  at: string,
+  details: {
+    readonly at?: string;
+    readonly got?: string;
+    readonly expected?: string;
+    readonly fix?: string;
+    readonly cause?: unknown;
+  },
+): HoldfastError {
+  return new HoldfastError("agent_invalid", message, { at, ...details });
+}
+
+// ---- our own packages --------------------------------------------------------------------------------------------
+
+/** A file that lies in no project with Holdfast installed still finds `holdfast`: this installation. */
+function resolveOurselves(): void {
+  registerHooks({
+    resolve(specifier, context, next) {
+      try {
+        return next(specifier, context);
+      } catch (error) {
+        if (!/^(holdfast|@holdfast\/[\w-]+)(\/|$)/.test(specifier)) throw error;
+        return next(specifier, { ...context, parentURL: import.meta.url });
+      }
+    },
+  });
+}

@@ -1,0 +1,102 @@
+// The `holdfast` command: finds the command that is meant, runs it, and turns what it throws into an exit code.
+
+import { Console } from "node:console";
+import { readFileSync } from "node:fs";
+import { HoldfastError } from "@holdfast/core";
+import { didYouMean, parseArguments, refuse } from "./arguments.ts";
+import { COMMON_OPTIONS, type Command } from "./command.ts";
+import { COMMANDS } from "./commands/index.ts";
+import { placeOf } from "./error-place.ts";
+import { commandHelp, overview, USAGE } from "./help.ts";
+import { processTerminal, type Terminal } from "./terminal.ts";
+
+/** @returns the exit code. */
+export async function main(argv: string[]): Promise<number> {
+  const terminal = processTerminal();
+  // What agents print is for people to see; standard output is for the result.
+  globalThis.console = new Console(process.stderr, process.stderr);
+  const io = terminal.io({ isJson: saysJson(argv), debug: argv.includes("--debug"), db: undefined });
+  process.on("uncaughtException", (error) => {
+    const code = io.complain(uncaught(error));
+    if (terminal.lastWords !== undefined) io.note(`go on with: ${terminal.lastWords}`);
+    process.exit(code);
+  });
+  let code: number;
+  try {
+    code = await dispatch(argv, terminal);
+  } catch (error) {
+    code = io.complain(error);
+  }
+  await terminal.drained();
+  return code;
+}
+
+async function dispatch(argv: readonly string[], terminal: Terminal): Promise<number> {
+  const [word, ...rest] = argv;
+  if (word === undefined) {
+    terminal.printError(
+      `${USAGE}\n\nCommands: ${Object.keys(COMMANDS).join(", ")}\n\`holdfast --help\` tells what they do.\n`,
+    );
+    return 2;
+  }
+  if (word === "--version" || word === "-v") {
+    terminal.print(`${version()}\n`);
+    return 0;
+  }
+  if (word === "--help" || word === "-h" || (word === "help" && rest[0] === undefined)) {
+    terminal.print(overview(await Promise.all(Object.values(COMMANDS).map((command) => command()))));
+    return 0;
+  }
+  const command = await findCommand(word === "help" ? rest[0]! : word);
+  if (word === "help" || asksForHelp(rest)) {
+    terminal.print(commandHelp(command));
+    return 0;
+  }
+  const args = parseArguments(rest, { ...command.options, ...COMMON_OPTIONS }, command.usage);
+  const io = terminal.io({ isJson: args.has("json"), debug: args.has("debug"), db: args.text("db") });
+  return command.run(args, io);
+}
+
+async function findCommand(name: string): Promise<Command> {
+  const found = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  if (found !== undefined) return found();
+  const names = Object.keys(COMMANDS);
+  const what = name.startsWith("-")
+    ? "the command comes first, before its options"
+    : `there is no command ${name}`;
+  const isFile = /\.[cm]?[jt]s$/.test(name);
+  throw refuse(`${what}${didYouMean(name, names)}`, "COMMAND [OPTIONS]", {
+    got: name,
+    fix: isFile ? `to run an agent: holdfast run ${name}` : `the commands are ${names.join(", ")}`,
+  });
+}
+
+/** Before the rest is checked: who asks for help may not know how to call the command. */
+function asksForHelp(words: readonly string[]): boolean {
+  const end = words.indexOf("--");
+  return (end < 0 ? words : words.slice(0, end)).some((word) => word === "--help" || word === "-h");
+}
+
+function saysJson(words: readonly string[]): boolean {
+  const end = words.indexOf("--");
+  return (end < 0 ? words : words.slice(0, end)).includes("--json");
+}
+
+/** Something threw where nobody could catch it: a timer or an event of a task, most likely. */
+function uncaught(thrown: unknown): HoldfastError {
+  if (HoldfastError.is(thrown)) return thrown;
+  const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+  const place = placeOf(error);
+  return new HoldfastError("agent_error", `nobody caught ${error.name}: ${error.message}`, {
+    ...(place === undefined ? {} : { at: place }),
+    fix: "catch it where it happens; what was committed is kept",
+    cause: thrown,
+  });
+}
+
+function version(): string {
+  const { version: text } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
+    version: string;
+  };
+  return text;
+}

@@ -1,0 +1,54 @@
+// The storage of another process, and noticing that this process has ended.
+//
+// A runtime waits for storage that is unavailable, because most of what is unavailable comes back. An owner that ended does
+// not: who waited for it would be deaf for ever. So a commit that fails is followed by a question, and when that fails as
+// well the runtime is told something that it does not wait for.
+
+import { ConflictError, HoldfastError, type AgentStorage } from "@holdfast/core";
+
+export interface GuardedStorage {
+  readonly storage: AgentStorage;
+  readonly isGone: boolean;
+  /** Whether the owner still answers. */
+  look(): Promise<boolean>;
+}
+
+export function guardOwner(storage: AgentStorage): GuardedStorage {
+  let isGone = false;
+  const look = async (): Promise<boolean> => {
+    if (isGone) return false;
+    try {
+      await storage.reader.session("-");
+    } catch (error) {
+      isGone ||= HoldfastError.is(error) && error.code === "storage_unavailable";
+    }
+    return !isGone;
+  };
+  const guarded: AgentStorage = {
+    name: storage.name,
+    durable: storage.durable,
+    reader: storage.reader,
+    claim: (claim) => storage.claim(claim),
+    load: (sessionId) => storage.load(sessionId),
+    arrivals: (sessionId, after) => storage.arrivals(sessionId, after),
+    conversation: (sessionId, leaf) => storage.conversation(sessionId, leaf),
+    due: (query) => storage.due(query),
+    subscribe: (listener) => storage.subscribe(listener),
+    close: () => storage.close(),
+    async commit(changes, now) {
+      try {
+        return await storage.commit(changes, now);
+      } catch (error) {
+        if (await look()) throw error;
+        throw new ConflictError("locked", "the process that owned the database has ended", { cause: error });
+      }
+    },
+  };
+  return {
+    storage: guarded,
+    get isGone() {
+      return isGone;
+    },
+    look,
+  };
+}

@@ -1,0 +1,128 @@
+// What `show` shows to people.
+
+import { isEnded } from "@holdfast/core";
+import type { Look } from "./command.ts";
+import { errorLine, moment, paintStatus, questionLines } from "./describe-session.ts";
+import { textOf } from "./event-line.ts";
+import { count, duration, plainLine, table } from "./plain-text.ts";
+import type { EntryPicture, Picture, TaskPicture } from "./session-picture.ts";
+
+/** What is shown at most; `--json` has all. */
+const TASKS_SHOWN = 40;
+const ENTRIES_SHOWN = 20;
+const LABEL_CHARS = 14;
+const LINE_CHARS = 160;
+
+export function pictureText(picture: Picture, look: Look, now: number): string {
+  const { session, tasks, entries, pending } = picture;
+  const lines = [look.paint.bold(session.sessionId), ...facts(picture, look, now), ...waiting(picture, look)];
+  if (pending.length > 0) {
+    lines.push(
+      "",
+      `${count(pending.length, "signal")} not taken yet: ${cut([...new Set(pending)].join(", "), look)}`,
+    );
+  }
+  lines.push(
+    ...section("Tasks", tasks, TASKS_SHOWN, (shown) => table(shown.map((task) => taskRow(task, look))), look),
+  );
+  const entryLine = ({ role, content }: EntryPicture): string => {
+    return `${look.paint.bold(`${plainLine(role, 40)}:`)} ${cut(textOf(content), look)}`;
+  };
+  lines.push(...section("Conversation", entries, ENTRIES_SHOWN, (shown) => shown.map(entryLine), look));
+  return lines.join("\n");
+}
+
+function facts(picture: Picture, look: Look, now: number): string[] {
+  const { session } = picture;
+  const { agent, input, output, error, cancel, createdAt, updatedAt, endedAt, turn } = session;
+  const known: (readonly [string, string | undefined])[] = [
+    ["status", paintStatus(session, look) + runBy(picture, look)],
+    ["agent", `${agent.name}, version ${agent.version}`],
+    ["file", agent.file],
+    ["started", moment(createdAt, now)],
+    endedAt === undefined
+      ? ["last change", moment(updatedAt, now)]
+      : ["ended", `${moment(endedAt, now)}, after ${duration(endedAt - createdAt)}`],
+    ["turns", turn === 0 ? undefined : String(turn)],
+    ["input", input],
+    ["output", output],
+    ["error", error === undefined ? undefined : errorLine(error)],
+    ["cancelled", cancel === undefined ? undefined : (cancel.reason ?? cancel.mode)],
+  ];
+  const rows = known.flatMap(([name, value]) => {
+    if (value === undefined) return [];
+    // The status has colours of ours; a path is for copying.
+    const text = name === "status" || name === "file" ? value : cut(value, look);
+    return [[`  ${look.paint.dim(name)}`, name === "error" ? look.paint.red(text) : text]];
+  });
+  return table(rows);
+}
+
+function waiting({ session, waits, questions, resume }: Picture, look: Look): string[] {
+  const { paint } = look;
+  if (waits.length === 0 && resume === undefined) return [];
+  const lines = ["", paint.bold(waits.length > 0 ? "Waits for" : "Goes on with")];
+  for (const [i, { what, commands, hasArrived }] of waits.entries()) {
+    const question = questions.get(session.waits[i]?.seq ?? -1);
+    const [first = "", ...others] =
+      question === undefined ? [] : questionLines(question.prompt, question.details);
+    const text = question === undefined ? what : `an answer to question ${question.id}: ${first}`;
+    lines.push(
+      `  ${text}${hasArrived ? paint.green("  (has arrived)") : ""}`,
+      ...others.map((line) => `    ${line}`),
+    );
+    lines.push(...commands.map((command) => `      ${paint.cyan(command)}`));
+  }
+  if (resume !== undefined)
+    lines.push(`  ${waits.length > 0 ? "and goes on with: " : ""}${paint.cyan(resume)}`);
+  return lines;
+}
+
+function section<T>(
+  title: string,
+  items: readonly T[],
+  shownMax: number,
+  render: (shown: readonly T[]) => readonly string[],
+  { paint }: Look,
+): string[] {
+  if (items.length === 0) return [];
+  const some = items.length > shownMax ? `, the last ${shownMax}; \`holdfast logs\` has all` : "";
+  return [
+    "",
+    `${paint.bold(title)} ${paint.dim(`(${items.length}${some})`)}`,
+    ...render(items.slice(-shownMax)).map((row) => `  ${row}`),
+  ];
+}
+
+function taskRow(
+  { id, kind, status, attempts, durationMs, error }: TaskPicture,
+  { paint, symbols }: Look,
+): string[] {
+  const marks = {
+    open: symbols.begin,
+    completed: paint.green(symbols.done),
+    failed: paint.red(symbols.failed),
+    withdrawn: symbols.again,
+  };
+  return [
+    paint.dim(String(id).padStart(3)),
+    marks[status],
+    plainLine(kind, 60),
+    status,
+    durationMs === undefined ? "" : duration(durationMs),
+    attempts === 1 ? "" : count(attempts, "attempt"),
+    error === undefined ? "" : paint.red(errorLine(error)),
+  ];
+}
+
+/** Who may be running it. Only the owner knows for sure, and it is not asked: looking must not disturb. */
+function runBy({ session, ownerPid }: Picture, { paint }: Look): string {
+  if (isEnded(session.status)) return "";
+  if (ownerPid !== undefined) return paint.dim(`  (process ${ownerPid} has the database open)`);
+  const text = "no process is running it";
+  return session.status === "working" ? paint.yellow(`  (interrupted: ${text})`) : paint.dim(`  (${text})`);
+}
+
+function cut(text: string, { columns, symbols }: Look): string {
+  return plainLine(text, Math.max(20, Math.min(columns, LINE_CHARS) - LABEL_CHARS), symbols.cut);
+}

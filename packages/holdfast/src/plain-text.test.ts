@@ -1,0 +1,71 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { duration, jsonLine, plain, plainLine, plainPiece, quoted, table } from "./plain-text.ts";
+
+// oxlint-disable-next-line no-control-regex -- they are what must not be there.
+const STEERING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/;
+
+describe("text of agents", () => {
+  test("cannot steer a terminal: colours, titles, links, 8-bit sequences, reordering", () => {
+    const evil =
+      "a\u001b[31mb\u001b]0;title\u0007c\u009b31md\re\u202ef\u0000g\u001b]8;;http://x\u0007h\u001b]8;;\u0007";
+    expect(plain(evil)).not.toMatch(STEERING);
+    expect(plain("a\u001b[31mb\u001b[0m\n\tc")).toBe("ab\n\tc");
+  });
+
+  test("of any kind, whole or in pieces, holds nothing that steers", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), fc.nat(20), (text, at) => {
+        expect(plain(text)).not.toMatch(STEERING);
+        expect(plainPiece(text.slice(0, at)) + plainPiece(text.slice(at))).not.toMatch(STEERING);
+        expect(plainLine(text, 20).length).toBeLessThanOrEqual(20);
+      }),
+    );
+  });
+
+  test("JSON keeps its value and shows nothing that steers", () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ stringUnit: "binary" }), (value) => {
+        expect(jsonLine(value)).not.toMatch(STEERING);
+        expect(JSON.parse(jsonLine(value))).toEqual(JSON.parse(JSON.stringify(value)));
+      }),
+    );
+  });
+
+  test("is cut between characters, and marked", () => {
+    expect(plainLine("abcdefgh", 6)).toBe("abc...");
+    expect(plainLine("ab😀😀😀", 6, "…")).toBe("ab😀…");
+    expect(plainLine("  a\n  b  ", 10)).toBe("a b");
+  });
+});
+
+describe("text of ours", () => {
+  test.each([
+    [0, "0 ms"],
+    [999, "999 ms"],
+    [1_500, "1.5 s"],
+    [61_000, "1 min 1 s"],
+    [3_600_000, "1 h 0 min"],
+    [90_000_000, "25 h 0 min"],
+    [864_000_000, "10 days"],
+  ])("%d ms is %s", (ms, text) => {
+    expect(duration(ms)).toBe(text);
+  });
+
+  test("columns are as wide as their widest cell, colours not counted", () => {
+    expect(
+      table([
+        ["a", "\u001b[31mbb\u001b[39m", "c"],
+        ["aaa", "b", ""],
+      ]),
+    ).toEqual(["a    \u001b[31mbb\u001b[39m  c", "aaa  b"]);
+  });
+
+  test.each([
+    ["ses_1", "ses_1"],
+    ["my db", "'my db'"],
+    ["it's", `'it'\\''s'`],
+  ])("%s is %s for a shell", (text, word) => {
+    expect(quoted(text)).toBe(word);
+  });
+});

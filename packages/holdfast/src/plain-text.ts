@@ -1,0 +1,95 @@
+// Text for terminals. What an agent wrote is data: it may not move the cursor, set the title or hide what follows it.
+
+import { stripVTControlCharacters } from "node:util";
+
+// Everything that steers a terminal, but for line breaks and tabs: C0, DEL, C1. And the marks that reorder text, with
+// which a question to a person could read otherwise than it is.
+// oxlint-disable-next-line no-control-regex -- they are what is looked for.
+const STEERING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
+
+/** Text of unknown origin, safe to show; its lines stay lines. */
+export function plain(text: string): string {
+  return stripVTControlCharacters(text).replace(STEERING, "");
+}
+
+/** The same for a piece of a stream. A sequence may be cut anywhere, so only its characters go and its letters stay. */
+export function plainPiece(text: string): string {
+  return text.replace(STEERING, "");
+}
+
+/** The same on one line, cut to a length. */
+export function plainLine(text: string, charsMax: number, cutMark = "..."): string {
+  // Cut before it is cleaned: a task may return megabytes, and a line shows a hundred characters of them.
+  const rough = charsMax === Infinity ? text : text.slice(0, Math.max(0, charsMax) * 4 + 64);
+  const line = plain(rough).replace(/\s+/g, " ").trim();
+  if (line.length <= charsMax) return line;
+  // Not through the middle of a character outside the basic plane.
+  const end = Math.max(0, charsMax - cutMark.length);
+  const head = line.slice(0, end);
+  return (/[\uD800-\uDBFF]$/.test(head) ? head.slice(0, -1) : head) + cutMark;
+}
+
+/** A value as JSON on one line. Characters that steer terminals are escaped, which changes no value. */
+export function jsonLine(value: unknown): string {
+  return escapeSteering(JSON.stringify(value) ?? "null");
+}
+
+/** A value as JSON for people. */
+export function jsonText(value: unknown): string {
+  return escapeSteering(JSON.stringify(value, null, 2) ?? "null");
+}
+
+function escapeSteering(json: string): string {
+  return json.replace(STEERING, (mark) =>
+    mark === "\n" ? mark : `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
+
+/** A time span in the two units that matter. */
+export function duration(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1_000);
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  const minutes = Math.round(seconds / 60);
+  if (minutes < 48 * 60) return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  return `${Math.round(minutes / (24 * 60))} days`;
+}
+
+/** Local time, in a form that sorts. */
+export function localTime(at: number): string {
+  const date = new Date(at);
+  const two = (value: number) => String(value).padStart(2, "0");
+  const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+}
+
+/** Columns of text, each as wide as its widest cell; the last one is not filled up. */
+export function table(
+  rows: readonly (readonly string[])[],
+  width: (text: string) => number = visibleLength,
+): string[] {
+  const widths: number[] = [];
+  for (const row of rows)
+    for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, width(cell));
+  return rows.map((row) =>
+    row
+      .map((cell, i) => (i === row.length - 1 ? cell : cell + " ".repeat((widths[i] ?? 0) - width(cell))))
+      .join("  ")
+      .trimEnd(),
+  );
+}
+
+function visibleLength(text: string): number {
+  return stripVTControlCharacters(text).length;
+}
+
+/** "1 task", "2 tasks". */
+export function count(n: number, one: string, many = `${one}s`): string {
+  return `${n} ${n === 1 ? one : many}`;
+}
+
+/** For a shell, so that what is printed can be pasted. */
+export function quoted(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}

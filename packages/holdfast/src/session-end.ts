@@ -1,0 +1,61 @@
+// How a session that ended is told: its output on standard output, or its error, and the exit code that goes with it.
+
+import { decodeJson, HoldfastError, type Session } from "@holdfast/core";
+import type { Io } from "./command.ts";
+import { duration, jsonText } from "./plain-text.ts";
+
+/** @param tookMs how long it ran here, where that is known. */
+export function tellEnd(session: Session, io: Io, tookMs?: number): number {
+  const { sessionId, status, error } = session;
+  const output = decodeJson(session.output);
+  const took = tookMs === undefined ? "" : ` in ${duration(tookMs)}`;
+  const outcome = resultOf(session);
+  if (status === "completed") {
+    if (tookMs !== undefined)
+      io.note(`${io.notes.paint.green(`${io.notes.symbols.done} completed`)}${io.notes.paint.dim(took)}`);
+    io.result(outcome, output === undefined ? "" : outputText(output));
+    return 0;
+  }
+  if (io.isJson) io.result(outcome, "");
+  if (status === "cancelled") {
+    const why = session.cancel?.reason ?? error?.message;
+    return io.complain(
+      new HoldfastError(
+        "session_cancelled",
+        `session ${sessionId} was cancelled${why === undefined ? "" : `: ${why}`}`,
+      ),
+    );
+  }
+  return io.complain(
+    new HoldfastError(
+      "session_failed",
+      `session ${sessionId} failed: ${error?.message ?? "for an unknown reason"}`,
+      {
+        fix: `\`${io.call(`show ${sessionId}`)}\` and \`${io.call(`logs ${sessionId}`)}\` tell what it did`,
+        cause: error,
+      },
+    ),
+  );
+}
+
+/** The last line of `run --json`, and all of `result --json`. */
+export function resultOf(session: Session, resume?: string): object {
+  const { sessionId, status, pauseReason, waits, error } = session;
+  return {
+    type: "result",
+    sessionId,
+    status,
+    ...(pauseReason === undefined ? {} : { pauseReason }),
+    ...(status === "completed" || session.output !== undefined
+      ? { output: decodeJson(session.output) ?? null }
+      : {}),
+    ...(error === undefined ? {} : { error }),
+    ...(waits.length === 0 ? {} : { waits }),
+    ...(resume === undefined ? {} : { resume }),
+  };
+}
+
+/** Text as it is, all else as JSON. */
+export function outputText(output: unknown): string {
+  return typeof output === "string" ? output : jsonText(output);
+}

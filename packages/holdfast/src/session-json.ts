@@ -1,0 +1,26 @@
+// A session as JSON for programs: decoded, without what only storage needs.
+
+import { decodeJson, type Session } from "@holdfast/core";
+
+export function sessionJson(session: Session): object {
+  const { sessionId, agent, status, pauseReason, waits, wakeAt, turn, cancel, error } = session;
+  const { input, output, entryCount, nextSeq, createdAt, updatedAt, endedAt } = session;
+  return {
+    sessionId,
+    agent,
+    status,
+    ...(pauseReason === undefined ? {} : { pauseReason }),
+    input: decodeJson(input) ?? null,
+    ...(output === undefined ? {} : { output: decodeJson(output) }),
+    ...(error === undefined ? {} : { error }),
+    waits,
+    ...(wakeAt === undefined ? {} : { wakeAt }),
+    ...(cancel === undefined ? {} : { cancel }),
+    turn,
+    entryCount,
+    recordCount: nextSeq,
+    createdAt,
+    updatedAt,
+    ...(endedAt === undefined ? {} : { endedAt }),
+  };
+}

@@ -1,0 +1,128 @@
+// Everything there is to know of one session, read from its journal: for `show`.
+
+import { isEnded, type RecordedError, type Session, type StorageReader } from "@holdfast/core";
+import type { Io } from "./command.ts";
+import { goesOnWith, standings, type Standing } from "./describe-session.ts";
+import { JournalTail, type JournalEvent } from "./journal-events.ts";
+import { findOwner } from "./owner.ts";
+import { sessionJson } from "./session-json.ts";
+
+export interface TaskPicture {
+  /** Of the command that asked for it. */
+  readonly id: number;
+  readonly taskId: string;
+  readonly kind: string;
+  status: "open" | "completed" | "failed" | "withdrawn";
+  /** How many attempts were begun. */
+  attempts: number;
+  askedAt: number | undefined;
+  durationMs: number | undefined;
+  error: RecordedError | undefined;
+}
+
+export interface EntryPicture {
+  readonly entryId: string;
+  readonly role: string;
+  readonly content: unknown;
+}
+
+export interface QuestionPicture {
+  /** What `holdfast answer` calls it. */
+  readonly id: number;
+  readonly prompt: string;
+  readonly details: unknown;
+}
+
+export interface Picture {
+  readonly session: Session;
+  readonly waits: readonly Standing[];
+  /** The questions that are open, by their numbers. */
+  readonly questions: ReadonlyMap<number, QuestionPicture>;
+  /** The command that goes on with it, if somebody has to. */
+  readonly resume: string | undefined;
+  readonly tasks: readonly TaskPicture[];
+  readonly entries: readonly EntryPicture[];
+  /** Names of the signals that were not taken yet. */
+  readonly pending: readonly string[];
+  /** The process that owns the database. */
+  readonly ownerPid: number | undefined;
+}
+
+export async function readPicture(
+  reader: StorageReader,
+  sessionId: string,
+  path: string,
+  io: Io,
+): Promise<Picture> {
+  const tasks = new Map<string, TaskPicture>();
+  const entries: EntryPicture[] = [];
+  const questions = new Map<number, QuestionPicture>();
+  let lastAt: number | undefined;
+  await new JournalTail(reader, sessionId).advance((event) => {
+    lastAt = event.at ?? lastAt;
+    noteTask(tasks, event, lastAt);
+    const { type, id, entryId, role, content, prompt, details } = event;
+    if (type === "append_entry") entries.push({ entryId: String(entryId), role: String(role), content });
+    if (type === "request_input" && id !== undefined)
+      questions.set(id, { id, prompt: prompt ?? "", details });
+  });
+  // After the journal: then it knows of every record that was read.
+  const session = (await reader.session(sessionId))!;
+  const pending = (await reader.pendingSignals(sessionId)).map(({ name }) => name);
+  for (const id of questions.keys()) if (!session.waits.some(({ seq }) => seq === id)) questions.delete(id);
+  const waits = standings(session, { io, now: Date.now(), pending: new Set(pending) });
+  return {
+    session,
+    waits,
+    questions,
+    resume: goesOnWith(session, waits, io),
+    tasks: [...tasks.values()],
+    entries,
+    pending,
+    ownerPid: isEnded(session.status) ? undefined : await findOwner(path),
+  };
+}
+
+function noteTask(tasks: Map<string, TaskPicture>, event: JournalEvent, at: number | undefined): void {
+  const { type, id, taskId, kind = "", attempt, durationMs } = event;
+  if (type === "schedule_task" && taskId !== undefined && id !== undefined) {
+    const task = {
+      status: "open",
+      attempts: 1,
+      askedAt: at,
+      durationMs: undefined,
+      error: undefined,
+    } as const;
+    tasks.set(taskId, { id, taskId, kind, ...task });
+  }
+  if (type === "withdraw") {
+    const withdrawn = event.targets ?? [];
+    for (const task of tasks.values()) if (withdrawn.includes(task.id)) task.status = "withdrawn";
+  }
+  const task = taskId === undefined ? undefined : tasks.get(taskId);
+  if (task === undefined || attempt === undefined) return;
+  // An attempt that failed or was lost is followed by another.
+  task.attempts = Math.max(
+    task.attempts,
+    type === "attempt_failed" || type === "attempt_lost" ? attempt + 1 : attempt,
+  );
+  if (type !== "task_completed" && type !== "task_failed") return;
+  task.status = type === "task_completed" ? "completed" : "failed";
+  task.durationMs = durationMs;
+  task.error = event.error;
+}
+
+export function pictureJson(picture: Picture, now: number): object {
+  const { session, waits, questions, resume, tasks, entries, pending, ownerPid } = picture;
+  return {
+    ...sessionJson(session),
+    waitsFor: waits,
+    ...(questions.size === 0 ? {} : { questions: [...questions.values()] }),
+    ...(resume === undefined ? {} : { resume }),
+    ...(ownerPid === undefined ? {} : { ownerPid }),
+    tasks,
+    entries,
+    pendingSignals: pending,
+    durationMs: (session.endedAt ?? now) - session.createdAt,
+  };
+}

@@ -1,0 +1,175 @@
+// The world of a command, made of a process's streams.
+//
+//   O1. Standard output holds results only, so that it can be piped; everything else goes to standard error.
+//   O2. A reader that went away (`| head`) is no error: what is still written is dropped.
+//   O3. Colours and marks are for terminals that want them (NO_COLOR, TERM=dumb, the locale); without them the same lines.
+
+import { isatty } from "node:tty";
+import picocolors from "picocolors";
+import { STOP_EXIT, type Io, type Look, type StopSignal, type Symbols } from "./command.ts";
+import { errorJson, errorText, shownError } from "./command-error.ts";
+import { jsonLine, plain, quoted } from "./plain-text.ts";
+
+export interface Terminal {
+  /** The world of one command. */
+  io(options: { readonly isJson: boolean; readonly debug: boolean; readonly db: string | undefined }): Io;
+  /** Text for standard output that is no result: help and the version. */
+  print(text: string): void;
+  /** Usage for a call that said nothing. */
+  printError(text: string): void;
+  /** What a command wanted to have said if the process must end without warning. */
+  readonly lastWords: string | undefined;
+  /** Wait until everything is written. */
+  drained(): Promise<void>;
+}
+
+export function processTerminal(): Terminal {
+  const { stdout, stderr, env } = process;
+  let isOutputClosed = false;
+  const closes = (error: NodeJS.ErrnoException): void => {
+    if (error.code !== "EPIPE" && error.code !== "EIO") throw error;
+    isOutputClosed = true; // O2.
+  };
+  stdout.on("error", closes);
+  stderr.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE" && error.code !== "EIO") throw error;
+  });
+  const notes = lookOf(stderr, env);
+  const results = lookOf(stdout, env);
+  const print = (text: string): void => {
+    if (!isOutputClosed) stdout.write(text);
+  };
+  const printError = (text: string): void => void stderr.write(text);
+  let atLineStart = true;
+  let lastWords: string | undefined;
+
+  return {
+    print,
+    printError,
+    get lastWords() {
+      return lastWords;
+    },
+    io: ({ isJson, debug, db }) => ({
+      isJson,
+      cwd: process.cwd(),
+      env,
+      stdin: process.stdin,
+      notes,
+      results,
+      get isOutputClosed() {
+        return isOutputClosed;
+      },
+      result(value, text) {
+        if (isJson) print(`${jsonLine(value)}\n`);
+        // On a terminal an agent's text is shown, elsewhere it is data.
+        else if (text !== "") print(stdout.isTTY ? `${plain(text)}\n` : `${text}\n`);
+      },
+      show(value, text) {
+        if (isJson) print(`${jsonLine(value)}\n`);
+        else if (text !== "") print(`${text}\n`);
+      },
+      note(line) {
+        if (isJson) return;
+        printError(atLineStart ? `${line}\n` : `\n${line}\n`);
+        atLineStart = true;
+      },
+      write(text) {
+        if (isJson || text === "") return;
+        printError(text);
+        atLineStart = text.endsWith("\n");
+      },
+      complain(error) {
+        const shown = shownError(error);
+        const text = isJson ? errorJson(shown, debug) : paintError(errorText(shown, debug), notes.paint.red);
+        printError(atLineStart || isJson ? `${text}\n` : `\n${text}\n`);
+        atLineStart = true;
+        return shown.exitCode;
+      },
+      lastWords(text) {
+        lastWords = text;
+      },
+      call: (commandLine) =>
+        `${calledAs(env)} ${commandLine}${db === undefined ? "" : ` --db ${quoted(db)}`}`,
+      onStop(listener) {
+        const signals = Object.keys(STOP_EXIT) as StopSignal[];
+        const listeners = signals.map((signal) => [signal, () => listener(signal)] as const);
+        for (const [signal, heard] of listeners) process.on(signal, heard);
+        return () => {
+          for (const [signal, heard] of listeners) process.off(signal, heard);
+        };
+      },
+      stopNow: (signal) => process.exit(STOP_EXIT[signal]),
+    }),
+    async drained() {
+      for (const stream of [stdout, stderr]) {
+        if (stream.writableLength > 0)
+          await new Promise<void>((resolve) => stream.write("", () => resolve()));
+      }
+    },
+  };
+}
+
+function lookOf(stream: NodeJS.WriteStream & { readonly fd: number }, env: Environment): Look {
+  const isTerminal = isatty(stream.fd);
+  return {
+    paint: picocolors.createColors(wantsColour(isTerminal, env)),
+    symbols: showsUnicode(env) ? UNICODE : ASCII,
+    columns: columnsOf(isTerminal, env["COLUMNS"], stream.columns),
+  };
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const UNICODE: Symbols = {
+  begin: "▸",
+  done: "✓",
+  failed: "✗",
+  again: "↻",
+  wait: "…",
+  ask: "?",
+  arrived: "←",
+  warn: "!",
+  cut: "…",
+};
+
+const ASCII: Symbols = {
+  begin: ">",
+  done: "+",
+  failed: "x",
+  again: "~",
+  wait: "-",
+  ask: "?",
+  arrived: "<",
+  warn: "!",
+  cut: "...",
+};
+
+/** O3. https://no-color.org: present and not empty, whatever its value. */
+export function wantsColour(isTerminal: boolean, env: Environment): boolean {
+  if ((env["NO_COLOR"] ?? "") !== "") return false;
+  if ((env["FORCE_COLOR"] ?? "") !== "" && env["FORCE_COLOR"] !== "0") return true;
+  return isTerminal && env["TERM"] !== "dumb";
+}
+
+export function showsUnicode(env: Environment): boolean {
+  const locale = [env["LC_ALL"], env["LC_CTYPE"], env["LANG"]].find(
+    (value) => value !== undefined && value !== "",
+  );
+  return process.platform !== "linux" ? locale !== "C" && locale !== "POSIX" : /utf-?8/i.test(locale ?? "");
+}
+
+/** Lines are cut for terminals only: a file has room. */
+function columnsOf(isTerminal: boolean, wished: string | undefined, width: number | undefined): number {
+  if (!isTerminal) return Infinity;
+  const columns = Number(wished) > 0 ? Number(wished) : (width ?? 0);
+  return columns > 0 ? Math.max(20, columns) : 80;
+}
+
+function paintError(text: string, red: (text: string) => string): string {
+  return text.replace(/^error\[\w+\]/, (mark) => red(mark));
+}
+
+/** In a checkout the command is only there through npx. */
+function calledAs(env: Environment): string {
+  return env["npm_command"] === "exec" || env["npm_lifecycle_event"] === "npx" ? "npx holdfast" : "holdfast";
+}

@@ -1,0 +1,149 @@
+// The command as a real process, for tests.
+//
+// It goes through the launcher, like a user's call. Output is gathered as it comes, so that a test can wait for a line
+// instead of for a time.
+
+import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
+import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const LAUNCHER = fileURLToPath(new URL("../../bin/holdfast.mjs", import.meta.url));
+
+export interface Finished {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface ProcessOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  /** What stands on standard input, which then ends. Without it standard input is open, and silent. */
+  readonly stdin?: string;
+}
+
+/** A folder of its own, with a project of its own, and the processes started there. */
+export class Project {
+  readonly folder = realpathSync(mkdtempSync(join(tmpdir(), "holdfast-cli-")));
+  readonly #running = new Set<HoldfastProcess>();
+
+  /** Start `holdfast` with these arguments. */
+  start(args: readonly string[], options: ProcessOptions = {}): HoldfastProcess {
+    return this.#spawn(process.execPath, [LAUNCHER, ...args], options);
+  }
+
+  /** The same on a terminal of its own, which `script` makes; what it writes is all on standard output. */
+  startOnTerminal(args: readonly string[]): HoldfastProcess {
+    const commandLine = [process.execPath, LAUNCHER, ...args].map((word) => `'${word}'`).join(" ");
+    return this.#spawn("script", ["-qefc", commandLine, "/dev/null"], {
+      env: { TERM: "xterm", NO_COLOR: "1" },
+    });
+  }
+
+  #spawn(command: string, args: readonly string[], { env = {}, stdin }: ProcessOptions): HoldfastProcess {
+    const child = spawn(command, args, {
+      cwd: this.folder,
+      // Nothing of the caller's settings: a test on one machine is the same on another.
+      env: { PATH: process.env["PATH"] ?? "", HOME: this.folder, LANG: "C.UTF-8", ...env },
+    });
+    const started = new HoldfastProcess(child);
+    this.#running.add(started);
+    void started.finished.then(() => this.#running.delete(started));
+    if (stdin !== undefined) child.stdin.end(stdin);
+    return started;
+  }
+
+  /** Run `holdfast` to its end. */
+  run(...args: string[]): Promise<Finished> {
+    return this.start(args, { stdin: "" }).finished;
+  }
+
+  /** Run it with `--json` and give what its only line of output says. */
+  async json<T = Record<string, unknown>>(...args: string[]): Promise<T> {
+    const { stdout, stderr, code } = await this.run(...args, "--json");
+    try {
+      return JSON.parse(stdout) as T;
+    } catch {
+      throw new Error(
+        `holdfast ${args.join(" ")} --json gave no JSON document (exit ${code}): ${stdout}${stderr}`,
+      );
+    }
+  }
+
+  path(name: string): string {
+    return join(this.folder, name);
+  }
+
+  /** End what still runs, and remove the folder. */
+  async dispose(): Promise<void> {
+    const running = [...this.#running];
+    for (const started of running) started.kill("SIGKILL");
+    await Promise.all(running.map((started) => started.finished));
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+export class HoldfastProcess {
+  readonly child: ChildProcessWithoutNullStreams;
+  readonly finished: Promise<Finished>;
+  stdout = "";
+  stderr = "";
+  #changed = Promise.withResolvers<void>();
+  #isOver = false;
+
+  constructor(child: ChildProcessWithoutNullStreams) {
+    this.child = child;
+    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+      this.stdout += text;
+      this.#change();
+    });
+    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      this.stderr += text;
+      this.#change();
+    });
+    // What was written to a process that has ended is lost, and a test that minds will see it.
+    child.stdin.on("error", () => {});
+    this.finished = new Promise((resolve, reject) => {
+      child.on("error", reject);
+      child.on("close", (code, signal) => {
+        this.#isOver = true;
+        this.#change();
+        resolve({ code, signal, stdout: this.stdout, stderr: this.stderr });
+      });
+    });
+  }
+
+  /** Resolves when standard output and error together hold this text. */
+  async says(text: string | RegExp): Promise<void> {
+    const isSaid = (): boolean => {
+      const said = this.stdout + this.stderr;
+      return typeof text === "string" ? said.includes(text) : text.test(said);
+    };
+    while (!isSaid()) {
+      if (this.#isOver)
+        throw new Error(`it ended without saying ${String(text)}:\n${this.stdout}${this.stderr}`);
+      await this.#changed.promise;
+    }
+  }
+
+  /** The id of the session it runs. */
+  async sessionId(): Promise<string> {
+    await this.says(/ses_[0-9a-f-]{36}/);
+    return /ses_[0-9a-f-]{36}/.exec(this.stdout + this.stderr)![0];
+  }
+
+  type(line: string): void {
+    this.child.stdin.write(`${line}\n`);
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.child.kill(signal);
+  }
+
+  #change(): void {
+    this.#changed.resolve();
+    this.#changed = Promise.withResolvers<void>();
+  }
+}
