@@ -7,7 +7,8 @@ function mutant(planted: { file: string; find: string; replace: string }): Plugi
     enforce: "pre",
     transform(code, id) {
       if (!id.endsWith(planted.file)) return undefined;
-      if (!code.includes(planted.find)) throw new Error(`the text of the mutant is no longer in the source: ${planted.file}`);
+      if (!code.includes(planted.find))
+        throw new Error(`the text of the mutant is no longer in the source: ${planted.file}`);
       return code.replace(planted.find, () => planted.replace);
     },
   };

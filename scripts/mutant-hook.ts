@@ -8,8 +8,12 @@ registerHooks({
   load(url, context, nextLoad) {
     const loaded = nextLoad(url, context);
     if (file === undefined || !url.endsWith(file)) return loaded;
-    const source = String(loaded.source instanceof Uint8Array ? new TextDecoder().decode(loaded.source) : loaded.source);
-    if (!source.includes(find!)) throw new Error(`the text of the mutant is no longer in the source: ${file}`);
+    const source =
+      typeof loaded.source === "string"
+        ? loaded.source
+        : new TextDecoder().decode(loaded.source ?? new Uint8Array());
+    if (!source.includes(find!))
+      throw new Error(`the text of the mutant is no longer in the source: ${file}`);
     return { ...loaded, source: source.replace(find!, () => replace!) };
   },
 });

@@ -68,7 +68,8 @@ export const MUTANTS: readonly Mutant[] = [
     name: "K3: nothing starts before its batch is committed",
     file: "packages/runtime/src/session-driver.ts",
     find: "this.#rowStale = false;\n",
-    replace: "this.#rowStale = false;\n    for (const task of segment.newTasks) this.#attempts.start(task);\n",
+    replace:
+      "this.#rowStale = false;\n    for (const task of segment.newTasks) this.#attempts.start(task);\n",
     tests: [CRASHES, "packages/runtime/src/"],
   },
   {
@@ -81,7 +82,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "H8: a lost attempt is followed by another",
     file: "packages/runtime/src/attempts.ts",
-    find: "else if (note.type === \"attempt_lost\" && !this.#running.has(task.id)) this.start(task);",
+    find: 'else if (note.type === "attempt_lost" && !this.#running.has(task.id)) this.start(task);',
     replace: "",
     tests: [CRASHES],
   },
@@ -118,11 +119,23 @@ export const MUTANTS: readonly Mutant[] = [
 const root = fileURLToPath(new URL("..", import.meta.url));
 
 /** Whether the tests fail with the mutant in, as they must. `output` tells why not, if they did not. */
-export function runMutant({ file, find, replace, tests }: Mutant): Promise<{ readonly isKilled: boolean; readonly output: string }> {
+export function runMutant({
+  file,
+  find,
+  replace,
+  tests,
+}: Mutant): Promise<{ readonly isKilled: boolean; readonly output: string }> {
   return new Promise((resolve) => {
     const child = spawn(
       process.execPath,
-      ["node_modules/vitest/vitest.mjs", "run", "--bail=1", "--reporter=dot", "--testTimeout=15000", ...tests],
+      [
+        "node_modules/vitest/vitest.mjs",
+        "run",
+        "--bail=1",
+        "--reporter=dot",
+        "--testTimeout=15000",
+        ...tests,
+      ],
       {
         cwd: root,
         env: {
@@ -134,7 +147,8 @@ export function runMutant({ file, find, replace, tests }: Mutant): Promise<{ rea
       },
     );
     let output = "";
-    for (const stream of [child.stdout, child.stderr]) stream.on("data", (data: Buffer) => (output += data.toString()));
+    for (const stream of [child.stdout, child.stderr])
+      stream.on("data", (data: Buffer) => (output += data.toString()));
     child.on("close", (code) => {
       // A mutant that could not be planted makes every file fail to load: that kills nothing.
       const isPlanted = !output.includes("no longer in the source");

@@ -43,10 +43,34 @@ describe("recordError takes whatever was thrown, and never throws", () => {
     ["a BigInt", 1n],
     ["a function", () => 1],
     ["an empty object", {}],
-    ["a cyclic object without a message", (() => { const o: Record<string, unknown> = {}; o["o"] = o; return o; })()],
+    [
+      "a cyclic object without a message",
+      (() => {
+        const o: Record<string, unknown> = {};
+        o["o"] = o;
+        return o;
+      })(),
+    ],
     ["a message that is a number", { message: 5 }],
-    ["a getter that throws", Object.defineProperty({}, "message", { get: () => { throw new Error("getter"); } })],
-    ["a proxy that throws at everything", new Proxy({}, { get: () => { throw new Error("trap"); } })],
+    [
+      "a getter that throws",
+      Object.defineProperty({}, "message", {
+        get: () => {
+          throw new Error("getter");
+        },
+      }),
+    ],
+    [
+      "a proxy that throws at everything",
+      new Proxy(
+        {},
+        {
+          get: () => {
+            throw new Error("trap");
+          },
+        },
+      ),
+    ],
     ["an object whose toJSON gives nothing", { toJSON: () => undefined }],
     ["an error whose code is a number", Object.assign(new Error("m"), { code: 5 })],
     ["an error with an empty name", Object.assign(new Error("m"), { name: "" })],
@@ -60,7 +84,10 @@ describe("recordError takes whatever was thrown, and never throws", () => {
   });
 
   test("name, message, code and cause are kept, and nothing else is", () => {
-    const error = Object.assign(new TypeError("bad", { cause: new Error("root") }), { code: "E_BAD", secret: "token" });
+    const error = Object.assign(new TypeError("bad", { cause: new Error("root") }), {
+      code: "E_BAD",
+      secret: "token",
+    });
     expect(recordError(error)).toEqual({
       name: "TypeError",
       message: "bad",
@@ -97,9 +124,15 @@ describe("errors of ours", () => {
   });
 
   test("a failed task says its kind, how often it was tried, and why", () => {
-    const once = new TaskFailedError({ taskId: "ses_x-3", kind: "fetch", attempts: 1 }, { name: "Error", message: "404" });
+    const once = new TaskFailedError(
+      { taskId: "ses_x-3", kind: "fetch", attempts: 1 },
+      { name: "Error", message: "404" },
+    );
     expect(once.message).toBe('task "fetch" failed: 404');
-    const thrice = new TaskFailedError({ taskId: "ses_x-3", kind: "fetch", attempts: 3 }, { name: "Error", message: "404" });
+    const thrice = new TaskFailedError(
+      { taskId: "ses_x-3", kind: "fetch", attempts: 3 },
+      { name: "Error", message: "404" },
+    );
     expect(thrice.message).toBe('task "fetch" failed after 3 attempts: 404');
     expect(new InvariantError("x").fix).toContain("defect");
   });

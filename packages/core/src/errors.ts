@@ -29,7 +29,7 @@ export const ERROR_TABLE = {
   wait_timed_out: 1,
   cancelled: 1,
   session_failed: 1,
-  session_cancelled: 1,
+  session_cancelled: 6,
   session_paused: 1,
   agent_error: 1,
   agent_not_found: 3,
@@ -74,7 +74,12 @@ export class HoldfastError extends Error {
 
   /** Structural, so that it also holds across two copies of this package. */
   static is(value: unknown): value is HoldfastError {
-    return value instanceof Error && "code" in value && typeof value.code === "string" && Object.hasOwn(ERROR_TABLE, value.code);
+    return (
+      value instanceof Error &&
+      "code" in value &&
+      typeof value.code === "string" &&
+      Object.hasOwn(ERROR_TABLE, value.code)
+    );
   }
 }
 
@@ -149,7 +154,11 @@ export class NondeterminismError extends HoldfastError {
   readonly recorded: string;
   readonly attempted: string;
 
-  constructor(where: { sessionId: string; seq: number; line?: string | undefined }, recorded: string, attempted: string) {
+  constructor(
+    where: { sessionId: string; seq: number; line?: string | undefined },
+    recorded: string,
+    attempted: string,
+  ) {
     super("nondeterminism", `session ${where.sessionId} diverged from its journal at position ${where.seq}`, {
       ...(where.line === undefined ? {} : { at: where.line }),
       got: attempted,
@@ -177,7 +186,9 @@ export class CorruptRecordError extends HoldfastError {
 export class InvariantError extends HoldfastError {
   override name = "InvariantError";
   constructor(message: string) {
-    super("internal", message, { fix: "this is a defect of Holdfast: please report it with the journal of the session" });
+    super("internal", message, {
+      fix: "this is a defect of Holdfast: please report it with the journal of the session",
+    });
   }
 }
 
@@ -205,7 +216,9 @@ export function recordError(thrown: unknown, depth = 0): RecordedError {
       name: typeof name === "string" && name !== "" ? cut(name) : "Error",
       message: cut(typeof message === "string" ? message : JSON.stringify(thrown)),
       ...(typeof code === "string" ? { code: cut(code) } : {}),
-      ...(cause !== undefined && cause !== null && depth < CAUSES_MAX ? { cause: recordError(cause, depth + 1) } : {}),
+      ...(cause !== undefined && cause !== null && depth < CAUSES_MAX
+        ? { cause: recordError(cause, depth + 1) }
+        : {}),
     };
   } catch {
     return { name: "Error", message: "an error that cannot be read" };
@@ -213,13 +226,17 @@ export function recordError(thrown: unknown, depth = 0): RecordedError {
 }
 
 function cut(text: string): string {
-  return text.length <= ERROR_TEXT_MAX ? text : `${text.slice(0, ERROR_TEXT_MAX)}… (${text.length} characters)`;
+  return text.length <= ERROR_TEXT_MAX
+    ? text
+    : `${text.slice(0, ERROR_TEXT_MAX)}… (${text.length} characters)`;
 }
 
 /** One function turns anything thrown into ours. */
 export function toHoldfastError(thrown: unknown): HoldfastError {
   if (HoldfastError.is(thrown)) return thrown;
-  return new HoldfastError("internal", thrown instanceof Error ? thrown.message : String(thrown), { cause: thrown });
+  return new HoldfastError("internal", thrown instanceof Error ? thrown.message : String(thrown), {
+    cause: thrown,
+  });
 }
 
 /** One function turns ours into an exit code. */

@@ -7,20 +7,28 @@ const anyU32 = fc.integer({ min: 0, max: 0xffff_ffff });
 describe("minted ids", () => {
   test("are a prefix and a UUID of version 7, whatever the time and the randomness", () => {
     fc.assert(
-      fc.property(fc.integer({ min: 0, max: 2 ** 48 - 1 }), fc.array(anyU32, { minLength: 3, maxLength: 3 }), (now, words) => {
-        const id = mintId("ses", now, drawing(words));
-        expect(id).toMatch(/^ses_[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
-        expect(Number.parseInt(id.slice(4, 12) + id.slice(13, 17), 16)).toBe(now);
-        expect(isSessionId(id)).toBe(true);
-      }),
+      fc.property(
+        fc.integer({ min: 0, max: 2 ** 48 - 1 }),
+        fc.array(anyU32, { minLength: 3, maxLength: 3 }),
+        (now, words) => {
+          const id = mintId("ses", now, drawing(words));
+          expect(id).toMatch(/^ses_[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+          expect(Number.parseInt(id.slice(4, 12) + id.slice(13, 17), 16)).toBe(now);
+          expect(isSessionId(id)).toBe(true);
+        },
+      ),
     );
   });
 
   test("sort by time, also as plain text", () => {
     fc.assert(
-      fc.property(fc.integer({ min: 0, max: 2 ** 47 }), fc.integer({ min: 1, max: 2 ** 40 }), (now, later) => {
-        expect(mintId("sig", now, () => 0xffff_ffff) < mintId("sig", now + later, () => 0)).toBe(true);
-      }),
+      fc.property(
+        fc.integer({ min: 0, max: 2 ** 47 }),
+        fc.integer({ min: 1, max: 2 ** 40 }),
+        (now, later) => {
+          expect(mintId("sig", now, () => 0xffff_ffff) < mintId("sig", now + later, () => 0)).toBe(true);
+        },
+      ),
     );
   });
 
@@ -44,21 +52,48 @@ test("a position's id is the session's and the number", () => {
 });
 
 describe("names", () => {
-  test.each(["a", "read-file", "ci.failed", "a b", "Grüße", "工具", "x/y", "me@home", "a:b", "1", "_x", "a+b", "a".repeat(200)])(
-    "%s is one",
-    (name) => expect(isName(name)).toBe(true),
-  );
+  test.each([
+    "a",
+    "read-file",
+    "ci.failed",
+    "a b",
+    "Grüße",
+    "工具",
+    "x/y",
+    "me@home",
+    "a:b",
+    "1",
+    "_x",
+    "a+b",
+    "a".repeat(200),
+  ])("%s is one", (name) => expect(isName(name)).toBe(true));
 
-  test.each(["", " ", " a", "a ", "-a", ".", "a\nb", "a\u0000", "a*", "a\u2028b", "a\u202eb", "\ud800", "a(b", "a)", "a".repeat(201)])(
-    "%j is none",
-    (name) => expect(isName(name)).toBe(false),
-  );
+  test.each([
+    "",
+    " ",
+    " a",
+    "a ",
+    "-a",
+    ".",
+    "a\nb",
+    "a\u0000",
+    "a*",
+    "a\u2028b",
+    "a\u202eb",
+    "\ud800",
+    "a(b",
+    "a)",
+    "a".repeat(201),
+  ])("%j is none", (name) => expect(isName(name)).toBe(false));
 });
 
 describe("session ids a user chose", () => {
-  test.each(["a", "A-1", "my.session_2", "0", "a".repeat(100)])("%s is one", (id) => expect(isSessionId(id)).toBe(true));
-  test.each(["", ".", "..", "-a", "a/b", "a\\b", "a b", "a\n", "ü", "a".repeat(101), "a:b", "a\u0000"])("%j is none", (id) =>
-    expect(isSessionId(id)).toBe(false),
+  test.each(["a", "A-1", "my.session_2", "0", "a".repeat(100)])("%s is one", (id) =>
+    expect(isSessionId(id)).toBe(true),
+  );
+  test.each(["", ".", "..", "-a", "a/b", "a\\b", "a b", "a\n", "ü", "a".repeat(101), "a:b", "a\u0000"])(
+    "%j is none",
+    (id) => expect(isSessionId(id)).toBe(false),
   );
 });
 

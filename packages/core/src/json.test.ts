@@ -27,7 +27,16 @@ const REFUSED: readonly (readonly [string, unknown, string, RegExp])[] = [
   ["a RegExp", { r: /x/ }, "/r", /RegExp/],
   ["an Error", { e: new TypeError("no") }, "/e", /Error/],
   ["a promise", { p: Promise.resolve(1) }, "/p", /promise/],
-  ["a thenable of a class", { p: new (class Later { then() {} })() }, "/p", /promise/],
+  [
+    "a thenable of a class",
+    {
+      p: new (class Later {
+        then() {}
+      })(),
+    },
+    "/p",
+    /promise/,
+  ],
   ["bytes", { b: new Uint8Array(2) }, "/b", /Uint8Array/],
   ["an ArrayBuffer", new ArrayBuffer(2), "", /ArrayBuffer/],
   ["a boxed number", [Object(1)], "/0", /Number/],
@@ -50,7 +59,10 @@ describe("what JSON would change is refused, with the place it stands at", () =>
   });
 
   test("a getter that throws is refused, and its error does not escape", () => {
-    const value = { ok: 1, bad: Object.defineProperty({}, "x", { enumerable: true, get: () => explode("boom") }) };
+    const value = {
+      ok: 1,
+      bad: Object.defineProperty({}, "x", { enumerable: true, get: () => explode("boom") }),
+    };
     const error = refusal(value);
     expect(error.message).toContain("reading it threw");
     expect(error.at).toBe('the value, at "/bad"');
@@ -80,7 +92,10 @@ describe("depth", () => {
 
   test("the same object at several places is no cycle", () => {
     const shared = { a: 1 };
-    expect(decodeJson(encodeJson({ x: shared, y: [shared, shared] }, "the value"))).toEqual({ x: { a: 1 }, y: [{ a: 1 }, { a: 1 }] });
+    expect(decodeJson(encodeJson({ x: shared, y: [shared, shared] }, "the value"))).toEqual({
+      x: { a: 1 },
+      y: [{ a: 1 }, { a: 1 }],
+    });
   });
 });
 
@@ -129,7 +144,9 @@ describe("what is kept comes back", () => {
     }
     const bare = Object.assign(Object.create(null) as object, { a: 1 });
     const value = { at: new Date(0), point: new Point(), bare };
-    expect(encodeJson(value, "the value")).toBe('{"at":"1970-01-01T00:00:00.000Z","point":{"x":1},"bare":{"a":1}}');
+    expect(encodeJson(value, "the value")).toBe(
+      '{"at":"1970-01-01T00:00:00.000Z","point":{"x":1},"bare":{"a":1}}',
+    );
   });
 });
 

@@ -22,14 +22,14 @@ export type JsonText = string;
  */
 export function encodeJson(value: unknown, what: string): JsonText | undefined {
   if (value === undefined) return undefined;
-  const problem = findProblem(value, 0, []);
-  if (problem !== undefined) {
-    throw new UsageError(`${what} cannot be recorded: ${problem.reason}`, {
+  const found = findProblem(value, 0, []);
+  if (found !== undefined) {
+    throw new UsageError(`${what} cannot be recorded: ${found.reason}`, {
       code: "not_json",
-      at: `${what}, at "${problem.pointer.length === 0 ? "" : `/${problem.pointer.join("/")}`}"`,
-      got: problem.got,
+      at: `${what}, at "${found.pointer.length === 0 ? "" : `/${found.pointer.join("/")}`}"`,
+      got: found.got,
       expected: `JSON: null, boolean, finite number, string, list or plain object, at most ${FORMAT_LIMITS.jsonDepth} levels deep`,
-      fix: problem.fix,
+      fix: found.fix,
     });
   }
   return JSON.stringify(value);
@@ -55,13 +55,21 @@ function findProblem(value: unknown, depth: number, parents: object[]): Problem 
       if (Number.isFinite(value)) return undefined;
       return problem(`${value} is not a JSON number`, String(value), "use null, or a string");
     case "undefined":
-      return problem("undefined in a list would become null", "undefined", "use null, or leave the element out");
+      return problem(
+        "undefined in a list would become null",
+        "undefined",
+        "use null, or leave the element out",
+      );
     case "object":
       return value === null ? undefined : findObjectProblem(value, depth, parents);
     case "bigint":
       return problem("a BigInt has no JSON form", `${value}n`, "use a string or a safe integer");
     default:
-      return problem(`a ${typeof value} has no JSON form`, typeof value, "return data, and name code by a string");
+      return problem(
+        `a ${typeof value} has no JSON form`,
+        typeof value,
+        "return data, and name code by a string",
+      );
   }
 }
 
@@ -70,7 +78,11 @@ function findObjectProblem(value: object, depth: number, parents: object[]): Pro
     return problem("it contains itself", "a cycle", "refer to the other object by an id instead");
   }
   if (depth >= FORMAT_LIMITS.jsonDepth) {
-    return problem(`it is nested more than ${FORMAT_LIMITS.jsonDepth} levels deep`, "deeper nesting", "flatten it");
+    return problem(
+      `it is nested more than ${FORMAT_LIMITS.jsonDepth} levels deep`,
+      "deeper nesting",
+      "flatten it",
+    );
   }
   parents.push(value);
   try {
@@ -79,7 +91,12 @@ function findObjectProblem(value: object, depth: number, parents: object[]): Pro
     }
     if ("toJSON" in value && typeof value.toJSON === "function") {
       const converted: unknown = value.toJSON("");
-      if (converted === undefined) return problem("its toJSON() gives nothing", "undefined", "return null from toJSON(), or leave it out");
+      if (converted === undefined)
+        return problem(
+          "its toJSON() gives nothing",
+          "undefined",
+          "return null from toJSON(), or leave it out",
+        );
       return findProblem(converted, depth + 1, parents);
     }
     if (Array.isArray(value)) {

@@ -73,7 +73,7 @@ export {
   type ChannelSignals,
   type LineMeaning,
   type StdinSignalsOptions,
-} from "./signal-sources.ts";
+} from "@holdfast/runtime";
 export {
   connectSqliteStorage,
   openSqliteReader,

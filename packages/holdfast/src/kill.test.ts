@@ -25,9 +25,9 @@ describe("KILL", () => {
       const acknowledged: number[] = [];
 
       // Another terminal, for the whole time: what its command says was stored must be shipped in the end.
-      let isOver = false;
+      const killing = new AbortController();
       const orders = (async () => {
-        for (let n = 1; !isOver; n++) {
+        for (let n = 1; !killing.signal.aborted; n++) {
           const order = JSON.stringify({ id: `A-${n}`, cents: n });
           const { code, stderr } = await project.run("signal", "desk", "order", order, "--key", `A-${n}`);
           if (code === 0) acknowledged.push(n);
@@ -49,7 +49,7 @@ describe("KILL", () => {
         desk.kill("SIGKILL");
         await desk.finished;
       }
-      isOver = true;
+      killing.abort();
       await orders;
 
       const desk = project.start(["resume", "desk"]);
@@ -81,14 +81,14 @@ describe("KILL", () => {
 });
 
 async function journalOf(path: string, sessionId: string): Promise<JournalRecord[]> {
-  const reader = await openSqliteReader({ path });
+  const reader = openSqliteReader({ path });
   const records: JournalRecord[] = [];
   for (;;) {
     const page = await reader.journal(sessionId, records.length, 10_000);
     if (page.length === 0) break;
     records.push(...page);
   }
-  await reader.close();
+  reader.close();
   return records;
 }
 

@@ -5,8 +5,7 @@ import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Project } from "./testing/holdfast-process.ts";
 
-const HAS_SCRIPT =
-  spawnSync("script", ["--version"], { encoding: "utf8" }).stdout?.includes("util-linux") === true;
+const HAS_SCRIPT = spawnSync("script", ["--version"], { encoding: "utf8" }).stdout?.includes("util-linux");
 
 const onTerminal = describe.skipIf(!HAS_SCRIPT); // `script` of util-linux makes the terminal
 

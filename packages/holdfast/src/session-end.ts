@@ -56,6 +56,6 @@ export function resultOf(session: Session, resume?: string): object {
 }
 
 /** Text as it is, all else as JSON. */
-export function outputText(output: unknown): string {
+function outputText(output: unknown): string {
   return typeof output === "string" ? output : jsonText(output);
 }

@@ -6,7 +6,7 @@ import type { AgentStorage, IncomingSignal, SignalReceipt } from "@holdfast/core
 import type { Runtime } from "@holdfast/runtime";
 import type { Io } from "./command.ts";
 import { openQuestions } from "./describe-session.ts";
-import { stdinSignals } from "./signal-sources.ts";
+import { stdinSignals } from "@holdfast/runtime";
 import { questionOf, readTypedLine } from "./typed-answer.ts";
 
 /** Where signals go: it changes when the storage is opened anew. */

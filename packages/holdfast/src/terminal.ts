@@ -145,13 +145,13 @@ const ASCII: Symbols = {
 };
 
 /** O3. https://no-color.org: present and not empty, whatever its value. */
-export function wantsColour(isTerminal: boolean, env: Environment): boolean {
+function wantsColour(isTerminal: boolean, env: Environment): boolean {
   if ((env["NO_COLOR"] ?? "") !== "") return false;
   if ((env["FORCE_COLOR"] ?? "") !== "" && env["FORCE_COLOR"] !== "0") return true;
   return isTerminal && env["TERM"] !== "dumb";
 }
 
-export function showsUnicode(env: Environment): boolean {
+function showsUnicode(env: Environment): boolean {
   const locale = [env["LC_ALL"], env["LC_CTYPE"], env["LANG"]].find(
     (value) => value !== undefined && value !== "",
   );

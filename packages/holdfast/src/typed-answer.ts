@@ -3,7 +3,7 @@
 import { ANSWER_PREFIX, answerSignalName, isName, type Approval } from "@holdfast/core";
 import type { QuestionWait } from "./describe-session.ts";
 import { plainLine } from "./plain-text.ts";
-import { readSignalLine, type LineMeaning } from "./signal-sources.ts";
+import { readSignalLine, type LineMeaning } from "@holdfast/runtime";
 
 /**
  * With an open question a line answers it: y or n (a reason may follow), or any JSON. Otherwise it is a signal.

@@ -1,6 +1,15 @@
 // Tasks over their attempts: tried again when it helps, never more often than allowed, never again once it is recorded.
 
-import { countingRandom, gate, journalOf, mortal, recordingTracer, TestClock, turns, until } from "@holdfast/testkit/test-runtime";
+import {
+  countingRandom,
+  gate,
+  journalOf,
+  mortal,
+  recordingTracer,
+  TestClock,
+  turns,
+  until,
+} from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
 import { defineAgent, defineTask, NonRetryableError, type Agent } from "./define.ts";
 import { vanishRuntime } from "./internal.ts";
@@ -36,7 +45,14 @@ describe("an attempt that fails", () => {
     await clock.advance(1);
     expect(attempts).toEqual([1, 2, 3]);
     expect(await handle.result()).toBe("third");
-    expect(typesOf(await journalOf(storage, handle.sessionId))).toEqual(["started", "schedule_task", "attempt_failed", "attempt_failed", "task_completed", "complete"]);
+    expect(typesOf(await journalOf(storage, handle.sessionId))).toEqual([
+      "started",
+      "schedule_task",
+      "attempt_failed",
+      "attempt_failed",
+      "task_completed",
+      "complete",
+    ]);
   });
 
   test("is the last when the policy, the error or its own words say so", async () => {
@@ -45,8 +61,20 @@ describe("an attempt that fails", () => {
       ["once", { name: "t", retry: { maxAttempts: 1 }, run: () => fail(new Error("x")) }, 1],
       ["five", { name: "t", retry: { maxAttempts: 5 }, run: () => fail(new Error("x")) }, 5],
       ["final error", { name: "t", run: () => fail(new NonRetryableError("x")) }, 1],
-      ["listed name", { name: "t", retry: { nonRetryable: ["RangeError"] }, run: () => fail(new RangeError("x")) }, 1],
-      ["listed code", { name: "t", retry: { nonRetryable: ["E_NO"] }, run: () => fail(Object.assign(new Error("x"), { code: "E_NO" })) }, 1],
+      [
+        "listed name",
+        { name: "t", retry: { nonRetryable: ["RangeError"] }, run: () => fail(new RangeError("x")) },
+        1,
+      ],
+      [
+        "listed code",
+        {
+          name: "t",
+          retry: { nonRetryable: ["E_NO"] },
+          run: () => fail(Object.assign(new Error("x"), { code: "E_NO" })),
+        },
+        1,
+      ],
       ["an output that is no JSON", { name: "t", run: () => new Map() }, 1],
       ["an input that does not match", { name: "t", input: refusing, run: () => 1 }, 1],
       ["an output that does not match", { name: "t", output: refusing, run: () => 1 }, 1],
@@ -59,7 +87,11 @@ describe("an attempt that fails", () => {
         defineAgent({
           name: "subject",
           tasks: [counted],
-          run: (ctx) => ctx.scheduleTask("t").catch((error: { code: string; attempts: number }) => ({ code: error.code, attempts: error.attempts })),
+          run: (ctx) =>
+            ctx.scheduleTask("t").catch((error: { code: string; attempts: number }) => ({
+              code: error.code,
+              attempts: error.attempts,
+            })),
         }),
       );
       await clock.advance(600_000);
@@ -83,7 +115,15 @@ describe("an attempt that fails", () => {
       const handle = await runtime.start(
         agentOf(async (ctx) => {
           // oxlint-disable-next-line typescript/only-throw-error -- users do
-          const code = await ctx.run("strange", () => { throw thrown; }, { retry: { maxAttempts: 2 } }).catch((error: { code: string }) => error.code);
+          const code = await ctx
+            .run(
+              "strange",
+              () => {
+                throw thrown;
+              },
+              { retry: { maxAttempts: 2 } },
+            )
+            .catch((error: { code: string }) => error.code);
           return [code, await ctx.run("next", () => "ran")];
         }),
       );
@@ -96,7 +136,11 @@ describe("an attempt that fails", () => {
     const { runtime, clock } = open();
     let attempts = 0;
     const handle = await runtime.start(
-      agentOf((ctx) => ctx.run("busy", () => (++attempts === 1 ? fail(Object.assign(new Error("429"), { retryAfterMs: 5_000 })) : "ok"))),
+      agentOf((ctx) =>
+        ctx.run("busy", () =>
+          ++attempts === 1 ? fail(Object.assign(new Error("429"), { retryAfterMs: 5_000 })) : "ok",
+        ),
+      ),
     );
     await clock.advance(4_999);
     expect(attempts).toBe(1);
@@ -112,10 +156,14 @@ describe("time-outs and limits", () => {
     const handle = await runtime.start(
       agentOf((ctx) =>
         ctx
-          .run("stuck", ({ signal }) => {
-            signal.addEventListener("abort", () => reasons.push((signal.reason as Error).message));
-            return new Promise(() => {});
-          }, { timeoutMs: 1_000, retry: { maxAttempts: 2 } })
+          .run(
+            "stuck",
+            ({ signal }) => {
+              signal.addEventListener("abort", () => reasons.push((signal.reason as Error).message));
+              return new Promise(() => {});
+            },
+            { timeoutMs: 1_000, retry: { maxAttempts: 2 } },
+          )
           .catch((error: { cause: { code: string } }) => error.cause.code),
       ),
     );
@@ -125,14 +173,19 @@ describe("time-outs and limits", () => {
     await clock.advance(10_000);
     expect(await handle.result()).toBe("task_timeout");
     expect(await other.result()).toBe("ran");
-    expect(reasons).toEqual(["the task was aborted: timed out after 1000 ms", "the task was aborted: timed out after 1000 ms"]);
+    expect(reasons).toEqual([
+      "the task was aborted: timed out after 1000 ms",
+      "the task was aborted: timed out after 1000 ms",
+    ]);
   });
 
   test("what a handler does after its time-out is nobody's business", async () => {
     const { runtime, clock } = open();
     const late = gate<string>();
     const handle = await runtime.start(
-      agentOf((ctx) => ctx.run("late", ({ attempt }) => (attempt === 1 ? late.opened : "second"), { timeoutMs: 100 })),
+      agentOf((ctx) =>
+        ctx.run("late", ({ attempt }) => (attempt === 1 ? late.opened : "second"), { timeoutMs: 100 }),
+      ),
     );
     await clock.advance(100);
     late.open("first, too late");
@@ -193,7 +246,14 @@ describe("an attempt that died with its process", () => {
     expect(await (await next.runtime.resume(sessionId)).result()).toBe("done");
     expect(ran).toEqual(["first 1", "second 1 #1", "second 2 #1"]);
     expect(typesOf(await journalOf(storage, sessionId))).toEqual([
-      "started", "schedule_task", "task_completed", "schedule_task", "attempt_lost", "outcome_kept", "task_completed", "complete",
+      "started",
+      "schedule_task",
+      "task_completed",
+      "schedule_task",
+      "attempt_lost",
+      "outcome_kept",
+      "task_completed",
+      "complete",
     ]);
   });
 
@@ -201,7 +261,9 @@ describe("an attempt that died with its process", () => {
     const storage = new MemoryStorage();
     let ran = 0;
     const agent = agentOf((ctx) =>
-      ctx.run("charge", () => (ran++, new Promise(() => {})), { retry: { maxAttempts: 1 } }).catch((error: { message: string }) => error.message),
+      ctx
+        .run("charge", () => (ran++, new Promise(() => {})), { retry: { maxAttempts: 1 } })
+        .catch((error: { message: string }) => error.message),
     );
     const { runtime, mortalStorage } = open({ storage });
     const { sessionId } = await runtime.start(agent);
@@ -237,7 +299,9 @@ describe("an attempt that died with its process", () => {
     const storage = new MemoryStorage();
     let ran = 0;
     const agent = agentOf((ctx) =>
-      ctx.run("deadly", () => (ran++, new Promise(() => {})), { retry: { maxAttempts: 3 } }).catch((error: { attempts: number }) => error.attempts),
+      ctx
+        .run("deadly", () => (ran++, new Promise(() => {})), { retry: { maxAttempts: 3 } })
+        .catch((error: { attempts: number }) => error.attempts),
     );
     let sessionId = "";
     for (let life = 1; life <= 3; life++) {
@@ -258,11 +322,18 @@ describe("an attempt that died with its process", () => {
     const clock = new TestClock();
     const attempts: number[] = [];
     const agent = agentOf((ctx) =>
-      ctx.run("flaky", ({ attempt }) => (attempts.push(attempt), attempt === 1 ? fail(new Error("x")) : "ok"), { retry: { initialDelayMs: 10_000, maxAttempts: 2 } }),
+      ctx.run(
+        "flaky",
+        ({ attempt }) => (attempts.push(attempt), attempt === 1 ? fail(new Error("x")) : "ok"),
+        { retry: { initialDelayMs: 10_000, maxAttempts: 2 } },
+      ),
     );
     const { runtime, mortalStorage } = open({ storage, clock });
     const { sessionId } = await runtime.start(agent);
-    await until(async () => typesOf(await journalOf(storage, sessionId)).includes("attempt_failed"), "the failure");
+    await until(
+      async () => typesOf(await journalOf(storage, sessionId)).includes("attempt_failed"),
+      "the failure",
+    );
     mortalStorage.die();
     vanishRuntime(runtime);
     await clock.advance(1_000);
@@ -292,9 +363,24 @@ describe("tracing of attempts", () => {
     await clock.advance(1_000);
     await handle.result();
     const told = tracer.events.flatMap((event) =>
-      event.type === "task_started" ? `start ${event.attempt}` : event.type === "task_ended" ? `${event.outcome} ${event.attempt}` : event.type === "task_delta" ? `delta ${event.attempt}.${event.offset}` : [],
+      event.type === "task_started"
+        ? `start ${event.attempt}`
+        : event.type === "task_ended"
+          ? `${event.outcome} ${event.attempt}`
+          : event.type === "task_delta"
+            ? `delta ${event.attempt}.${event.offset}`
+            : [],
     );
-    expect(told).toEqual(["start 1", "delta 1.0", "delta 1.1", "retrying 1", "start 2", "delta 2.0", "delta 2.1", "completed 2"]);
+    expect(told).toEqual([
+      "start 1",
+      "delta 1.0",
+      "delta 1.1",
+      "retrying 1",
+      "start 2",
+      "delta 2.0",
+      "delta 2.1",
+      "completed 2",
+    ]);
   });
 });
 
@@ -302,12 +388,22 @@ function open(options: Partial<RuntimeOptions> & { storage?: MemoryStorage; cloc
   const storage = options.storage ?? new MemoryStorage();
   const clock = options.clock ?? new TestClock();
   const mortalStorage = mortal(storage);
-  const runtime = createRuntime({ random: countingRandom(), development: false, owner: "test", ...options, storage: mortalStorage.storage, clock });
+  const runtime = createRuntime({
+    random: countingRandom(),
+    development: false,
+    owner: "test",
+    ...options,
+    storage: mortalStorage.storage,
+    clock,
+  });
   opened.push(runtime);
   return { runtime, clock, storage, mortalStorage };
 }
 
-function agentOf(run: Parameters<typeof defineAgent>[0] extends infer D ? (D extends { run: infer R } ? R : never) : never, name = "subject"): Agent {
+function agentOf(
+  run: Parameters<typeof defineAgent>[0] extends infer D ? (D extends { run: infer R } ? R : never) : never,
+  name = "subject",
+): Agent {
   return defineAgent({ name, run });
 }
 

@@ -86,7 +86,8 @@ export class Attempts {
       timeoutMs: task.timeoutMs,
       ...(task.closure === undefined ? {} : { closure: task.closure }),
       conversation: (leaf) => this.#host.conversation(leaf),
-      onDelta: (delta) => this.#host.trace({ type: "task_delta", taskId, kind, attempt, offset: offset++, delta }),
+      onDelta: (delta) =>
+        this.#host.trace({ type: "task_delta", taskId, kind, attempt, offset: offset++, delta }),
     };
     const onEnd = (outcome: AttemptOutcome): void => {
       if (this.#running.get(id) === running) this.#running.delete(id);
@@ -155,8 +156,10 @@ export class Attempts {
         const payload = JSON.stringify(outcome.error);
         const traceOutcome = delayMs === undefined ? "failed" : "retrying";
         this.#host.trace({ type: "task_ended", ...traced, outcome: traceOutcome, error: outcome.error });
-        if (delayMs === undefined) this.#finish(task, { type: "task_failed", task: id, attempt, at, payload });
-        else this.#host.note({ type: "attempt_failed", task: id, attempt, at, retryAt: at + delayMs, payload });
+        if (delayMs === undefined)
+          this.#finish(task, { type: "task_failed", task: id, attempt, at, payload });
+        else
+          this.#host.note({ type: "attempt_failed", task: id, attempt, at, retryAt: at + delayMs, payload });
         return;
       }
     }
@@ -170,6 +173,12 @@ export class Attempts {
 
   #deliverKept({ id, kept, attempt }: OpenTask): void {
     if (kept === undefined) return;
-    this.#host.deliver({ type: kept.outcome, task: id, attempt, at: this.#host.clock.now(), payload: kept.payload });
+    this.#host.deliver({
+      type: kept.outcome,
+      task: id,
+      attempt,
+      at: this.#host.clock.now(),
+      payload: kept.payload,
+    });
   }
 }

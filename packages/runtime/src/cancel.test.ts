@@ -18,12 +18,17 @@ describe("graceful", () => {
     const task = gate<string>();
     const agent = agentOf(async (ctx) => {
       const running = ctx.run("running", () => task.opened);
-      const wait = await ctx.waitForSignal("never").catch((error: { code: string; message: string }) => error.message);
+      const wait = await ctx
+        .waitForSignal("never")
+        .catch((error: { code: string; message: string }) => error.message);
       return [wait, await running, ctx.isCancellationRequested()];
     });
     const handle = await runtime.start(agent);
     await turns(10);
-    expect(await handle.cancel({ reason: "enough" })).toEqual({ status: "requested", sessionStatus: "cancelling" });
+    expect(await handle.cancel({ reason: "enough" })).toEqual({
+      status: "requested",
+      sessionStatus: "cancelling",
+    });
     await turns(10);
     task.open("finished");
     expect(await handle.settled()).toMatchObject({
@@ -36,7 +41,9 @@ describe("graceful", () => {
   test("an agent that lets the rejection through is cancelled, and one with an error of its own has failed", async () => {
     const { runtime } = open();
     const through = await runtime.start(agentOf((ctx) => ctx.sleep(1e9), "through"));
-    const own = await runtime.start(agentOf((ctx) => ctx.sleep(1e9).catch(() => fail(new Error("own"))), "own"));
+    const own = await runtime.start(
+      agentOf((ctx) => ctx.sleep(1e9).catch(() => fail(new Error("own"))), "own"),
+    );
     await turns(10);
     await Promise.all([through.cancel(), own.cancel()]);
     expect((await through.settled()).status).toBe("cancelled");
@@ -77,9 +84,11 @@ describe("graceful", () => {
 
   test("an agent that hangs is overtaken by the deadline", async () => {
     const { runtime, clock } = open();
-    const handle = await runtime.start(agentOf(async (ctx) => {
-      for (;;) await ctx.sleep(10).catch(() => {});
-    }));
+    const handle = await runtime.start(
+      agentOf(async (ctx) => {
+        for (;;) await ctx.sleep(10).catch(() => {});
+      }),
+    );
     await turns(10);
     await handle.cancel({ graceMs: 2_000 });
     await clock.advance(1_999);
@@ -161,7 +170,10 @@ describe("graceful", () => {
         name: "turns",
         initial: () => 0,
         async turn(ctx, n) {
-          const code = await ctx.waitForSignal("go").then(() => "went", (error: { code: string }) => error.code);
+          const code = await ctx.waitForSignal("go").then(
+            () => "went",
+            (error: { code: string }) => error.code,
+          );
           return ctx.isCancellationRequested() && n > 2 ? { done: [n, code] } : { state: n + 1 };
         },
       }),
@@ -210,9 +222,12 @@ describe("against completion", () => {
       const receipt = await handle.cancel();
       const settled = await handle.settled();
       const { status } = (await storage.reader.session(handle.sessionId))!;
-      if (receipt.status === "requested") expect([status, settled.status], `after ${delay} turns`).toEqual(["cancelled", "cancelled"]);
+      if (receipt.status === "requested")
+        expect([status, settled.status], `after ${delay} turns`).toEqual(["cancelled", "cancelled"]);
       else expect(status).toBe("completed");
-      const ends = (await journalOf(storage, handle.sessionId)).filter(({ type }) => type === "complete" || type === "fail");
+      const ends = (await journalOf(storage, handle.sessionId)).filter(
+        ({ type }) => type === "complete" || type === "fail",
+      );
       expect(ends).toHaveLength(1);
     }
   });
@@ -222,7 +237,14 @@ function open(options: Partial<RuntimeOptions> & { storage?: MemoryStorage; cloc
   const storage = options.storage ?? new MemoryStorage();
   const clock = options.clock ?? new TestClock();
   const mortalStorage = mortal(storage);
-  const runtime = createRuntime({ random: countingRandom(opened.length + 1), development: false, owner: "test", ...options, storage: mortalStorage.storage, clock });
+  const runtime = createRuntime({
+    random: countingRandom(opened.length + 1),
+    development: false,
+    owner: "test",
+    ...options,
+    storage: mortalStorage.storage,
+    clock,
+  });
   opened.push(runtime);
   return { runtime, clock, storage, mortalStorage };
 }
@@ -236,4 +258,3 @@ function agentOf(run: Run, name = "subject"): Agent {
 function fail(error: Error): never {
   throw error;
 }
-

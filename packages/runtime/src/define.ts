@@ -51,9 +51,12 @@ export class NonRetryableError extends Error {
 }
 
 /** Define a task: a unit of work outside replay. At least once, its outcome recorded once. */
-export function defineTask<Input, Output>(definition: TaskDefinition<Input, Output>): TaskDefinition<Input, Output> {
+export function defineTask<Input, Output>(
+  definition: TaskDefinition<Input, Output>,
+): TaskDefinition<Input, Output> {
   if (!isName(definition.name)) throw new UsageError(`"${definition.name}" cannot be the name of a task`);
-  if (typeof definition.run !== "function") throw new UsageError(`task "${definition.name}" has no \`run\` function`);
+  if (typeof definition.run !== "function")
+    throw new UsageError(`task "${definition.name}" has no \`run\` function`);
   return definition;
 }
 
@@ -105,7 +108,7 @@ export function defineAgent<Input = unknown, Output = unknown, State = unknown>(
 ): Agent<Input, Output> {
   const { name, version = "1" } = definition;
   if (typeof name !== "string" || !isName(name)) {
-    throw new UsageError(`"${String(name)}" cannot be the name of an agent`, {
+    throw new UsageError(`"${name}" cannot be the name of an agent`, {
       expected: "1 to 200 letters, digits, spaces and . _ : / @ + -",
       fix: 'give defineAgent a name: defineAgent({ name: "my-agent", run })',
     });
@@ -128,7 +131,10 @@ export function isAgent(value: unknown): value is Agent {
   return typeof value === "object" && value !== null && AGENT in value;
 }
 
-function runMain<Input, Output, State>({ name, run }: RunAgent<Input, Output, State>): Agent<Input, Output>["main"] {
+function runMain<Input, Output, State>({
+  name,
+  run,
+}: RunAgent<Input, Output, State>): Agent<Input, Output>["main"] {
   if (typeof run !== "function") {
     throw new UsageError(`agent "${name}" has neither a \`run\` nor a \`turn\` function`, {
       fix: "defineAgent({ name, run: async (ctx, input) => output })",
@@ -137,10 +143,15 @@ function runMain<Input, Output, State>({ name, run }: RunAgent<Input, Output, St
   return (ctx) => run(ctx as unknown as AgentContext<Input, State>, ctx.input);
 }
 
-function turnMain<Input, Output, State>(definition: TurnAgent<Input, Output, State>): Agent<Input, Output>["main"] {
+function turnMain<Input, Output, State>(
+  definition: TurnAgent<Input, Output, State>,
+): Agent<Input, Output>["main"] {
   return async (anyCtx) => {
     const ctx = anyCtx as unknown as AgentContext<Input, State>;
-    const result = await definition.turn(ctx, ctx.state === undefined ? definition.initial(ctx.input) : ctx.state);
+    const result = await definition.turn(
+      ctx,
+      ctx.state === undefined ? definition.initial(ctx.input) : ctx.state,
+    );
     if (typeof result === "object" && result !== null) {
       if ("done" in result) return result.done;
       if ("state" in result) return ctx.checkpoint(result.state, { openTasks: "wait" });

@@ -61,7 +61,11 @@ function watchDate(report: (what: string, instead: string) => void): () => void 
   const watched: DateConstructor = new Proxy(original, {
     construct(target, args: never[], newTarget) {
       if (args.length === 0) report("new Date()", "new Date(ctx.now())");
-      return Reflect.construct(target, args, newTarget === watched ? target : (newTarget as new () => Date)) as object;
+      return Reflect.construct(
+        target,
+        args,
+        newTarget === watched ? target : (newTarget as new () => Date),
+      ) as object;
     },
   });
   globalThis.Date = watched;
@@ -72,17 +76,25 @@ function watchDate(report: (what: string, instead: string) => void): () => void 
 
 /** K2a: the losers of a native race stay open, and a consuming one would eat the next signal. */
 function refuseRacing(name: "race" | "any", currentSession: () => string | undefined): () => void {
-  const holder = Promise as unknown as Record<string, (this: unknown, items: Iterable<unknown>) => Promise<unknown>>;
+  const holder = Promise as unknown as Record<
+    string,
+    (this: unknown, items: Iterable<unknown>) => Promise<unknown>
+  >;
   const original = holder[name]!;
   const watched = function (this: unknown, items: Iterable<unknown>): Promise<unknown> {
     if (currentSession() === undefined) return original.call(this, items);
     const list = [...items];
-    const consuming = list.find((item): item is DurableFuture<unknown> => item instanceof DurableFuture && item.consuming);
+    const consuming = list.find(
+      (item): item is DurableFuture<unknown> => item instanceof DurableFuture && item.consuming,
+    );
     if (consuming === undefined) return original.call(this, list);
-    const error = new UsageError(`${consuming.label} was given to Promise.${name}(), which would leave it open when it loses`, {
-      at: agentLine() ?? "the agent",
-      fix: `use ctx.${name}(), which withdraws the losers, or { timeoutMs } of the wait itself`,
-    });
+    const error = new UsageError(
+      `${consuming.label} was given to Promise.${name}(), which would leave it open when it loses`,
+      {
+        at: agentLine() ?? "the agent",
+        fix: `use ctx.${name}(), which withdraws the losers, or { timeoutMs } of the wait itself`,
+      },
+    );
     return Promise.reject(error);
   };
   holder[name] = watched;

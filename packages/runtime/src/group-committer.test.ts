@@ -1,4 +1,10 @@
-import { HoldfastError, UnavailableError, type AgentStorage, type Change, type ChangeResult } from "@holdfast/core";
+import {
+  HoldfastError,
+  UnavailableError,
+  type AgentStorage,
+  type Change,
+  type ChangeResult,
+} from "@holdfast/core";
 import { TestClock, turns } from "@holdfast/testkit/test-runtime";
 import { describe, expect, test } from "vitest";
 import { GroupCommitter } from "./group-committer.ts";
@@ -10,7 +16,12 @@ describe("a group", () => {
   test("is everything submitted in one turn of the loop; what comes while it is in flight forms the next, in order", async () => {
     const { committer, groups, answer } = scripted();
     const order: string[] = [];
-    const submit = (name: string) => committer.submit({ change: release(name), onResult: () => order.push(name), onError: () => order.push(`${name}!`) });
+    const submit = (name: string) =>
+      committer.submit({
+        change: release(name),
+        onResult: () => order.push(name),
+        onError: () => order.push(`${name}!`),
+      });
     for (const name of ["a", "b", "c"]) submit(name);
     expect(groups).toEqual([]);
     await turns(1);
@@ -21,7 +32,10 @@ describe("a group", () => {
     expect(groups).toHaveLength(1); // G2.
     answer();
     await turns(1);
-    expect(groups).toEqual([["a", "b", "c"], ["d", "e"]]);
+    expect(groups).toEqual([
+      ["a", "b", "c"],
+      ["d", "e"],
+    ]);
     expect(order).toEqual(["a", "b", "c"]);
     answer();
     await committer.idle();
@@ -31,8 +45,18 @@ describe("a group", () => {
   test("answers each change alone: a refused one leaves its neighbours as they are", async () => {
     const storage = new MemoryStorage();
     const committer = new GroupCommitter(storage, new TestClock());
-    const create = (sessionId: string): Change => ({ type: "create_session", sessionId, agent: { name: "a", version: "1" }, input: undefined, seed: 1, flags: 0, format: 1 });
-    const results = await Promise.all([create("x"), create("x"), release("nobody"), create("y")].map((change) => committer.commit(change)));
+    const create = (sessionId: string): Change => ({
+      type: "create_session",
+      sessionId,
+      agent: { name: "a", version: "1" },
+      input: undefined,
+      seed: 1,
+      flags: 0,
+      format: 1,
+    });
+    const results = await Promise.all(
+      [create("x"), create("x"), release("nobody"), create("y")].map((change) => committer.commit(change)),
+    );
     expect(results.map(({ status }) => status)).toEqual(["created", "exists", "not_found", "created"]);
   });
 
@@ -44,7 +68,10 @@ describe("a group", () => {
     await turns(1);
     const later = committer.commit(release("c"));
     await clock.advance(5);
-    expect(groups).toEqual([["a", "b"], ["a", "b"]]);
+    expect(groups).toEqual([
+      ["a", "b"],
+      ["a", "b"],
+    ]);
     fail(new UnavailableError("storage_unavailable", "busy"));
     await clock.advance(9);
     expect(groups).toHaveLength(2);
@@ -63,7 +90,10 @@ describe("a group", () => {
       const refused = Promise.allSettled([committer.commit(release("a")), committer.commit(release("b"))]);
       await turns(1);
       fail(new HoldfastError(code, "no"));
-      expect((await refused).map((each) => (each as PromiseRejectedResult).reason.code)).toEqual([code, code]);
+      expect((await refused).map((each) => (each as PromiseRejectedResult).reason.code)).toEqual([
+        code,
+        code,
+      ]);
       const next = committer.commit(release("c"));
       await turns(1);
       answer();
@@ -74,7 +104,9 @@ describe("a group", () => {
   test("is given up after its patience, so that nobody waits for ever", async () => {
     const clock = new TestClock();
     let calls = 0;
-    const storage = { commit: () => (calls++, Promise.reject(new UnavailableError("storage_unavailable", "gone"))) } as unknown as AgentStorage;
+    const storage = {
+      commit: () => (calls++, Promise.reject(new UnavailableError("storage_unavailable", "gone"))),
+    } as unknown as AgentStorage;
     const committer = new GroupCommitter(storage, clock);
     const outcome = committer.commit(release("a")).catch((error: HoldfastError) => error.code);
     await turns(1);
@@ -87,7 +119,10 @@ describe("a group", () => {
   test("answered too short is an error for those left out, not a hang", async () => {
     const storage = { commit: async () => [{ status: "released" }] } as unknown as AgentStorage;
     const committer = new GroupCommitter(storage, new TestClock());
-    const [first, second] = await Promise.allSettled([committer.commit(release("a")), committer.commit(release("b"))]);
+    const [first, second] = await Promise.allSettled([
+      committer.commit(release("a")),
+      committer.commit(release("b")),
+    ]);
     expect(first.status).toBe("fulfilled");
     expect(second).toMatchObject({ status: "rejected", reason: { code: "internal" } });
   });

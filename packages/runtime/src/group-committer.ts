@@ -6,7 +6,14 @@
 //   G4. When storage cannot take it (full, read-only, gone for too long) every change of the group is answered with that
 //       error; nothing is half-done, and the next group is tried afresh.
 
-import { HoldfastError, toHoldfastError, type AgentStorage, type Change, type ChangeResult, type Clock } from "@holdfast/core";
+import {
+  HoldfastError,
+  toHoldfastError,
+  type AgentStorage,
+  type Change,
+  type ChangeResult,
+  type Clock,
+} from "@holdfast/core";
 
 /** Exactly one of the two is called, exactly once. Must not throw. */
 interface Submission {
@@ -23,7 +30,7 @@ export class GroupCommitter {
   #waiting: Submission[] = [];
   #inFlight = false;
   #scheduled = false;
-  #idle: (() => void)[] = [];
+  readonly #idle: (() => void)[] = [];
 
   constructor(storage: AgentStorage, clock: Clock) {
     this.#storage = storage;
@@ -86,7 +93,10 @@ export class GroupCommitter {
     this.#inFlight = false;
     group.forEach(({ onResult, onError }, i) => {
       const result = results[i];
-      if (result === undefined) onError(new HoldfastError("internal", `storage answered ${results.length} of ${group.length} changes`));
+      if (result === undefined)
+        onError(
+          new HoldfastError("internal", `storage answered ${results.length} of ${group.length} changes`),
+        );
       else onResult(result);
     });
     this.flush();

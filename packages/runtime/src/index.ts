@@ -25,6 +25,8 @@ export {
   type SignalOptions,
   type StartOptions,
 } from "./runtime.ts";
+export { channelSignals, type ChannelSignals } from "./channel-signals.ts";
+export { readSignalLine, stdinSignals, type LineMeaning, type StdinSignalsOptions } from "./stdin-signals.ts";
 export { LocalTaskExecutor, type LocalTaskExecutorOptions } from "./local-task-executor.ts";
 export { MemoryStorage } from "./memory-storage.ts";
 export { sha256, silentTracer, systemClock, systemRandom } from "./node-ports.ts";

@@ -2,7 +2,16 @@
 
 import type { AgentStorage } from "@holdfast/core";
 import { UnavailableError } from "@holdfast/core";
-import { countingRandom, gate, journalOf, recordingTracer, storageWith, TestClock, turns, until } from "@holdfast/testkit/test-runtime";
+import {
+  countingRandom,
+  gate,
+  journalOf,
+  recordingTracer,
+  storageWith,
+  TestClock,
+  turns,
+  until,
+} from "@holdfast/testkit/test-runtime";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { defineAgent, type Agent } from "./define.ts";
 import { LocalTaskExecutor } from "./local-task-executor.ts";
@@ -36,38 +45,69 @@ function watchUnhandled(): () => void {
 describe("an agent", () => {
   const bad: readonly (readonly [string, Run, string])[] = [
     ["throws at once", () => fail(new Error("at once")), "failed"],
-    ["asks without end", async (ctx) => { for (;;) void ctx.sleep(1); }, "failed"],
-    ["asks without end and swallows every error", async (ctx) => { for (let i = 0; i < 200_000; i++) try { void ctx.sleep(1); } catch {} }, "failed"],
+    [
+      "asks without end",
+      async (ctx) => {
+        for (;;) void ctx.sleep(1);
+      },
+      "failed",
+    ],
+    [
+      "asks without end and swallows every error",
+      async (ctx) => {
+        for (let i = 0; i < 200_000; i++)
+          try {
+            void ctx.sleep(1);
+          } catch {}
+      },
+      "failed",
+    ],
     ["gives a timer no time", (ctx) => ctx.sleep(Number.NaN), "failed"],
     ["gives a wait no time", (ctx) => ctx.waitForSignal("s", { timeoutMs: Number.NaN }), "failed"],
-    ["gives a task a policy that is none", (ctx) => ctx.run("t", () => 1, { retry: cyclicPolicy() }), "completed"],
-    ["asks after a macrotask", async (ctx) => { await new Promise((resolve) => setImmediate(resolve)); await ctx.sleep(1); }, "paused"],
+    [
+      "gives a task a policy that is none",
+      (ctx) => ctx.run("t", () => 1, { retry: cyclicPolicy() }),
+      "completed",
+    ],
+    [
+      "asks after a macrotask",
+      async (ctx) => {
+        await new Promise((resolve) => setImmediate(resolve));
+        await ctx.sleep(1);
+      },
+      "paused",
+    ],
     ["returns what is no JSON", async () => new Map(), "failed"],
     // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- users do
     ["throws a proxy", () => Promise.reject(new Proxy({}, { get: () => fail(new Error("trap")) })), "failed"],
-    ["leaves rejections behind", async () => { void Promise.reject(new Error("left")); return 1; }, "completed"],
+    [
+      "leaves rejections behind",
+      async () => {
+        void Promise.reject(new Error("left"));
+        return 1;
+      },
+      "completed",
+    ],
   ];
 
   test.each(bad)("that %s hurts no other", async (_name, run, status) => {
     const { runtime, clock } = open({ limits: { commandsPerSlice: 1_000 } });
     const go = gate();
-    const good = await Promise.all(
-      Array.from({ length: 5 }, (_, i) =>
-        runtime.start(
-          agentOf(async (ctx) => {
-            await ctx.run("before", () => go.opened);
-            await ctx.sleep(50);
-            return ctx.run("after", () => i);
-          }, "good"),
-        ),
-      ),
-    );
-    const badOnes = await Promise.all([1, 2, 3].map(() => runtime.start(agentOf(run, "bad"))));
+    const good = agentOf(async (ctx) => {
+      await ctx.run("before", () => go.opened);
+      await ctx.sleep(50);
+      return ctx.run("after", () => ctx.input);
+    }, "good");
+    const goodOnes = await Promise.all(Array.from({ length: 5 }, (_, i) => runtime.start(good, i)));
+    const badAgent = agentOf(run, "bad");
+    const badOnes = await Promise.all([1, 2, 3].map(() => runtime.start(badAgent)));
     await turns(10);
     go.open();
     await clock.advance(1_000);
-    expect(await Promise.all(good.map((handle) => handle.result()))).toEqual([0, 1, 2, 3, 4]);
-    expect((await Promise.all(badOnes.map((handle) => handle.settled()))).map((settled) => settled.status)).toEqual([status, status, status]);
+    expect(await Promise.all(goodOnes.map((handle) => handle.result()))).toEqual([0, 1, 2, 3, 4]);
+    expect(
+      (await Promise.all(badOnes.map((handle) => handle.settled()))).map((settled) => settled.status),
+    ).toEqual([status, status, status]);
   });
 
   test("that stands on nothing durable is faulted after the limit, not before", async () => {
@@ -100,7 +140,9 @@ describe("an agent", () => {
     await until(() => tracer.events.some(({ type }) => type === "warned"), "the warning");
     await handle.signal("go");
     expect(await handle.result()).toBe("fine");
-    expect(tracer.events.filter(({ type }) => type === "warned")).toMatchObject([{ sessionId: handle.sessionId, message: expect.stringContaining("nobody looks") }]);
+    expect(tracer.events.filter(({ type }) => type === "warned")).toMatchObject([
+      { sessionId: handle.sessionId, message: expect.stringContaining("nobody looks") },
+    ]);
     stop();
   });
 });
@@ -128,7 +170,8 @@ describe("what is not an agent", () => {
       tasks: {
         describe: (kind) => local.describe(kind),
         kinds: () => local.kinds(),
-        start: (attempt, onEnd) => (attempt.kind === "broken" ? fail(new Error("executor")) : local.start(attempt, onEnd)),
+        start: (attempt, onEnd) =>
+          attempt.kind === "broken" ? fail(new Error("executor")) : local.start(attempt, onEnd),
         close: () => local.close(),
       },
     });
@@ -147,7 +190,10 @@ describe("what is not an agent", () => {
     let failures = 2;
     const memory = new MemoryStorage();
     const storage = storageWith(memory, {
-      due: (query) => (failures-- > 0 ? Promise.reject(new UnavailableError("storage_unavailable", "away")) : memory.due(query)),
+      due: (query) =>
+        failures-- > 0
+          ? Promise.reject(new UnavailableError("storage_unavailable", "away"))
+          : memory.due(query),
     });
     const stop = watchUnhandled();
     const { runtime, clock } = open({ storage, warmMs: 100 });
@@ -164,7 +210,10 @@ describe("what is not an agent", () => {
     let failing = false;
     const memory = new MemoryStorage();
     const storage = storageWith(memory, {
-      arrivals: (sessionId, after) => (failing ? Promise.reject(new UnavailableError("storage_unavailable", "away")) : memory.arrivals(sessionId, after)),
+      arrivals: (sessionId, after) =>
+        failing
+          ? Promise.reject(new UnavailableError("storage_unavailable", "away"))
+          : memory.arrivals(sessionId, after),
     });
     const { runtime, clock } = open({ storage });
     const handle = await runtime.start(agentOf((ctx) => ctx.waitForSignal("go")));
@@ -233,16 +282,28 @@ describe("tasks of one session", () => {
     );
     const settled = await Promise.all(handles.map((handle) => handle.settled()));
     settled.forEach((each, i) =>
-      expect(each).toMatchObject(i % 2 === 1 ? { status: "failed", error: { message: `session ${i}` } } : { status: "completed", output: i }),
+      expect(each).toMatchObject(
+        i % 2 === 1
+          ? { status: "failed", error: { message: `session ${i}` } }
+          : { status: "completed", output: i },
+      ),
     );
-    for (const { sessionId } of handles.slice(0, 5)) expect((await journalOf(storage, sessionId)).length).toBe(4);
+    for (const { sessionId } of handles.slice(0, 5))
+      expect((await journalOf(storage, sessionId)).length).toBe(4);
   });
 });
 
 function open(options: Partial<RuntimeOptions> & { storage?: AgentStorage; clock?: TestClock } = {}) {
   const storage = options.storage ?? new MemoryStorage();
   const clock = options.clock ?? new TestClock();
-  const runtime = createRuntime({ random: countingRandom(opened.length + 1), development: false, owner: "test", ...options, storage, clock });
+  const runtime = createRuntime({
+    random: countingRandom(opened.length + 1),
+    development: false,
+    owner: "test",
+    ...options,
+    storage,
+    clock,
+  });
   opened.push(runtime);
   return { runtime, clock, storage };
 }

@@ -11,7 +11,9 @@ describe("an attempt ends exactly once, and never within the call that starts or
       const executor = new LocalTaskExecutor({ clock });
       const work = gate<string>();
       const ends: string[] = [];
-      const running = executor.start(attemptOf({ closure: () => work.opened, timeoutMs: 100 }), (outcome) => ends.push(endOf(outcome)));
+      const running = executor.start(attemptOf({ closure: () => work.opened, timeoutMs: 100 }), (outcome) =>
+        ends.push(endOf(outcome)),
+      );
       const steps = {
         handler: async () => work.open("done"),
         timeout: () => clock.advance(100),
@@ -25,14 +27,19 @@ describe("an attempt ends exactly once, and never within the call that starts or
       await turns(2);
       for (const [name, step] of Object.entries(steps)) if (name !== first) await step();
       await turns(2);
-      expect(ends, first).toEqual([{ handler: "completed", timeout: "task_timeout", abort: "aborted" }[first]]);
+      expect(ends, first).toEqual([
+        { handler: "completed", timeout: "task_timeout", abort: "aborted" }[first],
+      ]);
       expect(clock.armed).toBe(0);
       await executor.close();
     }
   });
 
   test("a handler that answers at once answers later", async () => {
-    const executor = new LocalTaskExecutor({ clock: new TestClock(), tasks: [defineTask({ name: "now", run: () => 1 })] });
+    const executor = new LocalTaskExecutor({
+      clock: new TestClock(),
+      tasks: [defineTask({ name: "now", run: () => 1 })],
+    });
     const ends: string[] = [];
     executor.start(attemptOf({ kind: "now" }), (outcome) => ends.push(endOf(outcome)));
     expect(ends).toEqual([]);
@@ -92,10 +99,21 @@ test("two different tasks of one name are refused, the same one twice is not", (
 
 test("conversations in an input are resolved where the task runs, at any depth, and nothing else is touched", async () => {
   let seen: unknown;
-  const executor = new LocalTaskExecutor({ clock: new TestClock(), tasks: [defineTask({ name: "read", run: (input) => void (seen = input) })] });
+  const executor = new LocalTaskExecutor({
+    clock: new TestClock(),
+    tasks: [defineTask({ name: "read", run: (input) => void (seen = input) })],
+  });
   const entry = { id: "s-1", parentId: null, role: "user", turnId: "0", content: "hi" };
-  const input = { a: [{ $conversation: 1 }], none: { $conversation: null }, not: { $conversation: 1, more: 2 }, ["__proto__x"]: 1 };
-  executor.start(attemptOf({ kind: "read", input: JSON.stringify(input), conversation: async () => [entry] }), () => {});
+  const input = {
+    a: [{ $conversation: 1 }],
+    none: { $conversation: null },
+    not: { $conversation: 1, more: 2 },
+    ["__proto__x"]: 1,
+  };
+  executor.start(
+    attemptOf({ kind: "read", input: JSON.stringify(input), conversation: async () => [entry] }),
+    () => {},
+  );
   await turns(3);
   expect(seen).toEqual({ ...input, a: [[entry]], none: [] });
 });

@@ -41,7 +41,12 @@ export class LocalTaskExecutor implements TaskExecutor {
   readonly #running = new Set<Attempt>();
   #onIdle: (() => void) | undefined;
 
-  constructor({ tasks = [], concurrency = LIMITS.tasksRunning, payloadChars = LIMITS.payloadChars, clock }: LocalTaskExecutorOptions) {
+  constructor({
+    tasks = [],
+    concurrency = LIMITS.tasksRunning,
+    payloadChars = LIMITS.payloadChars,
+    clock,
+  }: LocalTaskExecutorOptions) {
     this.#clock = clock;
     this.#concurrency = concurrency;
     this.#payloadChars = payloadChars;
@@ -52,7 +57,9 @@ export class LocalTaskExecutor implements TaskExecutor {
   register(task: TaskDefinition): void {
     const known = this.#tasks.get(task.name);
     if (known !== undefined && known !== task) {
-      throw new ConflictError("usage", `two different tasks are named "${task.name}"`, { fix: "rename one of them" });
+      throw new ConflictError("usage", `two different tasks are named "${task.name}"`, {
+        fix: "rename one of them",
+      });
     }
     this.#tasks.set(task.name, task);
   }
@@ -66,12 +73,18 @@ export class LocalTaskExecutor implements TaskExecutor {
   }
 
   start(request: TaskAttempt, onEnd: (outcome: AttemptOutcome) => void): RunningAttempt {
-    const attempt = new Attempt(request, this.#tasks.get(request.kind), this.#clock, this.#payloadChars, (outcome) => {
-      this.#running.delete(attempt);
-      this.#startWaiting();
-      onEnd(outcome);
-      if (this.#running.size === 0) this.#onIdle?.();
-    });
+    const attempt = new Attempt(
+      request,
+      this.#tasks.get(request.kind),
+      this.#clock,
+      this.#payloadChars,
+      (outcome) => {
+        this.#running.delete(attempt);
+        this.#startWaiting();
+        onEnd(outcome);
+        if (this.#running.size === 0) this.#onIdle?.();
+      },
+    );
     if (this.#running.size < this.#concurrency) this.#begin(attempt);
     else this.#waiting.push(attempt);
     return attempt;
@@ -169,7 +182,11 @@ class Attempt implements RunningAttempt, TaskContext {
     const { timeoutMs } = this.#request;
     if (timeoutMs !== undefined) {
       this.#cancelTimeout = this.#clock.setTimer(() => {
-        const error = { name: "TaskTimeoutError", code: "task_timeout", message: `took longer than its ${timeoutMs} ms` };
+        const error = {
+          name: "TaskTimeoutError",
+          code: "task_timeout",
+          message: `took longer than its ${timeoutMs} ms`,
+        };
         this.#fireAbort(`timed out after ${timeoutMs} ms`);
         this.#end({ status: "failed", error, retryable: true });
       }, timeoutMs);
@@ -192,10 +209,14 @@ class Attempt implements RunningAttempt, TaskContext {
     const output = closure === undefined ? await this.#performDefined() : await closure(this);
     const text = encodeJson(output, `output of task "${kind}"`);
     if (text !== undefined && text.length > this.#payloadChars) {
-      throw new HoldfastError("limit_exceeded", `output of task "${kind}" is ${text.length} characters of JSON`, {
-        expected: `at most ${this.#payloadChars} (limit "payloadChars")`,
-        fix: "keep large content in a file and return its path, or raise the limit",
-      });
+      throw new HoldfastError(
+        "limit_exceeded",
+        `output of task "${kind}" is ${text.length} characters of JSON`,
+        {
+          expected: `at most ${this.#payloadChars} (limit "payloadChars")`,
+          fix: "keep large content in a file and return its path, or raise the limit",
+        },
+      );
     }
     return text;
   }
@@ -204,11 +225,15 @@ class Attempt implements RunningAttempt, TaskContext {
     const { kind } = this.#request;
     const definition = this.#definition;
     if (definition === undefined) {
-      throw new HoldfastError("unknown_task_kind", `no task "${kind}" is known here`, { fix: "define it with defineTask()" });
+      throw new HoldfastError("unknown_task_kind", `no task "${kind}" is known here`, {
+        fix: "define it with defineTask()",
+      });
     }
     const given = await this.#input();
     const input =
-      definition.input === undefined ? given : await validate(definition.input, given, `input of task "${kind}"`, "invalid_input");
+      definition.input === undefined
+        ? given
+        : await validate(definition.input, given, `input of task "${kind}"`, "invalid_input");
     const output = await definition.run(input, this);
     if (definition.output === undefined) return output;
     return validate(definition.output, output, `output of task "${kind}"`, "invalid_output");
@@ -217,7 +242,9 @@ class Attempt implements RunningAttempt, TaskContext {
   #input(): unknown {
     const { input, conversation } = this.#request;
     const decoded = decodeJson(input);
-    return input?.includes('"$conversation"') === true ? resolveConversations(decoded, conversation) : decoded;
+    return input?.includes('"$conversation"') === true
+      ? resolveConversations(decoded, conversation)
+      : decoded;
   }
 
   #fireAbort(reason: string): void {
@@ -251,9 +278,15 @@ const FINAL_CODES: ReadonlySet<string> = new Set([
 
 function failure(thrown: unknown): AttemptOutcome {
   const error = recordError(thrown);
-  const final = error.name === "NonRetryableError" || (error.code !== undefined && FINAL_CODES.has(error.code));
+  const final =
+    error.name === "NonRetryableError" || (error.code !== undefined && FINAL_CODES.has(error.code));
   const retryAfterMs = retryAfterOf(thrown);
-  return { status: "failed", error, retryable: !final, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
+  return {
+    status: "failed",
+    error,
+    retryable: !final,
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+  };
 }
 
 /** What a failure asks for. Never throws, whatever was thrown. */
@@ -278,6 +311,8 @@ async function resolveConversations(
     const leaf = (value as { $conversation: unknown }).$conversation;
     return typeof leaf === "number" ? load(leaf) : [];
   }
-  const members = Object.entries(value).map(async ([key, item]) => [key, await resolveConversations(item, load)] as const);
+  const members = Object.entries(value).map(
+    async ([key, item]) => [key, await resolveConversations(item, load)] as const,
+  );
   return Object.fromEntries(await Promise.all(members));
 }

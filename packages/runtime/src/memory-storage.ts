@@ -197,9 +197,15 @@ export class MemoryStorage implements AgentStorage {
 
   /** What a first batch would be refused for, before anything of its session is stored (ST25). */
   #refuseFirst(change: CreateSession, now: number): ChangeResult | undefined {
-    const claim = { ...NO_CLAIM, ...change.claimFor, token: change.claimFor === undefined ? NO_CLAIM.token : 1 };
+    const claim = {
+      ...NO_CLAIM,
+      ...change.claimFor,
+      token: change.claimFor === undefined ? NO_CLAIM.token : 1,
+    };
     const first = firstBatch(change, claim.token);
-    return first === undefined ? undefined : refuseBatch(createSession(change, now), claim, first, NOTHING_YET);
+    return first === undefined
+      ? undefined
+      : refuseBatch(createSession(change, now), claim, first, NOTHING_YET);
   }
 
   #commitBatch(stored: Stored, batch: CommitBatch, now: number): ChangeResult {

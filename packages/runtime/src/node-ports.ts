@@ -8,13 +8,19 @@ const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 // Taken before anybody patches them, our own development checks included.
 const wallNow = Date.now.bind(Date);
 const monotonicNow = performance.now.bind(performance);
+const realTimeout = setTimeout;
 
 export const systemClock: Clock = {
   now: wallNow,
   monotonic: monotonicNow,
   setTimer(callback, ms) {
-    // `setTimeout` fires at once beyond 2^31-1 ms; whoever asked looks at the clock again when woken too early.
-    const timer = setTimeout(callback, Math.min(Math.max(0, Math.ceil(ms)), MAX_TIMEOUT_MS));
+    // `setTimeout` fires at once beyond 2^31-1 ms, so longer ones are made of several.
+    let timer: NodeJS.Timeout;
+    const arm = (left: number): void => {
+      const now = Math.min(left, MAX_TIMEOUT_MS);
+      timer = realTimeout(() => (left > now ? arm(left - now) : callback()), now);
+    };
+    arm(Math.max(0, Math.ceil(ms)));
     return () => clearTimeout(timer);
   },
 };

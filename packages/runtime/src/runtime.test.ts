@@ -1,7 +1,16 @@
 // A process that runs sessions: what it keeps, what it lets go of, and that nothing that arrives is missed (S2, S3, K10).
 
 import type { AgentStorage, Arrivals } from "@holdfast/core";
-import { countingRandom, gate, journalOf, mortal, storageWith, TestClock, turns, until } from "@holdfast/testkit/test-runtime";
+import {
+  countingRandom,
+  gate,
+  journalOf,
+  mortal,
+  storageWith,
+  TestClock,
+  turns,
+  until,
+} from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
 import { defineAgent, type Agent } from "./define.ts";
 import { vanishRuntime } from "./internal.ts";
@@ -54,13 +63,17 @@ describe("warm and cold", () => {
     await clock.advance(60_000);
     expect(woke).toEqual([50_000, 60_000, 70_000]);
     for (const { sessionId } of handles) {
-      expect((await journalOf(storage, sessionId)).filter(({ type }) => type === "timer_fired")).toHaveLength(1);
+      expect((await journalOf(storage, sessionId)).filter(({ type }) => type === "timer_fired")).toHaveLength(
+        1,
+      );
     }
   });
 
   test("a wait's time-out brings it back too, and a signal that came first is not lost to it", async () => {
     const { runtime, clock } = open({ warmMs: 1_000 });
-    const agent = agentOf((ctx) => ctx.waitForSignal("go", { timeoutMs: 60_000 }).catch((error: { code: string }) => error.code));
+    const agent = agentOf((ctx) =>
+      ctx.waitForSignal("go", { timeoutMs: 60_000 }).catch((error: { code: string }) => error.code),
+    );
     const [late, early] = [await runtime.start(agent), await runtime.start(agent)];
     await clock.advance(30_000);
     expect(runtime.live).toBe(0);
@@ -73,7 +86,9 @@ describe("warm and cold", () => {
 
   test("a signal that nobody waits for does not wake it, and is there when it does", async () => {
     const { runtime, clock } = open({ warmMs: 1_000 });
-    const handle = await runtime.start(agentOf(async (ctx) => [await ctx.waitForSignal("go"), ctx.takeSignal("other")]));
+    const handle = await runtime.start(
+      agentOf(async (ctx) => [await ctx.waitForSignal("go"), ctx.takeSignal("other")]),
+    );
     await clock.advance(5_000);
     await handle.signal("other", 1);
     await turns(20);
@@ -141,10 +156,12 @@ describe("nothing that arrives is missed", () => {
       },
     });
     const { runtime } = open({ storage });
-    const handle = await runtime.start(agentOf(async (ctx) => {
-      for (const name of waits) await ctx.waitForSignal(name);
-      return "all";
-    }));
+    const handle = await runtime.start(
+      agentOf(async (ctx) => {
+        for (const name of waits) await ctx.waitForSignal(name);
+        return "all";
+      }),
+    );
     await turns(10);
     await handle.signal(firstSent, 1);
     await until(() => held.length === 1, "the first read");
@@ -199,7 +216,10 @@ describe("nothing that arrives is missed", () => {
     );
     await until(() => isHeld, "the slow commit");
     // From another process, so that it does not queue behind the slow one.
-    await memory.commit([{ type: "send_signal", sessionId: handle.sessionId, signalId: "sig_x", name: "go", payload: "1" }], clock.now());
+    await memory.commit(
+      [{ type: "send_signal", sessionId: handle.sessionId, signalId: "sig_x", name: "go", payload: "1" }],
+      clock.now(),
+    );
     await clock.advance(5_000);
     expect(heard).toEqual([]);
     slow.open();
@@ -215,7 +235,9 @@ describe("nothing that arrives is missed", () => {
     expect((await handle.session()).status).toBe("waiting");
     await clock.advance(3_600_000);
     expect(await handle.result()).toBe("slept");
-    expect((await journalOf(storage, handle.sessionId)).filter(({ type }) => type === "timer_fired")).toHaveLength(1);
+    expect(
+      (await journalOf(storage, handle.sessionId)).filter(({ type }) => type === "timer_fired"),
+    ).toHaveLength(1);
   });
 });
 
@@ -224,7 +246,9 @@ describe("one session, once", () => {
     const { runtime } = open();
     let ran = 0;
     const agent = agentOf((ctx) => ctx.run("t", () => ++ran));
-    const handles = await Promise.all(Array.from({ length: 20 }, () => runtime.start(agent, undefined, { sessionId: "mine" })));
+    const handles = await Promise.all(
+      Array.from({ length: 20 }, () => runtime.start(agent, undefined, { sessionId: "mine" })),
+    );
     expect(await Promise.all(handles.map((handle) => handle.result()))).toEqual(Array(20).fill(1));
     expect(handles.filter(({ created }) => created)).toHaveLength(1);
     expect(await (await runtime.start(agent, undefined, { sessionId: "mine" })).result()).toBe(1);
@@ -274,7 +298,10 @@ describe("one session, once", () => {
     const { sessionId } = await holder.runtime.start(agent);
     await turns(10);
     const second = open({ storage, owner: "me", agents: [agent], adopt: false });
-    await expect(second.runtime.resume(sessionId)).rejects.toMatchObject({ code: "session_claimed", message: expect.stringContaining("the other one") });
+    await expect(second.runtime.resume(sessionId)).rejects.toMatchObject({
+      code: "session_claimed",
+      message: expect.stringContaining("the other one"),
+    });
     await second.runtime.signal(sessionId, "go", 5);
     expect(await holder.runtime.handle(sessionId).result()).toBe(5);
   });
@@ -310,7 +337,10 @@ describe("one session, once", () => {
     // The agent completes while the cancel is being stored: its last batch is refused, and it is told.
     const settled = handle.settled();
     task.open();
-    const cancelled = memory.commit([{ type: "request_cancel", sessionId: handle.sessionId, mode: "graceful", graceMs: 60_000 }], 1);
+    const cancelled = memory.commit(
+      [{ type: "request_cancel", sessionId: handle.sessionId, mode: "graceful", graceMs: 60_000 }],
+      1,
+    );
     await cancelled;
     await runtime.signal(handle.sessionId, "tidy", 1);
     await turns(40);
@@ -328,7 +358,11 @@ describe("closing", () => {
       await ctx.run("short", () => void ran.push("short"));
       await ctx.run("long", ({ signal, attempt }) => {
         ran.push(`long ${attempt}`);
-        return attempt > 1 ? 1 : new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error)));
+        return attempt > 1
+          ? 1
+          : new Promise((_, reject) =>
+              signal.addEventListener("abort", () => reject(signal.reason as Error)),
+            );
       });
       return "done";
     });
@@ -348,7 +382,7 @@ describe("closing", () => {
   test("recover goes on with all that have something to do, and with nothing else", async () => {
     const storage = new MemoryStorage();
     const clock = new TestClock();
-    const agent = agentOf(async (ctx, ) => {
+    const agent = agentOf(async (ctx) => {
       const { kind } = ctx.input as { kind: string };
       if (kind === "task") return ctx.run("t", () => "task");
       if (kind === "sleep") return ctx.sleep(1_000).then(() => "slept");
@@ -356,7 +390,8 @@ describe("closing", () => {
     });
     const first = open({ storage, clock });
     const ids: Record<string, string> = {};
-    for (const kind of ["sleep", "signal", "waiting"]) ids[kind] = (await first.runtime.start(agent, { kind })).sessionId;
+    for (const kind of ["sleep", "signal", "waiting"])
+      ids[kind] = (await first.runtime.start(agent, { kind })).sessionId;
     await turns(20);
     await first.runtime.close();
     const outside = open({ storage, clock, adopt: false });
@@ -390,10 +425,18 @@ describe("divergence in a running process", () => {
     const settled = (await changed.runtime.resume(sessionId)).settled();
     expect(await settled).toMatchObject({
       status: "paused",
-      fault: { code: "nondeterminism", expected: expect.stringContaining('task "old"'), got: expect.stringContaining('task "new"'), at: expect.stringMatching(/runtime\.test\.ts:\d+:\d+$/) },
+      fault: {
+        code: "nondeterminism",
+        expected: expect.stringContaining('task "old"'),
+        got: expect.stringContaining('task "new"'),
+        at: expect.stringMatching(/runtime\.test\.ts:\d+:\d+$/),
+      },
     });
     expect(await journalOf(storage, sessionId)).toEqual(before);
-    expect(await storage.reader.session(sessionId)).toMatchObject({ status: "paused", pauseReason: "nondeterminism" });
+    expect(await storage.reader.session(sessionId)).toMatchObject({
+      status: "paused",
+      pauseReason: "nondeterminism",
+    });
     expect(await changed.runtime.signal(sessionId, "go", 1)).toEqual({ status: "stored" });
     await turns(20);
     expect((await storage.reader.session(sessionId))?.status).toBe("paused"); // Only a person goes on with it.
@@ -406,7 +449,9 @@ describe("divergence in a running process", () => {
   test("where no command of the agent is at fault, no line of ours is shown for one", async () => {
     const storage = new MemoryStorage();
     const first = open({ storage });
-    const { sessionId } = await first.runtime.start(agentOf(async (ctx) => Promise.all([ctx.run("a", () => 1), ctx.waitForSignal("go")])));
+    const { sessionId } = await first.runtime.start(
+      agentOf(async (ctx) => Promise.all([ctx.run("a", () => 1), ctx.waitForSignal("go")])),
+    );
     await turns(20);
     await first.runtime.close();
     const changed = open({ storage, agents: [agentOf((ctx) => ctx.run("a", () => 1))] });
@@ -443,7 +488,14 @@ function open(options: Partial<RuntimeOptions> & { storage?: AgentStorage; clock
   const storage = options.storage ?? new MemoryStorage();
   const clock = options.clock ?? new TestClock();
   const mortalStorage = mortal(storage);
-  const runtime = createRuntime({ random: countingRandom(opened.length + 1), development: false, owner: "test", ...options, storage: mortalStorage.storage, clock });
+  const runtime = createRuntime({
+    random: countingRandom(opened.length + 1),
+    development: false,
+    owner: "test",
+    ...options,
+    storage: mortalStorage.storage,
+    clock,
+  });
   opened.push(runtime);
   clocks.add(clock);
   return { runtime, clock, storage, mortalStorage };

@@ -44,7 +44,13 @@ import { installDevelopmentChecks } from "./development-checks.ts";
 import { GroupCommitter } from "./group-committer.ts";
 import { LocalTaskExecutor } from "./local-task-executor.ts";
 import { isDevelopment, sha256, silentTracer, systemClock, systemRandom } from "./node-ports.ts";
-import { SessionDriver, type Creator, type Departure, type DriverOptions, type DriverWorld } from "./session-driver.ts";
+import {
+  SessionDriver,
+  type Creator,
+  type Departure,
+  type DriverOptions,
+  type DriverWorld,
+} from "./session-driver.ts";
 import { outputOf, settledAs, settledBy, type Settled } from "./settled.ts";
 import { SliceLoop } from "./slice-loop.ts";
 import { watchStrayRejections } from "./stray-rejections.ts";
@@ -120,14 +126,21 @@ export interface SessionHandle<Output = unknown> {
   cancel(options?: CancelOptions): Promise<CancelReceipt>;
 }
 
-export type CancelReceipt = { readonly status: "requested" | "already_ended"; readonly sessionStatus: string };
+export type CancelReceipt = {
+  readonly status: "requested" | "already_ended";
+  readonly sessionStatus: string;
+};
 
 export interface Runtime {
   /**
    * Start a session; answers when it is stored. One of this id that exists already is found, and gone on with unless it
    * has ended, is paused, or runs elsewhere.
    */
-  start<Input, Output>(agent: Agent<Input, Output>, input?: Input, options?: StartOptions): Promise<SessionHandle<Output>>;
+  start<Input, Output>(
+    agent: Agent<Input, Output>,
+    input?: Input,
+    options?: StartOptions,
+  ): Promise<SessionHandle<Output>>;
   /** Go on with a session of a known agent that no process is running. */
   resume(sessionId: string, options?: ResumeOptions): Promise<SessionHandle>;
   /** Go on with every session of known agents that has something to do. Answers their ids. */
@@ -252,7 +265,11 @@ class LocalRuntime implements Runtime {
     const text = encodeJson(valid, `input of agent "${agent.name}"`);
     this.#refuseIfLarge(text, `input of agent "${agent.name}"`);
     const id = sessionId ?? mintId("ses", this.#clock.now(), () => this.#random.u32());
-    const ref: AgentRef = { name: agent.name, version: agent.version, ...(file === undefined ? {} : { file }) };
+    const ref: AgentRef = {
+      name: agent.name,
+      version: agent.version,
+      ...(file === undefined ? {} : { file }),
+    };
     const creation: CreateSession = {
       type: "create_session",
       sessionId: id,
@@ -293,7 +310,12 @@ class LocalRuntime implements Runtime {
     return this.#handle(sessionId, false);
   }
 
-  async signal(sessionId: string, name: string, payload?: unknown, options: SignalOptions = {}): Promise<SignalReceipt> {
+  async signal(
+    sessionId: string,
+    name: string,
+    payload?: unknown,
+    options: SignalOptions = {},
+  ): Promise<SignalReceipt> {
     if (!isName(name) || name.startsWith(ANSWER_PREFIX)) {
       throw new UsageError(`"${name}" cannot be the name of a signal`, {
         expected: `1 to 200 letters, digits, spaces and . _ : / @ + -, not starting with "${ANSWER_PREFIX}"`,
@@ -316,7 +338,12 @@ class LocalRuntime implements Runtime {
     return this.#send(sessionId, wait.name, answer, { dedupKey: wait.name });
   }
 
-  async #send(sessionId: string, name: string, payload: unknown, { dedupKey }: SignalOptions): Promise<SignalReceipt> {
+  async #send(
+    sessionId: string,
+    name: string,
+    payload: unknown,
+    { dedupKey }: SignalOptions,
+  ): Promise<SignalReceipt> {
     const text = encodeJson(payload, `payload of signal "${name}"`);
     this.#refuseIfLarge(text, `payload of signal "${name}"`);
     const result = await this.#committer.commit({
@@ -342,7 +369,10 @@ class LocalRuntime implements Runtime {
     }
   }
 
-  async cancel(sessionId: string, { hard = false, graceMs, reason }: CancelOptions = {}): Promise<CancelReceipt> {
+  async cancel(
+    sessionId: string,
+    { hard = false, graceMs, reason }: CancelOptions = {},
+  ): Promise<CancelReceipt> {
     const result = await this.#committer.commit({
       type: "request_cancel",
       sessionId,
@@ -390,8 +420,16 @@ class LocalRuntime implements Runtime {
   #know(agent: Agent): void {
     const known = this.#agents.get(agent.name);
     if (known === agent) return;
+    if (known !== undefined) {
+      throw new ConflictError("usage", `two different agents are named "${agent.name}"`, {
+        expected:
+          "one agent for each name in a runtime: a session that comes back is given to the agent of its name",
+        fix: "rename one of them",
+      });
+    }
     this.#agents.set(agent.name, agent);
-    if (this.#executor instanceof LocalTaskExecutor) for (const task of agent.tasks) this.#executor.register(task);
+    if (this.#executor instanceof LocalTaskExecutor)
+      for (const task of agent.tasks) this.#executor.register(task);
   }
 
   /** Claim and drive it, unless it is driven already. */
@@ -431,7 +469,8 @@ class LocalRuntime implements Runtime {
 
   /** K4a: it kept a process busy until the watchdog ended it, alone and so for certain. */
   async #parkPoison({ sessionId, nextSeq }: Session, token: number): Promise<void> {
-    const message = "its agent kept the process busy without awaiting, twice; `holdfast resume` tries it again";
+    const message =
+      "its agent kept the process busy without awaiting, twice; `holdfast resume` tries it again";
     await this.#committer.commit({
       type: "commit_batch",
       sessionId,
@@ -440,13 +479,27 @@ class LocalRuntime implements Runtime {
       records: [],
       entries: [],
       consumed: [],
-      session: { status: "paused", pauseReason: "poison", waits: [], error: { name: "PoisonError", message } },
+      session: {
+        status: "paused",
+        pauseReason: "poison",
+        waits: [],
+        error: { name: "PoisonError", message },
+      },
     });
     this.#release(sessionId, token);
-    this.#settle(sessionId, { status: "paused", fault: new HoldfastError("session_paused", `session ${sessionId}: ${message}`) });
+    this.#settle(sessionId, {
+      status: "paused",
+      fault: new HoldfastError("session_paused", `session ${sessionId}: ${message}`),
+    });
   }
 
-  async #drive(sessionId: string, agent: Agent, token: number, acceptDrift: boolean, reloads = 0): Promise<void> {
+  async #drive(
+    sessionId: string,
+    agent: Agent,
+    token: number,
+    acceptDrift: boolean,
+    reloads = 0,
+  ): Promise<void> {
     this.#loading.set(sessionId, false);
     const snapshot = await this.#storage.load(sessionId);
     const arrived = this.#loading.get(sessionId) === true;
@@ -487,7 +540,11 @@ class LocalRuntime implements Runtime {
     return creating;
   }
 
-  #launch(options: DriverOptions, reloads: number, onFailedCreation?: (error: HoldfastError) => void): SessionDriver {
+  #launch(
+    options: DriverOptions,
+    reloads: number,
+    onFailedCreation?: (error: HoldfastError) => void,
+  ): SessionDriver {
     const driver = new SessionDriver(this.#world, options);
     this.#abandoned.delete(driver.sessionId);
     this.#live.set(driver.sessionId, { driver, agent: options.agent, reloads, onFailedCreation });
@@ -503,18 +560,27 @@ class LocalRuntime implements Runtime {
     this.#warm.delete(sessionId);
     if (departure.type !== "abandoned") this.#watchdog?.clear(sessionId);
     // A commit was refused because somebody cancelled it in the meantime: what is stored now says how to go on.
-    if (departure.type === "abandoned" && departure.error?.code === "session_ended" && live.reloads < 3 && !this.#closed) {
+    if (
+      departure.type === "abandoned" &&
+      departure.error?.code === "session_ended" &&
+      live.reloads < 3 &&
+      !this.#closed
+    ) {
       void this.#reload(live, departure.error);
       return;
     }
     const { token } = driver;
     if (token === undefined) {
       const { error } = departure as { error?: HoldfastError };
-      live.onFailedCreation?.(error ?? new HoldfastError("session_paused", `session ${sessionId} was not stored: the runtime closed`));
+      live.onFailedCreation?.(
+        error ??
+          new HoldfastError("session_paused", `session ${sessionId} was not stored: the runtime closed`),
+      );
     } else if (departure.type !== "ended") {
       this.#release(sessionId, token);
     }
-    if (departure.type === "abandoned" && departure.error !== undefined) this.#abandoned.set(sessionId, departure.error);
+    if (departure.type === "abandoned" && departure.error !== undefined)
+      this.#abandoned.set(sessionId, departure.error);
     this.#settle(sessionId, settledBy(departure));
   }
 
@@ -525,12 +591,19 @@ class LocalRuntime implements Runtime {
       if (isEnded(session.status)) this.#settle(sessionId, settledAs(session));
       else if (token !== undefined) await this.#drive(sessionId, agent, token, false, reloads + 1);
     } catch (thrown) {
-      this.#settle(sessionId, { status: "released", error: thrown === undefined ? error : toHoldfastError(thrown) });
+      this.#settle(sessionId, {
+        status: "released",
+        error: thrown === undefined ? error : toHoldfastError(thrown),
+      });
     }
   }
 
   #release(sessionId: string, token: number): void {
-    this.#committer.submit({ change: { type: "release_claim", sessionId, token }, onResult: () => {}, onError: () => {} });
+    this.#committer.submit({
+      change: { type: "release_claim", sessionId, token },
+      onResult: () => {},
+      onError: () => {},
+    });
   }
 
   #settle(sessionId: string, settled: Settled): void {
@@ -545,7 +618,8 @@ class LocalRuntime implements Runtime {
     const live = this.#live.get(sessionId);
     if (live !== undefined) live.driver.poke();
     else if (this.#loading.has(sessionId)) this.#loading.set(sessionId, true);
-    else if (awaited && (this.#adopt || this.#waiters.has(sessionId))) queueMicrotask(() => void this.#wakeUp(sessionId));
+    else if (awaited && (this.#adopt || this.#waiters.has(sessionId)))
+      queueMicrotask(() => void this.#wakeUp(sessionId));
   }
 
   async #wakeUp(sessionId: string): Promise<void> {
@@ -599,7 +673,8 @@ class LocalRuntime implements Runtime {
     if (!this.#adopt) return;
     this.#warm.delete(sessionId);
     this.#warm.set(sessionId, this.#clock.now() + this.#warmMs);
-    if (this.#coolAlarm.queuedFor === Infinity) this.#timers.set(this.#coolAlarm, this.#clock.now() + this.#warmMs);
+    if (this.#coolAlarm.queuedFor === Infinity)
+      this.#timers.set(this.#coolAlarm, this.#clock.now() + this.#warmMs);
   }
 
   #cool(): void {
@@ -612,6 +687,7 @@ class LocalRuntime implements Runtime {
       this.#warm.delete(sessionId);
       const live = this.#live.get(sessionId);
       if (live?.driver.parked === true) this.#letGo(sessionId, live);
+      else if (live !== undefined) this.#noteWaiting(sessionId); // Just now it is busy: look again.
     }
   }
 
@@ -653,7 +729,8 @@ class LocalRuntime implements Runtime {
       random: () => this.#random.u32(),
       submit: (change, onResult, onError) => this.#committer.submit({ change, onResult, onError }),
       arrivals: (sessionId, after) => storage.arrivals(sessionId, after),
-      conversation: async (sessionId, leaf) => (await storage.conversation(sessionId, leaf)).map((entry) => toConversation(sessionId, entry)),
+      conversation: async (sessionId, leaf) =>
+        (await storage.conversation(sessionId, leaf)).map((entry) => toConversation(sessionId, entry)),
       trace: (event) => {
         if (event.type === "waiting") this.#noteWaiting(event.sessionId);
         try {
@@ -668,7 +745,10 @@ class LocalRuntime implements Runtime {
   }
 
   #warn(sessionId: string, reason: unknown): void {
-    this.#trace(sessionId, `a promise of the agent was rejected and nobody handled it: ${toHoldfastError(reason).message}`);
+    this.#trace(
+      sessionId,
+      `a promise of the agent was rejected and nobody handled it: ${toHoldfastError(reason).message}`,
+    );
   }
 
   #trace(sessionId: string, message: string): void {
@@ -684,10 +764,17 @@ class LocalRuntime implements Runtime {
   #agentOf({ sessionId, agent }: Session): Agent {
     const known = this.#agents.get(agent.name);
     if (known !== undefined) return known;
-    throw new NotFoundError("agent_not_found", `session ${sessionId} needs agent "${agent.name}", which is not known here`, {
-      expected: this.#agents.size === 0 ? "an agent; none was given" : `one of ${[...this.#agents.keys()].join(", ")}`,
-      fix: "give it to createRuntime({ agents })",
-    });
+    throw new NotFoundError(
+      "agent_not_found",
+      `session ${sessionId} needs agent "${agent.name}", which is not known here`,
+      {
+        expected:
+          this.#agents.size === 0
+            ? "an agent; none was given"
+            : `one of ${[...this.#agents.keys()].join(", ")}`,
+        fix: "give it to createRuntime({ agents })",
+      },
+    );
   }
 
   #refuseIfLarge(text: string | undefined, what: string): void {
@@ -700,7 +787,8 @@ class LocalRuntime implements Runtime {
   }
 
   #refuseIfClosed(): void {
-    if (this.#closed) throw new UsageError("the runtime is closed", { fix: "make another with createRuntime()" });
+    if (this.#closed)
+      throw new UsageError("the runtime is closed", { fix: "make another with createRuntime()" });
   }
 
   #handle<Output>(sessionId: string, created: boolean): SessionHandle<Output> {
@@ -719,13 +807,15 @@ class LocalRuntime implements Runtime {
   async #settledOf(sessionId: string): Promise<Settled> {
     const known = this.#waiters.get(sessionId);
     if (known !== undefined) return known.promise;
-    const isHere = () => this.#live.has(sessionId) || this.#activating.has(sessionId) || this.#loading.has(sessionId);
+    const isHere = () =>
+      this.#live.has(sessionId) || this.#activating.has(sessionId) || this.#loading.has(sessionId);
     if (!isHere() || this.#closed) {
       const session = await this.#session(sessionId);
       if (isEnded(session.status)) return settledAs(session);
       if (session.status === "paused" && !isHere()) return settledAs(session);
       const isAtWork = session.status === "working" || session.status === "submitted";
-      if (this.#closed || (isAtWork && !isHere())) return { status: "released", error: this.#abandoned.get(sessionId) };
+      if (this.#closed || (isAtWork && !isHere()))
+        return { status: "released", error: this.#abandoned.get(sessionId) };
     }
     const waiter = this.#waiters.get(sessionId) ?? Promise.withResolvers<Settled>();
     this.#waiters.set(sessionId, waiter);

@@ -53,7 +53,12 @@ import { alarm, type Timers } from "./timers.ts";
 
 /** How a session left this process. */
 export type Departure =
-  | { readonly type: "ended"; readonly status: "completed" | "failed" | "cancelled"; readonly output: JsonText | undefined; readonly error: RecordedError | undefined }
+  | {
+      readonly type: "ended";
+      readonly status: "completed" | "failed" | "cancelled";
+      readonly output: JsonText | undefined;
+      readonly error: RecordedError | undefined;
+    }
   | { readonly type: "paused"; readonly reason: PauseReason; readonly fault: HoldfastError }
   /** Storage refused it, the claim was lost, or the runtime closed: the session is as its last commit left it. */
   | { readonly type: "abandoned"; readonly error: HoldfastError | undefined };
@@ -68,7 +73,11 @@ export interface DriverWorld {
   readonly executor: TaskExecutor;
   /** Integers in [0, 2^32), for jitter. */
   readonly random: () => number;
-  submit(change: Change, onResult: (result: ChangeResult) => void, onError: (error: HoldfastError) => void): void;
+  submit(
+    change: Change,
+    onResult: (result: ChangeResult) => void,
+    onError: (error: HoldfastError) => void,
+  ): void;
   arrivals(sessionId: string, after: number): Promise<Arrivals>;
   conversation(sessionId: string, leaf: number): Promise<readonly ConversationEntry[]>;
   trace(event: TraceEvent): void;
@@ -309,7 +318,9 @@ export class SessionDriver implements SliceMember {
     const { name, main, output } = this.#agent;
     return this.#world.enter(this.sessionId, async () => {
       const returned = await main(ctx as CoreAgentContext<never>);
-      return output === undefined ? returned : validate(output, returned, `output of agent "${name}"`, "invalid_output");
+      return output === undefined
+        ? returned
+        : validate(output, returned, `output of agent "${name}"`, "invalid_output");
     });
   };
 
@@ -362,12 +373,15 @@ export class SessionDriver implements SliceMember {
 
   // ---- commits -----------------------------------------------------------------------------------------------------
 
-  #seal(closing: { type: "checkpointed"; state: JsonText } | { type: "ended"; ending: Ending } | undefined): void {
+  #seal(
+    closing: { type: "checkpointed"; state: JsonText } | { type: "ended"; ending: Ending } | undefined,
+  ): void {
     const segment = this.#kernel.seal();
     this.#deliveries = 0;
     this.#deliveredChars = 0;
     this.#rowStale = false;
-    const patch = closing?.type === "ended" ? this.#endPatch(closing.ending) : this.#standPatch(closing !== undefined);
+    const patch =
+      closing?.type === "ended" ? this.#endPatch(closing.ending) : this.#standPatch(closing !== undefined);
     if (segment.records.length === 0 && patch === undefined) {
       this.#armAlarm();
       return;
@@ -402,7 +416,11 @@ export class SessionDriver implements SliceMember {
     }
     const { sessionId } = this;
     const token = this.#claim;
-    this.#world.submit({ type: "commit_batch", sessionId, token, firstSeq, records, entries, consumed, ...session }, onResult, onError);
+    this.#world.submit(
+      { type: "commit_batch", sessionId, token, firstSeq, records, entries, consumed, ...session },
+      onResult,
+      onError,
+    );
   }
 
   /** A person resumed it, and from `paused` nothing completes (L1). In the same group as what follows, which tells how it went. */
@@ -412,14 +430,22 @@ export class SessionDriver implements SliceMember {
     const { sessionId } = this;
     const token = this.#claim as number; // Only a session that is stored can have been paused.
     const nothing = { records: [], entries: [], consumed: [] };
-    this.#world.submit({ type: "commit_batch", sessionId, token, firstSeq, ...nothing, session }, () => {}, () => {});
+    this.#world.submit(
+      { type: "commit_batch", sessionId, token, firstSeq, ...nothing, session },
+      () => {},
+      () => {},
+    );
   }
 
   #answered(result: ChangeResult, segment: SealedSegment, onCommitted: () => void): void {
     if (this.#over) return;
     this.#inFlight = false;
     if (result.status === "committed") {
-      this.#trace({ type: "committed", records: segment.records.length, nextSeq: segment.firstSeq + segment.records.length });
+      this.#trace({
+        type: "committed",
+        records: segment.records.length,
+        nextSeq: segment.firstSeq + segment.records.length,
+      });
       for (const { seq, role, content } of segment.entries) {
         this.#trace({ type: "entry_appended", entryId: positionId(this.sessionId, seq), role, content });
       }
@@ -437,7 +463,9 @@ export class SessionDriver implements SliceMember {
     }
     // Somebody ended or cancelled it meanwhile: the journal says what is so.
     const reason = result.status === "invalid" ? result.reason : result.status;
-    this.#abandon(new HoldfastError("session_ended", `session ${this.sessionId} refused a commit: ${reason}`));
+    this.#abandon(
+      new HoldfastError("session_ended", `session ${this.sessionId} refused a commit: ${reason}`),
+    );
   }
 
   #afterCommit(segment: SealedSegment): void {
@@ -487,7 +515,12 @@ export class SessionDriver implements SliceMember {
     this.#status = status;
     this.#waitsKey = key;
     if (waits.length > 0) this.#trace({ type: "waiting", waits });
-    return { status, waits, ...(wakeAt === undefined ? {} : { wakeAt }), ...(checkpointed ? { turn: kernel.turn } : {}) };
+    return {
+      status,
+      waits,
+      ...(wakeAt === undefined ? {} : { wakeAt }),
+      ...(checkpointed ? { turn: kernel.turn } : {}),
+    };
   }
 
   #statusNow(checkpointed: boolean, waits: Session["waits"]): SessionStatus {
@@ -597,7 +630,11 @@ export class SessionDriver implements SliceMember {
       this.#trace({ type: "signal_received", name: signal.name });
     }
     if (isEnded(arrivals.session.status)) {
-      const error = { name: "CancelledError", message: arrivals.session.cancel?.reason ?? "cancelled", code: "cancelled" };
+      const error = {
+        name: "CancelledError",
+        message: arrivals.session.cancel?.reason ?? "cancelled",
+        code: "cancelled",
+      };
       this.#depart({ type: "ended", status: arrivals.session.status, output: undefined, error });
       return;
     }
@@ -622,7 +659,13 @@ export class SessionDriver implements SliceMember {
   #endOverdueCancel(): void {
     if (this.#over) return;
     this.#world.submit(
-      { type: "request_cancel", sessionId: this.sessionId, mode: "hard", graceMs: 0, reason: "the grace period ended" },
+      {
+        type: "request_cancel",
+        sessionId: this.sessionId,
+        mode: "hard",
+        graceMs: 0,
+        reason: "the grace period ended",
+      },
       () => this.poke(),
       (error) => this.#abandon(error),
     );
@@ -646,7 +689,8 @@ export class SessionDriver implements SliceMember {
   #depart(departure: Departure): void {
     this.#over = true;
     this.#inFlight = false;
-    for (const item of [this.#alarm, this.#nothingAlarm, this.#pokeAlarm, this.#cancelAlarm]) this.#world.timers.set(item, Infinity);
+    for (const item of [this.#alarm, this.#nothingAlarm, this.#pokeAlarm, this.#cancelAlarm])
+      this.#world.timers.set(item, Infinity);
     this.#attempts.abortAll("the session is over here"); // D4.
     this.#world.loop.leave(this);
     if (departure.type === "ended") {
@@ -654,18 +698,24 @@ export class SessionDriver implements SliceMember {
       this.#trace({ type: "session_ended", status, ...(error === undefined ? {} : { error }) });
     } else if (departure.type === "paused") {
       const { fault } = departure;
-      this.#trace({ type: "session_ended", status: "paused", error: { name: fault.name, message: fault.message, code: fault.code } });
+      this.#trace({
+        type: "session_ended",
+        status: "paused",
+        error: { name: fault.name, message: fault.message, code: fault.code },
+      });
     }
     this.#world.departed(this, departure);
   }
 
   #trace(event: TraceBody): void {
-    this.#world.trace({ ...event, sessionId: this.sessionId, at: this.#world.clock.now() } as TraceEvent);
+    this.#world.trace({ ...event, sessionId: this.sessionId, at: this.#world.clock.now() });
   }
 }
 
 function waitsKeyOf(waits: Session["waits"], wakeAt: number | undefined): string {
-  return waits.length === 0 && wakeAt === undefined ? "" : `${waits.map((wait) => wait.seq).join(",")}@${wakeAt ?? ""}`;
+  return waits.length === 0 && wakeAt === undefined
+    ? ""
+    : `${waits.map((wait) => wait.seq).join(",")}@${wakeAt ?? ""}`;
 }
 
 /** A fault in one paragraph, for the session's row. */

@@ -7,7 +7,11 @@ import type { Departure } from "./session-driver.ts";
 export type Settled<Output = unknown> =
   | { readonly status: "completed"; readonly output: Output }
   | { readonly status: "failed"; readonly error: RecordedError }
-  | { readonly status: "cancelled"; readonly output: Output | undefined; readonly error: RecordedError | undefined }
+  | {
+      readonly status: "cancelled";
+      readonly output: Output | undefined;
+      readonly error: RecordedError | undefined;
+    }
   | { readonly status: "paused"; readonly fault: HoldfastError }
   /** It is not over, but nothing more happens to it in this process. */
   | { readonly status: "released"; readonly error: HoldfastError | undefined };
@@ -20,13 +24,20 @@ export function settledBy(departure: Departure): Settled {
 
 export function settledAs(session: Session): Settled {
   if (session.status === "paused") {
-    const fault = new HoldfastError("session_paused", session.error?.message ?? `paused (${session.pauseReason ?? "unknown"})`);
+    const fault = new HoldfastError(
+      "session_paused",
+      session.error?.message ?? `paused (${session.pauseReason ?? "unknown"})`,
+    );
     return { status: "paused", fault };
   }
   return ended(session.status as "completed", session.output, session.error);
 }
 
-function ended(status: "completed" | "failed" | "cancelled", output: string | undefined, error: RecordedError | undefined): Settled {
+function ended(
+  status: "completed" | "failed" | "cancelled",
+  output: string | undefined,
+  error: RecordedError | undefined,
+): Settled {
   switch (status) {
     case "completed":
       return { status, output: decodeJson(output) };
@@ -42,12 +53,19 @@ export function outputOf<Output>(sessionId: string, settled: Settled<Output>): O
     case "completed":
       return settled.output;
     case "failed":
-      throw new HoldfastError("session_failed", `session ${sessionId} failed: ${settled.error.message}`, { cause: settled.error });
+      throw new HoldfastError("session_failed", `session ${sessionId} failed: ${settled.error.message}`, {
+        cause: settled.error,
+      });
     case "cancelled":
-      throw new HoldfastError("session_cancelled", `session ${sessionId} was cancelled`, { cause: settled.error });
+      throw new HoldfastError("session_cancelled", `session ${sessionId} was cancelled`, {
+        cause: settled.error,
+      });
     case "paused":
       throw settled.fault;
     case "released":
-      throw settled.error ?? new HoldfastError("session_paused", `session ${sessionId} is not over, and its process has stopped`);
+      throw (
+        settled.error ??
+        new HoldfastError("session_paused", `session ${sessionId} is not over, and its process has stopped`)
+      );
   }
 }

@@ -81,7 +81,10 @@ export class SliceLoop {
 
   #takeReady(): SliceMember[] {
     const members = [...this.#ready];
-    const suspect = this.#observer === undefined ? undefined : members.find((member) => this.#observer?.isSuspect(member.sessionId));
+    const suspect =
+      this.#observer === undefined
+        ? undefined
+        : members.find((member) => this.#observer?.isSuspect(member.sessionId));
     if (suspect === undefined) {
       this.#ready.clear();
       return members;

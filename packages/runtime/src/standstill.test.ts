@@ -22,7 +22,8 @@ interface World {
 
 type Body = (ctx: AgentContext, world: World) => Promise<unknown>;
 
-const work = (ctx: AgentContext, world: World, label: string) => ctx.run(label, (task) => world.done(task.sessionId, label));
+const work = (ctx: AgentContext, world: World, label: string) =>
+  ctx.run(label, (task) => world.done(task.sessionId, label));
 
 const AGENTS: { readonly [name: string]: { readonly body: Body; readonly order: readonly string[] } } = {
   "nested functions": {
@@ -207,13 +208,15 @@ async function runCrowded(name: string, neighbours: number): Promise<Ran> {
       return rounds;
     },
   });
-  const others = await Promise.all(Array.from({ length: neighbours }, (_, i) => runtime.start(noisy, i, { sessionId: `noisy-${i}` })));
+  const others = await Promise.all(
+    Array.from({ length: neighbours }, (_, i) => runtime.start(noisy, i, { sessionId: `noisy-${i}` })),
+  );
   const world = orderedWorld(AGENTS[name]!.order, storage);
   const handle = await runtime.start(agentOf(name, world), undefined, { sessionId: SUBJECT });
   const output = await handle.result();
   noise.isOn = false;
   const rounds = await Promise.all(others.map((other) => other.result()));
-  expect(Math.min(...(rounds))).toBeGreaterThan(0);
+  expect(Math.min(...rounds)).toBeGreaterThan(0);
   await runtime.close();
   return { ...(await recordedIn(storage)), output, commits: 0 };
 }
@@ -254,7 +257,13 @@ function orderedWorld(order: readonly string[], storage: AgentStorage): World {
       if (at < 0) throw new Error(`no task ${label} in the order`);
       await until(async () => {
         const journal = await journalOf(storage, sessionId);
-        return new Set(journal.flatMap((record) => (record.type === "task_completed" || record.type === "outcome_kept" ? record.task : []))).size >= at && ended(journal) >= at;
+        return (
+          new Set(
+            journal.flatMap((record) =>
+              record.type === "task_completed" || record.type === "outcome_kept" ? record.task : [],
+            ),
+          ).size >= at && ended(journal) >= at
+        );
       }, `what comes before ${label}`);
       gates.get(label)?.open();
       return `done ${label}`;
@@ -268,7 +277,10 @@ function countCommits(storage: AgentStorage, dieAfter = Infinity) {
   const wrapped = storageWith(storage, {
     async commit(group, now) {
       if (count >= dieAfter) return new Promise(() => {});
-      count += group.filter(({ type, sessionId }) => (type === "commit_batch" || type === "create_session") && sessionId === SUBJECT).length;
+      count += group.filter(
+        ({ type, sessionId }) =>
+          (type === "commit_batch" || type === "create_session") && sessionId === SUBJECT,
+      ).length;
       const results = await storage.commit(group, now);
       return count >= dieAfter ? new Promise(() => {}) : results;
     },
@@ -289,8 +301,13 @@ async function recordedIn(storage: AgentStorage) {
   const journal = await journalOf(storage, SUBJECT);
   const records = journal.map((record) => ({ ...record, at: 0 }));
   // What a crash adds are notes, and attempts; what the agent asked for must be the same commands in the same order.
-  const commands = journal.filter((record) => "id" in record).map((record) => ({ ...record, seq: 0, fireAt: 0 }));
-  const entries = (await storage.reader.entries(SUBJECT, 0, 1_000)).map((entry) => ({ ...entry, createdAt: 0 }));
+  const commands = journal
+    .filter((record) => "id" in record)
+    .map((record) => ({ ...record, seq: 0, fireAt: 0 }));
+  const entries = (await storage.reader.entries(SUBJECT, 0, 1_000)).map((entry) => ({
+    ...entry,
+    createdAt: 0,
+  }));
   return { records: records.map((record) => ({ ...record, fireAt: 0 })), commands, entries };
 }
 
@@ -299,7 +316,11 @@ async function recordedIn(storage: AgentStorage) {
 function weatherTool(ctx: AgentContext, world: World) {
   return tool({
     description: "the weather of a city",
-    inputSchema: jsonSchema<{ city: string }>({ type: "object", properties: { city: { type: "string" } }, required: ["city"] }),
+    inputSchema: jsonSchema<{ city: string }>({
+      type: "object",
+      properties: { city: { type: "string" } },
+      required: ["city"],
+    }),
     execute: async ({ city }) => work(ctx, world, `tool ${city}`),
   });
 }
@@ -310,10 +331,18 @@ function scriptedModel(ctx: AgentContext, world: World): LanguageModel {
   const ask = async () => {
     const call = ++calls;
     await work(ctx, world, `model ${call}`);
-    const usage = { inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 }, outputTokens: { total: 1, text: 1, reasoning: 0 } };
+    const usage = {
+      inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
+      outputTokens: { total: 1, text: 1, reasoning: 0 },
+    };
     const content =
       call === 1
-        ? ["paris", "rome"].map((city) => ({ type: "tool-call" as const, toolCallId: `call-${city}`, toolName: "weather", input: JSON.stringify({ city }) }))
+        ? ["paris", "rome"].map((city) => ({
+            type: "tool-call" as const,
+            toolCallId: `call-${city}`,
+            toolName: "weather",
+            input: JSON.stringify({ city }),
+          }))
         : [{ type: "text" as const, text: "Sunny in both." }];
     const reason = call === 1 ? "tool-calls" : "stop";
     return { content, usage, finishReason: { unified: reason, raw: reason } };
@@ -333,7 +362,8 @@ function scriptedModel(ctx: AgentContext, world: World): LanguageModel {
         if (part.type === "tool-call") parts.push(part);
         else {
           parts.push({ type: "text-start", id: "t" });
-          for (const word of part.text.split(/(?<= )/)) parts.push({ type: "text-delta", id: "t", delta: word });
+          for (const word of part.text.split(/(?<= )/))
+            parts.push({ type: "text-delta", id: "t", delta: word });
           parts.push({ type: "text-end", id: "t" });
         }
       }

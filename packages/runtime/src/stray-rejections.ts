@@ -29,7 +29,8 @@ export function watchStrayRejections(
     }
     // Our being here, and that of other runtimes, switched Node's default off. With nobody else to decide, do what it would
     // have done.
-    if (process.listeners("unhandledRejection").some((each) => !(OURS in each) || (each as Ours)[OURS]())) return;
+    if (process.listeners("unhandledRejection").some((each) => !(OURS in each) || (each as Ours)[OURS]()))
+      return;
     throw reason;
   };
   Object.assign(listener, { [OURS]: () => context.getStore() !== undefined } satisfies Ours);

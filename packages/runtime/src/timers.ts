@@ -53,7 +53,11 @@ export class Timers {
     this.#armedFor = Infinity;
     // The wall clock decides, not the timer: it may have been early, or the clock may have jumped (D3).
     const now = this.#clock.now();
-    for (let first = this.#queue.first(); first !== undefined && first.queuedFor <= now; first = this.#queue.first()) {
+    for (
+      let first = this.#queue.first();
+      first !== undefined && first.queuedFor <= now;
+      first = this.#queue.first()
+    ) {
       this.#queue.set(first, Infinity);
       first.ring();
     }

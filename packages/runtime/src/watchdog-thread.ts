@@ -11,17 +11,20 @@ const names = new Uint8Array(shared, WATCHDOG_HEADER_BYTES);
 let slice = -1;
 let since = 0;
 
-setInterval(() => {
-  const now = performance.now();
-  const opened = Atomics.load(state, 0);
-  const open = Atomics.load(state, 1) === 1;
-  if (!open || opened !== slice) {
-    slice = opened;
-    since = now;
-    return;
-  }
-  if (now - since >= sliceMs) end();
-}, Math.max(10, sliceMs / 10));
+setInterval(
+  () => {
+    const now = performance.now();
+    const opened = Atomics.load(state, 0);
+    const open = Atomics.load(state, 1) === 1;
+    if (!open || opened !== slice) {
+      slice = opened;
+      since = now;
+      return;
+    }
+    if (now - since >= sliceMs) end();
+  },
+  Math.max(10, sliceMs / 10),
+);
 
 function end(): void {
   const sessionIds = new TextDecoder().decode(names.slice(0, state[2])).split("\n").slice(0, -1);

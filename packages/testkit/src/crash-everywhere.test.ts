@@ -17,7 +17,11 @@ describe("the harness sees what it is there to see", () => {
     const append = defineTask({ name: "append", run: () => ++count });
     const report = await crashEverywhere({
       name: "not idempotent",
-      agent: defineAgent({ name: "careless", tasks: [append], run: async (ctx) => (await ctx.scheduleTask(append, {})) && "done" }),
+      agent: defineAgent({
+        name: "careless",
+        tasks: [append],
+        run: async (ctx) => (await ctx.scheduleTask(append, {})) && "done",
+      }),
       effects: () => count,
       reset: () => void (count = 0),
     });

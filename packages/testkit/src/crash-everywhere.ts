@@ -67,7 +67,12 @@ export interface CrashScenario<Input = unknown, Output = unknown> {
 }
 
 /** The four kinds of fault at a commit, and the death of the process at a task's start and end. */
-export type CrashKind = Exclude<FaultKind, "crash_before" | "crash_after"> | "crash_before" | "crash_after" | "task_start" | "task_end";
+export type CrashKind =
+  | Exclude<FaultKind, "crash_before" | "crash_after">
+  | "crash_before"
+  | "crash_after"
+  | "task_start"
+  | "task_end";
 
 export interface CrashPoint {
   readonly kind: CrashKind;
@@ -104,28 +109,36 @@ export async function crashEverywhere<Input, Output>(
   scenario: CrashScenario<Input, Output>,
   subject: CrashSubject = memorySubject,
 ): Promise<CrashReport> {
-  const plain = await new Run(scenario, subject, undefined).play();
-  if (plain.hung) throw new Error(`scenario "${scenario.name}" does not end even undisturbed: ${JSON.stringify(plain.snapshot)}`);
+  const undisturbed = await new Run(scenario, subject, undefined).play();
+  if (undisturbed.hung)
+    throw new Error(
+      `scenario "${scenario.name}" does not end even undisturbed: ${JSON.stringify(undisturbed.snapshot)}`,
+    );
   const points = [
-    ...COMMIT_FAULTS.flatMap((kind) => numbered(kind, plain.commits)),
-    ...numbered("task_start", plain.starts),
-    ...numbered("task_end", plain.ends),
+    ...COMMIT_FAULTS.flatMap((kind) => numbered(kind, undisturbed.commits)),
+    ...numbered("task_start", undisturbed.starts),
+    ...numbered("task_end", undisturbed.ends),
   ];
   const failures: CrashFailure[] = [];
   for (const point of points) {
     const run = await new Run(scenario, subject, point).play();
-    if (!isDeepStrictEqual(run.snapshot, plain.snapshot)) {
-      failures.push({ point, what: "another outcome than without the fault", expected: plain.snapshot, got: run.snapshot });
+    if (!isDeepStrictEqual(run.snapshot, undisturbed.snapshot)) {
+      failures.push({
+        point,
+        what: "another outcome than without the fault",
+        expected: undisturbed.snapshot,
+        got: run.snapshot,
+      });
     }
     for (const what of run.violations) failures.push({ point, what, expected: undefined, got: undefined });
   }
   return {
     scenario: scenario.name,
     storage: subject.name,
-    commits: plain.commits,
-    attempts: plain.starts,
+    commits: undisturbed.commits,
+    attempts: undisturbed.starts,
     runs: points.length + 1,
-    outcome: plain.snapshot.outcome,
+    outcome: undisturbed.snapshot.outcome,
     failures,
   };
 }
@@ -190,7 +203,14 @@ class Run<Input, Output> {
       else await runtime.close();
       await inner.close();
       const { commits, starts, ends } = { commits: this.#commits, starts: this.#starts, ends: this.#ends };
-      return { snapshot, hung: typeof settled === "string", commits, starts, ends, violations: this.#violations };
+      return {
+        snapshot,
+        hung: typeof settled === "string",
+        commits,
+        starts,
+        ends,
+        violations: this.#violations,
+      };
     }
   }
 
@@ -200,7 +220,9 @@ class Run<Input, Output> {
     const work = async (): Promise<Settled<Output>> => {
       const handle = await runtime.start(agent, input, { sessionId: SESSION_ID });
       if (!handle.created) await runtime.resume(SESSION_ID);
-      world?.(this.#world(runtime, storage)).catch((error: unknown) => this.#violations.push(`the world threw: ${String(error)}`));
+      world?.(this.#world(runtime, storage)).catch((error: unknown) =>
+        this.#violations.push(`the world threw: ${String(error)}`),
+      );
       return handle.settled();
     };
     const { promise: late, resolve: giveUp } = Promise.withResolvers<"hung">();
@@ -232,7 +254,11 @@ class Run<Input, Output> {
       this.#claims.clear();
       return this.#subject.reopen(inner);
     }
-    const releases: Change[] = [...this.#claims].map(([sessionId, token]) => ({ type: "release_claim", sessionId, token }));
+    const releases: Change[] = [...this.#claims].map(([sessionId, token]) => ({
+      type: "release_claim",
+      sessionId,
+      token,
+    }));
     this.#claims.clear();
     await inner.commit(releases, systemClock.now());
     return inner;
@@ -265,7 +291,8 @@ class Run<Input, Output> {
   /** Notes what storage has acknowledged, and the claims a death would free. */
   #recording(inner: AgentStorage): AgentStorage {
     const granted = (sessionId: string, result: ChangeResult | ClaimResult | undefined): void => {
-      if (result !== undefined && "token" in result && result.token !== undefined) this.#claims.set(sessionId, result.token);
+      if (result !== undefined && "token" in result && result.token !== undefined)
+        this.#claims.set(sessionId, result.token);
     };
     return new Proxy(inner, {
       get: (target, property) => {
@@ -274,7 +301,8 @@ class Run<Input, Output> {
             const results = await target.commit(changes, now);
             changes.forEach((change, i) => {
               granted(change.sessionId, results[i]);
-              if (change.type === "commit_batch" && results[i]?.status === "committed") this.#acknowledge(change.records);
+              if (change.type === "commit_batch" && results[i]?.status === "committed")
+                this.#acknowledge(change.records);
             });
             return results;
           };
@@ -294,7 +322,11 @@ class Run<Input, Output> {
 
   #acknowledge(records: Extract<Change, { type: "commit_batch" }>["records"]): void {
     for (const record of records) {
-      if (record.type === "task_completed" || record.type === "task_failed" || record.type === "outcome_kept") {
+      if (
+        record.type === "task_completed" ||
+        record.type === "task_failed" ||
+        record.type === "outcome_kept"
+      ) {
         this.#acknowledged.add(`${SESSION_ID}-${record.task}`);
       }
     }
@@ -312,7 +344,9 @@ class Run<Input, Output> {
         if (storage.isDead) return { abort() {} };
         // Torn acknowledgements were never given: only a commit answered to a living process counts (C3).
         if (this.#acknowledged.has(attempt.taskId) && this.#point?.kind !== "torn") {
-          this.#violations.push(`task ${attempt.taskId} was started again after its outcome was acknowledged`);
+          this.#violations.push(
+            `task ${attempt.taskId} was started again after its outcome was acknowledged`,
+          );
         }
         if (life === 1) this.#starts++;
         if (dies("task_start", this.#starts)) {

@@ -6,7 +6,10 @@ import type { CrashScenario } from "./crash-everywhere.ts";
 /** A scenario over a small outside world: what tasks did, by idempotency key, so that doing it twice is seen as one. */
 type Outside = Map<string, unknown>;
 
-function scenario(name: string, make: (outside: Outside) => Omit<CrashScenario, "name" | "effects" | "reset">): CrashScenario {
+function scenario(
+  name: string,
+  make: (outside: Outside) => Omit<CrashScenario, "name" | "effects" | "reset">,
+): CrashScenario {
   const outside: Outside = new Map();
   return {
     ...make(outside),
@@ -264,7 +267,9 @@ export const crashScenarios: readonly CrashScenario[] = [
         tasks: [step],
         run: async (ctx) => {
           await ctx.scheduleTask(step, { value: 1 });
-          const broken = ctx.run("broken", () => Promise.reject(new RangeError("it broke")), { retry: { nonRetryable: ["RangeError"] } });
+          const broken = ctx.run("broken", () => Promise.reject(new RangeError("it broke")), {
+            retry: { nonRetryable: ["RangeError"] },
+          });
           // How many attempts it took depends on the crashes; that it failed does not.
           return broken.catch((error: Error) => Promise.reject(error.cause as Error));
         },
@@ -284,7 +289,8 @@ export const crashScenarios: readonly CrashScenario[] = [
             return first + ((await ctx.scheduleTask(step, { value: value * 10 })) as number);
           };
           async function* rounds(): AsyncGenerator<number> {
-            for (let i = 0; i < 2; i++) yield (await ctx.scheduleTask(step, { value: `round ${i}` })) === undefined ? 0 : i;
+            for (let i = 0; i < 2; i++)
+              yield (await ctx.scheduleTask(step, { value: `round ${i}` })) === undefined ? 0 : i;
           }
           const branches = await Promise.allSettled([twice(1), twice(2), ctx.sleep(2).then(() => twice(3))]);
           let total = 0;
@@ -303,7 +309,13 @@ export const crashScenarios: readonly CrashScenario[] = [
         tasks: [step],
         run: async (ctx) => {
           ctx.scheduleTask(step, { value: "unobserved" });
-          const slow = ctx.run("slow", (task) => new Promise((resolve) => (task as { signal: AbortSignal }).signal.addEventListener("abort", resolve)));
+          const slow = ctx.run(
+            "slow",
+            (task) =>
+              new Promise((resolve) =>
+                (task as { signal: AbortSignal }).signal.addEventListener("abort", resolve),
+              ),
+          );
           await ctx.scheduleTask(step, { value: "observed" });
           slow.cancel();
           return slow.catch((error: Error) => error.name);

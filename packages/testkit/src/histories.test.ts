@@ -25,7 +25,9 @@ interface History {
 const files = readdirSync(FOLDER).filter((file) => file.endsWith(".jsonl"));
 
 test("there is a history of each scenario, and a scenario for each history", () => {
-  expect(files.map((file) => file.replace(".jsonl", "")).sort()).toEqual(HISTORY_SCENARIOS.map(({ name }) => name).sort());
+  expect(files.map((file) => file.replace(".jsonl", "")).sort()).toEqual(
+    HISTORY_SCENARIOS.map(({ name }) => name).sort(),
+  );
 });
 
 describe("replayed", () => {
@@ -35,7 +37,10 @@ describe("replayed", () => {
     expect(header.shows).toBeTruthy();
     const last = await replay(header, records, agentOf(header.name));
     expect(last?.fault).toBeUndefined();
-    const end = header.end.status === "failed" ? { type: "threw", error: header.end.error } : { type: "returned", output: header.end.output };
+    const end =
+      header.end.status === "failed"
+        ? { type: "threw", error: header.end.error }
+        : { type: "returned", output: header.end.output };
     expect(last?.stands).toEqual({ type: "ended", ending: end });
   });
 
@@ -53,8 +58,20 @@ describe("replayed", () => {
 
 /** Ways to change an agent without touching its code: what it asks of its context is bent on the way. */
 const BENDS: readonly (readonly [string, (run: StandAgent) => StandAgent])[] = [
-  ["another name for its first task or wait", (run) => (ctx, input) => run(bent(ctx, (name, args) => (name === "run" || name === "waitForSignal" ? ["changed", ...args.slice(1)] : args)), input)],
-  ["one command more at the beginning", (run) => (ctx, input) => (ctx.appendEntry({ role: "user", content: "more" }), run(ctx, input))],
+  [
+    "another name for its first task or wait",
+    (run) => (ctx, input) =>
+      run(
+        bent(ctx, (name, args) =>
+          name === "run" || name === "waitForSignal" ? ["changed", ...args.slice(1)] : args,
+        ),
+        input,
+      ),
+  ],
+  [
+    "one command more at the beginning",
+    (run) => (ctx, input) => (ctx.appendEntry({ role: "user", content: "more" }), run(ctx, input)),
+  ],
   ["nothing asked any more", () => async () => "nothing"],
   ["an error at the beginning", () => () => Promise.reject(new Error("changed"))],
   ["a wait for ever at the beginning", () => (ctx) => ctx.waitForSignal("for ever")],
@@ -66,9 +83,15 @@ describe("a changed agent is seen", () => {
       const { header, records } = read(file);
       // Of the sessions that end in their first slice nothing would be left to tell apart; there are none.
       const last = await replay(header, records, bend(agentOf(header.name)));
-      const isUntouched = change.startsWith("another name") && !records.some((record) => record.type === "wait_signal" || record.type === "schedule_task");
+      const isUntouched =
+        change.startsWith("another name") &&
+        !records.some((record) => record.type === "wait_signal" || record.type === "schedule_task");
       if (isUntouched) return;
-      expect(last?.fault).toMatchObject({ code: "nondeterminism", got: expect.any(String), expected: expect.any(String) });
+      expect(last?.fault).toMatchObject({
+        code: "nondeterminism",
+        got: expect.any(String),
+        expected: expect.any(String),
+      });
       expect(last?.fault?.got).not.toBe(last?.fault?.expected);
     });
   }
@@ -120,8 +143,15 @@ function agentOf(name: string): StandAgent {
 function read(file: string): History {
   const text = readFileSync(new URL(file, FOLDER), "utf8").trimEnd();
   const end = text.indexOf("\n");
-  const none = { get: (): never => { throw new Error("histories hold no blobs"); } };
-  return { header: JSON.parse(text.slice(0, end)) as History["header"], records: decodeRecords(text.slice(end + 1), none, file) };
+  const none = {
+    get: (): never => {
+      throw new Error("histories hold no blobs");
+    },
+  };
+  return {
+    header: JSON.parse(text.slice(0, end)) as History["header"],
+    records: decodeRecords(text.slice(end + 1), none, file),
+  };
 }
 
 /** The context, with the arguments of its methods changed on the way. */
@@ -130,7 +160,8 @@ function bent<T extends object>(ctx: T, change: (name: string, args: unknown[]) 
     get(target, name) {
       const member: unknown = Reflect.get(target, name, target);
       if (typeof member !== "function") return member;
-      return (...args: unknown[]) => (member as (...given: unknown[]) => unknown).apply(target, change(String(name), args));
+      return (...args: unknown[]) =>
+        (member as (...given: unknown[]) => unknown).apply(target, change(String(name), args));
     },
   });
 }

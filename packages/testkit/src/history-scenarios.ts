@@ -89,7 +89,9 @@ export const HISTORY_SCENARIOS: readonly HistoryScenario[] = [
       const began = ctx.now();
       await ctx.sleep(1_000);
       await ctx.sleepUntil(began + 5_000);
-      const code = await ctx.waitForSignal("never", { timeoutMs: 2_500.5 }).catch((error: { code: string }) => error.code);
+      const code = await ctx
+        .waitForSignal("never", { timeoutMs: 2_500.5 })
+        .catch((error: { code: string }) => error.code);
       return [ctx.now() - began, code];
     },
     course: (_handle, clock) => clock.advance(20_000),
@@ -98,7 +100,9 @@ export const HISTORY_SCENARIOS: readonly HistoryScenario[] = [
     name: "retries",
     shows: "a task that fails twice and then does not, and one that fails for good",
     async run(ctx) {
-      const flaky = await ctx.run("flaky", ({ attempt }) => (attempt < 3 ? fail(`attempt ${attempt}`) : attempt));
+      const flaky = await ctx.run("flaky", ({ attempt }) =>
+        attempt < 3 ? fail(`attempt ${attempt}`) : attempt,
+      );
       const broken = await ctx
         .run("broken", () => fail("always"), { retry: { maxAttempts: 2, initialDelayMs: 10 } })
         .catch((error: Error) => error.message);
@@ -108,7 +112,8 @@ export const HISTORY_SCENARIOS: readonly HistoryScenario[] = [
   },
   {
     name: "checkpoints",
-    shows: "turns with a state, entries and random numbers, signals living through them, and tasks waited for and cancelled",
+    shows:
+      "turns with a state, entries and random numbers, signals living through them, and tasks waited for and cancelled",
     async run(ctx) {
       const state = (ctx.state as { turn: number; draws: number[] } | undefined) ?? { turn: 0, draws: [] };
       say(ctx, { turn: state.turn });
@@ -127,9 +132,17 @@ export const HISTORY_SCENARIOS: readonly HistoryScenario[] = [
     name: "cancelled",
     shows: "a graceful cancel: waits reject, a task finishes, clean-up waits, the output is partial",
     async run(ctx) {
-      const task = ctx.run("running", ({ signal }) => new Promise((resolve) => void setTimeout(() => resolve(String(signal.aborted)), 0)));
+      const task = ctx.run(
+        "running",
+        ({ signal }) => new Promise((resolve) => void setTimeout(() => resolve(String(signal.aborted)), 0)),
+      );
       const codes = [await ctx.waitForSignal("never").catch((error: { code: string }) => error.code)];
-      codes.push(await ctx.sleep(5).then(() => "slept", (error: { code: string }) => error.code));
+      codes.push(
+        await ctx.sleep(5).then(
+          () => "slept",
+          (error: { code: string }) => error.code,
+        ),
+      );
       const tidied = await ctx.cleanup((c) => c.waitForSignal("tidy"));
       return [codes, tidied, await task];
     },
@@ -164,7 +177,10 @@ export const HISTORY_SCENARIOS: readonly HistoryScenario[] = [
     name: "question",
     shows: "questions to a person, answered out of order",
     async run(ctx) {
-      const [plain, detailed] = [ctx.requestInput("sure?"), ctx.requestInput({ prompt: "which?", details: ["a", "b"] })];
+      const [plain, detailed] = [
+        ctx.requestInput("sure?"),
+        ctx.requestInput({ prompt: "which?", details: ["a", "b"] }),
+      ];
       return [await detailed, await plain];
     },
     async course(handle) {
@@ -179,7 +195,10 @@ export const HISTORY_SCENARIOS: readonly HistoryScenario[] = [
     name: "withdrawn",
     shows: "tasks and waits cancelled by hand, before and after they started",
     async run(ctx) {
-      const [never, soon] = [ctx.run("never started", () => 1), ctx.run("aborted", () => new Promise(() => {}))];
+      const [never, soon] = [
+        ctx.run("never started", () => 1),
+        ctx.run("aborted", () => new Promise(() => {})),
+      ];
       never.cancel();
       await ctx.run("meanwhile", () => null);
       soon.cancel();
@@ -188,22 +207,30 @@ export const HISTORY_SCENARIOS: readonly HistoryScenario[] = [
   },
   {
     name: "keyed",
-    shows: "tasks of one idempotency key, time-outs and retry policies in the record, a conversation as input",
+    shows:
+      "tasks of one idempotency key, time-outs and retry policies in the record, a conversation as input",
     async run(ctx) {
       const root = ctx.appendEntry({ role: "user", content: "hello" });
       say(ctx, "branch one");
       ctx.appendEntry({ role: "assistant", content: "branch two", parentId: root });
-      const options = { idempotencyKey: "k", timeoutMs: 5_000, retry: { maxAttempts: 2, nonRetryable: ["TypeError"] } };
+      const options = {
+        idempotencyKey: "k",
+        timeoutMs: 5_000,
+        retry: { maxAttempts: 2, nonRetryable: ["TypeError"] },
+      };
       const [a, b] = [ctx.run("once", () => 1, options), ctx.run("once", () => 2, options)];
       return [await a, await b, ctx.conversation()];
     },
   },
   {
     name: "lost-attempt",
-    shows: "a process that ended while a task ran: the attempt is noted as lost, its outcome kept before it is delivered",
+    shows:
+      "a process that ended while a task ran: the attempt is noted as lost, its outcome kept before it is delivered",
     async run(ctx) {
       await ctx.run("first", () => 1);
-      const attempt = await ctx.run("second", (task) => (task.attempt === 1 ? new Promise<number>(() => {}) : task.attempt));
+      const attempt = await ctx.run("second", (task) =>
+        task.attempt === 1 ? new Promise<number>(() => {}) : task.attempt,
+      );
       await ctx.run("third", () => 3);
       return attempt;
     },
@@ -220,7 +247,7 @@ export const HISTORY_SCENARIOS: readonly HistoryScenario[] = [
   },
 ];
 
-export function agentOf({ name, run }: HistoryScenario): Agent {
+function agentOf({ name, run }: HistoryScenario): Agent {
   return defineAgent({ name, run });
 }
 

@@ -2,6 +2,18 @@
 // they import vitest, and what is here must run without a test runner.
 
 export {
+  crashEverywhere,
+  memorySubject,
+  type CrashFailure,
+  type CrashKind,
+  type CrashPoint,
+  type CrashReport,
+  type CrashScenario,
+  type CrashSubject,
+  type CrashWorld,
+} from "./crash-everywhere.ts";
+export { crashScenarios } from "./crash-scenarios.ts";
+export {
   faultyStorage,
   type CommitCall,
   type FaultKind,

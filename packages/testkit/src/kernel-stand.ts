@@ -69,7 +69,14 @@ export class KernelStand {
   #signalCount = 0;
 
   constructor(agent: StandAgent, options: StandOptions = {}) {
-    const { sessionId = "ses_test", baseSeq = 0, baseId = 0, recorded = [], signals = [], kinds = DEFAULT_KINDS } = options;
+    const {
+      sessionId = "ses_test",
+      baseSeq = 0,
+      baseId = 0,
+      recorded = [],
+      signals = [],
+      kinds = DEFAULT_KINDS,
+    } = options;
     const stateText: JsonText | undefined = encodeJson(options.state, "state");
     this.#agent = agent;
     this.journal = throughCodec(recorded);
@@ -126,11 +133,23 @@ export class KernelStand {
   }
 
   completeTask(task: number, output?: unknown, attempt = 1): Promise<Standstill> {
-    return this.slice({ type: "task_completed", task, attempt, at: ++this.time, payload: encodeJson(output, "output") });
+    return this.slice({
+      type: "task_completed",
+      task,
+      attempt,
+      at: ++this.time,
+      payload: encodeJson(output, "output"),
+    });
   }
 
   failTask(task: number, error: unknown = new Error("it failed"), attempt = 1): Promise<Standstill> {
-    return this.slice({ type: "task_failed", task, attempt, at: ++this.time, payload: JSON.stringify(recordError(error)) });
+    return this.slice({
+      type: "task_failed",
+      task,
+      attempt,
+      at: ++this.time,
+      payload: JSON.stringify(recordError(error)),
+    });
   }
 
   fireTimer(timer: number): Promise<Standstill> {
@@ -142,7 +161,12 @@ export class KernelStand {
   }
 
   cancel(reason?: string, deadlineAt = this.time + 10_000): Promise<Standstill> {
-    return this.slice({ type: "cancel_requested", at: ++this.time, deadlineAt, ...(reason === undefined ? {} : { reason }) });
+    return this.slice({
+      type: "cancel_requested",
+      at: ++this.time,
+      deadlineAt,
+      ...(reason === undefined ? {} : { reason }),
+    });
   }
 
   /** A signal arrives. It is delivered by `deliverOwn`, if a wait wants it. */
@@ -210,7 +234,9 @@ export class KernelStand {
 
   /** Records of one type, in order. */
   recorded<T extends JournalRecord["type"]>(type: T): Extract<JournalRecord, { type: T }>[] {
-    return this.journal.filter((record): record is Extract<JournalRecord, { type: T }> => record.type === type);
+    return this.journal.filter(
+      (record): record is Extract<JournalRecord, { type: T }> => record.type === type,
+    );
   }
 }
 

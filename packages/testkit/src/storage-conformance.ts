@@ -6,7 +6,6 @@
 //
 // Time is an argument everywhere and stands still unless a test moves it. Nothing here sleeps.
 
-import type { AgentStorage } from "@holdfast/core";
 import { describe } from "vitest";
 import { claimConformance } from "./conformance/claim-conformance.ts";
 import { commitConformance } from "./conformance/commit-conformance.ts";
@@ -19,15 +18,10 @@ import { groupConformance } from "./conformance/group-conformance.ts";
 import { modelConformance } from "./conformance/model-conformance.ts";
 import { readConformance } from "./conformance/read-conformance.ts";
 import { signalConformance } from "./conformance/signal-conformance.ts";
+import type { StorageSubject } from "./conformance/storage-subject.ts";
 import { transitionConformance } from "./conformance/transition-conformance.ts";
 
-export interface StorageSubject {
-  readonly name: string;
-  /** A new, empty storage, independent of every other one. */
-  readonly open: () => Promise<AgentStorage>;
-  /** Close this one and open what it kept, as a new process would. Durable adapters only. */
-  readonly reopen?: (storage: AgentStorage) => Promise<AgentStorage>;
-}
+export { type StorageSubject } from "./conformance/storage-subject.ts";
 
 /** Register the suite for one adapter. Call it at the top level of a test file, or inside a `describe`. */
 export function storageConformance(subject: StorageSubject): void {

@@ -67,7 +67,11 @@ export async function turns(count: number): Promise<void> {
 }
 
 /** Wait until something is so, by turns of the event loop and not by time. */
-export async function until(isSo: () => boolean | Promise<boolean>, what: string, maxTurns = 20_000): Promise<void> {
+export async function until(
+  isSo: () => boolean | Promise<boolean>,
+  what: string,
+  maxTurns = 20_000,
+): Promise<void> {
   for (let i = 0; i < maxTurns; i++) {
     if (await isSo()) return;
     await turns(1);
@@ -76,7 +80,11 @@ export async function until(isSo: () => boolean | Promise<boolean>, what: string
 }
 
 /** A gate that tasks wait at until a test opens it. */
-export function gate<T = void>(): { readonly opened: Promise<T>; readonly open: (value: T) => void; readonly fail: (error: Error) => void } {
+export function gate<T = void>(): {
+  readonly opened: Promise<T>;
+  readonly open: (value: T) => void;
+  readonly fail: (error: Error) => void;
+} {
   const { promise, resolve, reject } = Promise.withResolvers<T>();
   return { opened: promise, open: resolve, fail: reject };
 }
@@ -142,7 +150,11 @@ export function mortal(storage: AgentStorage): MortalStorage {
       async commit(group, now) {
         if (dead) return never();
         const results = await storage.commit(group, now);
-        batches += group.filter((change) => change.type === "commit_batch" || (change.type === "create_session" && change.first !== undefined)).length;
+        batches += group.filter(
+          (change) =>
+            change.type === "commit_batch" ||
+            (change.type === "create_session" && change.first !== undefined),
+        ).length;
         if (batches >= limit) dead = true;
         return dead ? never() : results;
       },

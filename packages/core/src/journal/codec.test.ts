@@ -8,28 +8,85 @@ import { FORMAT_LIMITS } from "../limits.ts";
 import { decodeRecords, encodeRecords, type BlobSource } from "./codec.ts";
 import type { JournalRecord } from "./record.ts";
 
-const NASTY = [',"payload":', ',"payload":"', '","payload":', '"blob":"', "}", '"', "\\", "\n", "\r", "\u2028", "\u0000", "\ud800", "{"];
+const NASTY = [
+  ',"payload":',
+  ',"payload":"',
+  '","payload":',
+  '"blob":"',
+  "}",
+  '"',
+  "\\",
+  "\n",
+  "\r",
+  "\u2028",
+  "\u0000",
+  "\ud800",
+  "{",
+];
 
 const nastyText = fc.oneof(
   fc.string({ unit: "binary" }),
   fc.array(fc.oneof(fc.constantFrom(...NASTY), fc.string())).map((parts) => parts.join("")),
 );
 const nastyJson = fc
-  .oneof(nastyText, fc.jsonValue(), fc.dictionary(nastyText, nastyText), fc.record({ payload: nastyText, blob: nastyText }))
+  .oneof(
+    nastyText,
+    fc.jsonValue(),
+    fc.dictionary(nastyText, nastyText),
+    fc.record({ payload: nastyText, blob: nastyText }),
+  )
   .map((value) => JSON.stringify(value));
 
 const seq = fc.nat();
 const payload = fc.option(nastyJson, { nil: undefined });
 
 const anyRecord: fc.Arbitrary<JournalRecord> = fc.oneof(
-  fc.record({ type: fc.constant("schedule_task" as const), seq, id: seq, kind: nastyText, hash: nastyText, key: nastyText, payload }),
-  fc.record({ type: fc.constant("take_signals" as const), seq, id: seq, pattern: nastyText, signalIds: fc.array(nastyText), names: fc.array(nastyText), payload }),
+  fc.record({
+    type: fc.constant("schedule_task" as const),
+    seq,
+    id: seq,
+    kind: nastyText,
+    hash: nastyText,
+    key: nastyText,
+    payload,
+  }),
+  fc.record({
+    type: fc.constant("take_signals" as const),
+    seq,
+    id: seq,
+    pattern: nastyText,
+    signalIds: fc.array(nastyText),
+    names: fc.array(nastyText),
+    payload,
+  }),
   fc.record({ type: fc.constant("append_entry" as const), seq, id: seq, role: nastyText, hash: nastyText }),
   fc.record({ type: fc.constant("withdraw" as const), seq, id: seq, targets: fc.array(seq) }),
-  fc.record({ type: fc.constant("checkpoint" as const), seq, id: seq, at: seq, turn: seq, entryCount: seq, cancel: fc.record({ deadlineAt: seq, reason: nastyText }), payload }),
-  fc.record({ type: fc.constant("signal_received" as const), seq, at: seq, wait: seq, signalId: nastyText, payload }),
+  fc.record({
+    type: fc.constant("checkpoint" as const),
+    seq,
+    id: seq,
+    at: seq,
+    turn: seq,
+    entryCount: seq,
+    cancel: fc.record({ deadlineAt: seq, reason: nastyText }),
+    payload,
+  }),
+  fc.record({
+    type: fc.constant("signal_received" as const),
+    seq,
+    at: seq,
+    wait: seq,
+    signalId: nastyText,
+    payload,
+  }),
   fc.record({ type: fc.constant("task_failed" as const), seq, at: seq, task: seq, attempt: seq, payload }),
-  fc.record({ type: fc.constant("cancel_requested" as const), seq, at: seq, deadlineAt: seq, reason: nastyText }),
+  fc.record({
+    type: fc.constant("cancel_requested" as const),
+    seq,
+    at: seq,
+    deadlineAt: seq,
+    reason: nastyText,
+  }),
   fc.record({ type: fc.constant("warned" as const), seq, at: seq, payload }),
 );
 
@@ -48,7 +105,14 @@ describe("round trip", () => {
 
   test("a payload that looks like a header, and a header that looks like a payload", () => {
     const records: JournalRecord[] = [
-      { type: "schedule_task", seq: 0, id: 0, kind: 'k","payload":"x', hash: "h", payload: '{"a":",\\"payload\\":1","payload":{"payload":2}}' },
+      {
+        type: "schedule_task",
+        seq: 0,
+        id: 0,
+        kind: 'k","payload":"x',
+        hash: "h",
+        payload: '{"a":",\\"payload\\":1","payload":{"payload":2}}',
+      },
       { type: "complete", seq: 1, id: 1, payload: '{"type":"fail","seq":9,"payload":3}' },
     ];
     const { body, source } = encoded(records);
@@ -97,7 +161,9 @@ describe("a damaged line is an error that names the place, never a default", () 
     ["two lines in one", `${whole}${whole.slice(0, 20)}`],
   ])("%s", (_name, line) => {
     expect(() => decodeRecords(line, noBlobs, "journal of ses_x at 12")).toThrowError(CorruptRecordError);
-    expect(() => decodeRecords(line, noBlobs, "journal of ses_x at 12")).toThrowError(/journal of ses_x at 12/);
+    expect(() => decodeRecords(line, noBlobs, "journal of ses_x at 12")).toThrowError(
+      /journal of ses_x at 12/,
+    );
   });
 
   test("cut off anywhere", () => {
@@ -111,7 +177,9 @@ describe("a damaged line is an error that names the place, never a default", () 
   });
 
   test("one damaged line spoils the body, wherever it stands", () => {
-    expect(() => decodeRecords(`${whole}\n{broken\n${whole}`, noBlobs, "here")).toThrowError(CorruptRecordError);
+    expect(() => decodeRecords(`${whole}\n{broken\n${whole}`, noBlobs, "here")).toThrowError(
+      CorruptRecordError,
+    );
   });
 
   test("a blob that is gone is the storage's error, not an empty payload", () => {
@@ -126,7 +194,11 @@ const noBlobs: BlobSource = {
   },
 };
 
-function encoded(records: readonly JournalRecord[]): { body: string; source: BlobSource; blobs: Map<string, string> } {
+function encoded(records: readonly JournalRecord[]): {
+  body: string;
+  source: BlobSource;
+  blobs: Map<string, string>;
+} {
   const blobs = new Map<string, string>();
   const body = encodeRecords(records, {
     put(text) {
@@ -141,5 +213,5 @@ function encoded(records: readonly JournalRecord[]): { body: string; source: Blo
 /** Lone surrogates in headers come back too; only properties that are `undefined` are not written. */
 function withoutUndefined(record: JournalRecord): JournalRecord {
   const { payload: text, ...rest } = record;
-  return (text === undefined ? rest : record);
+  return text === undefined ? rest : record;
 }

@@ -36,7 +36,8 @@ function encodeRecord(record: JournalRecord, blobs: BlobSink): string {
   const { payload, ...header } = record;
   const text = JSON.stringify(header);
   if (payload === undefined) return text;
-  if (payload.length >= FORMAT_LIMITS.blobChars) return `${text.slice(0, -1)},"blob":"${blobs.put(payload)}"}`;
+  if (payload.length >= FORMAT_LIMITS.blobChars)
+    return `${text.slice(0, -1)},"blob":"${blobs.put(payload)}"}`;
   return `${text.slice(0, -1)}${PAYLOAD_MARK}${payload}}`;
 }
 
@@ -51,11 +52,15 @@ export function decodeRecords(body: string, blobs: BlobSource, where: string): J
 
 function decodeRecord(line: string, blobs: BlobSource, where: string): JournalRecord {
   const cut = line.indexOf(PAYLOAD_MARK);
-  if (!line.endsWith("}")) throw new CorruptRecordError(where, "a journal line is cut off", { got: line.slice(0, 80) });
+  if (!line.endsWith("}"))
+    throw new CorruptRecordError(where, "a journal line is cut off", { got: line.slice(0, 80) });
   const header = parseHeader(cut === -1 ? line : `${line.slice(0, cut)}}`, where);
-  if (cut !== -1) return { ...header, payload: line.slice(cut + PAYLOAD_MARK.length, -1) } as unknown as JournalRecord;
+  if (cut !== -1)
+    return { ...header, payload: line.slice(cut + PAYLOAD_MARK.length, -1) } as unknown as JournalRecord;
   const { blob, ...rest } = header;
-  return (typeof blob === "string" ? { ...rest, payload: blobs.get(blob) } : header) as unknown as JournalRecord;
+  return (typeof blob === "string"
+    ? { ...rest, payload: blobs.get(blob) }
+    : header) as unknown as JournalRecord;
 }
 
 function parseHeader(text: string, where: string): Record<string, unknown> {
@@ -67,7 +72,7 @@ function parseHeader(text: string, where: string): Record<string, unknown> {
   }
   if (typeof parsed === "object" && parsed !== null && "seq" in parsed && "type" in parsed) {
     const { seq, type } = parsed;
-    if (Number.isSafeInteger(seq) && (seq as number) >= 0 && isRecordType(type)) return parsed as Record<string, unknown>;
+    if (Number.isSafeInteger(seq) && (seq as number) >= 0 && isRecordType(type)) return parsed;
   }
   throw new CorruptRecordError(where, "a journal line is no record", {
     got: text.slice(0, 80),

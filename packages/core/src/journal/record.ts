@@ -193,9 +193,6 @@ export type EventRecord =
   | WaitCancelled
   | CancelRequested;
 
-/** Events that end a task. */
-export type TaskEvent = TaskCompleted | TaskFailed;
-
 // ---- notes -------------------------------------------------------------------------------------------------------
 
 /** An attempt ended with an error and another follows, not before `retryAt`. `payload` is the `RecordedError`. */
@@ -272,7 +269,9 @@ const COMMAND_TYPES: ReadonlySet<string> = new Set([
 
 /** Whether this version knows records of this type. */
 export function isRecordType(type: unknown): type is JournalRecord["type"] {
-  return typeof type === "string" && (COMMAND_TYPES.has(type) || EVENT_TYPES.has(type) || NOTE_TYPES.has(type));
+  return (
+    typeof type === "string" && (COMMAND_TYPES.has(type) || EVENT_TYPES.has(type) || NOTE_TYPES.has(type))
+  );
 }
 
 export function isEvent(record: JournalRecord): record is EventRecord {

@@ -6,7 +6,10 @@ const OWN = import.meta.url.replace(/^file:\/\//, "").replace(/\/kernel\/[^/]*$/
 /** `file:line:column` of the nearest frame outside this package and outside the engine. */
 export function callerLine(): string | undefined {
   const frames = (new Error().stack ?? "").split("\n").slice(1);
-  const frame = frames.find((line) => !line.includes(OWN) && !line.includes("node:") && !line.includes("<anonymous>"));
-  const place = frame === undefined ? undefined : /\(?((?:file:\/\/)?\/?[^()\s]+:\d+:\d+)\)?$/.exec(frame.trim());
+  const frame = frames.find(
+    (line) => !line.includes(OWN) && !line.includes("node:") && !line.includes("<anonymous>"),
+  );
+  const place =
+    frame === undefined ? undefined : /\(?((?:file:\/\/)?\/?[^()\s]+:\d+:\d+)\)?$/.exec(frame.trim());
   return place?.[1]?.replace("file://", "");
 }

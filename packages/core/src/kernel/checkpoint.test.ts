@@ -14,7 +14,11 @@ describe("what a checkpoint does with what is open", () => {
     });
     expect(await stand.start()).toMatchObject({
       type: "faulted",
-      fault: { code: "usage", message: expect.stringMatching(/2 open task.*"work" \(ses_test-0\).*"other" \(ses_test-1\)/), fix: expect.stringContaining('"wait"') },
+      fault: {
+        code: "usage",
+        message: expect.stringMatching(/2 open task.*"work" \(ses_test-0\).*"other" \(ses_test-1\)/),
+        fix: expect.stringContaining('"wait"'),
+      },
     });
     expect(() => stand.seal()).toThrow();
   });
@@ -30,7 +34,10 @@ describe("what a checkpoint does with what is open", () => {
     stand.seal();
     expect(await stand.completeTask(1)).toEqual({ type: "checkpointed", state: '{"n":1}', turn: 1 });
     const segment = stand.seal();
-    expect(segment.records.slice(-2)).toMatchObject([{ type: "withdraw", targets: [0, 2] }, { type: "checkpoint" }]);
+    expect(segment.records.slice(-2)).toMatchObject([
+      { type: "withdraw", targets: [0, 2] },
+      { type: "checkpoint" },
+    ]);
     expect(segment.withdrawnTasks).toEqual([0]); // The other was never started.
     expect(segment.newTasks).toEqual([]);
   });
@@ -50,12 +57,18 @@ describe("what a checkpoint does with what is open", () => {
 
   test("who goes on asking while it waits is told", async () => {
     const stand = new KernelStand(async (ctx) => {
-      ctx.scheduleTask("work").then(() => ctx.scheduleTask("other")).catch(() => {});
+      ctx
+        .scheduleTask("work")
+        .then(() => ctx.scheduleTask("other"))
+        .catch(() => {});
       await ctx.checkpoint("s", { openTasks: "wait" });
     });
     await stand.start();
     stand.seal();
-    expect(await stand.completeTask(0)).toMatchObject({ type: "faulted", fault: { code: "usage", message: expect.stringContaining("after ctx.checkpoint()") } });
+    expect(await stand.completeTask(0)).toMatchObject({
+      type: "faulted",
+      fault: { code: "usage", message: expect.stringContaining("after ctx.checkpoint()") },
+    });
   });
 
   test("timers, waits and questions are withdrawn in its batch", async () => {
@@ -67,7 +80,10 @@ describe("what a checkpoint does with what is open", () => {
       await ctx.checkpoint("s");
     });
     expect((await stand.start()).type).toBe("checkpointed");
-    expect(stand.seal().records.slice(-2)).toMatchObject([{ type: "withdraw", targets: [0, 1, 2, 3] }, { type: "checkpoint" }]);
+    expect(stand.seal().records.slice(-2)).toMatchObject([
+      { type: "withdraw", targets: [0, 1, 2, 3] },
+      { type: "checkpoint" },
+    ]);
     expect(stand.kernel.open.waits()).toEqual([]);
     expect(stand.kernel.open.wakeAt).toBeUndefined();
   });
@@ -125,7 +141,11 @@ describe("after a checkpoint", () => {
   });
 
   test("a second one, or any other command in the same slice, is a mistake", async () => {
-    for (const more of [(ctx: AgentContext) => ctx.checkpoint("t"), (ctx: AgentContext) => ctx.scheduleTask("work"), (ctx: AgentContext) => ctx.now()]) {
+    for (const more of [
+      (ctx: AgentContext) => ctx.checkpoint("t"),
+      (ctx: AgentContext) => ctx.scheduleTask("work"),
+      (ctx: AgentContext) => ctx.now(),
+    ]) {
       const stand = new KernelStand(async (ctx) => {
         void ctx.checkpoint("s");
         return more(ctx);
@@ -139,7 +159,10 @@ describe("after a checkpoint", () => {
       void ctx.checkpoint({ precious: true });
       return "gone";
     });
-    expect(await stand.start()).toMatchObject({ type: "faulted", fault: { code: "usage", message: expect.stringContaining("checkpoint") } });
+    expect(await stand.start()).toMatchObject({
+      type: "faulted",
+      fault: { code: "usage", message: expect.stringContaining("checkpoint") },
+    });
   });
 
   test("an error beside it wins: the agent failed", async () => {
@@ -147,7 +170,10 @@ describe("after a checkpoint", () => {
       void ctx.checkpoint("s");
       throw new Error("beside");
     });
-    expect(await stand.start()).toMatchObject({ type: "ended", ending: { type: "threw", error: { message: "beside" } } });
+    expect(await stand.start()).toMatchObject({
+      type: "ended",
+      ending: { type: "threw", error: { message: "beside" } },
+    });
   });
 
   test("a future of before it is a mistake to use, answered or not, live as after a recovery", async () => {
@@ -174,7 +200,10 @@ describe("after a checkpoint", () => {
         const next = after(stand, () => use(future));
         expect(await next.start(), `${future.type} ${String(use)}`).toMatchObject({
           type: "ended",
-          ending: { type: "threw", error: { code: "usage", message: expect.stringContaining("before the last checkpoint") } },
+          ending: {
+            type: "threw",
+            error: { code: "usage", message: expect.stringContaining("before the last checkpoint") },
+          },
         });
       }
       future.cancel(); // Nothing to do, and no harm.
@@ -199,7 +228,11 @@ describe("after a checkpoint", () => {
       return [ctx.state, ctx.turn];
     });
     expect(await next.start()).toEqual(ended([{ at: "1970-01-01T00:00:00.000Z" }, 1]));
-    expect(next.seal().records.map(({ type, seq }) => [type, seq])).toEqual([["started", 4], ["append_entry", 5], ["complete", 6]]);
+    expect(next.seal().records.map(({ type, seq }) => [type, seq])).toEqual([
+      ["started", 4],
+      ["append_entry", 5],
+      ["complete", 6],
+    ]);
     expect(next.recorded("append_entry")[0]?.id).toBe(2);
     expect(new Set(draws).size).toBe(4);
   });
@@ -215,14 +248,25 @@ describe("after a checkpoint", () => {
 describe("progress", () => {
   test("one reached again with the same state and nothing done since is a mistake", async () => {
     const stand = new KernelStand(async (ctx) => ctx.checkpoint({ n: 1 }), { state: { n: 1 } });
-    expect(await stand.start()).toMatchObject({ type: "faulted", fault: { code: "usage", fix: expect.stringContaining("ctx.state") } });
+    expect(await stand.start()).toMatchObject({
+      type: "faulted",
+      fault: { code: "usage", fix: expect.stringContaining("ctx.state") },
+    });
   });
 
   test.each<readonly [string, StandAgent, StandOptions]>([
     ["the first one", async (ctx) => ctx.checkpoint({ n: 1 }), {}],
     ["another state", async (ctx) => ctx.checkpoint({ n: 2 }), { state: { n: 1 } }],
-    ["a signal taken", async (ctx) => (ctx.takeSignal("s"), ctx.checkpoint({ n: 1 })), { state: { n: 1 }, signals: [pending("s")] }],
-    ["signals drained", async (ctx) => (ctx.drainSignals("*"), ctx.checkpoint({ n: 1 })), { state: { n: 1 }, signals: [pending("s")] }],
+    [
+      "a signal taken",
+      async (ctx) => (ctx.takeSignal("s"), ctx.checkpoint({ n: 1 })),
+      { state: { n: 1 }, signals: [pending("s")] },
+    ],
+    [
+      "signals drained",
+      async (ctx) => (ctx.drainSignals("*"), ctx.checkpoint({ n: 1 })),
+      { state: { n: 1 }, signals: [pending("s")] },
+    ],
   ])("%s is progress", async (_name, agent, options) => {
     expect((await new KernelStand(agent, options).start()).type).toBe("checkpointed");
   });
@@ -241,7 +285,9 @@ describe("progress", () => {
   });
 
   test("looking for a signal that is not there is none", async () => {
-    const stand = new KernelStand(async (ctx) => (ctx.takeSignal("s"), ctx.checkpoint({ n: 1 })), { state: { n: 1 } });
+    const stand = new KernelStand(async (ctx) => (ctx.takeSignal("s"), ctx.checkpoint({ n: 1 })), {
+      state: { n: 1 },
+    });
     expect((await stand.start()).type).toBe("faulted");
   });
 });

@@ -14,16 +14,20 @@ export function momentOf(time: number): number | undefined {
 export function checkTimeout(timeoutMs: number | undefined): number | undefined {
   if (timeoutMs === undefined || timeoutMs === Infinity) return undefined;
   if (Number.isFinite(timeoutMs) && timeoutMs > 0) return timeoutMs;
-  throw new UsageError(`a task cannot have a time-out of ${timeoutMs} ms`, { expected: "a number of milliseconds above 0" });
+  throw new UsageError(`a task cannot have a time-out of ${timeoutMs} ms`, {
+    expected: "a number of milliseconds above 0",
+  });
 }
 
 /** The policy's own fields and nothing else, so that it can be recorded. @throws UsageError */
 export function checkRetry(policy: RetryPolicy | undefined): RetryPolicy | undefined {
   if (policy === undefined) return undefined;
   const { maxAttempts, initialDelayMs, factor, maxDelayMs, nonRetryable } = policy;
-  if (maxAttempts !== undefined && !(maxAttempts >= 1)) throw badRetry("maxAttempts", maxAttempts, "1 or more");
+  if (maxAttempts !== undefined && !(maxAttempts >= 1))
+    throw badRetry("maxAttempts", maxAttempts, "1 or more");
   for (const [name, value] of Object.entries({ initialDelayMs, factor, maxDelayMs })) {
-    if (value !== undefined && !(Number.isFinite(value) && value >= 0)) throw badRetry(name, value, "a finite number, 0 or more");
+    if (value !== undefined && !(Number.isFinite(value) && value >= 0))
+      throw badRetry(name, value, "a finite number, 0 or more");
   }
   return {
     ...(maxAttempts === undefined ? {} : { maxAttempts }),

@@ -46,8 +46,12 @@ export class Combinators {
 
   select<T extends { readonly [key: string]: unknown }>(
     items: T,
-  ): Promise<{ [K in keyof T & string]: { readonly key: K; readonly value: Awaited<T[K]> } }[keyof T & string]> {
-    const keyed = Object.entries(items).map(([key, item]) => asPromise(item).then((value) => ({ key, value })));
+  ): Promise<
+    { [K in keyof T & string]: { readonly key: K; readonly value: Awaited<T[K]> } }[keyof T & string]
+  > {
+    const keyed = Object.entries(items).map(([key, item]) =>
+      asPromise(item).then((value) => ({ key, value })),
+    );
     const parts = Object.values(items);
     const first = Promise.race(keyed).finally(() => this.#withdrawLosers(parts));
     return this.#made(first as Promise<never>, parts);

@@ -98,7 +98,11 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
   /** Ask for a task: at least once, its outcome recorded once. Returns at once; starts when the segment is committed. */
   scheduleTask<I, O>(task: TaskType<I, O>, input: I, options?: TaskOptions): DurableFuture<O>;
   scheduleTask<O = unknown>(kind: string, input?: unknown, options?: TaskOptions): DurableFuture<O>;
-  scheduleTask(task: string | { readonly name: string }, input?: unknown, options: TaskOptions = {}): DurableFuture<unknown> {
+  scheduleTask(
+    task: string | { readonly name: string },
+    input?: unknown,
+    options: TaskOptions = {},
+  ): DurableFuture<unknown> {
     const kind = typeof task === "string" ? task : task.name;
     return this.#kernel.scheduleTask({
       kind,
@@ -110,7 +114,11 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
   }
 
   /** A task made of a closure, done in this process. What `fn` returns is recorded; it is not called again once it is. */
-  run<T>(name: string, fn: (task: TaskContext) => T | Promise<T>, options: TaskOptions = {}): DurableFuture<T> {
+  run<T>(
+    name: string,
+    fn: (task: TaskContext) => T | Promise<T>,
+    options: TaskOptions = {},
+  ): DurableFuture<T> {
     this.#checkName(name, "task");
     return this.#kernel.scheduleTask({
       kind: name,
@@ -140,7 +148,10 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
    * Store the state and start the next turn: the agent's function is called anew with it as `ctx.state`, live as after a
    * crash. Never returns. Open tasks refuse it unless told to `wait` for or to `cancel`; timers and waits are withdrawn.
    */
-  checkpoint(state: State, options: { readonly openTasks?: "refuse" | "cancel" | "wait" } = {}): Promise<never> {
+  checkpoint(
+    state: State,
+    options: { readonly openTasks?: "refuse" | "cancel" | "wait" } = {},
+  ): Promise<never> {
     return this.#kernel.checkpoint(state, options.openTasks ?? "refuse");
   }
 
@@ -228,24 +239,24 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
   // ---- combinators -------------------------------------------------------------------------------------------------
 
   get all(): Combinators["all"] {
-    return this.#combine.all.bind(this.#combine) as Combinators["all"];
+    return this.#combine.all.bind(this.#combine);
   }
 
   get allSettled(): Combinators["allSettled"] {
-    return this.#combine.allSettled.bind(this.#combine) as Combinators["allSettled"];
+    return this.#combine.allSettled.bind(this.#combine);
   }
 
   get any(): Combinators["any"] {
-    return this.#combine.any.bind(this.#combine) as Combinators["any"];
+    return this.#combine.any.bind(this.#combine);
   }
 
   get race(): Combinators["race"] {
-    return this.#combine.race.bind(this.#combine) as Combinators["race"];
+    return this.#combine.race.bind(this.#combine);
   }
 
   /** The first of several, by its key: `const { key, value } = await ctx.select({ done: task, stop: signal })`. */
   get select(): Combinators["select"] {
-    return this.#combine.select.bind(this.#combine) as Combinators["select"];
+    return this.#combine.select.bind(this.#combine);
   }
 
   // ------------------------------------------------------------------------------------------------------------------
@@ -259,7 +270,11 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     });
   }
 
-  #validated<T>(future: DurableFuture<unknown>, schema: StandardSchemaV1<unknown, T> | undefined, what: string): DurableFuture<T> {
+  #validated<T>(
+    future: DurableFuture<unknown>,
+    schema: StandardSchemaV1<unknown, T> | undefined,
+    what: string,
+  ): DurableFuture<T> {
     if (schema === undefined) return future as DurableFuture<T>;
     return future.mapped((value) => validate(schema, value, what, "invalid_signal"));
   }

@@ -2,7 +2,12 @@
 
 /* oxlint-disable unicorn/no-unnecessary-await, typescript/await-thenable, unicorn/no-single-promise-in-promise-methods -- agents do */
 
-import { KernelStand, throughCodec, type StandAgent, type StandOptions } from "@holdfast/testkit/kernel-stand";
+import {
+  KernelStand,
+  throughCodec,
+  type StandAgent,
+  type StandOptions,
+} from "@holdfast/testkit/kernel-stand";
 import { describe, expect, test } from "vitest";
 import { NondeterminismError } from "../errors.ts";
 import type { JournalRecord } from "../journal/record.ts";
@@ -28,24 +33,34 @@ interface Changes {
   readonly question?: string;
 }
 
-const agent = (changes: Changes = {}): StandAgent => async (ctx) => {
-  if (changes.extraFirst) void ctx.scheduleTask("work", "extra");
-  if (!changes.noEntry) {
-    ctx.appendEntry({ role: changes.otherRole ? "system" : "user", content: changes.otherEntry ? "other" : "hello" });
-  }
-  const first = () => ctx.scheduleTask(changes.kind ?? "work", changes.input ?? { n: 1 }, changes.keyed ? { idempotencyKey: "k" } : {});
-  const second = () => ctx.scheduleTask("other", { n: 2 });
-  const both = changes.fewer ? [first()] : changes.swapped ? [second(), first()] : [first(), second()];
-  if (changes.endEarly) return "early";
-  if (changes.throwEarly) throw new Error("early");
-  if (changes.checkpointEarly) return ctx.checkpoint("early", { openTasks: "cancel" });
-  if (!changes.notAwaited) await Promise.all(both);
-  await ctx.sleep(changes.sleepMs ?? 50);
-  await ctx.waitForSignal(changes.signal ?? "go");
-  await ctx.requestInput(changes.question ?? "sure?");
-  if (changes.extraLast) void ctx.scheduleTask("work", "one more");
-  return "done";
-};
+const agent =
+  (changes: Changes = {}): StandAgent =>
+  async (ctx) => {
+    if (changes.extraFirst) void ctx.scheduleTask("work", "extra");
+    if (!changes.noEntry) {
+      ctx.appendEntry({
+        role: changes.otherRole ? "system" : "user",
+        content: changes.otherEntry ? "other" : "hello",
+      });
+    }
+    const first = () =>
+      ctx.scheduleTask(
+        changes.kind ?? "work",
+        changes.input ?? { n: 1 },
+        changes.keyed ? { idempotencyKey: "k" } : {},
+      );
+    const second = () => ctx.scheduleTask("other", { n: 2 });
+    const both = changes.fewer ? [first()] : changes.swapped ? [second(), first()] : [first(), second()];
+    if (changes.endEarly) return "early";
+    if (changes.throwEarly) throw new Error("early");
+    if (changes.checkpointEarly) return ctx.checkpoint("early", { openTasks: "cancel" });
+    if (!changes.notAwaited) await Promise.all(both);
+    await ctx.sleep(changes.sleepMs ?? 50);
+    await ctx.waitForSignal(changes.signal ?? "go");
+    await ctx.requestInput(changes.question ?? "sure?");
+    if (changes.extraLast) void ctx.scheduleTask("work", "one more");
+    return "done";
+  };
 
 /** The journal of the unchanged agent up to where it waits for the answer to its question. */
 async function record(): Promise<JournalRecord[]> {
@@ -71,7 +86,13 @@ const CORPUS: readonly (readonly [string, Changes, number, string, string])[] = 
   ["one command fewer", { fewer: true }, 3, 'task "other"', "nothing more"],
   ["one command more at the beginning", { extraFirst: true }, 1, 'entry of role "user"', 'task "work"'],
   ["an entry less", { noEntry: true }, 1, 'entry of role "user"', 'task "work"'],
-  ["an entry with other words", { otherEntry: true }, 1, 'entry of role "user" with input', 'entry of role "user" with input'],
+  [
+    "an entry with other words",
+    { otherEntry: true },
+    1,
+    'entry of role "user" with input',
+    'entry of role "user" with input',
+  ],
   ["an entry of another role", { otherRole: true }, 1, 'entry of role "user"', 'entry of role "system"'],
   ["a key where there was none", { keyed: true }, 2, 'task "work" with input', 'task "work" with key "k"'],
   ["another time", { sleepMs: 60 }, 6, "timer for", "timer for"],
@@ -85,29 +106,32 @@ const CORPUS: readonly (readonly [string, Changes, number, string, string])[] = 
 ];
 
 describe("changed code against a recorded journal", () => {
-  test.each(CORPUS)("%s is seen at its place, with both sides", async (_name, changes, seq, expected, got) => {
-    const recorded = await record();
-    const stand = new KernelStand(agent(changes), { recorded });
-    const stands = await stand.replay();
-    expect(stands?.type).toBe("faulted");
-    const fault = stand.kernel.fault as NondeterminismError;
-    expect(fault).toBeInstanceOf(NondeterminismError);
-    expect(fault).toMatchObject({ code: "nondeterminism", sessionId: "ses_test", seq });
-    expect(fault.recorded).toContain(expected);
-    expect(fault.attempted).toContain(got);
-    expect(fault.recorded).not.toBe(fault.attempted);
-    expect(fault.fix).toContain("accept-drift");
-    // Nothing is committed: not even when asked, and there are no outcomes to keep.
-    expect(() => stand.seal()).toThrow(NondeterminismError);
-    expect(stand.kernel.salvage(1).records).toEqual([]);
-    expect(stand.journal).toEqual(recorded);
+  test.each(CORPUS)(
+    "%s is seen at its place, with both sides",
+    async (_name, changes, seq, expected, got) => {
+      const recorded = await record();
+      const stand = new KernelStand(agent(changes), { recorded });
+      const stands = await stand.replay();
+      expect(stands?.type).toBe("faulted");
+      const fault = stand.kernel.fault as NondeterminismError;
+      expect(fault).toBeInstanceOf(NondeterminismError);
+      expect(fault).toMatchObject({ code: "nondeterminism", sessionId: "ses_test", seq });
+      expect(fault.recorded).toContain(expected);
+      expect(fault.attempted).toContain(got);
+      expect(fault.recorded).not.toBe(fault.attempted);
+      expect(fault.fix).toContain("accept-drift");
+      // Nothing is committed: not even when asked, and there are no outcomes to keep.
+      expect(() => stand.seal()).toThrow(NondeterminismError);
+      expect(stand.kernel.salvage(1).records).toEqual([]);
+      expect(stand.journal).toEqual(recorded);
 
-    // The old code resumes as if nothing had been.
-    const old = new KernelStand(agent(), { recorded });
-    expect(await old.replay()).toEqual({ type: "open" });
-    old.answer(5, true);
-    expect(await old.deliverOwn()).toMatchObject({ type: "ended", ending: { output: '"done"' } });
-  });
+      // The old code resumes as if nothing had been.
+      const old = new KernelStand(agent(), { recorded });
+      expect(await old.replay()).toEqual({ type: "open" });
+      old.answer(5, true);
+      expect(await old.deliverOwn()).toMatchObject({ type: "ended", ending: { output: '"done"' } });
+    },
+  );
 
   test("one more at the very end of the journal, where the process died, is seen too", async () => {
     const recorded = await record();
@@ -133,7 +157,11 @@ describe("changed code against a recorded journal", () => {
       { recorded: upToTasks },
     );
     expect((await more.replay())?.type).toBe("faulted");
-    expect(more.kernel.fault).toMatchObject({ seq: 4, recorded: "nothing more", attempted: expect.stringContaining('task "work"') });
+    expect(more.kernel.fault).toMatchObject({
+      seq: 4,
+      recorded: "nothing more",
+      attempted: expect.stringContaining('task "work"'),
+    });
   });
 
   test("an end that the journal does not hold is seen, at its very end as well", async () => {
@@ -190,7 +218,10 @@ describe("changed code against a recorded journal", () => {
     for (const wrong of cases) {
       const stand = new KernelStand(waits, { recorded: [...base, wrong] });
       const stands = await stand.replay();
-      expect(stands, JSON.stringify(wrong)).toMatchObject({ type: "faulted", fault: { code: "nondeterminism", attempted: expect.stringContaining("nothing open") } });
+      expect(stands, JSON.stringify(wrong)).toMatchObject({
+        type: "faulted",
+        fault: { code: "nondeterminism", attempted: expect.stringContaining("nothing open") },
+      });
     }
     const twice: JournalRecord[] = [
       ...base,

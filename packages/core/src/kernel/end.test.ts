@@ -61,22 +61,36 @@ describe("K13: on return", () => {
     stand.seal();
     expect(await stand.completeTask(4)).toEqual(ended("output"));
     expect(stand.seal()).toMatchObject({
-      records: [{ type: "task_completed" }, { type: "withdraw", targets: [0, 1, 2, 3] }, { type: "complete" }],
+      records: [
+        { type: "task_completed" },
+        { type: "withdraw", targets: [0, 1, 2, 3] },
+        { type: "complete" },
+      ],
       withdrawnTasks: [0],
     });
     expect(stand.kernel.open.waits()).toEqual([]);
   });
 
   test("without an output there is none", async () => {
-    expect(await new KernelStand(async () => {}).start()).toEqual({ type: "ended", ending: { type: "returned", output: undefined } });
+    expect(await new KernelStand(async () => {}).start()).toEqual({
+      type: "ended",
+      ending: { type: "returned", output: undefined },
+    });
   });
 
   test("who goes on asking beside a return is told, and nothing of it is committed", async () => {
     const stand = new KernelStand(async (ctx) => {
-      void Promise.resolve().then(() => Promise.resolve()).then(() => Promise.resolve()).then(() => ctx.scheduleTask("work")).catch(() => {});
+      void Promise.resolve()
+        .then(() => Promise.resolve())
+        .then(() => Promise.resolve())
+        .then(() => ctx.scheduleTask("work"))
+        .catch(() => {});
       return "output";
     });
-    expect(await stand.start()).toMatchObject({ type: "faulted", fault: { code: "usage", message: expect.stringContaining("after the end") } });
+    expect(await stand.start()).toMatchObject({
+      type: "faulted",
+      fault: { code: "usage", message: expect.stringContaining("after the end") },
+    });
   });
 });
 
@@ -93,7 +107,11 @@ describe("K13: on throw", () => {
     await stand.completeTask(2);
     const segment = stand.seal();
     expect(segment.records.slice(1)).toMatchObject([{ type: "withdraw", targets: [0, 1] }, { type: "fail" }]);
-    expect(JSON.parse(segment.records.at(-1)!.payload!)).toEqual({ name: "TypeError", message: "bad", cause: { name: "Error", message: "root" } });
+    expect(JSON.parse(segment.records.at(-1)!.payload!)).toEqual({
+      name: "TypeError",
+      message: "bad",
+      cause: { name: "Error", message: "root" },
+    });
     expect(segment.withdrawnTasks).toEqual([0]);
   });
 
@@ -104,7 +122,9 @@ describe("K13: on throw", () => {
     expect(await sync.start()).toMatchObject({ ending: { type: "threw", error: { message: "at once" } } });
     // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- users do
     const odd = new KernelStand(() => Promise.reject());
-    expect(await odd.start()).toMatchObject({ ending: { type: "threw", error: { name: "Error", message: "undefined" } } });
+    expect(await odd.start()).toMatchObject({
+      ending: { type: "threw", error: { name: "Error", message: "undefined" } },
+    });
   });
 
   test("an ended session takes nothing more", async () => {
@@ -124,7 +144,9 @@ describe("a graceful cancel", () => {
     const agent: StandAgent = async (ctx) => {
       const task = ctx.scheduleTask("work");
       const codes = await Promise.all(
-        [ctx.waitForSignal("s"), ctx.sleep(50), ctx.requestInput("?"), ctx.signalReady("t")].map((wait) => wait.catch((error: { code: string; message: string }) => `${error.code}: ${error.message}`)),
+        [ctx.waitForSignal("s"), ctx.sleep(50), ctx.requestInput("?"), ctx.signalReady("t")].map((wait) =>
+          wait.catch((error: { code: string; message: string }) => `${error.code}: ${error.message}`),
+        ),
       );
       return [codes, ctx.isCancellationRequested(), await task];
     };
@@ -137,7 +159,16 @@ describe("a graceful cancel", () => {
     expect(stand.kernel.open.tasks()).toHaveLength(1);
     const live = await stand.completeTask(0, "finished");
     expect(live).toEqual(
-      ended([['cancelled: the wait for signal "s" was cancelled: enough', "cancelled: the timer was cancelled: enough", 'cancelled: the question "?" was cancelled: enough', 'cancelled: the wait for signal "t" was cancelled: enough'], true, "finished"]),
+      ended([
+        [
+          'cancelled: the wait for signal "s" was cancelled: enough',
+          "cancelled: the timer was cancelled: enough",
+          'cancelled: the question "?" was cancelled: enough',
+          'cancelled: the wait for signal "t" was cancelled: enough',
+        ],
+        true,
+        "finished",
+      ]),
     );
     stand.seal();
     expect(await new KernelStand(agent, { recorded: stand.journal }).replay()).toEqual(live);
@@ -160,7 +191,10 @@ describe("a graceful cancel", () => {
     await stand.cancel();
     await stand.deliverAllOwn();
     expect(rejected).toBe(6);
-    expect(stand.recorded("wait_cancelled").length + stand.seal().records.filter(({ type }) => type === "wait_cancelled").length).toBe(5);
+    expect(
+      stand.recorded("wait_cancelled").length +
+        stand.seal().records.filter(({ type }) => type === "wait_cancelled").length,
+    ).toBe(5);
     expect(stand.kernel.open.waits()).toHaveLength(1);
     stand.send("s", "too late");
     expect(await stand.deliverOwn()).toBeUndefined(); // It hangs: no signal is eaten by an agent that is going.
@@ -168,9 +202,12 @@ describe("a graceful cancel", () => {
   });
 
   test("after the limit timers hang as well", async () => {
-    const stand = new KernelStand(async (ctx) => {
-      for (;;) await ctx.sleep(1).catch(() => {});
-    }, { limits: { cancelledWaits: 2 } });
+    const stand = new KernelStand(
+      async (ctx) => {
+        for (;;) await ctx.sleep(1).catch(() => {});
+      },
+      { limits: { cancelledWaits: 2 } },
+    );
     await stand.start();
     await stand.cancel();
     await stand.deliverAllOwn();
@@ -195,7 +232,10 @@ describe("a graceful cancel", () => {
     const slept = stand.kernel.open.waits()[0]!;
     await stand.fireTimer(slept.seq);
     await stand.fireTimer(stand.kernel.open.waits().find(({ type }) => type === "timer")!.seq);
-    expect(stand.seal().records.at(-1)).toMatchObject({ type: "complete", payload: '["cancelled",["tidied","slept"]]' });
+    expect(stand.seal().records.at(-1)).toMatchObject({
+      type: "complete",
+      payload: '["cancelled",["tidied","slept"]]',
+    });
   });
 
   test("a second one changes nothing", async () => {
@@ -213,7 +253,10 @@ describe("a graceful cancel", () => {
 
   test("a kernel that begins under one rejects its waits, and does not hear of it again", async () => {
     const stand = new KernelStand(
-      async (ctx) => [ctx.isCancellationRequested(), await ctx.waitForSignal("s").catch((error: { code: string }) => error.code)],
+      async (ctx) => [
+        ctx.isCancellationRequested(),
+        await ctx.waitForSignal("s").catch((error: { code: string }) => error.code),
+      ],
       { baseSeq: 9, baseId: 3, state: 1, cancel: { deadlineAt: 9_000 } },
     );
     await stand.start();

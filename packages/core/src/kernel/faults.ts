@@ -17,21 +17,36 @@ export function limitReached(limit: keyof Limits, max: number, fix: string, line
   return new LimitError(limit, `the agent reached the limit "${limit}" (${max})`, { ...at(line), fix });
 }
 
-export function unknownTaskKind(kind: string, known: readonly string[], line: string | undefined): UsageError {
+export function unknownTaskKind(
+  kind: string,
+  known: readonly string[],
+  line: string | undefined,
+): UsageError {
   return new UsageError(`no task "${kind}" is known here`, {
     code: "unknown_task_kind",
     ...at(line),
-    expected: known.length === 0 ? "a defined task; none is" : `one of ${known.map((name) => `"${name}"`).join(", ")}`,
+    expected:
+      known.length === 0
+        ? "a defined task; none is"
+        : `one of ${known.map((name) => `"${name}"`).join(", ")}`,
     fix: "define it with defineTask() and name it in the agent's `tasks`, or use ctx.run()",
   });
 }
 
-export function keyOfAnother(key: string, holder: string, kind: string, line: string | undefined): UsageError {
-  return new UsageError(`the idempotency key "${key}" is that of ${holder}, and task "${kind}" is another or has another input`, {
-    ...at(line),
-    expected: "one key for one task: the same kind and the same input",
-    fix: "give each task a key of its own, or none",
-  });
+export function keyOfAnother(
+  key: string,
+  holder: string,
+  kind: string,
+  line: string | undefined,
+): UsageError {
+  return new UsageError(
+    `the idempotency key "${key}" is that of ${holder}, and task "${kind}" is another or has another input`,
+    {
+      ...at(line),
+      expected: "one key for one task: the same kind and the same input",
+      fix: "give each task a key of its own, or none",
+    },
+  );
 }
 
 /** K2a. */
@@ -45,7 +60,11 @@ export function signalIsSpokenFor(pattern: string, holder: OpenItem, line: strin
 }
 
 /** K7. */
-export function openTasksRefuseCheckpoint(sessionId: string, tasks: readonly OpenTask[], line: string | undefined): UsageError {
+export function openTasksRefuseCheckpoint(
+  sessionId: string,
+  tasks: readonly OpenTask[],
+  line: string | undefined,
+): UsageError {
   const names = tasks.slice(0, 5).map((task) => `"${task.kind}" (${positionId(sessionId, task.id)})`);
   return new UsageError(`ctx.checkpoint() with ${tasks.length} open task(s): ${names.join(", ")}`, {
     ...at(line),
@@ -56,11 +75,14 @@ export function openTasksRefuseCheckpoint(sessionId: string, tasks: readonly Ope
 
 /** K7: the agent is called anew at the top after a checkpoint, so one it reaches unconditionally never ends. */
 export function checkpointWithoutProgress(line: string | undefined): UsageError {
-  return new UsageError("ctx.checkpoint() was reached again with the same state and nothing done since the last one", {
-    ...at(line),
-    expected: "the agent is called anew on ctx.state after each checkpoint, and goes on from there",
-    fix: "look at ctx.state first: if (ctx.state === undefined) { ...; await ctx.checkpoint(state) }",
-  });
+  return new UsageError(
+    "ctx.checkpoint() was reached again with the same state and nothing done since the last one",
+    {
+      ...at(line),
+      expected: "the agent is called anew on ctx.state after each checkpoint, and goes on from there",
+      fix: "look at ctx.state first: if (ctx.state === undefined) { ...; await ctx.checkpoint(state) }",
+    },
+  );
 }
 
 /** K7: it would drop the state without a word. */

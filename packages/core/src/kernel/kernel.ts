@@ -21,7 +21,6 @@ import {
   NondeterminismError,
   recordError,
   TaskFailedError,
-  UsageError,
   WaitTimeoutError,
   type RecordedError,
 } from "../errors.ts";
@@ -42,7 +41,6 @@ import {
 import { FORMAT_LIMITS, type Limits } from "../limits.ts";
 import type { Hash } from "../ports/clock.ts";
 import type { NewEntry, StoredSignal } from "../ports/storage.ts";
-import type { Wait } from "../session/session.ts";
 import { callerLine } from "./caller.ts";
 import { checkRetry, checkTimeout, momentOf } from "./checks.ts";
 import {
@@ -83,7 +81,9 @@ export interface KernelOptions {
   readonly hash: Hash;
   readonly limits: Limits;
   /** Traits of a task kind; `undefined` when nobody here can do it. */
-  readonly describeTask: (kind: string) => { readonly retry?: RetryPolicy; readonly timeoutMs?: number } | undefined;
+  readonly describeTask: (
+    kind: string,
+  ) => { readonly retry?: RetryPolicy; readonly timeoutMs?: number } | undefined;
   readonly taskKinds: () => readonly string[];
   /** Let recorded results stand for changed inputs of the same kind (K5). */
   readonly acceptDrift: boolean;
@@ -149,7 +149,9 @@ export class Kernel implements FutureOwner {
   #closed = false;
   #fault: HoldfastError | undefined;
   #ending: Ending | undefined;
-  #checkpoint: { readonly state: JsonText; readonly cancelTasks: boolean; readonly schemaVersion: number | undefined } | undefined;
+  #checkpoint:
+    | { readonly state: JsonText; readonly cancelTasks: boolean; readonly schemaVersion: number | undefined }
+    | undefined;
   #cancel: CancelNotice | undefined;
   #cancelledWaits = 0;
   #turn: number;
@@ -262,7 +264,7 @@ export class Kernel implements FutureOwner {
    */
   deliver(event: Draft<EventRecord> | EventRecord, start?: () => Promise<unknown>): void {
     invariant(this.#slice !== "none", `session ${this.#sessionId}: delivery outside a slice`);
-    if (this.#slice === "live") this.#fresh.push({ ...event, seq: this.#seq } as EventRecord);
+    if (this.#slice === "live") this.#fresh.push({ ...event, seq: this.#seq });
     this.#seq++;
     this.#now = Math.max(this.#now, event.at); // The wall clock may go back; what the agent sees of it does not.
     this.#deliveries++;
@@ -311,7 +313,10 @@ export class Kernel implements FutureOwner {
         return;
       }
       case "cancel_requested":
-        this.#requestCancel({ deadlineAt: event.deadlineAt, ...(event.reason === undefined ? {} : { reason: event.reason }) });
+        this.#requestCancel({
+          deadlineAt: event.deadlineAt,
+          ...(event.reason === undefined ? {} : { reason: event.reason }),
+        });
         return;
     }
   }
@@ -334,7 +339,8 @@ export class Kernel implements FutureOwner {
       return { type: "faulted", fault: this.#fault };
     }
     if (this.#closed) {
-      if (this.#checkpoint !== undefined) return { type: "checkpointed", state: this.#checkpoint.state, turn: this.#turn };
+      if (this.#checkpoint !== undefined)
+        return { type: "checkpointed", state: this.#checkpoint.state, turn: this.#turn };
       invariant(this.#ending !== undefined, "closed without a checkpoint or an end");
       return { type: "ended", ending: this.#ending };
     }
@@ -371,7 +377,8 @@ export class Kernel implements FutureOwner {
   salvage(at: number): SealedSegment {
     const notes: NoteRecord[] = [];
     for (const record of this.#fresh) {
-      if (isNote(record) && record.type !== "drift_accepted") notes.push({ ...record, seq: this.#sealedSeq + notes.length });
+      if (isNote(record) && record.type !== "drift_accepted")
+        notes.push({ ...record, seq: this.#sealedSeq + notes.length });
       if (record.type !== "task_completed" && record.type !== "task_failed") continue;
       notes.push({
         type: "outcome_kept",
@@ -383,12 +390,22 @@ export class Kernel implements FutureOwner {
         payload: record.payload,
       });
     }
-    return { firstSeq: this.#sealedSeq, records: notes, entries: [], consumed: [], newTasks: [], withdrawnTasks: [] };
+    return {
+      firstSeq: this.#sealedSeq,
+      records: notes,
+      entries: [],
+      consumed: [],
+      newTasks: [],
+      withdrawnTasks: [],
+    };
   }
 
   /** Add a fact that is not delivered. Only at a standstill, when nothing is left to replay. */
   note(note: Draft<NoteRecord>): void {
-    invariant(this.#slice === "none" && !this.replaying, `session ${this.#sessionId}: a note inside a slice or replay`);
+    invariant(
+      this.#slice === "none" && !this.replaying,
+      `session ${this.#sessionId}: a note inside a slice or replay`,
+    );
     const record = { ...note, seq: this.#seq++ } as NoteRecord;
     this.#fresh.push(record);
     this.#readNote(record);
@@ -397,7 +414,10 @@ export class Kernel implements FutureOwner {
   /** Fault the session from outside: it stood on nothing durable for too long. */
   faultStandingOnNothing(): void {
     this.#remember(
-      nonDurableAwait(`the agent of session ${this.#sessionId} awaits something that is not durable, and nothing else`, undefined),
+      nonDurableAwait(
+        `the agent of session ${this.#sessionId} awaits something that is not durable, and nothing else`,
+        undefined,
+      ),
     );
     this.#closed = true;
   }
@@ -476,13 +496,15 @@ export class Kernel implements FutureOwner {
     const { kind, key, closure } = request;
     this.#guard();
     const traits = closure === undefined ? this.#options.describeTask(kind) : {};
-    if (traits === undefined) throw this.#fail(unknownTaskKind(kind, this.#options.taskKinds(), callerLine()));
+    if (traits === undefined)
+      throw this.#fail(unknownTaskKind(kind, this.#options.taskKinds(), callerLine()));
     const input = this.#encode(request.input, `input of task "${kind}"`);
     const hash = this.#options.hash(input ?? "");
     const asked = `${kind} ${hash}`;
     const known = key === undefined ? undefined : this.#keyed.get(key);
     if (known !== undefined) {
-      if (known.asked !== asked) throw this.#fail(keyOfAnother(key ?? "", known.future.label, kind, callerLine()));
+      if (known.asked !== asked)
+        throw this.#fail(keyOfAnother(key ?? "", known.future.label, kind, callerLine()));
       return known.future;
     }
     const retry = this.#checked(() => checkRetry(request.retry ?? traits.retry));
@@ -525,19 +547,33 @@ export class Kernel implements FutureOwner {
     return future;
   }
 
-  waitSignal(name: string, mode: "consume" | "ready", timeoutMs: number | undefined, sheltered: boolean): DurableFuture<unknown> {
+  waitSignal(
+    name: string,
+    mode: "consume" | "ready",
+    timeoutMs: number | undefined,
+    sheltered: boolean,
+  ): DurableFuture<unknown> {
     this.#guard();
     const line = callerLine();
     this.#refuseIfConsuming(name, line);
     const timeoutAt = this.#momentAfter(timeoutMs);
-    const { id } = this.#ask({ type: "wait_signal", name, mode, ...(timeoutAt === undefined ? {} : { timeoutAt }) });
+    const { id } = this.#ask({
+      type: "wait_signal",
+      name,
+      mode,
+      ...(timeoutAt === undefined ? {} : { timeoutAt }),
+    });
     const type = mode === "consume" ? "signal" : "signal_ready";
     const future = new DurableFuture<unknown>(this, type, id, `the wait for signal "${name}"`);
     this.#open.add({ future, name, at: timeoutAt, sheltered, line });
     return future;
   }
 
-  requestInput(question: { prompt: string; details?: unknown }, timeoutMs: number | undefined, sheltered: boolean): DurableFuture<unknown> {
+  requestInput(
+    question: { prompt: string; details?: unknown },
+    timeoutMs: number | undefined,
+    sheltered: boolean,
+  ): DurableFuture<unknown> {
     this.#guard();
     const payload = this.#encode(question, "question");
     const expiresAt = this.#momentAfter(timeoutMs);
@@ -592,9 +628,19 @@ export class Kernel implements FutureOwner {
     const content = this.#encode(entry.content, `content of an entry of role "${entry.role}"`) ?? "null";
     const parent = entry.parentId === undefined ? this.#leaf : this.#entryNumber(entry.parentId);
     if (++this.#entriesAsked > this.#options.limits.entriesPerCheckpoint && this.#slice === "live") {
-      throw this.#fail(limitReached("entriesPerCheckpoint", this.#options.limits.entriesPerCheckpoint, "use ctx.checkpoint()"));
+      throw this.#fail(
+        limitReached(
+          "entriesPerCheckpoint",
+          this.#options.limits.entriesPerCheckpoint,
+          "use ctx.checkpoint()",
+        ),
+      );
     }
-    const { id } = this.#ask({ type: "append_entry", role: entry.role, hash: this.#options.hash(`${parent ?? ""} ${content}`) });
+    const { id } = this.#ask({
+      type: "append_entry",
+      role: entry.role,
+      hash: this.#options.hash(`${parent ?? ""} ${content}`),
+    });
     this.#entryIds.add(id);
     const index = this.#entryCount++;
     this.#leaf = id;
@@ -606,7 +652,11 @@ export class Kernel implements FutureOwner {
   }
 
   /** Close the segment and store the state. The caller is suspended for ever: the agent is called anew on the state. */
-  checkpoint(state: unknown, openTasks: "refuse" | "cancel" | "wait", schemaVersion?: number): Promise<never> {
+  checkpoint(
+    state: unknown,
+    openTasks: "refuse" | "cancel" | "wait",
+    schemaVersion?: number,
+  ): Promise<never> {
     this.#guard();
     const tasks = this.#open.tasks();
     if (openTasks === "refuse" && tasks.length > 0) {
@@ -682,7 +732,11 @@ export class Kernel implements FutureOwner {
   #settleSegment(): void {
     if (this.#checkpoint !== undefined && this.#ending === undefined) {
       if (this.#open.taskCount > 0 && !this.#checkpoint.cancelTasks) return; // "wait".
-      if (this.#deliveries === 1 && !this.#tookSignals && this.#checkpoint.state === this.#options.stateText) {
+      if (
+        this.#deliveries === 1 &&
+        !this.#tookSignals &&
+        this.#checkpoint.state === this.#options.stateText
+      ) {
         throw checkpointWithoutProgress(this.#checkpointLine);
       }
       this.#withdrawAll();
@@ -693,7 +747,9 @@ export class Kernel implements FutureOwner {
         turn: this.#turn,
         entryCount: this.#entryCount,
         ...(this.#leaf === undefined ? {} : { leaf: this.#leaf }),
-        ...(this.#checkpoint.schemaVersion === undefined ? {} : { schemaVersion: this.#checkpoint.schemaVersion }),
+        ...(this.#checkpoint.schemaVersion === undefined
+          ? {}
+          : { schemaVersion: this.#checkpoint.schemaVersion }),
         ...(this.#cancel === undefined ? {} : { cancel: this.#cancel }),
         payload: this.#checkpoint.state,
       });
@@ -754,9 +810,15 @@ export class Kernel implements FutureOwner {
       }
     } else {
       if (this.#seq - this.#options.baseSeq >= this.#options.limits.recordsPerCheckpoint) {
-        throw this.#fail(limitReached("recordsPerCheckpoint", this.#options.limits.recordsPerCheckpoint, "use ctx.checkpoint()"));
+        throw this.#fail(
+          limitReached(
+            "recordsPerCheckpoint",
+            this.#options.limits.recordsPerCheckpoint,
+            "use ctx.checkpoint()",
+          ),
+        );
       }
-      this.#fresh.push({ ...draft, seq: this.#seq, id } as CommandRecord);
+      this.#fresh.push({ ...draft, seq: this.#seq, id });
     }
     this.#advance();
     return { id };
@@ -775,7 +837,8 @@ export class Kernel implements FutureOwner {
   ): void {
     const sameSort = recorded !== undefined && isCommand(recorded) && sortOf(recorded) === sortOf(draft);
     if (sameSort && this.#accepted.has(this.#seq)) return;
-    if (!sameSort || !this.#options.acceptDrift) throw this.#fail(this.#divergence(recorded, identityOf(draft).trim(), lineOf?.()));
+    if (!sameSort || !this.#options.acceptDrift)
+      throw this.#fail(this.#divergence(recorded, identityOf(draft).trim(), lineOf?.()));
     this.#drifted.push(this.#seq);
   }
 
@@ -793,7 +856,10 @@ export class Kernel implements FutureOwner {
     // Replay slices only advance over recorded positions, so there is nothing beyond; what is left is checked by
     // `nextRecorded`. Kept as an assertion of that reasoning.
     const length = this.#options.baseSeq + this.#recorded.length;
-    if (this.#seq !== length) this.#remember(new InvariantError(`session ${this.#sessionId}: replay ended at ${this.#seq}, not ${length}`));
+    if (this.#seq !== length)
+      this.#remember(
+        new InvariantError(`session ${this.#sessionId}: replay ended at ${this.#seq}, not ${length}`),
+      );
   }
 
   #probe(key: string, initial: boolean, answerNow: () => boolean): boolean {
@@ -815,7 +881,8 @@ export class Kernel implements FutureOwner {
   }
 
   #readNote(note: NoteRecord): void {
-    if (note.type !== "attempt_failed" && note.type !== "attempt_lost" && note.type !== "outcome_kept") return;
+    if (note.type !== "attempt_failed" && note.type !== "attempt_lost" && note.type !== "outcome_kept")
+      return;
     const task = this.#open.get(note.task)?.task;
     if (task === undefined) return;
     if (note.type === "outcome_kept") {
@@ -832,7 +899,12 @@ export class Kernel implements FutureOwner {
   #close(id: number, ...types: readonly DurableFuture<unknown>["type"][]): OpenItem | undefined {
     const item = this.#open.get(id);
     if (item === undefined || !types.includes(item.future.type)) {
-      this.#remember(this.#divergence(this.#recorded[this.#seq - 1 - this.#options.baseSeq], `nothing open with number ${id}`));
+      this.#remember(
+        this.#divergence(
+          this.#recorded[this.#seq - 1 - this.#options.baseSeq],
+          `nothing open with number ${id}`,
+        ),
+      );
       return undefined;
     }
     this.#open.remove(id);
@@ -895,10 +967,14 @@ export class Kernel implements FutureOwner {
     const text = encodeJson(value, what);
     const max = this.#options.limits.payloadChars;
     if (text !== undefined && text.length > max && this.#slice === "live") {
-      throw new LimitError("payloadChars", `${what} is ${text.length} characters of JSON, and at most ${max} are kept`, {
-        got: `${text.length} characters`,
-        fix: "keep large content in a file and record its path, or raise the limit",
-      });
+      throw new LimitError(
+        "payloadChars",
+        `${what} is ${text.length} characters of JSON, and at most ${max} are kept`,
+        {
+          got: `${text.length} characters`,
+          fix: "keep large content in a file and record its path, or raise the limit",
+        },
+      );
     }
     return text;
   }
@@ -906,9 +982,15 @@ export class Kernel implements FutureOwner {
   /** K2, K4: nobody may ask outside a slice, nor go on after a fault, a checkpoint or the end. */
   #guard(): void {
     if (this.#fault !== undefined) throw this.#fault;
-    if (this.#slice === "none") throw this.#strayFault("the agent asked for something after awaiting what is not durable", callerLine());
+    if (this.#slice === "none")
+      throw this.#strayFault(
+        "the agent asked for something after awaiting what is not durable",
+        callerLine(),
+      );
     if (this.#closed || this.#checkpoint !== undefined || this.#ending !== undefined) {
-      throw this.#fail(askedTooLate(this.#checkpoint === undefined ? "the end" : "ctx.checkpoint()", callerLine()));
+      throw this.#fail(
+        askedTooLate(this.#checkpoint === undefined ? "the end" : "ctx.checkpoint()", callerLine()),
+      );
     }
   }
 
@@ -916,7 +998,14 @@ export class Kernel implements FutureOwner {
   #countCommand(): void {
     if (this.#slice === "live" && ++this.#sliceCommands > this.#options.limits.commandsPerSlice) {
       const { commandsPerSlice } = this.#options.limits;
-      throw this.#fail(limitReached("commandsPerSlice", commandsPerSlice, "await what was asked for, in portions", callerLine()));
+      throw this.#fail(
+        limitReached(
+          "commandsPerSlice",
+          commandsPerSlice,
+          "await what was asked for, in portions",
+          callerLine(),
+        ),
+      );
     }
   }
 

@@ -37,7 +37,9 @@ describe("open items", () => {
         expect(due?.at).toBe(times.some((at) => at <= now) ? Math.min(...times) : undefined);
         // The first asked of those that are due at the same moment.
         if (due !== undefined) expect(due).toBe(all.find(({ at }) => at === due.at));
-        expect(open.waits().map((wait) => wait.seq)).toEqual(all.flatMap(({ task, future }) => (task === undefined ? future.id : [])));
+        expect(open.waits().map((wait) => wait.seq)).toEqual(
+          all.flatMap(({ task, future }) => (task === undefined ? future.id : [])),
+        );
       }),
     );
   });

@@ -24,7 +24,9 @@ export interface OpenTask {
   /** Whether an attempt died with its process: then the outcome is kept before it is delivered (K6). */
   lost: boolean;
   /** An outcome that is stored but not delivered. */
-  kept: { readonly outcome: "task_completed" | "task_failed"; readonly payload: JsonText | undefined } | undefined;
+  kept:
+    | { readonly outcome: "task_completed" | "task_failed"; readonly payload: JsonText | undefined }
+    | undefined;
 }
 
 export interface OpenItem {

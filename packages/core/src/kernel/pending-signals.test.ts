@@ -30,7 +30,8 @@ describe("pending signals", () => {
 
   test("are drained in the order they came, over all names that match, and the others stay", () => {
     const pending = new PendingSignals();
-    for (const [order, name] of ["ci.b", "stop", "ci.a", "ci.b", "ci.a.x"].entries()) pending.add(signal(name, order));
+    for (const [order, name] of ["ci.b", "stop", "ci.a", "ci.b", "ci.a.x"].entries())
+      pending.add(signal(name, order));
     expect(pending.drain("ci.*").map(({ order }) => order)).toEqual([0, 2, 3]);
     expect(pending.all().map(({ name }) => name)).toEqual(["stop", "ci.a.x"]);
     expect(pending.drain("ci.*")).toEqual([]);
@@ -63,10 +64,14 @@ describe("patterns", () => {
 
   test("a name without stars matches itself only", () => {
     fc.assert(
-      fc.property(fc.string().filter((text) => !text.includes("*")), fc.string(), (pattern, name) => {
-        expect(signalPattern(pattern)(pattern)).toBe(true);
-        expect(signalPattern(pattern)(name)).toBe(pattern === name);
-      }),
+      fc.property(
+        fc.string().filter((text) => !text.includes("*")),
+        fc.string(),
+        (pattern, name) => {
+          expect(signalPattern(pattern)(pattern)).toBe(true);
+          expect(signalPattern(pattern)(name)).toBe(pattern === name);
+        },
+      ),
     );
   });
 

@@ -19,18 +19,24 @@ describe("a signal name with an open consuming wait is spoken for", () => {
     ["drainSignals of everything", (ctx) => ctx.drainSignals("**")],
   ];
   for (const [holder, hold] of holders) {
-    test.each(intruders)(`by ${holder}: %s is a mistake that says where the wait is`, async (_name, intrude) => {
-      const stand = new KernelStand(async (ctx) => {
-        void hold(ctx);
-        void intrude(ctx);
-        await ctx.sleep(1);
-      });
-      stand.send("ci.x", "kept");
-      const stands = await stand.start();
-      expect(stands).toMatchObject({ type: "faulted", fault: { code: "usage", message: expect.stringContaining("already has an open wait") } });
-      expect(() => stand.seal()).toThrow();
-      expect(stand.kernel.pendingSignals().map(({ payload }) => payload)).toEqual(['"kept"']);
-    });
+    test.each(intruders)(
+      `by ${holder}: %s is a mistake that says where the wait is`,
+      async (_name, intrude) => {
+        const stand = new KernelStand(async (ctx) => {
+          void hold(ctx);
+          void intrude(ctx);
+          await ctx.sleep(1);
+        });
+        stand.send("ci.x", "kept");
+        const stands = await stand.start();
+        expect(stands).toMatchObject({
+          type: "faulted",
+          fault: { code: "usage", message: expect.stringContaining("already has an open wait") },
+        });
+        expect(() => stand.seal()).toThrow();
+        expect(stand.kernel.pendingSignals().map(({ payload }) => payload)).toEqual(['"kept"']);
+      },
+    );
   }
 
   test("other names are not: neither others, nor patterns that do not match", async () => {
@@ -77,7 +83,17 @@ describe("ctx.race, any and select withdraw the losers in the same batch", () =>
   const races: readonly (readonly [string, (ctx: AgentContext) => Promise<unknown>])[] = [
     ["race", (ctx) => ctx.race([ctx.waitForSignal("go"), ctx.sleep(5), ctx.scheduleTask("work")])],
     ["any", (ctx) => ctx.any([ctx.waitForSignal("go"), ctx.sleep(5), ctx.scheduleTask("work")])],
-    ["select", async (ctx) => (await ctx.select({ go: ctx.waitForSignal("go"), late: ctx.sleep(5), work: ctx.scheduleTask("work") })).value],
+    [
+      "select",
+      async (ctx) =>
+        (
+          await ctx.select({
+            go: ctx.waitForSignal("go"),
+            late: ctx.sleep(5),
+            work: ctx.scheduleTask("work"),
+          })
+        ).value,
+    ],
   ];
 
   test.each(races)("ctx.%s: a later signal finds a later wait", async (_name, race) => {
@@ -89,7 +105,11 @@ describe("ctx.race, any and select withdraw the losers in the same batch", () =>
     stand.seal();
     await stand.fireTimer(1);
     const { records } = stand.seal();
-    expect(records).toMatchObject([{ type: "timer_fired" }, { type: "withdraw", targets: [0] }, { type: "wait_signal", name: "go" }]);
+    expect(records).toMatchObject([
+      { type: "timer_fired" },
+      { type: "withdraw", targets: [0] },
+      { type: "wait_signal", name: "go" },
+    ]);
     expect(stand.kernel.open.waits()).toHaveLength(1);
     stand.send("go", "mine");
     expect(await stand.deliverOwn()).toEqual(ended([null, "mine"]));
@@ -101,7 +121,11 @@ describe("ctx.race, any and select withdraw the losers in the same batch", () =>
     stand.seal();
     stand.send("go", "won");
     await stand.deliverOwn();
-    expect(stand.seal().records).toMatchObject([{ type: "signal_received" }, { type: "withdraw", targets: [1] }, { type: "schedule_task", kind: "other" }]);
+    expect(stand.seal().records).toMatchObject([
+      { type: "signal_received" },
+      { type: "withdraw", targets: [1] },
+      { type: "schedule_task", kind: "other" },
+    ]);
     expect(stand.kernel.open.tasks().map(({ kind }) => kind)).toEqual(["work", "other"]);
   });
 
@@ -139,7 +163,10 @@ describe("ctx.race, any and select withdraw the losers in the same batch", () =>
   });
 
   test("ctx.any passes over errors, and rejects only when all do", async () => {
-    const agent: StandAgent = (ctx) => ctx.any([ctx.scheduleTask("work", 1), ctx.scheduleTask("work", 2)]).catch((error: AggregateError) => error.errors.length);
+    const agent: StandAgent = (ctx) =>
+      ctx
+        .any([ctx.scheduleTask("work", 1), ctx.scheduleTask("work", 2)])
+        .catch((error: AggregateError) => error.errors.length);
     const one = new KernelStand(agent);
     await one.start();
     one.seal();
@@ -177,8 +204,14 @@ describe("ctx.race, any and select withdraw the losers in the same batch", () =>
 
   test("ctx.allSettled tells of each, and withdraws nothing", async () => {
     const stand = new KernelStand(async (ctx) => {
-      const settled = await ctx.allSettled([ctx.scheduleTask("work"), ctx.waitForSignal("go", { timeoutMs: 5 }), 1]);
-      return settled.map((each) => (each.status === "fulfilled" ? each.value : (each.reason as { code: string }).code));
+      const settled = await ctx.allSettled([
+        ctx.scheduleTask("work"),
+        ctx.waitForSignal("go", { timeoutMs: 5 }),
+        1,
+      ]);
+      return settled.map((each) =>
+        each.status === "fulfilled" ? each.value : (each.reason as { code: string }).code,
+      );
     });
     await stand.start();
     stand.seal();
@@ -203,7 +236,10 @@ describe("ctx.race, any and select withdraw the losers in the same batch", () =>
   test("whoever awaits a withdrawn future is told, and nobody is left hanging on it unhandled", async () => {
     const stand = new KernelStand(async (ctx) => {
       const wait = ctx.waitForSignal("go");
-      const other = wait.then(() => "signal", (error: { code: string }) => error.code);
+      const other = wait.then(
+        () => "signal",
+        (error: { code: string }) => error.code,
+      );
       await ctx.race([wait, ctx.sleep(5)]);
       return other;
     });
@@ -259,7 +295,10 @@ describe("one signal, one wait, in every interleaving of sends and waits", () =>
     const stand = new KernelStand(async (ctx) => {
       const got: unknown[] = [];
       for (let turn = 0; turn < 6; turn++) {
-        const { key, value } = await ctx.select({ steer: ctx.waitForSignal("steer"), done: ctx.scheduleTask("work", turn) });
+        const { key, value } = await ctx.select({
+          steer: ctx.waitForSignal("steer"),
+          done: ctx.scheduleTask("work", turn),
+        });
         if (key === "steer") got.push(value);
       }
       while (ctx.hasSignal("steer")) got.push(ctx.takeSignal("steer"));
@@ -268,7 +307,7 @@ describe("one signal, one wait, in every interleaving of sends and waits", () =>
     await stand.start();
     stand.seal();
     const sent: number[] = [];
-    for (let round = 0; ! stand.kernel.closed && round < 20; round++) {
+    for (let round = 0; !stand.kernel.closed && round < 20; round++) {
       if (round % 3 === 1) {
         stand.send("steer", round);
         sent.push(round);

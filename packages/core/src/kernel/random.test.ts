@@ -18,7 +18,8 @@ describe("seeded randomness", () => {
   test("streams of one seed share no numbers, also for the poorest seeds", () => {
     for (const seed of [0, 1, 0xffff_ffff, 0x9e37_79b9]) {
       const seen = new Set<number>();
-      for (let stream = 0; stream < 200; stream++) for (const value of draw(seed, stream, 20)) seen.add(value);
+      for (let stream = 0; stream < 200; stream++)
+        for (const value of draw(seed, stream, 20)) seen.add(value);
       // 4,000 draws of 2^32: more than a handful of coincidences would be no coincidence.
       expect(seen.size, `seed ${seed}`).toBeGreaterThan(3_990);
     }

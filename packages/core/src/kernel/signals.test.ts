@@ -9,7 +9,11 @@ import type { StoredSignal } from "../ports/storage.ts";
 
 describe("K9: waits and signals", () => {
   test("one that came first is there for a later wait, and one wait takes one signal, in order", async () => {
-    const stand = new KernelStand(async (ctx) => [await ctx.waitForSignal("s"), await ctx.waitForSignal("s"), await ctx.waitForSignal("t")]);
+    const stand = new KernelStand(async (ctx) => [
+      await ctx.waitForSignal("s"),
+      await ctx.waitForSignal("s"),
+      await ctx.waitForSignal("t"),
+    ]);
     stand.send("s", 1);
     await stand.start();
     stand.send("t", 3);
@@ -22,7 +26,9 @@ describe("K9: waits and signals", () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.constantFrom("send a", "send b", "deliver"), { maxLength: 25 }),
-        fc.array(fc.constantFrom("wait a", "wait b", "take a", "take b", "drain", "ready a"), { maxLength: 12 }),
+        fc.array(fc.constantFrom("wait a", "wait b", "take a", "take b", "drain", "ready a"), {
+          maxLength: 12,
+        }),
         async (world, agent) => {
           const got: [string, unknown][] = [];
           const stand = new KernelStand(async (ctx) => {
@@ -30,7 +36,10 @@ describe("K9: waits and signals", () => {
               const [verb, name = ""] = step.split(" ");
               if (verb === "wait") got.push([name, await ctx.waitForSignal(name)]);
               else if (verb === "ready") await ctx.signalReady(name);
-              else if (verb === "drain") got.push(...ctx.drainSignals("*").map(({ name: of, payload }): [string, unknown] => [of, payload]));
+              else if (verb === "drain")
+                got.push(
+                  ...ctx.drainSignals("*").map(({ name: of, payload }): [string, unknown] => [of, payload]),
+                );
               else {
                 const taken = ctx.takeSignal(name);
                 if (taken !== undefined) got.push([name, taken]);
@@ -65,7 +74,12 @@ describe("K9: waits and signals", () => {
   test("a signal without a payload is undefined to a wait, and null to who takes it: live as on replay", async () => {
     const agent: StandAgent = async (ctx) => {
       const waited = await ctx.waitForSignal("go");
-      return [waited === undefined, ctx.takeSignal("go"), ctx.takeSignal("go") === undefined, ctx.drainSignals("x")];
+      return [
+        waited === undefined,
+        ctx.takeSignal("go"),
+        ctx.takeSignal("go") === undefined,
+        ctx.drainSignals("x"),
+      ];
     };
     const stand = new KernelStand(agent);
     for (const name of ["go", "go", "x"]) stand.send(name);
@@ -92,7 +106,9 @@ describe("K9: waits and signals", () => {
 
   test("a wait that timed out takes nothing, and rejects with its own code", async () => {
     const stand = new KernelStand(async (ctx) => {
-      const code = await ctx.waitForSignal("s", { timeoutMs: 50 }).catch((error: { code: string }) => error.code);
+      const code = await ctx
+        .waitForSignal("s", { timeoutMs: 50 })
+        .catch((error: { code: string }) => error.code);
       return [code, await ctx.waitForSignal("s")];
     });
     await stand.start();
@@ -104,7 +120,12 @@ describe("K9: waits and signals", () => {
   });
 
   test("a time-out of Infinity is none", async () => {
-    const stand = new KernelStand(async (ctx) => ctx.race([ctx.waitForSignal("s", { timeoutMs: Infinity }), ctx.requestInput("?", { timeoutMs: Infinity })]));
+    const stand = new KernelStand(async (ctx) =>
+      ctx.race([
+        ctx.waitForSignal("s", { timeoutMs: Infinity }),
+        ctx.requestInput("?", { timeoutMs: Infinity }),
+      ]),
+    );
     await stand.start();
     expect(stand.kernel.open.wakeAt).toBeUndefined();
     expect(JSON.stringify(stand.seal().records)).not.toContain("null");
@@ -115,11 +136,16 @@ describe("K9: waits and signals", () => {
       "~standard": {
         version: 1,
         vendor: "test",
-        validate: (value: unknown) => (typeof value === "number" ? { value: value * 2 } : { issues: [{ message: "no number", path: ["n"] }] }),
+        validate: (value: unknown) =>
+          typeof value === "number"
+            ? { value: value * 2 }
+            : { issues: [{ message: "no number", path: ["n"] }] },
       },
     } as const;
     const agent: StandAgent = async (ctx) => {
-      const bad = await ctx.waitForSignal("s", { schema }).catch((error: { code: string; message: string; stack: string }) => [error.code, error.stack]);
+      const bad = await ctx
+        .waitForSignal("s", { schema })
+        .catch((error: { code: string; message: string; stack: string }) => [error.code, error.stack]);
       return [bad, await ctx.waitForSignal("s", { schema })];
     };
     const stand = new KernelStand(agent);
@@ -134,9 +160,16 @@ describe("K9: waits and signals", () => {
   });
 
   test("a question is answered by its own name, and by no other", async () => {
-    const stand = new KernelStand(async (ctx) => Promise.all([ctx.requestInput("first?"), ctx.requestInput({ prompt: "second?", details: [1] })]));
+    const stand = new KernelStand(async (ctx) =>
+      Promise.all([ctx.requestInput("first?"), ctx.requestInput({ prompt: "second?", details: [1] })]),
+    );
     await stand.start();
-    expect(stand.seal().records.slice(1).map(({ payload }) => payload)).toEqual(['{"prompt":"first?"}', '{"prompt":"second?","details":[1]}']);
+    expect(
+      stand
+        .seal()
+        .records.slice(1)
+        .map(({ payload }) => payload),
+    ).toEqual(['{"prompt":"first?"}', '{"prompt":"second?","details":[1]}']);
     stand.answer(1, "b");
     await stand.deliverOwn();
     stand.answer(0, "a");
@@ -146,11 +179,29 @@ describe("K9: waits and signals", () => {
 
 describe("K9a: probes replay the same, whatever has arrived since (H11)", () => {
   const agent: StandAgent = async (ctx) => {
-    const seen: unknown[] = [ctx.hasSignal("s"), ctx.takeSignal("s") ?? null, ctx.drainSignals("d.*").length, ctx.now(), ctx.random()];
+    const seen: unknown[] = [
+      ctx.hasSignal("s"),
+      ctx.takeSignal("s") ?? null,
+      ctx.drainSignals("d.*").length,
+      ctx.now(),
+      ctx.random(),
+    ];
     await ctx.scheduleTask("work", seen);
-    seen.push(ctx.hasSignal("s"), ctx.hasSignal("s"), ctx.now(), ctx.randomUuid(), ctx.isCancellationRequested());
+    seen.push(
+      ctx.hasSignal("s"),
+      ctx.hasSignal("s"),
+      ctx.now(),
+      ctx.randomUuid(),
+      ctx.isCancellationRequested(),
+    );
     await ctx.scheduleTask("work", seen);
-    seen.push(ctx.takeSignal("s") ?? null, ctx.hasSignal("s"), ctx.drainSignals("d.*"), ctx.isCancellationRequested(), ctx.random());
+    seen.push(
+      ctx.takeSignal("s") ?? null,
+      ctx.hasSignal("s"),
+      ctx.drainSignals("d.*"),
+      ctx.isCancellationRequested(),
+      ctx.random(),
+    );
     await ctx.scheduleTask("work", seen);
     seen.push(ctx.hasSignal("s"), ctx.hasSignal("d.1"));
     return seen;
@@ -179,11 +230,20 @@ describe("K9a: probes replay the same, whatever has arrived since (H11)", () => 
         const stand = await live(signalsAt);
         const signals: StoredSignal[] = [
           ...stand.kernel.pendingSignals(),
-          ...later.map((name, i) => ({ signalId: `later_${i}`, name, payload: '"later"', order: 1_000 + i, sentAt: 0 })),
+          ...later.map((name, i) => ({
+            signalId: `later_${i}`,
+            name,
+            payload: '"later"',
+            order: 1_000 + i,
+            sentAt: 0,
+          })),
         ];
         const again = new KernelStand(agent, { recorded: stand.journal, signals });
         const last = await again.replay();
-        expect(last).toEqual({ type: "ended", ending: { type: "returned", output: stand.recorded("complete")[0]!.payload } });
+        expect(last).toEqual({
+          type: "ended",
+          ending: { type: "returned", output: stand.recorded("complete")[0]!.payload },
+        });
         expect(again.seal().records).toEqual([]);
         expect(again.kernel.pendingSignals()).toEqual(signals.sort((a, b) => a.order - b.order));
       }),
@@ -199,13 +259,23 @@ describe("K9a: probes replay the same, whatever has arrived since (H11)", () => 
       const consumed = new Set(whole.segments.slice(0, commits).flatMap((segment) => segment.consumed));
       const sentBy = commits;
       const stand = new KernelStand(agent, { recorded });
-      signalsAt.slice(0, sentBy).flat().forEach(() => {});
+      signalsAt
+        .slice(0, sentBy)
+        .flat()
+        .forEach(() => {});
       // Signals with the ids they had, minus what is consumed.
       let n = 0;
       for (const [i, names] of signalsAt.entries()) {
         for (const name of names) {
           const signalId = `sig_${++n}`;
-          if (i < sentBy && !consumed.has(signalId)) stand.kernel.offer({ signalId, name, payload: JSON.stringify(`${name} at ${i}`), order: n, sentAt: 0 });
+          if (i < sentBy && !consumed.has(signalId))
+            stand.kernel.offer({
+              signalId,
+              name,
+              payload: JSON.stringify(`${name} at ${i}`),
+              order: n,
+              sentAt: 0,
+            });
         }
       }
       await stand.replay();
@@ -214,7 +284,13 @@ describe("K9a: probes replay the same, whatever has arrived since (H11)", () => 
           if (i !== whole.segments.indexOf(segment)) continue;
           const before = signalsAt.slice(0, i).flat().length;
           names.forEach((name, j) =>
-            stand.kernel.offer({ signalId: `sig_${before + j + 1}`, name, payload: JSON.stringify(`${name} at ${i}`), order: before + j + 1, sentAt: 0 }),
+            stand.kernel.offer({
+              signalId: `sig_${before + j + 1}`,
+              name,
+              payload: JSON.stringify(`${name} at ${i}`),
+              order: before + j + 1,
+              sentAt: 0,
+            }),
           );
         }
         for (const record of segment.records) if ("at" in record) await stand.slice(record as never);
@@ -236,28 +312,47 @@ describe("K9a: probes replay the same, whatever has arrived since (H11)", () => 
     expect(stand.seal().records).toHaveLength(2);
     stand.send("s");
     await stand.completeTask(0);
-    expect(stand.seal().records.map(({ type }) => type)).toEqual(["task_completed", "record_probe", "take_signals", "record_probe", "complete"]);
+    expect(stand.seal().records.map(({ type }) => type)).toEqual([
+      "task_completed",
+      "record_probe",
+      "take_signals",
+      "record_probe",
+      "complete",
+    ]);
   });
 
   test("a signal that arrives while a slice runs is seen from the next slice on", async () => {
     let offer = () => {};
-    const agentOf = (probe: () => void): StandAgent => async (ctx) => {
-      const first = [ctx.hasSignal("s"), ctx.takeSignal("t") ?? null];
-      await null;
-      probe();
-      await null;
-      const second = [ctx.hasSignal("s"), ctx.takeSignal("t") ?? null];
-      await ctx.scheduleTask("work");
-      return [first, second, [ctx.hasSignal("s"), ctx.takeSignal("t") ?? null]];
-    };
+    const agentOf =
+      (probe: () => void): StandAgent =>
+      async (ctx) => {
+        const first = [ctx.hasSignal("s"), ctx.takeSignal("t") ?? null];
+        await null;
+        probe();
+        await null;
+        const second = [ctx.hasSignal("s"), ctx.takeSignal("t") ?? null];
+        await ctx.scheduleTask("work");
+        return [first, second, [ctx.hasSignal("s"), ctx.takeSignal("t") ?? null]];
+      };
     const stand = new KernelStand(agentOf(() => offer()));
     offer = () => void [stand.send("s"), stand.send("t", 1)];
     await stand.start();
     stand.seal();
     const lived = await stand.completeTask(0);
-    expect(lived).toEqual(ended([[false, null], [false, null], [true, 1]]));
+    expect(lived).toEqual(
+      ended([
+        [false, null],
+        [false, null],
+        [true, 1],
+      ]),
+    );
     stand.seal();
-    expect(await new KernelStand(agentOf(() => {}), { recorded: stand.journal }).replay()).toEqual(lived);
+    expect(
+      await new KernelStand(
+        agentOf(() => {}),
+        { recorded: stand.journal },
+      ).replay(),
+    ).toEqual(lived);
   });
 
   test("now is fixed from one delivery to the next, and never goes back, though the clock does", async () => {
@@ -280,7 +375,9 @@ describe("K9a: probes replay the same, whatever has arrived since (H11)", () => 
     }
     const output = stand.recorded("complete")[0]!.payload;
     expect(output).toBe("[1000,5000,5000,5000,5000,6000,6000]");
-    expect(await new KernelStand(agentOf, { recorded: stand.journal }).replay()).toMatchObject({ ending: { output } });
+    expect(await new KernelStand(agentOf, { recorded: stand.journal }).replay()).toMatchObject({
+      ending: { output },
+    });
   });
 
   test("random UUIDs are version 4, and differ", async () => {
@@ -288,7 +385,8 @@ describe("K9a: probes replay the same, whatever has arrived since (H11)", () => 
     await stand.start();
     const uuids = JSON.parse(stand.seal().records.at(-1)!.payload!) as string[];
     expect(new Set(uuids).size).toBe(100);
-    for (const uuid of uuids) expect(uuid).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    for (const uuid of uuids)
+      expect(uuid).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
   });
 });
 

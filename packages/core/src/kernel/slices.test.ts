@@ -70,13 +70,19 @@ describe("K1: positions", () => {
       const b = ctx.scheduleTask(kind, input, { idempotencyKey: "k" });
       return Promise.all([a, b]);
     });
-    expect(await stand.start()).toMatchObject({ type: "faulted", fault: { code: "usage", message: expect.stringContaining('"k"') } });
+    expect(await stand.start()).toMatchObject({
+      type: "faulted",
+      fault: { code: "usage", message: expect.stringContaining('"k"') },
+    });
   });
 
   test("an unknown kind names the known ones, and nothing is committed", async () => {
     const stand = new KernelStand(async (ctx) => ctx.scheduleTask("nope"));
     const stands = await stand.start();
-    expect(stands).toMatchObject({ type: "faulted", fault: { code: "unknown_task_kind", expected: expect.stringContaining('"work"') } });
+    expect(stands).toMatchObject({
+      type: "faulted",
+      fault: { code: "unknown_task_kind", expected: expect.stringContaining('"work"') },
+    });
     expect(() => stand.seal()).toThrow(/nope/);
     expect(stand.journal).toEqual([]);
   });
@@ -88,16 +94,28 @@ const HOPS: readonly (readonly [string, () => Promise<unknown>])[] = [
   ["setImmediate", () => new Promise((resolve) => setImmediate(resolve))],
   ["MessageChannel", messageHop],
   ["a file", () => readFile(new URL(import.meta.url))],
-  ["something like fetch", async () => new Response(new Blob(["x"]).stream()).text().then(() => messageHop())],
+  [
+    "something like fetch",
+    async () => new Response(new Blob(["x"]).stream()).text().then(() => messageHop()),
+  ],
 ];
 
-const NESTED: readonly (readonly [string, (ctx: AgentContext, hop: () => Promise<unknown>) => Promise<unknown>])[] = [
+const NESTED: readonly (readonly [
+  string,
+  (ctx: AgentContext, hop: () => Promise<unknown>) => Promise<unknown>,
+])[] = [
   ["the agent itself", (ctx, hop) => hop().then(() => ctx.scheduleTask("work"))],
   ["a function it calls", (ctx, hop) => callee(ctx, hop)],
-  ["a function below three others", async (ctx, hop) => await (async () => await (async () => await callee(ctx, hop))())()],
+  [
+    "a function below three others",
+    async (ctx, hop) => await (async () => await (async () => await callee(ctx, hop))())(),
+  ],
   ["an async generator", (ctx, hop) => drain(generating(ctx, hop))],
   ["a branch of Promise.all", (ctx, hop) => Promise.all([ctx.scheduleTask("other"), callee(ctx, hop)])],
-  ["a branch nobody awaits", (ctx, hop) => (void callee(ctx, hop).catch(() => {}), Promise.resolve(ctx.scheduleTask("other")))],
+  [
+    "a branch nobody awaits",
+    (ctx, hop) => (void callee(ctx, hop).catch(() => {}), Promise.resolve(ctx.scheduleTask("other"))),
+  ],
 ];
 
 describe("K2: a command asked outside a slice is a fault, every time", () => {
@@ -107,7 +125,10 @@ describe("K2: a command asked outside a slice is a fault, every time", () => {
         const stand = new KernelStand((ctx) => body(ctx, hop));
         await stand.start();
         await settledFault(stand);
-        expect(stand.kernel.fault).toMatchObject({ code: "non_durable_await", fix: expect.stringContaining("ctx.run") });
+        expect(stand.kernel.fault).toMatchObject({
+          code: "non_durable_await",
+          fix: expect.stringContaining("ctx.run"),
+        });
         expect(stand.strayFaults).toBe(1);
         expect(() => stand.seal()).toThrow(/not durable/);
         expect(stand.journal).toEqual([]);
@@ -147,7 +168,12 @@ describe("K2: a command asked outside a slice is a fault, every time", () => {
   });
 
   test("so is ending after such a hop, with an output or an error", async () => {
-    for (const end of [() => "done", () => { throw new Error("late"); }]) {
+    for (const end of [
+      () => "done",
+      () => {
+        throw new Error("late");
+      },
+    ]) {
       const stand = new KernelStand(async (ctx) => {
         await ctx.scheduleTask("work");
         await messageHop();
@@ -166,7 +192,8 @@ describe("K2: a command asked outside a slice is a fault, every time", () => {
       for (let i = 0; i < 1_000; i++) await null;
       await new Promise<void>((resolve) => process.nextTick(resolve));
       await new Promise<void>((resolve) => queueMicrotask(() => process.nextTick(resolve)));
-      for await (const _ of generating(ctx, () => Promise.resolve())) await Promise.all([1, Promise.resolve(2)]);
+      for await (const _ of generating(ctx, () => Promise.resolve()))
+        await Promise.all([1, Promise.resolve(2)]);
       return "there";
     });
     expect(await stand.start()).toMatchObject({ type: "open" });
@@ -177,7 +204,10 @@ describe("K2: a command asked outside a slice is a fault, every time", () => {
     const stand = new KernelStand(() => new Promise(() => {}));
     expect(await stand.start()).toEqual({ type: "nothing" });
     stand.kernel.faultStandingOnNothing();
-    expect(stand.kernel.fault).toMatchObject({ code: "non_durable_await", message: expect.stringContaining("nothing else") });
+    expect(stand.kernel.fault).toMatchObject({
+      code: "non_durable_await",
+      message: expect.stringContaining("nothing else"),
+    });
     expect(() => stand.seal()).toThrow();
   });
 
@@ -313,13 +343,37 @@ describe("K4: a suspended agent hangs, and a swallowed fault cannot commit", () 
     ["a timer without a time", (ctx: AgentContext) => ctx.sleep(Number.NaN)],
     ["a timer at no date", (ctx: AgentContext) => ctx.sleepUntil(new Date(Number.NaN))],
     ["a timer at the end of time", (ctx: AgentContext) => ctx.sleepUntil(1e300)],
-    ["a wait with a time-out that is no number", (ctx: AgentContext) => ctx.waitForSignal("s", { timeoutMs: Number("soon") })],
-    ["a question with a time-out that is no number", (ctx: AgentContext) => ctx.requestInput("?", { timeoutMs: Number.NaN })],
-    ["a task with a time-out that is no number", (ctx: AgentContext) => ctx.scheduleTask("work", 1, { timeoutMs: Number.NaN })],
-    ["a retry policy that is none", (ctx: AgentContext) => ctx.scheduleTask("work", 1, { retry: { maxAttempts: Number.NaN } })],
-    ["a retry delay that is none", (ctx: AgentContext) => ctx.scheduleTask("work", 1, { retry: { initialDelayMs: Infinity } })],
-    ["an entry of another session", (ctx: AgentContext) => ctx.appendEntry({ role: "user", content: 1, parentId: "ses_other-0" })],
-    ["an entry that is no entry", (ctx: AgentContext) => (void ctx.sleep(1), ctx.appendEntry({ role: "user", content: 1, parentId: "ses_test-1" }))],
+    [
+      "a wait with a time-out that is no number",
+      (ctx: AgentContext) => ctx.waitForSignal("s", { timeoutMs: Number("soon") }),
+    ],
+    [
+      "a question with a time-out that is no number",
+      (ctx: AgentContext) => ctx.requestInput("?", { timeoutMs: Number.NaN }),
+    ],
+    [
+      "a task with a time-out that is no number",
+      (ctx: AgentContext) => ctx.scheduleTask("work", 1, { timeoutMs: Number.NaN }),
+    ],
+    [
+      "a retry policy that is none",
+      (ctx: AgentContext) => ctx.scheduleTask("work", 1, { retry: { maxAttempts: Number.NaN } }),
+    ],
+    [
+      "a retry delay that is none",
+      (ctx: AgentContext) => ctx.scheduleTask("work", 1, { retry: { initialDelayMs: Infinity } }),
+    ],
+    [
+      "an entry of another session",
+      (ctx: AgentContext) => ctx.appendEntry({ role: "user", content: 1, parentId: "ses_other-0" }),
+    ],
+    [
+      "an entry that is no entry",
+      (ctx: AgentContext) => (
+        void ctx.sleep(1),
+        ctx.appendEntry({ role: "user", content: 1, parentId: "ses_test-1" })
+      ),
+    ],
     ["a second wait on a name", (ctx: AgentContext) => (void ctx.waitForSignal("s"), ctx.waitForSignal("s"))],
     ["a state that is no JSON", (ctx: AgentContext) => ctx.checkpoint(new Map())],
   ])("%s, swallowed, still faults the segment", async (_name, misuse) => {
@@ -345,27 +399,38 @@ describe("K4: a suspended agent hangs, and a swallowed fault cannot commit", () 
     const stand = new KernelStand(async () => ({ deep: [1, 2n] }));
     expect(await stand.start()).toMatchObject({
       type: "ended",
-      ending: { type: "threw", error: { code: "not_json", message: expect.stringContaining("the agent's output") } },
+      ending: {
+        type: "threw",
+        error: { code: "not_json", message: expect.stringContaining("the agent's output") },
+      },
     });
   });
 
   test("a slice may ask so much, and no more", async () => {
-    const asking = (count: number): StandAgent => async (ctx) => {
-      for (let i = 0; i < count; i++) void ctx.scheduleTask("work", i);
-      await ctx.waitForSignal("never");
-    };
+    const asking =
+      (count: number): StandAgent =>
+      async (ctx) => {
+        for (let i = 0; i < count; i++) void ctx.scheduleTask("work", i);
+        await ctx.waitForSignal("never");
+      };
     const limits = { commandsPerSlice: 100 };
     expect(await new KernelStand(asking(99), { limits }).start()).toEqual({ type: "open" });
     const over = new KernelStand(asking(100), { limits });
-    expect(await over.start()).toMatchObject({ type: "faulted", fault: { code: "limit_exceeded", message: expect.stringContaining("commandsPerSlice") } });
+    expect(await over.start()).toMatchObject({
+      type: "faulted",
+      fault: { code: "limit_exceeded", message: expect.stringContaining("commandsPerSlice") },
+    });
     // Also when it swallows the error and goes on asking for ever.
-    const stubborn = new KernelStand(async (ctx) => {
-      for (let i = 0; i < 100_000; i++) {
-        try {
-          void ctx.scheduleTask("work", i);
-        } catch {}
-      }
-    }, { limits });
+    const stubborn = new KernelStand(
+      async (ctx) => {
+        for (let i = 0; i < 100_000; i++) {
+          try {
+            void ctx.scheduleTask("work", i);
+          } catch {}
+        }
+      },
+      { limits },
+    );
     expect((await stubborn.start()).type).toBe("faulted");
     expect(stubborn.kernel.salvage(1).records).toEqual([]);
   });
@@ -387,10 +452,14 @@ describe("K4: a suspended agent hangs, and a swallowed fault cannot commit", () 
     ]);
     expect(kept).toMatchObject({ firstSeq: 3, entries: [], consumed: [], newTasks: [] });
 
-    const fixed: StandAgent = async (ctx) => Promise.all([ctx.scheduleTask("work", 1), ctx.scheduleTask("work", 2)]);
+    const fixed: StandAgent = async (ctx) =>
+      Promise.all([ctx.scheduleTask("work", 1), ctx.scheduleTask("work", 2)]);
     const again = new KernelStand(fixed, { recorded: [...stand.journal, ...kept.records] });
     expect(await again.replay()).toEqual({ type: "open" });
-    expect(again.kernel.open.tasks().map(({ id, kept: outcome }) => [id, outcome?.payload])).toEqual([[0, '"one"'], [1, '"two"']]);
+    expect(again.kernel.open.tasks().map(({ id, kept: outcome }) => [id, outcome?.payload])).toEqual([
+      [0, '"one"'],
+      [1, '"two"'],
+    ]);
   });
 
   test("notes of a faulted segment are kept too: an outcome stored for safety is not lost because a neighbour faults", async () => {
@@ -401,11 +470,20 @@ describe("K4: a suspended agent hangs, and a swallowed fault cannot commit", () 
     });
     await stand.start();
     stand.seal();
-    stand.kernel.note({ type: "outcome_kept", outcome: "task_completed", task: 1, attempt: 2, at: 1_500, payload: '"dear"' });
+    stand.kernel.note({
+      type: "outcome_kept",
+      outcome: "task_completed",
+      task: 1,
+      attempt: 2,
+      at: 1_500,
+      payload: '"dear"',
+    });
     expect((await stand.completeTask(0, "one")).type).toBe("faulted");
     const { records } = stand.kernel.salvage(5_000);
     expect(records.map(({ seq }) => seq)).toEqual([3, 4]);
-    expect(records).toContainEqual(expect.objectContaining({ type: "outcome_kept", task: 1, attempt: 2, payload: '"dear"' }));
+    expect(records).toContainEqual(
+      expect.objectContaining({ type: "outcome_kept", task: 1, attempt: 2, payload: '"dear"' }),
+    );
   });
 });
 
@@ -441,7 +519,8 @@ function messageHop(): Promise<void> {
 
 /** Wait until the stray fault is there; it is an error of the test if it never comes. */
 async function settledFault(stand: KernelStand): Promise<void> {
-  for (let i = 0; i < 2_000 && stand.kernel.fault === undefined; i++) await new Promise((resolve) => setTimeout(resolve, 0));
+  for (let i = 0; i < 2_000 && stand.kernel.fault === undefined; i++)
+    await new Promise((resolve) => setTimeout(resolve, 0));
 }
 
 function ended(output: unknown): unknown {

@@ -67,7 +67,12 @@ export interface AgentStorage {
    * Take the right to advance a session until `now + leaseMs` (which may be Infinity under one owner process). `owner` names
    * one process, or one part of it that keeps its own account of what it runs (ST7).
    */
-  claim(claim: { readonly sessionId: string; readonly owner: string; readonly now: number; readonly leaseMs: number }): Promise<ClaimResult>;
+  claim(claim: {
+    readonly sessionId: string;
+    readonly owner: string;
+    readonly now: number;
+    readonly leaseMs: number;
+  }): Promise<ClaimResult>;
 
   /** Everything a process that never saw the session needs to go on with it. */
   load(sessionId: string): Promise<SessionSnapshot | undefined>;
@@ -246,7 +251,11 @@ export interface Due {
 /** Reads for people and tools. Paging by cursor; every list has a limit. */
 export interface StorageReader {
   /** Newest first. `before` is the last session id of the page before. */
-  sessions(query: { readonly limit: number; readonly before?: string; readonly status?: SessionStatus }): Promise<readonly Session[]>;
+  sessions(query: {
+    readonly limit: number;
+    readonly before?: string;
+    readonly status?: SessionStatus;
+  }): Promise<readonly Session[]>;
   session(sessionId: string): Promise<Session | undefined>;
   /** Records from `fromSeq` on, at most `limit`. */
   journal(sessionId: string, fromSeq: number, limit: number): Promise<readonly JournalRecord[]>;

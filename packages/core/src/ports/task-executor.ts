@@ -66,7 +66,12 @@ export interface TokenUsage {
 
 export type AttemptOutcome =
   | { readonly status: "completed"; readonly output: JsonText | undefined }
-  | { readonly status: "failed"; readonly error: RecordedError; readonly retryable: boolean; readonly retryAfterMs?: number }
+  | {
+      readonly status: "failed";
+      readonly error: RecordedError;
+      readonly retryable: boolean;
+      readonly retryAfterMs?: number;
+    }
   /** `abort` took effect. */
   | { readonly status: "aborted" };
 

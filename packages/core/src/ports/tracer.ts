@@ -22,8 +22,21 @@ export type TraceEvent = Traced &
     | { readonly type: "session_started"; readonly agent: string; readonly recovered: boolean }
     | { readonly type: "turn_started"; readonly turn: number }
     | { readonly type: "turn_ended"; readonly turn: number }
-    | { readonly type: "task_started"; readonly taskId: string; readonly kind: string; readonly attempt: number; readonly input: JsonText | undefined }
-    | { readonly type: "task_delta"; readonly taskId: string; readonly kind: string; readonly attempt: number; readonly offset: number; readonly delta: TaskDelta }
+    | {
+        readonly type: "task_started";
+        readonly taskId: string;
+        readonly kind: string;
+        readonly attempt: number;
+        readonly input: JsonText | undefined;
+      }
+    | {
+        readonly type: "task_delta";
+        readonly taskId: string;
+        readonly kind: string;
+        readonly attempt: number;
+        readonly offset: number;
+        readonly delta: TaskDelta;
+      }
     | {
         readonly type: "task_ended";
         readonly taskId: string;
@@ -34,7 +47,12 @@ export type TraceEvent = Traced &
         readonly output?: JsonText | undefined;
         readonly error?: RecordedError;
       }
-    | { readonly type: "entry_appended"; readonly entryId: string; readonly role: string; readonly content: JsonText }
+    | {
+        readonly type: "entry_appended";
+        readonly entryId: string;
+        readonly role: string;
+        readonly content: JsonText;
+      }
     | { readonly type: "waiting"; readonly waits: readonly Wait[] }
     | { readonly type: "signal_received"; readonly name: string }
     | { readonly type: "committed"; readonly records: number; readonly nextSeq: number }
@@ -43,4 +61,8 @@ export type TraceEvent = Traced &
   );
 
 /** A trace event without what every event has. */
-export type TraceBody = TraceEvent extends infer E ? (E extends unknown ? Omit<E, "sessionId" | "at"> : never) : never;
+export type TraceBody = TraceEvent extends infer E
+  ? E extends unknown
+    ? Omit<E, "sessionId" | "at">
+    : never
+  : never;

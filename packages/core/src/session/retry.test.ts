@@ -7,12 +7,19 @@ const failure = { error: { name: "Error", message: "no" }, retryable: true } as 
 describe("the delay before the next attempt", () => {
   test("lies between half and all of the back-off, and the back-off doubles up to its maximum", () => {
     fc.assert(
-      fc.property(fc.integer({ min: 1, max: 60 }), fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), (attempt, random) => {
-        const full = Math.min(RETRY_DEFAULTS.maxDelayMs, RETRY_DEFAULTS.initialDelayMs * 2 ** (attempt - 1));
-        const delay = retryDelayMs({ maxAttempts: 100 }, attempt, failure, random)!;
-        expect(delay).toBeGreaterThanOrEqual(full / 2);
-        expect(delay).toBeLessThanOrEqual(full);
-      }),
+      fc.property(
+        fc.integer({ min: 1, max: 60 }),
+        fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
+        (attempt, random) => {
+          const full = Math.min(
+            RETRY_DEFAULTS.maxDelayMs,
+            RETRY_DEFAULTS.initialDelayMs * 2 ** (attempt - 1),
+          );
+          const delay = retryDelayMs({ maxAttempts: 100 }, attempt, failure, random)!;
+          expect(delay).toBeGreaterThanOrEqual(full / 2);
+          expect(delay).toBeLessThanOrEqual(full);
+        },
+      ),
     );
   });
 
@@ -26,9 +33,15 @@ describe("the delay before the next attempt", () => {
   test("there is none for what another attempt cannot help", () => {
     expect(retryDelayMs(undefined, 1, { ...failure, retryable: false }, 0)).toBeUndefined();
     const policy = { nonRetryable: ["BadKey", "E_DENIED"] };
-    expect(retryDelayMs(policy, 1, { ...failure, error: { name: "BadKey", message: "" } }, 0)).toBeUndefined();
-    expect(retryDelayMs(policy, 1, { ...failure, error: { name: "Error", message: "", code: "E_DENIED" } }, 0)).toBeUndefined();
-    expect(retryDelayMs(policy, 1, { ...failure, error: { name: "Error", message: "BadKey" } }, 0)).toBeDefined();
+    expect(
+      retryDelayMs(policy, 1, { ...failure, error: { name: "BadKey", message: "" } }, 0),
+    ).toBeUndefined();
+    expect(
+      retryDelayMs(policy, 1, { ...failure, error: { name: "Error", message: "", code: "E_DENIED" } }, 0),
+    ).toBeUndefined();
+    expect(
+      retryDelayMs(policy, 1, { ...failure, error: { name: "Error", message: "BadKey" } }, 0),
+    ).toBeDefined();
   });
 
   test("is at least what the failure asks for", () => {
@@ -38,7 +51,12 @@ describe("the delay before the next attempt", () => {
   });
 
   test("a field given as undefined is a field not given", () => {
-    const policy = { maxAttempts: undefined, initialDelayMs: undefined, factor: undefined, maxDelayMs: undefined } as object;
+    const policy = {
+      maxAttempts: undefined,
+      initialDelayMs: undefined,
+      factor: undefined,
+      maxDelayMs: undefined,
+    } as object;
     expect(retryDelayMs(policy, 1, failure, 0)).toBe(100);
     expect(retryDelayMs(policy, 3, failure, 0)).toBeUndefined();
   });

@@ -33,7 +33,10 @@ export function retryDelayMs(
   const { name, code } = failure.error;
   if (policy?.nonRetryable?.some((listed) => listed === name || listed === code) === true) return undefined;
   const full = Math.min(maxDelayMs, initialDelayMs * factor ** (attempt - 1));
-  return Math.max(Math.min(failure.retryAfterMs ?? 0, RETRY_AFTER_MAX_MS), Math.round(full / 2 + (full / 2) * random));
+  return Math.max(
+    Math.min(failure.retryAfterMs ?? 0, RETRY_AFTER_MAX_MS),
+    Math.round(full / 2 + (full / 2) * random),
+  );
 }
 
 /**

@@ -26,10 +26,47 @@ export type SessionStatus =
 export type PauseReason = "by_user" | "nondeterminism" | "budget_exceeded" | "poison" | "no_matching_runner";
 
 const NEXT: { readonly [from in SessionStatus]: readonly SessionStatus[] } = {
-  submitted: ["submitted", "working", "waiting", "input_required", "paused", "cancelling", "completed", "failed", "cancelled"],
-  working: ["working", "waiting", "input_required", "paused", "cancelling", "completed", "failed", "cancelled"],
-  waiting: ["working", "waiting", "input_required", "paused", "cancelling", "completed", "failed", "cancelled"],
-  input_required: ["working", "waiting", "input_required", "paused", "cancelling", "completed", "failed", "cancelled"],
+  submitted: [
+    "submitted",
+    "working",
+    "waiting",
+    "input_required",
+    "paused",
+    "cancelling",
+    "completed",
+    "failed",
+    "cancelled",
+  ],
+  working: [
+    "working",
+    "waiting",
+    "input_required",
+    "paused",
+    "cancelling",
+    "completed",
+    "failed",
+    "cancelled",
+  ],
+  waiting: [
+    "working",
+    "waiting",
+    "input_required",
+    "paused",
+    "cancelling",
+    "completed",
+    "failed",
+    "cancelled",
+  ],
+  input_required: [
+    "working",
+    "waiting",
+    "input_required",
+    "paused",
+    "cancelling",
+    "completed",
+    "failed",
+    "cancelled",
+  ],
   paused: ["paused", "working", "waiting", "input_required", "cancelling", "failed", "cancelled"],
   cancelling: ["cancelling", "paused", "failed", "cancelled"],
   completed: [],
@@ -49,7 +86,13 @@ export function isEnded(status: SessionStatus): status is "completed" | "failed"
 export type Wait =
   | { readonly type: "timer"; readonly seq: number; readonly at: number }
   | { readonly type: "signal"; readonly seq: number; readonly name: string; readonly until?: number }
-  | { readonly type: "input"; readonly seq: number; readonly name: string; readonly prompt: string; readonly until?: number };
+  | {
+      readonly type: "input";
+      readonly seq: number;
+      readonly name: string;
+      readonly prompt: string;
+      readonly until?: number;
+    };
 
 /** What the author says an agent is, as recorded when the session started. */
 export interface AgentRef {
@@ -102,7 +145,9 @@ export interface Session {
 export function isAwaited(session: Pick<Session, "status" | "waits">, signalName: string): boolean {
   if (session.status === "submitted" || session.status === "working") return true;
   if (session.status === "paused" || isEnded(session.status)) return false;
-  return session.waits.some((wait) => (wait.type === "signal" || wait.type === "input") && wait.name === signalName);
+  return session.waits.some(
+    (wait) => (wait.type === "signal" || wait.type === "input") && wait.name === signalName,
+  );
 }
 
 /** A graceful cancel whose time is up: whoever owns the storage ends the session, without its agent. */

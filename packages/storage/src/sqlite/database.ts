@@ -13,6 +13,7 @@ import {
   constants,
   fsyncSync,
   openSync,
+  readSync,
   renameSync,
   rmSync,
 } from "node:fs";
@@ -120,6 +121,9 @@ export function inspectDatabase(file: string): void {
       fix: "restore it from a backup, or delete the file to start with an empty database",
     });
   }
+  // With a log the file alone need not be whole: a checkpoint may have run out of room half-way. What its header says of its
+  // origin holds all the same, and the rest is judged when both are opened.
+  if (hasLog(file)) return inspectHeader(file);
   let driver: SqlDriver | undefined;
   try {
     driver = openDriver(file, { mode: "immutable", busyTimeoutMs: 0 });
@@ -132,8 +136,32 @@ export function inspectDatabase(file: string): void {
   }
 }
 
+/** The first page's header, as "Database File Format" of sqlite.org has it. */
+const HEADER = { bytes: 100, magic: "SQLite format 3\0", userVersionAt: 60, applicationIdAt: 68 };
+
+function inspectHeader(file: string): void {
+  const header = Buffer.alloc(HEADER.bytes);
+  const descriptor = openSync(file, "r");
+  try {
+    readSync(descriptor, header, 0, HEADER.bytes, 0);
+  } finally {
+    closeSync(descriptor);
+  }
+  if (header.toString("latin1", 0, HEADER.magic.length) !== HEADER.magic) {
+    throw new CorruptRecordError(file, "the file is not a database", {
+      got: "another header",
+      expected: "a SQLite database made by Holdfast",
+      fix: RESTORE,
+    });
+  }
+  assertOrigin(file, header.readInt32BE(HEADER.applicationIdAt), header.readInt32BE(HEADER.userVersionAt));
+}
+
 function assertVersion(driver: SqlDriver, file: string): void {
-  const id = driver.value("PRAGMA application_id");
+  assertOrigin(file, driver.value("PRAGMA application_id"), Number(driver.value("PRAGMA user_version")));
+}
+
+function assertOrigin(file: string, id: unknown, version: number): void {
   if (id !== APPLICATION_ID) {
     throw new CorruptRecordError(file, "the file is a SQLite database, but not one of Holdfast", {
       got: `application id ${String(id)}`,
@@ -141,7 +169,6 @@ function assertVersion(driver: SqlDriver, file: string): void {
       fix: "choose another path; the file was left as it is",
     });
   }
-  const version = Number(driver.value("PRAGMA user_version"));
   if (version > SCHEMA_VERSION) {
     throw new HoldfastError("version_unsupported", `the database was written by a newer Holdfast: ${file}`, {
       at: file,

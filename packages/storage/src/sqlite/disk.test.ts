@@ -142,3 +142,29 @@ async function fillWithSessions(
   }
   throw new Error("the disk is never full");
 }
+
+// A checkpoint that ran out of room leaves a file that is only whole together with its log.
+test("D01: a process that ended on a full disk leaves a database that opens again", async (t) => {
+  const disk = mountDisk(t);
+  const path = `${disk.folder}/test.db`;
+  const script = `
+    import { openSqliteStorage } from ${JSON.stringify(new URL("./index.ts", import.meta.url).href)};
+    const storage = await openSqliteStorage({ path: ${JSON.stringify(path)} });
+    const large = JSON.stringify("x".repeat(20_000));
+    for (let i = 0; ; i++) await storage.commit([{ type: "create_session", sessionId: "ses-" + i, agent: { name: "a", version: "1" }, input: large, seed: 1, flags: 0, format: 1 }], 1)
+      .catch(async (error) => { try { await storage.close(); } catch {} console.log(i, error.code); process.kill(process.pid, "SIGKILL"); });
+  `;
+  const { stdout } = spawnSync(process.execPath, ["--input-type=module", "--eval", script], {
+    encoding: "utf8",
+  });
+  const [committed, code] = stdout.trim().split(" ");
+  expect(code).toBe("storage_full");
+
+  const reader = openSqliteReader({ path });
+  expect(await reader.sessions({ limit: 1_000 })).toHaveLength(Number(committed));
+  reader.close();
+  disk.remount("size=8m");
+  const storage = await openSqliteStorage({ path });
+  expect((await storage.verify()).problems).toEqual([]);
+  await storage.close();
+});

@@ -141,7 +141,8 @@ export class Writer {
     this.#nextNumber++;
     this.#touch(head);
     this.#insertSession.run(...sessionValues(head.number, change, now, this.#blobs));
-    const token = claimFor === undefined ? undefined : this.claim(head, claimFor.owner, now + claimFor.leaseMs);
+    const token =
+      claimFor === undefined ? undefined : this.claim(head, claimFor.owner, now + claimFor.leaseMs);
     const first = token === undefined ? undefined : firstBatch(change, token);
     if (first !== undefined) {
       this.#writeRecords(head.number, first, now);
@@ -158,7 +159,8 @@ export class Writer {
     const first = firstBatch(change, token);
     if (first === undefined) return undefined;
     const problem = findBatchProblem(first);
-    if (problem !== undefined) return { status: "invalid", reason: `session ${change.sessionId}: ${problem}` };
+    if (problem !== undefined)
+      return { status: "invalid", reason: `session ${change.sessionId}: ${problem}` };
     const claim = { ...NO_CLAIM, ...change.claimFor, token };
     return refuseBatch(head.session, claim, first, new Lookups(head, this.#reads));
   }

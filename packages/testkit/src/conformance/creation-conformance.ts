@@ -22,20 +22,31 @@ export function creationConformance(fixture: Fixture): void {
     const token = tokenOf(await fixture.apply(creating("ses-1", { ...CLAIM, first: FIRST }), 1));
     const snapshot = await fixture.storage.load("ses-1");
     expect(snapshot?.records).toEqual(FIRST.records);
-    expect(snapshot?.session).toMatchObject({ status: "waiting", nextSeq: 3, entryCount: 1, waits: FIRST.session?.waits });
+    expect(snapshot?.session).toMatchObject({
+      status: "waiting",
+      nextSeq: 3,
+      entryCount: 1,
+      waits: FIRST.session?.waits,
+    });
     expect(await fixture.storage.reader.entries("ses-1", 0, 10)).toMatchObject(FIRST.entries);
 
     const next = { sessionId: "ses-1", token, entries: [], consumed: [] };
     const records = [{ type: "warned", at: 2, seq: 3 }] as const;
-    expect(await fixture.apply({ type: "commit_batch", ...next, firstSeq: 3, records }, 2)).toMatchObject({ status: "committed" });
+    expect(await fixture.apply({ type: "commit_batch", ...next, firstSeq: 3, records }, 2)).toMatchObject({
+      status: "committed",
+    });
   });
 
   test("ST25: one whose first batch is invalid does not exist", async () => {
     const broken: FirstBatch = { ...FIRST, entries: [] };
-    expect(await fixture.apply(creating("ses-1", { ...CLAIM, first: broken }), 1)).toMatchObject({ status: "invalid" });
+    expect(await fixture.apply(creating("ses-1", { ...CLAIM, first: broken }), 1)).toMatchObject({
+      status: "invalid",
+    });
     expect(await fixture.storage.load("ses-1")).toBeUndefined();
     // The negative space: the id is still free.
-    expect(await fixture.apply(creating("ses-1", { ...CLAIM, first: FIRST }), 2)).toMatchObject({ status: "created" });
+    expect(await fixture.apply(creating("ses-1", { ...CLAIM, first: FIRST }), 2)).toMatchObject({
+      status: "created",
+    });
   });
 
   test("ST25: a first batch needs the claim", async () => {
@@ -46,7 +57,9 @@ export function creationConformance(fixture: Fixture): void {
   test("ST25: created again, with another first batch, it is as it was", async () => {
     await fixture.apply(creating("ses-1", { ...CLAIM, first: FIRST }), 1);
     const other: FirstBatch = { records: [{ type: "started", at: 9, seq: 0 }], entries: [] };
-    expect(await fixture.apply(creating("ses-1", { ...CLAIM, first: other }), 2)).toEqual({ status: "exists" });
+    expect(await fixture.apply(creating("ses-1", { ...CLAIM, first: other }), 2)).toEqual({
+      status: "exists",
+    });
     expect((await fixture.storage.load("ses-1"))?.records).toEqual(FIRST.records);
   });
 
@@ -61,7 +74,9 @@ export function creationConformance(fixture: Fixture): void {
     };
     await fixture.apply(creating("ses-1", { ...CLAIM, first }), 5);
     expect(await fixture.session("ses-1")).toMatchObject({ status: "completed", output: "7", endedAt: 5 });
-    expect(await fixture.storage.claim({ sessionId: "ses-1", owner: "owner-2", now: 6, leaseMs: LEASE_MS })).toMatchObject({
+    expect(
+      await fixture.storage.claim({ sessionId: "ses-1", owner: "owner-2", now: 6, leaseMs: LEASE_MS }),
+    ).toMatchObject({
       status: "ended",
     });
   });

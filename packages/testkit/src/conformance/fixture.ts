@@ -16,7 +16,7 @@ import type {
   SessionStatus,
 } from "@holdfast/core";
 import { afterEach, beforeEach, expect } from "vitest";
-import type { StorageSubject } from "../storage-conformance.ts";
+import type { StorageSubject } from "./storage-subject.ts";
 
 export const LEASE_MS = 1_000;
 

@@ -321,7 +321,7 @@ class Model {
       expect(result).toEqual({ status: "busy", owner: known.owner });
     } else {
       expect(result.status).toBe("claimed");
-      const token = tokenOf(result as { status: string; token?: number });
+      const token = tokenOf(result);
       expect(token).toBeGreaterThan(known.tokens.at(-1) ?? 0);
       known.tokens.push(token);
       known.owner = owner;

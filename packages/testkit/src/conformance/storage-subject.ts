@@ -1,0 +1,11 @@
+// What an adapter gives the suite to test.
+
+import type { AgentStorage } from "@holdfast/core";
+
+export interface StorageSubject {
+  readonly name: string;
+  /** A new, empty storage, independent of every other one. */
+  readonly open: () => Promise<AgentStorage>;
+  /** Close this one and open what it kept, as a new process would. Durable adapters only. */
+  readonly reopen?: (storage: AgentStorage) => Promise<AgentStorage>;
+}
