@@ -1,0 +1,113 @@
+// Real kills of the real command while the coding agent works.
+//
+// HOLDFAST_KILLS sets how many; without it 40, which together with the daemon's make a hundred. Sessions are run one
+// after the other until the kills are used up; each must end as an undisturbed one does.
+
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { decodeJson, isEvent } from "@holdfast/core";
+import { openSqliteReader, type SqliteFileReader } from "@holdfast/storage/sqlite";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { Project } from "../../packages/holdfast/src/testing/holdfast-process.ts";
+import { copyFixture, git } from "./fixture.ts";
+
+const KILLS = Number(process.env["HOLDFAST_KILLS"] ?? 40);
+const AGENT = fileURLToPath(new URL("./agent.ts", import.meta.url));
+
+describe("KILL", () => {
+  let project: Project;
+  beforeEach(() => void (project = new Project()));
+  afterEach(() => project.dispose());
+
+  test(
+    `${KILLS} kills of the coding agent: one commit, no finished task again, the same conversation`,
+    { timeout: KILLS * 15_000 + 120_000 },
+    async () => {
+      const undisturbed = await work("undisturbed", 0);
+      let kills = 0;
+      for (let n = 1; kills < KILLS; n++) {
+        const { conversation, endings, killed } = await work(`killed-${n}`, KILLS - kills);
+        kills += killed;
+        expect(conversation).toEqual(undisturbed.conversation);
+        expect(endings.filter((count) => count !== 1)).toEqual([]);
+      }
+    },
+  );
+
+  /** A session from its start to its end, killed at random moments up to `killsMax` times. */
+  async function work(id: string, killsMax: number) {
+    const repo = project.path(`repo-${id}`);
+    await copyFixture(repo);
+    const start = ["run", AGENT, "--session", id, "--input", JSON.stringify({ repo })];
+    let killed = 0;
+    for (;;) {
+      const session = await read((reader) => reader.session(id));
+      if (session?.endedAt !== undefined) break;
+      if (session?.status === "input_required") await project.run("approve", id);
+      const running = project.start(session === undefined ? start : ["resume", id]);
+      const mayLive = killed >= killsMax;
+      const timer = mayLive
+        ? undefined
+        : setTimeout(() => running.kill("SIGKILL"), 250 + Math.random() * 1_500);
+      // It does not end by itself while it waits for its approval.
+      const asking = mayLive
+        ? running.says(`approve ${id}`).then(() => project.run("approve", id))
+        : undefined;
+      const { signal } = await running.finished;
+      clearTimeout(timer);
+      await asking?.catch(() => {}); // The question was answered in an earlier life.
+      if (signal === "SIGKILL") killed += 1;
+    }
+
+    expect(await git(repo, "rev-list", "--count", "HEAD"), "exactly one commit was added").toBe("2");
+    expect(await git(repo, "status", "--porcelain")).toBe("");
+    const ended = await read((reader) => reader.session(id));
+    expect(decodeJson(ended?.output)).toMatchObject({
+      status: "completed",
+      commit: await git(repo, "rev-parse", "HEAD"),
+      turns: 8,
+    });
+    const entries = (await read((reader) => reader.entries(id, 0, 1_000))) ?? [];
+    const conversation = entries.map(({ role, content }) => `${role}: ${comparable(content, repo)}`);
+    return { conversation, endings: await countEndings(id), killed };
+  }
+
+  /** Beside whoever owns the database; `undefined` before there is one. */
+  async function read<T>(ask: (reader: SqliteFileReader) => Promise<T>): Promise<T | undefined> {
+    const path = project.path(".holdfast/holdfast.db");
+    if (!existsSync(path)) return undefined;
+    const reader = openSqliteReader({ path });
+    try {
+      return await ask(reader);
+    } finally {
+      reader.close();
+    }
+  }
+
+  /** How often each task ended, by the journal. */
+  async function countEndings(id: string): Promise<readonly number[]> {
+    const counts = new Map<number, number>();
+    await read(async (reader) => {
+      for (let from = 0; ;) {
+        const page = await reader.journal(id, from, 1_000);
+        if (page.length === 0) return;
+        from += page.length;
+        for (const record of page) {
+          if (!isEvent(record) || (record.type !== "task_completed" && record.type !== "task_failed"))
+            continue;
+          counts.set(record.task, (counts.get(record.task) ?? 0) + 1);
+        }
+      }
+    });
+    return [...counts.values()];
+  }
+});
+
+/** Without what differs from run to run: times, the folder, and ids of calls, which are hashes of what was said before. */
+function comparable(content: string, repo: string): string {
+  return content
+    .replaceAll(repo, "REPO")
+    .replaceAll(/\d+\.\d+ms/g, "0ms")
+    .replaceAll(/duration_ms \d+(\.\d+)?/g, "duration_ms 0")
+    .replaceAll(/toolu_[0-9a-f]+_/g, "call_");
+}

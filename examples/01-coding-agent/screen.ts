@@ -1,0 +1,145 @@
+// What a person sees of a session: the model's words as they come, each tool call in one line, and the plan to approve.
+
+import { createInterface } from "node:readline/promises";
+import { describeEnd, type ExecutionEnd } from "@holdfast/agents";
+import type { AgentTracer, Approval, TraceEvent } from "holdfast";
+
+export interface Plan {
+  readonly summary: string;
+  readonly steps: readonly string[];
+}
+
+export interface ScreenOptions {
+  readonly write: (text: string) => void;
+  /** The session asks for an approval, and can be answered. */
+  readonly onQuestion: (sessionId: string, plan: Plan | undefined) => void;
+  /** It no longer asks: answered from here, or from another terminal. */
+  readonly onAnswered: () => void;
+}
+
+/** Shows a session while it runs. What models and commands say is shown without control characters. */
+export function screen({ write, onQuestion, onAnswered }: ScreenOptions): AgentTracer {
+  const inputs = new Map<string, unknown>();
+  let plan: Plan | undefined;
+  /** The open question, first announced, then stored: only then can it be answered. */
+  let question: { readonly name: string; isShown: boolean } | undefined;
+  let isMidLine = false;
+
+  const line = (text: string): void => {
+    write(`${isMidLine ? "\n" : ""}${plain(text)}\n`);
+    isMidLine = false;
+  };
+
+  return {
+    trace(event) {
+      switch (event.type) {
+        case "task_started":
+          if (question?.isShown === true) onAnswered();
+          question = undefined;
+          inputs.set(event.taskId, parse(event.input));
+          if (event.attempt > 1) line(`  (${event.kind}: attempt ${event.attempt})`);
+          break;
+        case "task_delta":
+          if (event.delta.type !== "token") break;
+          if (!isMidLine) write("\n");
+          write(plain(event.delta.text));
+          isMidLine = true;
+          break;
+        case "task_ended":
+          if (event.kind === "model") plan = planOf(parse(event.output)) ?? plan;
+          if (event.kind !== "model" || event.outcome !== "completed")
+            line(toolLine(event, inputs.get(event.taskId)));
+          inputs.delete(event.taskId);
+          break;
+        case "waiting": {
+          const wait = event.waits.find(({ type }) => type === "input");
+          if (wait?.type === "input" && wait.name !== question?.name)
+            question = { name: wait.name, isShown: false };
+          break;
+        }
+        case "committed":
+          if (question === undefined || question.isShown) break;
+          question.isShown = true;
+          onQuestion(event.sessionId, plan);
+          break;
+        case "warned":
+          line(`  ! ${event.message}`);
+          break;
+        default: // Turns, entries and the end: start.ts tells the end, and the rest is seen in other ways.
+      }
+    },
+  };
+}
+
+/** Ask on the terminal. `undefined` when the question was taken back. */
+export async function askPerson(signal: AbortSignal): Promise<Approval | undefined> {
+  const terminal = createInterface({ input: process.stdin, output: process.stdout });
+  // Readline would keep Ctrl-C to itself.
+  terminal.on("SIGINT", () => process.emit("SIGINT"));
+  try {
+    for (;;) {
+      const answer = (await terminal.question("Approve? [y/n] ", { signal })).trim().toLowerCase();
+      if (answer === "y" || answer === "yes") return { approved: true };
+      if (answer !== "n" && answer !== "no") continue;
+      const reason = (
+        await terminal.question("Why not? (the agent revises its plan with it) ", { signal })
+      ).trim();
+      return reason === "" ? { approved: false } : { approved: false, reason };
+    }
+  } catch (error) {
+    if (signal.aborted) return undefined;
+    throw error;
+  } finally {
+    terminal.close();
+  }
+}
+
+export function showPlan(plan: Plan | undefined): string {
+  if (plan === undefined) return "The agent asks for an approval.\n";
+  const steps = plan.steps.map((step, index) => `  ${index + 1}. ${plain(step)}`);
+  return ["The plan:", `  ${plain(plan.summary)}`, ...steps, ""].join("\n");
+}
+
+/** Without control and formatting characters, which could move the cursor or hide what is there. */
+export function plain(text: string): string {
+  return text.replaceAll(/[^\P{C}\n\t]/gu, "");
+}
+
+function toolLine(event: Extract<TraceEvent, { type: "task_ended" }>, input: unknown): string {
+  const what = subject(input);
+  const end = endOf(parse(event.output));
+  const failed = event.outcome === "completed" ? "" : ` ${event.error?.message ?? event.outcome}`;
+  const result = end === undefined ? failed : ` -> ${describeEnd(end)}`;
+  return `  ${event.outcome === "completed" ? "*" : "x"} ${event.kind}${what}${result} (${event.durationMs.toFixed(0)} ms)`.replaceAll(
+    "\n",
+    " ",
+  );
+}
+
+function subject(input: unknown): string {
+  const { command, path, pattern } = (input ?? {}) as Readonly<Record<string, unknown>>;
+  const text = [command, pattern, path].find((part) => typeof part === "string");
+  return text === undefined ? "" : ` ${text.slice(0, 100)}`;
+}
+
+function endOf(output: unknown): ExecutionEnd | undefined {
+  return (output as { end?: ExecutionEnd } | null | undefined)?.end;
+}
+
+function planOf(output: unknown): Plan | undefined {
+  const calls =
+    (output as { toolCalls?: readonly { name: string; input: unknown }[] } | null | undefined)?.toolCalls ??
+    [];
+  const input = calls.find((call) => call.name === "propose_plan")?.input as Partial<Plan> | undefined;
+  const isPlan = typeof input?.summary === "string" && Array.isArray(input.steps);
+  return isPlan ? { summary: input.summary ?? "", steps: (input.steps ?? []).map(String) } : undefined;
+}
+
+/** Inputs and outputs are traced as the text that is recorded. */
+function parse(text: unknown): unknown {
+  try {
+    return typeof text === "string" ? JSON.parse(text) : text;
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,105 @@
+// What the scripted model says, for the repository in `fixture/` and no other.
+//
+// It decides from the conversation alone, so a retry and a resumed session get the same answers. Like a real model it does
+// not know everything at once: its first plan leaves one test failing, and it has to look again.
+
+import type { Conversation, ModelScript, Reply } from "@holdfast/testkit";
+
+export const fixtureScript: ModelScript = (conversation) => {
+  const results = resultsByTool(conversation);
+  const listed = results("list_files");
+  if (listed.length === 0) {
+    return say(
+      "I look around first.",
+      ["list_files", { recursive: true }],
+      ["read_file", { path: "package.json" }],
+    );
+  }
+  if (!FILES.every((path) => listed.at(-1)?.includes(path))) {
+    throw new Error(
+      "this is a scripted model: its answers are written for one example repository, and this is another one. " +
+        "Set ANTHROPIC_API_KEY, OPENAI_API_KEY or OPENAI_BASE_URL to work with a real model",
+    );
+  }
+  if (results("read_file").length === 1) {
+    return say("Two places could be wrong. I read them and their tests.", ...FILES.map(read));
+  }
+  if (!results("propose_plan").some((text) => text.startsWith("The plan was approved")))
+    return proposePlan(results);
+  return work(results);
+};
+
+const FILES = ["src/discount.js", "src/money.js", "src/receipt.js", "test/discount.js", "test/receipt.js"];
+
+function proposePlan(results: Results): Reply {
+  const [, reason] = /The reason: (.*?) Revise it/s.exec(results("propose_plan").at(-1) ?? "") ?? [];
+  const before =
+    reason === undefined ? "" : `You did not approve the last plan (${reason}), so I keep this one small. `;
+  return say("Ten pieces should be cheaper, and the code asks for more than ten.", [
+    "propose_plan",
+    {
+      summary: `${before}The discount for ten pieces begins with the eleventh: src/discount.js compares with > where it should be >=.`,
+      steps: [
+        "Compare with >= in src/discount.js",
+        "Run the tests",
+        "If a test still fails, find its cause and mend it in the same way; leave the tests alone",
+      ],
+    },
+  ]);
+}
+
+/** After the approval: one edit, the tests, the second edit, the tests, the end. */
+function work(results: Results): Reply {
+  const edits = results("edit_file");
+  const runs = results("run_tests");
+  if (edits.length === 0) {
+    return say("The limit itself has to count.", [
+      "edit_file",
+      { path: "src/discount.js", oldText: "quantity > BULK_QUANTITY", newText: "quantity >= BULK_QUANTITY" },
+    ]);
+  }
+  if (runs.length < edits.length) return say("Now the tests.", ["run_tests", {}]);
+  if (edits.length === 1) {
+    return say(
+      "The discount is right. One test still fails: 19.99 is read as 1998, because 19.99 * 100 is 1998.9999999999998 and is cut off.",
+      [
+        "edit_file",
+        {
+          path: "src/money.js",
+          oldText: "Math.floor(Number(label) * 100)",
+          newText: "Math.round(Number(label) * 100)",
+        },
+      ],
+    );
+  }
+  return say("All tests pass.", [
+    "finish",
+    {
+      summary:
+        "Two mistakes are mended: the discount now begins with ten pieces, as the README says, and prices such as 19.99 are " +
+        "read to the cent. All tests pass.",
+      commitMessage:
+        "till: give the discount from ten pieces on, and read prices to the cent\n\n" +
+        "The discount began with the eleventh piece. Prices were cut off after a multiplication that is not exact\n" +
+        "(19.99 * 100 is 1998.9999999999998), so some were a cent too low.",
+    },
+  ]);
+}
+
+/** The results of a tool so far, oldest first. */
+type Results = (tool: string) => readonly string[];
+
+function resultsByTool(conversation: Conversation): Results {
+  const all = conversation.messages.flatMap((message) => message.toolResults);
+  return (tool) => all.filter((result) => result.name === tool).map((result) => result.text);
+}
+
+function read(path: string): Call {
+  return ["read_file", { path }];
+}
+
+type Call = readonly [name: string, input: object];
+
+function say(text: string, ...calls: readonly Call[]): Reply {
+  return { text, toolCalls: calls.map(([name, input]) => ({ name, input })) };
+}

@@ -1,0 +1,173 @@
+// The main job: `npm start`, or `npm start -- --repo PATH` for a repository of your own.
+//
+// A coding agent gets a repository with a failing test, reads, plans, asks, edits, tests, and commits. The session is
+// durable: end this process at any moment, and `npx holdfast resume ID` goes on where it was.
+
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { CODING_LIMITS, dollars, openWorkspace, type CodingReport } from "@holdfast/agents";
+import { exitCodeOf, toHoldfastError } from "@holdfast/core";
+import { withSqliteStorage } from "@holdfast/storage/sqlite";
+import { createRuntime, HoldfastError, type AgentStorage, type Runtime, type SessionHandle } from "holdfast";
+import agent, { notice } from "./agent.ts";
+import { copyFixture } from "./fixture.ts";
+import { chooseModel, SCRIPT_NOTICE } from "./model.ts";
+import { askPerson, plain, screen, showPlan, type Plan } from "./screen.ts";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const database = resolve(process.env["HOLDFAST_DB"] ?? join(here, "../../.holdfast/holdfast.db"));
+const isTerminal = process.stdin.isTTY && process.stdout.isTTY;
+
+const say = (text: string): void => void process.stdout.write(`${text}\n`);
+
+try {
+  process.exitCode = await main();
+} catch (thrown) {
+  const error = toHoldfastError(thrown);
+  const details = [
+    error.got && `  got: ${error.got}`,
+    error.expected && `  expected: ${error.expected}`,
+    error.fix && `  fix: ${error.fix}`,
+  ];
+  process.stderr.write(
+    `error[E_${error.code.toUpperCase()}]: ${[error.message, ...details.filter(Boolean)].map((part) => plain(String(part))).join("\n")}\n`,
+  );
+  process.exitCode = exitCodeOf(error);
+}
+
+async function main(): Promise<number> {
+  const { repo } = parseOptions();
+  tellModel(repo !== undefined);
+  const input = { repo: repo === undefined ? await freshCopy() : resolve(repo) };
+  const workspace = await openWorkspace({ root: input.repo }); // Before anything is stored: is it there?
+  say(`Repository: ${workspace.describe()}`);
+  await mkdir(dirname(database), { recursive: true });
+  return withSqliteStorage({ path: database }, ({ storage }) => runSession(storage, input));
+}
+
+function parseOptions(): { readonly repo?: string } {
+  try {
+    return parseArgs({ options: { repo: { type: "string" } } }).values;
+  } catch (error) {
+    throw new HoldfastError("usage", (error as Error).message, { expected: "npm start [-- --repo PATH]" });
+  }
+}
+
+/** Before anything happens: who answers, and what it may cost. */
+function tellModel(isOwnRepository: boolean): void {
+  const model = chooseModel(process.env);
+  notice.isTold = true;
+  if (!model.isScripted) {
+    const { costMicroUsd, tokens, turns } = CODING_LIMITS;
+    const cap = model.isPriced
+      ? `no further call once ${dollars(costMicroUsd)} is spent`
+      : `its price is not known, so no further call once ${tokens.toLocaleString("en")} tokens are used`;
+    say(`Model: ${model.describe()}. Cap: ${cap}, and at most ${turns} calls.`);
+  } else if (isOwnRepository) {
+    throw new HoldfastError(
+      "config_invalid",
+      "no model key is set, and the scripted model knows only the example repository",
+      {
+        fix: "set ANTHROPIC_API_KEY, OPENAI_API_KEY or OPENAI_BASE_URL, or leave --repo away",
+      },
+    );
+  } else {
+    say(SCRIPT_NOTICE);
+    if (isTerminal) process.env["HOLDFAST_SCRIPTED_PAUSE_MS"] ??= "25"; // Slow enough to be read.
+  }
+}
+
+async function freshCopy(): Promise<string> {
+  const work = join(dirname(database), "work");
+  await mkdir(work, { recursive: true });
+  const folder = await mkdtemp(join(work, "till-"));
+  try {
+    await copyFixture(folder);
+  } catch (error) {
+    await rm(folder, { recursive: true, force: true }); // Half a repository would be taken for the one around it.
+    throw error;
+  }
+  return folder;
+}
+
+async function runSession(storage: AgentStorage, input: { readonly repo: string }): Promise<number> {
+  let question = new AbortController();
+  const tracer = screen({
+    write: (text) => void process.stdout.write(text),
+    onQuestion: (sessionId, plan) => void answer(runtime, sessionId, plan, question.signal).catch(() => {}),
+    onAnswered: () => {
+      question.abort();
+      question = new AbortController();
+    },
+  });
+  const runtime: Runtime = createRuntime({ storage, tracer, adopt: false });
+  const stopped = onInterrupt();
+  try {
+    const handle = await runtime.start(agent, input, { file: join(here, "agent.ts") });
+    say(`Session: ${handle.sessionId}`);
+    const report = await Promise.race([handle.result(), stopped.promise]);
+    if (report !== "stopped") return tellReport(report, handle);
+    question.abort();
+    say(
+      `\nStopped. Everything that was committed is kept. Go on with:\n  ${command(`resume ${handle.sessionId}`)}`,
+    );
+    return 130;
+  } finally {
+    stopped.release();
+    await runtime.close();
+  }
+}
+
+/** A person answers on the terminal or from another one; without a terminal the plan is approved here. */
+async function answer(
+  runtime: Runtime,
+  sessionId: string,
+  plan: Plan | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  say(`\n${showPlan(plan)}`);
+  if (!isTerminal) {
+    say("There is no terminal to ask a person on: the plan is approved without one.");
+    await runtime.answer(sessionId, { approved: true });
+    return;
+  }
+  const approval = await askPerson(signal);
+  if (approval !== undefined) await runtime.answer(sessionId, approval);
+}
+
+function tellReport(report: CodingReport, { sessionId }: SessionHandle): number {
+  const { status, summary, commit, filesChanged, turns, model, usage } = report;
+  const cost = usage.costMicroUsd === 0 ? "" : `, ${dollars(usage.costMicroUsd)}`;
+  say("");
+  say(`${status}: ${plain(summary)}`);
+  if (commit !== null) say(`Commit: ${commit} (${filesChanged.map(plain).join(", ")})`);
+  say(
+    `Model: ${model ?? "none was asked"}, ${turns} calls, ${usage.inputTokens} tokens in, ${usage.outputTokens} out${cost}`,
+  );
+  say("");
+  say(`Session: ${sessionId}. Look at it with:`);
+  say(`  ${command(`show ${sessionId}`)}`);
+  say(`  ${command(`logs ${sessionId}`)}`);
+  return status === "stopped" ? 1 : 0;
+}
+
+/** Ctrl-C once ends it cleanly, twice at once. */
+function onInterrupt(): { readonly promise: Promise<"stopped">; readonly release: () => void } {
+  const { promise, resolve: stop } = Promise.withResolvers<"stopped">();
+  let count = 0;
+  const onSignal = (): void => {
+    count += 1;
+    if (count > 1) process.exit(130);
+    stop("stopped");
+  };
+  process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
+  return { promise, release: () => void process.off("SIGINT", onSignal).off("SIGTERM", onSignal) };
+}
+
+/** As it has to be typed where the user is. */
+function command(rest: string): string {
+  const isHere = resolve(process.cwd()) === resolve(here, "../..");
+  return `npx holdfast ${rest}${isHere && process.env["HOLDFAST_DB"] === undefined ? "" : ` --db ${database}`}`;
+}

@@ -1,0 +1,78 @@
+// When a model goes round in circles. Pure: a state and what happened, the next state and whether to stop.
+//
+//   invalid   calls of tools that are not there (also those without a name), or with arguments that are not right
+//   idle      replies in which nothing is called
+//   repeated  the same call with the same result, with no change in between
+
+import { createHash } from "node:crypto";
+
+export interface GuardState {
+  /** Invalid calls since the last valid one. */
+  readonly invalid: number;
+  /** Replies without a call since the last one with a call. */
+  readonly idle: number;
+  /** Calls with their results, and how often they came. */
+  readonly seen: readonly SeenCall[];
+}
+
+interface SeenCall {
+  readonly key: string;
+  readonly count: number;
+  readonly isChange: boolean;
+}
+
+export interface FinishedCall {
+  readonly name: string;
+  readonly input: unknown;
+  readonly text: string;
+  /** It was a call that could be carried out, however it ended. */
+  readonly isValid: boolean;
+  /** It changed files. */
+  readonly isChange: boolean;
+}
+
+export const GUARD_LIMITS = { invalid: 6, idle: 3, warnAt: 3, repeated: 5, seen: 50 } as const;
+
+export const FRESH_GUARD: GuardState = { invalid: 0, idle: 0, seen: [] };
+
+export interface Verdict {
+  readonly guard: GuardState;
+  /** To be added to the call's result. */
+  readonly warning?: string;
+  /** Why to stop. */
+  readonly stop?: string;
+}
+
+export function noteCall(guard: GuardState, call: FinishedCall): Verdict {
+  if (!call.isValid) {
+    const invalid = guard.invalid + 1;
+    const stop =
+      invalid >= GUARD_LIMITS.invalid
+        ? `${invalid} calls in a row were of no tool, or with wrong arguments`
+        : undefined;
+    return { guard: { ...guard, invalid, idle: 0 }, ...(stop === undefined ? {} : { stop }) };
+  }
+  const key = createHash("sha256")
+    .update(JSON.stringify([call.name, call.input, call.text]))
+    .digest("base64")
+    .slice(0, 16);
+  const before = guard.seen.find((seen) => seen.key === key);
+  const count = (before?.count ?? 0) + 1;
+  // After a change the same question may have another answer. The same change again and again is a circle itself.
+  const others = guard.seen.filter((seen) => seen.key !== key && (!call.isChange || seen.isChange));
+  const seen = [...others, { key, count, isChange: call.isChange }].slice(-GUARD_LIMITS.seen);
+  const next = { invalid: 0, idle: 0, seen };
+  if (count >= GUARD_LIMITS.repeated)
+    return { guard: next, stop: `${call.name} was called ${count} times with the same result` };
+  if (count < GUARD_LIMITS.warnAt) return { guard: next };
+  return {
+    guard: next,
+    warning: `(This is call ${count} of ${call.name} with the same arguments and the same result. Do something else.)`,
+  };
+}
+
+export function noteIdleReply(guard: GuardState): Verdict {
+  const idle = guard.idle + 1;
+  const stop = idle >= GUARD_LIMITS.idle ? `${idle} replies in a row called no tool` : undefined;
+  return { guard: { ...guard, idle }, ...(stop === undefined ? {} : { stop }) };
+}

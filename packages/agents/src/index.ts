@@ -1,0 +1,64 @@
+// What can be run besides code: workspaces, the durable tasks over them, models, and the agents made of these.
+
+export {
+  openWorkspace,
+  type Workspace,
+  type WorkspaceOptions,
+  type WriteOptions,
+} from "./workspace/workspace.ts";
+export { WORKSPACE_LIMITS, type WorkspaceLimits } from "./workspace/limits.ts";
+export { INHERITED_VARIABLES, type Environment } from "./workspace/environment.ts";
+export {
+  type FileContent,
+  type FileListing,
+  type ListedEntry,
+  type WrittenFile,
+} from "./workspace/contained-files.ts";
+export { type Command, type ExecuteOptions, type Execution, type ExecutionEnd } from "./workspace/execute.ts";
+export { type SearchMatch, type SearchQuery, type SearchResult } from "./workspace/search.ts";
+
+export { defineWorkspaceTasks, workspaceTasks, type WorkspaceTasks } from "./tasks/workspace-tasks.ts";
+export { workspacesByRoot, type WorkspaceSource } from "./tasks/workspace-source.ts";
+export { type EditFileOutput, type ListFilesOutput, type ReadFileOutput } from "./tasks/file-tasks.ts";
+export { describeEnd, REPEATABLE, type ShellOutput } from "./tasks/shell-task.ts";
+export { type GitCommitOutput, type GitDiffOutput, type GitStatusOutput } from "./tasks/git-tasks.ts";
+export { type GitChange } from "./tasks/git.ts";
+
+export {
+  type AssistantContent,
+  type FinishReason,
+  type ModelObserver,
+  type ModelProvider,
+  type ModelReply,
+  type ModelRequest,
+  type ModelTool,
+  type ModelToolCall,
+  type ModelUsage,
+  type ToolContent,
+} from "./models/model-provider.ts";
+export { modelTask, type ModelSource, type ModelTaskInput } from "./models/model-task.ts";
+export {
+  resolveModel,
+  scriptedModel,
+  type ModelEnvironment,
+  type ResolveModelOptions,
+} from "./models/resolve-model.ts";
+export {
+  aiSdkProvider,
+  MODEL_TIMEOUTS,
+  type AiSdkProviderOptions,
+  type ModelTimeouts,
+} from "./models/ai-sdk-provider.ts";
+export { type PriceList } from "./models/prices.ts";
+
+export { createCodingAgent } from "./coding-agent.ts";
+export {
+  CODING_LIMITS,
+  dollars,
+  type CodingAgentOptions,
+  type CodingInput,
+  type CodingLimits,
+  type CodingReport,
+  type SpentUsage,
+} from "./coding-agent/coding-session.ts";
+export { type RepositoryFacts } from "./coding-agent/inspect-repository.ts";

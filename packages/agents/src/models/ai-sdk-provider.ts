@@ -1,0 +1,308 @@
+// A model provider over the Vercel AI SDK: the only file that calls it.
+//
+//   P1. One request. The SDK's own retries are off: ours are recorded and survive the process.
+//   P2. Silence ends the attempt. The SDK's time-outs begin with the first byte of an answer, so a server that never
+//       answers would be waited for without end; these begin with the request.
+//   P3. A reply is whole or an error: an error in the stream, or a stream that ends early, is never taken for a short one.
+
+import type { JSONSchema7, LanguageModel, ModelMessage, TextStreamPart, ToolSet } from "ai";
+
+import { modelError, unavailable, type ErrorSource } from "./model-errors.ts";
+import { toModelMessages } from "./model-messages.ts";
+import type {
+  FinishReason,
+  ModelObserver,
+  ModelProvider,
+  ModelReply,
+  ModelRequest,
+  ModelToolCall,
+  ModelUsage,
+} from "./model-provider.ts";
+import { costMicroUsd, isPriced, type PriceList } from "./prices.ts";
+
+export interface ModelTimeouts {
+  /** From the request to the first thing the model says. */
+  readonly firstOutputMs: number;
+  /** From one thing it says to the next. */
+  readonly silenceMs: number;
+  readonly totalMs: number;
+}
+
+export const MODEL_TIMEOUTS: ModelTimeouts = { firstOutputMs: 120_000, silenceMs: 60_000, totalMs: 900_000 };
+const OUTPUT_TOKENS_DEFAULT = 16_000;
+
+export interface AiSdkProviderOptions {
+  /** `anthropic`, `openai`, …; decides nothing but names and provider options. */
+  readonly provider: string;
+  readonly model: string;
+  /** Loaded with the first call: the SDK costs a tenth of a second. */
+  readonly load: () => Promise<LanguageModel>;
+  readonly description: string;
+  readonly isScripted?: boolean;
+  readonly prices?: PriceList;
+  readonly keyVariable?: string;
+  readonly secrets?: readonly string[];
+  readonly timeouts?: Partial<ModelTimeouts>;
+}
+
+/** Any model of the AI SDK as a provider of ours. */
+export function aiSdkProvider(options: AiSdkProviderOptions): ModelProvider {
+  return new AiSdkProvider(options);
+}
+
+class AiSdkProvider implements ModelProvider {
+  readonly provider: string;
+  readonly model: string;
+  readonly isScripted: boolean;
+  readonly isPriced: boolean;
+  readonly #options: AiSdkProviderOptions;
+  readonly #timeouts: ModelTimeouts;
+  #loading: Promise<LanguageModel> | undefined;
+
+  constructor(options: AiSdkProviderOptions) {
+    this.provider = options.provider;
+    this.model = options.model;
+    this.isScripted = options.isScripted === true;
+    this.isPriced = options.prices !== undefined && isPriced(options.prices, options.model);
+    this.#options = options;
+    this.#timeouts = { ...MODEL_TIMEOUTS, ...options.timeouts };
+  }
+
+  describe(): string {
+    return this.#options.description;
+  }
+
+  async generate(request: ModelRequest, observer: ModelObserver): Promise<ModelReply> {
+    const silence = new SilenceWatch(this.#timeouts);
+    try {
+      return await this.#generate(request, observer, silence);
+    } catch (error) {
+      observer.signal.throwIfAborted();
+      if (silence.reason !== undefined) throw unavailable(this.#source, silence.reason);
+      throw modelError(error, this.#source);
+    } finally {
+      silence.end();
+    }
+  }
+
+  get #source(): ErrorSource {
+    const { keyVariable, secrets = [] } = this.#options;
+    return { model: `${this.provider}/${this.model}`, keyVariable, secrets };
+  }
+
+  async #generate(
+    request: ModelRequest,
+    { signal, onText }: ModelObserver,
+    silence: SilenceWatch,
+  ): Promise<ModelReply> {
+    const { streamText, jsonSchema, tool } = await import("ai");
+    const tools: ToolSet = {};
+    for (const { name, description, inputSchema } of request.tools) {
+      tools[name] = tool({ description, inputSchema: jsonSchema(inputSchema as JSONSchema7) });
+    }
+    const { stream } = streamText({
+      model: await (this.#loading ??= this.#options.load()),
+      instructions: { role: "system", content: request.system, ...CACHED },
+      messages: markLast(toModelMessages(request.messages)),
+      tools,
+      maxOutputTokens: request.maxOutputTokens ?? OUTPUT_TOKENS_DEFAULT,
+      maxRetries: 0, // P1.
+      abortSignal: AbortSignal.any([signal, silence.signal]),
+      // Conversations are ours to keep.
+      providerOptions: { openai: { store: false } },
+      onError: () => {}, // It is thrown from the stream; the default prints it.
+    });
+    const collected = new ReplyCollector(request, onText);
+    for await (const part of untilAborted(stream, signal, silence.signal)) {
+      if (part.type !== "start") silence.heard(); // "start" is the SDK's own and says nothing about the server.
+      collected.add(part);
+    }
+    return this.#price(collected.reply());
+  }
+
+  #price(reply: Omit<ModelReply, "model">): ModelReply {
+    const { prices, model } = this.#options;
+    const cost = prices === undefined ? undefined : costMicroUsd(prices, model, reply.usage);
+    const usage = cost === undefined ? reply.usage : { ...reply.usage, costMicroUsd: cost };
+    return { ...reply, usage, model: `${this.provider}/${model}` };
+  }
+}
+
+/** Anthropic bills what it has seen before at a tenth, where it is marked. Others do not read the mark. */
+const CACHED = { providerOptions: { anthropic: { cacheControl: { type: "ephemeral" } } } } as const;
+
+function markLast(messages: ModelMessage[]): ModelMessage[] {
+  const last = messages.at(-1);
+  return last === undefined ? messages : [...messages.slice(0, -1), { ...last, ...CACHED }];
+}
+
+/** P2. Fires when nothing was heard for too long, and says so. */
+class SilenceWatch {
+  readonly #controller = new AbortController();
+  readonly #timeouts: ModelTimeouts;
+  readonly #total: NodeJS.Timeout;
+  #timer: NodeJS.Timeout;
+  #reason: string | undefined;
+
+  constructor(timeouts: ModelTimeouts) {
+    this.#timeouts = timeouts;
+    this.#total = this.#start(timeouts.totalMs, `its answer took longer than ${timeouts.totalMs} ms`);
+    this.#timer = this.#start(timeouts.firstOutputMs, `it said nothing for ${timeouts.firstOutputMs} ms`);
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  get reason(): string | undefined {
+    return this.#reason;
+  }
+
+  heard(): void {
+    clearTimeout(this.#timer);
+    this.#timer = this.#start(
+      this.#timeouts.silenceMs,
+      `it fell silent for ${this.#timeouts.silenceMs} ms in its answer`,
+    );
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+    clearTimeout(this.#total);
+  }
+
+  #start(ms: number, reason: string): NodeJS.Timeout {
+    return setTimeout(() => {
+      this.#reason ??= reason;
+      this.#controller.abort();
+    }, ms);
+  }
+}
+
+/** The parts of a stream, ended by an abort even where the stream itself does not notice it. */
+async function* untilAborted<T>(stream: AsyncIterable<T>, ...signals: AbortSignal[]): AsyncGenerator<T> {
+  const signal = AbortSignal.any(signals);
+  const aborted = Promise.withResolvers<never>();
+  aborted.promise.catch(() => {});
+  const onAbort = (): void => aborted.reject(signal.reason as Error);
+  signal.addEventListener("abort", onAbort, { once: true });
+  const parts = stream[Symbol.asyncIterator]();
+  try {
+    signal.throwIfAborted();
+    for (;;) {
+      const next = await Promise.race([parts.next(), aborted.promise]);
+      if (next.done === true) return;
+      yield next.value;
+    }
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+    void parts.return?.().catch(() => {});
+  }
+}
+
+/** P3. Puts the parts of a stream together. */
+class ReplyCollector {
+  readonly #onText: (text: string) => void;
+  readonly #knownIds: Set<string>;
+  readonly #toolCalls: ModelToolCall[] = [];
+  #text = "";
+  #finish: { readonly reason: FinishReason; readonly usage: ModelUsage } | undefined;
+
+  constructor(request: ModelRequest, onText: (text: string) => void) {
+    this.#onText = onText;
+    this.#knownIds = new Set(request.messages.flatMap((entry) => toolCallIds(entry.content)));
+  }
+
+  add(part: TextStreamPart<ToolSet>): void {
+    switch (part.type) {
+      case "text-delta":
+        this.#text += part.text;
+        if (part.text !== "") this.#onText(part.text);
+        break;
+      case "tool-call":
+        this.#toolCalls.push({
+          id: this.#uniqueId(part.toolCallId),
+          name: part.toolName,
+          ...readInput(part.input),
+        });
+        break;
+      case "finish":
+        this.#finish = { reason: finishReason(part.finishReason), usage: readUsage(part.totalUsage) };
+        break;
+      case "error":
+        throw part.error;
+      case "abort":
+        throw new Error(part.reason ?? "the answer was broken off");
+      default: // Thoughts, sources, beginnings and ends: nothing of a reply.
+    }
+  }
+
+  reply(): Omit<ModelReply, "model"> {
+    if (this.#finish === undefined) throw new Error("the answer ended before it was complete");
+    const { reason, usage } = this.#finish;
+    return { text: this.#text, toolCalls: this.#toolCalls, finishReason: reason, usage };
+  }
+
+  /** Some servers number the calls of every reply anew, and others give none a number. */
+  #uniqueId(given: string): string {
+    const base = given.trim() === "" ? "call" : given;
+    let id = base;
+    for (let n = 2; this.#knownIds.has(id); n++) id = `${base}_${n}`;
+    this.#knownIds.add(id);
+    return id;
+  }
+}
+
+function toolCallIds(content: unknown): string[] {
+  const calls = (content as { toolCalls?: unknown } | null | undefined)?.toolCalls;
+  return Array.isArray(calls) ? calls.map((call: { id?: unknown }) => String(call.id)) : [];
+}
+
+/** The SDK hands arguments that are no JSON on as the text they are. */
+function readInput(input: unknown): Pick<ModelToolCall, "input" | "problem"> {
+  if (typeof input === "object" && input !== null && !Array.isArray(input))
+    return { input: input as Record<string, unknown> };
+  const shown = typeof input === "string" ? input : (JSON.stringify(input) ?? "nothing");
+  return { input: {}, problem: `the arguments are not a JSON object: ${shown.slice(0, 200)}` };
+}
+
+function finishReason(reason: string): FinishReason {
+  switch (reason) {
+    case "stop":
+      return "stop";
+    case "tool-calls":
+      return "tool_calls";
+    case "length":
+      return "length";
+    case "content-filter":
+      return "refusal";
+    case "error":
+    case "interrupted":
+      throw new Error("the answer ended before it was complete");
+    default:
+      return "other";
+  }
+}
+
+interface SdkUsage {
+  readonly inputTokens: number | undefined;
+  readonly outputTokens: number | undefined;
+  readonly inputTokenDetails?: {
+    readonly cacheReadTokens?: number | undefined;
+    readonly cacheWriteTokens?: number | undefined;
+  };
+}
+
+/** The SDK's input tokens are all of them, those read from and written to a cache included. */
+function readUsage({ inputTokens, outputTokens, inputTokenDetails }: SdkUsage): ModelUsage {
+  return {
+    inputTokens: count(inputTokens),
+    outputTokens: count(outputTokens),
+    cacheReadTokens: count(inputTokenDetails?.cacheReadTokens),
+    cacheWriteTokens: count(inputTokenDetails?.cacheWriteTokens),
+  };
+}
+
+function count(tokens: number | undefined): number {
+  return tokens === undefined || !Number.isFinite(tokens) ? 0 : Math.max(0, Math.round(tokens));
+}

@@ -1,0 +1,113 @@
+// A conversation of ours as the AI SDK wants it. Pure.
+//
+// Real servers refuse a whole conversation for one wrong piece: an empty message, a name with a blank in it, a call
+// without a result. What a model once wrote stays in our conversation as it was; here it is made acceptable.
+
+import { HoldfastError } from "@holdfast/core";
+import type { ModelMessage, ToolCallPart, ToolResultPart } from "ai";
+
+import type { AssistantContent, ModelRequest, ModelToolCall, ToolContent } from "./model-provider.ts";
+
+const NAME = /^[a-zA-Z0-9_-]{1,64}$/;
+/** Stands for a name that no server would accept. */
+const NO_NAME = "invalid_tool_name";
+
+export function toModelMessages(entries: ModelRequest["messages"]): ModelMessage[] {
+  const messages: ModelMessage[] = [];
+  for (let i = 0; i < entries.length; i++) {
+    const entry = entries[i];
+    if (entry === undefined) continue;
+    if (entry.role === "assistant") {
+      const content = readAssistant(entry.content);
+      messages.push(assistantMessage(content));
+      const results: ToolContent[] = [];
+      for (; entries[i + 1]?.role === "tool"; i++) results.push(readTool(entries[i + 1]?.content));
+      if (content.toolCalls.length > 0)
+        messages.push({ role: "tool", content: pairResults(content.toolCalls, results) });
+    } else if (entry.role !== "tool") {
+      // A result without its call belongs to nothing and is left out.
+      messages.push({ role: "user", content: notEmpty(readText(entry.content)) });
+    }
+  }
+  return messages;
+}
+
+function assistantMessage({ text, toolCalls }: AssistantContent): ModelMessage {
+  const calls = toolCalls.map((call): ToolCallPart => ({
+    type: "tool-call",
+    toolCallId: call.id,
+    toolName: toolName(call.name),
+    input: call.input,
+  }));
+  if (calls.length === 0) return { role: "assistant", content: notEmpty(text) };
+  return {
+    role: "assistant",
+    content: [...(text.trim() === "" ? [] : [{ type: "text" as const, text }]), ...calls],
+  };
+}
+
+/** One result for each call, in the order of the calls. */
+function pairResults(calls: readonly ModelToolCall[], results: readonly ToolContent[]): ToolResultPart[] {
+  return calls.map(({ id, name }) => {
+    const result = results.find((candidate) => candidate.toolCallId === id);
+    const output =
+      result === undefined
+        ? { type: "error-text" as const, value: "There is no result: the call was interrupted." }
+        : {
+            type: result.isError ? ("error-text" as const) : ("text" as const),
+            value: notEmpty(result.text),
+          };
+    return { type: "tool-result", toolCallId: id, toolName: toolName(name), output };
+  });
+}
+
+function toolName(name: string): string {
+  return NAME.test(name) ? name : NO_NAME;
+}
+
+function notEmpty(text: string): string {
+  return text.trim() === "" ? "(empty)" : text;
+}
+
+function readText(content: unknown): string {
+  if (typeof content === "string") return content;
+  if (isObject(content) && typeof content["text"] === "string") return content["text"];
+  throw invalid("a user entry", content, "a string, or an object with `text`");
+}
+
+function readAssistant(content: unknown): AssistantContent {
+  if (typeof content === "string") return { text: content, toolCalls: [] };
+  if (!isObject(content)) throw invalid("an assistant entry", content, "{ text, toolCalls }");
+  const { text = "", toolCalls = [] } = content;
+  const isRight = typeof text === "string" && Array.isArray(toolCalls) && toolCalls.every(isToolCall);
+  if (!isRight) throw invalid("an assistant entry", content, "{ text, toolCalls: [{ id, name, input }] }");
+  return { text, toolCalls };
+}
+
+function readTool(content: unknown): ToolContent {
+  const isRight =
+    isObject(content) && typeof content["toolCallId"] === "string" && typeof content["text"] === "string";
+  if (!isRight) throw invalid("a tool entry", content, "{ toolCallId, name, text, isError }");
+  const { toolCallId, name, text, isError } = content as unknown as ToolContent;
+  return { toolCallId, name, text, isError };
+}
+
+function isToolCall(value: unknown): value is ModelToolCall {
+  return (
+    isObject(value) &&
+    typeof value["id"] === "string" &&
+    typeof value["name"] === "string" &&
+    isObject(value["input"])
+  );
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function invalid(what: string, content: unknown, expected: string): HoldfastError {
+  return new HoldfastError("invalid_input", `${what} cannot be given to a model`, {
+    got: JSON.stringify(content)?.slice(0, 200) ?? typeof content,
+    expected,
+  });
+}

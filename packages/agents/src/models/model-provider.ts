@@ -1,0 +1,91 @@
+// What the rest of the product knows of models: one call, from a conversation to a reply.
+//
+// The seam is this narrow so that the library behind it can be replaced, and so that keys stay on its other side: a
+// provider can be printed and put into JSON without showing one.
+
+import type { ConversationEntry } from "@holdfast/core";
+
+/** A tool as it is offered to a model. */
+export interface ModelTool {
+  readonly name: string;
+  readonly description: string;
+  /** JSON Schema of an object. */
+  readonly inputSchema: Readonly<Record<string, unknown>>;
+}
+
+export interface ModelRequest {
+  readonly system: string;
+  /** Entries of roles `user`, `assistant` and `tool`; their contents are the types below. */
+  readonly messages: readonly Pick<ConversationEntry, "role" | "content">[];
+  readonly tools: readonly ModelTool[];
+  readonly maxOutputTokens?: number;
+}
+
+/** Content of an entry of role `assistant`. */
+export interface AssistantContent {
+  readonly text: string;
+  readonly toolCalls: readonly ModelToolCall[];
+}
+
+/** Content of an entry of role `tool`: the result of one call. */
+export interface ToolContent {
+  readonly toolCallId: string;
+  readonly name: string;
+  readonly text: string;
+  readonly isError: boolean;
+}
+
+export interface ModelToolCall {
+  /** Unique in its conversation, also where the server repeats its ids. */
+  readonly id: string;
+  /** As the model wrote it: it may be empty, or the name of no tool. */
+  readonly name: string;
+  readonly input: Readonly<Record<string, unknown>>;
+  /** The arguments were no JSON object; `input` is empty. */
+  readonly problem?: string;
+}
+
+/** Why a reply ended. `length`: it was cut off at `maxOutputTokens`. */
+export type FinishReason = "stop" | "tool_calls" | "length" | "refusal" | "other";
+
+/** Integers. The cost is left out when the price of the model is not known. */
+export interface ModelUsage {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly cacheReadTokens: number;
+  readonly cacheWriteTokens: number;
+  readonly costMicroUsd?: number;
+}
+
+export interface ModelReply {
+  readonly text: string;
+  readonly toolCalls: readonly ModelToolCall[];
+  readonly finishReason: FinishReason;
+  readonly usage: ModelUsage;
+  /** `provider/model`. */
+  readonly model: string;
+}
+
+export interface ModelObserver {
+  readonly signal: AbortSignal;
+  /** Called with the text while it comes. Must not throw. */
+  readonly onText: (text: string) => void;
+}
+
+export interface ModelProvider {
+  readonly provider: string;
+  readonly model: string;
+  /** Replies come from a script, not from a model. */
+  readonly isScripted: boolean;
+  /** Whether the cost of a call is known. */
+  readonly isPriced: boolean;
+  /** For people: which model, and by which key. */
+  describe(): string;
+  /**
+   * One attempt; retries are the task's.
+   *
+   * @throws HoldfastError `model_auth` (a wrong key; final), `model_unavailable` (worth another attempt, with
+   *   `retryAfterMs` when the server named a time), `invalid_input` and `config_invalid` (the request cannot succeed).
+   */
+  generate(request: ModelRequest, observer: ModelObserver): Promise<ModelReply>;
+}

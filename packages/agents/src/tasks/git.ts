@@ -1,0 +1,106 @@
+// Git in a workspace: never interactive, without the pager, hooks and helpers that a repository or a user may have set.
+
+import { stat, unlink } from "node:fs/promises";
+import { sep } from "node:path";
+import { HoldfastError, UnavailableError } from "@holdfast/core";
+
+import type { Execution, ExecuteOptions } from "../workspace/execute.ts";
+import { TEMPORARY_PREFIX } from "../workspace/contained-files.ts";
+import type { Workspace } from "../workspace/workspace.ts";
+
+export interface GitOptions extends Pick<ExecuteOptions, "signal" | "tag" | "input" | "env" | "outputBytes"> {
+  readonly runHooks?: boolean;
+}
+
+/** What is in the folder but not part of the user's work: our own data, and what a crashed write left behind. */
+export const OWN_FILES: readonly string[] = [
+  ":(exclude,top).holdfast",
+  `:(exclude,glob)**/${TEMPORARY_PREFIX}*.tmp`,
+];
+
+const QUIET = [
+  "--no-pager",
+  "-c",
+  "core.fsmonitor=false",
+  "-c",
+  "commit.gpgSign=false",
+  "-c",
+  "core.quotePath=false",
+];
+const NO_HOOKS = ["-c", "core.hooksPath=/dev/null"];
+/** A lock this old, after our own processes are gone, belongs to nobody. */
+const STALE_LOCK_MS = 10_000;
+
+/** @throws HoldfastError with git's own words when it does not exit with 0 or one of `codes`. */
+export async function git(
+  workspace: Workspace,
+  args: readonly string[],
+  options: GitOptions = {},
+  codes: readonly number[] = [0],
+): Promise<Execution & { readonly exitCode: number }> {
+  const { runHooks = false, env, ...rest } = options;
+  const execution = await workspace.execute(["git", ...QUIET, ...(runHooks ? [] : NO_HOOKS), ...args], {
+    ...rest,
+    env: { GIT_TERMINAL_PROMPT: "0", GIT_OPTIONAL_LOCKS: "0", GIT_EDITOR: "true", ...env },
+  });
+  const { end, stderr } = execution;
+  if (end.type === "exit" && codes.includes(end.exitCode)) return { ...execution, exitCode: end.exitCode };
+  if (end.type === "aborted") options.signal?.throwIfAborted();
+  if (end.type === "spawn_error" && end.code === "ENOENT") {
+    throw new HoldfastError("config_invalid", "git is not installed, or not on the PATH");
+  }
+  const said = stderr.trim().slice(0, 2_000);
+  await waitForLock(workspace, said, options.signal);
+  throw new HoldfastError(
+    "invalid_input",
+    `git ${args[0] ?? ""} did not succeed: ${said === "" ? end.type : said}`,
+  );
+}
+
+export interface GitChange {
+  /** Two letters as git prints them: `??` untracked, ` M` changed, `A ` added, … */
+  readonly status: string;
+  readonly path: string;
+}
+
+/** Reads `git status --porcelain -z`. */
+export function parseStatus(text: string): readonly GitChange[] {
+  const parts = text.split("\0");
+  const changes: GitChange[] = [];
+  for (let i = 0; i < parts.length; i++) {
+    const part = parts[i] ?? "";
+    if (part === "") continue;
+    const status = part.slice(0, 2);
+    changes.push({ status, path: part.slice(3) });
+    if (status.includes("R") || status.includes("C")) i += 1; // The old name follows.
+  }
+  return changes;
+}
+
+/**
+ * Another git holds a lock, or one that was killed left it behind. The first is a matter of waiting; the second is
+ * removed, once it is so old that nobody works under it any more.
+ *
+ * @throws UnavailableError to try again.
+ */
+async function waitForLock(
+  workspace: Workspace,
+  said: string,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const lock = /Unable to create '([^']+\.lock)': File exists/.exec(said)?.[1];
+  if (lock === undefined) return;
+  const { stdout } = await workspace.execute(
+    ["git", "rev-parse", "--absolute-git-dir"],
+    signal === undefined ? {} : { signal },
+  );
+  const found = await stat(lock).catch(() => undefined);
+  const ageMs = found === undefined ? 0 : Date.now() - found.mtimeMs;
+  const isOurs = lock.startsWith(stdout.trim() + sep);
+  if (found !== undefined && isOurs && ageMs >= STALE_LOCK_MS) await unlink(lock).catch(() => {});
+  const retryAfterMs = Math.max(0, STALE_LOCK_MS - ageMs);
+  const error = new UnavailableError("locked", `another git is working in the repository (${lock} exists)`, {
+    fix: "wait for it, or remove the file if no git is running",
+  });
+  throw found === undefined ? error : Object.assign(error, { retryAfterMs });
+}

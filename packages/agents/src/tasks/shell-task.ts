@@ -1,0 +1,77 @@
+// A durable task for shell commands.
+//
+// At most once: after a crash nobody knows whether a command took effect, and running it again may do harm. The task then
+// fails and says so. Whoever knows that a command may be repeated (tests, queries) schedules it with REPEATABLE.
+
+import type { RetryPolicy } from "@holdfast/core";
+import { z } from "zod";
+
+import type { ExecutionEnd } from "../workspace/execute.ts";
+import { workspaceField, type WorkspaceSource } from "./workspace-source.ts";
+import { defineWorkspaceTask } from "./workspace-task.ts";
+
+/** For `scheduleTask(shell, input, { retry: REPEATABLE })`. */
+export const REPEATABLE: RetryPolicy = { maxAttempts: 100 };
+
+export const shellInput = z.strictObject({
+  command: z.string().min(1).describe("A command line for sh"),
+  cwd: z.string().min(1).optional().describe("Directory to run it in; the root by default"),
+  timeoutMs: z
+    .int()
+    .min(1)
+    .max(3_600_000)
+    .optional()
+    .describe("Milliseconds after which it is ended; 120000 by default"),
+  ...workspaceField,
+});
+
+export interface ShellOutput {
+  readonly command: string;
+  readonly end: ExecutionEnd;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** Output was left out; the texts carry a mark where. */
+  readonly isCut: boolean;
+  readonly durationMs: number;
+}
+
+/** What is recorded of a command's output. A model reads far less. */
+const OUTPUT_BYTES = 256 * 1024;
+
+export function shellTask(source: WorkspaceSource) {
+  return defineWorkspaceTask(source, {
+    name: "shell",
+    description:
+      "Run a command line in the workspace. It is not isolated. What it leaves running is ended with it.",
+    input: shellInput,
+    retry: { maxAttempts: 1 },
+    run: async (workspace, input, task): Promise<ShellOutput> => {
+      const { command, end, stdout, stderr, isCut, durationMs } = await workspace.execute(input.command, {
+        outputBytes: OUTPUT_BYTES,
+        tag: task.idempotencyKey,
+        signal: task.signal,
+        onOutput: (stream, text) => task.progress({ stream, text }),
+        ...(input.cwd === undefined ? {} : { cwd: input.cwd }),
+        ...(input.timeoutMs === undefined ? {} : { timeoutMs: input.timeoutMs }),
+      });
+      if (end.type === "aborted") task.signal.throwIfAborted();
+      return { command, end, stdout, stderr, isCut, durationMs };
+    },
+  });
+}
+
+/** How a command ended, in words. */
+export function describeEnd(end: ExecutionEnd): string {
+  switch (end.type) {
+    case "exit":
+      return `exit code ${end.exitCode}`;
+    case "signal":
+      return `ended by ${end.signal}`;
+    case "timeout":
+      return `ended after its time of ${end.timeoutMs} ms`;
+    case "aborted":
+      return "aborted";
+    case "spawn_error":
+      return `not started: ${end.message}`;
+  }
+}

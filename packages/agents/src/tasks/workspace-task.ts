@@ -1,0 +1,55 @@
+// How the tasks over a workspace are made: what they share.
+
+import { HoldfastError, type RetryPolicy } from "@holdfast/core";
+import { defineTask, type TaskContext, type TaskDefinition } from "@holdfast/runtime";
+import type { z } from "zod";
+
+import type { Workspace } from "../workspace/workspace.ts";
+import { pickWorkspace, type WorkspaceSource } from "./workspace-source.ts";
+
+/** Errors that the same call would meet again. */
+const FINAL: readonly string[] = [
+  "file_not_found",
+  "invalid_input",
+  "policy_denied",
+  "limit_exceeded",
+  "usage",
+];
+
+interface Definition<Schema extends z.ZodType, Output> {
+  readonly name: string;
+  readonly description: string;
+  readonly input: Schema;
+  readonly retry?: RetryPolicy;
+  readonly run: (workspace: Workspace, input: z.output<Schema>, task: TaskContext) => Promise<Output>;
+}
+
+export function defineWorkspaceTask<Schema extends z.ZodType<{ workspace?: string | undefined }>, Output>(
+  source: WorkspaceSource,
+  definition: Definition<Schema, Output>,
+): TaskDefinition<z.output<Schema>, Output> {
+  return defineTask<z.output<Schema>, Output>({
+    name: definition.name,
+    description: definition.description,
+    input: definition.input,
+    retry: { nonRetryable: FINAL, ...definition.retry },
+    run: async (input, task) => {
+      try {
+        const workspace = await pickWorkspace(source, input.workspace);
+        // The process of an earlier attempt may be gone while its commands still run.
+        if (task.attempt > 1) await workspace.endTagged(task.idempotencyKey);
+        return await definition.run(workspace, input, task);
+      } catch (error) {
+        throw explained(error);
+      }
+    },
+  });
+}
+
+/** With the advice in the message: of a recorded error that is all a model gets to see. */
+function explained(error: unknown): unknown {
+  if (!HoldfastError.is(error) || !FINAL.includes(error.code)) return error;
+  const advice = [error.expected === undefined ? undefined : `expected ${error.expected}`, error.fix];
+  const message = [error.message, ...advice.filter((part) => part !== undefined)].join("; ");
+  return new HoldfastError(error.code, message, { cause: error.cause });
+}

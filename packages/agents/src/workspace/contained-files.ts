@@ -1,0 +1,252 @@
+// Reading, writing and listing files below a contained root.
+//
+//   F1. A file is replaced in one step: written beside its target, synced, renamed over it, the directory synced. Whoever
+//       reads sees the old content or the new one, also after a crash.
+//   F2. Only regular files are read and written. A pipe or a device would block or have effects of its own.
+//   F3. What a crash leaves behind carries TEMPORARY_PREFIX, is left out of listings, searches and commits, and is
+//       removed by the attempt that follows.
+
+import { randomBytes } from "node:crypto";
+import { constants, type Stats } from "node:fs";
+import { lstat, open, readdir, rename, unlink, type FileHandle } from "node:fs/promises";
+import { join } from "node:path";
+import { HoldfastError, LimitError } from "@holdfast/core";
+
+import { fileError, locate, type ContainedRoot, type Location } from "./contained-directory.ts";
+
+/** How temporary files begin: `.holdfast-<target>-<random>.tmp`. */
+export const TEMPORARY_PREFIX = ".holdfast-";
+const TEMPORARY_SUFFIX = ".tmp";
+
+export interface FileContent {
+  /** Relative to the root, links resolved. */
+  readonly path: string;
+  readonly bytes: Buffer;
+  /** Permission bits. */
+  readonly mode: number;
+  /** It holds NUL bytes or is not UTF-8; `text` is empty then. */
+  readonly isBinary: boolean;
+  readonly text: string;
+}
+
+export interface WrittenFile {
+  readonly path: string;
+  readonly bytes: number;
+  readonly isNew: boolean;
+}
+
+export interface ListedEntry {
+  readonly path: string;
+  readonly type: "file" | "directory" | "link" | "other";
+}
+
+export interface FileListing {
+  /** Relative to the root, sorted. */
+  readonly files: readonly string[];
+  /** There are more than the limit `entries`. */
+  readonly isCut: boolean;
+}
+
+/** @throws HoldfastError when there is no such file, it is too large, or it is not a regular file. */
+export async function readContained(
+  root: ContainedRoot,
+  path: string,
+  bytesMax: number,
+): Promise<FileContent> {
+  const location = await locate(root, path);
+  try {
+    if (location.name === undefined) throw isDirectory(path);
+    // O_NONBLOCK: opening a pipe without a writer would otherwise block for ever (F2).
+    const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+    const handle = await open(join(location.directory.path, location.name), flags);
+    try {
+      await location.directory.verify();
+      const found = await handle.stat();
+      checkRegular(found, path);
+      if (found.size > bytesMax) throw tooLarge(path, found.size, bytesMax);
+      const bytes = await readUpTo(handle, bytesMax, path);
+      return { path: location.path, bytes, mode: found.mode & 0o777, ...decodeText(bytes) };
+    } finally {
+      await handle.close();
+    }
+  } catch (error) {
+    throw fileError(error, path);
+  } finally {
+    await location.close();
+  }
+}
+
+/**
+ * Write a whole file (F1), making the directories on the way.
+ *
+ * @param options.removeLeftovers an earlier attempt may have died while writing this file.
+ */
+export async function writeContained(
+  root: ContainedRoot,
+  path: string,
+  content: string | Uint8Array,
+  options: {
+    readonly bytesMax: number;
+    readonly protectedNames: readonly string[];
+    readonly removeLeftovers?: boolean;
+  },
+): Promise<WrittenFile> {
+  const bytes = typeof content === "string" ? Buffer.from(content) : content;
+  if (bytes.byteLength > options.bytesMax) throw tooLarge(path, bytes.byteLength, options.bytesMax);
+
+  const location = await locate(root, path, { createParents: true, protectedNames: options.protectedNames });
+  try {
+    if (location.name === undefined) throw isDirectory(path);
+    const target = join(location.directory.path, location.name);
+    const before = await lstat(target).catch(ignoreMissing);
+    if (before !== undefined) checkRegular(before, path);
+    if (options.removeLeftovers === true) await removeLeftovers(location, location.name);
+    await replaceFile(location, location.name, bytes, before === undefined ? 0o644 : before.mode & 0o777);
+    return { path: location.path, bytes: bytes.byteLength, isNew: before === undefined };
+  } catch (error) {
+    throw fileError(error, path);
+  } finally {
+    await location.close();
+  }
+}
+
+/** One directory, sorted by name. @param path `.` for the root. */
+export async function listContained(root: ContainedRoot, path: string): Promise<readonly ListedEntry[]> {
+  const location = await locate(root, path);
+  try {
+    const directory =
+      location.name === undefined ? location.directory : await location.directory.openChild(location.name);
+    try {
+      const found = await readdir(directory.path, { withFileTypes: true });
+      await directory.verify();
+      const below = location.path === "." ? "" : `${location.path}/`;
+      return found
+        .filter((entry) => !isTemporaryName(entry.name))
+        .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+        .map((entry) => ({
+          path: `${below}${entry.name}`,
+          type: entry.isDirectory()
+            ? "directory"
+            : entry.isFile()
+              ? "file"
+              : entry.isSymbolicLink()
+                ? "link"
+                : "other",
+        }));
+    } finally {
+      if (directory !== location.directory) await directory.close();
+    }
+  } catch (error) {
+    throw fileError(error, path);
+  } finally {
+    await location.close();
+  }
+}
+
+/** The path of a directory, links resolved. @throws HoldfastError when it is not one. */
+export async function resolveDirectory(root: ContainedRoot, path: string): Promise<string> {
+  const location = await locate(root, path);
+  try {
+    if (location.name !== undefined) {
+      const directory = await location.directory.openChild(location.name);
+      await directory.close();
+    }
+    return join(root.path, location.path);
+  } catch (error) {
+    throw fileError(error, path);
+  } finally {
+    await location.close();
+  }
+}
+
+export function isTemporaryName(name: string): boolean {
+  return name.startsWith(TEMPORARY_PREFIX) && name.endsWith(TEMPORARY_SUFFIX);
+}
+
+async function replaceFile(location: Location, name: string, bytes: Uint8Array, mode: number): Promise<void> {
+  const { directory } = location;
+  const temporary = join(directory.path, temporaryName(name));
+  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+  const handle = await open(temporary, flags, 0o600);
+  try {
+    try {
+      await directory.verify();
+      await handle.writeFile(bytes);
+      await handle.chmod(mode);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await directory.verify();
+    await rename(temporary, join(directory.path, name));
+  } catch (error) {
+    await unlink(temporary).catch(() => {});
+    throw error;
+  }
+  await directory.sync();
+}
+
+function temporaryName(target: string): string {
+  return `${leftoverPrefix(target)}${randomBytes(6).toString("hex")}${TEMPORARY_SUFFIX}`;
+}
+
+/** Names may be as long as the file system allows, so only a part of the target's name goes into its temporary file. */
+function leftoverPrefix(target: string): string {
+  return `${TEMPORARY_PREFIX}${target.slice(0, 40)}-`;
+}
+
+async function removeLeftovers(location: Location, target: string): Promise<void> {
+  const names = await readdir(location.directory.path);
+  const left = names.filter((name) => name.startsWith(leftoverPrefix(target)) && isTemporaryName(name));
+  await Promise.all(left.map((name) => unlink(join(location.directory.path, name)).catch(ignoreMissing)));
+}
+
+/** A file that grows while it is read is cut off at the limit, not followed for ever. */
+async function readUpTo(handle: FileHandle, bytesMax: number, path: string): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for (;;) {
+    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(64 * 1024), 0, 64 * 1024, null);
+    if (bytesRead === 0) return Buffer.concat(chunks);
+    length += bytesRead;
+    if (length > bytesMax) throw tooLarge(path, length, bytesMax);
+    chunks.push(buffer.subarray(0, bytesRead));
+  }
+}
+
+const STRICT_UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** Text is what is valid UTF-8 without NUL: only that can be edited and written back unchanged. */
+export function decodeText(bytes: Uint8Array): { readonly isBinary: boolean; readonly text: string } {
+  if (bytes.includes(0)) return { isBinary: true, text: "" };
+  try {
+    return { isBinary: false, text: STRICT_UTF8.decode(bytes) };
+  } catch {
+    return { isBinary: true, text: "" };
+  }
+}
+
+function checkRegular(found: Stats, path: string): void {
+  if (found.isFile()) return;
+  if (found.isDirectory()) throw isDirectory(path);
+  throw new HoldfastError("invalid_input", `"${path}" is not a regular file`);
+}
+
+function isDirectory(path: string): HoldfastError {
+  return new HoldfastError("invalid_input", `"${path}" is a directory, not a file`);
+}
+
+function tooLarge(path: string, bytes: number, bytesMax: number): LimitError {
+  return new LimitError(
+    "fileBytes",
+    `"${path}" has ${bytes} bytes, and files are handled up to ${bytesMax}`,
+    {
+      fix: "use a shell command that reads or changes a part of it",
+    },
+  );
+}
+
+function ignoreMissing(error: unknown): undefined {
+  if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+  return undefined;
+}

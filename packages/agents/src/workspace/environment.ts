@@ -1,0 +1,38 @@
+// The environment of commands: an allow-list, so that a key nobody thought of is not handed to them.
+
+import { HoldfastError } from "@holdfast/core";
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** What commands need to work at all. Everything else is declared by name and value when the workspace is opened. */
+export const INHERITED_VARIABLES = ["PATH", "HOME", "LANG", "TERM", "TMPDIR"] as const;
+
+/** Later parts win. A declared variable that is `undefined` is left out. */
+export function scrubEnvironment(
+  inherited: Environment,
+  ...declared: readonly Environment[]
+): Record<string, string> {
+  const result: Record<string, string> = {};
+  for (const name of INHERITED_VARIABLES) {
+    const value = inherited[name];
+    if (value !== undefined) result[name] = value;
+  }
+  for (const [name, value] of declared.flatMap((part) => Object.entries(part))) {
+    checkVariable(name, value);
+    if (value !== undefined) result[name] = value;
+  }
+  return result;
+}
+
+function checkVariable(name: string, value: string | undefined): void {
+  const isUsable = name !== "" && !/[=\0]/.test(name) && value?.includes("\0") !== true;
+  if (isUsable) return;
+  // The value is not shown: it may be a secret.
+  throw new HoldfastError(
+    "invalid_input",
+    `the environment variable "${name.replaceAll("\0", "\\0")}" cannot be set`,
+    {
+      expected: "a name without = and NUL, and a value without NUL",
+    },
+  );
+}

@@ -1,0 +1,24 @@
+// Limits of one workspace, with their unit in the name. Reaching one is always visible: an error that names it, or a mark.
+
+export const WORKSPACE_LIMITS = {
+  /** The largest file that is read or written as one piece. */
+  fileBytes: 10 * 1024 * 1024,
+  /** Output kept of one command, both streams together; what is cut is marked. */
+  outputBytes: 10 * 1024 * 1024,
+  /** A command without a time-out of its own. */
+  timeoutMs: 120_000,
+  /** The longest time-out a caller may ask for. */
+  timeoutMaxMs: 3_600_000,
+  /** From SIGTERM to SIGKILL. */
+  killGraceMs: 2_000,
+  /** Entries of one listing, and files looked at by one search. */
+  entries: 20_000,
+  /** Lines a search gives back. */
+  matches: 200,
+  /** Files larger than this are not searched. */
+  searchFileBytes: 1024 * 1024,
+  /** One search, all files together. */
+  searchMs: 10_000,
+} as const;
+
+export type WorkspaceLimits = { readonly [name in keyof typeof WORKSPACE_LIMITS]: number };

@@ -1,0 +1,105 @@
+// Ending everything a command has started.
+//
+// A command runs in a process group of its own, so one signal reaches what it started. What left the group (setsid, a
+// daemon) still carries a marker in its environment and is found in /proc. Leaky: a process that leaves its group AND
+// clears its environment is not found, and without /proc only the group is.
+
+import { readdir, readFile } from "node:fs/promises";
+import { setTimeout as delay } from "node:timers/promises";
+
+/** What belongs to a command: the process group it leads, and a `NAME=value` entry of its environment. */
+export interface ProcessTree {
+  readonly group?: number;
+  readonly marker: string;
+}
+
+const POLL_MS = 20;
+/** A killed process that is still there after this long hangs in the kernel; nobody can end it. */
+const KILLED_WAIT_MS = 2_000;
+
+/**
+ * SIGTERM, and SIGKILL for what is left after the grace.
+ *
+ * @returns whether nothing is left.
+ */
+export async function endTree(tree: ProcessTree, graceMs: number): Promise<boolean> {
+  if (await waitUntilGone(tree, "SIGTERM", graceMs)) return true;
+  return waitUntilGone(tree, "SIGKILL", KILLED_WAIT_MS);
+}
+
+/** Send a signal to everything of the tree that is found; `false` when nothing is. */
+export async function signalTree(tree: ProcessTree, signal: NodeJS.Signals): Promise<boolean> {
+  // The group at once and as a whole: between finding its members and signalling them they could start others.
+  const grouped = tree.group !== undefined && send(-tree.group, signal);
+  const found = await findTree(tree);
+  for (const { pid, isInGroup } of found) {
+    if (!isInGroup) send(pid, signal);
+  }
+  return process.platform === "linux" ? found.length > 0 : grouped;
+}
+
+/** The group only, synchronously: for the moment in which our own process ends. */
+export function killGroup(group: number): void {
+  send(-group, "SIGKILL");
+}
+
+async function waitUntilGone(tree: ProcessTree, signal: NodeJS.Signals, waitMs: number): Promise<boolean> {
+  const deadline = performance.now() + waitMs;
+  let isLeft = await signalTree(tree, signal);
+  while (isLeft && performance.now() < deadline) {
+    await delay(POLL_MS);
+    // SIGKILL again each time: what was just being started did not exist when the first one was sent.
+    isLeft = signal === "SIGKILL" ? await signalTree(tree, signal) : await isAlive(tree);
+  }
+  return !isLeft;
+}
+
+async function isAlive(tree: ProcessTree): Promise<boolean> {
+  if (process.platform === "linux") return (await findTree(tree)).length > 0;
+  return tree.group !== undefined && send(-tree.group, 0);
+}
+
+interface FoundProcess {
+  readonly pid: number;
+  readonly isInGroup: boolean;
+}
+
+/** Members of the tree in /proc, without zombies: they are gone, only not yet collected by their parent. */
+async function findTree({ group, marker }: ProcessTree): Promise<readonly FoundProcess[]> {
+  if (process.platform !== "linux") return [];
+  const names = await readdir("/proc").catch(() => []);
+  const pids = names.filter((name) => /^\d+$/.test(name)).map(Number);
+  // One file per process, and a second one only while the group is not empty: this runs after every command.
+  const members = group !== undefined && send(-group, 0) ? group : undefined;
+  const found = await Promise.all(
+    pids.map(async (pid): Promise<FoundProcess | undefined> => {
+      if (pid === process.pid) return undefined;
+      if (members !== undefined && (await livesInGroup(pid, members))) return { pid, isInGroup: true };
+      return (await isMarked(pid, marker)) ? { pid, isInGroup: false } : undefined;
+    }),
+  );
+  return found.filter((entry) => entry !== undefined);
+}
+
+async function livesInGroup(pid: number, group: number): Promise<boolean> {
+  const status = await readFile(`/proc/${pid}/stat`, "latin1").catch(() => "");
+  // pid (name) state parent group …, and the name may hold spaces and parentheses.
+  const [state, , groupOf] = status.slice(status.lastIndexOf(")") + 2).split(" ");
+  return Number(groupOf) === group && state !== "Z" && state !== "X";
+}
+
+/** The environment of a zombie is empty, that of another user's process cannot be read. */
+async function isMarked(pid: number, marker: string): Promise<boolean> {
+  const environment = await readFile(`/proc/${pid}/environ`, "latin1").catch(() => "");
+  return `\0${environment}\0`.includes(`\0${marker}\0`);
+}
+
+function send(pid: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    process.kill(pid, signal);
+    return true;
+  } catch (error) {
+    // EPERM: it is there, but not ours to end (it changed its user).
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}

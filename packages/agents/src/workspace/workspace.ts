@@ -1,0 +1,273 @@
+// A workspace: the folder an agent works in, its files and its commands.
+//
+// The `filesystem` backend. File tools cannot leave the root, whatever path or link they are given. Commands get a
+// scrubbed environment, a process group of their own and limits, and are NOT isolated: they run as the user and may read
+// and write whatever the user may. `describe()` says so; whoever needs more runs the whole process in a container.
+
+import { basename } from "node:path";
+import { HoldfastError } from "@holdfast/core";
+
+import { containedRoot, type ContainedRoot } from "./contained-directory.ts";
+import {
+  isTemporaryName,
+  listContained,
+  readContained,
+  resolveDirectory,
+  writeContained,
+  type FileContent,
+  type FileListing,
+  type ListedEntry,
+  type WrittenFile,
+} from "./contained-files.ts";
+import { scrubEnvironment, type Environment } from "./environment.ts";
+import {
+  endTagged,
+  killGroups,
+  launch,
+  parseCommand,
+  type Command,
+  type ExecuteOptions,
+  type Execution,
+} from "./execute.ts";
+import { hostEnvironment } from "./host-environment.ts";
+import { WORKSPACE_LIMITS, type WorkspaceLimits } from "./limits.ts";
+import { searchFiles, type SearchQuery, type SearchResult } from "./search.ts";
+
+export interface WorkspaceOptions {
+  /** An existing directory. */
+  readonly root: string;
+  /** Variables for commands, besides PATH, HOME, LANG, TERM and TMPDIR. Keys and secrets only if a command needs them. */
+  readonly env?: Environment;
+  /** Where those five come from; the environment of this process by default. */
+  readonly inherit?: Environment;
+  readonly limits?: Partial<WorkspaceLimits>;
+  /** Names no file tool writes to or below; `.git` by default, because git runs what it finds there. */
+  readonly protectedNames?: readonly string[];
+}
+
+export interface Workspace {
+  /** Absolute, without symbolic links. */
+  readonly root: string;
+  readonly limits: WorkspaceLimits;
+  /** What is contained here and what is not, in one line for people. */
+  describe(): string;
+  readFile(path: string): Promise<FileContent>;
+  /** Replace a file as a whole, or make it; directories on the way are made. */
+  writeFile(path: string, content: string | Uint8Array, options?: WriteOptions): Promise<WrittenFile>;
+  /**
+   * Read a text file, change it and write it back, with no other change of this workspace in between. `change` returns
+   * `undefined` to leave the file alone; what it throws is thrown.
+   */
+  updateFile(
+    path: string,
+    change: (text: string) => string | undefined,
+    options?: WriteOptions,
+  ): Promise<WrittenFile | undefined>;
+  /** What is in a directory. */
+  list(path?: string): Promise<readonly ListedEntry[]>;
+  /** All files below a directory; in a git repository those that it does not ignore. */
+  listFiles(path?: string, options?: { readonly signal?: AbortSignal }): Promise<FileListing>;
+  search(query: SearchQuery, options?: { readonly signal?: AbortSignal }): Promise<SearchResult>;
+  /** Run a command. How it ends is a value; only a call that cannot be right throws. */
+  execute(command: Command, options?: ExecuteOptions): Promise<Execution>;
+  /** End what runs under this tag: left over from an attempt whose process was killed. Without /proc it finds nothing. */
+  endTagged(tag: string): Promise<void>;
+  /** End what still runs. The workspace cannot be used afterwards; its files stay. */
+  dispose(): Promise<void>;
+}
+
+export interface WriteOptions {
+  /** An earlier attempt may have died while writing: remove what it left beside the file. */
+  readonly isRetry?: boolean;
+}
+
+/** @throws HoldfastError `file_not_found` when the root is not a directory. */
+export async function openWorkspace(options: WorkspaceOptions): Promise<Workspace> {
+  const root = await containedRoot(options.root);
+  return new FilesystemWorkspace(root, options);
+}
+
+class FilesystemWorkspace implements Workspace {
+  readonly limits: WorkspaceLimits;
+  readonly #root: ContainedRoot;
+  readonly #env: Record<string, string>;
+  readonly #protectedNames: readonly string[];
+  readonly #groups = new Set<number>();
+  readonly #running = new Set<Promise<unknown>>();
+  #launched = 0;
+  readonly #disposal = new AbortController();
+  /** The last change asked for: changes happen one after the other. */
+  #lastChange: Promise<unknown> = Promise.resolve();
+
+  constructor(root: ContainedRoot, options: WorkspaceOptions) {
+    this.#root = root;
+    this.limits = { ...WORKSPACE_LIMITS, ...options.limits };
+    this.#env = scrubEnvironment(options.inherit ?? hostEnvironment, options.env ?? {});
+    this.#protectedNames = options.protectedNames ?? [".git"];
+  }
+
+  get root(): string {
+    return this.#root.path;
+  }
+
+  describe(): string {
+    return (
+      `${this.#root.path} (file tools cannot leave it; commands run with a scrubbed environment and limits, ` +
+      "but are NOT isolated: they may do what your user may)"
+    );
+  }
+
+  readFile(path: string): Promise<FileContent> {
+    return readContained(this.#root, path, this.limits.fileBytes);
+  }
+
+  writeFile(path: string, content: string | Uint8Array, options: WriteOptions = {}): Promise<WrittenFile> {
+    return this.#change(() => this.#write(path, content, options));
+  }
+
+  updateFile(
+    path: string,
+    change: (text: string) => string | undefined,
+    options: WriteOptions = {},
+  ): Promise<WrittenFile | undefined> {
+    return this.#change(async () => {
+      const file = await this.readFile(path);
+      if (file.isBinary)
+        throw new HoldfastError("invalid_input", `"${path}" is a binary file and cannot be changed as text`);
+      const changed = change(file.text);
+      return changed === undefined ? undefined : this.#write(path, changed, options);
+    });
+  }
+
+  list(path = "."): Promise<readonly ListedEntry[]> {
+    return listContained(this.#root, path);
+  }
+
+  async listFiles(path = ".", options: { readonly signal?: AbortSignal } = {}): Promise<FileListing> {
+    const directory = await resolveDirectory(this.#root, path);
+    const found =
+      (await this.#listByGit(directory, options.signal)) ??
+      (await this.#listByWalk(directory, options.signal));
+    const files = found.filter((name) => !isTemporaryName(basename(name)));
+    return { files: files.slice(0, this.limits.entries), isCut: files.length > this.limits.entries };
+  }
+
+  async search(query: SearchQuery, options: { readonly signal?: AbortSignal } = {}): Promise<SearchResult> {
+    const { files, isCut } = await this.listFiles(query.path, options);
+    const read = (path: string): Promise<FileContent> =>
+      readContained(this.#root, path, this.limits.searchFileBytes);
+    return searchFiles(query, { files, isCut }, read, this.limits, options.signal);
+  }
+
+  async execute(command: Command, options: ExecuteOptions = {}): Promise<Execution> {
+    if (this.#disposal.signal.aborted) throw new HoldfastError("usage", "the workspace was disposed of");
+    const timeoutMs = options.timeoutMs ?? this.limits.timeoutMs;
+    if (!(timeoutMs > 0 && timeoutMs <= this.limits.timeoutMaxMs)) {
+      throw new HoldfastError("invalid_input", `a time-out of ${timeoutMs} ms cannot be`, {
+        expected: `more than 0 and at most ${this.limits.timeoutMaxMs} ms (limit "timeoutMaxMs")`,
+      });
+    }
+    const parsed = parseCommand(command);
+    const running = this.#launch({
+      ...parsed,
+      cwd: await resolveDirectory(this.#root, options.cwd ?? "."),
+      env: { ...this.#env, ...scrubEnvironment({}, options.env ?? {}) },
+      timeoutMs,
+      killGraceMs: this.limits.killGraceMs,
+      outputBytes: Math.min(options.outputBytes ?? this.limits.outputBytes, this.limits.outputBytes),
+      input: options.input,
+      signal: AbortSignal.any([
+        this.#disposal.signal,
+        ...(options.signal === undefined ? [] : [options.signal]),
+      ]),
+      onOutput: options.onOutput,
+      tag: options.tag,
+      groups: this.#groups,
+    });
+    this.#running.add(running);
+    try {
+      return await running;
+    } finally {
+      this.#running.delete(running);
+    }
+  }
+
+  endTagged(tag: string): Promise<void> {
+    return endTagged(tag);
+  }
+
+  async dispose(): Promise<void> {
+    this.#disposal.abort();
+    await Promise.allSettled(this.#running);
+  }
+
+  async #launch(request: Parameters<typeof launch>[0]): Promise<Execution> {
+    // When this process ends in the middle, its commands end too. One listener however many commands run.
+    if (this.#launched === 0) process.on("exit", this.#onExit);
+    this.#launched += 1;
+    try {
+      return await launch(request);
+    } finally {
+      this.#launched -= 1;
+      if (this.#launched === 0) process.off("exit", this.#onExit);
+    }
+  }
+
+  readonly #onExit = (): void => killGroups(this.#groups);
+
+  #write(
+    path: string,
+    content: string | Uint8Array,
+    { isRetry = false }: WriteOptions,
+  ): Promise<WrittenFile> {
+    return writeContained(this.#root, path, content, {
+      bytesMax: this.limits.fileBytes,
+      protectedNames: this.#protectedNames,
+      removeLeftovers: isRetry,
+    });
+  }
+
+  /** Parallel edits of one file would otherwise lose one of them. */
+  #change<T>(change: () => Promise<T>): Promise<T> {
+    const changed = this.#lastChange.then(change, change);
+    this.#lastChange = changed.catch(() => {});
+    return changed;
+  }
+
+  /** `undefined` when it is no git repository, or git is not there. */
+  async #listByGit(
+    directory: string,
+    signal: AbortSignal | undefined,
+  ): Promise<readonly string[] | undefined> {
+    const selection = ["-z", "--cached", "--others", "--exclude-standard", "--", directory];
+    const found = await this.execute(
+      ["git", "--literal-pathspecs", "-c", "core.fsmonitor=false", "ls-files", ...selection],
+      {
+        ...(signal === undefined ? {} : { signal }),
+        timeoutMs: this.limits.searchMs,
+      },
+    );
+    // Nothing: no file yet, or a directory that is ignored as a whole and was asked for by name.
+    const isAnswer =
+      found.end.type === "exit" && found.end.exitCode === 0 && !found.isCut && found.stdout !== "";
+    if (!isAnswer) return undefined;
+    return [...new Set(found.stdout.split("\0").filter((name) => name !== ""))].toSorted();
+  }
+
+  async #listByWalk(directory: string, signal: AbortSignal | undefined): Promise<readonly string[]> {
+    const files: string[] = [];
+    const ahead = [directory];
+    while (ahead.length > 0 && files.length <= this.limits.entries) {
+      signal?.throwIfAborted();
+      for (const entry of await this.list(ahead.shift())) {
+        if (entry.type === "file") files.push(entry.path);
+        // Links are not followed: they could make a circle, and what they lead to is listed in its own place.
+        else if (entry.type === "directory" && !SKIPPED_DIRECTORIES.has(basename(entry.path)))
+          ahead.push(entry.path);
+      }
+    }
+    return files.toSorted();
+  }
+}
+
+const SKIPPED_DIRECTORIES: ReadonlySet<string> = new Set([".git", "node_modules", ".holdfast"]);
