@@ -1,0 +1,175 @@
+// The bench works, says what it promises, and has done the work; how fast is nobody's business here.
+
+import { spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "vitest";
+import { makeLine, toJsonLine, toTable } from "./line.ts";
+import { eachOf, gaps, median, percentile } from "./measure.ts";
+
+const MAIN = fileURLToPath(new URL("./main.ts", import.meta.url));
+
+type Json = Readonly<Record<string, unknown>>;
+
+function bench(...args: string[]) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [MAIN, ...args], { encoding: "utf8" });
+  return { status, stdout, stderr };
+}
+
+function linesOf(...args: string[]): Json[] {
+  const { status, stdout, stderr } = bench("--quick", "--json", ...args);
+  expect(stderr).not.toContain("Error");
+  expect(status).toBe(0);
+  return stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Json);
+}
+
+/** Of each workload, its main variant. */
+const MAIN_VARIANTS: readonly (readonly [workload: string, unit: string, variant: RegExp])[] = [
+  ["W1", "steps/s", /^40 steps$/],
+  ["W2", "tasks/s", /^50 tasks$/],
+  ["W3", "steps/s", /^80 sessions x 3 steps$/],
+  ["W4", "round trips/s", /^ping-pong with 64 sessions$/],
+  ["W5", "ms", /a checkpoint every/],
+  ["W6", "wakes/s", /^200 parked, 20 woken$/],
+  ["W7", "ms", /from the agent$/],
+];
+
+describe.each(["memory", "sqlite"])("a smoke run on %s", (storage) => {
+  const measurable = MAIN_VARIANTS.filter(([workload]) => workload !== "W5" || storage === "sqlite");
+
+  // Each workload asserts that its work was done and fails otherwise; see `assertDone`.
+  test.each(measurable)(
+    "%s prints a line per variant, the main one last",
+    { timeout: 120_000 },
+    (workload, unit, variant) => {
+      const lines = linesOf(workload, "--storage", storage);
+      for (const line of lines) {
+        expect(line).toMatchObject({
+          workload,
+          storage,
+          variant: expect.any(String),
+          unit: expect.any(String),
+        });
+        expect(line["value"]).toBeGreaterThan(0);
+        for (const field of ["floor", "ratio", "p50Ms", "p99Ms", "cpuMicrosPerStep", "statementsPerStep"]) {
+          expect(line).toHaveProperty(field);
+          const value = line[field];
+          if (value !== null) expect(value, field).toBeGreaterThanOrEqual(0);
+        }
+        if (line["floor"] !== null) {
+          expect(line["ratio"]).toBeCloseTo(Number(line["value"]) / Number(line["floor"]), 1);
+        }
+        if (line["p99Ms"] !== null) expect(line["p99Ms"]).toBeGreaterThanOrEqual(Number(line["p50Ms"]));
+        expect(line["isGoalMet"], "a smoke run judges nothing").toBeNull();
+      }
+      expect(lines.at(-1)).toMatchObject({ unit, variant: expect.stringMatching(variant) });
+      expect(lines.at(-1)?.["floor"], "beside its floor").toBeGreaterThan(0);
+    },
+  );
+});
+
+test("W10 packs, installs from the tarballs and runs them", { timeout: 120_000 }, () => {
+  const lines = linesOf("W10", "--storage", "sqlite");
+  expect(lines.map(({ unit }) => unit)).toEqual(["MB", "ms", "s"]);
+  expect(lines[0]).toMatchObject({
+    variant: "installed: @holdfast/core, @holdfast/runtime, @holdfast/storage",
+    packages: 3,
+    nativeFiles: 0,
+  });
+  for (const { value } of lines) expect(value).toBeGreaterThan(0);
+});
+
+describe("what SQLite is asked", () => {
+  test("statements are counted, and there are none in memory", () => {
+    expect(linesOf("W3", "--storage", "sqlite").at(-1)?.["statementsPerStep"]).toBeGreaterThan(1);
+    expect(linesOf("W3", "--storage", "memory").at(-1)?.["statementsPerStep"]).toBeNull();
+  });
+});
+
+describe("what cannot be measured is an error that says what can", () => {
+  test.each([
+    { args: ["W11"], says: ['there is no workload "W11"', "W1 (", "W10 (", "npm run bench -- W3"] },
+    { args: ["W3", "--storage", "postgres"], says: ['there is no storage "postgres"', "memory or sqlite"] },
+    { args: ["W5", "--storage", "memory"], says: ["W5 cannot be measured with memory", "--storage sqlite"] },
+    { args: ["--repeats", "0"], says: ['"0" is not a number of repeats', "1 to 100"] },
+    { args: ["--fast"], says: ["--fast", "--help"] },
+    { args: ["W1", "--folder", MAIN], says: ["no databases can be made", "--folder"] },
+  ])("$args", ({ args, says }) => {
+    const { status, stdout, stderr } = bench(...args);
+    expect(status).toBe(2);
+    expect(stdout).toBe("");
+    for (const text of says) expect(stderr).toContain(text);
+    expect(stderr).not.toContain("    at ");
+  });
+
+  test("--help shows the options and an example, and measures nothing", () => {
+    const { status, stdout } = bench("--help");
+    expect(status).toBe(0);
+    for (const option of ["--storage", "--json", "--repeats", "--folder", "--quick", "Example:"]) {
+      expect(stdout).toContain(option);
+    }
+  });
+});
+
+describe("lines", () => {
+  const measured = {
+    variant: "1,000 steps",
+    unit: "steps/s",
+    value: 1_234.567,
+    floor: 2_500,
+    more: { msPerStep: 0.81 },
+  };
+
+  test("a JSON line has every field, null where it does not apply", () => {
+    expect(JSON.parse(toJsonLine(makeLine("W1", "sqlite", measured)))).toEqual({
+      workload: "W1",
+      variant: "1,000 steps",
+      storage: "sqlite",
+      unit: "steps/s",
+      value: 1_235,
+      floor: 2_500,
+      ratio: 0.4938,
+      p50Ms: null,
+      p99Ms: null,
+      cpuMicrosPerStep: null,
+      statementsPerStep: null,
+      goal: null,
+      isGoalMet: null,
+      msPerStep: 0.81,
+    });
+  });
+
+  test("a table says which goals were missed", () => {
+    const goal = { goal: ">= 0.5 of the floor", isGoalMet: false };
+    const table = toTable([makeLine("W1", "sqlite", { ...measured, ...goal })]);
+    expect(table).toContain("1,235 steps/s");
+    expect(table).toContain("MISSED: >= 0.5 of the floor");
+    expect(table).toContain("msPerStep 0.81");
+  });
+});
+
+describe("measuring", () => {
+  test("medians and percentiles are samples, not inventions", () => {
+    expect(median([3, 1, 2])).toBe(2);
+    expect(median([4, 1, 2, 3])).toBe(2);
+    expect(percentile([1, 2, 3, 4], 0.99)).toBe(4);
+    expect(median([])).toBeNaN();
+    expect(gaps([1, 4, 9])).toEqual([3, 5]);
+  });
+
+  test("eachOf does each once, and no more at a time than asked for", async () => {
+    const done: number[] = [];
+    let running = 0;
+    let most = 0;
+    await eachOf(10, 3, async (i) => {
+      most = Math.max(most, ++running);
+      await Promise.resolve();
+      running--;
+      done.push(i);
+    });
+    expect(done.toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    expect(most).toBe(3);
+  });
+});

@@ -1,0 +1,11 @@
+// The child's end of `child.ts`.
+
+import { nowMs } from "../measure.ts";
+
+export function optionsOf<T>(): T {
+  return JSON.parse(process.argv[2] ?? "{}") as T;
+}
+
+export function tell(type: string, fields: object = {}): void {
+  process.send?.({ type, at: nowMs(), ...fields });
+}

@@ -1,0 +1,114 @@
+// `npm run bench`: our side of every benchmark, each beside its floor in the same run. See README.md.
+
+import { mkdirSync, mkdtempSync, rmSync, statfsSync } from "node:fs";
+import { availableParallelism, cpus } from "node:os";
+import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { HoldfastError, UsageError } from "@holdfast/core";
+import { makeLine, toJsonLine, toTable, type Line } from "./line.ts";
+import { readOptions, USAGE, type Options } from "./options.ts";
+import type { Bench, Workload } from "./workload.ts";
+import { install } from "./workloads/install.ts";
+import { parallel } from "./workloads/parallel.ts";
+import { parked } from "./workloads/parked.ts";
+import { restart } from "./workloads/restart.ts";
+import { sequential } from "./workloads/sequential.ts";
+import { sessions } from "./workloads/sessions.ts";
+import { signals } from "./workloads/signals.ts";
+import { turns } from "./workloads/turns.ts";
+
+const WORKLOADS: readonly Workload[] = [
+  sequential,
+  parallel,
+  sessions,
+  signals,
+  restart,
+  parked,
+  turns,
+  install,
+];
+/** What Linux calls a file system in memory: syncing costs nothing there. */
+const TMPFS = 0x01021994;
+
+process.exitCode = await main(process.argv.slice(2));
+
+async function main(args: readonly string[]): Promise<number> {
+  try {
+    const options = readOptions(args, WORKLOADS);
+    if (options.isHelp) process.stdout.write(USAGE);
+    else await runAll(options);
+    return 0;
+  } catch (error) {
+    if (!HoldfastError.is(error) || error.code !== "usage") throw error;
+    note(`bench: ${error.message}`);
+    if (error.expected !== undefined) note(`  expected: ${error.expected}`);
+    if (error.fix !== undefined) note(`  try: ${error.fix}`);
+    return 2;
+  }
+}
+
+async function runAll({
+  workloads,
+  storages,
+  isJson,
+  isQuick,
+  repeats,
+  folder: chosen,
+}: Options): Promise<void> {
+  // Beside what is installed for this checkout: the disk on which a project's own database would lie.
+  const parent =
+    chosen === undefined
+      ? fileURLToPath(new URL("../node_modules/.cache", import.meta.url))
+      : resolve(chosen);
+  if (chosen === undefined) mkdirSync(parent, { recursive: true });
+  const folder = makeFolder(parent);
+  // A bench that is interrupted leaves nothing behind either.
+  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(130));
+
+  note(
+    `Node ${process.versions.node}, SQLite ${process.versions.sqlite}, ${availableParallelism()} x ${cpus()[0]?.model ?? "CPU"}`,
+  );
+  if (statfsSync(folder).type === TMPFS) {
+    note(
+      `${parent} is in memory: syncing costs nothing there, and figures for SQLite mean nothing. Use --folder`,
+    );
+  }
+  const lines: Line[] = [];
+  for (const storage of storages) {
+    for (const workload of workloads) {
+      const refusal = workload.refuses?.(storage);
+      if (refusal !== undefined) {
+        note(`${workload.id} ${storage}: left out, ${refusal}`);
+        continue;
+      }
+      note(`${workload.id} ${storage}: ${workload.title}`);
+      const size = (full: number, quick: number) => (isQuick ? quick : full);
+      const bench: Bench = { storage, isQuick, repeats, folder, size };
+      for await (const measured of workload.run(bench)) {
+        // A smoke test meets or misses nothing.
+        const line = makeLine(workload.id, storage, isQuick ? { ...measured, isGoalMet: null } : measured);
+        lines.push(line);
+        if (isJson) process.stdout.write(`${toJsonLine(line)}\n`);
+      }
+    }
+  }
+  if (!isJson) process.stdout.write(`${toTable(lines)}\n`);
+}
+
+/** @throws UsageError when it cannot be written. */
+function makeFolder(parent: string): string {
+  try {
+    return mkdtempSync(join(parent, "holdfast-bench-"));
+  } catch (thrown) {
+    const got = thrown instanceof Error ? thrown.message : String(thrown);
+    throw new UsageError(`no databases can be made in ${parent}: ${got}`, {
+      fix: "--folder with a folder that is there and may be written",
+    });
+  }
+}
+
+/** For people: stdout belongs to the figures. */
+function note(text: string): void {
+  process.stderr.write(`${text}\n`);
+}

@@ -1,0 +1,23 @@
+// What a workload is: a generator of lines, the main variant last.
+
+import type { Measured } from "./line.ts";
+import type { StorageKind } from "./storages.ts";
+
+export interface Bench {
+  readonly storage: StorageKind;
+  /** A smoke test: everything once, small. Its figures mean nothing. */
+  readonly isQuick: boolean;
+  readonly repeats: number;
+  /** Where databases are made, on the disk that is to be measured. */
+  readonly folder: string;
+  /** `full`, or in a smoke test `quick`. */
+  size(full: number, quick: number): number;
+}
+
+export interface Workload {
+  readonly id: string;
+  readonly title: string;
+  /** Why it cannot be measured with a storage; `undefined` when it can. */
+  readonly refuses?: (storage: StorageKind) => string | undefined;
+  run(bench: Bench): AsyncGenerator<Measured>;
+}

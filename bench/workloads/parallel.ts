@@ -1,0 +1,71 @@
+// W2: one session asks for many tasks at once and joins them.
+
+import { createRuntime, defineAgent } from "@holdfast/runtime";
+import { withFloor } from "../floors.ts";
+import { assertDone, cpuMicros, inTurns, median, nowMs } from "../measure.ts";
+import { withStorage } from "../storages.ts";
+import type { Bench, Workload } from "../workload.ts";
+
+export const parallel: Workload = {
+  id: "W2",
+  title: "one session, parallel tasks joined",
+  async *run(bench) {
+    const tasks = bench.size(1_000, 50);
+    // One run takes some ten milliseconds, so more of them cost nothing.
+    const { ours, floors } = await inTurns(
+      bench.isQuick ? 1 : bench.repeats * 4,
+      () => runOurs(bench, tasks),
+      () => runFloor(bench, tasks),
+    );
+    const value = median(ours.map(({ ms }) => (tasks * 1_000) / ms));
+    const floor = median(floors.map((ms) => (tasks * 1_000) / ms));
+    const statements = ours[0]?.statements;
+    yield {
+      variant: `${tasks.toLocaleString("en-US")} tasks`,
+      unit: "tasks/s",
+      value,
+      floor,
+      cpuMicrosPerStep: median(ours.map((run) => run.cpuMicros / tasks)),
+      statementsPerStep: statements === undefined ? null : statements / tasks,
+      ...(bench.storage === "memory" ? {} : { goal: ">= 0.5 of the floor", isGoalMet: value >= 0.5 * floor }),
+      more: { joinedMs: median(ours.map(({ ms }) => ms)), floorMs: median(floors) },
+    };
+  },
+};
+
+function runOurs({ storage: kind, folder }: Bench, tasks: number) {
+  return withStorage(kind, folder, async ({ storage, statements }) => {
+    const runtime = createRuntime({ storage });
+    const agent = defineAgent({
+      name: "parallel",
+      run: async (ctx) => {
+        const outputs = await Promise.all(Array.from({ length: tasks }, (_, i) => ctx.run("task", () => i)));
+        return outputs.reduce((sum, output) => sum + output, 0);
+      },
+    });
+    const statementsBefore = statements();
+    const cpuBefore = process.cpuUsage();
+    const startedAt = nowMs();
+    const session = await runtime.start(agent);
+    const sum = await session.result();
+    const ms = nowMs() - startedAt;
+    const used = cpuMicros(cpuBefore);
+    assertDone("the sum of the tasks", sum, ((tasks - 1) * tasks) / 2);
+    assertDone("records of the session", (await session.session()).nextSeq, 2 * tasks + 2);
+    await runtime.close();
+    return {
+      ms,
+      cpuMicros: used,
+      statements: statementsBefore === undefined ? undefined : (statements() ?? 0) - statementsBefore,
+    };
+  });
+}
+
+function runFloor({ storage: kind, folder }: Bench, tasks: number): Promise<number> {
+  return withFloor(kind, folder, async (floor) => {
+    const startedAt = nowMs();
+    await Promise.all(Array.from({ length: tasks }, (_, seq) => floor.keep(1, seq, `{"output":${seq}}`)));
+    assertDone("rows of the floor", floor.count, tasks);
+    return nowMs() - startedAt;
+  });
+}

@@ -1,0 +1,82 @@
+// W5: kill -9 after N committed steps, restart, and how long until the first new step runs.
+//
+// Measured from the moment the new process is asked for, so Node's own start is in it, in ours as in the floor's.
+
+import { join } from "node:path";
+import { startChild, type Child } from "../child.ts";
+import { openSqliteFloor } from "../floors.ts";
+import type { Measured } from "../line.ts";
+import { inTurns, median, nowMs, percentile } from "../measure.ts";
+import type { Bench, Workload } from "../workload.ts";
+
+/** Not a divisor of any N, so that there is something to replay. */
+const CHECKPOINT_EVERY = 128;
+const GOAL_MS = 1_000;
+
+export const restart: Workload = {
+  id: "W5",
+  title: "kill -9 and restart",
+  refuses: (storage) =>
+    storage === "memory" ? "memory does not outlive the process that W5 kills" : undefined,
+  async *run(bench) {
+    const counts = bench.isQuick ? [20] : [500, 5_000, 20_000];
+    for (const checkpointEvery of [0, CHECKPOINT_EVERY]) yield* measure(bench, counts, checkpointEvery);
+  },
+};
+
+/** One session that is killed again and again, and each time goes on to the next count. */
+async function* measure(
+  bench: Bench,
+  counts: readonly number[],
+  checkpointEvery: number,
+): AsyncGenerator<Measured> {
+  const file = join(bench.folder, `restart-${checkpointEvery}`, "bench.db");
+  for (const steps of counts) {
+    // Untimed: the steps themselves. The step after them hangs, so all before it are committed.
+    await restartOurs({ file, steps, checkpointEvery });
+    const floorFile = join(bench.folder, `restart-floor-${checkpointEvery}-${steps}`, "floor.db");
+    await fillFloor(floorFile, steps);
+    const { ours, floors } = await inTurns(
+      bench.repeats,
+      () => restartOurs({ file, steps, checkpointEvery }),
+      () => restartFloor(floorFile, steps),
+    );
+    const value = median(ours);
+    const checkpoints = checkpointEvery === 0 ? "no checkpoints" : `a checkpoint every ${checkpointEvery}`;
+    yield {
+      variant: `${steps.toLocaleString("en-US")} steps, ${checkpoints}`,
+      unit: "ms",
+      value,
+      floor: median(floors),
+      p50Ms: value,
+      p99Ms: percentile(ours, 0.99),
+      ...(checkpointEvery === 0 ? {} : { goal: `<= ${GOAL_MS} ms`, isGoalMet: value <= GOAL_MS }),
+    };
+  }
+}
+
+/** Start or go on until `steps` are committed and the next one runs, then kill -9. Answers how long that took. */
+function restartOurs(options: { file: string; steps: number; checkpointEvery: number }): Promise<number> {
+  return msUntilRunning(() => startChild("restart", options));
+}
+
+/** A process that reads as many rows back and adds one. */
+function restartFloor(file: string, steps: number): Promise<number> {
+  return msUntilRunning(() => startChild("floor-restart", { file, steps }));
+}
+
+async function msUntilRunning(start: () => Child): Promise<number> {
+  const startedAt = nowMs();
+  const child = start();
+  try {
+    return (await child.next("running")).at - startedAt;
+  } finally {
+    await child.kill();
+  }
+}
+
+async function fillFloor(file: string, steps: number): Promise<void> {
+  const { floor, close } = openSqliteFloor(file);
+  await Promise.all(Array.from({ length: steps }, (_, seq) => floor.keep(1, seq, `{"output":${seq}}`)));
+  close();
+}
