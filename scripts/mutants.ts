@@ -32,20 +32,20 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "K5: fewer commands than recorded are seen",
     file: "packages/core/src/kernel/kernel.ts",
-    find: 'this.#remember(this.#divergence(record, "nothing more, or to wait for an outcome"));',
+    find: 'this.#faults.remember(this.#cursor.divergence(record, "nothing more, or to wait for an outcome"));',
     replace: "",
     tests: [`${KERNEL}divergence.test.ts`],
   },
   {
     name: "K2: asking outside a slice is a fault",
     file: "packages/core/src/kernel/kernel.ts",
-    find: 'if (this.#slice === "none") throw this.#strayFault',
+    find: 'if (this.#cursor.slice === "none")\n      throw this.#strayFault',
     replace: "if (this.closed) throw this.#strayFault",
     tests: [`${KERNEL}slices.test.ts`],
   },
   {
     name: "K2a: a name has one consumer",
-    file: "packages/core/src/kernel/kernel.ts",
+    file: "packages/core/src/kernel/asks.ts",
     find: 'if (item.future.type !== "signal" || item.name === undefined || !matches(item.name)) continue;',
     replace: "continue;",
     tests: [`${KERNEL}races.test.ts`, `${KERNEL}signals.test.ts`],
@@ -60,7 +60,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "H1, S1: a delivered signal is consumed by the same commit",
     file: "packages/core/src/kernel/kernel.ts",
-    find: 'if (this.#slice === "live") this.#freshConsumed.push(event.signalId);',
+    find: 'if (this.#cursor.slice === "live") this.#segment.consume(event.signalId);',
     replace: "",
     tests: [CRASHES, `${KERNEL}signals.test.ts`],
   },

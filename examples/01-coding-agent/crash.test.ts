@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createCodingAgent, workspacesByRoot, type ModelProvider } from "@holdfast/agents";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { crashEverywhere } from "../../packages/testkit/src/crash-everywhere.ts";
+import { crashEverywhere } from "@holdfast/testkit";
 import { git } from "./fixture.ts";
 
 let base: string;

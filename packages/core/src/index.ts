@@ -37,13 +37,9 @@ export {
 } from "./kernel/context.ts";
 export { DurableFuture } from "./kernel/future.ts";
 export { type Combinators } from "./kernel/combinators.ts";
-export {
-  Kernel,
-  type Ending,
-  type KernelOptions,
-  type SealedSegment,
-  type Standstill,
-} from "./kernel/kernel.ts";
+export { Kernel, type Ending, type Standstill } from "./kernel/kernel.ts";
+export { type KernelOptions } from "./kernel/kernel-options.ts";
+export { type SealedSegment } from "./kernel/segment.ts";
 export { type OpenTask } from "./kernel/open-items.ts";
 export { signalPattern } from "./kernel/pending-signals.ts";
 export {

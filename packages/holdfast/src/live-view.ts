@@ -103,7 +103,7 @@ function textView({ io, canType, isDurable }: LiveViewOptions): LiveView {
       if (event.type !== "task_delta") return;
       const { delta, kind, taskId, attempt } = event;
       if (delta.type === "progress")
-        note(paint.dim(`  ${kind}: ${plainLine(JSON.stringify(delta.data) ?? "", 300)}`));
+        note(paint.dim(`  ${kind}: ${plainLine(progressText(delta.data), 300)}`));
       if (delta.type !== "token") return;
       const stream = `${taskId} ${attempt}`;
       if (streaming !== stream)
@@ -113,4 +113,12 @@ function textView({ io, canType, isDurable }: LiveViewOptions): LiveView {
       io.write(plainPiece(delta.text));
     },
   };
+}
+
+/** Progress in words: text as it is, anything else as JSON. */
+function progressText(data: unknown): string {
+  if (typeof data === "string") return data;
+  if (typeof data === "object" && data !== null && "text" in data && typeof data.text === "string")
+    return data.text.trimEnd();
+  return JSON.stringify(data) ?? "";
 }

@@ -275,6 +275,31 @@ describe("an attempt that died with its process", () => {
     expect(ran).toBe(1);
   });
 
+  // The outcome is stored, and then the process dies once more, before the agent has heard of it.
+  test("is not done again when its successor's outcome was kept (H7)", async () => {
+    const storage = new MemoryStorage();
+    let ran = 0;
+    const agent = agentOf((ctx) =>
+      ctx.run("charge", () => (++ran === 1 ? new Promise<number>(() => {}) : ran)),
+    );
+    const first = open({ storage });
+    const { sessionId } = await first.runtime.start(agent);
+    await until(() => ran === 1, "the first attempt");
+    first.mortalStorage.die();
+    vanishRuntime(first.runtime);
+
+    const second = open({ storage, agents: [agent] });
+    second.mortalStorage.dieAfter(2); // `attempt_lost`, then `outcome_kept`.
+    await second.runtime.resume(sessionId);
+    await until(() => second.mortalStorage.dead, "the commit that keeps the outcome");
+    vanishRuntime(second.runtime);
+    expect(typesOf(await journalOf(storage, sessionId)).at(-1)).toBe("outcome_kept");
+
+    const third = open({ storage, agents: [agent] });
+    expect(await (await third.runtime.resume(sessionId)).result()).toBe(2);
+    expect(ran).toBe(2);
+  });
+
   test("never existed when the process died right after a checkpoint: the first task of the turn is a first attempt", async () => {
     const storage = new MemoryStorage();
     let ran = 0;

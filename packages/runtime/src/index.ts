@@ -13,8 +13,8 @@ export {
   type TurnAgent,
   type TurnResult,
 } from "./define.ts";
+export { createRuntime } from "./runtime.ts";
 export {
-  createRuntime,
   type AnswerOptions,
   type CancelOptions,
   type CancelReceipt,
@@ -24,7 +24,7 @@ export {
   type SessionHandle,
   type SignalOptions,
   type StartOptions,
-} from "./runtime.ts";
+} from "./runtime-api.ts";
 export { channelSignals, type ChannelSignals } from "./channel-signals.ts";
 export { readSignalLine, stdinSignals, type LineMeaning, type StdinSignalsOptions } from "./stdin-signals.ts";
 export { LocalTaskExecutor, type LocalTaskExecutorOptions } from "./local-task-executor.ts";

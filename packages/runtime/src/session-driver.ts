@@ -6,10 +6,11 @@
 //
 //   D1. Tasks start, and aborts fire, only after the batch that asked for them is committed (K3, K6).
 //   D2. Notes are added, and segments sealed, only at a standstill.
-//   D3. What arrives is looked for again whenever a commit answers an inbox above the one last seen (K10).
 //   D4. When the driver is over, every attempt it started has been told to stop.
 //
-// It knows no storage and no other session: it submits changes and is told their results.
+// It knows no storage and no other session: it submits changes and is told their results. What arrives is fetched by `inbox.ts`
+// (D3), the attempts of tasks are in `attempts.ts`, what the row says in `session-row.ts`, and under what it commits in
+// `session-claim.ts`.
 
 import {
   decodeJson,
@@ -23,14 +24,11 @@ import {
   isNote,
   type AgentContext as CoreAgentContext,
   type Arrivals,
-  type CancelNotice,
-  type Change,
   type ChangeResult,
   type Clock,
   type ConversationEntry,
   type Ending,
   type EventRecord,
-  type FirstBatch,
   type Hash,
   type JsonText,
   type Limits,
@@ -40,14 +38,16 @@ import {
   type Session,
   type SessionPatch,
   type SessionSnapshot,
-  type SessionStatus,
-  type StoredSignal,
   type TaskExecutor,
   type TraceBody,
   type TraceEvent,
 } from "@holdfast/core";
 import { Attempts, type AttemptsHost, type EventDraft, type NoteDraft } from "./attempts.ts";
 import type { Agent } from "./define.ts";
+import { Inbox, type InboxHost } from "./inbox.ts";
+import { nextLife, storedLife, type KernelLife } from "./kernel-life.ts";
+import { refusalOf, SessionClaim, type Creator, type Submit } from "./session-claim.ts";
+import { endPatch, faultPatch, SessionRow } from "./session-row.ts";
 import type { SliceLoop, SliceMember } from "./slice-loop.ts";
 import { alarm, type Timers } from "./timers.ts";
 
@@ -73,11 +73,7 @@ export interface DriverWorld {
   readonly executor: TaskExecutor;
   /** Integers in [0, 2^32), for jitter. */
   readonly random: () => number;
-  submit(
-    change: Change,
-    onResult: (result: ChangeResult) => void,
-    onError: (error: HoldfastError) => void,
-  ): void;
+  readonly submit: Submit;
   arrivals(sessionId: string, after: number): Promise<Arrivals>;
   conversation(sessionId: string, leaf: number): Promise<readonly ConversationEntry[]>;
   trace(event: TraceEvent): void;
@@ -95,28 +91,20 @@ export interface DriverOptions {
   readonly acceptDrift: boolean;
 }
 
-/** Store a session together with the first batch of its agent. Calls one of the two, once. */
-export type Creator = (
-  first: FirstBatch,
-  onCreated: (token: number) => void,
-  onError: (error: HoldfastError) => void,
-) => void;
-
-const POKE_RETRY_MS = 500;
-
 export class SessionDriver implements SliceMember {
   readonly sessionId: string;
   readonly #world: DriverWorld;
   readonly #agent: Agent;
   readonly #session: Session;
-  #claim: number | Creator;
+  readonly #claim: SessionClaim;
   readonly #acceptDrift: boolean;
   readonly #outcomes: EventDraft[] = [];
   readonly #notes: NoteDraft[] = [];
   readonly #attempts: Attempts;
+  readonly #inbox: Inbox;
+  readonly #row: SessionRow;
   readonly #alarm = alarm(() => this.#world.loop.wake(this));
   readonly #nothingAlarm = alarm(() => this.#stoodOnNothing());
-  readonly #pokeAlarm = alarm(() => this.poke());
   readonly #cancelAlarm = alarm(() => this.#endOverdueCancel());
 
   #kernel: Kernel;
@@ -125,13 +113,8 @@ export class SessionDriver implements SliceMember {
   #inSlice = false;
   #inFlight = false;
   #over = false;
-  #inbox: number;
-  #fetching = false;
-  #pokedAgain = false;
   #deliveries = 0;
   #deliveredChars = 0;
-  #status: SessionStatus;
-  #waitsKey = "";
   #cancelSeen = false;
   #stateText: JsonText | undefined;
   /** Whether the row may say something else than is so: after a recovery it is looked at even if nothing was done. */
@@ -142,40 +125,16 @@ export class SessionDriver implements SliceMember {
     this.#world = world;
     this.#agent = agent;
     this.#session = session;
-    this.#claim = claim;
     this.#acceptDrift = acceptDrift;
     this.sessionId = session.sessionId;
-    this.#status = session.status;
-    this.#waitsKey = waitsKeyOf(session.waits, session.wakeAt);
-    this.#inbox = Math.max(0, ...signals.map((signal) => signal.order), session.inbox);
+    this.#claim = new SessionClaim(session.sessionId, claim, world.submit);
+    this.#row = new SessionRow(session);
+    const seen = Math.max(0, ...signals.map((signal) => signal.order), session.inbox);
+    this.#inbox = new Inbox(this.#inboxHost(), seen);
     this.#attempts = new Attempts(this.#attemptsHost());
     this.#recovering = snapshot.records.length > 0;
     this.#rowStale = this.#recovering;
-    const [first, ...rest] = snapshot.records;
-    this.#kernel =
-      first?.type === "checkpoint"
-        ? this.#makeKernel({
-            baseSeq: first.seq + 1,
-            baseId: first.id + 1,
-            recorded: rest,
-            signals,
-            stateText: first.payload,
-            turn: first.turn,
-            entryCount: first.entryCount,
-            leaf: first.leaf,
-            cancel: first.cancel,
-          })
-        : this.#makeKernel({
-            baseSeq: 0,
-            baseId: 0,
-            recorded: snapshot.records,
-            signals,
-            stateText: undefined,
-            turn: 0,
-            entryCount: 0,
-            leaf: undefined,
-            cancel: undefined,
-          });
+    this.#kernel = this.#makeKernel(storedLife(snapshot));
     this.#noticeCancel(session);
   }
 
@@ -188,33 +147,12 @@ export class SessionDriver implements SliceMember {
   /** Something arrived for this session. */
   poke(): void {
     if (this.#over) return;
-    this.#pokedAgain = this.#fetching;
-    if (this.#fetching) return; // What is being fetched may be older than this arrival: look once more afterwards.
-    this.#fetching = true;
-    this.#world.arrivals(this.sessionId, this.#inbox).then(
-      (arrivals) => {
-        this.#fetching = false;
-        this.#receive(arrivals);
-        if (this.#pokedAgain) this.poke();
-      },
-      (error: unknown) => {
-        this.#fetching = false;
-        this.#retryPoke(toHoldfastError(error));
-      },
-    );
-  }
-
-  /** What arrived is stored: when storage cannot be read for a moment, it is read later (K10). */
-  #retryPoke(error: HoldfastError): void {
-    if (this.#over) return;
-    const { timers, clock } = this.#world;
-    if (error.code === "storage_unavailable") timers.set(this.#pokeAlarm, clock.now() + POKE_RETRY_MS);
-    else this.#abandon(error);
+    this.#inbox.look();
   }
 
   /** Of its claim, once there is one. */
   get token(): number | undefined {
-    return typeof this.#claim === "number" ? this.#claim : undefined;
+    return this.#claim.token;
   }
 
   /** Whether it only waits: nothing runs, nothing is to be delivered or committed. */
@@ -324,17 +262,7 @@ export class SessionDriver implements SliceMember {
     });
   };
 
-  #makeKernel(life: {
-    baseSeq: number;
-    baseId: number;
-    recorded: SessionSnapshot["records"];
-    signals: readonly StoredSignal[];
-    stateText: JsonText | undefined;
-    turn: number;
-    entryCount: number;
-    leaf: number | undefined;
-    cancel: CancelNotice | undefined;
-  }): Kernel {
+  #makeKernel(life: KernelLife): Kernel {
     this.#stateText = life.stateText;
     return new Kernel({
       ...life,
@@ -381,7 +309,9 @@ export class SessionDriver implements SliceMember {
     this.#deliveredChars = 0;
     this.#rowStale = false;
     const patch =
-      closing?.type === "ended" ? this.#endPatch(closing.ending) : this.#standPatch(closing !== undefined);
+      closing?.type === "ended"
+        ? endPatch(closing.ending, this.#kernel.cancelNotice !== undefined)
+        : this.#standPatch(closing !== undefined);
     if (segment.records.length === 0 && patch === undefined) {
       this.#armAlarm();
       return;
@@ -395,9 +325,7 @@ export class SessionDriver implements SliceMember {
 
   #commit(segment: SealedSegment, patch: SessionPatch | undefined, onCommitted: () => void): void {
     this.#inFlight = true;
-    const { firstSeq, records, entries, consumed } = segment;
-    if (this.#status === "paused") this.#unpause(firstSeq);
-    const session = patch === undefined ? {} : { session: patch };
+    if (this.#row.isPaused) this.#unpause(segment.firstSeq);
     const onResult = (result: ChangeResult): void => {
       try {
         this.#answered(result, segment, onCommitted);
@@ -405,33 +333,15 @@ export class SessionDriver implements SliceMember {
         this.#crash(thrown); // The other sessions of the group are yet to be answered (K4a).
       }
     };
-    const onError = (error: HoldfastError): void => this.#abandon(error);
-    if (typeof this.#claim === "function") {
-      const onCreated = (token: number): void => {
-        this.#claim = token;
-        onResult({ status: "committed", inbox: 0 });
-      };
-      this.#claim({ records, entries, ...session }, onCreated, onError);
-      return;
-    }
-    const { sessionId } = this;
-    const token = this.#claim;
-    this.#world.submit(
-      { type: "commit_batch", sessionId, token, firstSeq, records, entries, consumed, ...session },
-      onResult,
-      onError,
-    );
+    this.#claim.commit(segment, patch, onResult, (error) => this.#abandon(error));
   }
 
   /** A person resumed it, and from `paused` nothing completes (L1). In the same group as what follows, which tells how it went. */
   #unpause(firstSeq: number): void {
-    this.#status = "working";
-    const session: SessionPatch = { status: "working", waits: [] };
-    const { sessionId } = this;
-    const token = this.#claim as number; // Only a session that is stored can have been paused.
-    const nothing = { records: [], entries: [], consumed: [] };
-    this.#world.submit(
-      { type: "commit_batch", sessionId, token, firstSeq, ...nothing, session },
+    const nothing = { firstSeq, records: [], entries: [], consumed: [] };
+    this.#claim.commit(
+      nothing,
+      this.#row.unpause(),
       () => {},
       () => {},
     );
@@ -450,22 +360,10 @@ export class SessionDriver implements SliceMember {
         this.#trace({ type: "entry_appended", entryId: positionId(this.sessionId, seq), role, content });
       }
       onCommitted();
-      if (!this.#over && result.inbox > this.#inbox) this.poke(); // D3.
+      if (!this.#over && result.inbox > this.#inbox.seen) this.poke(); // D3.
       return;
     }
-    if (result.status === "fenced") {
-      this.#abandon(
-        new HoldfastError("session_claimed", `session ${this.sessionId} was claimed by another process`, {
-          fix: "it goes on there; nothing of this process was committed after that",
-        }),
-      );
-      return;
-    }
-    // Somebody ended or cancelled it meanwhile: the journal says what is so.
-    const reason = result.status === "invalid" ? result.reason : result.status;
-    this.#abandon(
-      new HoldfastError("session_ended", `session ${this.sessionId} refused a commit: ${reason}`),
-    );
+    this.#abandon(refusalOf(this.sessionId, result));
   }
 
   #afterCommit(segment: SealedSegment): void {
@@ -487,57 +385,19 @@ export class SessionDriver implements SliceMember {
     this.#trace({ type: "turn_ended", turn: last.turn - 1 });
     const cancels = this.#outcomes.filter((event) => event.type === "cancel_requested");
     this.#outcomes.splice(0, Infinity, ...cancels);
-    this.#kernel = this.#makeKernel({
-      baseSeq: last.nextSeq,
-      baseId: last.nextId,
-      recorded: [],
-      signals: last.pendingSignals(),
-      stateText,
-      turn: last.turn,
-      entryCount: last.entryCount,
-      leaf: last.leaf,
-      cancel: last.cancelNotice,
-    });
+    this.#kernel = this.#makeKernel(nextLife(last, stateText));
     this.#startPending = true;
     this.#world.loop.wake(this);
   }
 
-  // ---- what the session's row says ---------------------------------------------------------------------------------
-
-  /** The row after a segment that goes on; `undefined` when nothing of it changed. */
-  #standPatch(checkpointed: boolean): SessionPatch | undefined {
+  #standPatch(isCheckpoint: boolean): SessionPatch | undefined {
     const kernel = this.#kernel;
-    const waits = checkpointed ? [] : kernel.open.waits();
-    const status = this.#statusNow(checkpointed, waits);
-    const wakeAt = status === "working" ? undefined : this.#wakeAt();
-    const key = waitsKeyOf(waits, wakeAt);
-    if (status === this.#status && key === this.#waitsKey && !checkpointed) return undefined;
-    this.#status = status;
-    this.#waitsKey = key;
+    const isCancelling = kernel.cancelNotice !== undefined || this.#cancelSeen;
+    const wakeAt = (): number | undefined => this.#wakeAt();
+    const patch = this.#row.standing({ kernel, isCheckpoint, isCancelling, wakeAt });
+    const waits = patch?.waits ?? [];
     if (waits.length > 0) this.#trace({ type: "waiting", waits });
-    return {
-      status,
-      waits,
-      ...(wakeAt === undefined ? {} : { wakeAt }),
-      ...(checkpointed ? { turn: kernel.turn } : {}),
-    };
-  }
-
-  #statusNow(checkpointed: boolean, waits: Session["waits"]): SessionStatus {
-    if (this.#kernel.cancelNotice !== undefined || this.#cancelSeen) return "cancelling";
-    if (checkpointed) return "working";
-    if (waits.some((wait) => wait.type === "input")) return "input_required";
-    return waits.length > 0 && this.#kernel.open.taskCount === 0 ? "waiting" : "working";
-  }
-
-  #endPatch(ending: Ending): SessionPatch {
-    const cancelled = this.#kernel.cancelNotice !== undefined;
-    if (ending.type === "returned") {
-      const output = ending.output === undefined ? {} : { output: ending.output };
-      return { status: cancelled ? "cancelled" : "completed", waits: [], ...output };
-    }
-    const byCancel = cancelled && ending.error.code === "cancelled";
-    return { status: byCancel ? "cancelled" : "failed", waits: [], error: ending.error };
+    return patch;
   }
 
   #end(patch: SessionPatch): void {
@@ -560,14 +420,10 @@ export class SessionDriver implements SliceMember {
   /** K5, K6: keep the outcomes that were delivered, commit nothing else, and park or fail. */
   #settleFault(fault: HoldfastError): void {
     const segment = this.#kernel.salvage(Math.max(this.#world.clock.now(), this.#kernel.now));
-    const parks = fault.code === "nondeterminism" || fault.code === "non_durable_await";
-    const error = { name: fault.name, message: describeFault(fault), code: fault.code };
-    const patch: SessionPatch = parks
-      ? { status: "paused", pauseReason: "nondeterminism", waits: [], error }
-      : { status: "failed", waits: [], error };
+    const patch = faultPatch(fault);
     this.#commit(segment, patch, () => {
-      if (parks) this.#depart({ type: "paused", reason: "nondeterminism", fault });
-      else this.#depart({ type: "ended", status: "failed", output: undefined, error });
+      if (patch.status === "paused") this.#depart({ type: "paused", reason: "nondeterminism", fault });
+      else this.#depart({ type: "ended", status: "failed", output: undefined, error: patch.error });
     });
   }
 
@@ -622,9 +478,20 @@ export class SessionDriver implements SliceMember {
 
   // ---- arrivals and time -------------------------------------------------------------------------------------------
 
+  #inboxHost(): InboxHost {
+    const { timers, clock, arrivals } = this.#world;
+    return {
+      timers,
+      clock,
+      arrivals: (after) => arrivals(this.sessionId, after),
+      isOver: () => this.#over,
+      receive: (arrived) => this.#receive(arrived),
+      fail: (error) => this.#abandon(error),
+    };
+  }
+
   #receive(arrivals: Arrivals): void {
     if (this.#over) return;
-    this.#inbox = Math.max(this.#inbox, arrivals.inbox);
     for (const signal of arrivals.signals) {
       this.#kernel.offer(signal);
       this.#trace({ type: "signal_received", name: signal.name });
@@ -689,8 +556,9 @@ export class SessionDriver implements SliceMember {
   #depart(departure: Departure): void {
     this.#over = true;
     this.#inFlight = false;
-    for (const item of [this.#alarm, this.#nothingAlarm, this.#pokeAlarm, this.#cancelAlarm])
+    for (const item of [this.#alarm, this.#nothingAlarm, this.#cancelAlarm])
       this.#world.timers.set(item, Infinity);
+    this.#inbox.close();
     this.#attempts.abortAll("the session is over here"); // D4.
     this.#world.loop.leave(this);
     if (departure.type === "ended") {
@@ -710,20 +578,4 @@ export class SessionDriver implements SliceMember {
   #trace(event: TraceBody): void {
     this.#world.trace({ ...event, sessionId: this.sessionId, at: this.#world.clock.now() });
   }
-}
-
-function waitsKeyOf(waits: Session["waits"], wakeAt: number | undefined): string {
-  return waits.length === 0 && wakeAt === undefined
-    ? ""
-    : `${waits.map((wait) => wait.seq).join(",")}@${wakeAt ?? ""}`;
-}
-
-/** A fault in one paragraph, for the session's row. */
-function describeFault(fault: HoldfastError): string {
-  const parts = [fault.message];
-  if (fault.at !== undefined) parts.push(`at ${fault.at}`);
-  if (fault.expected !== undefined) parts.push(`expected: ${fault.expected}`);
-  if (fault.got !== undefined) parts.push(`got: ${fault.got}`);
-  if (fault.fix !== undefined) parts.push(fault.fix);
-  return parts.join("; ");
 }

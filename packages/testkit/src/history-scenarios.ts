@@ -3,7 +3,7 @@
 // A history is never edited and never deleted, so neither is what an agent here asks for: a behaviour that changes gets a
 // new scenario under a new name.
 
-import { defineAgent, type Agent, type SessionHandle } from "@holdfast/runtime";
+import type { Agent, SessionHandle } from "@holdfast/runtime";
 import { turns, type TestClock } from "./test-runtime.ts";
 
 type Run = (ctx: Parameters<Agent["main"]>[0]) => Promise<unknown>;
@@ -246,10 +246,6 @@ export const HISTORY_SCENARIOS: readonly HistoryScenario[] = [
     diesAfter: 1,
   },
 ];
-
-function agentOf({ name, run }: HistoryScenario): Agent {
-  return defineAgent({ name, run });
-}
 
 function fail(message: string): never {
   throw new Error(message);

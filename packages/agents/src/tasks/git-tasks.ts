@@ -8,7 +8,7 @@ import { git, OWN_FILES, parseStatus, type GitChange, type GitOptions } from "./
 import { workspaceField, type WorkspaceSource } from "./workspace-source.ts";
 import { defineWorkspaceTask } from "./workspace-task.ts";
 
-export const gitStatusInput = z.strictObject({ ...workspaceField });
+const gitStatusInput = z.strictObject({ ...workspaceField });
 
 export interface GitStatusOutput {
   /** `undefined` before the first commit. */
@@ -30,7 +30,7 @@ export interface GitDiffOutput {
   readonly isCut: boolean;
 }
 
-export const gitCommitInput = z.strictObject({
+const gitCommitInput = z.strictObject({
   message: z
     .string()
     .trim()

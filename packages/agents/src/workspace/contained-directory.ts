@@ -308,7 +308,7 @@ function leavesRoot(path: string): HoldfastError {
   return refused(path, "it leads out of the workspace");
 }
 
-export function refused(path: string, why: string): HoldfastError {
+function refused(path: string, why: string): HoldfastError {
   return new HoldfastError("policy_denied", `the path "${path}" is refused: ${why}`, {
     expected: "a path inside the workspace, relative to its root, for example src/index.ts",
   });

@@ -217,7 +217,7 @@ async function readUpTo(handle: FileHandle, bytesMax: number, path: string): Pro
 const STRICT_UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** Text is what is valid UTF-8 without NUL: only that can be edited and written back unchanged. */
-export function decodeText(bytes: Uint8Array): { readonly isBinary: boolean; readonly text: string } {
+function decodeText(bytes: Uint8Array): { readonly isBinary: boolean; readonly text: string } {
   if (bytes.includes(0)) return { isBinary: true, text: "" };
   try {
     return { isBinary: false, text: STRICT_UTF8.decode(bytes) };

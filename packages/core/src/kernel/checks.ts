@@ -1,7 +1,8 @@
-// What an author gives as numbers, before it is recorded: NaN and Infinity have no JSON, and would stop or spin a timer
+// What an author gives, before it is recorded. Numbers first: NaN and Infinity have no JSON, and would stop or spin a timer
 // that others share.
 
-import { UsageError } from "../errors.ts";
+import { LimitError, UsageError } from "../errors.ts";
+import { encodeJson, type JsonText } from "../json.ts";
 import type { RetryPolicy } from "../journal/record.ts";
 
 /** Epoch milliseconds as an integer that every clock and storage can hold; `undefined` when `time` is none. */
@@ -40,4 +41,18 @@ export function checkRetry(policy: RetryPolicy | undefined): RetryPolicy | undef
 
 function badRetry(field: string, got: unknown, expected: string): UsageError {
   return new UsageError(`a retry policy cannot have ${field}: ${String(got)}`, { expected });
+}
+
+/** The text of a value to be recorded. @throws UsageError when it has none, LimitError when it is longer than `max`. */
+export function encodeWithin(value: unknown, what: string, max: number): JsonText | undefined {
+  const text = encodeJson(value, what);
+  if (text === undefined || text.length <= max) return text;
+  throw new LimitError(
+    "payloadChars",
+    `${what} is ${text.length} characters of JSON, and at most ${max} are kept`,
+    {
+      got: `${text.length} characters`,
+      fix: "keep large content in a file and record its path, or raise the limit",
+    },
+  );
 }

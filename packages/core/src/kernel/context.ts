@@ -5,6 +5,7 @@ import { isName } from "../ids.ts";
 import type { RetryPolicy } from "../journal/record.ts";
 import { ANSWER_PREFIX } from "../journal/record.ts";
 import { validate, type StandardSchemaV1 } from "../standard-schema.ts";
+import type { Asks } from "./asks.ts";
 import { callerLine } from "./caller.ts";
 import { Combinators } from "./combinators.ts";
 import type { DurableFuture } from "./future.ts";
@@ -73,15 +74,17 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
   /** The state of the last checkpoint; `undefined` before the first. */
   readonly state: State | undefined;
   readonly #kernel: Kernel;
+  readonly #asks: Asks;
   readonly #info: AgentInfo;
   readonly #sheltered: boolean;
   readonly #combine: Combinators;
 
   constructor(kernel: Kernel, info: AgentInfo, sheltered = false) {
     this.#kernel = kernel;
+    this.#asks = kernel.asks;
     this.#info = info;
     this.#sheltered = sheltered;
-    this.#combine = new Combinators(kernel);
+    this.#combine = new Combinators(kernel.asks);
     this.sessionId = info.sessionId;
     this.agentName = info.agentName;
     this.input = info.input as Input;
@@ -90,7 +93,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
 
   /** How many checkpoints came before. */
   get turn(): number {
-    return this.#kernel.turn;
+    return this.#asks.turn;
   }
 
   // ---- tasks -------------------------------------------------------------------------------------------------------
@@ -104,7 +107,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     options: TaskOptions = {},
   ): DurableFuture<unknown> {
     const kind = typeof task === "string" ? task : task.name;
-    return this.#kernel.scheduleTask({
+    return this.#asks.scheduleTask({
       kind,
       input,
       key: options.idempotencyKey,
@@ -120,7 +123,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     options: TaskOptions = {},
   ): DurableFuture<T> {
     this.#checkName(name, "task");
-    return this.#kernel.scheduleTask({
+    return this.#asks.scheduleTask({
       kind: name,
       input: undefined,
       closure: fn as (task: unknown) => unknown,
@@ -134,12 +137,12 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
 
   /** Append to the conversation, exactly once after any crash. Returns the entry's id. */
   appendEntry(entry: EntryInput): string {
-    return this.#kernel.appendEntry(entry);
+    return this.#asks.appendEntry(entry);
   }
 
   /** The conversation so far, to hand to a task. Handlers find the list of entries in its place. */
   conversation(): ConversationRef {
-    return new ConversationRef(this.#kernel.conversationLeaf());
+    return new ConversationRef(this.#asks.conversationLeaf());
   }
 
   // ---- checkpoints -------------------------------------------------------------------------------------------------
@@ -152,7 +155,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     state: State,
     options: { readonly openTasks?: "refuse" | "cancel" | "wait" } = {},
   ): Promise<never> {
-    return this.#kernel.checkpoint(state, options.openTasks ?? "refuse");
+    return this.#asks.checkpoint(state, options.openTasks ?? "refuse");
   }
 
   // ---- signals -----------------------------------------------------------------------------------------------------
@@ -160,30 +163,30 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
   /** The next signal of this name, consumed by the commit that uses it. */
   waitForSignal<T = unknown>(name: string, options: WaitOptions<T> = {}): DurableFuture<T> {
     this.#checkName(name, "signal");
-    const future = this.#kernel.waitSignal(name, "consume", options.timeoutMs, this.#sheltered);
+    const future = this.#asks.waitSignal(name, "consume", options.timeoutMs, this.#sheltered);
     return this.#validated(future, options.schema, `payload of signal "${name}"`);
   }
 
   /** Settles while a signal of this name is pending; consumes nothing, so it may be raced by anything. */
   signalReady(name: string, options: { readonly timeoutMs?: number } = {}): DurableFuture<void> {
     this.#checkName(name, "signal");
-    return this.#kernel.waitSignal(name, "ready", options.timeoutMs, this.#sheltered) as DurableFuture<void>;
+    return this.#asks.waitSignal(name, "ready", options.timeoutMs, this.#sheltered) as DurableFuture<void>;
   }
 
   /** The oldest pending signal of this name, consumed; `undefined` when none is pending. */
   takeSignal<T = unknown>(name: string): T | undefined {
     this.#checkName(name, "signal");
-    return this.#kernel.takeSignals(name, "one")[0]?.payload as T | undefined;
+    return this.#asks.takeSignals(name, "one")[0]?.payload as T | undefined;
   }
 
   hasSignal(name: string): boolean {
     this.#checkName(name, "signal");
-    return this.#kernel.hasSignal(name);
+    return this.#asks.hasSignal(name);
   }
 
   /** All pending signals whose name matches (`*`: no dot, `**`: anything), in order of arrival, consumed. */
   drainSignals<T = unknown>(pattern: string): { readonly name: string; readonly payload: T }[] {
-    return this.#kernel.takeSignals(pattern, "all") as { name: string; payload: T }[];
+    return this.#asks.takeSignals(pattern, "all") as { name: string; payload: T }[];
   }
 
   /** Ask a person. The session is `input_required` until `holdfast answer` or `holdfast approve`. */
@@ -192,7 +195,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     options: WaitOptions<T> = {},
   ): DurableFuture<T> {
     const asked = typeof question === "string" ? { prompt: question } : question;
-    const future = this.#kernel.requestInput(asked, options.timeoutMs, this.#sheltered);
+    const future = this.#asks.requestInput(asked, options.timeoutMs, this.#sheltered);
     return this.#validated(future, options.schema, `answer to "${asked.prompt}"`);
   }
 
@@ -200,26 +203,26 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
 
   /** A durable timer. `ms` from `now()`. */
   sleep(ms: number): DurableFuture<void> {
-    return this.#kernel.startTimer(this.#kernel.probeNow() + Math.max(0, ms), this.#sheltered);
+    return this.#asks.startTimer(this.#asks.probeNow() + Math.max(0, ms), this.#sheltered);
   }
 
   sleepUntil(time: number | Date): DurableFuture<void> {
-    return this.#kernel.startTimer(typeof time === "number" ? time : time.getTime(), this.#sheltered);
+    return this.#asks.startTimer(typeof time === "number" ? time : time.getTime(), this.#sheltered);
   }
 
   /** Epoch milliseconds of the delivery the agent is reacting to; the same on replay. */
   now(): number {
-    return this.#kernel.probeNow();
+    return this.#asks.probeNow();
   }
 
   /** In [0, 1), the same on replay. */
   random(): number {
-    return this.#kernel.probeRandom() / 0x1_0000_0000;
+    return this.#asks.probeRandom() / 0x1_0000_0000;
   }
 
   /** A version 4 UUID, the same on replay. */
   randomUuid(): string {
-    const words = Array.from({ length: 4 }, () => this.#kernel.probeRandom().toString(16).padStart(8, "0"));
+    const words = Array.from({ length: 4 }, () => this.#asks.probeRandom().toString(16).padStart(8, "0"));
     const hex = words.join("");
     const variant = ((Number.parseInt(hex.charAt(16), 16) & 0x3) | 0x8).toString(16);
     return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20)}`;
@@ -228,7 +231,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
   // ---- cancellation ------------------------------------------------------------------------------------------------
 
   isCancellationRequested(): boolean {
-    return this.#kernel.cancelRequested;
+    return this.#asks.cancelRequested;
   }
 
   /** Waits and timers asked of the context given to `fn` live through a graceful cancel, until its deadline. */

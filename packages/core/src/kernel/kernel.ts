@@ -2,105 +2,41 @@
 //
 // Pure. It knows no clock, storage, process or timer. It has two doors: `deliver` pushes one outcome in, inside a slice;
 // `seal` takes out what was asked for since the last seal. The runtime opens and closes slices and decides what to deliver.
+// What agents ask for is in `asks.ts`, its place in the journal (K1, K3) in `journal-cursor.ts`, what a segment leaves behind
+// in `segment.ts`; here is when which of them has its turn.
 //
-//   K1.  A command's number (`id`) is claimed when the agent asks, before anything can interleave. Commands are numbered apart
-//        from the journal's positions (`seq`), which events and notes take too: what a crash adds moves no id.
 //   K2.  Outcomes are delivered one at a time, each in a slice of its own; a command outside a slice is a fault.
-//   K3.  Replay and first execution run the same lines: they differ only in whether the journal already holds a record.
 //   K4.  An unanswered wait never settles. A fault is remembered: `seal` refuses even if the agent caught it.
-//   K5.  A command, an outcome or an end that is not the recorded one is a divergence, with both sides.
+//   K5.  An outcome or an end that is not the recorded one is a divergence, with both sides.
 //   K7.  A checkpoint or an end closes the kernel; what comes after is another kernel.
-//   K9a. Conditional probes record only a changed answer.
+//   K9a. The agent's present is that of the last delivery, and what arrives in a slice is seen from the next on.
+//   K13. After a return, tasks nobody observed are awaited; everything else is withdrawn.
 
 import {
   CancelledError,
   HoldfastError,
-  InvariantError,
   invariant,
-  LimitError,
-  NondeterminismError,
   recordError,
   TaskFailedError,
   WaitTimeoutError,
   type RecordedError,
 } from "../errors.ts";
 import { positionId } from "../ids.ts";
-import { decodeJson, encodeJson, type JsonText } from "../json.ts";
-import {
-  answerSignalName,
-  isCommand,
-  isEvent,
-  isNote,
-  type CancelNotice,
-  type CommandRecord,
-  type EventRecord,
-  type JournalRecord,
-  type NoteRecord,
-  type RetryPolicy,
-} from "../journal/record.ts";
-import { FORMAT_LIMITS, type Limits } from "../limits.ts";
-import type { Hash } from "../ports/clock.ts";
-import type { NewEntry, StoredSignal } from "../ports/storage.ts";
+import { decodeJson, type JsonText } from "../json.ts";
+import { isEvent, isNote, type CancelNotice, type EventRecord, type NoteRecord } from "../journal/record.ts";
+import type { StoredSignal } from "../ports/storage.ts";
+import { Asks, type CheckpointRequest } from "./asks.ts";
 import { callerLine } from "./caller.ts";
-import { checkRetry, checkTimeout, momentOf } from "./checks.ts";
-import {
-  askedTooLate,
-  checkpointNotAwaited,
-  checkpointWithoutProgress,
-  foreignEntry,
-  keyOfAnother,
-  limitReached,
-  nonDurableAwait,
-  openTasksRefuseCheckpoint,
-  signalIsSpokenFor,
-  timerWithoutTime,
-  unknownTaskKind,
-} from "./faults.ts";
-import { DurableFuture, type FutureOwner } from "./future.ts";
-import { describeRecord, identityOf, sortOf } from "./identity.ts";
-import { OpenItems, type OpenItem, type OpenTask } from "./open-items.ts";
-import { PendingSignals, signalPattern } from "./pending-signals.ts";
-import { seededRandom } from "./random.ts";
-
-export interface KernelOptions {
-  readonly sessionId: string;
-  /** `seq` of the first record of this kernel's life: 0, or one past the checkpoint's. */
-  readonly baseSeq: number;
-  /** Number of the first command of this kernel's life. */
-  readonly baseId: number;
-  /** The journal from `baseSeq` on. */
-  readonly recorded: readonly JournalRecord[];
-  readonly signals: readonly StoredSignal[];
-  readonly seed: number;
-  readonly turn: number;
-  readonly entryCount: number;
-  readonly leaf: number | undefined;
-  readonly cancel: CancelNotice | undefined;
-  /** The state this kernel starts on, to see that a checkpoint makes progress; `undefined` before the first. */
-  readonly stateText: JsonText | undefined;
-  readonly hash: Hash;
-  readonly limits: Limits;
-  /** Traits of a task kind; `undefined` when nobody here can do it. */
-  readonly describeTask: (
-    kind: string,
-  ) => { readonly retry?: RetryPolicy; readonly timeoutMs?: number } | undefined;
-  readonly taskKinds: () => readonly string[];
-  /** Let recorded results stand for changed inputs of the same kind (K5). */
-  readonly acceptDrift: boolean;
-  /** Called once when a fault arises outside a slice, where nobody is looking. Must not throw. */
-  readonly onStrayFault: () => void;
-}
-
-/** What one segment leaves behind. */
-export interface SealedSegment {
-  readonly firstSeq: number;
-  readonly records: readonly JournalRecord[];
-  readonly entries: readonly NewEntry[];
-  readonly consumed: readonly string[];
-  /** Tasks to start once this is committed, and positions whose attempts are to be aborted. */
-  readonly newTasks: readonly OpenTask[];
-  readonly withdrawnTasks: readonly number[];
-}
+import { encodeWithin } from "./checks.ts";
+import { ConversationTip } from "./conversation-tip.ts";
+import { FaultMemory } from "./fault-memory.ts";
+import { askedTooLate, checkpointNotAwaited, checkpointWithoutProgress, nonDurableAwait } from "./faults.ts";
+import type { DurableFuture } from "./future.ts";
+import { JournalCursor, type Draft } from "./journal-cursor.ts";
+import type { KernelOptions } from "./kernel-options.ts";
+import { OpenItems, type OpenItem } from "./open-items.ts";
+import { PendingSignals } from "./pending-signals.ts";
+import { Segment, type SealedSegment } from "./segment.ts";
 
 export type Ending =
   | { readonly type: "returned"; readonly output: JsonText | undefined }
@@ -115,77 +51,65 @@ export type Standstill =
   | { readonly type: "checkpointed"; readonly state: JsonText; readonly turn: number }
   | { readonly type: "ended"; readonly ending: Ending };
 
-type Draft<R> = R extends unknown ? Omit<R, "seq" | "id"> : never;
-
-export class Kernel implements FutureOwner {
+export class Kernel {
+  /** What the agent may ask for: for its context. */
+  readonly asks: Asks;
   readonly #options: KernelOptions;
   readonly #sessionId: string;
-  readonly #recorded: readonly JournalRecord[];
+  readonly #faults = new FaultMemory();
+  readonly #segment: Segment;
+  readonly #cursor: JournalCursor;
+  readonly #tip: ConversationTip;
   readonly #open = new OpenItems();
-  readonly #keyed = new Map<string, { readonly future: DurableFuture<unknown>; readonly asked: string }>();
-  readonly #entryIds = new Set<number>();
   readonly #pending = new PendingSignals();
   /** Arrived while a slice is open: a probe must answer the same until its end (K9a). */
   readonly #offered: StoredSignal[] = [];
-  readonly #probes = new Map<string, boolean | number>();
-  readonly #drifted: number[] = [];
-  /** Positions at which a person has accepted drift before. */
-  readonly #accepted: ReadonlySet<number>;
-  readonly #random: () => number;
 
-  /** Position of the next record in the journal. */
-  #seq: number;
-  /** Number of the next command. */
-  #id: number;
-  #sealedSeq: number;
-  #fresh: JournalRecord[] = [];
-  #freshEntries: NewEntry[] = [];
-  #freshConsumed: string[] = [];
-  #freshTasks: OpenTask[] = [];
-  #freshWithdrawn: number[] = [];
-
-  #slice: "none" | "replay" | "live" = "none";
-  #sliceCommands = 0;
   #closed = false;
-  #fault: HoldfastError | undefined;
   #ending: Ending | undefined;
-  #checkpoint:
-    | { readonly state: JsonText; readonly cancelTasks: boolean; readonly schemaVersion: number | undefined }
-    | undefined;
+  #checkpoint: CheckpointRequest | undefined;
   #cancel: CancelNotice | undefined;
   #cancelledWaits = 0;
   #turn: number;
-  #entryCount: number;
-  #entriesAsked = 0;
-  #leaf: number | undefined;
   #now = 0;
   #deliveries = 0;
-  #tookSignals = false;
-  #checkpointLine: string | undefined;
 
   constructor(options: KernelOptions) {
     this.#options = options;
     this.#sessionId = options.sessionId;
-    this.#recorded = options.recorded;
-    this.#seq = options.baseSeq;
-    this.#id = options.baseId;
-    this.#sealedSeq = options.baseSeq + options.recorded.length;
-    this.#random = seededRandom(options.seed, options.baseId);
+    this.#segment = new Segment(options.baseSeq + options.recorded.length);
+    this.#cursor = new JournalCursor(options, this.#segment, this.#faults);
+    this.#tip = new ConversationTip(options);
     this.#cancel = options.cancel;
     this.#turn = options.turn;
-    this.#entryCount = options.entryCount;
-    this.#leaf = options.leaf;
-    this.#accepted = new Set(
-      options.recorded.flatMap((record) => (record.type === "drift_accepted" ? record.positions : [])),
-    );
     for (const signal of options.signals) this.#pending.add(signal);
+    this.asks = new Asks({
+      options,
+      cursor: this.#cursor,
+      segment: this.#segment,
+      open: this.#open,
+      pending: this.#pending,
+      tip: this.#tip,
+      faults: this.#faults,
+      guard: () => this.#guard(),
+      isClosed: () => this.#closed,
+      isCancelRequested: () => this.#cancel !== undefined,
+      now: () => this.#now,
+      turn: () => this.#turn,
+      drop: (id) => this.#drop(id),
+      encode: (value, what) => this.#encode(value, what),
+      mustProgress: () => this.#deliveries === 1 && options.stateText !== undefined,
+      checkpoint: (request) => {
+        this.#checkpoint = request;
+      },
+    });
   }
 
   // ---- for the runtime: replay, slices, delivery -------------------------------------------------------------------
 
   /** Whether recorded outcomes are left to deliver. */
   get replaying(): boolean {
-    return this.#seq - this.#options.baseSeq < this.#recorded.length;
+    return this.#cursor.replaying;
   }
 
   get closed(): boolean {
@@ -193,7 +117,7 @@ export class Kernel implements FutureOwner {
   }
 
   get fault(): HoldfastError | undefined {
-    return this.#fault;
+    return this.#faults.first;
   }
 
   get turn(): number {
@@ -201,11 +125,11 @@ export class Kernel implements FutureOwner {
   }
 
   get entryCount(): number {
-    return this.#entryCount;
+    return this.#tip.count;
   }
 
   get leaf(): number | undefined {
-    return this.#leaf;
+    return this.#tip.leaf;
   }
 
   get cancelNotice(): CancelNotice | undefined {
@@ -213,16 +137,16 @@ export class Kernel implements FutureOwner {
   }
 
   get nextSeq(): number {
-    return this.#seq;
+    return this.#cursor.seq;
   }
 
   get nextId(): number {
-    return this.#id;
+    return this.#cursor.id;
   }
 
   /** Whether there is anything to commit. */
   get dirty(): boolean {
-    return this.#fresh.length > 0;
+    return !this.#segment.isEmpty;
   }
 
   /** Epoch milliseconds of the last delivery: what the agent takes for the present (K9a). */
@@ -236,15 +160,15 @@ export class Kernel implements FutureOwner {
    */
   nextRecorded(): EventRecord | undefined {
     for (;;) {
-      const record = this.#recorded[this.#seq - this.#options.baseSeq];
+      const record = this.#cursor.here;
       if (record === undefined) return undefined;
       if (isNote(record)) {
         this.#readNote(record);
-        this.#seq++;
+        this.#cursor.passNote();
       } else if (isEvent(record)) {
         return record;
       } else {
-        this.#remember(this.#divergence(record, "nothing more, or to wait for an outcome"));
+        this.#faults.remember(this.#cursor.divergence(record, "nothing more, or to wait for an outcome"));
         return undefined;
       }
     }
@@ -252,9 +176,8 @@ export class Kernel implements FutureOwner {
 
   /** Begin a slice: until `closeSlice`, and only then, the agent may ask. */
   openSlice(): void {
-    invariant(this.#slice === "none", `session ${this.#sessionId}: a slice was opened inside a slice`);
-    this.#slice = this.replaying ? "replay" : "live";
-    this.#sliceCommands = 0;
+    invariant(this.#cursor.slice === "none", `session ${this.#sessionId}: a slice was opened inside a slice`);
+    this.#cursor.openSlice();
   }
 
   /**
@@ -263,9 +186,8 @@ export class Kernel implements FutureOwner {
    * @param start calls the agent's function; used by the `started` event.
    */
   deliver(event: Draft<EventRecord> | EventRecord, start?: () => Promise<unknown>): void {
-    invariant(this.#slice !== "none", `session ${this.#sessionId}: delivery outside a slice`);
-    if (this.#slice === "live") this.#fresh.push({ ...event, seq: this.#seq });
-    this.#seq++;
+    invariant(this.#cursor.slice !== "none", `session ${this.#sessionId}: delivery outside a slice`);
+    this.#cursor.passEvent(event);
     this.#now = Math.max(this.#now, event.at); // The wall clock may go back; what the agent sees of it does not.
     this.#deliveries++;
     switch (event.type) {
@@ -295,7 +217,7 @@ export class Kernel implements FutureOwner {
         this.#close(event.timer, "timer")?.future.fulfil(undefined);
         return;
       case "signal_received":
-        if (this.#slice === "live") this.#freshConsumed.push(event.signalId);
+        if (this.#cursor.slice === "live") this.#segment.consume(event.signalId);
         this.#close(event.wait, "signal", "input")?.future.fulfil(decodeJson(event.payload));
         return;
       case "signal_ready":
@@ -323,20 +245,21 @@ export class Kernel implements FutureOwner {
 
   /** End the slice: the agent stands still. Tells where. */
   closeSlice(): Standstill {
-    invariant(this.#slice !== "none", `session ${this.#sessionId}: no slice to close`);
+    invariant(this.#cursor.slice !== "none", `session ${this.#sessionId}: no slice to close`);
     try {
-      if (this.#fault === undefined) this.#settleSegment();
+      if (this.#faults.first === undefined) this.#settleSegment();
     } catch (error) {
       if (!(error instanceof HoldfastError)) throw error;
-      this.#remember(error);
+      this.#faults.remember(error);
     }
-    const replayed = this.#slice === "replay";
-    this.#slice = "none";
+    const replayed = this.#cursor.slice === "replay";
+    this.#cursor.closeSlice();
     if (this.#offered.length > 0) for (const signal of this.#offered.splice(0)) this.#pending.add(signal);
-    if (replayed && this.#fault === undefined && !this.replaying) this.#checkReplayEnd();
-    if (this.#fault !== undefined) {
+    if (replayed && this.#faults.first === undefined && !this.replaying) this.#cursor.checkReplayEnd();
+    const fault = this.#faults.first;
+    if (fault !== undefined) {
       this.#closed = true;
-      return { type: "faulted", fault: this.#fault };
+      return { type: "faulted", fault };
     }
     if (this.#closed) {
       if (this.#checkpoint !== undefined)
@@ -353,67 +276,34 @@ export class Kernel implements FutureOwner {
    * @throws the fault, if there is one.
    */
   seal(): SealedSegment {
-    invariant(this.#slice === "none", `session ${this.#sessionId}: sealed inside a slice`);
-    if (this.#fault !== undefined) throw this.#fault; // K4.
-    const segment: SealedSegment = {
-      firstSeq: this.#sealedSeq,
-      records: this.#fresh,
-      entries: this.#freshEntries,
-      consumed: this.#freshConsumed,
-      newTasks: this.#freshTasks,
-      withdrawnTasks: this.#freshWithdrawn,
-    };
-    this.#sealedSeq = this.#seq;
-    this.#fresh = [];
-    this.#freshEntries = [];
-    this.#freshConsumed = [];
-    this.#freshTasks = [];
-    this.#freshWithdrawn = [];
-    return segment;
+    invariant(this.#cursor.slice === "none", `session ${this.#sessionId}: sealed inside a slice`);
+    if (this.#faults.first !== undefined) throw this.#faults.first; // K4.
+    return this.#segment.seal(this.#cursor.seq);
   }
 
   /** After a fault: the task outcomes delivered since the last seal, as notes, and the notes themselves, so that no effect is
    * lost (K6). */
   salvage(at: number): SealedSegment {
-    const notes: NoteRecord[] = [];
-    for (const record of this.#fresh) {
-      if (isNote(record) && record.type !== "drift_accepted")
-        notes.push({ ...record, seq: this.#sealedSeq + notes.length });
-      if (record.type !== "task_completed" && record.type !== "task_failed") continue;
-      notes.push({
-        type: "outcome_kept",
-        seq: this.#sealedSeq + notes.length,
-        at,
-        outcome: record.type,
-        task: record.task,
-        attempt: record.attempt,
-        payload: record.payload,
-      });
-    }
-    return {
-      firstSeq: this.#sealedSeq,
-      records: notes,
-      entries: [],
-      consumed: [],
-      newTasks: [],
-      withdrawnTasks: [],
-    };
+    return this.#segment.salvage(at);
   }
 
   /** Add a fact that is not delivered. Only at a standstill, when nothing is left to replay. */
   note(note: Draft<NoteRecord>): void {
     invariant(
-      this.#slice === "none" && !this.replaying,
+      this.#cursor.slice === "none" && !this.replaying,
       `session ${this.#sessionId}: a note inside a slice or replay`,
     );
-    const record = { ...note, seq: this.#seq++ } as NoteRecord;
-    this.#fresh.push(record);
-    this.#readNote(record);
+    this.#readNote(this.#cursor.addNote(note));
+  }
+
+  /** Positions whose recorded results stand for changed inputs; noted once, when the replay is over. */
+  takeDrift(): readonly number[] {
+    return this.#cursor.takeDrift();
   }
 
   /** Fault the session from outside: it stood on nothing durable for too long. */
   faultStandingOnNothing(): void {
-    this.#remember(
+    this.#faults.remember(
       nonDurableAwait(
         `the agent of session ${this.#sessionId} awaits something that is not durable, and nothing else`,
         undefined,
@@ -424,7 +314,7 @@ export class Kernel implements FutureOwner {
 
   /** A signal arrived. It is seen by the agent from its next slice on. */
   offer(signal: StoredSignal): void {
-    if (this.#slice === "none") this.#pending.add(signal);
+    if (this.#cursor.slice === "none") this.#pending.add(signal);
     else this.#offered.push(signal);
   }
 
@@ -483,233 +373,12 @@ export class Kernel implements FutureOwner {
     return this.#pending.all();
   }
 
-  // ---- for the context: what agents ask ----------------------------------------------------------------------------
-
-  scheduleTask(request: {
-    kind: string;
-    input: unknown;
-    closure?: (task: unknown) => unknown;
-    key?: string | undefined;
-    timeoutMs?: number | undefined;
-    retry?: RetryPolicy | undefined;
-  }): DurableFuture<unknown> {
-    const { kind, key, closure } = request;
-    this.#guard();
-    const traits = closure === undefined ? this.#options.describeTask(kind) : {};
-    if (traits === undefined)
-      throw this.#fail(unknownTaskKind(kind, this.#options.taskKinds(), callerLine()));
-    const input = this.#encode(request.input, `input of task "${kind}"`);
-    const hash = this.#options.hash(input ?? "");
-    const asked = `${kind} ${hash}`;
-    const known = key === undefined ? undefined : this.#keyed.get(key);
-    if (known !== undefined) {
-      if (known.asked !== asked)
-        throw this.#fail(keyOfAnother(key ?? "", known.future.label, kind, callerLine()));
-      return known.future;
-    }
-    const retry = this.#checked(() => checkRetry(request.retry ?? traits.retry));
-    const timeoutMs = this.#checked(() => checkTimeout(request.timeoutMs ?? traits.timeoutMs));
-    const { id } = this.#ask({
-      type: "schedule_task",
-      kind,
-      hash,
-      ...(key === undefined ? {} : { key }),
-      ...(timeoutMs === undefined ? {} : { timeoutMs }),
-      ...(retry === undefined ? {} : { retry }),
-      ...(input === undefined || input.length > FORMAT_LIMITS.inputKeptChars ? {} : { payload: input }),
-    });
-    const future = new DurableFuture<unknown>(this, "task", id, `task "${kind}"`);
-    const task: OpenTask = {
-      id,
-      kind,
-      input,
-      key,
-      retry,
-      timeoutMs,
-      closure,
-      attempt: 1,
-      retryAt: undefined,
-      lost: false,
-      kept: undefined,
-    };
-    this.#open.add({ future, task });
-    if (key !== undefined) this.#keyed.set(key, { future, asked });
-    if (this.#slice === "live") this.#freshTasks.push(task);
-    return future;
-  }
-
-  startTimer(fireAt: number, sheltered: boolean): DurableFuture<void> {
-    this.#guard();
-    const at = this.#moment(fireAt);
-    const { id } = this.#ask({ type: "start_timer", fireAt: at });
-    const future = new DurableFuture<void>(this, "timer", id, "the timer");
-    this.#open.add({ future, at, sheltered });
-    return future;
-  }
-
-  waitSignal(
-    name: string,
-    mode: "consume" | "ready",
-    timeoutMs: number | undefined,
-    sheltered: boolean,
-  ): DurableFuture<unknown> {
-    this.#guard();
-    const line = callerLine();
-    this.#refuseIfConsuming(name, line);
-    const timeoutAt = this.#momentAfter(timeoutMs);
-    const { id } = this.#ask({
-      type: "wait_signal",
-      name,
-      mode,
-      ...(timeoutAt === undefined ? {} : { timeoutAt }),
-    });
-    const type = mode === "consume" ? "signal" : "signal_ready";
-    const future = new DurableFuture<unknown>(this, type, id, `the wait for signal "${name}"`);
-    this.#open.add({ future, name, at: timeoutAt, sheltered, line });
-    return future;
-  }
-
-  requestInput(
-    question: { prompt: string; details?: unknown },
-    timeoutMs: number | undefined,
-    sheltered: boolean,
-  ): DurableFuture<unknown> {
-    this.#guard();
-    const payload = this.#encode(question, "question");
-    const expiresAt = this.#momentAfter(timeoutMs);
-    const { id } = this.#ask({
-      type: "request_input",
-      hash: this.#options.hash(payload ?? ""),
-      ...(expiresAt === undefined ? {} : { expiresAt }),
-      payload,
-    });
-    const future = new DurableFuture<unknown>(this, "input", id, `the question "${question.prompt}"`);
-    this.#open.add({ future, name: answerSignalName(id), at: expiresAt, prompt: question.prompt, sheltered });
-    return future;
-  }
-
-  /** Consume signals that are pending, without waiting; at most one for a plain name, all for `drain`. */
-  takeSignals(pattern: string, how: "one" | "all"): { name: string; payload: unknown }[] {
-    this.#guard();
-    this.#refuseIfConsuming(pattern);
-    if (this.#slice === "replay") {
-      const recorded = this.#recordedHere();
-      if (recorded?.type !== "take_signals" || recorded.pattern !== pattern) return [];
-      this.#countCommand();
-      this.#advance();
-      this.#tookSignals = true;
-      const payloads = decodeJson(recorded.payload) as unknown[];
-      return recorded.names.map((name, i) => ({ name, payload: payloads[i] }));
-    }
-    const one = how === "one" ? this.#pending.take(pattern) : undefined;
-    const taken = how === "all" ? this.#pending.drain(pattern) : one === undefined ? [] : [one];
-    if (taken.length === 0) return [];
-    this.#tookSignals = true;
-    this.#ask({
-      type: "take_signals",
-      pattern,
-      signalIds: taken.map((signal) => signal.signalId),
-      names: taken.map((signal) => signal.name),
-      payload: `[${taken.map((signal) => signal.payload ?? "null").join(",")}]`,
-    });
-    for (const { signalId } of taken) this.#freshConsumed.push(signalId);
-    return taken.map(({ name, payload }) => ({ name, payload: decodeJson(payload ?? "null") }));
-  }
-
-  /** K9a: the answer of the first execution, also when more has arrived since. */
-  hasSignal(name: string): boolean {
-    this.#guard();
-    this.#refuseIfConsuming(name);
-    return this.#probe(`has_signal ${name}`, false, () => this.#pending.has(name));
-  }
-
-  appendEntry(entry: { role: string; content: unknown; parentId?: string | undefined }): string {
-    this.#guard();
-    const content = this.#encode(entry.content, `content of an entry of role "${entry.role}"`) ?? "null";
-    const parent = entry.parentId === undefined ? this.#leaf : this.#entryNumber(entry.parentId);
-    if (++this.#entriesAsked > this.#options.limits.entriesPerCheckpoint && this.#slice === "live") {
-      throw this.#fail(
-        limitReached(
-          "entriesPerCheckpoint",
-          this.#options.limits.entriesPerCheckpoint,
-          "use ctx.checkpoint()",
-        ),
-      );
-    }
-    const { id } = this.#ask({
-      type: "append_entry",
-      role: entry.role,
-      hash: this.#options.hash(`${parent ?? ""} ${content}`),
-    });
-    this.#entryIds.add(id);
-    const index = this.#entryCount++;
-    this.#leaf = id;
-    if (this.#slice === "live") {
-      const under = parent === undefined ? {} : { parent };
-      this.#freshEntries.push({ seq: id, index, ...under, role: entry.role, turn: this.#turn, content });
-    }
-    return positionId(this.#sessionId, id);
-  }
-
-  /** Close the segment and store the state. The caller is suspended for ever: the agent is called anew on the state. */
-  checkpoint(
-    state: unknown,
-    openTasks: "refuse" | "cancel" | "wait",
-    schemaVersion?: number,
-  ): Promise<never> {
-    this.#guard();
-    const tasks = this.#open.tasks();
-    if (openTasks === "refuse" && tasks.length > 0) {
-      throw this.#fail(openTasksRefuseCheckpoint(this.#sessionId, tasks, callerLine()));
-    }
-    if (this.#deliveries === 1 && this.#options.stateText !== undefined) this.#checkpointLine = callerLine();
-    this.#checkpoint = {
-      state: this.#encode(state, "state") ?? "null",
-      cancelTasks: openTasks === "cancel",
-      schemaVersion,
-    };
-    return new Promise<never>(() => {});
-  }
-
-  get cancelRequested(): boolean {
-    this.#guard();
-    return this.#cancel !== undefined;
-  }
-
-  /** K9a: fixed from one delivery to the next. */
-  probeNow(): number {
-    this.#guard();
-    return this.#now;
-  }
-
-  /** An integer in [0, 2^32), the same on every replay. */
-  probeRandom(): number {
-    this.#guard();
-    return this.#random();
-  }
-
-  withdraw(targets: readonly DurableFuture<unknown>[]): void {
-    const open = targets.filter((future) => this.#open.get(future.id)?.future === future);
-    if (open.length === 0) return;
-    this.#ask({ type: "withdraw", targets: open.map((future) => future.id) });
-    for (const future of open) {
-      this.#drop(future.id);
-      future.rejectWithdrawn();
-    }
-  }
-
-  /** For `ctx.conversation()`. */
-  conversationLeaf(): number | undefined {
-    this.#guard();
-    return this.#leaf;
-  }
-
   // ---- inside ------------------------------------------------------------------------------------------------------
 
   #startAgent(start: () => Promise<unknown>): void {
     const settle = (ending: () => Ending) => {
       if (this.#closed || this.#ending !== undefined) return;
-      if (this.#slice === "none") {
+      if (this.#cursor.slice === "none") {
         this.#strayFault("the agent ended after awaiting something that is not durable", undefined);
         return;
       }
@@ -719,7 +388,7 @@ export class Kernel implements FutureOwner {
       (output) =>
         settle(() => {
           try {
-            return { type: "returned", output: this.#encodeQuietly(output, "the agent's output") };
+            return { type: "returned", output: this.#encode(output, "the agent's output") };
           } catch (error) {
             return { type: "threw", error: recordError(error) };
           }
@@ -734,19 +403,19 @@ export class Kernel implements FutureOwner {
       if (this.#open.taskCount > 0 && !this.#checkpoint.cancelTasks) return; // "wait".
       if (
         this.#deliveries === 1 &&
-        !this.#tookSignals &&
+        !this.asks.tookSignals &&
         this.#checkpoint.state === this.#options.stateText
       ) {
-        throw checkpointWithoutProgress(this.#checkpointLine);
+        throw checkpointWithoutProgress(this.#checkpoint.line);
       }
       this.#withdrawAll();
       this.#turn++;
-      this.#append({
+      this.#cursor.append({
         type: "checkpoint",
         at: this.#now,
         turn: this.#turn,
-        entryCount: this.#entryCount,
-        ...(this.#leaf === undefined ? {} : { leaf: this.#leaf }),
+        entryCount: this.#tip.count,
+        ...(this.#tip.leaf === undefined ? {} : { leaf: this.#tip.leaf }),
         ...(this.#checkpoint.schemaVersion === undefined
           ? {}
           : { schemaVersion: this.#checkpoint.schemaVersion }),
@@ -768,8 +437,9 @@ export class Kernel implements FutureOwner {
       this.#withdrawAll();
     }
     this.#checkpoint = undefined;
-    if (this.#ending.type === "returned") this.#append({ type: "complete", payload: this.#ending.output });
-    else this.#append({ type: "fail", payload: JSON.stringify(this.#ending.error) });
+    if (this.#ending.type === "returned")
+      this.#cursor.append({ type: "complete", payload: this.#ending.output });
+    else this.#cursor.append({ type: "fail", payload: JSON.stringify(this.#ending.error) });
     this.#closed = true;
   }
 
@@ -780,7 +450,7 @@ export class Kernel implements FutureOwner {
   /** Withdraw without answering anybody: what awaits them hangs with the closed segment. */
   #withdrawQuietly(futures: readonly DurableFuture<unknown>[]): void {
     if (futures.length === 0) return;
-    this.#append({ type: "withdraw", targets: futures.map((future) => future.id) });
+    this.#cursor.append({ type: "withdraw", targets: futures.map((future) => future.id) });
     for (const future of futures) this.#drop(future.id);
   }
 
@@ -791,93 +461,6 @@ export class Kernel implements FutureOwner {
       this.#drop(item.future.id);
       item.future.reject(new CancelledError(item.future.label, notice.reason));
     }
-  }
-
-  /** Claim the next position for a command; in replay, check that it is the recorded one (K1, K5). */
-  #ask(draft: Draft<CommandRecord>): { readonly id: number } {
-    this.#guard();
-    return this.#append(draft, callerLine);
-  }
-
-  /** @param lineOf finds the agent's line for a divergence; absent when the agent is not what asks. */
-  #append(draft: Draft<CommandRecord>, lineOf?: () => string | undefined): { readonly id: number } {
-    this.#countCommand();
-    const id = this.#id;
-    if (this.#slice === "replay") {
-      const recorded = this.#recordedHere();
-      if (recorded === undefined || !isCommand(recorded) || identityOf(recorded) !== identityOf(draft)) {
-        this.#acceptDriftOrDiverge(recorded, draft, lineOf);
-      }
-    } else {
-      if (this.#seq - this.#options.baseSeq >= this.#options.limits.recordsPerCheckpoint) {
-        throw this.#fail(
-          limitReached(
-            "recordsPerCheckpoint",
-            this.#options.limits.recordsPerCheckpoint,
-            "use ctx.checkpoint()",
-          ),
-        );
-      }
-      this.#fresh.push({ ...draft, seq: this.#seq, id });
-    }
-    this.#advance();
-    return { id };
-  }
-
-  /** Past one command. */
-  #advance(): void {
-    this.#seq++;
-    this.#id++;
-  }
-
-  #acceptDriftOrDiverge(
-    recorded: JournalRecord | undefined,
-    draft: Draft<CommandRecord>,
-    lineOf: (() => string | undefined) | undefined,
-  ): void {
-    const sameSort = recorded !== undefined && isCommand(recorded) && sortOf(recorded) === sortOf(draft);
-    if (sameSort && this.#accepted.has(this.#seq)) return;
-    if (!sameSort || !this.#options.acceptDrift)
-      throw this.#fail(this.#divergence(recorded, identityOf(draft).trim(), lineOf?.()));
-    this.#drifted.push(this.#seq);
-  }
-
-  /** Positions whose recorded results stand for changed inputs; noted once, when the replay is over. */
-  takeDrift(): readonly number[] {
-    return this.#drifted.splice(0);
-  }
-
-  #recordedHere(): JournalRecord | undefined {
-    return this.#recorded[this.#seq - this.#options.baseSeq];
-  }
-
-  /** A batch ends at a standstill, so the journal does too: more commands than it holds would have been in it (K5). */
-  #checkReplayEnd(): void {
-    // Replay slices only advance over recorded positions, so there is nothing beyond; what is left is checked by
-    // `nextRecorded`. Kept as an assertion of that reasoning.
-    const length = this.#options.baseSeq + this.#recorded.length;
-    if (this.#seq !== length)
-      this.#remember(
-        new InvariantError(`session ${this.#sessionId}: replay ended at ${this.#seq}, not ${length}`),
-      );
-  }
-
-  #probe(key: string, initial: boolean, answerNow: () => boolean): boolean {
-    const last = (this.#probes.get(key) ?? initial) as boolean;
-    if (this.#slice === "replay") {
-      const recorded = this.#recordedHere();
-      if (recorded?.type !== "record_probe" || recorded.probe !== key) return last;
-      this.#countCommand();
-      this.#advance();
-      this.#probes.set(key, recorded.answer);
-      return recorded.answer as boolean;
-    }
-    const answer = answerNow();
-    if (answer !== last) {
-      this.#ask({ type: "record_probe", probe: key, answer });
-      this.#probes.set(key, answer);
-    }
-    return answer;
   }
 
   #readNote(note: NoteRecord): void {
@@ -899,12 +482,7 @@ export class Kernel implements FutureOwner {
   #close(id: number, ...types: readonly DurableFuture<unknown>["type"][]): OpenItem | undefined {
     const item = this.#open.get(id);
     if (item === undefined || !types.includes(item.future.type)) {
-      this.#remember(
-        this.#divergence(
-          this.#recorded[this.#seq - 1 - this.#options.baseSeq],
-          `nothing open with number ${id}`,
-        ),
-      );
+      this.#faults.remember(this.#cursor.divergence(this.#cursor.passed, `nothing open with number ${id}`));
       return undefined;
     }
     this.#open.remove(id);
@@ -913,124 +491,40 @@ export class Kernel implements FutureOwner {
 
   #drop(id: number): void {
     const task = this.#open.remove(id)?.task;
-    if (task === undefined) return;
-    const fresh = this.#freshTasks.indexOf(task);
-    if (fresh !== -1) this.#freshTasks.splice(fresh, 1);
-    else this.#freshWithdrawn.push(id);
-  }
-
-  /** K2a: a name with an open consuming wait is spoken for. */
-  #refuseIfConsuming(pattern: string, line?: string): void {
-    if (this.#open.waitCount === 0) return;
-    const matches = signalPattern(pattern);
-    for (const item of this.#open.values()) {
-      // Answers to questions have names that nobody can ask for.
-      if (item.future.type !== "signal" || item.name === undefined || !matches(item.name)) continue;
-      throw this.#fail(signalIsSpokenFor(pattern, item, line ?? callerLine()));
-    }
-  }
-
-  #entryNumber(entryId: string): number {
-    const prefix = `${this.#sessionId}-`;
-    const digits = entryId.startsWith(prefix) ? entryId.slice(prefix.length) : "";
-    const id = /^\d{1,15}$/.test(digits) ? Number(digits) : Number.NaN;
-    // Those of before the checkpoint are not in memory: storage knows them.
-    if (id < this.#options.baseId || this.#entryIds.has(id)) return id;
-    throw this.#fail(foreignEntry(entryId, this.#sessionId, callerLine()));
-  }
-
-  #moment(time: number): number {
-    const at = momentOf(time);
-    if (at === undefined) throw this.#fail(timerWithoutTime(time, callerLine()));
-    return at;
-  }
-
-  /** When a wait gives up; `Infinity` is never. */
-  #momentAfter(ms: number | undefined): number | undefined {
-    return ms === undefined || ms === Infinity ? undefined : this.#moment(this.#now + ms);
+    if (task !== undefined) this.#segment.withdrawTask(task);
   }
 
   #encode(value: unknown, what: string): JsonText | undefined {
-    return this.#checked(() => this.#encodeQuietly(value, what));
-  }
-
-  /** The result of a check, whose error is remembered. */
-  #checked<T>(check: () => T): T {
-    try {
-      return check();
-    } catch (error) {
-      throw this.#fail(error as HoldfastError);
-    }
-  }
-
-  #encodeQuietly(value: unknown, what: string): JsonText | undefined {
-    const text = encodeJson(value, what);
-    const max = this.#options.limits.payloadChars;
-    if (text !== undefined && text.length > max && this.#slice === "live") {
-      throw new LimitError(
-        "payloadChars",
-        `${what} is ${text.length} characters of JSON, and at most ${max} are kept`,
-        {
-          got: `${text.length} characters`,
-          fix: "keep large content in a file and record its path, or raise the limit",
-        },
-      );
-    }
-    return text;
+    // What is recorded replays under any limit (K5).
+    return encodeWithin(
+      value,
+      what,
+      this.#cursor.slice === "live" ? this.#options.limits.payloadChars : Infinity,
+    );
   }
 
   /** K2, K4: nobody may ask outside a slice, nor go on after a fault, a checkpoint or the end. */
   #guard(): void {
-    if (this.#fault !== undefined) throw this.#fault;
-    if (this.#slice === "none")
+    if (this.#faults.first !== undefined) throw this.#faults.first;
+    if (this.#cursor.slice === "none")
       throw this.#strayFault(
         "the agent asked for something after awaiting what is not durable",
         callerLine(),
       );
     if (this.#closed || this.#checkpoint !== undefined || this.#ending !== undefined) {
-      throw this.#fail(
+      throw this.#faults.fail(
         askedTooLate(this.#checkpoint === undefined ? "the end" : "ctx.checkpoint()", callerLine()),
       );
     }
   }
 
-  /** Limits are for new commands only: what is recorded replays under any (K5). */
-  #countCommand(): void {
-    if (this.#slice === "live" && ++this.#sliceCommands > this.#options.limits.commandsPerSlice) {
-      const { commandsPerSlice } = this.#options.limits;
-      throw this.#fail(
-        limitReached(
-          "commandsPerSlice",
-          commandsPerSlice,
-          "await what was asked for, in portions",
-          callerLine(),
-        ),
-      );
-    }
-  }
-
-  #divergence(recorded: JournalRecord | undefined, attempted: string, line?: string): NondeterminismError {
-    const where = { sessionId: this.#sessionId, seq: this.#seq, line };
-    return new NondeterminismError(where, describeRecord(recorded), attempted);
-  }
-
   #strayFault(what: string, line: string | undefined): HoldfastError {
-    const first = this.#fault === undefined && !this.#closed;
+    const first = this.#faults.first === undefined && !this.#closed;
     const fault = nonDurableAwait(`${what} (session ${this.#sessionId})`, line);
     if (first) {
-      this.#remember(fault);
+      this.#faults.remember(fault);
       this.#options.onStrayFault();
     }
     return fault;
-  }
-
-  /** Remember an error of ours, so that an agent that swallows it cannot commit (K4), and give it back to be thrown. */
-  #fail<E extends HoldfastError>(fault: E): E {
-    this.#remember(fault);
-    return fault;
-  }
-
-  #remember(fault: HoldfastError): void {
-    this.#fault ??= fault;
   }
 }

@@ -1,0 +1,401 @@
+// What agents ask for, and what must hold before it is asked: the half of the kernel that an `AgentContext` speaks to.
+//
+// Each ask goes through the same steps: the guard (may anybody ask now?), the checks of what the author gave, a place in the
+// journal, and an open item with the future that stands for the answer. Answers come by deliveries, which are the kernel's.
+//
+//   K1.  Nothing comes between the claim of a command's number and what is filed under it. A key makes two asks one.
+//   K2a. A name with an open consuming wait is spoken for: nobody else may wait for, take or probe it.
+//   K3.  The same lines in replay and in first execution. Takes and probes look into the journal, as their answer is there.
+//   K4.  Every refusal is remembered before it is thrown.
+//   K9a. What is asked without waiting is the same on replay; conditional probes record only a changed answer.
+//
+// It knows its kernel by the door below, and nothing of slices but which kind is open.
+
+import type { HoldfastError } from "../errors.ts";
+import { positionId } from "../ids.ts";
+import { decodeJson, type JsonText } from "../json.ts";
+import { answerSignalName, type CommandRecord, type RetryPolicy } from "../journal/record.ts";
+import { FORMAT_LIMITS } from "../limits.ts";
+import { callerLine } from "./caller.ts";
+import { checkRetry, checkTimeout, momentOf } from "./checks.ts";
+import type { ConversationTip } from "./conversation-tip.ts";
+import type { FaultMemory } from "./fault-memory.ts";
+import {
+  foreignEntry,
+  keyOfAnother,
+  limitReached,
+  openTasksRefuseCheckpoint,
+  signalIsSpokenFor,
+  timerWithoutTime,
+  unknownTaskKind,
+} from "./faults.ts";
+import { DurableFuture, type FutureOwner } from "./future.ts";
+import type { Draft, JournalCursor } from "./journal-cursor.ts";
+import type { KernelOptions } from "./kernel-options.ts";
+import type { OpenItems, OpenTask } from "./open-items.ts";
+import { signalPattern, type PendingSignals } from "./pending-signals.ts";
+import { seededRandom } from "./random.ts";
+import type { Segment } from "./segment.ts";
+
+/** What asking needs of its kernel. */
+export interface AskDoor {
+  readonly options: Pick<
+    KernelOptions,
+    "sessionId" | "baseId" | "seed" | "hash" | "limits" | "describeTask" | "taskKinds"
+  >;
+  readonly cursor: Pick<JournalCursor, "append" | "here" | "passCommand" | "slice">;
+  readonly segment: Pick<Segment, "addEntry" | "addTask" | "consume">;
+  readonly open: Pick<OpenItems, "add" | "get" | "tasks" | "values" | "waitCount">;
+  readonly pending: Pick<PendingSignals, "drain" | "has" | "take">;
+  readonly tip: ConversationTip;
+  readonly faults: Pick<FaultMemory, "fail">;
+  /** K2, K4. @throws the fault, when nobody may ask now. */
+  guard(): void;
+  isClosed(): boolean;
+  isCancelRequested(): boolean;
+  now(): number;
+  turn(): number;
+  /** Take an open item out without an answer; what became of its task goes with the segment. */
+  drop(id: number): void;
+  /** The text to record. @throws UsageError or LimitError, which nobody remembers. */
+  encode(value: unknown, what: string): JsonText | undefined;
+  /** Whether a checkpoint now would have seen nothing but the agent's start. */
+  mustProgress(): boolean;
+  /** Close the segment at the end of this slice. */
+  checkpoint(request: CheckpointRequest): void;
+}
+
+export interface CheckpointRequest {
+  readonly state: JsonText;
+  readonly cancelTasks: boolean;
+  readonly schemaVersion: number | undefined;
+  /** Where it was asked, for the error when it makes no progress. */
+  readonly line: string | undefined;
+}
+
+export class Asks implements FutureOwner {
+  readonly #door: AskDoor;
+  readonly #keyed = new Map<string, { readonly future: DurableFuture<unknown>; readonly asked: string }>();
+  readonly #probes = new Map<string, boolean | number>();
+  readonly #random: () => number;
+  #entriesAsked = 0;
+  #tookSignals = false;
+
+  constructor(door: AskDoor) {
+    this.#door = door;
+    this.#random = seededRandom(door.options.seed, door.options.baseId);
+  }
+
+  /** Whether the segment its futures belong to is over. */
+  get closed(): boolean {
+    return this.#door.isClosed();
+  }
+
+  /** How many checkpoints came before. */
+  get turn(): number {
+    return this.#door.turn();
+  }
+
+  /** Whether signals were taken without waiting: progress that shows in no delivery. */
+  get tookSignals(): boolean {
+    return this.#tookSignals;
+  }
+
+  scheduleTask(request: {
+    kind: string;
+    input: unknown;
+    closure?: (task: unknown) => unknown;
+    key?: string | undefined;
+    timeoutMs?: number | undefined;
+    retry?: RetryPolicy | undefined;
+  }): DurableFuture<unknown> {
+    const { kind, key, closure } = request;
+    this.#door.guard();
+    const traits = closure === undefined ? this.#door.options.describeTask(kind) : {};
+    if (traits === undefined)
+      throw this.#door.faults.fail(unknownTaskKind(kind, this.#door.options.taskKinds(), callerLine()));
+    const input = this.#encode(request.input, `input of task "${kind}"`);
+    const hash = this.#door.options.hash(input ?? "");
+    const asked = `${kind} ${hash}`;
+    const known = key === undefined ? undefined : this.#keyed.get(key);
+    if (known !== undefined) {
+      if (known.asked !== asked)
+        throw this.#door.faults.fail(keyOfAnother(key ?? "", known.future.label, kind, callerLine()));
+      return known.future;
+    }
+    const retry = this.#checked(() => checkRetry(request.retry ?? traits.retry));
+    const timeoutMs = this.#checked(() => checkTimeout(request.timeoutMs ?? traits.timeoutMs));
+    const { id } = this.#ask({
+      type: "schedule_task",
+      kind,
+      hash,
+      ...(key === undefined ? {} : { key }),
+      ...(timeoutMs === undefined ? {} : { timeoutMs }),
+      ...(retry === undefined ? {} : { retry }),
+      ...(input === undefined || input.length > FORMAT_LIMITS.inputKeptChars ? {} : { payload: input }),
+    });
+    const future = new DurableFuture<unknown>(this, "task", id, `task "${kind}"`);
+    const task: OpenTask = {
+      id,
+      kind,
+      input,
+      key,
+      retry,
+      timeoutMs,
+      closure,
+      attempt: 1,
+      retryAt: undefined,
+      lost: false,
+      kept: undefined,
+    };
+    this.#door.open.add({ future, task });
+    if (key !== undefined) this.#keyed.set(key, { future, asked });
+    if (this.#door.cursor.slice === "live") this.#door.segment.addTask(task);
+    return future;
+  }
+
+  startTimer(fireAt: number, sheltered: boolean): DurableFuture<void> {
+    this.#door.guard();
+    const at = this.#moment(fireAt);
+    const { id } = this.#ask({ type: "start_timer", fireAt: at });
+    const future = new DurableFuture<void>(this, "timer", id, "the timer");
+    this.#door.open.add({ future, at, sheltered });
+    return future;
+  }
+
+  waitSignal(
+    name: string,
+    mode: "consume" | "ready",
+    timeoutMs: number | undefined,
+    sheltered: boolean,
+  ): DurableFuture<unknown> {
+    this.#door.guard();
+    const line = callerLine();
+    this.#refuseIfConsuming(name, line);
+    const timeoutAt = this.#momentAfter(timeoutMs);
+    const { id } = this.#ask({
+      type: "wait_signal",
+      name,
+      mode,
+      ...(timeoutAt === undefined ? {} : { timeoutAt }),
+    });
+    const type = mode === "consume" ? "signal" : "signal_ready";
+    const future = new DurableFuture<unknown>(this, type, id, `the wait for signal "${name}"`);
+    this.#door.open.add({ future, name, at: timeoutAt, sheltered, line });
+    return future;
+  }
+
+  requestInput(
+    question: { prompt: string; details?: unknown },
+    timeoutMs: number | undefined,
+    sheltered: boolean,
+  ): DurableFuture<unknown> {
+    this.#door.guard();
+    const payload = this.#encode(question, "question");
+    const expiresAt = this.#momentAfter(timeoutMs);
+    const { id } = this.#ask({
+      type: "request_input",
+      hash: this.#door.options.hash(payload ?? ""),
+      ...(expiresAt === undefined ? {} : { expiresAt }),
+      payload,
+    });
+    const future = new DurableFuture<unknown>(this, "input", id, `the question "${question.prompt}"`);
+    this.#door.open.add({
+      future,
+      name: answerSignalName(id),
+      at: expiresAt,
+      prompt: question.prompt,
+      sheltered,
+    });
+    return future;
+  }
+
+  /** Consume signals that are pending, without waiting; at most one for a plain name, all for `drain`. */
+  takeSignals(pattern: string, how: "one" | "all"): { name: string; payload: unknown }[] {
+    this.#door.guard();
+    this.#refuseIfConsuming(pattern);
+    if (this.#door.cursor.slice === "replay") {
+      const recorded = this.#door.cursor.here;
+      if (recorded?.type !== "take_signals" || recorded.pattern !== pattern) return [];
+      this.#door.cursor.passCommand();
+      this.#tookSignals = true;
+      const payloads = decodeJson(recorded.payload) as unknown[];
+      return recorded.names.map((name, i) => ({ name, payload: payloads[i] }));
+    }
+    const one = how === "one" ? this.#door.pending.take(pattern) : undefined;
+    const taken = how === "all" ? this.#door.pending.drain(pattern) : one === undefined ? [] : [one];
+    if (taken.length === 0) return [];
+    this.#tookSignals = true;
+    this.#ask({
+      type: "take_signals",
+      pattern,
+      signalIds: taken.map((signal) => signal.signalId),
+      names: taken.map((signal) => signal.name),
+      payload: `[${taken.map((signal) => signal.payload ?? "null").join(",")}]`,
+    });
+    for (const { signalId } of taken) this.#door.segment.consume(signalId);
+    return taken.map(({ name, payload }) => ({ name, payload: decodeJson(payload ?? "null") }));
+  }
+
+  /** K9a: the answer of the first execution, also when more has arrived since. */
+  hasSignal(name: string): boolean {
+    this.#door.guard();
+    this.#refuseIfConsuming(name);
+    return this.#probe(`has_signal ${name}`, false, () => this.#door.pending.has(name));
+  }
+
+  appendEntry(entry: { role: string; content: unknown; parentId?: string | undefined }): string {
+    this.#door.guard();
+    const content = this.#encode(entry.content, `content of an entry of role "${entry.role}"`) ?? "null";
+    const parent = entry.parentId === undefined ? this.#door.tip.leaf : this.#entryNumber(entry.parentId);
+    if (
+      ++this.#entriesAsked > this.#door.options.limits.entriesPerCheckpoint &&
+      this.#door.cursor.slice === "live"
+    ) {
+      throw this.#door.faults.fail(
+        limitReached(
+          "entriesPerCheckpoint",
+          this.#door.options.limits.entriesPerCheckpoint,
+          "use ctx.checkpoint()",
+        ),
+      );
+    }
+    const { id } = this.#ask({
+      type: "append_entry",
+      role: entry.role,
+      hash: this.#door.options.hash(`${parent ?? ""} ${content}`),
+    });
+    const index = this.#door.tip.appended(id);
+    if (this.#door.cursor.slice === "live") {
+      const under = parent === undefined ? {} : { parent };
+      this.#door.segment.addEntry({
+        seq: id,
+        index,
+        ...under,
+        role: entry.role,
+        turn: this.#door.turn(),
+        content,
+      });
+    }
+    return positionId(this.#door.options.sessionId, id);
+  }
+
+  /** Close the segment and store the state. The caller is suspended for ever: the agent is called anew on the state. */
+  checkpoint(
+    state: unknown,
+    openTasks: "refuse" | "cancel" | "wait",
+    schemaVersion?: number,
+  ): Promise<never> {
+    this.#door.guard();
+    const tasks = this.#door.open.tasks();
+    if (openTasks === "refuse" && tasks.length > 0) {
+      throw this.#door.faults.fail(
+        openTasksRefuseCheckpoint(this.#door.options.sessionId, tasks, callerLine()),
+      );
+    }
+    this.#door.checkpoint({
+      state: this.#encode(state, "state") ?? "null",
+      cancelTasks: openTasks === "cancel",
+      schemaVersion,
+      line: this.#door.mustProgress() ? callerLine() : undefined,
+    });
+    return new Promise<never>(() => {});
+  }
+
+  get cancelRequested(): boolean {
+    this.#door.guard();
+    return this.#door.isCancelRequested();
+  }
+
+  /** K9a: fixed from one delivery to the next. */
+  probeNow(): number {
+    this.#door.guard();
+    return this.#door.now();
+  }
+
+  /** An integer in [0, 2^32), the same on every replay. */
+  probeRandom(): number {
+    this.#door.guard();
+    return this.#random();
+  }
+
+  withdraw(targets: readonly DurableFuture<unknown>[]): void {
+    const open = targets.filter((future) => this.#door.open.get(future.id)?.future === future);
+    if (open.length === 0) return;
+    this.#ask({ type: "withdraw", targets: open.map((future) => future.id) });
+    for (const future of open) {
+      this.#door.drop(future.id);
+      future.rejectWithdrawn();
+    }
+  }
+
+  /** For `ctx.conversation()`. */
+  conversationLeaf(): number | undefined {
+    this.#door.guard();
+    return this.#door.tip.leaf;
+  }
+
+  /** Claim a number and a place for a command of the agent. */
+  #ask(draft: Draft<CommandRecord>): { readonly id: number } {
+    this.#door.guard();
+    return this.#door.cursor.append(draft, callerLine);
+  }
+
+  #probe(key: string, initial: boolean, answerNow: () => boolean): boolean {
+    const last = (this.#probes.get(key) ?? initial) as boolean;
+    if (this.#door.cursor.slice === "replay") {
+      const recorded = this.#door.cursor.here;
+      if (recorded?.type !== "record_probe" || recorded.probe !== key) return last;
+      this.#door.cursor.passCommand();
+      this.#probes.set(key, recorded.answer);
+      return recorded.answer as boolean;
+    }
+    const answer = answerNow();
+    if (answer !== last) {
+      this.#ask({ type: "record_probe", probe: key, answer });
+      this.#probes.set(key, answer);
+    }
+    return answer;
+  }
+
+  /** K2a: a name with an open consuming wait is spoken for. */
+  #refuseIfConsuming(pattern: string, line?: string): void {
+    if (this.#door.open.waitCount === 0) return;
+    const matches = signalPattern(pattern);
+    for (const item of this.#door.open.values()) {
+      // Answers to questions have names that nobody can ask for.
+      if (item.future.type !== "signal" || item.name === undefined || !matches(item.name)) continue;
+      throw this.#door.faults.fail(signalIsSpokenFor(pattern, item, line ?? callerLine()));
+    }
+  }
+
+  #moment(time: number): number {
+    const at = momentOf(time);
+    if (at === undefined) throw this.#door.faults.fail(timerWithoutTime(time, callerLine()));
+    return at;
+  }
+
+  /** When a wait gives up; `Infinity` is never. */
+  #momentAfter(ms: number | undefined): number | undefined {
+    return ms === undefined || ms === Infinity ? undefined : this.#moment(this.#door.now() + ms);
+  }
+
+  #entryNumber(entryId: string): number {
+    const id = this.#door.tip.numberOf(entryId);
+    if (id !== undefined) return id;
+    throw this.#door.faults.fail(foreignEntry(entryId, this.#door.options.sessionId, callerLine()));
+  }
+
+  #encode(value: unknown, what: string): JsonText | undefined {
+    return this.#checked(() => this.#door.encode(value, what));
+  }
+
+  /** The result of a check, whose error is remembered. */
+  #checked<T>(check: () => T): T {
+    try {
+      return check();
+    } catch (error) {
+      throw this.#door.faults.fail(error as HoldfastError);
+    }
+  }
+}

@@ -1,0 +1,186 @@
+// Where a kernel stands in its journal, and whether what is asked there is what is recorded there.
+//
+//   K1.  A command's number (`id`) is claimed when the agent asks, before anything can interleave. Commands are numbered apart
+//        from the journal's positions (`seq`), which events and notes take too: what a crash adds moves no id.
+//   K3.  Replay and first execution run the same lines: they differ only in whether the journal already holds a record.
+//   K5.  A command that is not the recorded one is a divergence, with both sides; limits are for new commands only.
+//
+// It does not know what a record means, nor who asks: the kernel decides what comes, this decides whether it fits.
+
+import { InvariantError, NondeterminismError } from "../errors.ts";
+import {
+  isCommand,
+  type CommandRecord,
+  type EventRecord,
+  type JournalRecord,
+  type NoteRecord,
+} from "../journal/record.ts";
+import { callerLine } from "./caller.ts";
+import type { FaultMemory } from "./fault-memory.ts";
+import { limitReached } from "./faults.ts";
+import { describeRecord, identityOf, sortOf } from "./identity.ts";
+import type { KernelOptions } from "./kernel-options.ts";
+import type { Segment } from "./segment.ts";
+
+/** A record that has no place in the journal yet. */
+export type Draft<R> = R extends unknown ? Omit<R, "seq" | "id"> : never;
+
+export class JournalCursor {
+  readonly #options: KernelOptions;
+  readonly #segment: Segment;
+  readonly #faults: FaultMemory;
+  readonly #drifted: number[] = [];
+  /** Positions at which a person has accepted drift before. */
+  readonly #accepted: ReadonlySet<number>;
+  /** Position of the next record in the journal. */
+  #seq: number;
+  /** Number of the next command. */
+  #id: number;
+  #slice: "none" | "replay" | "live" = "none";
+  #sliceCommands = 0;
+
+  constructor(options: KernelOptions, segment: Segment, faults: FaultMemory) {
+    this.#options = options;
+    this.#segment = segment;
+    this.#faults = faults;
+    this.#seq = options.baseSeq;
+    this.#id = options.baseId;
+    this.#accepted = new Set(
+      options.recorded.flatMap((record) => (record.type === "drift_accepted" ? record.positions : [])),
+    );
+  }
+
+  get seq(): number {
+    return this.#seq;
+  }
+
+  get id(): number {
+    return this.#id;
+  }
+
+  /** The slice that is open: over what is recorded, or over what is new. */
+  get slice(): "none" | "replay" | "live" {
+    return this.#slice;
+  }
+
+  /** Whether anything recorded is left. */
+  get replaying(): boolean {
+    return this.#seq - this.#options.baseSeq < this.#options.recorded.length;
+  }
+
+  /** What is recorded here; nothing beyond the journal's end. */
+  get here(): JournalRecord | undefined {
+    return this.#options.recorded[this.#seq - this.#options.baseSeq];
+  }
+
+  /** What is recorded at the position passed last. */
+  get passed(): JournalRecord | undefined {
+    return this.#options.recorded[this.#seq - 1 - this.#options.baseSeq];
+  }
+
+  openSlice(): void {
+    this.#slice = this.replaying ? "replay" : "live";
+    this.#sliceCommands = 0;
+  }
+
+  closeSlice(): void {
+    this.#slice = "none";
+  }
+
+  /** Past a recorded note. */
+  passNote(): void {
+    this.#seq++;
+  }
+
+  /** Past an event: the recorded one, or a new one. */
+  passEvent(event: Draft<EventRecord> | EventRecord): void {
+    if (this.#slice === "live") this.#segment.addRecord({ ...event, seq: this.#seq });
+    this.#seq++;
+  }
+
+  /** Past a recorded command that the caller has compared itself. */
+  passCommand(): void {
+    this.#seq++;
+    this.#id++;
+  }
+
+  addNote(note: Draft<NoteRecord>): NoteRecord {
+    const record = { ...note, seq: this.#seq++ } as NoteRecord;
+    this.#segment.addRecord(record);
+    return record;
+  }
+
+  /**
+   * Claim the next position for a command; in replay, check that it is the recorded one (K1, K5).
+   *
+   * @param lineOf finds the agent's line for a divergence; absent when the agent is not what asks.
+   */
+  append(draft: Draft<CommandRecord>, lineOf?: () => string | undefined): { readonly id: number } {
+    this.#countCommand();
+    const id = this.#id;
+    if (this.#slice === "replay") {
+      const recorded = this.here;
+      if (recorded === undefined || !isCommand(recorded) || identityOf(recorded) !== identityOf(draft)) {
+        this.#acceptDriftOrDiverge(recorded, draft, lineOf);
+      }
+    } else {
+      const { recordsPerCheckpoint } = this.#options.limits;
+      if (this.#seq - this.#options.baseSeq >= recordsPerCheckpoint) {
+        throw this.#faults.fail(
+          limitReached("recordsPerCheckpoint", recordsPerCheckpoint, "use ctx.checkpoint()"),
+        );
+      }
+      this.#segment.addRecord({ ...draft, seq: this.#seq, id });
+    }
+    this.passCommand();
+    return { id };
+  }
+
+  /** Positions whose recorded results stand for changed inputs; noted once, when the replay is over. */
+  takeDrift(): readonly number[] {
+    return this.#drifted.splice(0);
+  }
+
+  /** A batch ends at a standstill, so the journal does too: more commands than it holds would have been in it (K5). */
+  checkReplayEnd(): void {
+    // Replay slices only advance over recorded positions, so there is nothing beyond; what is left is checked by
+    // `nextRecorded`. Kept as an assertion of that reasoning.
+    const length = this.#options.baseSeq + this.#options.recorded.length;
+    if (this.#seq !== length)
+      this.#faults.remember(
+        new InvariantError(`session ${this.#options.sessionId}: replay ended at ${this.#seq}, not ${length}`),
+      );
+  }
+
+  divergence(recorded: JournalRecord | undefined, attempted: string, line?: string): NondeterminismError {
+    const where = { sessionId: this.#options.sessionId, seq: this.#seq, line };
+    return new NondeterminismError(where, describeRecord(recorded), attempted);
+  }
+
+  #acceptDriftOrDiverge(
+    recorded: JournalRecord | undefined,
+    draft: Draft<CommandRecord>,
+    lineOf: (() => string | undefined) | undefined,
+  ): void {
+    const sameSort = recorded !== undefined && isCommand(recorded) && sortOf(recorded) === sortOf(draft);
+    if (sameSort && this.#accepted.has(this.#seq)) return;
+    if (!sameSort || !this.#options.acceptDrift)
+      throw this.#faults.fail(this.divergence(recorded, identityOf(draft).trim(), lineOf?.()));
+    this.#drifted.push(this.#seq);
+  }
+
+  /** Limits are for new commands only: what is recorded replays under any (K5). */
+  #countCommand(): void {
+    if (this.#slice === "live" && ++this.#sliceCommands > this.#options.limits.commandsPerSlice) {
+      const { commandsPerSlice } = this.#options.limits;
+      throw this.#faults.fail(
+        limitReached(
+          "commandsPerSlice",
+          commandsPerSlice,
+          "await what was asked for, in portions",
+          callerLine(),
+        ),
+      );
+    }
+  }
+}

@@ -1,0 +1,36 @@
+// What a kernel is made of: the part of a journal it lives on, and the world as it may know it.
+
+import type { CancelNotice, JournalRecord, RetryPolicy } from "../journal/record.ts";
+import type { JsonText } from "../json.ts";
+import type { Limits } from "../limits.ts";
+import type { Hash } from "../ports/clock.ts";
+import type { StoredSignal } from "../ports/storage.ts";
+
+export interface KernelOptions {
+  readonly sessionId: string;
+  /** `seq` of the first record of this kernel's life: 0, or one past the checkpoint's. */
+  readonly baseSeq: number;
+  /** Number of the first command of this kernel's life. */
+  readonly baseId: number;
+  /** The journal from `baseSeq` on. */
+  readonly recorded: readonly JournalRecord[];
+  readonly signals: readonly StoredSignal[];
+  readonly seed: number;
+  readonly turn: number;
+  readonly entryCount: number;
+  readonly leaf: number | undefined;
+  readonly cancel: CancelNotice | undefined;
+  /** The state this kernel starts on, to see that a checkpoint makes progress; `undefined` before the first. */
+  readonly stateText: JsonText | undefined;
+  readonly hash: Hash;
+  readonly limits: Limits;
+  /** Traits of a task kind; `undefined` when nobody here can do it. */
+  readonly describeTask: (
+    kind: string,
+  ) => { readonly retry?: RetryPolicy; readonly timeoutMs?: number } | undefined;
+  readonly taskKinds: () => readonly string[];
+  /** Let recorded results stand for changed inputs of the same kind (K5). */
+  readonly acceptDrift: boolean;
+  /** Called once when a fault arises outside a slice, where nobody is looking. Must not throw. */
+  readonly onStrayFault: () => void;
+}

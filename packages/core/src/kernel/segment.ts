@@ -1,0 +1,110 @@
+// What one segment leaves behind: gathered while the agent goes on, taken out whole to be committed.
+//
+//   K3.  A task is handed over only with the segment that asked for it: nothing starts before its batch is committed.
+//   K6.  A fault takes nothing back from the world: outcomes that were delivered are salvaged as notes, the rest is dropped.
+//
+// It knows no journal to compare with and no open items: what replay has recorded already is not given to it.
+
+import { isNote, type JournalRecord, type NoteRecord } from "../journal/record.ts";
+import type { NewEntry } from "../ports/storage.ts";
+import type { OpenTask } from "./open-items.ts";
+
+/** What one segment leaves behind. */
+export interface SealedSegment {
+  readonly firstSeq: number;
+  readonly records: readonly JournalRecord[];
+  readonly entries: readonly NewEntry[];
+  readonly consumed: readonly string[];
+  /** Tasks to start once this is committed, and positions whose attempts are to be aborted. */
+  readonly newTasks: readonly OpenTask[];
+  readonly withdrawnTasks: readonly number[];
+}
+
+/** The segment that goes on, and every one after it: `seal` closes one and begins the next. */
+export class Segment {
+  #firstSeq: number;
+  #records: JournalRecord[] = [];
+  #entries: NewEntry[] = [];
+  #consumed: string[] = [];
+  #newTasks: OpenTask[] = [];
+  #withdrawnTasks: number[] = [];
+
+  constructor(firstSeq: number) {
+    this.#firstSeq = firstSeq;
+  }
+
+  get isEmpty(): boolean {
+    return this.#records.length === 0;
+  }
+
+  addRecord(record: JournalRecord): void {
+    this.#records.push(record);
+  }
+
+  addEntry(entry: NewEntry): void {
+    this.#entries.push(entry);
+  }
+
+  /** A signal that is gone once this is committed. */
+  consume(signalId: string): void {
+    this.#consumed.push(signalId);
+  }
+
+  addTask(task: OpenTask): void {
+    this.#newTasks.push(task);
+  }
+
+  /** Its outcome is no longer wanted: one of this segment never starts, an older one is to be aborted. */
+  withdrawTask(task: OpenTask): void {
+    const fresh = this.#newTasks.indexOf(task);
+    if (fresh !== -1) this.#newTasks.splice(fresh, 1);
+    else this.#withdrawnTasks.push(task.id);
+  }
+
+  /** Everything since the last seal. The next segment begins at `nextSeq`. */
+  seal(nextSeq: number): SealedSegment {
+    const sealed: SealedSegment = {
+      firstSeq: this.#firstSeq,
+      records: this.#records,
+      entries: this.#entries,
+      consumed: this.#consumed,
+      newTasks: this.#newTasks,
+      withdrawnTasks: this.#withdrawnTasks,
+    };
+    this.#firstSeq = nextSeq;
+    this.#records = [];
+    this.#entries = [];
+    this.#consumed = [];
+    this.#newTasks = [];
+    this.#withdrawnTasks = [];
+    return sealed;
+  }
+
+  /** After a fault: the task outcomes delivered since the last seal, as notes, and the notes themselves, so that no effect is
+   * lost (K6). */
+  salvage(at: number): SealedSegment {
+    const notes: NoteRecord[] = [];
+    for (const record of this.#records) {
+      if (isNote(record) && record.type !== "drift_accepted")
+        notes.push({ ...record, seq: this.#firstSeq + notes.length });
+      if (record.type !== "task_completed" && record.type !== "task_failed") continue;
+      notes.push({
+        type: "outcome_kept",
+        seq: this.#firstSeq + notes.length,
+        at,
+        outcome: record.type,
+        task: record.task,
+        attempt: record.attempt,
+        payload: record.payload,
+      });
+    }
+    return {
+      firstSeq: this.#firstSeq,
+      records: notes,
+      entries: [],
+      consumed: [],
+      newTasks: [],
+      withdrawnTasks: [],
+    };
+  }
+}

@@ -1,0 +1,102 @@
+// When sessions come and go by time: those that are due are run, those that only wait are let go of.
+//
+//   T3. What only waits is kept warm for `warmMs`, then released; an arrival or its time brings it back (K10a).
+//
+// It asks storage what is due and the clock what time it is; running and releasing are the live sessions' own.
+
+import { toHoldfastError, type AgentStorage, type Clock } from "@holdfast/core";
+import type { LiveSessions } from "./live-sessions.ts";
+import { alarm, type Timers } from "./timers.ts";
+
+const DUE_BATCH = 1_000;
+const DUE_RETRY_MS = 1_000;
+
+export interface DueSessionsHost {
+  readonly storage: AgentStorage;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly sessions: LiveSessions;
+  /** How long a session that only waits is kept in memory. */
+  readonly warmMs: number;
+  /** Whether to look by itself; otherwise only when asked to. */
+  readonly adopt: boolean;
+  /** Tell who watches of what went wrong where nobody waits for it. */
+  warn(sessionId: string, message: string): void;
+}
+
+export class DueSessions {
+  readonly #host: DueSessionsHost;
+  /** Until when those that only wait are kept, in that order. */
+  readonly #warm = new Map<string, number>();
+  readonly #dueAlarm = alarm(() => this.#lookForDue());
+  readonly #coolAlarm = alarm(() => this.#cool());
+
+  constructor(host: DueSessionsHost) {
+    this.#host = host;
+  }
+
+  /** Look for what is due at this time, too. */
+  lookAt(at: number): void {
+    if (this.#host.adopt && !this.#host.sessions.closed && at < this.#dueAlarm.queuedFor)
+      this.#host.timers.set(this.#dueAlarm, at);
+  }
+
+  /** Run what is due, and look again when the next is. */
+  async runDue(): Promise<readonly string[]> {
+    const started: string[] = [];
+    const { sessionIds, nextAt } = await this.#host.storage.due({
+      now: this.#host.clock.now(),
+      limit: DUE_BATCH,
+    });
+    for (const sessionId of sessionIds) {
+      if (this.#host.sessions.closed || this.#host.sessions.isLive(sessionId)) continue;
+      const session = await this.#host.storage.reader.session(sessionId);
+      if (session === undefined || !this.#host.sessions.knows(session.agent.name)) continue;
+      try {
+        await this.#host.sessions.activate(sessionId, false);
+        started.push(sessionId);
+      } catch (error) {
+        this.#host.warn(sessionId, toHoldfastError(error).message);
+      }
+    }
+    if (!this.#host.sessions.closed && this.#host.adopt) {
+      if (nextAt !== undefined) this.#host.timers.set(this.#dueAlarm, nextAt);
+      if (sessionIds.length === DUE_BATCH && started.length > 0) started.push(...(await this.runDue()));
+    }
+    return started;
+  }
+
+  /** T3. A session waits: note since when, and look at the oldest when its time is up. */
+  noteWaiting(sessionId: string): void {
+    if (!this.#host.adopt) return;
+    this.#warm.delete(sessionId);
+    this.#warm.set(sessionId, this.#host.clock.now() + this.#host.warmMs);
+    if (this.#coolAlarm.queuedFor === Infinity)
+      this.#host.timers.set(this.#coolAlarm, this.#host.clock.now() + this.#host.warmMs);
+  }
+
+  /** It is driven here no longer. */
+  forget(sessionId: string): void {
+    this.#warm.delete(sessionId);
+  }
+
+  /** Run what is due, off everybody's path; when storage cannot say what is, ask again. */
+  #lookForDue(): void {
+    if (this.#host.sessions.closed) return;
+    this.runDue().catch(() => this.lookAt(this.#host.clock.now() + DUE_RETRY_MS));
+  }
+
+  #cool(): void {
+    const now = this.#host.clock.now();
+    for (const [sessionId, until] of this.#warm) {
+      if (until > now) {
+        this.#host.timers.set(this.#coolAlarm, until);
+        return;
+      }
+      this.#warm.delete(sessionId);
+      // Whatever arrived between the last commit and this release finds nobody driving it: look once more (K10).
+      const isBusy = this.#host.sessions.letGo(sessionId, () => this.#lookForDue());
+      if (isBusy) this.noteWaiting(sessionId); // Look again.
+    }
+  }
+}

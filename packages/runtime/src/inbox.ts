@@ -1,0 +1,73 @@
+// What arrives for one session, fetched from storage: signals, and requests to cancel.
+//
+//   D3. What arrives is looked for again whenever a commit answers an inbox above the one last seen (K10).
+//
+// Idle, until somebody says that something arrived; *looking*, until storage has answered. What is said meanwhile is looked for
+// once more afterwards, as what is being fetched may be older. When storage cannot be read for a moment, it is read later.
+
+import { toHoldfastError, type Arrivals, type Clock, type HoldfastError } from "@holdfast/core";
+import { alarm, type Timers } from "./timers.ts";
+
+const RETRY_MS = 500;
+
+/** What an inbox needs of its session. */
+export interface InboxHost {
+  readonly timers: Timers;
+  readonly clock: Clock;
+  /** What arrived after this place in the inbox. */
+  arrivals(after: number): Promise<Arrivals>;
+  isOver(): boolean;
+  receive(arrivals: Arrivals): void;
+  /** Storage answers with what no waiting mends. */
+  fail(error: HoldfastError): void;
+}
+
+export class Inbox {
+  readonly #host: InboxHost;
+  readonly #retryAlarm = alarm(() => this.look());
+  #seen: number;
+  #looking = false;
+  #lookAgain = false;
+
+  constructor(host: InboxHost, seen: number) {
+    this.#host = host;
+    this.#seen = seen;
+  }
+
+  /** The place in the inbox up to which everything was received. */
+  get seen(): number {
+    return this.#seen;
+  }
+
+  /** Something arrived. */
+  look(): void {
+    if (this.#host.isOver()) return;
+    this.#lookAgain = this.#looking;
+    if (this.#looking) return;
+    this.#looking = true;
+    this.#host.arrivals(this.#seen).then(
+      (arrivals) => {
+        this.#looking = false;
+        this.#seen = Math.max(this.#seen, arrivals.inbox);
+        this.#host.receive(arrivals);
+        if (this.#lookAgain) this.look();
+      },
+      (error: unknown) => {
+        this.#looking = false;
+        this.#lookLater(toHoldfastError(error));
+      },
+    );
+  }
+
+  close(): void {
+    this.#host.timers.set(this.#retryAlarm, Infinity);
+  }
+
+  /** What arrived is stored, so nothing is lost by waiting (K10). */
+  #lookLater(error: HoldfastError): void {
+    if (this.#host.isOver()) return;
+    const { timers, clock } = this.#host;
+    if (error.code === "storage_unavailable") timers.set(this.#retryAlarm, clock.now() + RETRY_MS);
+    else this.#host.fail(error);
+  }
+}

@@ -1,0 +1,394 @@
+// The sessions this process drives: created or claimed, driven, and let go of.
+//
+// A session here is *activating* (being created, or claimed and loaded), then *live* (it has a driver), then gone: ended,
+// parked, abandoned, or released because it only waits. Whoever waits for its end is told when nothing more happens to it here.
+//
+//   T2. A session is driven by at most one driver of this process, under one claim.
+//   T4. One session's end, fault or abandonment touches no other.
+//
+// It does not know when a session is due, nor what people ask of one: it is told which to run, and that something arrived.
+
+import {
+  ConflictError,
+  HoldfastError,
+  isEnded,
+  NotFoundError,
+  toHoldfastError,
+  type AgentStorage,
+  type ChangeResult,
+  type CreateSession,
+  type Session,
+} from "@holdfast/core";
+import { createSession } from "@holdfast/core/internal";
+import type { Agent } from "./define.ts";
+import type { GroupCommitter } from "./group-committer.ts";
+import type { Creator } from "./session-claim.ts";
+import { SessionDriver, type Departure, type DriverOptions, type DriverWorld } from "./session-driver.ts";
+import { settledAs, settledBy, type Settled } from "./settled.ts";
+import type { Watchdog } from "./watchdog.ts";
+
+/** What the sessions of a process need of it. */
+export interface LiveSessionsHost {
+  readonly storage: AgentStorage;
+  readonly committer: GroupCommitter;
+  readonly world: DriverWorld;
+  /** Names this process in claims. */
+  readonly owner: string;
+  /** Whether sessions nobody here asked for are run when something arrives for them. */
+  readonly adopt: boolean;
+  readonly watchdog: Watchdog | undefined;
+  /** Something is due at this time. */
+  lookAt(at: number): void;
+  /** The session is driven here no longer. */
+  left(sessionId: string): void;
+  /** Tell who watches of what went wrong where nobody waits for it. */
+  warn(sessionId: string, message: string): void;
+}
+
+interface Live {
+  readonly driver: SessionDriver;
+  /** Tells who waits for a session to be created that it will not be. */
+  readonly onFailedCreation: ((error: HoldfastError) => void) | undefined;
+  readonly agent: Agent;
+  reloads: number;
+}
+
+export class LiveSessions {
+  readonly #host: LiveSessionsHost;
+  readonly #agents = new Map<string, Agent>();
+  readonly #live = new Map<string, Live>();
+  readonly #activating = new Map<string, Promise<void>>();
+  /** Sessions being loaded, and whether something arrived for them meanwhile. */
+  readonly #loading = new Map<string, boolean>();
+  readonly #waiters = new Map<string, PromiseWithResolvers<Settled>>();
+  /** Why sessions that were abandoned here were; forgotten when they are driven again. */
+  readonly #abandoned = new Map<string, HoldfastError>();
+  #closed = false;
+
+  constructor(host: LiveSessionsHost) {
+    this.#host = host;
+  }
+
+  get size(): number {
+    return this.#live.size;
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  isLive(sessionId: string): boolean {
+    return this.#live.has(sessionId);
+  }
+
+  /** Take sessions of this agent from now on. Answers whether it is a new one. @throws ConflictError */
+  know(agent: Agent): boolean {
+    const known = this.#agents.get(agent.name);
+    if (known === agent) return false;
+    if (known !== undefined) {
+      throw new ConflictError("usage", `two different agents are named "${agent.name}"`, {
+        expected:
+          "one agent for each name in a runtime: a session that comes back is given to the agent of its name",
+        fix: "rename one of them",
+      });
+    }
+    this.#agents.set(agent.name, agent);
+    return true;
+  }
+
+  knows(agentName: string): boolean {
+    return this.#agents.has(agentName);
+  }
+
+  /** The session as it is stored. @throws NotFoundError */
+  async find(sessionId: string): Promise<Session> {
+    const session = await this.#host.storage.reader.session(sessionId);
+    if (session === undefined) throw sessionNotFound(sessionId);
+    return session;
+  }
+
+  /** Claim and drive it, unless it is driven already. */
+  activate(sessionId: string, acceptDrift: boolean): Promise<void> {
+    return this.#activateBy(sessionId, () => this.#claimAndDrive(sessionId, acceptDrift));
+  }
+
+  /** T2: once at a time. */
+  #activateBy(sessionId: string, begin: () => Promise<void>): Promise<void> {
+    if (this.#live.has(sessionId)) return Promise.resolve();
+    const known = this.#activating.get(sessionId);
+    if (known !== undefined) return known;
+    const activating = begin().finally(() => this.#activating.delete(sessionId));
+    this.#activating.set(sessionId, activating);
+    return activating;
+  }
+
+  async #claimAndDrive(sessionId: string, acceptDrift: boolean): Promise<void> {
+    const session = await this.find(sessionId);
+    const agent = this.#agentOf(session);
+    const now = this.#host.world.clock.now();
+    const claim = await this.#host.storage.claim({
+      sessionId,
+      owner: this.#host.owner,
+      now,
+      leaseMs: Infinity,
+    });
+    switch (claim.status) {
+      case "claimed":
+        if (this.#host.watchdog?.isCharged(sessionId) === true) return this.#parkPoison(session, claim.token);
+        return this.#drive(sessionId, agent, claim.token, acceptDrift);
+      case "busy":
+        throw new ConflictError("session_claimed", `session ${sessionId} is being run by ${claim.owner}`, {
+          fix: "wait for it, or signal or cancel it from here",
+        });
+      case "ended":
+        return;
+      case "not_found":
+        throw sessionNotFound(sessionId);
+    }
+  }
+
+  /** Run the agent to its first standstill and store the session with what it asked for, in one transaction. */
+  create(agent: Agent, creation: CreateSession): Promise<ChangeResult["status"]> {
+    const { sessionId } = creation;
+    const known = this.#activating.get(sessionId);
+    if (known !== undefined) return known.then(() => "exists" as const);
+    if (this.#live.has(sessionId)) return Promise.resolve("exists");
+    const snapshot = {
+      session: createSession(creation, this.#host.world.clock.now()),
+      records: [],
+      signals: [],
+    };
+    const creating = new Promise<ChangeResult["status"]>((resolve, reject) => {
+      const claim: Creator = (first, onCreated, onError) =>
+        this.#host.committer.submit({
+          change: { ...creation, first },
+          onResult: (result) => {
+            if (result.status === "created" && result.token !== undefined) onCreated(result.token);
+            else this.#live.delete(sessionId); // What it did was only thought: another of this id is stored.
+            if (result.status !== "created") driver.abandon();
+            resolve(result.status);
+          },
+          onError: (error) => {
+            onError(error);
+            reject(error);
+          },
+        });
+      const driver = this.#launch({ agent, snapshot, claim, acceptDrift: false }, 0, reject);
+    });
+    const activating = creating.then(() => {}).finally(() => this.#activating.delete(sessionId));
+    activating.catch(() => {}); // Whoever asked for it hears of it from `creating`.
+    this.#activating.set(sessionId, activating);
+    return creating;
+  }
+
+  arrived(sessionId: string, awaited: boolean): void {
+    const live = this.#live.get(sessionId);
+    if (live !== undefined) live.driver.poke();
+    else if (this.#loading.has(sessionId)) this.#loading.set(sessionId, true);
+    else if (awaited && (this.#host.adopt || this.#waiters.has(sessionId)))
+      queueMicrotask(() => void this.#wakeUp(sessionId));
+  }
+
+  async #wakeUp(sessionId: string): Promise<void> {
+    if (this.#closed) return;
+    try {
+      const session = await this.#host.storage.reader.session(sessionId);
+      if (session === undefined) return;
+      if (isEnded(session.status)) this.#settle(sessionId, settledAs(session));
+      else if (this.#agents.has(session.agent.name)) await this.activate(sessionId, false);
+      else if (session.cancel !== undefined) this.#host.lookAt(session.cancel.deadlineAt);
+    } catch (error) {
+      this.#host.warn(sessionId, toHoldfastError(error).message);
+    }
+  }
+
+  /** T3. Release it if it only waits; `onReleased` when that is stored. Answers whether it is still driven, being busy. */
+  letGo(sessionId: string, onReleased: () => void): boolean {
+    const live = this.#live.get(sessionId);
+    if (live === undefined) return false;
+    const { driver } = live;
+    if (!driver.parked) return true;
+    const { token } = driver;
+    if (token === undefined) return false;
+    this.#live.delete(sessionId);
+    driver.abandon();
+    this.#host.committer.submit({
+      change: { type: "release_claim", sessionId, token },
+      onResult: onReleased,
+      onError: () => {},
+    });
+    return false;
+  }
+
+  departed(driver: SessionDriver, departure: Departure): void {
+    const { sessionId } = driver;
+    const live = this.#live.get(sessionId);
+    if (live?.driver !== driver) return;
+    this.#live.delete(sessionId);
+    this.#host.left(sessionId);
+    if (departure.type !== "abandoned") this.#host.watchdog?.clear(sessionId);
+    // A commit was refused because somebody cancelled it in the meantime: what is stored now says how to go on.
+    if (
+      departure.type === "abandoned" &&
+      departure.error?.code === "session_ended" &&
+      live.reloads < 3 &&
+      !this.#closed
+    ) {
+      void this.#reload(live, departure.error);
+      return;
+    }
+    const { token } = driver;
+    if (token === undefined) {
+      const { error } = departure as { error?: HoldfastError };
+      live.onFailedCreation?.(
+        error ??
+          new HoldfastError("session_paused", `session ${sessionId} was not stored: the runtime closed`),
+      );
+    } else if (departure.type !== "ended") {
+      this.#release(sessionId, token);
+    }
+    if (departure.type === "abandoned" && departure.error !== undefined)
+      this.#abandoned.set(sessionId, departure.error);
+    this.#settle(sessionId, settledBy(departure));
+  }
+
+  /** How it ends here, or that nothing more happens to it here. */
+  async settledOf(sessionId: string): Promise<Settled> {
+    const known = this.#waiters.get(sessionId);
+    if (known !== undefined) return known.promise;
+    const isHere = () =>
+      this.#live.has(sessionId) || this.#activating.has(sessionId) || this.#loading.has(sessionId);
+    if (!isHere() || this.#closed) {
+      const session = await this.find(sessionId);
+      if (isEnded(session.status)) return settledAs(session);
+      if (session.status === "paused" && !isHere()) return settledAs(session);
+      const isAtWork = session.status === "working" || session.status === "submitted";
+      if (this.#closed || (isAtWork && !isHere()))
+        return { status: "released", error: this.#abandoned.get(sessionId) };
+    }
+    const waiter = this.#waiters.get(sessionId) ?? Promise.withResolvers<Settled>();
+    this.#waiters.set(sessionId, waiter);
+    return waiter.promise;
+  }
+
+  /** Stop driving: every session stays as its last commit left it. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.allSettled(this.#activating.values());
+    for (const { driver } of this.#live.values()) driver.abandon();
+  }
+
+  /** @internal As `close`, but nothing is released or awaited. */
+  vanish(): void {
+    this.#closed = true;
+    for (const { driver } of this.#live.values()) driver.abandon();
+    this.#live.clear();
+  }
+
+  // ---- inside ------------------------------------------------------------------------------------------------------
+
+  /** K4a: it kept a process busy until the watchdog ended it, alone and so for certain. */
+  async #parkPoison({ sessionId, nextSeq }: Session, token: number): Promise<void> {
+    const message =
+      "its agent kept the process busy without awaiting, twice; `holdfast resume` tries it again";
+    await this.#host.committer.commit({
+      type: "commit_batch",
+      sessionId,
+      token,
+      firstSeq: nextSeq,
+      records: [],
+      entries: [],
+      consumed: [],
+      session: {
+        status: "paused",
+        pauseReason: "poison",
+        waits: [],
+        error: { name: "PoisonError", message },
+      },
+    });
+    this.#release(sessionId, token);
+    this.#settle(sessionId, {
+      status: "paused",
+      fault: new HoldfastError("session_paused", `session ${sessionId}: ${message}`),
+    });
+  }
+
+  async #drive(
+    sessionId: string,
+    agent: Agent,
+    token: number,
+    acceptDrift: boolean,
+    reloads = 0,
+  ): Promise<void> {
+    this.#loading.set(sessionId, false);
+    const snapshot = await this.#host.storage.load(sessionId);
+    const arrived = this.#loading.get(sessionId) === true;
+    this.#loading.delete(sessionId);
+    if (snapshot === undefined) throw sessionNotFound(sessionId);
+    if (this.#closed) return this.#release(sessionId, token);
+    const driver = this.#launch({ agent, snapshot, claim: token, acceptDrift }, reloads);
+    if (arrived) driver.poke();
+  }
+
+  #launch(
+    options: DriverOptions,
+    reloads: number,
+    onFailedCreation?: (error: HoldfastError) => void,
+  ): SessionDriver {
+    const driver = new SessionDriver(this.#host.world, options);
+    this.#abandoned.delete(driver.sessionId);
+    this.#live.set(driver.sessionId, { driver, agent: options.agent, reloads, onFailedCreation });
+    driver.start();
+    return driver;
+  }
+
+  async #reload({ agent, driver, reloads }: Live, error: HoldfastError): Promise<void> {
+    const { sessionId, token } = driver;
+    try {
+      const session = await this.find(sessionId);
+      if (isEnded(session.status)) this.#settle(sessionId, settledAs(session));
+      else if (token !== undefined) await this.#drive(sessionId, agent, token, false, reloads + 1);
+    } catch (thrown) {
+      this.#settle(sessionId, {
+        status: "released",
+        error: thrown === undefined ? error : toHoldfastError(thrown),
+      });
+    }
+  }
+
+  #release(sessionId: string, token: number): void {
+    this.#host.committer.submit({
+      change: { type: "release_claim", sessionId, token },
+      onResult: () => {},
+      onError: () => {},
+    });
+  }
+
+  #settle(sessionId: string, settled: Settled): void {
+    const waiter = this.#waiters.get(sessionId);
+    this.#waiters.delete(sessionId);
+    waiter?.resolve(settled);
+  }
+
+  #agentOf({ sessionId, agent }: Session): Agent {
+    const known = this.#agents.get(agent.name);
+    if (known !== undefined) return known;
+    throw new NotFoundError(
+      "agent_not_found",
+      `session ${sessionId} needs agent "${agent.name}", which is not known here`,
+      {
+        expected:
+          this.#agents.size === 0
+            ? "an agent; none was given"
+            : `one of ${[...this.#agents.keys()].join(", ")}`,
+        fix: "give it to createRuntime({ agents })",
+      },
+    );
+  }
+}
+
+export function sessionNotFound(sessionId: string): NotFoundError {
+  return new NotFoundError("session_not_found", `there is no session ${sessionId}`, {
+    fix: "ids are case-sensitive; `holdfast list` shows them",
+  });
+}

@@ -1,0 +1,115 @@
+// What a runtime offers to those who start sessions and talk to them: options in, handles and receipts out.
+
+import type {
+  AgentStorage,
+  AgentTracer,
+  Clock,
+  Limits,
+  Random,
+  Session,
+  SignalReceipt,
+  SignalSource,
+  TaskExecutor,
+} from "@holdfast/core";
+import type { Agent, TaskDefinition } from "./define.ts";
+import type { Settled } from "./settled.ts";
+import type { Watchdog } from "./watchdog.ts";
+
+export interface RuntimeOptions {
+  readonly storage: AgentStorage;
+  /** Agents whose sessions this process may run, besides those given to `start`. */
+  readonly agents?: readonly Agent[];
+  /** Tasks for all agents, or an executor of your own. Agents bring their own tasks along. */
+  readonly tasks?: readonly TaskDefinition[] | TaskExecutor;
+  readonly signals?: readonly SignalSource[];
+  readonly tracer?: AgentTracer;
+  readonly clock?: Clock;
+  readonly random?: Random;
+  readonly limits?: Partial<Limits>;
+  /** Attempts of tasks running at once. */
+  readonly concurrency?: number;
+  /** How long a session that only waits is kept in memory. */
+  readonly warmMs?: number;
+  /** Run sessions of known agents whenever something they wait for arrives or is due, not only those started here. */
+  readonly adopt?: boolean;
+  /** Names this process in claims. */
+  readonly owner?: string;
+  /** Ends the process when an agent keeps it busy; made by whoever owns the process. */
+  readonly watchdog?: Watchdog;
+  /** Report what an agent must not do between two deliveries. On unless NODE_ENV is `production`. */
+  readonly development?: boolean;
+}
+
+export interface StartOptions {
+  /** Your own id: starting the same id again finds the session instead of making another. */
+  readonly sessionId?: string;
+  /** Where the agent's code came from, to be found again. */
+  readonly file?: string;
+}
+
+export interface ResumeOptions {
+  /** Recorded results stand although the code asks with other inputs (K5). */
+  readonly acceptDrift?: boolean;
+}
+
+export interface SignalOptions {
+  /** A second signal with the same key is not stored. */
+  readonly dedupKey?: string;
+}
+
+export interface AnswerOptions {
+  /** The question's position; the oldest open one by default. */
+  readonly question?: number;
+}
+
+export interface CancelOptions {
+  /** `hard` ends it at once; otherwise it may clean up for `graceMs`. */
+  readonly hard?: boolean;
+  readonly graceMs?: number;
+  readonly reason?: string;
+}
+
+/** A session, from any process: everything it says is asked of storage. */
+export interface SessionHandle<Output = unknown> {
+  readonly sessionId: string;
+  /** False when `start` found a session of this id. */
+  readonly created: boolean;
+  /** The output. @throws HoldfastError when it failed, was cancelled, or is paused. */
+  result(): Promise<Output>;
+  /** How it ends in this process; never throws. */
+  settled(): Promise<Settled<Output>>;
+  session(): Promise<Session>;
+  signal(name: string, payload?: unknown, options?: SignalOptions): Promise<SignalReceipt>;
+  answer(answer: unknown, options?: AnswerOptions): Promise<SignalReceipt>;
+  cancel(options?: CancelOptions): Promise<CancelReceipt>;
+}
+
+export type CancelReceipt = {
+  readonly status: "requested" | "already_ended";
+  readonly sessionStatus: string;
+};
+
+export interface Runtime {
+  /**
+   * Start a session; answers when it is stored. One of this id that exists already is found, and gone on with unless it
+   * has ended, is paused, or runs elsewhere.
+   */
+  start<Input, Output>(
+    agent: Agent<Input, Output>,
+    input?: Input,
+    options?: StartOptions,
+  ): Promise<SessionHandle<Output>>;
+  /** Go on with a session of a known agent that no process is running. */
+  resume(sessionId: string, options?: ResumeOptions): Promise<SessionHandle>;
+  /** Go on with every session of known agents that has something to do. Answers their ids. */
+  recover(): Promise<readonly string[]>;
+  handle(sessionId: string): SessionHandle;
+  signal(sessionId: string, name: string, payload?: unknown, options?: SignalOptions): Promise<SignalReceipt>;
+  /** Answer a question of `ctx.requestInput`. The first answer counts; later ones are duplicates. */
+  answer(sessionId: string, answer: unknown, options?: AnswerOptions): Promise<SignalReceipt>;
+  cancel(sessionId: string, options?: CancelOptions): Promise<CancelReceipt>;
+  /** Sessions driven now. */
+  readonly live: number;
+  /** Stop: running tasks are aborted, sessions stay as their last commit left them. Does not close the storage. */
+  close(): Promise<void>;
+}
