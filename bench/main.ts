@@ -1,7 +1,7 @@
 // `npm run bench`: our side of every benchmark, each beside its floor in the same run. See README.md.
 
 import { mkdirSync, mkdtempSync, rmSync, statfsSync } from "node:fs";
-import { availableParallelism, cpus } from "node:os";
+import { availableParallelism, cpus, loadavg } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { HoldfastError, UsageError } from "@holdfast/core";
@@ -67,7 +67,8 @@ async function runAll({
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(130));
 
   note(
-    `Node ${process.versions.node}, SQLite ${process.versions.sqlite}, ${availableParallelism()} x ${cpus()[0]?.model ?? "CPU"}`,
+    `Node ${process.versions.node}, SQLite ${process.versions.sqlite}, ` +
+      `${availableParallelism()} x ${cpus()[0]?.model ?? "CPU"}, load ${loadavg()[0]?.toFixed(1) ?? "unknown"}`,
   );
   if (statfsSync(folder).type === TMPFS) {
     note(
