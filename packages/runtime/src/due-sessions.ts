@@ -28,6 +28,7 @@ export class DueSessions {
   readonly #host: DueSessionsHost;
   /** Until when those that only wait are kept, in that order. */
   readonly #warm = new Map<string, number>();
+  #isLooking = false;
   readonly #dueAlarm = alarm(() => this.#lookForDue());
   readonly #coolAlarm = alarm(() => this.#cool());
 
@@ -82,8 +83,14 @@ export class DueSessions {
 
   /** Run what is due, off everybody's path; when storage cannot say what is, ask again. */
   #lookForDue(): void {
-    if (this.#host.sessions.closed) return;
-    this.runDue().catch(() => this.lookAt(this.#host.clock.now() + DUE_RETRY_MS));
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    // Once for all the releases of a group: they are answered in one turn.
+    queueMicrotask(() => {
+      this.#isLooking = false;
+      if (this.#host.sessions.closed) return;
+      this.runDue().catch(() => this.lookAt(this.#host.clock.now() + DUE_RETRY_MS));
+    });
   }
 
   #cool(): void {

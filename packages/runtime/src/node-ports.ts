@@ -41,7 +41,10 @@ export function systemRandom(): Random {
   };
 }
 
-export const sha256: Hash = (text) => hash("sha256", text, "base64url");
+/** Of no input, which most closures have. */
+const EMPTY_SHA256 = hash("sha256", "", "base64url");
+
+export const sha256: Hash = (text) => (text === "" ? EMPTY_SHA256 : hash("sha256", text, "base64url"));
 
 export const silentTracer: AgentTracer = { trace() {} };
 

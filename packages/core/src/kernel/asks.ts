@@ -16,7 +16,7 @@ import { positionId } from "../ids.ts";
 import { decodeJson, type JsonText } from "../json.ts";
 import { answerSignalName, type CommandRecord, type RetryPolicy } from "../journal/record.ts";
 import { FORMAT_LIMITS } from "../limits.ts";
-import { callerLine } from "./caller.ts";
+import { callerLine, laterCallerLine } from "./caller.ts";
 import { checkRetry, checkTimeout, momentOf } from "./checks.ts";
 import type { ConversationTip } from "./conversation-tip.ts";
 import type { FaultMemory } from "./fault-memory.ts";
@@ -170,8 +170,8 @@ export class Asks implements FutureOwner {
     sheltered: boolean,
   ): DurableFuture<unknown> {
     this.#door.guard();
-    const line = callerLine();
-    this.#refuseIfConsuming(name, line);
+    const lineOf = laterCallerLine();
+    this.#refuseIfConsuming(name);
     const timeoutAt = this.#momentAfter(timeoutMs);
     const { id } = this.#ask({
       type: "wait_signal",
@@ -181,7 +181,7 @@ export class Asks implements FutureOwner {
     });
     const type = mode === "consume" ? "signal" : "signal_ready";
     const future = new DurableFuture<unknown>(this, type, id, `the wait for signal "${name}"`);
-    this.#door.open.add({ future, name, at: timeoutAt, sheltered, line });
+    this.#door.open.add({ future, name, at: timeoutAt, sheltered, lineOf });
     return future;
   }
 
@@ -359,13 +359,13 @@ export class Asks implements FutureOwner {
   }
 
   /** K2a: a name with an open consuming wait is spoken for. */
-  #refuseIfConsuming(pattern: string, line?: string): void {
+  #refuseIfConsuming(pattern: string): void {
     if (this.#door.open.waitCount === 0) return;
     const matches = signalPattern(pattern);
     for (const item of this.#door.open.values()) {
       // Answers to questions have names that nobody can ask for.
       if (item.future.type !== "signal" || item.name === undefined || !matches(item.name)) continue;
-      throw this.#door.faults.fail(signalIsSpokenFor(pattern, item, line ?? callerLine()));
+      throw this.#door.faults.fail(signalIsSpokenFor(pattern, item, callerLine()));
     }
   }
 

@@ -51,7 +51,8 @@ export function keyOfAnother(
 
 /** K2a. */
 export function signalIsSpokenFor(pattern: string, holder: OpenItem, line: string | undefined): UsageError {
-  const where = holder.line === undefined ? "" : `, asked at ${holder.line}`;
+  const asked = holder.lineOf?.();
+  const where = asked === undefined ? "" : `, asked at ${asked}`;
   return new UsageError(`signal "${pattern}" already has an open wait that consumes it${where}`, {
     ...at(line),
     expected: "one consumer of a signal name at a time",

@@ -41,7 +41,7 @@ export interface OpenItem {
   /** Asked inside `ctx.cleanup`: a graceful cancel leaves it alone. */
   readonly sheltered?: boolean;
   /** Where it was asked, for errors. */
-  readonly line?: string | undefined;
+  readonly lineOf?: (() => string | undefined) | undefined;
 }
 
 export class OpenItems {
