@@ -64,6 +64,7 @@ export {
   isCancelOverdue,
   isEnded,
   mayBecome,
+  SESSION_STATUSES,
   type AgentRef,
   type CancelRequest,
   type PauseReason,

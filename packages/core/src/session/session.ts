@@ -74,6 +74,9 @@ const NEXT: { readonly [from in SessionStatus]: readonly SessionStatus[] } = {
   cancelled: [],
 };
 
+/** Every status there is, in the order a session meets them. */
+export const SESSION_STATUSES = Object.keys(NEXT) as readonly SessionStatus[];
+
 export function mayBecome(from: SessionStatus, to: SessionStatus): boolean {
   return NEXT[from].includes(to);
 }

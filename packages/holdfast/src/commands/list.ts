@@ -1,26 +1,15 @@
-import type { Session, SessionStatus } from "@holdfast/core";
+import { SESSION_STATUSES, type Session, type SessionStatus } from "@holdfast/core";
 import { didYouMean, refuse, takeNothing } from "../arguments.ts";
 import type { Arguments, Command, Io } from "../command.ts";
 
 const LIMIT = 50;
-const STATUSES: readonly SessionStatus[] = [
-  "submitted",
-  "working",
-  "waiting",
-  "input_required",
-  "paused",
-  "cancelling",
-  "completed",
-  "failed",
-  "cancelled",
-];
 
 export const list: Command = {
   name: "list",
   summary: "List the sessions of this project, the newest first",
   usage: "list [--status STATUS] [--limit N]",
   options: {
-    status: { help: `only sessions that are ${STATUSES.join(", ")}`, value: "STATUS" },
+    status: { help: `only sessions that are ${SESSION_STATUSES.join(", ")}`, value: "STATUS" },
     limit: { help: `how many (default: ${LIMIT})`, value: "N" },
   },
   examples: [
@@ -91,10 +80,10 @@ async function isOwned(sessions: readonly Session[], path: string): Promise<bool
 
 function readStatus(args: Arguments): SessionStatus | undefined {
   const text = args.text("status");
-  const status = STATUSES.find((candidate) => candidate === text);
+  const status = SESSION_STATUSES.find((candidate) => candidate === text);
   if (text === undefined || status !== undefined) return status;
-  throw refuse(`"${text}" is no status${didYouMean(text, STATUSES)}`, list.usage, {
-    expected: STATUSES.join(", "),
+  throw refuse(`"${text}" is no status${didYouMean(text, SESSION_STATUSES)}`, list.usage, {
+    expected: SESSION_STATUSES.join(", "),
   });
 }
 

@@ -3,7 +3,7 @@
 // The other side is this user's own process, so this is no defence against an attacker: it keeps a mistake there (another
 // version, a hand-made client) from becoming a record here that cannot be read back.
 
-import type { Change } from "@holdfast/core";
+import { SESSION_STATUSES, type Change } from "@holdfast/core";
 import { isObject } from "./json-object.ts";
 import type { Method, Request } from "./wire.ts";
 
@@ -34,17 +34,7 @@ function hasShape(shape: Shape): Check {
   return (value) => isObject(value) && fields.every(([field, check]) => check(value[field]));
 }
 
-const isStatus = isOneOf(
-  "submitted",
-  "working",
-  "waiting",
-  "input_required",
-  "paused",
-  "cancelling",
-  "completed",
-  "failed",
-  "cancelled",
-);
+const isStatus = isOneOf(...SESSION_STATUSES);
 const isWait = hasShape({ type: isOneOf("timer", "signal", "input"), seq: isCount });
 /** What a record of its type must have beyond this is for the kernel to judge; it is kept as it is. */
 const isRecord = hasShape({ type: isText, seq: isCount, payload: optional(isText) });
