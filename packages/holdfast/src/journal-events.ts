@@ -104,7 +104,7 @@ export class JournalTail {
     const wanted = records.filter((record) => record.type === "append_entry").length;
     if (wanted === 0) return contents;
     const entries = await this.#reader.entries(this.#sessionId, this.#nextEntry, wanted);
-    for (const { seq, content } of entries) contents.set(seq, decodeJson(content));
+    for (const { id, content } of entries) contents.set(id, decodeJson(content));
     this.#nextEntry += wanted;
     return contents;
   }

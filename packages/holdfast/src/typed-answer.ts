@@ -23,9 +23,9 @@ export function readTypedLine(line: string, question: QuestionWait | undefined):
   if (meaning.type === "signal" && meaning.signal.name !== "input" && meaning.signal.payload !== undefined)
     return meaning;
   const approval = readApproval(line);
-  if (approval !== undefined) return answer(question.seq, approval);
+  if (approval !== undefined) return answer(question.id, approval);
   try {
-    return answer(question.seq, JSON.parse(line));
+    return answer(question.id, JSON.parse(line));
   } catch {
     const reason = `the question is still open: type y or n, or an answer as JSON (a text in quotes: ${JSON.stringify(line.trim())})`;
     return { type: "refused", reason };

@@ -107,13 +107,13 @@ export class MemoryStorage implements AgentStorage {
   async conversation(sessionId: string, leaf: number): Promise<readonly Entry[]> {
     const { entries } = find(this.#sessions, sessionId);
     const branch: Entry[] = [];
-    for (let seq: number | undefined = leaf; seq !== undefined;) {
-      const entry = findEntry(entries, seq);
+    for (let id: number | undefined = leaf; id !== undefined;) {
+      const entry = findEntry(entries, id);
       if (entry === undefined) {
-        throw new CorruptRecordError(`conversation of ${sessionId}`, `there is no entry at position ${seq}`);
+        throw new CorruptRecordError(`conversation of ${sessionId}`, `there is no entry at position ${id}`);
       }
       branch.push(entry);
-      seq = entry.parent;
+      id = entry.parent;
     }
     return branch.reverse();
   }
@@ -395,16 +395,16 @@ function firstAbove(pending: readonly StoredSignal[], order: number): number {
   return low;
 }
 
-/** Entries stand in the order of their `seq`. */
-function findEntry(entries: readonly Entry[], seq: number): Entry | undefined {
+/** Entries stand in the order of their `id`. */
+function findEntry(entries: readonly Entry[], id: number): Entry | undefined {
   let low = 0;
   let high = entries.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (entries[middle]!.seq < seq) low = middle + 1;
+    if (entries[middle]!.id < id) low = middle + 1;
     else high = middle;
   }
-  return entries[low]?.seq === seq ? entries[low] : undefined;
+  return entries[low]?.id === id ? entries[low] : undefined;
 }
 
 function find(sessions: ReadonlyMap<string, Stored>, sessionId: string): Stored {

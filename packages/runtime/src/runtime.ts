@@ -229,12 +229,12 @@ class LocalRuntime implements Runtime {
   async answer(sessionId: string, answer: unknown, { question }: AnswerOptions = {}): Promise<SignalReceipt> {
     const session = await this.#sessions.find(sessionId);
     const open = session.waits.filter((wait) => wait.type === "input");
-    const wait = question === undefined ? open[0] : open.find(({ seq }) => seq === question);
+    const wait = question === undefined ? open[0] : open.find(({ id }) => id === question);
     if (wait === undefined) {
       const reason =
         open.length === 0
           ? `session ${sessionId} asks nothing (it is ${session.status})`
-          : `session ${sessionId} has no open question ${question}; open: ${open.map(({ seq }) => seq).join(", ")}`;
+          : `session ${sessionId} has no open question ${question}; open: ${open.map(({ id }) => id).join(", ")}`;
       return { status: "refused", reason };
     }
     return this.#send(sessionId, wait.name, answer, { dedupKey: wait.name });
@@ -401,9 +401,9 @@ function isExecutor(tasks: RuntimeOptions["tasks"]): tasks is TaskExecutor {
   return tasks !== undefined && !Array.isArray(tasks);
 }
 
-function toConversation(sessionId: string, { seq, parent, role, turn, content }: Entry): ConversationEntry {
+function toConversation(sessionId: string, { id, parent, role, turn, content }: Entry): ConversationEntry {
   return {
-    id: positionId(sessionId, seq),
+    id: positionId(sessionId, id),
     parentId: parent === undefined ? null : positionId(sessionId, parent),
     role,
     turnId: String(turn),

@@ -356,8 +356,8 @@ export class SessionDriver implements SliceMember {
         records: segment.records.length,
         nextSeq: segment.firstSeq + segment.records.length,
       });
-      for (const { seq, role, content } of segment.entries) {
-        this.#trace({ type: "entry_appended", entryId: positionId(this.sessionId, seq), role, content });
+      for (const { id, role, content } of segment.entries) {
+        this.#trace({ type: "entry_appended", entryId: positionId(this.sessionId, id), role, content });
       }
       onCommitted();
       if (!this.#over && result.inbox > this.#inbox.seen) this.poke(); // D3.

@@ -84,7 +84,7 @@ function statusOf(waits: Session["waits"], taskCount: number): SessionStatus {
 function waitsKeyOf(waits: Session["waits"], wakeAt: number | undefined): string {
   return waits.length === 0 && wakeAt === undefined
     ? ""
-    : `${waits.map((wait) => wait.seq).join(",")}@${wakeAt ?? ""}`;
+    : `${waits.map((wait) => wait.id).join(",")}@${wakeAt ?? ""}`;
 }
 
 /** A fault in one paragraph, for the session's row. */

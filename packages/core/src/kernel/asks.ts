@@ -269,7 +269,7 @@ export class Asks implements FutureOwner {
     if (this.#door.cursor.slice === "live") {
       const under = parent === undefined ? {} : { parent };
       this.#door.segment.addEntry({
-        seq: id,
+        id,
         index,
         ...under,
         role: entry.role,

@@ -230,8 +230,8 @@ describe("a graceful cancel", () => {
     stand.send("t", "tidied");
     await stand.deliverOwn();
     const slept = stand.kernel.open.waits()[0]!;
-    await stand.fireTimer(slept.seq);
-    await stand.fireTimer(stand.kernel.open.waits().find(({ type }) => type === "timer")!.seq);
+    await stand.fireTimer(slept.id);
+    await stand.fireTimer(stand.kernel.open.waits().find(({ type }) => type === "timer")!.id);
     expect(stand.seal().records.at(-1)).toMatchObject({
       type: "complete",
       payload: '["cancelled",["tidied","slept"]]',

@@ -120,20 +120,20 @@ export class OpenItems {
   waits(): Wait[] {
     if (this.waitCount === 0) return [];
     const waits: Wait[] = [];
-    for (const [seq, { future, name = "", at, prompt = "" }] of this.#items) {
+    for (const [id, { future, name = "", at, prompt = "" }] of this.#items) {
       const until = at === undefined ? {} : { until: at };
       switch (future.type) {
         case "task":
           break;
         case "timer":
-          waits.push({ type: "timer", seq, at: at ?? 0 });
+          waits.push({ type: "timer", id, at: at ?? 0 });
           break;
         case "input":
-          waits.push({ type: "input", seq, name, prompt, ...until });
+          waits.push({ type: "input", id, name, prompt, ...until });
           break;
         case "signal":
         case "signal_ready":
-          waits.push({ type: "signal", seq, name, ...until });
+          waits.push({ type: "signal", id, name, ...until });
           break;
       }
     }

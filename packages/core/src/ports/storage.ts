@@ -85,7 +85,7 @@ export interface AgentStorage {
   arrivals(sessionId: string, after: number): Promise<Arrivals>;
 
   /**
-   * The conversation from its root to `leaf` (an entry's `seq`), oldest first.
+   * The conversation from its root to `leaf` (an entry's `id`), oldest first.
    *
    * @throws NotFoundError when there is no such session.
    * @throws CorruptRecordError when there is no such entry: leaves come from a journal.
@@ -194,7 +194,7 @@ export type ChangeResult =
 
 export interface NewEntry {
   /** Number of the `append_entry` command. */
-  readonly seq: number;
+  readonly id: number;
   /** 0..n-1 over the session. */
   readonly index: number;
   /** Number of the entry it hangs under; absent for a root. */

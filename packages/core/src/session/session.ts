@@ -85,13 +85,13 @@ export function isEnded(status: SessionStatus): status is "completed" | "failed"
   return NEXT[status].length === 0;
 }
 
-/** What a session stands on. Tasks that run are not waits: with them a session is `working`. */
+/** What a session stands on, by the number of the command that asked. Tasks that run are not waits: with them a session is `working`. */
 export type Wait =
-  | { readonly type: "timer"; readonly seq: number; readonly at: number }
-  | { readonly type: "signal"; readonly seq: number; readonly name: string; readonly until?: number }
+  | { readonly type: "timer"; readonly id: number; readonly at: number }
+  | { readonly type: "signal"; readonly id: number; readonly name: string; readonly until?: number }
   | {
       readonly type: "input";
-      readonly seq: number;
+      readonly id: number;
       readonly name: string;
       readonly prompt: string;
       readonly until?: number;

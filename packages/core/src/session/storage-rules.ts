@@ -223,15 +223,15 @@ function findRecordProblem(session: Session, batch: CommitBatch): string | undef
     if (record.seq !== firstSeq + i) return `got a record ${record.seq} where ${firstSeq + i} is next`;
     if (record.type !== "append_entry") continue;
     const entry = entries[entryAt];
-    if (entry?.seq !== record.id) return `got no entry for the append_entry command ${record.id}`;
+    if (entry?.id !== record.id) return `got no entry for the append_entry command ${record.id}`;
     const index = session.entryCount + entryAt;
     if (entry.index !== index) return `got an entry numbered ${entry.index} where ${index} is next`;
-    if (entry.parent !== undefined && entry.parent >= entry.seq)
-      return `got an entry ${entry.seq} that hangs under a later one`;
+    if (entry.parent !== undefined && entry.parent >= entry.id)
+      return `got an entry ${entry.id} that hangs under a later one`;
     entryAt++;
   }
   return entryAt < entries.length
-    ? `got an entry ${entries[entryAt]!.seq} without its append_entry record`
+    ? `got an entry ${entries[entryAt]!.id} without its append_entry record`
     : undefined;
 }
 

@@ -290,8 +290,8 @@ export const INSERT_ENTRY = `INSERT INTO entry (${list(ENTRY_COLUMNS)}, checksum
 export const SELECT_ENTRY = `SELECT ${list(ENTRY_COLUMNS)}, checksum FROM entry`;
 
 export function entryValues(number: number, entry: NewEntry, createdAt: number, blobs: Blobs): SqlValue[] {
-  const { seq, index, parent, role, turn, content } = entry;
-  const values = [number, seq, index, parent ?? null, role, turn, ...blobs.toColumns(content), createdAt];
+  const { id, index, parent, role, turn, content } = entry;
+  const values = [number, id, index, parent ?? null, role, turn, ...blobs.toColumns(content), createdAt];
   values.push(rowChecksum(values));
   return values;
 }
@@ -302,7 +302,7 @@ export function readEntry(row: SqlRow, { path, blobs }: RowSource): Entry {
   const content = blobs.fromColumns(row["content"], row["blob"]);
   if (content === undefined) throw corruptRow(path, "entry", key, "the entry has no content");
   return {
-    seq: row["seq"] as number,
+    id: row["seq"] as number,
     index: row["idx"] as number,
     ...(row["parent"] === null ? {} : { parent: row["parent"] as number }),
     role: row["role"] as string,

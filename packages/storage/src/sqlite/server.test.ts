@@ -113,7 +113,7 @@ const WRONG: { readonly [what: string]: { readonly method: string; readonly para
   "an entry whose content is an object": {
     method: "commit",
     params: {
-      changes: [{ ...batch, entries: [{ seq: 0, index: 0, role: "user", turn: 0, content: {} }] }],
+      changes: [{ ...batch, entries: [{ id: 0, index: 0, role: "user", turn: 0, content: {} }] }],
       now: 1,
     },
   },

@@ -35,12 +35,12 @@ function hasShape(shape: Shape): Check {
 }
 
 const isStatus = isOneOf(...SESSION_STATUSES);
-const isWait = hasShape({ type: isOneOf("timer", "signal", "input"), seq: isCount });
+const isWait = hasShape({ type: isOneOf("timer", "signal", "input"), id: isCount });
 /** What a record of its type must have beyond this is for the kernel to judge; it is kept as it is. */
 const isRecord = hasShape({ type: isText, seq: isCount, payload: optional(isText) });
 
 const isEntry = hasShape({
-  seq: isCount,
+  id: isCount,
   index: isCount,
   parent: optional(isCount),
   role: isText,

@@ -309,8 +309,8 @@ function findBatchProblem({ records, entries, session }: CommitBatch): string | 
     const problem = payload === undefined ? undefined : findTextProblem(`payload of record ${seq}`, payload);
     if (problem !== undefined) return problem;
   }
-  for (const { seq, role, content } of entries) {
-    const problem = findTextProblem(`role of entry ${seq}`, role) ?? findTextProblem(`entry ${seq}`, content);
+  for (const { id, role, content } of entries) {
+    const problem = findTextProblem(`role of entry ${id}`, role) ?? findTextProblem(`entry ${id}`, content);
     if (problem !== undefined) return problem;
   }
   return findTextProblem("output", session?.output);

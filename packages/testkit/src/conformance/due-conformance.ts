@@ -103,7 +103,7 @@ export function dueConformance(fixture: Fixture): void {
   test("ST18: what a session waited for while it was paused makes it due when it goes on", async () => {
     const claimant = await fixture.createClaimed();
     await claimant.commit({
-      session: { ...PATCH_TO.paused, waits: [{ type: "signal", seq: 0, name: "go" }] },
+      session: { ...PATCH_TO.paused, waits: [{ type: "signal", id: 0, name: "go" }] },
     });
     await fixture.apply(signalling("ses-1", "sig-1", { name: "go" }));
     await claimant.commit({ session: { status: "waiting" } });

@@ -50,7 +50,7 @@ export function endConformance(fixture: Fixture): void {
   test("ST15: a session that ended says when, and stands on nothing", async () => {
     const claimant = await fixture.createClaimed();
     await claimant.commit(
-      { session: { status: "waiting", waits: [{ type: "timer", seq: 0, at: 90 }], wakeAt: 90 } },
+      { session: { status: "waiting", waits: [{ type: "timer", id: 0, at: 90 }], wakeAt: 90 } },
       2,
     );
     await claimant.commit(
@@ -138,7 +138,7 @@ export function endConformance(fixture: Fixture): void {
   test("ST16: an agent that has heard of its cancel waits for what its clean-up waits for", async () => {
     const claimant = await fixture.createIn("working");
     await fixture.apply(cancelling("ses-1"));
-    const waits = [{ type: "timer", seq: 3, at: 500 }] as const;
+    const waits = [{ type: "timer", id: 3, at: 500 }] as const;
     await claimant.commit({ session: { status: "cancelling", waits, wakeAt: 500 } });
     expect(await fixture.session("ses-1")).toMatchObject({ status: "cancelling", waits, wakeAt: 500 });
     await claimant.release();

@@ -111,10 +111,10 @@ export function useStorage(subject: StorageSubject): Fixture {
 export const PATCH_TO: { readonly [status in Exclude<SessionStatus, "cancelling">]: SessionPatch } = {
   submitted: { status: "submitted" },
   working: { status: "working" },
-  waiting: { status: "waiting", waits: [{ type: "signal", seq: 0, name: "go" }] },
+  waiting: { status: "waiting", waits: [{ type: "signal", id: 0, name: "go" }] },
   input_required: {
     status: "input_required",
-    waits: [{ type: "input", seq: 0, name: "answer:0", prompt: "Go on?" }],
+    waits: [{ type: "input", id: 0, name: "answer:0", prompt: "Go on?" }],
   },
   paused: { status: "paused", pauseReason: "by_user" },
   completed: { status: "completed", output: '"done"' },
@@ -161,10 +161,10 @@ export class Claimant {
       (record) => ({ ...record, id: seq, seq: seq++ }) as JournalRecord,
     );
     const entries = (parts.entries ?? []).map((entry, i): NewEntry => {
-      return { ...entry, seq: seq++, index: this.entryCount + i, role: "user", turn: 0 };
+      return { ...entry, id: seq++, index: this.entryCount + i, role: "user", turn: 0 };
     });
     const appended = entries.map((entry): JournalRecord => {
-      return { type: "append_entry", seq: entry.seq, id: entry.seq, role: entry.role, hash: `h${entry.seq}` };
+      return { type: "append_entry", seq: entry.id, id: entry.id, role: entry.role, hash: `h${entry.id}` };
     });
     const { sessionId, token, nextSeq: firstSeq } = this;
     const { consumed = [], session } = parts;

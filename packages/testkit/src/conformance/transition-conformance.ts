@@ -37,7 +37,7 @@ export function transitionConformance(fixture: Fixture): void {
     const claimant = await fixture.createClaimed();
     expect(await claimant.commit({ session: { status: "waiting", waits: [] } })).toEqual(INVALID);
     expect(await claimant.commit({ session: { status: "waiting", wakeAt: 5 } })).toEqual(INVALID);
-    const waits = [{ type: "timer", seq: 0, at: 5 }] as const;
+    const waits = [{ type: "timer", id: 0, at: 5 }] as const;
     expect(await claimant.commit({ session: { status: "input_required", waits } })).toEqual(INVALID);
     expect(await claimant.commit({ session: { status: "waiting", waits } })).toMatchObject({
       status: "committed",
