@@ -64,6 +64,17 @@ const planted: readonly Planted[] = [
     right: { "packages/runtime/src/deep/a.ts": 'import "../b.ts";', ...PACKAGES },
   },
   {
+    rule: "sqlite-lock",
+    promise: "beside SQLite only one file opens files",
+    wrong: { "packages/storage/src/sqlite/a.ts": 'import { statSync, openSync } from "node:fs";' },
+    right: {
+      "packages/storage/src/sqlite/a.ts": 'import { statSync } from "node:fs";',
+      "packages/storage/src/sqlite/a.test.ts": 'import { openSync } from "node:fs";',
+      "packages/storage/src/sqlite/plain-files.ts": 'import { openSync } from "node:fs";',
+      "packages/runtime/src/a.ts": 'import { openSync } from "node:fs";',
+    },
+  },
+  {
     rule: "import-cycle",
     promise: "a cycle over three files is found, one of its imports a type",
     wrong: {

@@ -57,6 +57,34 @@ export function glossary(tree: Tree): readonly Violation[] {
   });
 }
 
+/** What opens a file in `node:fs`, and so closes it again. */
+const OPENING =
+  /^(open|openSync|openAsBlob|(read|write|append|copy|truncate)File(Sync)?|create(Read|Write)Stream|cp|cpSync|promises)$/;
+const OPENS_FILES = "packages/storage/src/sqlite/plain-files.ts";
+
+/** Closing a descriptor of a file drops SQLite's locks on it: beside SQLite only one file opens any. */
+export function sqliteLocks(tree: Tree): readonly Violation[] {
+  return tree.sources
+    .filter(
+      ({ file, isTest }) =>
+        file.startsWith("packages/storage/src/sqlite/") && !isTest && file !== OPENS_FILES,
+    )
+    .flatMap((source) => {
+      const violations: Violation[] = [];
+      source.walk((node, parents) => {
+        const from = parents.at(-1);
+        if (node.type !== "ImportSpecifier" && node.type !== "ImportNamespaceSpecifier") return;
+        const module = from === undefined ? undefined : child(from, "source");
+        if (!/^(node:)?fs(\/promises)?$/.test(String(module?.["value"]))) return;
+        const name = nameOf(child(node, "imported")) ?? "*";
+        if (name !== "*" && !OPENING.test(name)) return;
+        const what = `${name} of node:fs, which would drop SQLite's locks: see ${OPENS_FILES}`;
+        violations.push({ file: source.file, line: source.lineAt(node.start), what });
+      });
+      return violations;
+    });
+}
+
 export function sizeRatchet(tree: Tree): readonly Violation[] {
   const tooLong = tree.sources.flatMap(({ file, text }) => {
     const lines = text.split("\n").length - 1;

@@ -6,22 +6,13 @@
 //       that we began, and is refused like any other file that is no database.
 //   O3. Only the owner (`ownership.ts`) opens for writing.
 
-import {
-  accessSync,
-  chmodSync,
-  closeSync,
-  constants,
-  fsyncSync,
-  openSync,
-  readSync,
-  renameSync,
-  rmSync,
-} from "node:fs";
+import { accessSync, chmodSync, constants, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { CorruptRecordError, HoldfastError, UnavailableError } from "@holdfast/core";
 import { openDriver, type SqlDriver } from "./driver.ts";
 import { APPLICATION_ID, migrate, SCHEMA_VERSION } from "./migrations.ts";
 import { fileNotFound, pathError, statFile } from "./paths.ts";
+import { makeEmptyFile, syncPath } from "./plain-files.ts";
 import { RESTORE, SQLITE, sqliteCode, toStorageError } from "./sql-errors.ts";
 
 /** Longer waits would only block the event loop: nobody else writes, and readers do not lock us out. */
@@ -121,14 +112,18 @@ export function inspectDatabase(file: string): void {
       fix: "restore it from a backup, or delete the file to start with an empty database",
     });
   }
-  // With a log the file alone need not be whole: a checkpoint may have run out of room half-way. What its header says of its
-  // origin holds all the same, and the rest is judged when both are opened.
-  if (hasLog(file)) return inspectHeader(file);
   let driver: SqlDriver | undefined;
   try {
     driver = openDriver(file, { mode: "immutable", busyTimeoutMs: 0 });
-    assertVersion(driver, file);
-    assertWhole(driver, file, stats.size);
+    if (hasLog(file)) {
+      // With a log the file alone need not be whole: a checkpoint may have run out of room half-way. What its header says
+      // of its origin holds all the same, and the rest is judged when both are opened.
+      driver.exec("PRAGMA writable_schema = ON"); // So that SQLite lets the header of a file be read that is too short.
+      assertVersion(driver, file);
+    } else {
+      assertVersion(driver, file);
+      assertWhole(driver, file, stats.size);
+    }
   } catch (error) {
     throw toStorageError(error, file, "opening it");
   } finally {
@@ -136,32 +131,9 @@ export function inspectDatabase(file: string): void {
   }
 }
 
-/** The first page's header, as "Database File Format" of sqlite.org has it. */
-const HEADER = { bytes: 100, magic: "SQLite format 3\0", userVersionAt: 60, applicationIdAt: 68 };
-
-function inspectHeader(file: string): void {
-  const header = Buffer.alloc(HEADER.bytes);
-  const descriptor = openSync(file, "r");
-  try {
-    readSync(descriptor, header, 0, HEADER.bytes, 0);
-  } finally {
-    closeSync(descriptor);
-  }
-  if (header.toString("latin1", 0, HEADER.magic.length) !== HEADER.magic) {
-    throw new CorruptRecordError(file, "the file is not a database", {
-      got: "another header",
-      expected: "a SQLite database made by Holdfast",
-      fix: RESTORE,
-    });
-  }
-  assertOrigin(file, header.readInt32BE(HEADER.applicationIdAt), header.readInt32BE(HEADER.userVersionAt));
-}
-
 function assertVersion(driver: SqlDriver, file: string): void {
-  assertOrigin(file, driver.value("PRAGMA application_id"), Number(driver.value("PRAGMA user_version")));
-}
-
-function assertOrigin(file: string, id: unknown, version: number): void {
+  const id = driver.value("PRAGMA application_id");
+  const version = Number(driver.value("PRAGMA user_version"));
   if (id !== APPLICATION_ID) {
     throw new CorruptRecordError(file, "the file is a SQLite database, but not one of Holdfast", {
       got: `application id ${String(id)}`,
@@ -184,7 +156,7 @@ function assertOrigin(file: string, id: unknown, version: number): void {
     });
 }
 
-/** A file that was cut off. With a write-ahead log beside it, the log may hold the rest. */
+/** A file that was cut off. A write-ahead log beside it, made since, may hold the rest. */
 function assertWhole(driver: SqlDriver, file: string, bytes: number): void {
   const expected = Number(driver.value("PRAGMA page_count")) * Number(driver.value("PRAGMA page_size"));
   if (bytes >= expected || hasLog(file)) return;
@@ -203,7 +175,7 @@ function createDatabase(file: string): void {
   };
   try {
     discard(); // A former owner may have died over it.
-    closeSync(openSync(draft, "wx", 0o600));
+    makeEmptyFile(draft);
     chmodSync(draft, 0o600); // Where the umask takes even the user's own rights.
     const driver = openDriver(draft, { mode: "write", busyTimeoutMs: 0 });
     try {
@@ -220,15 +192,6 @@ function createDatabase(file: string): void {
   } catch (error) {
     discard();
     throw sqliteCode(error) === undefined ? pathError(error, file) : toStorageError(error, file, "making it");
-  }
-}
-
-function syncPath(path: string): void {
-  const descriptor = openSync(path, "r");
-  try {
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
   }
 }
 

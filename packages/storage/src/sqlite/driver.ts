@@ -54,6 +54,8 @@ export function openDriver(path: string, { mode, busyTimeoutMs }: SqlOpen): SqlD
       timeout: busyTimeoutMs,
       enableForeignKeyConstraints: false,
       enableDoubleQuotedStringLiterals: false,
+      // What is opened immutable is looked at whatever its state; nothing can be written to it.
+      ...(mode === "immutable" ? { defensive: false } : {}),
     }),
   );
 }

@@ -1,6 +1,6 @@
 // One owner, and everybody else through it.
 
-import { chmodSync, existsSync, mkdirSync, statSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname } from "node:path";
@@ -82,6 +82,40 @@ describe("one owner", () => {
     reader.close();
   });
 });
+
+// POSIX locks go when any descriptor of the file is closed in the process. Then an outside SQLite takes itself for the last
+// one, folds the log into the file and deletes it under the owner, whose commits go on into a file without a name.
+describe("what the owner's own process does leaves its locks alone", () => {
+  const acts: { readonly [what: string]: (path: string) => Promise<unknown> } = {
+    "a reader is opened and closed": async (path) => openSqliteReader({ path }).close(),
+    "a second owner is refused": async (path) => {
+      await expect(openSqliteStorage({ path })).rejects.toMatchObject({ code: "locked" });
+    },
+    "a client comes and goes": async (path) => (await connectSqliteStorage({ path }))?.close(),
+    "a second owner's place is asked for": (path) => withSqliteStorage({ path }, async ({ role }) => role),
+  };
+  for (const [what, act] of Object.entries(acts)) {
+    test(`H1: ${what}`, async (t) => {
+      if (process.platform !== "linux") return t.skip("only Linux tells which locks a process holds");
+      const path = `${newFolder()}/test.db`;
+      const owner = await ownerOf(path);
+      await owner.commit([creating], 1);
+      const before = locksOn(path);
+      expect(before.map((locks) => locks.length > 0)).toEqual([true, true]);
+      await act(path);
+      expect(locksOn(path)).toEqual(before);
+    });
+  }
+});
+
+/** The locks that this process holds on the database and on its lock. */
+function locksOn(path: string): string[][] {
+  const lines = readFileSync("/proc/locks", "utf8").split("\n");
+  return [path, `${path}-lock`].map((file) => {
+    const ours = new RegExp(` ${process.pid} [0-9a-f]+:[0-9a-f]+:${statSync(file).ino} `);
+    return lines.filter((line) => ours.test(line)).map((line) => line.replace(/^\d+: /, ""));
+  });
+}
 
 function foldLog(path: string): unknown {
   const database = new DatabaseSync(path, { timeout: 0 });

@@ -5,11 +5,12 @@
 //   N2. `-owner` says who owns it and where it listens. It is for people and for finding out, under the lock, that the last
 //       owner did not close: then a write-ahead log must be there.
 
-import { chmodSync, closeSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, rmSync } from "node:fs";
 import { CorruptRecordError } from "@holdfast/core";
 import { openDriver, type SqlDriver } from "./driver.ts";
 import { errno, pathError, type DatabasePaths } from "./paths.ts";
 import { isObject } from "./json-object.ts";
+import { makeEmptyFile, readNote, writeNote } from "./plain-files.ts";
 import { SQLITE, sqliteCode, toStorageError } from "./sql-errors.ts";
 
 export interface OwnerInfo {
@@ -54,7 +55,7 @@ export function readSocketPath(paths: DatabasePaths): string {
 
 function readOwnerFile(paths: DatabasePaths): Record<string, unknown> | undefined {
   try {
-    const said: unknown = JSON.parse(readFileSync(paths.owner, "utf8"));
+    const said: unknown = JSON.parse(readNote(paths.owner));
     return isObject(said) ? said : {};
   } catch (error) {
     // Anything else than a missing file: cut off by a crash or not yet written to its end. Somebody was there.
@@ -64,7 +65,7 @@ function readOwnerFile(paths: DatabasePaths): Record<string, unknown> | undefine
 
 function writeOwner(paths: DatabasePaths, { pid, since }: OwnerInfo): void {
   try {
-    writeFileSync(paths.owner, `${JSON.stringify({ pid, since, socket: paths.socket })}\n`, { mode: 0o600 });
+    writeNote(paths.owner, `${JSON.stringify({ pid, since, socket: paths.socket })}\n`);
   } catch {
     // On a full disk a database must still open, if only to be read; who owns it can also be asked over the socket.
   }
@@ -95,7 +96,7 @@ function takeLock(path: string): SqlDriver | undefined {
 function makeLockFile(path: string): void {
   try {
     // Only ever opened here when it is new: closing it later would drop the lock, if this process holds it.
-    closeSync(openSync(path, "wx", 0o600));
+    makeEmptyFile(path);
     chmodSync(path, 0o600);
   } catch (error) {
     if (errno(error) !== "EEXIST") throw pathError(error, path);

@@ -2,8 +2,7 @@
 //
 //   P1. Two ways to write one path must meet at one lock, so everything is named after the real path.
 //   P2. Nobody but the user may read any of it: folders we make are 0700, files 0600, whatever the umask.
-//   P3. The files are never opened with `node:fs` while SQLite may have them open in this process: closing any descriptor
-//       of a file drops all of this process's POSIX locks on it.
+//   P3. Nothing here opens a file (`plain-files.ts` says why).
 
 import { hash } from "node:crypto";
 import { chmodSync, lstatSync, mkdirSync, realpathSync, statSync, type Stats } from "node:fs";

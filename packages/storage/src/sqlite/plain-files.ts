@@ -1,0 +1,32 @@
+// The only opening of files with `node:fs` in this folder (`tidy` sees to it).
+//
+// Closing any descriptor of a file drops all POSIX locks that this process holds on it, SQLite's among them: a database of
+// ours would then look unowned to everybody else. So nothing here is ever given a file that SQLite may have open in this
+// process; what stands in a database is asked of SQLite.
+
+import { closeSync, fsyncSync, openSync, readFileSync, writeFileSync } from "node:fs";
+
+/** Make an empty file for this user only. It must not exist yet, so nobody has it open. */
+export function makeEmptyFile(path: string): void {
+  closeSync(openSync(path, "wx", 0o600));
+}
+
+/** @param path a folder, or a file that was closed before. */
+export function syncPath(path: string): void {
+  const descriptor = openSync(path, "r");
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** @param path a note of ours, never a database. */
+export function readNote(path: string): string {
+  return readFileSync(path, "utf8");
+}
+
+/** @param path a note of ours, never a database. */
+export function writeNote(path: string, text: string): void {
+  writeFileSync(path, text, { mode: 0o600 });
+}
