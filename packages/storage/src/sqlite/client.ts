@@ -5,7 +5,7 @@
 //   T2. Arrivals come before the answer of the commit that made them, in the order in which they were stored.
 //   T3. It keeps the process alive only while a request is under way.
 
-import { connect, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import { dirname } from "node:path";
 import {
   HoldfastError,
@@ -24,7 +24,8 @@ import {
 } from "@holdfast/core";
 import { LineSplitter } from "./lines.ts";
 import { readSocketPath, type OwnerInfo } from "./ownership.ts";
-import { errno, isOurFolder, type DatabasePaths } from "./paths.ts";
+import { openSocket } from "./open-socket.ts";
+import { isOurFolder, type DatabasePaths } from "./paths.ts";
 import {
   fromWireError,
   isHello,
@@ -63,30 +64,6 @@ export async function connectToOwner(
     socket.destroy();
     throw error;
   }
-}
-
-function openSocket(path: string): Promise<Socket | undefined> {
-  return new Promise((resolve, reject) => {
-    const socket = connect(path);
-    socket.once("connect", () => {
-      socket.removeAllListeners("error");
-      resolve(socket);
-    });
-    socket.once("error", (error) => {
-      const code = errno(error);
-      // Nobody there; a socket left by an owner that died; or one that is just being replaced.
-      if (code === "ENOENT" || code === "ECONNREFUSED" || code === "ENOTSOCK" || code === "ENOTDIR")
-        resolve(undefined);
-      else
-        reject(
-          new UnavailableError(
-            "storage_unavailable",
-            `the owner's socket cannot be used: ${path} (${code})`,
-            { at: path, cause: error },
-          ),
-        );
-    });
-  });
 }
 
 interface Waiter {

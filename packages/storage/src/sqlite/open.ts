@@ -42,7 +42,7 @@ export async function openSqliteStorage({ path, create = true }: OpenSqlite): Pr
   else if (!create) throw fileNotFound(paths.file);
 
   const info: OwnerInfo = { pid: process.pid, since: Date.now() };
-  const ownership = acquireOwnership(paths, info);
+  const ownership = await acquireOwnership(paths, info);
   if (ownership === undefined) throw await locked(paths);
   let driver: SqlDriver | undefined;
   let storage: SqliteStorage;

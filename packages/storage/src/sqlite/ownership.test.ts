@@ -1,6 +1,6 @@
 // One owner, and everybody else through it.
 
-import { chmodSync, existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname } from "node:path";
@@ -106,6 +106,53 @@ describe("what the owner's own process does leaves its locks alone", () => {
       expect(locksOn(path)).toEqual(before);
     });
   }
+});
+
+describe("a lock that is gone while its owner lives makes no second owner", () => {
+  test("O9: its file was deleted", async () => {
+    const path = `${newFolder()}/test.db`;
+    const child = startProcess("hold", path);
+    await child.said(1);
+    rmSync(`${path}-lock`);
+    await expect(openSqliteStorage({ path })).rejects.toMatchObject({
+      code: "locked",
+      message: expect.stringContaining(`process ${child.pid} `),
+    });
+    expect(existsSync(`${path}-socket`)).toBe(true);
+    await child.finish();
+    await (await openSqliteStorage({ path })).close();
+  });
+
+  test("O9: something in the owner's process has read it", async () => {
+    const path = `${newFolder()}/test.db`;
+    await ownerOf(path);
+    readFileSync(`${path}-lock`);
+    const child = startProcess("own", path);
+    await child.said(1);
+    expect(child.lines).toEqual(["locked"]);
+  });
+
+  test("O9: everything beside the database was deleted", async (t) => {
+    if (process.platform !== "linux") return t.skip("only Linux has names that cannot be deleted");
+    const path = `${newFolder()}/test.db`;
+    const owner = await ownerOf(path);
+    for (const suffix of ["lock", "socket", "owner"]) rmSync(`${path}-${suffix}`);
+    const child = startProcess("own", path);
+    await child.said(1);
+    expect(child.lines).toEqual(["locked"]);
+    await owner.close();
+    await (await openSqliteStorage({ path })).close();
+  });
+
+  test("O9: its owner is killed, and the next one comes at once", async () => {
+    const path = `${newFolder()}/test.db`;
+    for (let i = 0; i < 3; i++) {
+      const child = startProcess("hold", path);
+      await child.said(1);
+      process.kill(child.pid, "SIGKILL");
+      await withSqliteStorage({ path }, async () => {});
+    }
+  });
 });
 
 /** The locks that this process holds on the database and on its lock. */

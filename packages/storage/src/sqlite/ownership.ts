@@ -2,13 +2,20 @@
 //
 //   N1. Owning is holding an exclusive lock on a lock database beside the file. The operating system frees it at any death.
 //       It is never a file's presence, a pid or a time: those can be stale.
-//   N2. `-owner` says who owns it and where it listens. It is for people and for finding out, under the lock, that the last
+//   N2. A lock can be lost while its owner lives: with its file, or by anything in the owner's process that opens and closes
+//       that file. So whoever gets the lock looks whether somebody still listens on the socket, and holds a name that
+//       cannot be deleted (`folder-name.ts`), before it is the owner.
+//   N3. `-owner` says who owns it and where it listens. It is for people and for finding out, under the lock, that the last
 //       owner did not close: then a write-ahead log must be there.
 
 import { chmodSync, rmSync } from "node:fs";
+import { dirname } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { CorruptRecordError } from "@holdfast/core";
 import { openDriver, type SqlDriver } from "./driver.ts";
-import { errno, pathError, type DatabasePaths } from "./paths.ts";
+import { holdName } from "./folder-name.ts";
+import { openSocket } from "./open-socket.ts";
+import { errno, isOurFolder, pathError, type DatabasePaths } from "./paths.ts";
 import { isObject } from "./json-object.ts";
 import { makeEmptyFile, readNote, writeNote } from "./plain-files.ts";
 import { SQLITE, sqliteCode, toStorageError } from "./sql-errors.ts";
@@ -31,12 +38,45 @@ export interface Ownership {
  *
  * @throws HoldfastError when the lock cannot be made at all.
  */
-export function acquireOwnership(paths: DatabasePaths, info: OwnerInfo): Ownership | undefined {
+export async function acquireOwnership(
+  paths: DatabasePaths,
+  info: OwnerInfo,
+): Promise<Ownership | undefined> {
   const lock = takeLock(paths.lock);
   if (lock === undefined) return undefined;
+  let releaseName: (() => void) | undefined;
+  try {
+    releaseName = await outliveOwner(paths);
+  } finally {
+    if (releaseName === undefined) lock.close();
+  }
+  if (releaseName === undefined) return undefined;
   const wasLeftOpen = readOwner(paths) !== undefined;
   writeOwner(paths, info);
-  return { info, wasLeftOpen, release: () => release(lock, paths) };
+  return { info, wasLeftOpen, release: () => release(lock, releaseName, paths) };
+}
+
+/** A process that is being killed loses its lock first and what it listens on a moment later. */
+const DEATH_MS = 500;
+const DEATH_STEP_MS = 20;
+
+/** N2. Hold the database's name; `undefined` when somebody has lost the lock and lives. */
+async function outliveOwner(paths: DatabasePaths): Promise<(() => void) | undefined> {
+  const giveUpAt = performance.now() + DEATH_MS;
+  for (;;) {
+    const releaseName = (await isListening(paths)) ? undefined : await holdName(paths.file);
+    if (releaseName !== undefined || performance.now() >= giveUpAt) return releaseName;
+    await sleep(DEATH_STEP_MS);
+  }
+}
+
+/** An owner that is stopped or busy listens as well. */
+async function isListening(paths: DatabasePaths): Promise<boolean> {
+  const path = readSocketPath(paths);
+  if (paths.socketFolder !== undefined && !isOurFolder(dirname(path))) return false;
+  const socket = await openSocket(path);
+  socket?.destroy();
+  return socket !== undefined;
 }
 
 /** Who says that it owns the database. A hint: it may be dead (N1). */
@@ -104,12 +144,13 @@ function makeLockFile(path: string): void {
 }
 
 /** The lock goes last: whoever takes it must find nothing of ours. */
-function release(lock: SqlDriver, paths: DatabasePaths): void {
+function release(lock: SqlDriver, releaseName: () => void, paths: DatabasePaths): void {
   try {
     rmSync(paths.socket, { force: true });
     if (paths.socketFolder !== undefined) rmSync(paths.socketFolder, { force: true, recursive: true });
     rmSync(paths.owner, { force: true });
   } finally {
+    releaseName();
     lock.close();
   }
 }

@@ -1,13 +1,14 @@
 // A process of its own that uses a storage, to be watched and killed by tests.
 //
 //   hold PATH            own the database, say `ready`, and close when stdin ends
+//   own PATH             own the database, say `ready` or the code of what refused it, and close
 //   commit PATH COUNT    own it, and commit groups of steps; after each, say `ack N` on stdout
 //   unsynced PATH COUNT  the same with synchronous=OFF, which no storage of ours has: for proving that a test sees it
 //
 // Each group N is one batch for every session of `SESSIONS`, and an entry that says N.
 
 import { writeSync } from "node:fs";
-import type { Change } from "@holdfast/core";
+import { HoldfastError, type Change } from "@holdfast/core";
 import { openForWriting } from "../database.ts";
 import { openSqliteStorage } from "../open.ts";
 import { SqliteStorage } from "../sqlite-storage.ts";
@@ -17,6 +18,7 @@ export const SESSIONS = ["ses-1", "ses-2", "ses-3"];
 if (process.argv[2] !== undefined) await main(process.argv.slice(2));
 
 async function main([mode, path = "", count]: readonly string[]): Promise<void> {
+  if (mode === "own") return own(path);
   const storage = mode === "unsynced" ? openUnsynced(path) : await openSqliteStorage({ path });
   if (mode === "hold") {
     process.stdin.resume().once("end", () => void storage.close());
@@ -25,6 +27,16 @@ async function main([mode, path = "", count]: readonly string[]): Promise<void> 
   }
   await commitGroups(storage, Number(count ?? Infinity));
   await storage.close();
+}
+
+async function own(path: string): Promise<void> {
+  try {
+    const storage = await openSqliteStorage({ path });
+    say("ready");
+    await storage.close();
+  } catch (error) {
+    say(HoldfastError.is(error) ? error.code : String(error));
+  }
 }
 
 function openUnsynced(path: string): SqliteStorage {

@@ -20,7 +20,7 @@ export interface Watched {
   finish(): Promise<void>;
 }
 
-export function startProcess(mode: "hold" | "commit", path: string, count?: number): Watched {
+export function startProcess(mode: "hold" | "own" | "commit", path: string, count?: number): Watched {
   const args = [PROCESS_FILE, mode, path, ...(count === undefined ? [] : [String(count)])];
   return watch(spawn(process.execPath, ["--no-warnings", ...args], { stdio: ["pipe", "pipe", "inherit"] }));
 }
