@@ -6,6 +6,8 @@
 //   C2. A symbolic link is read and its target walked by the same rules, so links inside the root work and links out of
 //       it are refused. ".." steps back to the directory we came from and cannot step above the root.
 //   C3. The last name is never followed by the kernel: it is looked at, and opened with O_NOFOLLOW.
+//   C4. No path leads to Holdfast's own files, not even to read them: opening and closing a database that this process owns
+//       drops the locks on it.
 //
 // Node has no openat(2). On Linux `/proc/self/fd/<n>/<name>` is one: the kernel resolves it through the open directory,
 // wherever that has been moved to. Elsewhere the path is used and checked again after each opening (leaky: between the
@@ -53,6 +55,10 @@ export interface LocateOptions {
   readonly protectedNames?: readonly string[];
 }
 
+/** Holdfast's folder in a project (C4). */
+export const OWN_FOLDER = ".holdfast";
+/** What lies beside a database of Holdfast, wherever that is. */
+const BESIDE_DATABASE = /-(wal|shm|lock|owner|socket|suspects)$/;
 const LINKS_MAX = 40;
 const PATH_CHARS_MAX = 4_096;
 
@@ -131,6 +137,7 @@ class Walk {
       if (target !== undefined) {
         await this.#follow(target);
       } else if (this.#ahead.length === 0) {
+        await this.#refuseDatabase(name);
         return this.#at(name);
       } else {
         await this.#enter(name);
@@ -160,8 +167,34 @@ class Walk {
   }
 
   #checkProtected(name: string): void {
-    const hit = this.#options.protectedNames?.find((known) => known.toLowerCase() === name.toLowerCase());
+    const lower = name.toLowerCase();
+    if (lower === OWN_FOLDER) throw refused(this.#asked, OWN_FILES);
+    const hit = this.#options.protectedNames?.find((known) => known.toLowerCase() === lower);
     if (hit !== undefined) throw refused(this.#asked, `file tools do not write into ${hit}`);
+  }
+
+  /** C4. A database need not lie in our folder; while somebody owns it, its lock and its owner's note lie beside it. */
+  async #refuseDatabase(name: string): Promise<void> {
+    const database = join(this.#here.path, name.replace(BESIDE_DATABASE, ""));
+    for (const suffix of ["-owner", "-lock"]) {
+      const isThere = await lstat(database + suffix).then(
+        () => true,
+        () => false,
+      );
+      if (!isThere) return;
+    }
+    throw refused(this.#asked, OWN_FILES);
+  }
+
+  /** Below a directory that is not there is nothing but the names asked for: a path that is refused leaves none behind. */
+  #checkAhead(): void {
+    for (const name of this.#ahead) {
+      this.#checkProtected(name);
+      if (name === "..") throw fileError(withCode(new Error(name), "ENOENT"), this.#asked);
+      if (Buffer.byteLength(name) > NAME_BYTES_MAX) {
+        throw fileError(withCode(new Error(name), "ENAMETOOLONG"), this.#asked);
+      }
+    }
   }
 
   /** C2. Reading a link that is no link fails with EINVAL; what is missing is found out by whoever opens it. */
@@ -188,6 +221,7 @@ class Walk {
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code;
       if (code === "ENOENT" && this.#options.createParents === true && !isRetry) {
+        this.#checkAhead();
         await mkdir(join(this.#here.path, name)).catch(ignoreExisting);
         return this.#enter(name, true);
       }
@@ -197,6 +231,9 @@ class Walk {
     }
   }
 }
+
+/** What file systems allow. */
+const NAME_BYTES_MAX = 255;
 
 /** On Linux, when /proc is there. */
 async function hasDescriptorPaths(): Promise<boolean> {
@@ -303,6 +340,8 @@ function relativeToRoot(root: ContainedRoot, path: string): string | undefined {
   );
   return known === undefined ? undefined : path.slice(known.length);
 }
+
+const OWN_FILES = "it leads to the files Holdfast keeps its sessions in";
 
 function leavesRoot(path: string): HoldfastError {
   return refused(path, "it leads out of the workspace");

@@ -12,7 +12,7 @@ import {
   chmod,
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
@@ -69,6 +69,46 @@ describe.each(strategies)("contained files by %s", (strategy) => {
     await expect(read(path)).rejects.toMatchObject({ code: "policy_denied" });
     await expect(writeContained(root, path, "x", OPTIONS)).rejects.toMatchObject({ code: "policy_denied" });
     expect(await readFile(join(outside, "a.txt"), "utf8")).toBe("outside");
+  });
+
+  // Opening and closing a database that this process owns drops its locks: another owner could come, and its log be deleted.
+  test.each([
+    [".holdfast", ".holdfast/holdfast.db"],
+    [".holdfast", ".Holdfast/holdfast.db-lock"],
+    [".holdfast", "src/../.holdfast/new/file"],
+    [".holdfast", "link/holdfast.db"],
+    [".", "holdfast.db"],
+    [".", "holdfast.db-lock"],
+    [".", "src/../holdfast.db-wal"],
+  ])("C4: the database in %s is out of reach as %s", async (folder, path) => {
+    await mkdir(join(inside, folder), { recursive: true });
+    for (const suffix of ["", "-lock", "-owner", "-wal"]) {
+      await writeFile(join(inside, folder, `holdfast.db${suffix}`), "theirs");
+    }
+    await symlink(".holdfast", join(inside, "link"));
+    await expect(read(path)).rejects.toMatchObject({ code: "policy_denied" });
+    await expect(writeContained(root, path, "x", OPTIONS)).rejects.toMatchObject({ code: "policy_denied" });
+    if (folder === ".holdfast") {
+      await expect(listContained(root, dirname(path))).rejects.toMatchObject({ code: "policy_denied" });
+    }
+    expect(await readFile(join(inside, folder, "holdfast.db"), "utf8")).toBe("theirs");
+  });
+
+  test("C4: a file that only looks like a lock is a file like any other", async () => {
+    await writeFile(join(inside, "yarn-lock"), "text");
+    expect(await read("yarn-lock")).toBe("text");
+    await writeContained(root, "yarn", "new", OPTIONS);
+    expect(await read("yarn")).toBe("new");
+  });
+
+  test.each([
+    ["a protected name", "new/deep/.git/config", "policy_denied"],
+    ["Holdfast's folder", "new/deep/.holdfast/file", "policy_denied"],
+    ["a name that is too long", `new/deep/${"x".repeat(300)}`, "policy_denied"],
+    ["a step back out of what is not there", "new/deep/../../../ws2/a.txt", "file_not_found"],
+  ])("a refused write leaves no directories behind: %s", async (_what, path, code) => {
+    await expect(writeContained(root, path, "x", OPTIONS)).rejects.toMatchObject({ code });
+    expect(await readdir(inside)).toEqual(["src"]);
   });
 
   test("a link out of the root is refused, as a file, as a directory and through another link", async () => {

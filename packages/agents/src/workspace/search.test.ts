@@ -79,6 +79,19 @@ test("a directory whose name is a pattern of git is only itself", async () => {
   expect((await workspace.listFiles("[a-z]rc")).files).toEqual(["[a-z]rc/page.js"]);
 });
 
+test("Holdfast's own files are neither listed nor searched, whether git knows them or not", async () => {
+  await mkdir(join(root, "deep/.holdfast"), { recursive: true });
+  await writeFile(join(root, "deep/.holdfast/holdfast.db"), "needle");
+  for (const isRepository of [false, true]) {
+    if (isRepository) execFileSync("git", ["init", "-q"], { cwd: root });
+    expect((await workspace.listFiles()).files.filter((name) => name.includes("holdfast"))).toEqual([]);
+    expect(await places({ pattern: "needle" })).toEqual([]);
+    await expect(places({ pattern: "needle", path: "deep/.holdfast" })).rejects.toMatchObject({
+      code: "policy_denied",
+    });
+  }
+});
+
 test("a link to a file outside is not searched", async () => {
   const outside = await mkdtemp(join(tmpdir(), "outside-"));
   await writeFile(join(outside, "key"), "price of secrets\n");

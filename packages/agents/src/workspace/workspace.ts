@@ -7,7 +7,7 @@
 import { basename } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 
-import { containedRoot, type ContainedRoot } from "./contained-directory.ts";
+import { containedRoot, OWN_FOLDER, type ContainedRoot } from "./contained-directory.ts";
 import {
   isTemporaryName,
   listContained,
@@ -41,7 +41,10 @@ export interface WorkspaceOptions {
   /** Where those five come from; the environment of this process by default. */
   readonly inherit?: Environment;
   readonly limits?: Partial<WorkspaceLimits>;
-  /** Names no file tool writes to or below; `.git` by default, because git runs what it finds there. */
+  /**
+   * Names no file tool writes to or below; `.git` by default, because git runs what it finds there. Holdfast's own files
+   * are out of reach whatever stands here.
+   */
   readonly protectedNames?: readonly string[];
 }
 
@@ -148,7 +151,9 @@ class FilesystemWorkspace implements Workspace {
     const found =
       (await this.#listByGit(directory, options.signal)) ??
       (await this.#listByWalk(directory, options.signal));
-    const files = found.filter((name) => !isTemporaryName(basename(name)));
+    const files = found.filter(
+      (name) => !isTemporaryName(basename(name)) && !name.split("/").includes(OWN_FOLDER),
+    );
     return { files: files.slice(0, this.limits.entries), isCut: files.length > this.limits.entries };
   }
 
@@ -270,4 +275,4 @@ class FilesystemWorkspace implements Workspace {
   }
 }
 
-const SKIPPED_DIRECTORIES: ReadonlySet<string> = new Set([".git", "node_modules", ".holdfast"]);
+const SKIPPED_DIRECTORIES: ReadonlySet<string> = new Set([".git", "node_modules", OWN_FOLDER]);
