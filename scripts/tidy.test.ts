@@ -64,6 +64,14 @@ const planted: readonly Planted[] = [
     right: { "packages/runtime/src/deep/a.ts": 'import "../b.ts";', ...PACKAGES },
   },
   {
+    rule: "thrown-text",
+    promise: "what was thrown is read by the one function that never throws",
+    wrong: { "packages/runtime/src/a.ts": "try { f(); } catch (error) { say(String(error)); }" },
+    right: {
+      "packages/runtime/src/a.ts": "try { f(); } catch (error) { say(toError(error).message, String(n)); }",
+    },
+  },
+  {
     rule: "sqlite-lock",
     promise: "beside SQLite only one file opens files",
     wrong: { "packages/storage/src/sqlite/a.ts": 'import { statSync, openSync } from "node:fs";' },

@@ -19,6 +19,7 @@ import {
   sizeRatchet,
   skipsHaveReasons,
   sqliteLocks,
+  thrownIsRead,
 } from "./tidy/sources.ts";
 import { lockfileNamesNoAddress, noMachinePaths } from "./tidy/traces.ts";
 import { readTree, type Rule, type Violation } from "./tidy/tree.ts";
@@ -31,6 +32,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   glossary,
   size: sizeRatchet,
   "sqlite-lock": sqliteLocks,
+  "thrown-text": thrownIsRead,
   skip: skipsHaveReasons,
   todo: noUnlinkedTodo,
   clause: clausesHaveTests,

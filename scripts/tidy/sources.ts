@@ -57,6 +57,26 @@ export function glossary(tree: Tree): readonly Violation[] {
   });
 }
 
+/** What was thrown may have no text, and throws when it is asked for it: `toError` of core reads anything. */
+export function thrownIsRead(tree: Tree): readonly Violation[] {
+  return tree.sources
+    .filter(
+      ({ packageFolder, isTest, file }) =>
+        packageFolder !== undefined && !isTest && !file.endsWith("core/src/errors.ts"),
+    )
+    .flatMap((source) => {
+      const violations: Violation[] = [];
+      source.walk((node) => {
+        if (node.type !== "CallExpression" || nameOf(child(node, "callee")) !== "String") return;
+        const name = nameOf([node["arguments"]].flat()[0] as Node | undefined) ?? "";
+        if (!/^(thrown|error|reason|cause)$/.test(name)) return;
+        const what = `String(${name}), which may throw: use toError(${name}).message`;
+        violations.push({ file: source.file, line: source.lineAt(node.start), what });
+      });
+      return violations;
+    });
+}
+
 /** What opens a file in `node:fs`, and so closes it again. */
 const OPENING =
   /^(open|openSync|openAsBlob|(read|write|append|copy|truncate)File(Sync)?|create(Read|Write)Stream|cp|cpSync|promises)$/;

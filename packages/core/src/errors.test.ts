@@ -6,6 +6,7 @@ import {
   InvariantError,
   recordError,
   TaskFailedError,
+  toError,
   toHoldfastError,
   UsageError,
 } from "./errors.ts";
@@ -117,6 +118,23 @@ describe("errors of ours", () => {
     expect(exitCodeOf(made)).toBe(70);
   });
 
+  const unreadable: readonly (readonly [string, unknown])[] = [
+    ["an object without a prototype", Object.create(null)],
+    ["a toString that throws", { toString: () => fail(), message: 5, toJSON: () => fail() }],
+    ["a symbol", Symbol("s")],
+    ["a proxy that throws at everything", proxy({})],
+    ["a proxy of an error", proxy(new Error("in"))],
+    ["an error whose message throws", Object.defineProperty(new UsageError("m"), "message", { get: fail })],
+    ["an error whose stack throws", Object.defineProperty(new Error("m"), "stack", { get: fail })],
+    ["an error whose code throws", Object.defineProperty(new UsageError("m"), "code", { get: fail })],
+  ];
+  test.each(unreadable)("K4a: what cannot be read becomes one all the same: %s", (_name, thrown) => {
+    expect(() => HoldfastError.is(thrown)).not.toThrow();
+    for (const error of [toError(thrown), toHoldfastError(thrown)]) {
+      expect(typeof `${error.name} ${error.message} ${error.stack}`).toBe("string");
+    }
+  });
+
   test("every code has an exit code that is a number from 1 to 125", () => {
     for (const [code, exit] of Object.entries(ERROR_TABLE)) {
       expect(Number.isInteger(exit) && exit >= 1 && exit <= 125, code).toBe(true);
@@ -137,3 +155,12 @@ describe("errors of ours", () => {
     expect(new InvariantError("x").fix).toContain("defect");
   });
 });
+
+function fail(): never {
+  throw new Error("trap");
+}
+
+function proxy(target: object): unknown {
+  const traps = ["get", "has", "getPrototypeOf", "ownKeys", "getOwnPropertyDescriptor"];
+  return new Proxy(target, Object.fromEntries(traps.map((trap) => [trap, fail])));
+}

@@ -74,12 +74,9 @@ export class HoldfastError extends Error {
 
   /** Structural, so that it also holds across two copies of this package. */
   static is(value: unknown): value is HoldfastError {
-    return (
-      value instanceof Error &&
-      "code" in value &&
-      typeof value.code === "string" &&
-      Object.hasOwn(ERROR_TABLE, value.code)
-    );
+    if (!isReadableError(value)) return false;
+    const { code } = value as { readonly code?: unknown };
+    return typeof code === "string" && Object.hasOwn(ERROR_TABLE, code);
   }
 }
 
@@ -231,12 +228,30 @@ function cut(text: string): string {
     : `${text.slice(0, ERROR_TEXT_MAX)}… (${text.length} characters)`;
 }
 
-/** One function turns anything thrown into ours. */
+/**
+ * Anything thrown as an error that can be read: itself, or its text where it is none. Never throws: what an agent throws
+ * may have no text, and what throws in a handler of errors ends the process.
+ */
+export function toError(thrown: unknown): Error {
+  return isReadableError(thrown) ? thrown : new Error(recordError(thrown).message);
+}
+
+function isReadableError(value: unknown): value is Error {
+  try {
+    if (!(value instanceof Error)) return false;
+    const { name, message, stack = "", code, cause } = value as Error & { readonly code?: unknown };
+    void [code, cause]; // Reading them did not throw.
+    return [name, message, stack].every((text) => typeof text === "string");
+  } catch {
+    return false;
+  }
+}
+
+/** One function turns anything thrown into ours. Never throws. */
 export function toHoldfastError(thrown: unknown): HoldfastError {
   if (HoldfastError.is(thrown)) return thrown;
-  return new HoldfastError("internal", thrown instanceof Error ? thrown.message : String(thrown), {
-    cause: thrown,
-  });
+  const error = toError(thrown);
+  return new HoldfastError("internal", error.message, { cause: error });
 }
 
 /** One function turns ours into an exit code. */

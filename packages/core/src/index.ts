@@ -14,6 +14,7 @@ export {
   NotFoundError,
   recordError,
   TaskFailedError,
+  toError,
   toHoldfastError,
   UnavailableError,
   UsageError,

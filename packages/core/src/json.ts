@@ -6,7 +6,7 @@
 //       becomes its ISO string), and properties that are `undefined` are left out.
 //   J3. NUL and lone surrogates are kept as given: JSON escapes them, so no storage sees them raw.
 
-import { UsageError } from "./errors.ts";
+import { toError, UsageError } from "./errors.ts";
 import { FORMAT_LIMITS } from "./limits.ts";
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
@@ -117,7 +117,11 @@ function findObjectProblem(value: object, depth: number, parents: object[]): Pro
     }
     return undefined;
   } catch (error) {
-    return problem("reading it threw", String(error), "pass plain data instead of an object with getters");
+    return problem(
+      "reading it threw",
+      toError(error).message,
+      "pass plain data instead of an object with getters",
+    );
   } finally {
     parents.pop();
   }

@@ -1,6 +1,6 @@
 // Errors that only the command has, and every error as the command shows it.
 
-import { ERROR_TABLE, HoldfastError, type ErrorDetails, type RecordedError } from "@holdfast/core";
+import { ERROR_TABLE, HoldfastError, toError, type ErrorDetails, type RecordedError } from "@holdfast/core";
 import { jsonLine, plain } from "./plain-text.ts";
 
 /** Exit codes of errors that only the command has; all others are in `ERROR_TABLE`. */
@@ -36,7 +36,8 @@ export interface ShownError {
   readonly stack: string | undefined;
 }
 
-export function shownError(thrown: unknown): ShownError {
+export function shownError(given: unknown): ShownError {
+  const thrown = toError(given);
   if (thrown instanceof CommandError) {
     const { code, message, details, stack } = thrown;
     return { ...shown(code, COMMAND_ERRORS[code], message, details), cause: undefined, stack };
@@ -55,12 +56,12 @@ export function shownError(thrown: unknown): ShownError {
       stack: behind === undefined ? stack : `${stack ?? ""}\nbecause of ${behind}`,
     };
   }
-  const message = thrown instanceof Error ? thrown.message || thrown.name : String(thrown);
+  const { message, name, stack } = thrown;
   const fix = "this is a defect of Holdfast: please report it, with what `--debug` shows";
   return {
-    ...shown("internal", ERROR_TABLE.internal, message, { fix }),
+    ...shown("internal", ERROR_TABLE.internal, message || name, { fix }),
     cause: undefined,
-    stack: thrown instanceof Error ? thrown.stack : undefined,
+    stack,
   };
 }
 

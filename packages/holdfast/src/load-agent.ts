@@ -5,7 +5,7 @@ import { statSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { basename, extname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { HoldfastError, NotFoundError } from "@holdfast/core";
+import { HoldfastError, NotFoundError, toError } from "@holdfast/core";
 import { decoded, placeOf } from "./error-place.ts";
 import { defineAgent, isAgent, type Agent } from "@holdfast/runtime";
 
@@ -143,10 +143,10 @@ function nameOfFile(file: string): string {
 // ---- errors ------------------------------------------------------------------------------------------------------
 
 function importError(thrown: unknown, file: string): HoldfastError {
-  const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+  const error = toError(thrown);
   const code = "code" in error ? String(error.code) : "";
   const at = placeIn(error, file);
-  const details = { at, cause: thrown };
+  const details = { at, cause: error };
   if (code === "ERR_MODULE_NOT_FOUND" || code === "ERR_PACKAGE_PATH_NOT_EXPORTED") {
     const message = `the file imports something that is not there: ${withoutPath(error.message)}`;
     return invalid(message, file, { ...details, fix: "install the package, or correct the import" });

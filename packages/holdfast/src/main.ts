@@ -2,7 +2,7 @@
 
 import { Console } from "node:console";
 import { readFileSync } from "node:fs";
-import { HoldfastError } from "@holdfast/core";
+import { HoldfastError, toError } from "@holdfast/core";
 import { didYouMean, parseArguments, refuse } from "./arguments.ts";
 import { COMMON_OPTIONS, type Command } from "./command.ts";
 import { COMMANDS } from "./commands/index.ts";
@@ -85,12 +85,12 @@ function saysJson(words: readonly string[]): boolean {
 /** Something threw where nobody could catch it: a timer or an event of a task, most likely. */
 function uncaught(thrown: unknown): HoldfastError {
   if (HoldfastError.is(thrown)) return thrown;
-  const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+  const error = toError(thrown);
   const place = placeOf(error);
   return new HoldfastError("agent_error", `nobody caught ${error.name}: ${error.message}`, {
     ...(place === undefined ? {} : { at: place }),
     fix: "catch it where it happens; what was committed is kept",
-    cause: thrown,
+    cause: error,
   });
 }
 

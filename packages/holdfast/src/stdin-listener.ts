@@ -2,7 +2,7 @@
 //
 // The end of the input ends nothing: the terminal may be gone, the session is not.
 
-import type { AgentStorage, IncomingSignal, SignalReceipt } from "@holdfast/core";
+import { toError, type AgentStorage, type IncomingSignal, type SignalReceipt } from "@holdfast/core";
 import type { Runtime } from "@holdfast/runtime";
 import type { Io } from "./command.ts";
 import { openQuestions } from "./describe-session.ts";
@@ -69,7 +69,7 @@ export class StdinListener {
       if (question !== undefined) return await runtime.answer(sessionId, payload, { question });
       return await runtime.signal(sessionId, name, payload, dedupKey === undefined ? {} : { dedupKey });
     } catch (error) {
-      return { status: "refused", reason: error instanceof Error ? error.message : String(error) };
+      return { status: "refused", reason: toError(error).message };
     }
   }
 

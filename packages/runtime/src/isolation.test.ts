@@ -81,6 +81,15 @@ describe("an agent", () => {
     // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- users do
     ["throws a proxy", () => Promise.reject(new Proxy({}, { get: () => fail(new Error("trap")) })), "failed"],
     [
+      "leaves a rejection behind that has no text",
+      async () => {
+        // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- users do
+        void Promise.reject(Object.create(null));
+        return 1;
+      },
+      "completed",
+    ],
+    [
       "leaves rejections behind",
       async () => {
         void Promise.reject(new Error("left"));

@@ -10,15 +10,16 @@
 // Real kills of real processes are a different test; this one reaches every point, and takes milliseconds for each.
 
 import { isDeepStrictEqual } from "node:util";
-import type {
-  AgentStorage,
-  AttemptOutcome,
-  Change,
-  ChangeResult,
-  ClaimResult,
-  RunningAttempt,
-  TaskAttempt,
-  TaskExecutor,
+import {
+  toError,
+  type AgentStorage,
+  type AttemptOutcome,
+  type Change,
+  type ChangeResult,
+  type ClaimResult,
+  type RunningAttempt,
+  type TaskAttempt,
+  type TaskExecutor,
 } from "@holdfast/core";
 import {
   createRuntime,
@@ -221,7 +222,7 @@ class Run<Input, Output> {
       const handle = await runtime.start(agent, input, { sessionId: SESSION_ID });
       if (!handle.created) await runtime.resume(SESSION_ID);
       world?.(this.#world(runtime, storage)).catch((error: unknown) =>
-        this.#violations.push(`the world threw: ${String(error)}`),
+        this.#violations.push(`the world threw: ${toError(error).message}`),
       );
       return handle.settled();
     };

@@ -8,6 +8,7 @@
 // A request is served from its first byte until its response closes, for whatever reason; `close()` closes
 // them all.
 
+import { toError } from "@holdfast/core";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -93,7 +94,7 @@ export async function startScriptedModelServer(
       // hang.
       if (closing.signal.aborted) return;
       response.writeHead(500, { "content-type": "text/plain" });
-      response.end(`scripted model server: ${String(error)}\n`);
+      response.end(`scripted model server: ${toError(error).message}\n`);
     }
   }
 

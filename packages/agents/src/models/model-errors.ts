@@ -3,7 +3,7 @@
 // A key is never part of it. Texts of servers are shown only where they help, with the key cut out; for a refused key
 // they are not shown at all, because servers quote parts of it.
 
-import { HoldfastError, UnavailableError } from "@holdfast/core";
+import { HoldfastError, toError, UnavailableError } from "@holdfast/core";
 import type { APICallError } from "ai";
 
 export interface ErrorSource {
@@ -107,7 +107,7 @@ function sayOf(thrown: unknown, { secrets }: ErrorSource): string {
   for (let error = thrown; error instanceof Error && messages.length < 3; error = error.cause) {
     if (error.message !== "" && !messages.includes(error.message)) messages.push(error.message);
   }
-  const text = messages.length === 0 ? String(thrown) : messages.join(": ");
+  const text = messages.length === 0 ? toError(thrown).message : messages.join(": ");
   const safe = secrets.reduce(
     (rest, secret) => rest.replaceAll(secret, "[secret]"),
     text.replaceAll(/\s+/g, " "),

@@ -6,7 +6,7 @@
 //   C3. It keeps no process alive.
 
 import type { Socket } from "node:net";
-import type { Arrival, Change, ChangeResult } from "@holdfast/core";
+import { toError, type Arrival, type Change, type ChangeResult } from "@holdfast/core";
 import { LineSplitter } from "./lines.ts";
 import { LINE_BYTES_MAX, type Hello, type Message, type Request, type WireError } from "./wire.ts";
 import { parseRequest } from "./wire-check.ts";
@@ -122,7 +122,7 @@ function stringify(message: Message | Hello): string {
     return JSON.stringify(message);
   } catch (error) {
     const code = "limit_exceeded" as const;
-    const reason = `the answer is too long for the socket: ${String(error)}`;
+    const reason = `the answer is too long for the socket: ${toError(error).message}`;
     return JSON.stringify({
       id: "id" in message ? message.id : 0,
       error: { code, message: reason },

@@ -8,7 +8,7 @@ import { hash } from "node:crypto";
 import { chmodSync, lstatSync, mkdirSync, realpathSync, statSync, type Stats } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
-import { HoldfastError, NotFoundError, UnavailableError } from "@holdfast/core";
+import { HoldfastError, NotFoundError, toError, UnavailableError } from "@holdfast/core";
 
 export interface DatabasePaths {
   /** The database itself. */
@@ -121,8 +121,8 @@ export function fileNotFound(path: string): NotFoundError {
 
 /** What the file system said about a path, as an error of ours. */
 export function pathError(thrown: unknown, path: string): HoldfastError {
-  const code = errno(thrown) ?? String(thrown);
-  const details = { at: path, got: thrown instanceof Error ? thrown.message : String(thrown), cause: thrown };
+  const code = errno(thrown) ?? toError(thrown).message;
+  const details = { at: path, got: toError(thrown).message, cause: thrown };
   switch (code) {
     case "EROFS":
     case "EACCES":

@@ -4,6 +4,7 @@ import {
   CorruptRecordError,
   HoldfastError,
   InvariantError,
+  toError,
   UnavailableError,
   type ErrorDetails,
 } from "@holdfast/core";
@@ -62,7 +63,7 @@ export function isEnvironmental(thrown: unknown): boolean {
 /** Why one change of a group was not applied, for people. */
 export function describeRefusal(thrown: unknown): string {
   if (HoldfastError.is(thrown)) return thrown.message;
-  return `the database refused it: ${thrown instanceof Error ? thrown.message : String(thrown)}`;
+  return `the database refused it: ${toError(thrown).message}`;
 }
 
 /**
@@ -73,7 +74,7 @@ export function describeRefusal(thrown: unknown): string {
 export function toStorageError(thrown: unknown, path: string, doing: string): HoldfastError {
   if (HoldfastError.is(thrown)) return thrown;
   const extended = extendedCode(thrown);
-  const text = thrown instanceof Error ? thrown.message : String(thrown);
+  const text = toError(thrown).message;
   const details = (expected: string, fix: string): ErrorDetails => ({
     at: path,
     got: extended === undefined ? text : `${text} (SQLite ${extended})`,

@@ -5,7 +5,7 @@
 //   V1. It never stops at the first problem, and never throws for one: the report is for a person who must decide.
 //   V2. Memory is bounded: rows come in pages, problems are counted beyond `PROBLEMS_MAX`.
 
-import { HoldfastError } from "@holdfast/core";
+import { HoldfastError, toError } from "@holdfast/core";
 import { Blobs } from "./blobs.ts";
 import type { SqlDriver, SqlRow } from "./driver.ts";
 import {
@@ -182,7 +182,7 @@ class Check {
     try {
       check();
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
+      const message = toError(error).message;
       this.#add(table, HoldfastError.is(error) ? message : `SQLite says: ${message}`);
     }
   }

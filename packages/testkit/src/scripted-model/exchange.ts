@@ -4,6 +4,7 @@
 // Order: record → faults that refuse → size → path and method → key → JSON → the wire's rules → model →
 // script → faults that spoil. So a request that is refused anyway does not hang or break on top of it.
 
+import { toError } from "@holdfast/core";
 import { anthropicWire } from "./anthropic-wire.ts";
 import { refuseByFault, spoilDelivery, type Delivery, type ModelFault } from "./faults.ts";
 import { openaiChatWire } from "./openai-chat-wire.ts";
@@ -127,7 +128,7 @@ function explainFailure<T>(what: string, run: () => T): T {
   try {
     return run();
   } catch (error) {
-    return refuse(`The ${what} failed: ${error instanceof Error ? error.message : String(error)}`);
+    return refuse(`The ${what} failed: ${toError(error).message}`);
   }
 }
 
