@@ -24,10 +24,12 @@ export async function answerQuestion(
   return sendSignal(args, io, {
     id,
     choose: (session, pending) => {
-      const { id, name, prompt } = findQuestion(session, pending, question, io);
+      const found = findQuestion(session, pending, question, io);
+      const { name, prompt } = found;
       return {
         name,
-        send: (runtime, sessionId) => runtime.answer(sessionId, payload, { question: id }),
+        send: (runtime, sessionId, signalId) =>
+          runtime.answer(sessionId, payload, { question: found.id, signalId }),
         said: `${said}: ${plainLine(prompt, 500)}`,
         repeated: `the question was answered before, and the first answer stands: ${plainLine(prompt, 500)}`,
       };

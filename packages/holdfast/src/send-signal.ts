@@ -2,16 +2,22 @@
 
 import {
   ConflictError,
+  HoldfastError,
   isAwaited,
   isEnded,
+  mintId,
+  UnavailableError,
   type AgentStorage,
   type Session,
   type SignalReceipt,
+  type StorageReader,
 } from "@holdfast/core";
 import { createRuntime, type Runtime } from "@holdfast/runtime";
 import type { Arguments, Io } from "./command.ts";
 import { withSession } from "./find-session.ts";
+import { guardOwner } from "./owner-guard.ts";
 import { findDatabase } from "./project.ts";
+import { randomU32 } from "./random.ts";
 
 export interface Sending {
   /** Of the session, or its beginning. */
@@ -23,47 +29,107 @@ export interface Sending {
 export interface Message {
   /** Of the signal. */
   readonly name: string;
-  readonly send: (runtime: Runtime, sessionId: string) => Promise<SignalReceipt>;
+  readonly send: (runtime: Runtime, sessionId: string, signalId: string) => Promise<SignalReceipt>;
   /** What to say when it is stored. */
   readonly said: string;
   /** What to say when it was there before. */
   readonly repeated: string;
 }
 
-export async function sendSignal(args: Arguments, io: Io, { id, choose }: Sending): Promise<number> {
-  return withSession(findDatabase(args, io), id, async (session, { storage }) => {
-    const { sessionId } = session;
-    if (isEnded(session.status)) throw sessionEnded(session);
-    const pending = new Set((await storage.reader.pendingSignals(sessionId)).map((signal) => signal.name));
-    const { name, send, said, repeated } = choose(session, pending);
-    const runtime = createRuntime({ storage, adopt: false, development: false });
+/**
+ *   G1. The process that owns the database may end between storing a signal and saying so. The signal is sent again then,
+ *       to whoever owns it next and under the same id, so that it is stored once; and if it was even consumed meanwhile,
+ *       the journal says so.
+ */
+export async function sendSignal(args: Arguments, io: Io, sending: Sending): Promise<number> {
+  const signalId = mintId("sig", Date.now(), randomU32);
+  let chosen: Message | undefined;
+  for (let n = 1; ; n++) {
     try {
-      const { status, ...refusal } = await send(runtime, sessionId);
-      if (status === "refused") {
-        const now = await storage.reader.session(sessionId);
-        if (now !== undefined && isEnded(now.status)) throw sessionEnded(now);
-        throw new ConflictError(
-          "session_ended",
-          "reason" in refusal ? refusal.reason : "the signal was refused",
-        );
-      }
-      const isWaiting = isAwaited(session, name);
-      const resume =
-        isWaiting && (await isIdle(storage, sessionId)) ? io.call(`resume ${sessionId}`) : undefined;
-      io.result(
-        { sessionId, name, status, awaited: isWaiting, ...(resume === undefined ? {} : { resume }) },
-        "",
-      );
-      io.note(status === "stored" ? said : repeated);
-      if (resume !== undefined) io.note(`no process runs the session; it goes on with: ${resume}`);
-      if (!isWaiting && status === "stored") {
-        io.note(io.notes.paint.dim("the session does not wait for it now; it is kept until it does"));
-      }
-      return 0;
-    } finally {
-      await runtime.close();
+      return await withSession(findDatabase(args, io), sending.id, async (session, access) => {
+        // A runtime would wait for an owner that is gone.
+        const storage = access.role === "client" ? guardOwner(access.storage).storage : access.storage;
+        const { reader } = storage;
+        const isSent = chosen !== undefined && (await isStored(reader, session.sessionId, signalId));
+        if (isEnded(session.status) && !isSent) throw sessionEnded(session);
+        const pending = await reader.pendingSignals(session.sessionId);
+        chosen ??= sending.choose(session, new Set(pending.map(({ name }) => name)));
+        const status = isSent ? "stored" : await send(storage, session, chosen, signalId);
+        return tell(io, storage, { session, message: chosen, status });
+      });
+    } catch (error) {
+      if (chosen === undefined || !isLost(error)) throw error;
+      if (n === SENDS_MAX) throw unknownWhether(error, sending.id, io);
     }
-  });
+  }
+}
+
+const SENDS_MAX = 5;
+const JOURNAL_PAGE = 1_000;
+
+/** The answer of another process was lost with it. */
+function isLost(error: unknown): boolean {
+  return HoldfastError.is(error) && (error.code === "storage_unavailable" || error.code === "locked");
+}
+
+function unknownWhether(cause: unknown, id: string, io: Io): UnavailableError {
+  return new UnavailableError(
+    "storage_unavailable",
+    `the process that owns the database ended before it answered, ${SENDS_MAX} times; whether the signal is stored is not known`,
+    { fix: `${io.call(`show ${id}`)} tells whether it has arrived`, cause },
+  );
+}
+
+/** Whether a signal waits to be consumed, or was. */
+async function isStored(reader: StorageReader, sessionId: string, signalId: string): Promise<boolean> {
+  const pending = await reader.pendingSignals(sessionId);
+  if (pending.some((signal) => signal.signalId === signalId)) return true;
+  for (let from = 0; ; from += JOURNAL_PAGE) {
+    const records = await reader.journal(sessionId, from, JOURNAL_PAGE);
+    for (const record of records) {
+      if ("signalId" in record && record.signalId === signalId) return true;
+      if ("signalIds" in record && record.signalIds.includes(signalId)) return true;
+    }
+    if (records.length < JOURNAL_PAGE) return false;
+  }
+}
+
+async function send(
+  storage: AgentStorage,
+  { sessionId }: Session,
+  message: Message,
+  signalId: string,
+): Promise<"stored" | "duplicate"> {
+  const runtime = createRuntime({ storage, adopt: false, development: false });
+  try {
+    const receipt = await message.send(runtime, sessionId, signalId);
+    if (receipt.status !== "refused") return receipt.status;
+    const now = await storage.reader.session(sessionId);
+    if (now !== undefined && isEnded(now.status)) throw sessionEnded(now);
+    throw new ConflictError("session_ended", receipt.reason);
+  } finally {
+    await runtime.close();
+  }
+}
+
+interface Sent {
+  readonly session: Session;
+  readonly message: Message;
+  readonly status: "stored" | "duplicate";
+}
+
+async function tell(io: Io, storage: AgentStorage, { session, message, status }: Sent): Promise<number> {
+  const { sessionId } = session;
+  const { name, said, repeated } = message;
+  const isWaiting = isAwaited(session, name);
+  const resume = isWaiting && (await isIdle(storage, sessionId)) ? io.call(`resume ${sessionId}`) : undefined;
+  io.result({ sessionId, name, status, awaited: isWaiting, ...(resume === undefined ? {} : { resume }) }, "");
+  io.note(status === "stored" ? said : repeated);
+  if (resume !== undefined) io.note(`no process runs the session; it goes on with: ${resume}`);
+  if (!isWaiting && status === "stored" && !isEnded(session.status)) {
+    io.note(io.notes.paint.dim("the session does not wait for it now; it is kept until it does"));
+  }
+  return 0;
 }
 
 /** Whether a session has something to do and no process does it. */

@@ -55,9 +55,13 @@ export interface ResumeOptions {
 export interface SignalOptions {
   /** A second signal with the same key is not stored. */
   readonly dedupKey?: string;
+  /** Its id, when whoever sends it must be able to send it again: with the same id it is stored once. Minted by default. */
+  readonly signalId?: string;
 }
 
 export interface AnswerOptions {
+  /** As of `SignalOptions`. */
+  readonly signalId?: string;
   /** The question's position; the oldest open one by default. */
   readonly question?: number;
 }

@@ -226,7 +226,11 @@ class LocalRuntime implements Runtime {
     return this.#send(sessionId, name, payload, options);
   }
 
-  async answer(sessionId: string, answer: unknown, { question }: AnswerOptions = {}): Promise<SignalReceipt> {
+  async answer(
+    sessionId: string,
+    answer: unknown,
+    { question, ...options }: AnswerOptions = {},
+  ): Promise<SignalReceipt> {
     const session = await this.#sessions.find(sessionId);
     const open = session.waits.filter((wait) => wait.type === "input");
     const wait = question === undefined ? open[0] : open.find(({ id }) => id === question);
@@ -237,21 +241,21 @@ class LocalRuntime implements Runtime {
           : `session ${sessionId} has no open question ${question}; open: ${open.map(({ id }) => id).join(", ")}`;
       return { status: "refused", reason };
     }
-    return this.#send(sessionId, wait.name, answer, { dedupKey: wait.name });
+    return this.#send(sessionId, wait.name, answer, { ...options, dedupKey: wait.name });
   }
 
   async #send(
     sessionId: string,
     name: string,
     payload: unknown,
-    { dedupKey }: SignalOptions,
+    { dedupKey, signalId }: SignalOptions,
   ): Promise<SignalReceipt> {
     const text = encodeJson(payload, `payload of signal "${name}"`);
     this.#refuseIfLarge(text, `payload of signal "${name}"`);
     const result = await this.#committer.commit({
       type: "send_signal",
       sessionId,
-      signalId: mintId("sig", this.#clock.now(), () => this.#random.u32()),
+      signalId: signalId ?? mintId("sig", this.#clock.now(), () => this.#random.u32()),
       name,
       payload: text,
       ...(dedupKey === undefined ? {} : { dedupKey }),

@@ -11,6 +11,7 @@ import type { Agent, Runtime } from "@holdfast/runtime";
 import { takeOnly } from "../arguments.ts";
 import type { Arguments, Command, Io } from "../command.ts";
 import type { Database } from "../project.ts";
+import { randomU32 } from "../random.ts";
 
 export const run: Command = {
   name: "run",
@@ -137,8 +138,4 @@ async function startOrResume(
   if (isStarted) return runtime.resume(options.sessionId);
   const handle = await runtime.start(agent, input, options);
   return handle.created ? handle : runtime.resume(options.sessionId);
-}
-
-function randomU32(): number {
-  return crypto.getRandomValues(new Uint32Array(1))[0]!;
 }

@@ -42,8 +42,11 @@ export const signal: Command = {
       id,
       choose: () => ({
         name,
-        send: (runtime, sessionId) =>
-          runtime.signal(sessionId, name, payload, dedupKey === undefined ? {} : { dedupKey }),
+        send: (runtime, sessionId, signalId) =>
+          runtime.signal(sessionId, name, payload, {
+            signalId,
+            ...(dedupKey === undefined ? {} : { dedupKey }),
+          }),
         said: `signal "${name}" is stored`,
         repeated: `a signal with the key "${dedupKey}" was stored before; nothing more is done`,
       }),

@@ -249,7 +249,7 @@ export class SocketStorage implements AgentStorage {
       : "the process that owns the database ended";
     return new UnavailableError("storage_unavailable", `${what}: ${this.#paths.file}`, {
       at: this.#paths.socket,
-      fix: "send it again: what was already done is not done twice",
+      fix: "the same change may be sent again, with the same ids: what was already done is not done twice",
     });
   }
 
