@@ -108,6 +108,7 @@ export {
   type RunningAttempt,
   type TaskAttempt,
   type TaskDelta,
+  type LostAttempt,
   type TaskExecutor,
   type TaskTraits,
   type TokenUsage,

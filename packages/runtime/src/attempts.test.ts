@@ -152,6 +152,7 @@ describe("an attempt that fails", () => {
 describe("time-outs and limits", () => {
   test("an attempt that never ends is timed out, aborted, tried again, and its slot is free", async () => {
     const { runtime, clock } = open({ concurrency: 1 });
+    const stuck = gate();
     const reasons: string[] = [];
     const handle = await runtime.start(
       agentOf((ctx) =>
@@ -160,7 +161,7 @@ describe("time-outs and limits", () => {
             "stuck",
             ({ signal }) => {
               signal.addEventListener("abort", () => reasons.push((signal.reason as Error).message));
-              return new Promise(() => {});
+              return stuck.opened;
             },
             { timeoutMs: 1_000, retry: { maxAttempts: 2 } },
           )
@@ -177,6 +178,7 @@ describe("time-outs and limits", () => {
       "the task was aborted: timed out after 1000 ms",
       "the task was aborted: timed out after 1000 ms",
     ]);
+    stuck.open(); // Closing would wait for it, on a clock that stands still.
   });
 
   test("what a handler does after its time-out is nobody's business", async () => {
@@ -273,6 +275,37 @@ describe("an attempt that died with its process", () => {
     const next = open({ storage, agents: [agent] });
     expect(await (await next.runtime.resume(sessionId)).result()).toContain("its outcome is unknown");
     expect(ran).toBe(1);
+  });
+
+  test("with maxAttempts: 1 is told of after what it left behind has ended", async () => {
+    const storage = new MemoryStorage();
+    const ended = gate<void>();
+    const asked: unknown[] = [];
+    const shell = defineTask({
+      name: "shell",
+      retry: { maxAttempts: 1 },
+      run: () => new Promise(() => {}),
+      endLost: async (input, key) => {
+        asked.push([input, key]);
+        await ended.opened;
+        throw new Error("nobody is hurt by this");
+      },
+    });
+    const agent = agentOf((ctx) =>
+      ctx.scheduleTask(shell, { command: "sleep" }).catch((error: { message: string }) => error.message),
+    );
+    const { runtime, mortalStorage } = open({ storage, tasks: [shell] });
+    const { sessionId } = await runtime.start(agent);
+    await turns(20);
+    mortalStorage.die();
+    vanishRuntime(runtime);
+    const next = open({ storage, agents: [agent], tasks: [shell] });
+    const handle = await next.runtime.resume(sessionId);
+    await turns(20);
+    expect(asked).toEqual([[{ command: "sleep" }, expect.stringContaining(`${sessionId}-`)]]);
+    expect((await handle.session()).status).toBe("working");
+    ended.open();
+    expect(await handle.result()).toContain("its outcome is unknown");
   });
 
   // The outcome is stored, and then the process dies once more, before the agent has heard of it.

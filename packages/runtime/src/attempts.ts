@@ -82,7 +82,7 @@ export class Attempts {
       kind,
       input: task.input,
       attempt,
-      idempotencyKey: task.key === undefined ? taskId : `${sessionId}:${task.key}`,
+      idempotencyKey: this.#keyOf(task),
       timeoutMs: task.timeoutMs,
       ...(task.closure === undefined ? {} : { closure: task.closure }),
       conversation: (leaf) => this.#host.conversation(leaf),
@@ -130,9 +130,26 @@ export class Attempts {
       } else {
         const message = `attempt ${attempt} of ${retry?.maxAttempts ?? attempt} was running when its process ended; its outcome is unknown`;
         const payload = JSON.stringify({ name: "AttemptLostError", message, code: "task_failed" });
-        this.#host.deliver({ type: "task_failed", task: id, attempt, at, payload });
+        const told = (): void => this.#host.deliver({ type: "task_failed", task: id, attempt, at, payload });
+        const ending = this.#endLost(task);
+        if (ending === undefined) told();
+        else
+          void ending.then(() => {
+            if (this.#host.openTask(id) === task) told();
+          });
       }
     }
+  }
+
+  /** What it started must not go on beside an agent that was told it was lost. Never rejects. */
+  #endLost(task: OpenTask): Promise<void> | undefined {
+    const { kind, input } = task;
+    return this.#host.executor.endLost?.({ kind, input, idempotencyKey: this.#keyOf(task) })?.catch(() => {});
+  }
+
+  #keyOf({ id, key }: OpenTask): string {
+    const { sessionId } = this.#host;
+    return key === undefined ? positionId(sessionId, id) : `${sessionId}:${key}`;
   }
 
   #ended(

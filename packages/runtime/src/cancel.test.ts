@@ -63,7 +63,7 @@ describe("graceful", () => {
           steps.push(String(await c.waitForSignal("tidy")));
           await c.run("long", ({ signal }) => {
             signal.addEventListener("abort", () => aborted.open());
-            return new Promise(() => {});
+            return aborted.opened;
           });
         });
         steps.push("never");

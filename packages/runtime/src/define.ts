@@ -43,6 +43,11 @@ export interface TaskDefinition<Input = unknown, Output = unknown> extends TaskT
   /** One attempt may take this long. No limit by default. */
   readonly timeoutMs?: number;
   readonly run: (input: Input, task: TaskContext) => Output | Promise<Output>;
+  /**
+   * Its process ended while it ran, and it is not tried again: end what it left running. The agent hears of the loss
+   * afterwards. `input` is as it was recorded.
+   */
+  readonly endLost?: (input: unknown, idempotencyKey: string) => Promise<void>;
 }
 
 /** An error a task throws when another attempt cannot help. */

@@ -35,6 +35,35 @@ describe("an attempt ends exactly once, and never within the call that starts or
     }
   });
 
+  test("L4: closing waits for a handler that looks at its abort signal, for a while, and for no other", async () => {
+    for (const [heeds, isPatient] of [
+      [true, true],
+      [true, false],
+      [false, true],
+    ]) {
+      const clock = new TestClock();
+      const executor = new LocalTaskExecutor({ clock });
+      const swept = gate<void>();
+      const steps: string[] = [];
+      const closure = async (task: unknown): Promise<void> => {
+        if (heeds === true) void (task as { readonly signal: AbortSignal }).signal;
+        await swept.opened;
+        steps.push("swept");
+      };
+      executor.start(attemptOf({ closure }), (outcome) => steps.push(endOf(outcome)));
+      const closed = executor.close().then(() => steps.push("closed"));
+      await turns(5);
+      if (isPatient === true) swept.open();
+      else await clock.advance(10_000);
+      await closed;
+      swept.open();
+      await turns(5);
+      const last = heeds === true && isPatient === true ? ["swept", "closed"] : ["closed", "swept"];
+      expect(steps).toEqual(["aborted", ...last]);
+      expect(clock.armed).toBe(0);
+    }
+  });
+
   test("a handler that answers at once answers later", async () => {
     const executor = new LocalTaskExecutor({
       clock: new TestClock(),
@@ -69,7 +98,8 @@ describe("an attempt ends exactly once, and never within the call that starts or
 });
 
 test("closing aborts what runs and what waits, and resolves when nothing does any more", async () => {
-  const executor = new LocalTaskExecutor({ clock: new TestClock(), concurrency: 1 });
+  const clock = new TestClock();
+  const executor = new LocalTaskExecutor({ clock, concurrency: 1 });
   const ends: string[] = [];
   let aborted = false;
   for (let i = 0; i < 3; i++) {
@@ -84,8 +114,7 @@ test("closing aborts what runs and what waits, and resolves when nothing does an
     );
   }
   await turns(1);
-  await executor.close();
-  await turns(1);
+  await Promise.all([executor.close(), clock.advance(10_000)]);
   expect(ends.sort()).toEqual(["0 aborted", "1 aborted", "2 aborted"]);
   expect(aborted).toBe(true);
 });

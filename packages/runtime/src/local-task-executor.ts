@@ -4,6 +4,7 @@
 //   L2. At most `concurrency` attempts run at once; the others wait in the order they came.
 //   L3. An attempt ends exactly once: by its handler, its time-out, or its abort, whichever comes first. What the handler
 //       does afterwards is nobody's business; its slot is free.
+//   L4. Closing waits a while for handlers that look at their abort signal: they may have processes to end.
 
 import {
   ConflictError,
@@ -16,6 +17,7 @@ import {
   type AttemptOutcome,
   type Clock,
   type ConversationEntry,
+  type LostAttempt,
   type RunningAttempt,
   type TaskAttempt,
   type TaskExecutor,
@@ -32,6 +34,9 @@ export interface LocalTaskExecutorOptions {
   readonly clock: Clock;
 }
 
+/** L4. A command that ignores SIGTERM is killed after its grace of two seconds, and what it left behind is looked for. */
+const HANDLERS_END_MS = 10_000;
+
 export class LocalTaskExecutor implements TaskExecutor {
   readonly #tasks = new Map<string, TaskDefinition>();
   readonly #clock: Clock;
@@ -39,6 +44,8 @@ export class LocalTaskExecutor implements TaskExecutor {
   readonly #payloadChars: number;
   readonly #waiting: Attempt[] = [];
   readonly #running = new Set<Attempt>();
+  /** Handlers at work that heed their signal, also after their attempt's end (L4). */
+  readonly #heeding = new Set<Promise<void>>();
   #onIdle: (() => void) | undefined;
 
   constructor({
@@ -78,6 +85,7 @@ export class LocalTaskExecutor implements TaskExecutor {
       this.#tasks.get(request.kind),
       this.#clock,
       this.#payloadChars,
+      this.#heeding,
       (outcome) => {
         this.#running.delete(attempt);
         this.#startWaiting();
@@ -90,10 +98,19 @@ export class LocalTaskExecutor implements TaskExecutor {
     return attempt;
   }
 
+  endLost({ kind, input, idempotencyKey }: LostAttempt): Promise<void> | undefined {
+    return this.#tasks.get(kind)?.endLost?.(decodeJson(input), idempotencyKey);
+  }
+
   async close(): Promise<void> {
     for (const attempt of this.#waiting.splice(0)) attempt.abort("the runtime is closing");
     for (const attempt of this.#running) attempt.abort("the runtime is closing");
     if (this.#running.size > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve));
+    if (this.#heeding.size === 0) return;
+    const late = Promise.withResolvers<void>();
+    const cancel = this.#clock.setTimer(late.resolve, HANDLERS_END_MS);
+    await Promise.race([Promise.all(this.#heeding), late.promise]);
+    cancel();
   }
 
   #begin(attempt: Attempt): void {
@@ -115,7 +132,9 @@ class Attempt implements RunningAttempt, TaskContext {
   readonly #definition: TaskDefinition | undefined;
   readonly #clock: Clock;
   readonly #payloadChars: number;
+  readonly #heeding: Set<Promise<void>>;
   readonly #onEnd: (outcome: AttemptOutcome) => void;
+  #performing: Promise<void> | undefined;
   #controller: AbortController | undefined;
   #abortReason: string | undefined;
   #cancelTimeout: (() => void) | undefined;
@@ -126,12 +145,14 @@ class Attempt implements RunningAttempt, TaskContext {
     definition: TaskDefinition | undefined,
     clock: Clock,
     payloadChars: number,
+    heeding: Set<Promise<void>>,
     onEnd: (outcome: AttemptOutcome) => void,
   ) {
     this.#request = request;
     this.#definition = definition;
     this.#clock = clock;
     this.#payloadChars = payloadChars;
+    this.#heeding = heeding;
     this.#onEnd = onEnd;
   }
 
@@ -159,7 +180,10 @@ class Attempt implements RunningAttempt, TaskContext {
 
   /** Made when first asked for: most tasks never do, and one per task costs more than a trivial task. */
   get signal(): AbortSignal {
-    this.#controller ??= new AbortController();
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      this.#heed();
+    }
     if (this.#abortReason !== undefined) this.#controller.abort(abortError(this.#abortReason));
     return this.#controller.signal;
   }
@@ -191,10 +215,18 @@ class Attempt implements RunningAttempt, TaskContext {
         this.#end({ status: "failed", error, retryable: true });
       }, timeoutMs);
     }
-    this.#perform().then(
+    this.#performing = this.#perform().then(
       (output) => this.#end({ status: "completed", output }),
       (thrown: unknown) => this.#end(failure(thrown)),
     );
+    if (this.#controller !== undefined) this.#heed(); // A handler may ask for its signal before it first awaits.
+  }
+
+  #heed(): void {
+    const performing = this.#performing;
+    if (performing === undefined) return;
+    this.#heeding.add(performing);
+    void performing.finally(() => this.#heeding.delete(performing));
   }
 
   abort(reason: string): void {

@@ -33,6 +33,11 @@ export function defineWorkspaceTask<Schema extends z.ZodType<{ workspace?: strin
     description: definition.description,
     input: definition.input,
     retry: { nonRetryable: FINAL, ...definition.retry },
+    // Tried again, the next attempt ends what is left of the one before.
+    endLost: async (input, idempotencyKey) => {
+      const { workspace } = input as { readonly workspace?: string };
+      await (await pickWorkspace(source, workspace)).endTagged(idempotencyKey);
+    },
     run: async (input, task) => {
       try {
         const workspace = await pickWorkspace(source, input.workspace);

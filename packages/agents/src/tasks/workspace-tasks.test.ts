@@ -140,6 +140,22 @@ describe("shell", () => {
     );
   });
 
+  test.runIf(process.platform === "linux")(
+    // Elsewhere nothing finds a process by what it carries.
+    "what a lost attempt left running is ended, also out of its group",
+    async () => {
+      const begun = Promise.withResolvers<void>();
+      const lost = attempt(
+        tasks.shell,
+        { command: "setsid sleep 1000 & echo; wait" },
+        { progress: () => begun.resolve() },
+      );
+      await begun.promise;
+      await tasks.shell.endLost?.({ command: "sleep" }, "ses_1-1");
+      expect((await lost).end.type).not.toBe("timeout");
+    },
+  );
+
   test("it is tried at most once unless asked otherwise", () => {
     expect(tasks.shell.retry).toMatchObject({ maxAttempts: 1 });
   });

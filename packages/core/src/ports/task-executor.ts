@@ -13,7 +13,12 @@ export interface TaskExecutor {
    * Start one attempt. Must not throw; `onEnd` is called exactly once, never synchronously, also after `abort`.
    */
   start(attempt: TaskAttempt, onEnd: (outcome: AttemptOutcome) => void): RunningAttempt;
-  /** Abort what runs and resolve when nothing runs any more. */
+  /**
+   * An attempt was running when its process ended, and no other will follow: end what it may have left behind. Must not
+   * throw; `undefined` when there is nothing to do. No `input` is checked against a schema here.
+   */
+  endLost?(attempt: LostAttempt): Promise<void> | undefined;
+  /** Abort what runs and resolve when nothing runs any more, or what runs does not heed it. */
   close(): Promise<void>;
 }
 
@@ -39,6 +44,8 @@ export interface TaskAttempt {
   /** Tokens and progress while it runs; provisional (K12). Must not throw. */
   readonly onDelta: (delta: TaskDelta) => void;
 }
+
+export type LostAttempt = Pick<TaskAttempt, "kind" | "input" | "idempotencyKey">;
 
 /** An entry as task handlers see it. */
 export interface ConversationEntry {
