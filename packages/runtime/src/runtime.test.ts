@@ -226,6 +226,15 @@ describe("nothing that arrives is missed", () => {
     expect(await handle.result()).toEqual(["signal", "timer"]);
   });
 
+  test("the clock may jump forward, as when a laptop wakes up: a timer fires seconds later, not hours", async () => {
+    const { runtime, clock } = open();
+    const handle = await runtime.start(agentOf(async (ctx) => ctx.sleep(3_600_000).then(() => "slept")));
+    await turns(10);
+    clock.jump(3_600_000);
+    await clock.advance(5_000);
+    expect((await handle.session()).status).toBe("completed");
+  });
+
   test("the clock may jump: a timer fires late rather than early, and once", async () => {
     const { runtime, clock, storage } = open();
     const handle = await runtime.start(agentOf(async (ctx) => ctx.sleep(10_000).then(() => "slept")));

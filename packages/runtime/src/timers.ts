@@ -1,4 +1,7 @@
 // One real timer for all the moments a process waits for.
+//
+// A real timer counts the time in which the machine is awake. The moments are of the wall clock, which jumps forward when a
+// laptop wakes up or the time is set; so it is looked at every few seconds while anything is waited for (D3).
 
 import type { Clock } from "@holdfast/core";
 import { WakeQueue, type Queued } from "./wake-queue.ts";
@@ -12,6 +15,9 @@ export interface Alarm extends Queued {
 export function alarm(ring: () => void): Alarm {
   return { queuedFor: Infinity, queueIndex: -1, ring };
 }
+
+/** How late a moment may be noticed after a jump of the clock. One look costs microseconds. */
+const LOOK_MS = 5_000;
 
 export class Timers {
   readonly #clock: Clock;
@@ -45,7 +51,8 @@ export class Timers {
     this.#cancel?.();
     this.#cancel = undefined;
     this.#armedFor = at;
-    if (at !== Infinity) this.#cancel = this.#clock.setTimer(() => this.#fire(), at - this.#clock.now());
+    if (at === Infinity) return;
+    this.#cancel = this.#clock.setTimer(() => this.#fire(), Math.min(at - this.#clock.now(), LOOK_MS));
   }
 
   #fire(): void {
