@@ -16,10 +16,19 @@ export async function main(argv: string[]): Promise<number> {
   // What agents print is for people to see; standard output is for the result.
   globalThis.console = new Console(process.stderr, process.stderr);
   const io = terminal.io({ isJson: saysJson(argv), debug: argv.includes("--debug"), db: undefined });
-  process.on("uncaughtException", (error) => {
-    const code = io.complain(uncaught(error));
+  let isOver = false;
+  const complainAtEnd = (error: unknown): number => {
+    isOver = true;
+    const code = io.complain(error);
     if (terminal.lastWords !== undefined) io.note(`go on with: ${terminal.lastWords}`);
-    process.exit(code);
+    return code;
+  };
+  process.on("uncaughtException", (error) => process.exit(complainAtEnd(uncaught(error))));
+  // A call of process.exit in an agent, or a top level that waits for ever, must not look like success.
+  process.on("exit", (code) => {
+    if (isOver || terminal.isStopped) return;
+    const exitCode = complainAtEnd(endedEarly(code));
+    if (code === 0) process.exitCode = exitCode;
   });
   let code: number;
   try {
@@ -28,6 +37,7 @@ export async function main(argv: string[]): Promise<number> {
     code = io.complain(error);
   }
   await terminal.drained();
+  isOver = true;
   return code;
 }
 
@@ -80,6 +90,20 @@ function asksForHelp(words: readonly string[]): boolean {
 function saysJson(words: readonly string[]): boolean {
   const end = words.indexOf("--");
   return (end < 0 ? words : words.slice(0, end)).includes("--json");
+}
+
+/** Node's exit code when nothing is left that a promise of the top level could wait for. */
+const UNSETTLED = 13;
+
+function endedEarly(code: number): HoldfastError {
+  const what =
+    code === UNSETTLED
+      ? "nothing was left that the command could wait for"
+      : `something called process.exit(${code})`;
+  return new HoldfastError("agent_error", `the process ended before the command did: ${what}`, {
+    expected: "an agent, its tasks and its file leave the process to Holdfast",
+    fix: "throw an error instead, or return; what was committed is kept",
+  });
 }
 
 /** Something threw where nobody could catch it: a timer or an event of a task, most likely. */

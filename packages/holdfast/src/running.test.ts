@@ -324,6 +324,25 @@ describe("running", () => {
     });
   });
 
+  test.each([
+    ["a task", 'await ctx.run("two", () => process.exit(0));', true],
+    ["the agent's function", "process.exit(0);", true],
+    ["a task, with a code of its own", 'await ctx.run("two", () => process.exit(9));', true],
+    ["its file", "", false],
+  ])("process.exit in %s is no success", async (_what, statement, isResumable) => {
+    writeFileSync(
+      project.path("exits.ts"),
+      `${statement === "" ? "process.exit(0);" : ""}
+export default async function (ctx: any) { await ctx.run("one", () => 1); ${statement} }`,
+    );
+    const { code, stderr, stdout } = await project.run("run", "exits.ts", "--session", "s");
+    expect(code).toBe(statement.includes("9") ? 9 : 1);
+    expect(stdout).toBe("");
+    expect(stderr).toContain("error[E_AGENT_ERROR]: the process ended before the command did");
+    expect(stderr).toContain("process.exit(");
+    expect(stderr.includes("holdfast resume s")).toBe(isResumable);
+  });
+
   test("the session's file is loaded again, as it is now", async () => {
     await project.run("run", "wait.ts", "--session", "s", "--park");
     await project.run("signal", "s", "go", "5");

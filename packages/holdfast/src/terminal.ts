@@ -19,6 +19,8 @@ export interface Terminal {
   printError(text: string): void;
   /** What a command wanted to have said if the process must end without warning. */
   readonly lastWords: string | undefined;
+  /** A person asked for the end at once. */
+  readonly isStopped: boolean;
   /** Wait until everything is written. */
   drained(): Promise<void>;
 }
@@ -42,12 +44,16 @@ export function processTerminal(): Terminal {
   const printError = (text: string): void => void stderr.write(text);
   let atLineStart = true;
   let lastWords: string | undefined;
+  let isStopped = false;
 
   return {
     print,
     printError,
     get lastWords() {
       return lastWords;
+    },
+    get isStopped() {
+      return isStopped;
     },
     io: ({ isJson, debug, db }) => ({
       isJson,
@@ -98,7 +104,10 @@ export function processTerminal(): Terminal {
           for (const [signal, heard] of listeners) process.off(signal, heard);
         };
       },
-      stopNow: (signal) => process.exit(STOP_EXIT[signal]),
+      stopNow(signal) {
+        isStopped = true;
+        process.exit(STOP_EXIT[signal]);
+      },
     }),
     async drained() {
       for (const stream of [stdout, stderr]) {
