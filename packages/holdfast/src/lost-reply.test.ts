@@ -3,7 +3,16 @@
 import { renameSync, writeFileSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { Project } from "./testing/holdfast-process.ts";
+import { Project, type HoldfastProcess } from "./testing/holdfast-process.ts";
+
+const WAIT = `import { defineAgent } from "holdfast";
+export default defineAgent({ name: "wait", run: (ctx) => ctx.waitForSignal("go") });`;
+const QUICK = `import { defineAgent } from "holdfast";
+export default defineAgent({ name: "quick", run: async (ctx) => {
+  await ctx.run("one", () => 1);
+  await ctx.run("two", () => 2);
+  return "both";
+} });`;
 
 let project: Project;
 beforeEach(() => {
@@ -56,6 +65,40 @@ export default defineAgent({ name: "agent", run: async (ctx: any) => { ${agent} 
   expect(await running.finished).toMatchObject({ code: 0 });
   return (await project.json("result", "s"))["output"];
 }
+
+/** The owner of the database is killed when this many requests have come over its socket. */
+async function killOwnerAtRequest(owner: HoldfastProcess, count: number): Promise<void> {
+  const socket = project.path(".holdfast/holdfast.db-socket");
+  renameSync(socket, `${socket}-real`);
+  let left = count;
+  const server = createServer((client) => {
+    const behind = connect(`${socket}-real`);
+    client.on("error", () => {}).on("close", () => void behind.destroy());
+    behind.on("error", () => {}).on("close", () => void client.destroy());
+    behind.pipe(client);
+    client.on("data", (chunk: Buffer) => {
+      left -= chunk.toString().split("\n").length - 1;
+      if (left > 0) return void behind.write(chunk);
+      owner.kill("SIGKILL");
+      server.close();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(socket, resolve));
+}
+
+test("a session that runs over another process goes on here, whatever it was asking when that ended", async () => {
+  writeFileSync(project.path("wait.ts"), WAIT);
+  writeFileSync(project.path("quick.ts"), QUICK);
+  for (let count = 1; count <= 10; count++) {
+    const owner = project.start(["run", "wait.ts", "--session", `owner-${count}`, "--json"]);
+    await owner.says('"wait_signal"');
+    await killOwnerAtRequest(owner, count);
+    const { code, stdout, stderr } = await project.run("run", "quick.ts", "--session", `s-${count}`);
+    expect({ count, code, stdout, stderr }).toMatchObject({ code: 0, stdout: "both\n" });
+    owner.kill("SIGKILL");
+    await owner.finished;
+  }
+});
 
 test("a signal is stored once, and the command says so", async () => {
   const agent = 'await ctx.waitForSignal("end"); return ctx.drainSignals("go").map((s: any) => s.payload);';
