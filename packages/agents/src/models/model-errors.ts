@@ -6,6 +6,8 @@
 import { HoldfastError, toError, UnavailableError } from "@holdfast/core";
 import type { APICallError } from "ai";
 
+import { redact } from "./redact.ts";
+
 export interface ErrorSource {
   /** `anthropic/claude-…`. */
   readonly model: string;
@@ -108,9 +110,7 @@ function sayOf(thrown: unknown, { secrets }: ErrorSource): string {
     if (error.message !== "" && !messages.includes(error.message)) messages.push(error.message);
   }
   const text = messages.length === 0 ? toError(thrown).message : messages.join(": ");
-  const safe = secrets.reduce(
-    (rest, secret) => rest.replaceAll(secret, "[secret]"),
-    text.replaceAll(/\s+/g, " "),
-  );
+  // A server may answer with megabytes. What is looked at is longer than what is shown, so that no key is cut in two.
+  const safe = redact(text.slice(0, TEXT_CHARS_MAX * 4).replaceAll(/\s+/g, " "), secrets);
   return safe.length > TEXT_CHARS_MAX ? `${safe.slice(0, TEXT_CHARS_MAX)}…` : safe;
 }

@@ -1,4 +1,5 @@
 import { inspect } from "node:util";
+import { recordError } from "@holdfast/core";
 import { describe, expect, test } from "vitest";
 
 import { retryAfterMs } from "./model-errors.ts";
@@ -113,3 +114,23 @@ test.each([
 ])("retry-after %o is %s ms", (headers, expected) => {
   expect(retryAfterMs(headers, 1_000)).toBe(expected);
 });
+
+test.each(["OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "HOLDFAST_SCRIPTED_MODEL_URL"])(
+  "X4: a password in %s is refused without being quoted",
+  (name) => {
+    const env = { ANTHROPIC_API_KEY: "k", HOLDFAST_MODEL: "m", [name]: "http://user:canary@127.0.0.1:1/v1" };
+    const wanted = name.startsWith("OPENAI") ? { ...env, HOLDFAST_MODEL: "compatible/m" } : env;
+    const error = thrownBy(() => resolveModel(wanted));
+    expect(error).toMatchObject({ code: "config_invalid", message: expect.stringContaining(name) });
+    expect(JSON.stringify([recordError(error), error])).not.toContain("canary");
+  },
+);
+
+function thrownBy(call: () => unknown): unknown {
+  try {
+    call();
+  } catch (error) {
+    return error;
+  }
+  throw new Error("nothing was thrown");
+}

@@ -184,6 +184,12 @@ function requireKey(env: ModelEnvironment, name: string): string {
 
 function checkUrl(name: string, value: string): string {
   const url = URL.canParse(value) ? new URL(value) : undefined;
+  // An address is shown and recorded; a password in it would be, too. So it is not quoted here either.
+  if (url !== undefined && (url.username !== "" || url.password !== "")) {
+    throw new HoldfastError("config_invalid", `${name} holds a user name or a password`, {
+      expected: "an address without them; a key goes into OPENAI_API_KEY or ANTHROPIC_API_KEY",
+    });
+  }
   if (url !== undefined && (url.protocol === "http:" || url.protocol === "https:"))
     return value.replace(/\/+$/, "");
   throw new HoldfastError("config_invalid", `${name} is not the address of a server`, {
