@@ -4,7 +4,9 @@
 //   P2. Silence ends the attempt. The SDK's time-outs begin with the first byte of an answer, so a server that never
 //       answers would be waited for without end; these begin with the request.
 //   P3. A reply is whole or an error: an error in the stream, or a stream that ends early, is never taken for a short one.
+//   P4. A reply is bounded: a server that never stops talking is hung up on.
 
+import { encodeJson, LimitError, LIMITS, toError } from "@holdfast/core";
 import type { JSONSchema7, LanguageModel, ModelMessage, TextStreamPart, ToolSet } from "ai";
 
 import { modelError, unavailable, type ErrorSource } from "./model-errors.ts";
@@ -82,6 +84,7 @@ class AiSdkProvider implements ModelProvider {
       throw modelError(error, this.#source);
     } finally {
       silence.end();
+      silence.hangUp(); // Whatever it would still say.
     }
   }
 
@@ -141,12 +144,16 @@ class SilenceWatch {
   readonly #controller = new AbortController();
   readonly #timeouts: ModelTimeouts;
   readonly #total: NodeJS.Timeout;
+  readonly #tooLong: string;
+  readonly #endsAt: number;
   #timer: NodeJS.Timeout;
   #reason: string | undefined;
 
   constructor(timeouts: ModelTimeouts) {
     this.#timeouts = timeouts;
-    this.#total = this.#start(timeouts.totalMs, `its answer took longer than ${timeouts.totalMs} ms`);
+    this.#endsAt = performance.now() + timeouts.totalMs;
+    this.#tooLong = `its answer took longer than ${timeouts.totalMs} ms`;
+    this.#total = this.#start(timeouts.totalMs, this.#tooLong);
     this.#timer = this.#start(timeouts.firstOutputMs, `it said nothing for ${timeouts.firstOutputMs} ms`);
   }
 
@@ -158,12 +165,18 @@ class SilenceWatch {
     return this.#reason;
   }
 
+  /** A flood may keep timers from firing, so the whole time is looked at here as well. */
   heard(): void {
+    if (performance.now() > this.#endsAt) this.#expire(this.#tooLong);
     clearTimeout(this.#timer);
     this.#timer = this.#start(
       this.#timeouts.silenceMs,
       `it fell silent for ${this.#timeouts.silenceMs} ms in its answer`,
     );
+  }
+
+  hangUp(): void {
+    this.#controller.abort();
   }
 
   end(): void {
@@ -172,10 +185,12 @@ class SilenceWatch {
   }
 
   #start(ms: number, reason: string): NodeJS.Timeout {
-    return setTimeout(() => {
-      this.#reason ??= reason;
-      this.#controller.abort();
-    }, ms);
+    return setTimeout(() => this.#expire(reason), ms);
+  }
+
+  #expire(reason: string): void {
+    this.#reason ??= reason;
+    this.#controller.abort();
   }
 }
 
@@ -206,6 +221,8 @@ class ReplyCollector {
   readonly #knownIds: Set<string>;
   readonly #toolCalls: ModelToolCall[] = [];
   #text = "";
+  /** Of all that came, thoughts and half tool calls included: the SDK keeps them as well. */
+  #chars = 0;
   #finish: { readonly reason: FinishReason; readonly usage: ModelUsage } | undefined;
 
   constructor(request: ModelRequest, onText: (text: string) => void) {
@@ -214,6 +231,7 @@ class ReplyCollector {
   }
 
   add(part: TextStreamPart<ToolSet>): void {
+    this.#bound(part); // P4.
     switch (part.type) {
       case "text-delta":
         this.#text += part.text;
@@ -235,6 +253,15 @@ class ReplyCollector {
         throw new Error(part.reason ?? "the answer was broken off");
       default: // Thoughts, sources, beginnings and ends: nothing of a reply.
     }
+  }
+
+  #bound(part: object): void {
+    const { text, delta } = part as { readonly text?: unknown; readonly delta?: unknown };
+    for (const piece of [text, delta]) if (typeof piece === "string") this.#chars += piece.length;
+    if (this.#chars <= LIMITS.payloadChars) return;
+    throw new LimitError("payloadChars", `the answer is longer than ${LIMITS.payloadChars} characters`, {
+      fix: "ask for less, or use another model: this one does not stop",
+    });
   }
 
   reply(): Omit<ModelReply, "model"> {
@@ -260,10 +287,27 @@ function toolCallIds(content: unknown): string[] {
 
 /** The SDK hands arguments that are no JSON on as the text they are. */
 function readInput(input: unknown): Pick<ModelToolCall, "input" | "problem"> {
-  if (typeof input === "object" && input !== null && !Array.isArray(input))
-    return { input: input as Record<string, unknown> };
+  if (typeof input === "object" && input !== null && !Array.isArray(input)) {
+    const problem = depthProblem(input);
+    return { input: problem === undefined ? (input as Record<string, unknown>) : {}, ...problem };
+  }
   const shown = typeof input === "string" ? input : (JSON.stringify(input) ?? "nothing");
   return { input: {}, problem: `the arguments are not a JSON object: ${shown.slice(0, 200)}` };
+}
+
+/** What the arguments will stand in: a reply, an entry, a task's input. */
+const LEVELS_AROUND = 8;
+
+/** The model is told, like of any other mistake; recording them would fail the task instead. */
+function depthProblem(input: object): Pick<ModelToolCall, "problem"> | undefined {
+  let value: unknown = input;
+  for (let i = 0; i < LEVELS_AROUND; i++) value = [value];
+  try {
+    encodeJson(value, "the arguments");
+    return undefined;
+  } catch (error) {
+    return { problem: toError(error).message };
+  }
 }
 
 function finishReason(reason: string): FinishReason {

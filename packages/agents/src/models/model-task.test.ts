@@ -338,6 +338,45 @@ describe("servers that behave oddly", () => {
     ]);
   });
 
+  test("arguments that are nested too deeply to be kept are the model's mistake, not the task's failure", async () => {
+    const deep = `{"a":${"[".repeat(100)}${"]".repeat(100)}}`;
+    const source = await oddProvider([
+      delta({ role: "assistant", tool_calls: [call(0, "c", "read_file", deep)] }),
+      delta({}, "tool_calls"),
+    ]);
+    const { reply } = await ask(source);
+    expect(reply.toolCalls).toEqual([
+      { id: "c", name: "read_file", input: {}, problem: expect.stringContaining("levels deep") },
+    ]);
+    expect(() => encodeJson(reply, "the reply")).not.toThrow();
+  });
+
+  test.each([["content"], ["reasoning_content"]])(
+    "P4: a server that never stops (%s) is hung up on",
+    async (field) => {
+      const gone = Promise.withResolvers<void>();
+      odd = createServer((request, response) => {
+        request.resume();
+        response.on("error", () => {}).on("close", gone.resolve);
+        response.writeHead(200, { "content-type": "text/event-stream" });
+        const piece = { id: "x", created: 1, model: "m", ...delta({ [field]: "y".repeat(100_000) }) };
+        const flood = (): void => {
+          while (!response.closed && response.write(`data: ${JSON.stringify(piece)}\n\n`)) {}
+          if (!response.closed) response.once("drain", flood);
+        };
+        flood();
+      });
+      await new Promise<void>((resolve) => odd?.listen(0, "127.0.0.1", resolve));
+      const { port } = odd.address() as AddressInfo;
+      const env = { OPENAI_BASE_URL: `http://127.0.0.1:${port}/v1`, HOLDFAST_MODEL: "m" };
+      expect(await failure(found(env))).toMatchObject({
+        code: "limit_exceeded",
+        expected: expect.stringContaining("payloadChars"),
+      });
+      await gone.promise;
+    },
+  );
+
   test("an answer that was cut off at the limit says so", async () => {
     const { reply } = await ask(
       await oddProvider([delta({ role: "assistant", content: "half of" }), delta({}, "length")]),
@@ -369,10 +408,13 @@ describe("servers that behave oddly", () => {
       const error = await failure(
         await oddProvider({
           status,
-          body: JSON.stringify({ error: { message: `your key ${CANARY} is bad` } }),
+          body: JSON.stringify({
+            error: { message: `your key ${CANARY} is bad, ${Buffer.from(CANARY).toString("base64")} too` },
+          }),
         }),
       );
       expect(JSON.stringify(recordError(error))).not.toContain(CANARY);
+      expect(JSON.stringify(recordError(error))).not.toContain(Buffer.from(CANARY).toString("base64"));
       odd?.close();
     }
   });
