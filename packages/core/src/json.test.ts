@@ -44,6 +44,12 @@ const REFUSED: readonly (readonly [string, unknown, string, RegExp])[] = [
   ["a cycle", cyclic, "/self", /itself/],
   ["a cycle through a list", { list: cyclicList }, "/list/1/back", /itself/],
   ["NaN from toJSON", { t: { toJSON: () => Number.NaN } }, "/t", /NaN/],
+  [
+    "NaN from toJSON that looks at its key",
+    { t: [{ toJSON: (at: string) => (at === "0" ? Number.NaN : 1) }] },
+    "/t/0",
+    /NaN/,
+  ],
   ["nothing from toJSON in a list", [{ toJSON: () => undefined }], "/0", /toJSON/],
   ["a date that is none", { at: new Date(Number.NaN) }, "/at", /date/i],
   ["a key with ~ and /", { "~": { "/": Number.NaN } }, "/~0/~1", /NaN/],

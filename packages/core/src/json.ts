@@ -4,6 +4,8 @@
 //   J2. A value that JSON would change without a word (NaN, Map, function, cycle, Error, `undefined` in a list) is refused
 //       with the place it stands at. Two conversions are kept because JSON itself defines them: `toJSON()` (so a Date
 //       becomes its ISO string), and properties that are `undefined` are left out.
+//       Beside them -0 becomes 0, in the process that made it as well (J1). Leaky: an object is read twice, first to be
+//       checked and then to be written, so what a getter or a proxy gives may have changed in between.
 //   J3. NUL and lone surrogates are kept as given: JSON escapes them, so no storage sees them raw.
 
 import { toError, UsageError } from "./errors.ts";
@@ -22,7 +24,7 @@ export type JsonText = string;
  */
 export function encodeJson(value: unknown, what: string): JsonText | undefined {
   if (value === undefined) return undefined;
-  const found = findProblem(value, 0, []);
+  const found = findProblem(value, "", 0, []);
   if (found !== undefined) {
     throw new UsageError(`${what} cannot be recorded: ${found.reason}`, {
       code: "not_json",
@@ -46,7 +48,7 @@ interface Problem {
   readonly fix: string;
 }
 
-function findProblem(value: unknown, depth: number, parents: object[]): Problem | undefined {
+function findProblem(value: unknown, key: string, depth: number, parents: object[]): Problem | undefined {
   switch (typeof value) {
     case "string":
     case "boolean":
@@ -61,7 +63,7 @@ function findProblem(value: unknown, depth: number, parents: object[]): Problem 
         "use null, or leave the element out",
       );
     case "object":
-      return value === null ? undefined : findObjectProblem(value, depth, parents);
+      return value === null ? undefined : findObjectProblem(value, key, depth, parents);
     case "bigint":
       return problem("a BigInt has no JSON form", `${value}n`, "use a string or a safe integer");
     default:
@@ -73,7 +75,13 @@ function findProblem(value: unknown, depth: number, parents: object[]): Problem 
   }
 }
 
-function findObjectProblem(value: object, depth: number, parents: object[]): Problem | undefined {
+/** @param key where it stands in its parent, which is what `toJSON` is told. */
+function findObjectProblem(
+  value: object,
+  key: string,
+  depth: number,
+  parents: object[],
+): Problem | undefined {
   if (parents.includes(value)) {
     return problem("it contains itself", "a cycle", "refer to the other object by an id instead");
   }
@@ -90,30 +98,30 @@ function findObjectProblem(value: object, depth: number, parents: object[]): Pro
       return problem("a date that is none would become null", "Invalid Date", "use null, or a valid date");
     }
     if ("toJSON" in value && typeof value.toJSON === "function") {
-      const converted: unknown = value.toJSON("");
+      const converted: unknown = value.toJSON(key);
       if (converted === undefined)
         return problem(
           "its toJSON() gives nothing",
           "undefined",
           "return null from toJSON(), or leave it out",
         );
-      return findProblem(converted, depth + 1, parents);
+      return findProblem(converted, key, depth + 1, parents);
     }
     if (Array.isArray(value)) {
       // An index loop, because `forEach` skips the holes that JSON would fill with null.
       for (let i = 0; i < value.length; i++) {
-        const found = findProblem(value[i], depth + 1, parents);
+        const found = findProblem(value[i], String(i), depth + 1, parents);
         if (found !== undefined) return under(String(i), found);
       }
       return undefined;
     }
     const exotic = exoticReason(value);
     if (exotic !== undefined) return exotic;
-    for (const key of Object.keys(value)) {
-      const member = (value as Record<string, unknown>)[key];
+    for (const name of Object.keys(value)) {
+      const member = (value as Record<string, unknown>)[name];
       if (member === undefined) continue;
-      const found = findProblem(member, depth + 1, parents);
-      if (found !== undefined) return under(key, found);
+      const found = findProblem(member, name, depth + 1, parents);
+      if (found !== undefined) return under(name, found);
     }
     return undefined;
   } catch (error) {
