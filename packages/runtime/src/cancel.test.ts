@@ -13,6 +13,16 @@ afterEach(async () => {
 });
 
 describe("graceful", () => {
+  test("a time that is none is refused, and nothing is cancelled", async () => {
+    const { runtime } = open();
+    const handle = await runtime.start(agentOf((ctx) => ctx.waitForSignal("go")));
+    await turns(10);
+    for (const graceMs of [Number.NaN, Infinity, -1]) {
+      await expect(handle.cancel({ graceMs })).rejects.toMatchObject({ code: "usage" });
+    }
+    expect((await handle.session()).status).toBe("waiting");
+  });
+
   test("waits reject, running tasks finish, and what the agent returns is the partial output", async () => {
     const { runtime } = open();
     const task = gate<string>();

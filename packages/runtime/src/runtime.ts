@@ -277,19 +277,25 @@ class LocalRuntime implements Runtime {
 
   async cancel(
     sessionId: string,
-    { hard = false, graceMs, reason }: CancelOptions = {},
+    { hard = false, graceMs = this.#limits.cancelGraceMs, reason }: CancelOptions = {},
   ): Promise<CancelReceipt> {
+    if (!(graceMs >= 0 && Number.isFinite(graceMs))) {
+      throw new UsageError(`a session cannot be given ${graceMs} ms to clean up`, {
+        expected: "a finite number of milliseconds, 0 or more",
+        fix: "use hard: true to end it at once",
+      });
+    }
     const result = await this.#committer.commit({
       type: "request_cancel",
       sessionId,
       mode: hard ? "hard" : "graceful",
-      graceMs: graceMs ?? this.#limits.cancelGraceMs,
+      graceMs,
       ...(reason === undefined ? {} : { reason }),
     });
     switch (result.status) {
       case "requested":
         // Whatever becomes of its agent: at the deadline it ends.
-        if (!hard) this.#due.lookAt(this.#clock.now() + (graceMs ?? this.#limits.cancelGraceMs));
+        if (!hard) this.#due.lookAt(this.#clock.now() + graceMs);
         return { status: "requested", sessionStatus: result.sessionStatus };
       case "ended":
         return { status: "already_ended", sessionStatus: result.sessionStatus };
