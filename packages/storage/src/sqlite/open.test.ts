@@ -5,6 +5,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   symlinkSync,
   truncateSync,
@@ -210,6 +211,20 @@ describe("paths", () => {
     writeFileSync(`${folder}/file`, "x");
     await expectRefused(`${folder}/file/test.db`, "storage_unavailable", 10);
     expect(readdirSync(folder).sort()).toEqual(["file", "folder"]);
+  });
+
+  test("something else in the socket's place is told, and left alone", async () => {
+    const path = await newDatabase();
+    mkdirSync(`${path}-socket/sub`, { recursive: true });
+    for (let i = 0; i < 2; i++) {
+      await expect(openSqliteStorage({ path })).rejects.toMatchObject({
+        code: "storage_unavailable",
+        at: `${path}-socket`,
+      });
+    }
+    expect(readdirSync(`${path}-socket`)).toEqual(["sub"]);
+    rmSync(`${path}-socket`, { recursive: true });
+    await (await openSqliteStorage({ path })).close();
   });
 
   test("a missing file is not made when it must exist", async () => {

@@ -146,11 +146,20 @@ function makeLockFile(path: string): void {
 /** The lock goes last: whoever takes it must find nothing of ours. */
 function release(lock: SqlDriver, releaseName: () => void, paths: DatabasePaths): void {
   try {
-    rmSync(paths.socket, { force: true });
+    removeSocket(paths);
     if (paths.socketFolder !== undefined) rmSync(paths.socketFolder, { force: true, recursive: true });
     rmSync(paths.owner, { force: true });
   } finally {
     releaseName();
     lock.close();
+  }
+}
+
+/** Something else may stand in its place, and is not ours to remove. */
+function removeSocket({ socket }: DatabasePaths): void {
+  try {
+    rmSync(socket, { force: true });
+  } catch {
+    // Whoever listens there next finds out.
   }
 }
