@@ -1,6 +1,6 @@
 // An answer to a question that a session asks a person.
 
-import type { Session } from "@holdfast/core";
+import { encodeJson, type Session } from "@holdfast/core";
 import type { Arguments, Io } from "./command.ts";
 import { CommandError } from "./command-error.ts";
 import { openQuestions, statusText, type QuestionWait } from "./describe-session.ts";
@@ -31,6 +31,18 @@ export async function answerQuestion(
         send: (runtime, sessionId, signalId) =>
           runtime.answer(sessionId, payload, { question: found.id, signalId }),
         said: `${said}: ${plainLine(prompt, 500)}`,
+        compare: (recorded) => {
+          if (recorded === encodeJson(payload, "the answer")) return;
+          throw new CommandError(
+            "answered_otherwise",
+            `the question was answered before, and the first answer stands: ${plainLine(prompt, 500)}`,
+            {
+              got: encodeJson(payload, "the answer") ?? "no answer",
+              expected: recorded ?? "another answer",
+              fix: "cancel the session if the first answer was wrong",
+            },
+          );
+        },
         repeated: `the question was answered before, and the first answer stands: ${plainLine(prompt, 500)}`,
       };
     },

@@ -215,8 +215,10 @@ describe("commands", () => {
         stdout: "",
       });
       const again = await project.run("approve", "q");
-      expect(again.code).toBe(0);
+      expect(again.code).toBe(6);
       expect(again.stderr).toContain("the first answer stands");
+      const same = await project.run("approve", "q", "--no", "--reason", "no such x");
+      expect(same).toMatchObject({ code: 0, stderr: expect.stringContaining("the first answer stands") });
       expect((await project.run("show", "q")).stdout).toContain("(has arrived)");
       await project.run("resume", "q", "--park");
       expect(await project.json("answer", "q", '"blue"')).toMatchObject({

@@ -8,6 +8,7 @@ import {
   mintId,
   UnavailableError,
   type AgentStorage,
+  type JsonText,
   type Session,
   type SignalReceipt,
   type StorageReader,
@@ -34,6 +35,8 @@ export interface Message {
   readonly said: string;
   /** What to say when it was there before. */
   readonly repeated: string;
+  /** Called when it was there before, with the recorded payload if nobody has consumed it. May throw. */
+  readonly compare?: (recorded: JsonText | undefined) => void;
 }
 
 /**
@@ -103,6 +106,10 @@ async function send(
   const runtime = createRuntime({ storage, adopt: false, development: false });
   try {
     const receipt = await message.send(runtime, sessionId, signalId);
+    if (receipt.status === "duplicate" && message.compare !== undefined) {
+      const pending = await storage.reader.pendingSignals(sessionId);
+      message.compare(pending.find(({ name }) => name === message.name)?.payload);
+    }
     if (receipt.status !== "refused") return receipt.status;
     const now = await storage.reader.session(sessionId);
     if (now !== undefined && isEnded(now.status)) throw sessionEnded(now);
