@@ -1,6 +1,16 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { duration, jsonLine, plain, plainLine, plainPiece, quoted, table } from "./plain-text.ts";
+import {
+  coloured,
+  duration,
+  jsonLine,
+  localTime,
+  plain,
+  plainLine,
+  plainPiece,
+  quoted,
+  table,
+} from "./plain-text.ts";
 
 // oxlint-disable-next-line no-control-regex -- they are what must not be there.
 const STEERING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/;
@@ -21,6 +31,16 @@ describe("text of agents", () => {
         expect(plainLine(text, 20).length).toBeLessThanOrEqual(20);
       }),
     );
+  });
+
+  test("a line of ours keeps its colours, and what a file's name in it steers with is gone", () => {
+    expect(coloured("\u001b[31mred\u001b[39m /tmp/\u001b]0;title\u0007x\u001b[2J\u009b1my")).toBe(
+      "\u001b[31mred\u001b[39m /tmp/xy",
+    );
+  });
+
+  test("a moment beyond what a calendar has is said so", () => {
+    expect(localTime(9e15)).toBe("beyond any calendar");
   });
 
   test("JSON keeps its value and shows nothing that steers", () => {

@@ -12,6 +12,17 @@ export function plain(text: string): string {
   return stripVTControlCharacters(text).replace(STEERING, "");
 }
 
+// oxlint-disable-next-line no-control-regex -- it is what is looked for.
+const COLOUR = /(\u001b\[[\d;]*m)/;
+
+/** A line of ours, with our colours: names of files and folders in it may hold anything. */
+export function coloured(text: string): string {
+  return text
+    .split(COLOUR)
+    .map((part, i) => (i % 2 === 1 ? part : plain(part)))
+    .join("");
+}
+
 /** The same for a piece of a stream. A sequence may be cut anywhere, so only its characters go and its letters stay. */
 export function plainPiece(text: string): string {
   return text.replace(STEERING, "");
@@ -59,6 +70,7 @@ export function duration(ms: number): string {
 /** Local time, in a form that sorts. */
 export function localTime(at: number): string {
   const date = new Date(at);
+  if (Number.isNaN(date.getTime())) return "beyond any calendar";
   const two = (value: number) => String(value).padStart(2, "0");
   const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
   return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;

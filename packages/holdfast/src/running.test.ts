@@ -3,7 +3,7 @@
 import { spawnSync } from "node:child_process";
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { Project } from "./testing/holdfast-process.ts";
+import { LAUNCHER, Project } from "./testing/holdfast-process.ts";
 
 const HAS_SCRIPT = spawnSync("script", ["--version"], { encoding: "utf8" }).stdout?.includes("util-linux");
 
@@ -323,6 +323,37 @@ describe("running", () => {
       expect(await project.json("show", "rude")).toMatchObject({ status: "cancelled", tasks: [] });
     });
   });
+
+  test("standard output holds the result and nothing an agent writes", async () => {
+    writeFileSync(
+      project.path("chatty.ts"),
+      `process.stdout.write("loading\\n");
+export default async function (ctx: any) {
+  await ctx.run("one", () => { process.stdout.write("working\\n"); console.log("still"); });
+  return "done";
+}`,
+    );
+    const { stdout, stderr } = await project.run("run", "chatty.ts", "--json");
+    for (const line of stdout.trimEnd().split("\n")) expect(() => JSON.parse(line)).not.toThrow();
+    expect(stderr).toMatch(/loading\n[^]*working\nstill/);
+  });
+
+  test.skipIf(!existsSync("/dev/full"))(
+    // Only some systems have a place that is always full.
+    "a full disk behind standard output is not the agent's fault",
+    async () => {
+      const { status, stderr } = spawnSync(
+        "sh",
+        ["-c", `'${process.execPath}' '${LAUNCHER}' run wait.ts --ephemeral --json > /dev/full`],
+        { cwd: project.folder, encoding: "utf8" },
+      );
+      expect(status).toBe(10);
+      expect(JSON.parse(stderr)).toMatchObject({
+        code: "E_STORAGE_FULL",
+        message: expect.stringContaining("standard output"),
+      });
+    },
+  );
 
   test.each([
     ["a task", 'await ctx.run("two", () => process.exit(0));', true],

@@ -5,10 +5,11 @@
 //   O3. Colours and marks are for terminals that want them (NO_COLOR, TERM=dumb, the locale); without them the same lines.
 
 import { isatty } from "node:tty";
+import { HoldfastError } from "@holdfast/core";
 import picocolors from "picocolors";
 import { STOP_EXIT, type Io, type Look, type StopSignal, type Symbols } from "./command.ts";
 import { errorJson, errorText, shownError } from "./command-error.ts";
-import { jsonLine, plain, quoted } from "./plain-text.ts";
+import { coloured, jsonLine, plain, quoted } from "./plain-text.ts";
 
 export interface Terminal {
   /** The world of one command. */
@@ -29,7 +30,7 @@ export function processTerminal(): Terminal {
   const { stdout, stderr, env } = process;
   let isOutputClosed = false;
   const closes = (error: NodeJS.ErrnoException): void => {
-    if (error.code !== "EPIPE" && error.code !== "EIO") throw error;
+    if (error.code !== "EPIPE" && error.code !== "EIO") throw outputError(error);
     isOutputClosed = true; // O2.
   };
   stdout.on("error", closes);
@@ -38,8 +39,11 @@ export function processTerminal(): Terminal {
   });
   const notes = lookOf(stderr, env);
   const results = lookOf(stdout, env);
+  // O1. Also what an agent writes past the console.
+  const writeResult = stdout.write.bind(stdout) as (text: string, written?: () => void) => boolean;
+  stdout.write = stderr.write.bind(stderr);
   const print = (text: string): void => {
-    if (!isOutputClosed) stdout.write(text);
+    if (!isOutputClosed) writeResult(text);
   };
   const printError = (text: string): void => void stderr.write(text);
   let atLineStart = true;
@@ -72,11 +76,11 @@ export function processTerminal(): Terminal {
       },
       show(value, text) {
         if (isJson) print(`${jsonLine(value)}\n`);
-        else if (text !== "") print(`${text}\n`);
+        else if (text !== "") print(`${coloured(text)}\n`);
       },
       note(line) {
         if (isJson) return;
-        printError(atLineStart ? `${line}\n` : `\n${line}\n`);
+        printError(atLineStart ? `${coloured(line)}\n` : `\n${coloured(line)}\n`);
         atLineStart = true;
       },
       write(text) {
@@ -110,12 +114,20 @@ export function processTerminal(): Terminal {
       },
     }),
     async drained() {
-      for (const stream of [stdout, stderr]) {
-        if (stream.writableLength > 0)
-          await new Promise<void>((resolve) => stream.write("", () => resolve()));
-      }
+      if (stdout.writableLength > 0) await new Promise<void>((resolve) => writeResult("", resolve));
+      if (stderr.writableLength > 0) await new Promise<void>((resolve) => stderr.write("", () => resolve()));
     },
   };
+}
+
+/** The output's place is full or broken: nobody's fault but the place's. */
+function outputError(error: NodeJS.ErrnoException): HoldfastError {
+  const isFull = error.code === "ENOSPC" || error.code === "EDQUOT";
+  return new HoldfastError(
+    isFull ? "storage_full" : "storage_unavailable",
+    `standard output cannot be written: ${error.code ?? error.message}`,
+    { fix: isFull ? "make room where it is written to" : "write it to another place", cause: error },
+  );
 }
 
 function lookOf(stream: NodeJS.WriteStream & { readonly fd: number }, env: Environment): Look {

@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const LAUNCHER = fileURLToPath(new URL("../../bin/holdfast.mjs", import.meta.url));
+export const LAUNCHER = fileURLToPath(new URL("../../bin/holdfast.mjs", import.meta.url));
 
 export interface Finished {
   readonly code: number | null;
