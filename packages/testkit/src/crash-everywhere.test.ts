@@ -1,6 +1,6 @@
 import { defineAgent, defineTask } from "@holdfast/runtime";
 import { describe, expect, test } from "vitest";
-import { crashEverywhere } from "./crash-everywhere.ts";
+import { crashEverywhere, type CrashWorld } from "./crash-everywhere.ts";
 import { crashScenarios } from "./crash-scenarios.ts";
 
 describe("H9: a crash at any point, and a resume, is the same as no crash (memory)", () => {
@@ -45,5 +45,17 @@ describe("the harness sees what it is there to see", () => {
       reset: () => void (lives = 0),
     });
     expect(report.failures.map(({ point }) => point.kind)).toContain("crash_after");
+  });
+
+  // The session has ended by then, and its runtime waits for the answer that never comes.
+  test("a crash in a commit that comes after the end is survived", async () => {
+    let world: CrashWorld | undefined;
+    const report = await crashEverywhere({
+      name: "late signal",
+      agent: defineAgent({ name: "quick", run: (ctx) => ctx.run("one", () => 1) }),
+      world: async (given) => void (world = given),
+      effects: () => void world?.runtime.signal(world.sessionId, "late").catch(() => {}),
+    });
+    expect(report.failures).toEqual([]);
   });
 });

@@ -200,8 +200,10 @@ class Run<Input, Output> {
         continue;
       }
       const snapshot = await this.#snapshot(inner, settled);
+      // The point may lie in a commit with which it closes, or in one of the world's that comes late: then it never closes.
+      const dies = storage.died.then(() => vanishRuntime(runtime));
       if (settled === "hung" || settled === "died") vanishRuntime(runtime);
-      else await runtime.close();
+      else await Promise.race([runtime.close(), dies]);
       await inner.close();
       const { commits, starts, ends } = { commits: this.#commits, starts: this.#starts, ends: this.#ends };
       return {
