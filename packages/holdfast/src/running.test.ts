@@ -338,8 +338,8 @@ export default async function (ctx: any) {
     expect(stderr).toMatch(/loading\n[^]*working\nstill/);
   });
 
+  // Only some systems have a place that is always full.
   test.skipIf(!existsSync("/dev/full"))(
-    // Only some systems have a place that is always full.
     "a full disk behind standard output is not the agent's fault",
     async () => {
       const { status, stderr } = spawnSync(

@@ -279,7 +279,7 @@ describe("an attempt that died with its process", () => {
 
   test("with maxAttempts: 1 is told of after what it left behind has ended", async () => {
     const storage = new MemoryStorage();
-    const ended = gate<void>();
+    const ended = gate();
     const asked: unknown[] = [];
     const shell = defineTask({
       name: "shell",

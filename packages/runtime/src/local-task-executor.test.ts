@@ -43,7 +43,7 @@ describe("an attempt ends exactly once, and never within the call that starts or
     ]) {
       const clock = new TestClock();
       const executor = new LocalTaskExecutor({ clock });
-      const swept = gate<void>();
+      const swept = gate();
       const steps: string[] = [];
       const closure = async (task: unknown): Promise<void> => {
         if (heeds === true) void (task as { readonly signal: AbortSignal }).signal;

@@ -140,8 +140,8 @@ describe("shell", () => {
     );
   });
 
+  // Elsewhere nothing finds a process by what it carries.
   test.runIf(process.platform === "linux")(
-    // Elsewhere nothing finds a process by what it carries.
     "what a lost attempt left running is ended, also out of its group",
     async () => {
       const begun = Promise.withResolvers<void>();
