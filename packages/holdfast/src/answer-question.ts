@@ -24,10 +24,10 @@ export async function answerQuestion(
   return sendSignal(args, io, {
     id,
     choose: (session, pending) => {
-      const { id, name, prompt } = findQuestion(session, pending, question, io);
+      const { id: number, name, prompt } = findQuestion(session, pending, question, io);
       return {
         name,
-        send: (runtime, sessionId) => runtime.answer(sessionId, payload, { question: id }),
+        send: (runtime, sessionId) => runtime.answer(sessionId, payload, { question: number }),
         said: `${said}: ${plainLine(prompt, 500)}`,
         repeated: `the question was answered before, and the first answer stands: ${plainLine(prompt, 500)}`,
       };

@@ -9,6 +9,7 @@ import {
   decodeJson,
   positionId,
   type RecordedError,
+  type ChildRequest,
   type JournalRecord,
   type Question,
   type Session,
@@ -148,7 +149,7 @@ export class JournalTail {
       case "request_input": {
         const { prompt, details } = payload as Question;
         this.#waits.set(record.id, { prompt });
-        return { ...base, prompt, details, ...given(record, "expiresAt") };
+        return { ...base, prompt, details, ...given(record, "expiresAt", "cancelAt") };
       }
       case "take_signals":
         return { ...base, pattern: record.pattern, names: record.names, payloads: payload };
@@ -169,6 +170,27 @@ export class JournalTail {
           role: record.role,
           content: contents.get(record.id),
         };
+      case "spawn_child":
+        return {
+          ...base,
+          childId: positionId(this.#sessionId, record.id),
+          agent: record.agent,
+          ...given(record, "handOff"),
+        };
+      case "tell_session":
+        return { ...base, to: record.to, name: record.name };
+      case "request_parent":
+        return { ...base, name: record.name };
+      case "reply_child":
+        return { ...base, request: record.request };
+      case "cancel_child":
+        return { ...base, childId: positionId(this.#sessionId, record.child), mode: record.mode };
+      case "enable_persistence":
+        return base;
+      case "request_received":
+        return { ...base, childId: positionId(this.#sessionId, record.child), ...(payload as ChildRequest) };
+      case "forked":
+        return { ...base, from: record.from, tasks: record.tasks };
       case "withdraw":
         return { ...base, targets: record.targets };
       case "checkpoint":
@@ -176,7 +198,7 @@ export class JournalTail {
         this.#waits.clear();
         return { ...base, turn: record.turn, state: payload };
       case "cancel_requested":
-        return { ...base, deadlineAt: record.deadlineAt, ...given(record, "reason") };
+        return { ...base, deadlineAt: record.deadlineAt, ...given(record, "reason", "cause") };
       case "drift_accepted":
         return { ...base, positions: record.positions };
       case "complete":
