@@ -53,10 +53,12 @@ describe("KILL", () => {
       const asking = mayLive
         ? running.says(`approve ${id}`).then(() => project.run("approve", id))
         : undefined;
-      const { signal } = await running.finished;
+      const { signal, code, stderr } = await running.finished;
       clearTimeout(timer);
       await asking?.catch(() => {}); // The question was answered in an earlier life.
       if (signal === "SIGKILL") killed += 1;
+      // What cannot even start would be started for ever.
+      else expect(code, stderr).toBe(0);
     }
 
     expect(await git(repo, "rev-list", "--count", "HEAD"), "exactly one commit was added").toBe("2");
