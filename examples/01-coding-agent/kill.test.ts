@@ -110,6 +110,6 @@ function comparable(content: string, repo: string): string {
   return content
     .replaceAll(repo, "REPO")
     .replaceAll(/\d+\.\d+ms/g, "0ms")
-    .replaceAll(/duration_ms \d+(\.\d+)?/g, "duration_ms 0")
+    .replaceAll(/duration_ms:? \d+(\.\d+)?/g, "duration_ms 0")
     .replaceAll(/toolu_[0-9a-f]+_/g, "call_");
 }
