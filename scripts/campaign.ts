@@ -7,6 +7,7 @@ import { writeFileSync } from "node:fs";
 import { arch, cpus, platform } from "node:os";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { MUTANTS } from "./mutants.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const { values } = parseArgs({ options: { kills: { type: "string", default: "500" } } });
@@ -31,7 +32,7 @@ const PARTS: readonly Part[] = [
     what: "a fault at every commit and task boundary, in memory and on SQLite, the coding agent included",
     tests: ["crash-everywhere", "examples/01-coding-agent/crash.test.ts"],
   },
-  { what: "planted mutants", tests: ["scripts/mutants.test.ts"] },
+  { what: `${MUTANTS.length} planted mutants, each killed`, tests: ["scripts/mutants.test.ts"] },
 ];
 
 const rows = PARTS.map((part) => {

@@ -111,7 +111,18 @@ class Life {
 
   /** @returns the exit code; `undefined` when the owner of the storage ended and it goes on elsewhere. */
   async run(): Promise<number | undefined> {
-    const { storage, options, view, stdin, io, owner } = this.#parts;
+    const { owner } = this.#parts;
+    try {
+      return await this.#live();
+    } catch (error) {
+      // At any moment: a command that only owned the database for its one signal is gone as soon as it has answered us.
+      if (owner === undefined || (await owner.look())) throw error;
+      return undefined;
+    }
+  }
+
+  async #live(): Promise<number | undefined> {
+    const { storage, options, view, stdin, io } = this.#parts;
     const before = await this.#session();
     const pending = before === undefined ? [] : await storage.reader.pendingSignals(before.sessionId);
     if (before !== undefined) await this.#tail.skip(before);
@@ -130,9 +141,6 @@ class Life {
       io.lastWords(this.#resumeHint());
       await stdin?.attach({ runtime, storage });
       outcome = await this.#outcome(settled);
-    } catch (error) {
-      if (owner === undefined || (await owner.look())) throw error;
-      outcome = { type: "owner_gone" };
     } finally {
       this.#begun.resolve();
       stdin?.detach();
