@@ -55,6 +55,7 @@ export {
   type JournalRecord,
   type NoteRecord,
   type Question,
+  type RecordedUsage,
   type RetryPolicy,
 } from "./journal/record.ts";
 export { decodeRecords, encodeRecords, type BlobSink, type BlobSource } from "./journal/codec.ts";

@@ -3,6 +3,7 @@
 //   A1. An attempt starts only when told to, which is after the batch that asked for it is committed (D1).
 //   A2. An attempt's end is news only while its task is open and this is its newest attempt.
 //   A3. What cost a process before is kept before it is delivered (K6).
+//   A4. Every attempt that started is traced to have ended, once: when it ends, or when it is told to stop.
 //
 // Knows no storage and no kernel: it is told which tasks are open, and gives back events to deliver and notes to add.
 
@@ -37,14 +38,24 @@ export interface AttemptsHost {
   openTask(id: number): OpenTask | undefined;
   conversation(leaf: number): Promise<readonly ConversationEntry[]>;
   enter<T>(fn: () => T): T;
-  trace(event: TraceBody): void;
+  /** Nothing when nobody listens: then no event is built. */
+  readonly trace: ((event: TraceBody) => void) | undefined;
+  traceparent(attempt: { readonly taskId: string; readonly attempt: number }): string | undefined;
   deliver(event: EventDraft): void;
   note(note: NoteDraft): void;
 }
 
+interface Running {
+  readonly task: OpenTask;
+  readonly taskId: string;
+  readonly attempt: number;
+  readonly startedAt: number;
+  handle: RunningAttempt | undefined;
+}
+
 export class Attempts {
   readonly #host: AttemptsHost;
-  readonly #running = new Map<number, RunningAttempt>();
+  readonly #running = new Map<number, Running>();
   readonly #retries = new Map<number, OpenTask>();
 
   constructor(host: AttemptsHost) {
@@ -73,9 +84,9 @@ export class Attempts {
     const { sessionId, clock, executor } = this.#host;
     const { id, kind, attempt } = task;
     const taskId = positionId(sessionId, id);
-    const startedAt = clock.monotonic();
-    let offset = 0;
-    this.#host.trace({ type: "task_started", taskId, kind, attempt, input: task.input });
+    const running: Running = { task, taskId, attempt, startedAt: clock.monotonic(), handle: undefined };
+    this.#host.trace?.({ type: "task_started", taskId, kind, attempt, input: task.input });
+    const traceparent = this.#host.traceparent(running);
     const request: TaskAttempt = {
       sessionId,
       taskId,
@@ -84,17 +95,15 @@ export class Attempts {
       attempt,
       idempotencyKey: task.key === undefined ? taskId : `${sessionId}:${task.key}`,
       timeoutMs: task.timeoutMs,
+      ...(traceparent === undefined ? {} : { traceparent }),
       ...(task.closure === undefined ? {} : { closure: task.closure }),
       conversation: (leaf) => this.#host.conversation(leaf),
-      onDelta: (delta) =>
-        this.#host.trace({ type: "task_delta", taskId, kind, attempt, offset: offset++, delta }),
+      onDelta: this.#deltaOf(running),
     };
-    const onEnd = (outcome: AttemptOutcome): void => {
-      if (this.#running.get(id) === running) this.#running.delete(id);
-      this.#ended(task, outcome, { taskId, kind, attempt, durationMs: clock.monotonic() - startedAt });
-    };
-    const running = this.#host.enter(() => executor.start(request, onEnd));
     this.#running.set(id, running);
+    running.handle = this.#host.enter(() =>
+      executor.start(request, (outcome) => this.#ended(running, outcome)),
+    );
   }
 
   /** Start the tasks whose back-off is over. */
@@ -108,8 +117,11 @@ export class Attempts {
 
   abort(id: number, reason: string): void {
     this.#retries.delete(id);
-    this.#running.get(id)?.abort(reason);
+    const running = this.#running.get(id);
+    if (running === undefined) return;
     this.#running.delete(id);
+    this.#host.trace?.({ type: "task_ended", ...this.#traced(running), outcome: "cancelled" });
+    running.handle?.abort(reason);
   }
 
   abortAll(reason: string): void {
@@ -126,8 +138,10 @@ export class Attempts {
       } else if (task.retryAt !== undefined && task.retryAt > at) {
         this.#retries.set(id, task); // Never early, so it cannot have been started.
       } else if (mayRetryLost(retry, attempt)) {
+        this.#traceLost(task);
         this.#host.note({ type: "attempt_lost", task: id, attempt, at });
       } else {
+        this.#traceLost(task);
         const message = `attempt ${attempt} of ${retry?.maxAttempts ?? attempt} was running when its process ended; its outcome is unknown`;
         const payload = JSON.stringify({ name: "AttemptLostError", message, code: "task_failed" });
         this.#host.deliver({ type: "task_failed", task: id, attempt, at, payload });
@@ -135,27 +149,39 @@ export class Attempts {
     }
   }
 
-  #ended(
-    task: OpenTask,
-    outcome: AttemptOutcome,
-    traced: { taskId: string; kind: string; attempt: number; durationMs: number },
-  ): void {
-    const { id, attempt } = task;
-    if (this.#host.openTask(id) !== task || attempt !== traced.attempt) return; // A2.
+  #ended(running: Running, outcome: AttemptOutcome): void {
+    const { task, attempt } = running;
+    const { id } = task;
+    if (this.#running.get(id) !== running) return; // It was told to stop, and is traced to have.
+    this.#running.delete(id);
+    const isNews = this.#host.openTask(id) === task && task.attempt === attempt; // A2.
     const at = this.#host.clock.now();
     switch (outcome.status) {
       case "aborted":
-        this.#host.trace({ type: "task_ended", ...traced, outcome: "cancelled" });
+        this.#host.trace?.({ type: "task_ended", ...this.#traced(running), outcome: "cancelled" });
         return;
       case "completed":
-        this.#host.trace({ type: "task_ended", ...traced, outcome: "completed", output: outcome.output });
-        this.#finish(task, { type: "task_completed", task: id, attempt, at, payload: outcome.output });
+        this.#host.trace?.({
+          type: "task_ended",
+          ...this.#traced(running),
+          outcome: "completed",
+          output: outcome.output,
+        });
+        if (isNews)
+          this.#finish(task, { type: "task_completed", task: id, attempt, at, payload: outcome.output });
         return;
       case "failed": {
-        const delayMs = retryDelayMs(task.retry, attempt, outcome, this.#host.random() / 0x1_0000_0000);
+        const delayMs = isNews
+          ? retryDelayMs(task.retry, attempt, outcome, this.#host.random() / 0x1_0000_0000)
+          : undefined;
+        this.#host.trace?.({
+          type: "task_ended",
+          ...this.#traced(running),
+          outcome: delayMs === undefined ? "failed" : "retrying",
+          error: outcome.error,
+        });
+        if (!isNews) return;
         const payload = JSON.stringify(outcome.error);
-        const traceOutcome = delayMs === undefined ? "failed" : "retrying";
-        this.#host.trace({ type: "task_ended", ...traced, outcome: traceOutcome, error: outcome.error });
         if (delayMs === undefined)
           this.#finish(task, { type: "task_failed", task: id, attempt, at, payload });
         else
@@ -163,6 +189,21 @@ export class Attempts {
         return;
       }
     }
+  }
+
+  #deltaOf({ taskId, task: { kind }, attempt }: Running): TaskAttempt["onDelta"] {
+    const { trace } = this.#host;
+    if (trace === undefined) return ignoreDelta;
+    let offset = 0;
+    return (delta) => trace({ type: "task_delta", taskId, kind, attempt, offset: offset++, delta });
+  }
+
+  #traceLost({ id, kind, attempt }: OpenTask): void {
+    this.#host.trace?.({ type: "task_lost", taskId: positionId(this.#host.sessionId, id), kind, attempt });
+  }
+
+  #traced({ task: { kind }, taskId, attempt, startedAt }: Running) {
+    return { taskId, kind, attempt, durationMs: this.#host.clock.monotonic() - startedAt };
   }
 
   #finish(task: OpenTask, event: Extract<EventDraft, { type: "task_completed" | "task_failed" }>): void {
@@ -182,3 +223,5 @@ export class Attempts {
     });
   }
 }
+
+function ignoreDelta(): void {}

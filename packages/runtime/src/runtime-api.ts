@@ -45,6 +45,8 @@ export interface StartOptions {
   readonly sessionId?: string;
   /** Where the agent's code came from, to be found again. */
   readonly file?: string;
+  /** W3C trace context (`traceparent`) to be part of: the session's spans hang under it, in every process. */
+  readonly traceparent?: string;
 }
 
 export interface ResumeOptions {

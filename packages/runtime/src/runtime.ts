@@ -153,7 +153,7 @@ class LocalRuntime implements Runtime {
   async start<Input, Output>(
     agent: Agent<Input, Output>,
     input?: Input,
-    { sessionId, file }: StartOptions = {},
+    { sessionId, file, traceparent }: StartOptions = {},
   ): Promise<SessionHandle<Output>> {
     this.#refuseIfClosed();
     if (sessionId !== undefined && !isSessionId(sessionId)) {
@@ -171,6 +171,7 @@ class LocalRuntime implements Runtime {
       name: agent.name,
       version: agent.version,
       ...(file === undefined ? {} : { file }),
+      ...(traceparent === undefined ? {} : { traceparent }),
     };
     const creation: CreateSession = {
       type: "create_session",
@@ -303,6 +304,7 @@ class LocalRuntime implements Runtime {
     await this.#committer.idle();
     for (const close of this.#closers) await close();
     this.#timers.close();
+    await this.#tracer.flush?.().catch(() => {});
   }
 
   /** @internal Vanish as a killed process would: nothing is released, committed or awaited. For crash tests. */
@@ -345,14 +347,9 @@ class LocalRuntime implements Runtime {
       arrivals: (sessionId, after) => storage.arrivals(sessionId, after),
       conversation: async (sessionId, leaf) =>
         (await storage.conversation(sessionId, leaf)).map((entry) => toConversation(sessionId, entry)),
-      trace: (event) => {
-        if (event.type === "waiting") this.#due.noteWaiting(event.sessionId);
-        try {
-          this.#tracer.trace(event);
-        } catch {
-          // A tracer can neither throw into nor delay what it watches.
-        }
-      },
+      trace: guardedTrace(this.#tracer),
+      traceparent: guardedTraceparent(this.#tracer),
+      noteWaiting: (sessionId) => this.#due.noteWaiting(sessionId),
       enter: (sessionId, fn) => this.#context.run(sessionId, fn),
       departed: (driver, departure) => this.#sessions.departed(driver, departure),
     };
@@ -366,7 +363,7 @@ class LocalRuntime implements Runtime {
   }
 
   #trace(sessionId: string, message: string): void {
-    this.#world.trace({ type: "warned", sessionId, at: this.#clock.now(), message });
+    this.#world.trace?.({ type: "warned", sessionId, at: this.#clock.now(), message });
   }
 
   #refuseIfLarge(text: string | undefined, what: string): void {
@@ -395,6 +392,28 @@ class LocalRuntime implements Runtime {
       cancel: (options) => this.cancel(sessionId, options),
     };
   }
+}
+
+/** A tracer can neither throw into nor delay what it watches. */
+function guardedTrace(tracer: AgentTracer): DriverWorld["trace"] {
+  if (tracer === silentTracer) return undefined;
+  return (event) => {
+    try {
+      tracer.trace(event);
+    } catch {
+      // What a tracer cannot take is lost to it.
+    }
+  };
+}
+
+function guardedTraceparent(tracer: AgentTracer): DriverWorld["traceparent"] {
+  return (sessionId, attempt) => {
+    try {
+      return tracer.traceparent?.(sessionId, attempt);
+    } catch {
+      return undefined;
+    }
+  };
 }
 
 function isExecutor(tasks: RuntimeOptions["tasks"]): tasks is TaskExecutor {

@@ -17,6 +17,7 @@ import {
   HoldfastError,
   Kernel,
   positionId,
+  recordError,
   toHoldfastError,
   validate,
   AgentContext,
@@ -41,6 +42,7 @@ import {
   type TaskExecutor,
   type TraceBody,
   type TraceEvent,
+  type Wait,
 } from "@holdfast/core";
 import { Attempts, type AttemptsHost, type EventDraft, type NoteDraft } from "./attempts.ts";
 import type { Agent } from "./define.ts";
@@ -76,7 +78,15 @@ export interface DriverWorld {
   readonly submit: Submit;
   arrivals(sessionId: string, after: number): Promise<Arrivals>;
   conversation(sessionId: string, leaf: number): Promise<readonly ConversationEntry[]>;
-  trace(event: TraceEvent): void;
+  /** Nothing when nobody listens: then no event is built. */
+  readonly trace: ((event: TraceEvent) => void) | undefined;
+  /** Its trace context, or that of an attempt of it. */
+  traceparent(
+    sessionId: string,
+    attempt?: { readonly taskId: string; readonly attempt: number },
+  ): string | undefined;
+  /** It is committed that the session waits. */
+  noteWaiting(sessionId: string): void;
   /** Call the agent in a context in which its stray rejections can be told from others'. */
   enter<T>(sessionId: string, fn: () => T): T;
   /** The driver is over. Called once. */
@@ -117,6 +127,10 @@ export class SessionDriver implements SliceMember {
   #deliveredChars = 0;
   #cancelSeen = false;
   #stateText: JsonText | undefined;
+  /** Whoever listens. Called as `this.#trace?.(…)`, so that without a listener no event is built. */
+  readonly #trace: ((event: TraceBody) => void) | undefined;
+  /** The turn that was traced to have started, and not to have ended. */
+  #tracedTurn: number | undefined;
   /** Whether the row may say something else than is so: after a recovery it is looked at even if nothing was done. */
   #rowStale: boolean;
 
@@ -128,6 +142,8 @@ export class SessionDriver implements SliceMember {
     this.#acceptDrift = acceptDrift;
     this.sessionId = session.sessionId;
     this.#claim = new SessionClaim(session.sessionId, claim, world.submit);
+    const { trace, clock } = world;
+    this.#trace = trace && ((event) => trace({ ...event, sessionId: this.sessionId, at: clock.now() }));
     this.#row = new SessionRow(session);
     const seen = Math.max(0, ...signals.map((signal) => signal.order), session.inbox);
     this.#inbox = new Inbox(this.#inboxHost(), seen);
@@ -140,7 +156,14 @@ export class SessionDriver implements SliceMember {
 
   /** Begin. */
   start(): void {
-    this.#trace({ type: "session_started", agent: this.#agent.name, recovered: this.#recovering });
+    const { name, version, traceparent } = this.#session.agent;
+    this.#trace?.({
+      type: "session_started",
+      agent: name,
+      version,
+      recovered: this.#recovering,
+      ...(traceparent === undefined ? {} : { traceparent }),
+    });
     this.#world.loop.wake(this);
   }
 
@@ -224,7 +247,7 @@ export class SessionDriver implements SliceMember {
     if (this.#recovering) this.#recover(at);
     if (this.#startPending) {
       this.#startPending = false;
-      this.#trace({ type: "turn_started", turn: kernel.turn });
+      this.#traceTurnStart(false);
       return { type: "started", at };
     }
     for (const note of this.#notes.splice(0)) kernel.note(note);
@@ -307,6 +330,7 @@ export class SessionDriver implements SliceMember {
     const segment = this.#kernel.seal();
     this.#deliveries = 0;
     this.#deliveredChars = 0;
+    const isFirstStand = this.#rowStale;
     this.#rowStale = false;
     const patch =
       closing?.type === "ended"
@@ -314,12 +338,17 @@ export class SessionDriver implements SliceMember {
         : this.#standPatch(closing !== undefined);
     if (segment.records.length === 0 && patch === undefined) {
       this.#armAlarm();
+      if (isFirstStand) this.#tellWaits(this.#kernel.open.waits()); // As its last process committed it.
       return;
     }
+    const waits = patch?.waits ?? (isFirstStand ? this.#kernel.open.waits() : []);
     this.#commit(segment, patch, () => {
       if (closing?.type === "ended" && patch !== undefined) this.#end(patch);
       else if (closing?.type === "checkpointed") this.#nextTurn(segment, closing.state);
-      else this.#afterCommit(segment);
+      else {
+        this.#tellWaits(waits);
+        this.#afterCommit(segment);
+      }
     });
   }
 
@@ -351,13 +380,13 @@ export class SessionDriver implements SliceMember {
     if (this.#over) return;
     this.#inFlight = false;
     if (result.status === "committed") {
-      this.#trace({
+      this.#trace?.({
         type: "committed",
         records: segment.records.length,
         nextSeq: segment.firstSeq + segment.records.length,
       });
       for (const { seq, role, content } of segment.entries) {
-        this.#trace({ type: "entry_appended", entryId: positionId(this.sessionId, seq), role, content });
+        this.#trace?.({ type: "entry_appended", entryId: positionId(this.sessionId, seq), role, content });
       }
       onCommitted();
       if (!this.#over && result.inbox > this.#inbox.seen) this.poke(); // D3.
@@ -382,7 +411,7 @@ export class SessionDriver implements SliceMember {
   #nextTurn(segment: SealedSegment, stateText: JsonText): void {
     const last = this.#kernel;
     this.#attempts.abortAll("the checkpoint cancelled it");
-    this.#trace({ type: "turn_ended", turn: last.turn - 1 });
+    this.#traceTurnEnd("checkpointed");
     const cancels = this.#outcomes.filter((event) => event.type === "cancel_requested");
     this.#outcomes.splice(0, Infinity, ...cancels);
     this.#kernel = this.#makeKernel(nextLife(last, stateText));
@@ -394,14 +423,18 @@ export class SessionDriver implements SliceMember {
     const kernel = this.#kernel;
     const isCancelling = kernel.cancelNotice !== undefined || this.#cancelSeen;
     const wakeAt = (): number | undefined => this.#wakeAt();
-    const patch = this.#row.standing({ kernel, isCheckpoint, isCancelling, wakeAt });
-    const waits = patch?.waits ?? [];
-    if (waits.length > 0) this.#trace({ type: "waiting", waits });
-    return patch;
+    return this.#row.standing({ kernel, isCheckpoint, isCancelling, wakeAt });
+  }
+
+  /** Only of what is committed: before, it is not so. */
+  #tellWaits(waits: readonly Wait[]): void {
+    if (waits.length === 0) return;
+    this.#trace?.({ type: "waiting", waits });
+    this.#world.noteWaiting(this.sessionId);
   }
 
   #end(patch: SessionPatch): void {
-    this.#trace({ type: "turn_ended", turn: this.#kernel.turn });
+    this.#traceTurnEnd("completed");
     const { output, error } = patch;
     this.#depart({ type: "ended", status: patch.status as "completed", output, error });
   }
@@ -447,7 +480,7 @@ export class SessionDriver implements SliceMember {
   // ---- for the attempts of its tasks -------------------------------------------------------------------------------
 
   #attemptsHost(): AttemptsHost {
-    const { executor, clock, random, enter, conversation } = this.#world;
+    const { executor, clock, random, enter, conversation, traceparent } = this.#world;
     return {
       sessionId: this.sessionId,
       executor,
@@ -456,7 +489,8 @@ export class SessionDriver implements SliceMember {
       openTask: (id) => (this.#over ? undefined : this.#kernel.open.get(id)?.task),
       conversation: (leaf) => conversation(this.sessionId, leaf),
       enter: (fn) => enter(this.sessionId, fn),
-      trace: (event) => this.#trace(event),
+      trace: this.#trace,
+      traceparent: (attempt) => traceparent(this.sessionId, attempt) ?? this.#session.agent.traceparent,
       deliver: (event) => {
         this.#outcomes.push(event);
         this.#world.loop.wake(this);
@@ -471,6 +505,7 @@ export class SessionDriver implements SliceMember {
   /** Once, when the journal is used up. */
   #recover(at: number): void {
     this.#recovering = false;
+    if (!this.#startPending) this.#traceTurnStart(true);
     const drift = this.#kernel.takeDrift();
     if (drift.length > 0) this.#notes.push({ type: "drift_accepted", at, positions: drift });
     this.#attempts.recover(this.#kernel.open.tasks(), at);
@@ -494,7 +529,7 @@ export class SessionDriver implements SliceMember {
     if (this.#over) return;
     for (const signal of arrivals.signals) {
       this.#kernel.offer(signal);
-      this.#trace({ type: "signal_received", name: signal.name });
+      this.#trace?.({ type: "signal_received", name: signal.name });
     }
     if (isEnded(arrivals.session.status)) {
       const error = {
@@ -561,21 +596,32 @@ export class SessionDriver implements SliceMember {
     this.#inbox.close();
     this.#attempts.abortAll("the session is over here"); // D4.
     this.#world.loop.leave(this);
-    if (departure.type === "ended") {
-      const { status, error } = departure;
-      this.#trace({ type: "session_ended", status, ...(error === undefined ? {} : { error }) });
-    } else if (departure.type === "paused") {
-      const { fault } = departure;
-      this.#trace({
-        type: "session_ended",
-        status: "paused",
-        error: { name: fault.name, message: fault.message, code: fault.code },
-      });
-    }
+    this.#traceTurnEnd("interrupted");
+    this.#trace?.(departureEvent(departure));
     this.#world.departed(this, departure);
   }
 
-  #trace(event: TraceBody): void {
-    this.#world.trace({ ...event, sessionId: this.sessionId, at: this.#world.clock.now() });
+  // ---- tracing -----------------------------------------------------------------------------------------------------
+
+  #traceTurnStart(recovered: boolean): void {
+    this.#tracedTurn = this.#kernel.turn;
+    this.#trace?.({ type: "turn_started", turn: this.#tracedTurn, recovered });
   }
+
+  #traceTurnEnd(outcome: Extract<TraceBody, { type: "turn_ended" }>["outcome"]): void {
+    if (this.#tracedTurn === undefined) return;
+    this.#trace?.({ type: "turn_ended", turn: this.#tracedTurn, outcome });
+    this.#tracedTurn = undefined;
+  }
+}
+
+function departureEvent(departure: Departure): TraceBody {
+  if (departure.type === "paused") {
+    return { type: "session_ended", status: "paused", error: recordError(departure.fault) };
+  }
+  const { error } = departure;
+  const recorded = error === undefined ? {} : { error: recordError(error) };
+  return departure.type === "ended"
+    ? { type: "session_ended", status: departure.status, ...recorded }
+    : { type: "session_released", ...recorded };
 }

@@ -132,10 +132,19 @@ export interface Started extends Event {
   readonly type: "started";
 }
 
+/** What an attempt reported to have used, in all its model calls. Absent when it reported nothing. */
+export interface RecordedUsage {
+  readonly model?: string;
+  readonly inputTokens?: number;
+  readonly outputTokens?: number;
+  readonly costMicroUsd?: number;
+}
+
 export interface TaskCompleted extends Event {
   readonly type: "task_completed";
   readonly task: number;
   readonly attempt: number;
+  readonly usage?: RecordedUsage;
 }
 
 /** `payload` is the `RecordedError` of the last attempt. */
@@ -143,6 +152,7 @@ export interface TaskFailed extends Event {
   readonly type: "task_failed";
   readonly task: number;
   readonly attempt: number;
+  readonly usage?: RecordedUsage;
 }
 
 export interface TimerFired extends Event {
@@ -200,6 +210,7 @@ export interface AttemptFailed extends Event {
   readonly type: "attempt_failed";
   readonly task: number;
   readonly attempt: number;
+  readonly usage?: RecordedUsage;
   readonly retryAt: number;
 }
 

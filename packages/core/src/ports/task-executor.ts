@@ -32,6 +32,8 @@ export interface TaskAttempt {
   /** The same for every attempt of this task: for effects on the outside world. */
   readonly idempotencyKey: string;
   readonly timeoutMs: number | undefined;
+  /** W3C trace context of this attempt, or of its session, if it is traced. */
+  readonly traceparent?: string;
   /** `ctx.run`: the work itself, in process only. */
   readonly closure?: (task: unknown) => unknown;
   /** The entries a conversation reference stands for. */

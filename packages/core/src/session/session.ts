@@ -103,6 +103,8 @@ export interface AgentRef {
   readonly version: string;
   /** Absolute path of the file it was loaded from, when it was loaded from one. */
   readonly file?: string;
+  /** W3C trace context that the session was started in: who goes on with it goes on with the trace. */
+  readonly traceparent?: string;
 }
 
 export interface CancelRequest {

@@ -61,7 +61,12 @@ const isPatch = hasShape({
 const CHANGES: { readonly [type in Change["type"]]: Check } = {
   create_session: hasShape({
     sessionId: isText,
-    agent: hasShape({ name: isText, version: isText, file: optional(isText) }),
+    agent: hasShape({
+      name: isText,
+      version: isText,
+      file: optional(isText),
+      traceparent: optional(isText),
+    }),
     input: optional(isText),
     seed: isTime,
     flags: isCount,
