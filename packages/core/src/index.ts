@@ -113,3 +113,4 @@ export {
   type TokenUsage,
 } from "./ports/task-executor.ts";
 export { type AgentTracer, type TraceBody, type TraceEvent } from "./ports/tracer.ts";
+export { traceJson, traceLine, type TraceTextOptions } from "./trace-text.ts";
