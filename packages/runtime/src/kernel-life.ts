@@ -9,7 +9,7 @@ export type KernelLife = Pick<
 >;
 
 /** The life of a session as it is stored: its records begin with the checkpoint, if there was one. */
-export function storedLife({ records, signals }: SessionSnapshot): KernelLife {
+export function storedLife({ records, signals }: Omit<SessionSnapshot, "session">): KernelLife {
   const [first, ...rest] = records;
   if (first?.type === "checkpoint") {
     return {

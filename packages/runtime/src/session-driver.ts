@@ -13,17 +13,13 @@
 // `session-claim.ts`.
 
 import {
-  decodeJson,
   HoldfastError,
   Kernel,
   positionId,
   recordError,
   toHoldfastError,
-  validate,
-  AgentContext,
   isEnded,
   isNote,
-  type AgentContext as CoreAgentContext,
   type Arrivals,
   type ChangeResult,
   type Clock,
@@ -45,6 +41,7 @@ import {
   type Wait,
 } from "@holdfast/core";
 import { Attempts, type AttemptsHost, type EventDraft, type NoteDraft } from "./attempts.ts";
+import { callAgent } from "./call-agent.ts";
 import type { Agent } from "./define.ts";
 import { Inbox, type InboxHost } from "./inbox.ts";
 import { nextLife, storedLife, type KernelLife } from "./kernel-life.ts";
@@ -268,22 +265,10 @@ export class SessionDriver implements SliceMember {
     }
   }
 
-  readonly #startAgent = (): Promise<unknown> => {
-    const kernel = this.#kernel;
-    const ctx = new AgentContext(kernel, {
-      sessionId: this.sessionId,
-      agentName: this.#agent.name,
-      input: decodeJson(this.#session.input),
-      state: decodeJson(this.#stateText),
-    });
-    const { name, main, output } = this.#agent;
-    return this.#world.enter(this.sessionId, async () => {
-      const returned = await main(ctx as CoreAgentContext<never>);
-      return output === undefined
-        ? returned
-        : validate(output, returned, `output of agent "${name}"`, "invalid_output");
-    });
-  };
+  readonly #startAgent = (): Promise<unknown> =>
+    this.#world.enter(this.sessionId, () =>
+      callAgent(this.#agent, this.#kernel, this.#session, this.#stateText),
+    );
 
   #makeKernel(life: KernelLife): Kernel {
     this.#stateText = life.stateText;
