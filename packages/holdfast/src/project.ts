@@ -8,6 +8,7 @@ import { dirname, isAbsolute, join, resolve } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 import { didYouMean } from "./arguments.ts";
 import type { Arguments, Io } from "./command.ts";
+import type { WantedTraces } from "./wanted-tracer.ts";
 
 export interface Database {
   readonly path: string;
@@ -18,7 +19,7 @@ export interface Database {
 }
 
 const FOLDER = ".holdfast";
-const CONFIG_KEYS = ["$schema", "db"] as const;
+const CONFIG_KEYS = ["$schema", "db", "trace"] as const;
 
 /** Where the sessions of this project are. */
 export function findDatabase(args: Arguments, io: Pick<Io, "cwd" | "env">): Database {
@@ -34,6 +35,14 @@ export function findDatabase(args: Arguments, io: Pick<Io, "cwd" | "env">): Data
   if (db !== undefined)
     return { path: isAbsolute(db) ? db : join(project, db), origin: "file", projectFolder };
   return { path: join(projectFolder, "holdfast.db"), origin: "default", projectFolder };
+}
+
+/** Where sessions that are run here are traced to. What the command line says stands instead of what the file says. */
+export function findTraces(args: Arguments, io: Pick<Io, "cwd">): WantedTraces {
+  const targets = args.texts("trace");
+  if (targets.length > 0) return { targets, folder: io.cwd };
+  const project = findProject(io.cwd);
+  return { targets: readConfig(join(project, FOLDER, "config.json")).trace, folder: project };
 }
 
 export function findProject(cwd: string): string {
@@ -57,6 +66,7 @@ export function makeProjectFolder({ origin, projectFolder }: Database): void {
 
 interface Config {
   readonly db?: string;
+  readonly trace: readonly string[];
 }
 
 function readConfig(path: string): Config {
@@ -64,7 +74,7 @@ function readConfig(path: string): Config {
   try {
     text = readFileSync(path, "utf8");
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return {};
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return { trace: [] };
     throw invalid(path, `the configuration cannot be read: ${(error as Error).message}`);
   }
   let config: unknown;
@@ -84,11 +94,15 @@ function readConfig(path: string): Config {
       expected: CONFIG_KEYS.join(", "),
     });
   }
-  const { db } = config as { db?: unknown };
-  if (db === undefined) return {};
-  if (typeof db !== "string" || db === "")
+  const { db, trace = [] } = config as { db?: unknown; trace?: unknown };
+  if (db !== undefined && (typeof db !== "string" || db === ""))
     throw invalid(path, '"db" is not a path', { got: JSON.stringify(db), expected: "a text" });
-  return { db };
+  const targets: unknown[] = Array.isArray(trace) ? trace : [trace];
+  if (!targets.every((target) => typeof target === "string")) {
+    const expected = '"file:PATH", or a list like ["stdout", "file:PATH"]';
+    throw invalid(path, '"trace" is not where to trace to', { got: JSON.stringify(trace), expected });
+  }
+  return { ...(db === undefined ? {} : { db }), trace: targets };
 }
 
 function invalid(
