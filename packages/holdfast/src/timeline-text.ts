@@ -49,7 +49,9 @@ function turnLines(turn: TimelineTurn, until: number, look: Look, width: number)
   ];
   const items = turn.items.slice(0, ITEMS_SHOWN);
   const columns = columnsFor(items, until, width);
-  for (const item of items) lines.push(...itemLines(item, { turn, end, until, look, width, columns }));
+  const drawnTo = turn.endedAt ?? lastMoment(turn, until);
+  for (const item of items)
+    lines.push(...itemLines(item, { turn, end: drawnTo, until, look, width, columns }));
   if (items.length < turn.items.length)
     lines.push(paint.dim(`  and ${turn.items.length - items.length} more`));
   for (const { at, text } of turn.marks) {
@@ -61,6 +63,13 @@ function turnLines(turn: TimelineTurn, until: number, look: Look, width: number)
     lines.push(`  ${paint.yellow(line)}`);
   }
   return lines;
+}
+
+/** Where bars end in a turn that goes on: a wait of days would leave one character for everything else. */
+function lastMoment({ startedAt, items }: TimelineTurn, until: number): number {
+  if (items.some(({ type, outcome }) => type === "task" && outcome === "open")) return until;
+  const last = Math.max(startedAt, ...items.map((item) => item.endedAt ?? item.startedAt));
+  return Math.min(until, startedAt + (last - startedAt) * 1.25);
 }
 
 interface RowColumns {

@@ -23,7 +23,8 @@ import { createSession } from "@holdfast/core/internal";
 import type { Agent } from "./define.ts";
 import type { GroupCommitter } from "./group-committer.ts";
 import type { Creator } from "./session-claim.ts";
-import { SessionDriver, type Departure, type DriverOptions, type DriverWorld } from "./session-driver.ts";
+import type { Departure } from "./departure.ts";
+import { SessionDriver, type DriverOptions, type DriverWorld } from "./session-driver.ts";
 import { settledAs, settledBy, type Settled } from "./settled.ts";
 import type { Watchdog } from "./watchdog.ts";
 

@@ -101,7 +101,7 @@ function slice(kernel: Kernel, event: EventRecord, start: () => Promise<unknown>
     try {
       step();
     } catch (error) {
-      reject(error as Error);
+      reject(error);
     }
   };
   setImmediate(

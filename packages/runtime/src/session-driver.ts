@@ -16,7 +16,6 @@ import {
   HoldfastError,
   Kernel,
   positionId,
-  recordError,
   toHoldfastError,
   isEnded,
   isNote,
@@ -29,8 +28,6 @@ import {
   type Hash,
   type JsonText,
   type Limits,
-  type PauseReason,
-  type RecordedError,
   type SealedSegment,
   type Session,
   type SessionPatch,
@@ -43,24 +40,13 @@ import {
 import { Attempts, type AttemptsHost, type EventDraft, type NoteDraft } from "./attempts.ts";
 import { callAgent } from "./call-agent.ts";
 import type { Agent } from "./define.ts";
+import { departureEvent, type Departure } from "./departure.ts";
 import { Inbox, type InboxHost } from "./inbox.ts";
 import { nextLife, storedLife, type KernelLife } from "./kernel-life.ts";
 import { refusalOf, SessionClaim, type Creator, type Submit } from "./session-claim.ts";
 import { endPatch, faultPatch, SessionRow } from "./session-row.ts";
 import type { SliceLoop, SliceMember } from "./slice-loop.ts";
 import { alarm, type Timers } from "./timers.ts";
-
-/** How a session left this process. */
-export type Departure =
-  | {
-      readonly type: "ended";
-      readonly status: "completed" | "failed" | "cancelled";
-      readonly output: JsonText | undefined;
-      readonly error: RecordedError | undefined;
-    }
-  | { readonly type: "paused"; readonly reason: PauseReason; readonly fault: HoldfastError }
-  /** Storage refused it, the claim was lost, or the runtime closed: the session is as its last commit left it. */
-  | { readonly type: "abandoned"; readonly error: HoldfastError | undefined };
 
 /** What a driver needs of the process around it. */
 export interface DriverWorld {
@@ -598,15 +584,4 @@ export class SessionDriver implements SliceMember {
     this.#trace?.({ type: "turn_ended", turn: this.#tracedTurn, outcome });
     this.#tracedTurn = undefined;
   }
-}
-
-function departureEvent(departure: Departure): TraceBody {
-  if (departure.type === "paused") {
-    return { type: "session_ended", status: "paused", error: recordError(departure.fault) };
-  }
-  const { error } = departure;
-  const recorded = error === undefined ? {} : { error: recordError(error) };
-  return departure.type === "ended"
-    ? { type: "session_ended", status: departure.status, ...recorded }
-    : { type: "session_released", ...recorded };
 }

@@ -1,7 +1,7 @@
 // How a session stands when a process is done with it, from what its driver or its row says.
 
 import { decodeJson, HoldfastError, type RecordedError, type Session } from "@holdfast/core";
-import type { Departure } from "./session-driver.ts";
+import type { Departure } from "./departure.ts";
 
 /** How a session stands when this process is done with it. */
 export type Settled<Output = unknown> =

@@ -71,7 +71,7 @@ class BufferedTracer implements SqliteTracer {
   readonly #insert: StatementSync;
   readonly #insertDropped: StatementSync;
   readonly #trim: StatementSync;
-  #held: Row[] = [];
+  readonly #held: Row[] = [];
   #dropped = 0;
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;

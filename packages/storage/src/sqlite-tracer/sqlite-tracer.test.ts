@@ -41,7 +41,7 @@ const started: TraceEvent = {
 function rows(sql: string): Record<string, unknown>[] {
   const database = new DatabaseSync(path, { readOnly: true });
   try {
-    return database.prepare(sql).all() as Record<string, unknown>[];
+    return database.prepare(sql).all();
   } finally {
     database.close();
   }
