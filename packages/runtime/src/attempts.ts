@@ -20,7 +20,7 @@ import {
   type RunningAttempt,
   type TaskAttempt,
   type TaskExecutor,
-  type TraceBody,
+  type TraceEvent,
 } from "@holdfast/core";
 
 type Draft<R> = R extends unknown ? Omit<R, "seq" | "id"> : never;
@@ -39,7 +39,7 @@ export interface AttemptsHost {
   conversation(leaf: number): Promise<readonly ConversationEntry[]>;
   enter<T>(fn: () => T): T;
   /** Nothing when nobody listens: then no event is built. */
-  readonly trace: ((event: TraceBody) => void) | undefined;
+  readonly trace: ((event: TraceEvent) => void) | undefined;
   traceparent(attempt: { readonly taskId: string; readonly attempt: number }): string | undefined;
   deliver(event: EventDraft): void;
   note(note: NoteDraft): void;
@@ -85,7 +85,7 @@ export class Attempts {
     const { id, kind, attempt } = task;
     const taskId = positionId(sessionId, id);
     const running: Running = { task, taskId, attempt, startedAt: clock.monotonic(), handle: undefined };
-    this.#host.trace?.({ type: "task_started", taskId, kind, attempt, input: task.input });
+    this.#host.trace?.({ ...this.#stamp(), type: "task_started", taskId, kind, attempt, input: task.input });
     const traceparent = this.#host.traceparent(running);
     const request: TaskAttempt = {
       sessionId,
@@ -95,7 +95,7 @@ export class Attempts {
       attempt,
       idempotencyKey: task.key === undefined ? taskId : `${sessionId}:${task.key}`,
       timeoutMs: task.timeoutMs,
-      ...(traceparent === undefined ? {} : { traceparent }),
+      traceparent,
       ...(task.closure === undefined ? {} : { closure: task.closure }),
       conversation: (leaf) => this.#host.conversation(leaf),
       onDelta: this.#deltaOf(running),
@@ -120,7 +120,10 @@ export class Attempts {
     const running = this.#running.get(id);
     if (running === undefined) return;
     this.#running.delete(id);
-    this.#host.trace?.({ type: "task_ended", ...this.#traced(running), outcome: "cancelled" });
+    this.#host.trace?.({
+      ...this.#end(running),
+      outcome: "cancelled",
+    });
     running.handle?.abort(reason);
   }
 
@@ -158,12 +161,14 @@ export class Attempts {
     const at = this.#host.clock.now();
     switch (outcome.status) {
       case "aborted":
-        this.#host.trace?.({ type: "task_ended", ...this.#traced(running), outcome: "cancelled" });
+        this.#host.trace?.({
+          ...this.#end(running),
+          outcome: "cancelled",
+        });
         return;
       case "completed":
         this.#host.trace?.({
-          type: "task_ended",
-          ...this.#traced(running),
+          ...this.#end(running),
           outcome: "completed",
           output: outcome.output,
         });
@@ -175,8 +180,7 @@ export class Attempts {
           ? retryDelayMs(task.retry, attempt, outcome, this.#host.random() / 0x1_0000_0000)
           : undefined;
         this.#host.trace?.({
-          type: "task_ended",
-          ...this.#traced(running),
+          ...this.#end(running),
           outcome: delayMs === undefined ? "failed" : "retrying",
           error: outcome.error,
         });
@@ -195,15 +199,28 @@ export class Attempts {
     const { trace } = this.#host;
     if (trace === undefined) return ignoreDelta;
     let offset = 0;
-    return (delta) => trace({ type: "task_delta", taskId, kind, attempt, offset: offset++, delta });
+    return (delta) =>
+      trace({ ...this.#stamp(), type: "task_delta", taskId, kind, attempt, offset: offset++, delta });
   }
 
   #traceLost({ id, kind, attempt }: OpenTask): void {
-    this.#host.trace?.({ type: "task_lost", taskId: positionId(this.#host.sessionId, id), kind, attempt });
+    this.#host.trace?.({
+      ...this.#stamp(),
+      type: "task_lost",
+      taskId: positionId(this.#host.sessionId, id),
+      kind,
+      attempt,
+    });
   }
 
-  #traced({ task: { kind }, taskId, attempt, startedAt }: Running) {
-    return { taskId, kind, attempt, durationMs: this.#host.clock.monotonic() - startedAt };
+  #stamp(): { readonly sessionId: string; readonly at: number } {
+    return { sessionId: this.#host.sessionId, at: this.#host.clock.now() };
+  }
+
+  #end({ task: { kind }, taskId, attempt, startedAt }: Running) {
+    const { sessionId, clock } = this.#host;
+    const durationMs = clock.monotonic() - startedAt;
+    return { type: "task_ended", sessionId, at: clock.now(), taskId, kind, attempt, durationMs } as const;
   }
 
   #finish(task: OpenTask, event: Extract<EventDraft, { type: "task_completed" | "task_failed" }>): void {

@@ -33,7 +33,6 @@ import {
   type SessionPatch,
   type SessionSnapshot,
   type TaskExecutor,
-  type TraceBody,
   type TraceEvent,
   type Wait,
 } from "@holdfast/core";
@@ -111,7 +110,7 @@ export class SessionDriver implements SliceMember {
   #cancelSeen = false;
   #stateText: JsonText | undefined;
   /** Whoever listens. Called as `this.#trace?.(…)`, so that without a listener no event is built. */
-  readonly #trace: ((event: TraceBody) => void) | undefined;
+  readonly #trace: ((event: TraceEvent) => void) | undefined;
   /** The turn that was traced to have started, and not to have ended. */
   #tracedTurn: number | undefined;
   /** Whether the row may say something else than is so: after a recovery it is looked at even if nothing was done. */
@@ -125,8 +124,7 @@ export class SessionDriver implements SliceMember {
     this.#acceptDrift = acceptDrift;
     this.sessionId = session.sessionId;
     this.#claim = new SessionClaim(session.sessionId, claim, world.submit);
-    const { trace, clock } = world;
-    this.#trace = trace && ((event) => trace({ ...event, sessionId: this.sessionId, at: clock.now() }));
+    this.#trace = world.trace;
     this.#row = new SessionRow(session);
     const seen = Math.max(0, ...signals.map((signal) => signal.order), session.inbox);
     this.#inbox = new Inbox(this.#inboxHost(), seen);
@@ -141,6 +139,7 @@ export class SessionDriver implements SliceMember {
   start(): void {
     const { name, version, traceparent } = this.#session.agent;
     this.#trace?.({
+      ...this.#stamp(),
       type: "session_started",
       agent: name,
       version,
@@ -352,12 +351,19 @@ export class SessionDriver implements SliceMember {
     this.#inFlight = false;
     if (result.status === "committed") {
       this.#trace?.({
+        ...this.#stamp(),
         type: "committed",
         records: segment.records.length,
         nextSeq: segment.firstSeq + segment.records.length,
       });
       for (const { seq, role, content } of segment.entries) {
-        this.#trace?.({ type: "entry_appended", entryId: positionId(this.sessionId, seq), role, content });
+        this.#trace?.({
+          ...this.#stamp(),
+          type: "entry_appended",
+          entryId: positionId(this.sessionId, seq),
+          role,
+          content,
+        });
       }
       onCommitted();
       if (!this.#over && result.inbox > this.#inbox.seen) this.poke(); // D3.
@@ -400,7 +406,7 @@ export class SessionDriver implements SliceMember {
   /** Only of what is committed: before, it is not so. */
   #tellWaits(waits: readonly Wait[]): void {
     if (waits.length === 0) return;
-    this.#trace?.({ type: "waiting", waits });
+    this.#trace?.({ ...this.#stamp(), type: "waiting", waits });
     this.#world.noteWaiting(this.sessionId);
   }
 
@@ -500,7 +506,7 @@ export class SessionDriver implements SliceMember {
     if (this.#over) return;
     for (const signal of arrivals.signals) {
       this.#kernel.offer(signal);
-      this.#trace?.({ type: "signal_received", name: signal.name });
+      this.#trace?.({ ...this.#stamp(), type: "signal_received", name: signal.name });
     }
     if (isEnded(arrivals.session.status)) {
       const error = {
@@ -568,20 +574,25 @@ export class SessionDriver implements SliceMember {
     this.#attempts.abortAll("the session is over here"); // D4.
     this.#world.loop.leave(this);
     this.#traceTurnEnd("interrupted");
-    this.#trace?.(departureEvent(departure));
+    this.#trace?.({ ...this.#stamp(), ...departureEvent(departure) });
     this.#world.departed(this, departure);
   }
 
   // ---- tracing -----------------------------------------------------------------------------------------------------
 
-  #traceTurnStart(recovered: boolean): void {
-    this.#tracedTurn = this.#kernel.turn;
-    this.#trace?.({ type: "turn_started", turn: this.#tracedTurn, recovered });
+  /** What every event has. A method of its own, so that each event is made in one go: it is made at every step. */
+  #stamp(): { readonly sessionId: string; readonly at: number } {
+    return { sessionId: this.sessionId, at: this.#world.clock.now() };
   }
 
-  #traceTurnEnd(outcome: Extract<TraceBody, { type: "turn_ended" }>["outcome"]): void {
+  #traceTurnStart(recovered: boolean): void {
+    this.#tracedTurn = this.#kernel.turn;
+    this.#trace?.({ ...this.#stamp(), type: "turn_started", turn: this.#tracedTurn, recovered });
+  }
+
+  #traceTurnEnd(outcome: Extract<TraceEvent, { type: "turn_ended" }>["outcome"]): void {
     if (this.#tracedTurn === undefined) return;
-    this.#trace?.({ type: "turn_ended", turn: this.#tracedTurn, outcome });
+    this.#trace?.({ ...this.#stamp(), type: "turn_ended", turn: this.#tracedTurn, outcome });
     this.#tracedTurn = undefined;
   }
 }

@@ -33,7 +33,7 @@ export interface TaskAttempt {
   readonly idempotencyKey: string;
   readonly timeoutMs: number | undefined;
   /** W3C trace context of this attempt, or of its session, if it is traced. */
-  readonly traceparent?: string;
+  readonly traceparent?: string | undefined;
   /** `ctx.run`: the work itself, in process only. */
   readonly closure?: (task: unknown) => unknown;
   /** The entries a conversation reference stands for. */
