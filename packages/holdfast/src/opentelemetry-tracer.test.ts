@@ -62,7 +62,7 @@ beforeEach(async () => {
 afterEach(async () => {
   await Promise.all(opened.splice(0).map((runtime) => runtime.close()));
   receiver.closeAllConnections();
-  await new Promise((resolve) => receiver.close(resolve));
+  if (receiver.listening) await new Promise((resolve) => receiver.close(resolve));
 });
 
 describe("spans that arrive at a receiver", () => {
@@ -212,6 +212,15 @@ describe("spans that arrive at a receiver", () => {
     await runtime.close();
     expect(problems).toEqual([expect.stringContaining("traces are not delivered")]);
   });
+});
+
+test("a receiver that is not there is told of once, and holds up nothing for long", async () => {
+  receiver.close();
+  const { runtime, problems } = await open();
+  const agent = defineAgent({ name: "inner", run: () => Promise.resolve(1) });
+  expect(await (await runtime.start(agent)).result()).toBe(1);
+  await runtime.close();
+  expect(problems).toEqual([expect.stringContaining("traces are not delivered")]);
 });
 
 test("an address that is none is refused", async () => {

@@ -6,7 +6,7 @@
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { HoldfastError, type AgentTracer } from "@holdfast/core";
+import { HoldfastError, toHoldfastError, type AgentTracer } from "@holdfast/core";
 import { openTelemetryTracer } from "./opentelemetry-tracer.ts";
 
 const PACKAGES = [
@@ -15,6 +15,8 @@ const PACKAGES = [
   "@opentelemetry/exporter-trace-otlp-http",
   "@opentelemetry/resources",
 ] as const;
+
+const FLUSH_MS = 3_000;
 
 export interface OtlpTracerOptions {
   /** Where to send them; else what the environment says, else this machine, port 4318. */
@@ -53,7 +55,13 @@ export async function otlpTracer({ url, folder, onProblem }: OtlpTracerOptions):
   return openTelemetryTracer({
     api,
     tracer: provider.getTracer("holdfast"),
-    flush: () => provider.forceFlush(),
+    // The exporter tries again for longer than anybody wants to wait at the end of a command, and says nothing meanwhile.
+    flush: () =>
+      provider
+        .forceFlush({ timeoutMillis: FLUSH_MS })
+        .catch((error: unknown) =>
+          tell(`the receiver did not answer in time: ${toHoldfastError(error).message}`),
+        ),
   });
 }
 
