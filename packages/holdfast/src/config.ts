@@ -22,11 +22,20 @@ export const CONFIG_SCHEMA = {
       minLength: 1,
       description: "Path of the database. In both files a relative one begins at the project's folder.",
     },
+    trace: {
+      type: ["string", "array"],
+      minLength: 1,
+      items: { type: "string", minLength: 1 },
+      description: "Where to trace to: stdout, file:PATH, sqlite:PATH, otlp or otlp:URL, or a list of these.",
+    },
   },
   additionalProperties: false,
 } as const;
 
-export type Config = { readonly [key in keyof typeof CONFIG_SCHEMA.properties]?: string };
+export interface Config {
+  readonly db?: string;
+  readonly trace?: string | readonly string[];
+}
 
 /** The settings, without what is there for editors. */
 export const CONFIG_KEYS = Object.keys(CONFIG_SCHEMA.properties).filter((key) => !key.startsWith("$"));
@@ -78,11 +87,12 @@ function checkSetting(path: string, key: string, value: unknown): void {
       expected: keys.join(", "),
     });
   }
-  // Every setting is such a text so far; the test of the schema notices one that is not.
-  if (typeof value === "string" && value !== "") return;
+  const takesList = key === "trace";
+  const texts: readonly unknown[] = takesList && Array.isArray(value) ? value : [value];
+  if (texts.every((text) => typeof text === "string" && text !== "")) return;
   throw invalid(at, `"${key}" is not a text, or an empty one`, {
     got: JSON.stringify(value),
-    expected: "a text",
+    expected: takesList ? 'a text like "file:PATH", or a list of them' : "a text",
   });
 }
 

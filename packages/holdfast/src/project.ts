@@ -8,11 +8,12 @@ import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { Arguments, Io } from "./command.ts";
 import { readConfig, userConfigFile } from "./config.ts";
+import type { Origin } from "./origin.ts";
+import type { WantedTraces } from "./wanted-tracer.ts";
 
 export interface Database {
   readonly path: string;
-  /** Where its path was given. */
-  readonly origin: "flag" | "environment" | "project_file" | "user_file" | "default";
+  readonly origin: Origin;
   /** The flag, the variable or the file; nothing for the default. */
   readonly from?: string;
   /** The folder that is made together with it. */
@@ -31,16 +32,34 @@ export function findDatabase(args: Arguments, io: Pick<Io, "cwd" | "env">): Data
   const variable = io.env[VARIABLE];
   if (variable !== undefined && variable !== "")
     return { path: resolve(io.cwd, variable), origin: "environment", from: VARIABLE, projectFolder };
-  const files = [
-    ["project_file", join(projectFolder, "config.json")],
-    ["user_file", userConfigFile(io.env)],
-  ] as const;
-  for (const [origin, file] of files) {
-    if (file === undefined) continue;
+  for (const [origin, file] of configFiles(project, io)) {
     const { db } = readConfig(file);
     if (db !== undefined) return { path: resolve(project, db), origin, from: file, projectFolder };
   }
   return { path: join(projectFolder, "holdfast.db"), origin: "default", projectFolder };
+}
+
+/** Where sessions that are run here are traced to. What the command line says stands instead of what the file says. */
+export function findTraces(args: Arguments, io: Pick<Io, "cwd" | "env">): WantedTraces {
+  const targets = args.texts("trace");
+  if (targets.length > 0) return { targets, folder: io.cwd, origin: "flag", from: "--trace" };
+  const project = findProject(io.cwd);
+  for (const [origin, file] of configFiles(project, io)) {
+    const { trace } = readConfig(file);
+    if (trace === undefined) continue;
+    return { targets: typeof trace === "string" ? [trace] : trace, folder: project, origin, from: file };
+  }
+  return { targets: [], folder: project, origin: "default" };
+}
+
+/** The project's goes before the user's. */
+function configFiles(
+  project: string,
+  { env }: Pick<Io, "env">,
+): readonly (readonly ["project_file" | "user_file", string])[] {
+  const user = userConfigFile(env);
+  const own = ["project_file", join(project, FOLDER, "config.json")] as const;
+  return user === undefined ? [own] : [own, ["user_file", user]];
 }
 
 export function findProject(cwd: string): string {

@@ -27,7 +27,8 @@ import type { Agent } from "./define.ts";
 import type { GroupCommitter } from "./group-committer.ts";
 import { KnownAgents } from "./known-agents.ts";
 import type { Creator } from "./session-claim.ts";
-import type { Departure, Driven, DriverOptions, DriverWorld } from "./driver-world.ts";
+import type { Departure } from "./departure.ts";
+import type { Driven, DriverOptions, DriverWorld } from "./driver-world.ts";
 import { SessionDriver } from "./session-driver.ts";
 import { settledAs, settledBy, type Settled } from "./settled.ts";
 import type { Watchdog } from "./watchdog.ts";
@@ -185,7 +186,7 @@ export class LiveSessions {
     const creating = new Promise<ChangeResult["status"]>((resolve, reject) => {
       const claim: Creator = (first, onCreated, onError) =>
         this.#host.committer.submit({
-          change: { ...creation, first },
+          change: { ...creation, agent: this.#tracedAgent(creation), first },
           onResult: (result) => {
             if (result.status === "created" && result.token !== undefined) onCreated(result.token, result);
             else this.#live.delete(sessionId); // What it did was only thought: another of this id is stored.
@@ -203,6 +204,12 @@ export class LiveSessions {
     activating.catch(() => {}); // Whoever asked for it hears of it from `creating`.
     this.#activating.set(sessionId, activating);
     return creating;
+  }
+
+  /** With the trace it is in now, so that every later process goes on in the same. */
+  #tracedAgent({ sessionId, agent }: CreateSession): CreateSession["agent"] {
+    const traceparent = this.#host.world.traceparent(sessionId);
+    return traceparent === undefined ? agent : { ...agent, traceparent };
   }
 
   arrived(sessionId: string, awaited: boolean): void {

@@ -56,6 +56,8 @@ export interface StartOptions {
   readonly persistence?: "full" | "minimal";
   /** It is cancelled this long after it was started. */
   readonly timeoutMs?: number;
+  /** W3C trace context (`traceparent`) to be part of: the session's spans hang under it, in every process. */
+  readonly traceparent?: string;
 }
 
 export interface ResumeOptions {

@@ -159,7 +159,7 @@ class LocalRuntime implements Runtime {
   async start<Input, Output>(
     agent: Agent<Input, Output>,
     input?: Input,
-    { sessionId, file, budget, persistence = "full", timeoutMs }: StartOptions = {},
+    { sessionId, file, budget, persistence = "full", timeoutMs, traceparent }: StartOptions = {},
   ): Promise<SessionHandle<Output>> {
     this.#refuseIfClosed();
     if (sessionId !== undefined && !isSessionId(sessionId)) {
@@ -177,6 +177,7 @@ class LocalRuntime implements Runtime {
       name: agent.name,
       version: agent.version,
       ...(file === undefined ? {} : { file }),
+      ...(traceparent === undefined ? {} : { traceparent }),
     };
     const creation: CreateSession = {
       type: "create_session",
@@ -348,6 +349,7 @@ class LocalRuntime implements Runtime {
     await this.#committer.idle();
     for (const close of this.#closers) await close();
     this.#timers.close();
+    await this.#tracer.flush?.().catch(() => {});
   }
 
   /** @internal Vanish as a killed process would: nothing is released, committed or awaited. For crash tests. */
@@ -405,14 +407,9 @@ class LocalRuntime implements Runtime {
       spawned: (sessionIds) => this.#sessions.spawned(sessionIds),
       settled: () => this.#sessions.settled(),
       awaitSettlement: (driver) => this.#sessions.awaitSettlement(driver),
-      trace: (event) => {
-        if (event.type === "waiting") this.#due.noteWaiting(event.sessionId);
-        try {
-          this.#tracer.trace(event);
-        } catch {
-          // A tracer can neither throw into nor delay what it watches.
-        }
-      },
+      trace: guardedTrace(this.#tracer),
+      traceparent: guardedTraceparent(this.#tracer),
+      noteWaiting: (sessionId) => this.#due.noteWaiting(sessionId),
       enter: (sessionId, fn) => this.#context.run(sessionId, fn),
       departed: (driver, departure) => this.#sessions.departed(driver, departure),
     };
@@ -426,7 +423,7 @@ class LocalRuntime implements Runtime {
   }
 
   #trace(sessionId: string, message: string): void {
-    this.#world.trace({ type: "warned", sessionId, at: this.#clock.now(), message });
+    this.#world.trace?.({ type: "warned", sessionId, at: this.#clock.now(), message });
   }
 
   #refuseIfLarge(text: string | undefined, what: string): void {
@@ -458,6 +455,28 @@ class LocalRuntime implements Runtime {
       setBudget: (limits) => this.setBudget(sessionId, limits),
     };
   }
+}
+
+/** A tracer can neither throw into nor delay what it watches. */
+function guardedTrace(tracer: AgentTracer): DriverWorld["trace"] {
+  if (tracer === silentTracer) return undefined;
+  return (event) => {
+    try {
+      tracer.trace(event);
+    } catch {
+      // What a tracer cannot take is lost to it.
+    }
+  };
+}
+
+function guardedTraceparent(tracer: AgentTracer): DriverWorld["traceparent"] {
+  return (sessionId, attempt) => {
+    try {
+      return tracer.traceparent?.(sessionId, attempt);
+    } catch {
+      return undefined;
+    }
+  };
 }
 
 function isExecutor(tasks: RuntimeOptions["tasks"]): tasks is TaskExecutor {

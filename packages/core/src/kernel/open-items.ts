@@ -4,7 +4,7 @@
 // costs nothing while only tasks are open, however many.
 
 import type { JsonText } from "../json.ts";
-import type { ChildRequest, NoteRecord, RetryPolicy } from "../journal/record.ts";
+import type { ChildRequest, NoteRecord, RetryPolicy, TokenUsage } from "../journal/record.ts";
 import { isReservedName } from "../journal/signal-names.ts";
 import type { Wait } from "../session/session.ts";
 import type { DurableFuture } from "./future.ts";
@@ -26,7 +26,11 @@ export interface OpenTask {
   lost: boolean;
   /** An outcome that is stored but not delivered. */
   kept:
-    | { readonly outcome: "task_completed" | "task_failed"; readonly payload: JsonText | undefined }
+    | {
+        readonly outcome: "task_completed" | "task_failed";
+        readonly usage: TokenUsage | undefined;
+        readonly payload: JsonText | undefined;
+      }
     | undefined;
   /** Whether its input refers to the conversation. */
   hasConversation: boolean;
@@ -123,7 +127,7 @@ export class OpenItems {
     if (task === undefined) return;
     if (note.type === "outcome_kept") {
       task.attempt = note.attempt;
-      task.kept = { outcome: note.outcome, payload: note.payload };
+      task.kept = { outcome: note.outcome, usage: note.usage, payload: note.payload };
       return;
     }
     task.attempt = note.attempt + 1;

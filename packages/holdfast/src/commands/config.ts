@@ -62,6 +62,11 @@ async function find(key: string, args: Arguments, io: Io): Promise<Setting> {
       const { path, origin, from } = findDatabase(args, io);
       return { key, value: path, origin, ...(from === undefined ? {} : { from }) };
     }
+    case "trace": {
+      const { findTraces } = await import("../project.ts");
+      const { targets, origin, from } = findTraces(args, io);
+      return { key, value: targets.join(", "), origin, ...(from === undefined ? {} : { from }) };
+    }
     default:
       throw refuse(`there is no setting "${key}"${didYouMean(key, CONFIG_KEYS)}`, config.usage, {
         got: key,

@@ -51,17 +51,17 @@ async function newDatabaseWithEntries(texts: readonly string[]): Promise<string>
   const path = `${newFolder()}/test.db`;
   const storage = await openSqliteStorage({ path });
   const entries = texts.map((text, i) => ({
-    seq: i,
+    id: i,
     index: i,
     ...(i === 0 ? {} : { parent: i - 1 }),
     role: "user",
     turn: 0,
     content: JSON.stringify(text),
   }));
-  const records = entries.map(({ seq, role, content }) => ({
+  const records = entries.map(({ id, role, content }) => ({
     type: "append_entry" as const,
-    seq,
-    id: seq,
+    seq: id,
+    id,
     hash: "",
     role,
     payload: content,
