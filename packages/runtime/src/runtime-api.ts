@@ -12,6 +12,7 @@ import type {
   TaskExecutor,
 } from "@holdfast/core";
 import type { Agent, TaskDefinition } from "./define.ts";
+import type { Immediate } from "./slice-loop.ts";
 import type { Settled } from "./settled.ts";
 import type { Watchdog } from "./watchdog.ts";
 
@@ -25,6 +26,8 @@ export interface RuntimeOptions {
   readonly tracer?: AgentTracer;
   readonly clock?: Clock;
   readonly random?: Random;
+  /** Turns of the event loop, for simulation: `setImmediate` otherwise. */
+  readonly immediate?: Immediate;
   readonly limits?: Partial<Limits>;
   /** Attempts of tasks running at once. */
   readonly concurrency?: number;

@@ -53,7 +53,7 @@ import type {
 } from "./runtime-api.ts";
 import type { DriverWorld } from "./session-driver.ts";
 import { outputOf, type Settled } from "./settled.ts";
-import { SliceLoop } from "./slice-loop.ts";
+import { SliceLoop, type Immediate } from "./slice-loop.ts";
 import { watchStrayRejections } from "./stray-rejections.ts";
 import { Timers } from "./timers.ts";
 import type { Watchdog } from "./watchdog.ts";
@@ -76,6 +76,7 @@ class LocalRuntime implements Runtime {
   readonly #storage: AgentStorage;
   readonly #clock: Clock;
   readonly #random: Random;
+  readonly #immediate: Immediate;
   readonly #limits: Limits;
   readonly #tracer: AgentTracer;
   readonly #executor: TaskExecutor;
@@ -105,7 +106,8 @@ class LocalRuntime implements Runtime {
           payloadChars: this.#limits.payloadChars,
           ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
         });
-    this.#committer = new GroupCommitter(this.#storage, this.#clock);
+    this.#immediate = options.immediate ?? setImmediate;
+    this.#committer = new GroupCommitter(this.#storage, this.#clock, this.#immediate);
     this.#watchdog = options.watchdog;
     this.#world = this.#makeWorld();
     const adopt = options.adopt ?? true;
@@ -334,7 +336,8 @@ class LocalRuntime implements Runtime {
   #makeWorld(): DriverWorld {
     const storage = this.#storage;
     return {
-      loop: new SliceLoop(this.#committer.flush, this.#watchdog),
+      loop: new SliceLoop(this.#committer.flush, this.#watchdog, this.#immediate),
+      immediate: this.#immediate,
       timers: this.#timers,
       clock: this.#clock,
       hash: sha256,

@@ -48,7 +48,7 @@ import { Inbox, type InboxHost } from "./inbox.ts";
 import { nextLife, storedLife, type KernelLife } from "./kernel-life.ts";
 import { refusalOf, SessionClaim, type Creator, type Submit } from "./session-claim.ts";
 import { endPatch, faultPatch, SessionRow } from "./session-row.ts";
-import type { SliceLoop, SliceMember } from "./slice-loop.ts";
+import type { Immediate, SliceLoop, SliceMember } from "./slice-loop.ts";
 import { alarm, type Timers } from "./timers.ts";
 
 /** How a session left this process. */
@@ -66,6 +66,7 @@ export type Departure =
 /** What a driver needs of the process around it. */
 export interface DriverWorld {
   readonly loop: SliceLoop;
+  readonly immediate: Immediate;
   readonly timers: Timers;
   readonly clock: Clock;
   readonly hash: Hash;
@@ -274,7 +275,7 @@ export class SessionDriver implements SliceMember {
       taskKinds: () => this.#world.executor.kinds(),
       acceptDrift: this.#acceptDrift,
       // Outside a slice nobody is looking: take the fault at the next one.
-      onStrayFault: () => setImmediate(() => this.#settleStrayFault()),
+      onStrayFault: () => this.#world.immediate(() => this.#settleStrayFault()),
     });
   }
 
@@ -411,7 +412,7 @@ export class SessionDriver implements SliceMember {
   #settleStrayFault(): void {
     if (this.#over || this.#kernel.fault === undefined || this.#inSlice) return;
     if (this.#inFlight) {
-      setImmediate(() => this.#settleStrayFault()); // The batch in flight is older than the fault.
+      this.#world.immediate(() => this.#settleStrayFault()); // The batch in flight is older than the fault.
       return;
     }
     this.#settleFault(this.#kernel.fault);
