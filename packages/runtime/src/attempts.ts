@@ -152,7 +152,8 @@ export class Attempts {
         this.#finish(task, { type: "task_completed", task: id, attempt, at, payload: outcome.output });
         return;
       case "failed": {
-        const delayMs = retryDelayMs(task.retry, attempt, outcome, this.#host.random() / 0x1_0000_0000);
+        const random = this.#host.random() / 0x1_0000_0000;
+        const delayMs = retryDelayMs(task.retry, countedAttempts(task), outcome, random);
         const payload = JSON.stringify(outcome.error);
         const traceOutcome = delayMs === undefined ? "failed" : "retrying";
         this.#host.trace({ type: "task_ended", ...traced, outcome: traceOutcome, error: outcome.error });
@@ -166,7 +167,7 @@ export class Attempts {
   }
 
   #finish(task: OpenTask, event: Extract<EventDraft, { type: "task_completed" | "task_failed" }>): void {
-    if (!task.lost) return this.#host.deliver(event);
+    if (task.lost === 0) return this.#host.deliver(event);
     const { type: outcome, task: id, attempt, at, payload } = event;
     this.#host.note({ type: "outcome_kept", outcome, task: id, attempt, at, payload }); // A3.
   }
@@ -181,4 +182,9 @@ export class Attempts {
       payload: kept.payload,
     });
   }
+}
+
+/** Attempts that use up a limit: without one of the author's, losing a process is nobody's fault (decision 0003). */
+function countedAttempts({ retry, attempt, lost }: OpenTask): number {
+  return retry?.maxAttempts === undefined ? attempt - lost : attempt;
 }

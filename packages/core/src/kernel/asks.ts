@@ -145,7 +145,7 @@ export class Asks implements FutureOwner {
       closure,
       attempt: 1,
       retryAt: undefined,
-      lost: false,
+      lost: 0,
       kept: undefined,
     };
     this.#door.open.add({ future, task });

@@ -474,7 +474,7 @@ export class Kernel {
       return;
     }
     task.attempt = note.attempt + 1;
-    task.lost ||= note.type === "attempt_lost";
+    if (note.type === "attempt_lost") task.lost++;
     task.retryAt = note.type === "attempt_failed" ? note.retryAt : undefined;
   }
 

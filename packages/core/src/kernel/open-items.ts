@@ -21,8 +21,8 @@ export interface OpenTask {
   /** The attempt that is to run next, or was running when the process ended. */
   attempt: number;
   retryAt: number | undefined;
-  /** Whether an attempt died with its process: then the outcome is kept before it is delivered (K6). */
-  lost: boolean;
+  /** How many attempts died with their process: after one the outcome is kept before it is delivered (K6). */
+  lost: number;
   /** An outcome that is stored but not delivered. */
   kept:
     | { readonly outcome: "task_completed" | "task_failed"; readonly payload: JsonText | undefined }
