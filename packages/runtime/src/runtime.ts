@@ -187,14 +187,22 @@ class LocalRuntime implements Runtime {
     const status = await this.#sessions.create(agent as unknown as Agent, creation);
     if (status === "created") return this.#handle<Output>(id, true);
     if (status !== "exists") throw unexpected("creating a session", status);
-    // Ours, when the first answer was lost; another's, when it is being run elsewhere: then there is nothing to do here.
-    const session = await this.#sessions.find(id);
-    if (!isEnded(session.status) && session.status !== "paused") {
-      await this.#sessions.activate(id, false).catch((error: unknown) => {
-        if (!HoldfastError.is(error) || error.code !== "session_claimed") throw error;
-      });
-    }
+    await this.#goOn(id);
     return this.#handle<Output>(id, false);
+  }
+
+  /** With a session that exists: ours, when the first answer was lost. Another's is run elsewhere, and nothing is to do here. */
+  async #goOn(sessionId: string): Promise<void> {
+    try {
+      const session = await this.#sessions.find(sessionId);
+      if (isEnded(session.status) || session.status === "paused") return;
+      await this.#sessions.activate(sessionId, false);
+    } catch (thrown) {
+      const error = toHoldfastError(thrown);
+      if (error.code === "session_claimed") return;
+      this.#sessions.failedToRun(sessionId, error); // Ours is claimed already: nobody else would.
+      throw error;
+    }
   }
 
   async resume(sessionId: string, { acceptDrift = false }: ResumeOptions = {}): Promise<SessionHandle> {
@@ -303,7 +311,7 @@ class LocalRuntime implements Runtime {
     await this.#sessions.close();
     await this.#executor.close();
     await this.#committer.idle();
-    for (const close of this.#closers) await close();
+    for (const close of this.#closers.splice(0)) await close();
     this.#timers.close();
   }
 
@@ -311,7 +319,7 @@ class LocalRuntime implements Runtime {
   vanish(): void {
     this.#sessions.vanish();
     void this.#executor.close();
-    for (const close of this.#closers) void close();
+    for (const close of this.#closers.splice(0)) void close();
     this.#timers.close();
   }
 
