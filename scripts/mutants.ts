@@ -94,6 +94,27 @@ export const MUTANTS: readonly Mutant[] = [
     tests: [CRASHES],
   },
   {
+    name: "K10: a session that could not be claimed for a moment is tried again",
+    file: "packages/runtime/src/live-sessions.ts",
+    find: "if (!STORAGE_IS_AWAY.has(error.code) || this.#closed) return;",
+    replace: "if (error.code.length > 0) return;",
+    tests: ["packages/runtime/src/storage-away.test.ts"],
+  },
+  {
+    name: "D3: a clock that was set forward is noticed",
+    file: "packages/runtime/src/timers.ts",
+    find: "Math.min(at - this.#clock.now(), LOOK_AGAIN_MS)",
+    replace: "Math.min(at - this.#clock.now(), LOOK_AGAIN_MS ** 9)",
+    tests: ["packages/runtime/src/runtime.test.ts"],
+  },
+  {
+    name: "H8: a lost attempt is not one of the three that may fail",
+    file: "packages/runtime/src/attempts.ts",
+    find: "attempt - lost : attempt",
+    replace: "attempt - lost * 0 : attempt",
+    tests: ["packages/runtime/src/attempts.test.ts"],
+  },
+  {
     name: "O1, ST2: an older token is fenced",
     file: "packages/core/src/session/storage-rules.ts",
     find: "if (batch.token !== claim.token || claim.token === NO_CLAIM.token)",
