@@ -33,7 +33,7 @@ export class Nemesis {
       machine.pause(some(), dice.pick([50, LEASE_MS + 1, LEASE_MS + dice.between(0, 100), 5_000])),
     );
     this.#every(swarm.recoverEveryMs, () => machine.recover());
-    this.#every(swarm.outageEveryMs, () => this.#storageIs("away", dice.pick([20, 500, 5_000])));
+    this.#every(swarm.outageEveryMs, () => this.#storageIs("away", dice.pick([20, 500, 5_000, 40_000])));
     this.#every(swarm.fullEveryMs, () => this.#storageIs("full", dice.pick([20, 500, 5_000])));
     this.#every(swarm.clockJumpEveryMs, () =>
       options.jumpTo(dice.pick([0, dice.between(-HOUR_MS, HOUR_MS), dice.between(-2_000, 2_000)])),

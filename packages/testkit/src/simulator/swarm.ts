@@ -47,7 +47,7 @@ export function drawSwarm(dice: Dice): Swarm {
   return {
     processes: dice.pick([1, 1, 1, 2, 3]),
     sessions: dice.pick([1, 1, 2, 3]),
-    safetyMs: dice.pick([500, 3_000, 20_000]),
+    safetyMs: dice.pick([500, 500, 500, 3_000, 3_000, 3_000, 20_000, 20_000, 20_000, 60_000]),
     latencyMs: dice.pick([0, 0, 1, 5, 50]),
     timersLateMs: dice.pick([0, 0, 2, 40]),
     refused: probability(0.02, 0.1, 0.4),
