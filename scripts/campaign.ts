@@ -146,8 +146,7 @@ function simulateOnOneCore(from: number, count: number): Promise<SeedsReport> {
 function rememberSeeds(failures: SeedsReport["failures"]): void {
   if (failures.length === 0) return;
   const known = JSON.parse(readFileSync(REGRESSION_SEEDS, "utf8")) as SeedsReport["failures"];
-  const lines = [...known, ...failures].map((each) => `  ${JSON.stringify(each)}`);
-  writeFileSync(REGRESSION_SEEDS, `[\n${lines.join(",\n")}\n]\n`);
+  writeFileSync(REGRESSION_SEEDS, `${JSON.stringify([...known, ...failures], undefined, 2)}\n`);
 }
 
 function readRows(): Map<string, string> {

@@ -39,7 +39,7 @@ export async function judge(
   if (!isAtRest(row, subject))
     return violated(
       "L3",
-      `${sessionId} is ${row.status} 60 s after the last fault, waiting for ${JSON.stringify(row.waits)}`,
+      `${sessionId} is ${row.status} and nothing happens to it, waiting for ${JSON.stringify(row.waits)}`,
     );
   const isWhole = row.status === "completed";
   if (account.isCancelAcknowledged ? row.status !== "cancelled" : row.status === "cancelled")

@@ -1,7 +1,8 @@
 // One seed: a random set of programs, run by the real core and the real runtime over simulated time, with random faults.
 //
 // Phases. *Safety*: the faults of the seed's swarm are on, and every answer of storage is compared with all before it.
-// *Liveness*: the faults are healed, and within 60 simulated seconds every session has ended, or waits for what nobody does.
+// *Liveness*: the faults are healed, and no session stands still for 60 simulated seconds before it has ended, or waits for
+// what nobody does.
 // Then each session is judged by its program.
 //
 //   U1. Everything is decided by the seed: the same seed gives the same log, to the byte.
@@ -25,7 +26,10 @@ import { drawSwarm, losesAttempts, type Swarm } from "./swarm.ts";
 import { WatchedStorage } from "./watched-storage.ts";
 
 const BEGINS_AT = 1_700_000_000_000;
+/** Sessions at work change; one that has not ended and does not change for so long is stuck. */
 const LIVENESS_MS = 60_000;
+/** No program takes as long, one task after the other. */
+const LIVENESS_MS_MAX = 600_000;
 const STEPS_MAX = 300_000;
 
 export interface SimulationOptions {
@@ -83,6 +87,8 @@ class Simulation {
   #wallOffsetMs = 0;
   #wallOffsetMaxMs = 0;
   #isHealed = false;
+  /** When a session's row changed last. */
+  #changedAt = 0;
   #violation: Violation | undefined;
 
   constructor(seed: number, { openStorage = () => new MemoryStorage() }: SimulationOptions) {
@@ -95,7 +101,10 @@ class Simulation {
     const log = this.#log;
     this.#inner = openStorage();
     const violated = (promise: string, what: string): void => this.#violated(promise, what);
-    this.#watched = new WatchedStorage(this.#inner, violated, (row) => this.#clients.look(row));
+    this.#watched = new WatchedStorage(this.#inner, violated, (row) => {
+      this.#changedAt = scheduler.now;
+      this.#clients.look(row);
+    });
     this.#effects = new Effects({
       dice: dice("tasks"),
       log,
@@ -138,8 +147,11 @@ class Simulation {
   async run(): Promise<SimulationReport> {
     await this.#until(() => this.#scheduler.now >= this.#swarm.safetyMs || this.#isAtRest());
     this.#heal();
-    const endAt = this.#scheduler.now + LIVENESS_MS;
-    await this.#until(() => this.#isAtRest() || (this.#scheduler.nextAt ?? Infinity) > endAt);
+    const endAt = this.#scheduler.now + LIVENESS_MS_MAX;
+    this.#changedAt = this.#scheduler.now;
+    await this.#until(
+      () => this.#isAtRest() || this.#nextAt > Math.min(this.#changedAt + LIVENESS_MS, endAt),
+    );
     const verdict = {
       storage: this.#inner,
       effects: this.#effects,
@@ -167,6 +179,10 @@ class Simulation {
       if (!(await this.#scheduler.step())) return;
       if (this.#scheduler.steps > STEPS_MAX) this.#violated("L3", `no rest after ${STEPS_MAX} steps`);
     }
+  }
+
+  get #nextAt(): number {
+    return this.#scheduler.nextAt ?? Infinity;
   }
 
   #isAtRest(): boolean {
