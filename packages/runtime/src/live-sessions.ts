@@ -270,7 +270,7 @@ export class LiveSessions {
     }
     if (departure.type === "abandoned" && departure.error !== undefined) {
       this.#abandoned.set(sessionId, departure.error);
-      if (token !== undefined) this.failedToRun(sessionId, departure.error);
+      this.failedToRun(sessionId, departure.error); // Also if it may have been created: then it is claimed for us.
     }
     this.#settle(sessionId, settledBy(departure));
   }

@@ -83,6 +83,19 @@ describe("starting", () => {
   });
 });
 
+test("a session whose creation was answered by an error, and may have been stored, goes on if it was", async () => {
+  const { runtime, clock, faults } = open();
+  faults.loseReply();
+  faults.refuse("creation again", 1);
+  const failed = expect(runtime.start(sleeps, undefined, { sessionId: "full" })).rejects.toMatchObject({
+    code: "storage_full",
+  });
+  await clock.advance(5_000);
+  await failed;
+  await clock.advance(70_000);
+  expect(await runtime.handle("full").result()).toBe("slept");
+});
+
 test("a runtime that vanishes while it closes takes its listeners off once", async () => {
   const before = process.getMaxListeners();
   const { runtime } = open();
@@ -92,7 +105,7 @@ test("a runtime that vanishes while it closes takes its listeners off once", asy
   expect(process.getMaxListeners()).toBe(before);
 });
 
-type Refused = "row" | "claim" | "load" | "release" | "batch";
+type Refused = "row" | "claim" | "load" | "release" | "batch" | "creation again";
 
 function open() {
   const clock = new TestClock();
@@ -120,6 +133,7 @@ function open() {
     async commit(changes, now) {
       if (isOf(changes, "release_claim") && refuses("release")) throw full;
       if (isOf(changes, "commit_batch") && refuses("batch")) throw full;
+      if (isOf(changes, "create_session") && !losesReply && refuses("creation again")) throw full;
       const results = await inner.commit(changes, now);
       if (!losesReply) return results;
       losesReply = false;
