@@ -85,9 +85,9 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "H8: a lost attempt is followed by another",
-    file: "packages/runtime/src/attempts.ts",
-    find: 'else if (note.type === "attempt_lost" && !this.#running.has(task.id)) this.start(task);',
-    replace: "",
+    file: "packages/runtime/src/task-starts.ts",
+    find: 'record.type === "attempt_lost" ? (this.#host.openTask(record.task) ?? []) : []',
+    replace: "[]",
     tests: [CRASHES],
   },
   {
@@ -96,6 +96,27 @@ export const MUTANTS: readonly Mutant[] = [
     find: "poke(): void {\n    if (this.#over) return;",
     replace: "poke(): void {\n    if (!this.#over) return;",
     tests: [CRASHES],
+  },
+  {
+    name: "K10: a session that could not be claimed for a moment is tried again",
+    file: "packages/runtime/src/live-sessions.ts",
+    find: "if (!STORAGE_IS_AWAY.has(error.code) || this.#closed) return;",
+    replace: "if (error.code.length > 0) return;",
+    tests: ["packages/runtime/src/storage-away.test.ts"],
+  },
+  {
+    name: "D3: a clock that was set forward is noticed",
+    file: "packages/runtime/src/timers.ts",
+    find: "Math.min(at - this.#clock.now(), LOOK_AGAIN_MS)",
+    replace: "Math.min(at - this.#clock.now(), LOOK_AGAIN_MS ** 9)",
+    tests: ["packages/runtime/src/runtime.test.ts"],
+  },
+  {
+    name: "H8: a lost attempt is not one of the three that may fail",
+    file: "packages/runtime/src/attempts.ts",
+    find: "attempt - lost : attempt",
+    replace: "attempt - lost * 0 : attempt",
+    tests: ["packages/runtime/src/attempts.test.ts"],
   },
   {
     name: "O1, ST2: an older token is fenced",
@@ -254,7 +275,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "K6: an outcome that cost a process is kept before it is delivered",
     file: "packages/runtime/src/attempts.ts",
-    find: "if (!task.lost) return this.#host.deliver(event);",
+    find: "if (task.lost === 0) return this.#host.deliver(event);",
     replace: "return this.#host.deliver(event);",
     tests: ["packages/runtime/src/attempts.test.ts", CRASHES],
   },

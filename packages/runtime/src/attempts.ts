@@ -238,9 +238,8 @@ export class Attempts {
           });
         return;
       case "failed": {
-        const delayMs = isNews
-          ? retryDelayMs(task.retry, attempt, outcome, this.#host.random() / 0x1_0000_0000)
-          : undefined;
+        const random = this.#host.random() / 0x1_0000_0000;
+        const delayMs = isNews ? retryDelayMs(task.retry, countedAttempts(task), outcome, random) : undefined;
         this.#host.trace?.({
           ...this.#end(running),
           outcome: delayMs === undefined ? "failed" : "retrying",
@@ -302,7 +301,7 @@ export class Attempts {
   }
 
   #finish(task: OpenTask, event: OutcomeDraft): void {
-    if (!task.lost) return this.#host.deliver(event);
+    if (task.lost === 0) return this.#host.deliver(event);
     this.#host.note(keptOutcome(event)); // A3.
   }
 
@@ -317,4 +316,9 @@ export class Attempts {
       payload: kept.payload,
     });
   }
+}
+
+/** Attempts that use up a limit: without one of the author's, losing a process is nobody's fault (decision 0003). */
+function countedAttempts({ retry, attempt, lost }: OpenTask): number {
+  return retry?.maxAttempts === undefined ? attempt - lost : attempt;
 }

@@ -16,7 +16,7 @@ import type {
 import type { Agent } from "./define.ts";
 import type { Departure } from "./departure.ts";
 import type { Creator, Submit } from "./session-claim.ts";
-import type { SliceLoop } from "./slice-loop.ts";
+import type { Immediate, SliceLoop } from "./slice-loop.ts";
 import type { Timers } from "./timers.ts";
 
 /** A session that is driven, as the process around it knows it. */
@@ -31,6 +31,7 @@ export interface Driven {
 /** What a driver needs of the process around it. */
 export interface DriverWorld {
   readonly loop: SliceLoop;
+  readonly immediate: Immediate;
   readonly timers: Timers;
   readonly clock: Clock;
   readonly hash: Hash;

@@ -57,7 +57,7 @@ import type {
 } from "./runtime-api.ts";
 import type { DriverWorld } from "./driver-world.ts";
 import { outputOf, type Settled } from "./settled.ts";
-import { SliceLoop } from "./slice-loop.ts";
+import { SliceLoop, type Immediate } from "./slice-loop.ts";
 import { watchStrayRejections } from "./stray-rejections.ts";
 import { Timers } from "./timers.ts";
 import type { Watchdog } from "./watchdog.ts";
@@ -80,6 +80,7 @@ class LocalRuntime implements Runtime {
   readonly #storage: AgentStorage;
   readonly #clock: Clock;
   readonly #random: Random;
+  readonly #immediate: Immediate;
   readonly #limits: Limits;
   readonly #prices: Prices | undefined;
   readonly #tracer: AgentTracer;
@@ -111,7 +112,8 @@ class LocalRuntime implements Runtime {
           payloadChars: this.#limits.payloadChars,
           ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
         });
-    this.#committer = new GroupCommitter(this.#storage, this.#clock);
+    this.#immediate = options.immediate ?? setImmediate;
+    this.#committer = new GroupCommitter(this.#storage, this.#clock, this.#immediate);
     this.#watchdog = options.watchdog;
     this.#world = this.#makeWorld();
     const adopt = options.adopt ?? true;
@@ -195,14 +197,22 @@ class LocalRuntime implements Runtime {
     const status = await this.#sessions.create(agent as unknown as Agent, creation);
     if (status === "created") return this.#handle<Output>(id, true);
     if (status !== "exists") throw unexpected("creating a session", status);
-    // Ours, when the first answer was lost; another's, when it is being run elsewhere: then there is nothing to do here.
-    const session = await this.#sessions.find(id);
-    if (!isEnded(session.status) && session.status !== "paused") {
-      await this.#sessions.activate(id, false).catch((error: unknown) => {
-        if (!HoldfastError.is(error) || error.code !== "session_claimed") throw error;
-      });
-    }
+    await this.#goOn(id);
     return this.#handle<Output>(id, false);
+  }
+
+  /** With a session that exists: ours, when the first answer was lost. Another's is run elsewhere, and nothing is to do here. */
+  async #goOn(sessionId: string): Promise<void> {
+    try {
+      const session = await this.#sessions.find(sessionId);
+      if (isEnded(session.status) || session.status === "paused") return;
+      await this.#sessions.activate(sessionId, false);
+    } catch (thrown) {
+      const error = toHoldfastError(thrown);
+      if (error.code === "session_claimed") return;
+      this.#sessions.failedToRun(sessionId, error); // Ours is claimed already: nobody else would.
+      throw error;
+    }
   }
 
   async resume(sessionId: string, { acceptDrift = false }: ResumeOptions = {}): Promise<SessionHandle> {
@@ -347,7 +357,7 @@ class LocalRuntime implements Runtime {
     await this.#sessions.close();
     await this.#executor.close();
     await this.#committer.idle();
-    for (const close of this.#closers) await close();
+    for (const close of this.#closers.splice(0)) await close();
     this.#timers.close();
     await this.#tracer.flush?.().catch(() => {});
   }
@@ -356,7 +366,7 @@ class LocalRuntime implements Runtime {
   vanish(): void {
     this.#sessions.vanish();
     void this.#executor.close();
-    for (const close of this.#closers) void close();
+    for (const close of this.#closers.splice(0)) void close();
     this.#timers.close();
   }
 
@@ -391,7 +401,8 @@ class LocalRuntime implements Runtime {
   #makeWorld(): DriverWorld {
     const storage = this.#storage;
     return {
-      loop: new SliceLoop(this.#committer.flush, this.#watchdog),
+      loop: new SliceLoop(this.#committer.flush, this.#watchdog, this.#immediate),
+      immediate: this.#immediate,
       timers: this.#timers,
       clock: this.#clock,
       hash: sha256,

@@ -264,7 +264,7 @@ export class SessionDriver implements SliceMember {
       origins: this.#session.fork?.origins ?? [],
       acceptDrift: this.#acceptDrift,
       // Outside a slice nobody is looking: take the fault at the next one.
-      onStrayFault: () => setImmediate(() => this.#settleStrayFault()),
+      onStrayFault: () => this.#world.immediate(() => this.#settleStrayFault()),
     });
   }
 
@@ -420,7 +420,7 @@ export class SessionDriver implements SliceMember {
   #settleStrayFault(): void {
     if (this.#over || this.#kernel.fault === undefined || this.#inSlice) return;
     if (this.#inFlight) {
-      setImmediate(() => this.#settleStrayFault()); // The batch in flight is older than the fault.
+      this.#world.immediate(() => this.#settleStrayFault()); // The batch in flight is older than the fault.
       return;
     }
     this.#settleFault(this.#kernel.fault);

@@ -22,8 +22,8 @@ export interface OpenTask {
   /** The attempt that is to run next, or was running when the process ended. */
   attempt: number;
   retryAt: number | undefined;
-  /** Whether an attempt died with its process: then the outcome is kept before it is delivered (K6). */
-  lost: boolean;
+  /** How many attempts died with their process: after one the outcome is kept before it is delivered (K6). */
+  lost: number;
   /** An outcome that is stored but not delivered. */
   kept:
     | {
@@ -131,7 +131,7 @@ export class OpenItems {
       return;
     }
     task.attempt = note.attempt + 1;
-    task.lost ||= note.type === "attempt_lost";
+    if (note.type === "attempt_lost") task.lost++;
     task.retryAt = note.type === "attempt_failed" ? note.retryAt : undefined;
   }
 
