@@ -82,6 +82,19 @@ export function dueConformance(fixture: Fixture): void {
     });
   }
 
+  // Whoever looked while it was held passed over it: nobody may look only at what is later than that.
+  test("ST18: a session that is released, or parks, after its time is due at once", async () => {
+    const late = await fixture.createClaimed("ses-late");
+    await late.commit({ session: { ...PATCH_TO.waiting, wakeAt: 500 } });
+    const parking = await fixture.createClaimed("ses-parking");
+    expect((await due(1_000)).sessionIds).toEqual([]);
+    await late.release();
+    await parking.commit({ session: { ...PATCH_TO.waiting, wakeAt: 700 } });
+    await parking.release();
+    expect([...(await due(1_000)).sessionIds].sort()).toEqual(["ses-late", "ses-parking"]);
+    expect(await due(600)).toEqual({ sessionIds: ["ses-late"], schedules: [], nextAt: 700 });
+  });
+
   test("ST18: a wake-up that was taken back wakes nobody", async () => {
     const claimant = await fixture.createClaimed();
     await claimant.commit({ session: { ...PATCH_TO.waiting, wakeAt: 500 } });
