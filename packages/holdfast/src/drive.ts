@@ -266,13 +266,18 @@ class Life {
             : settled.status === "released"
               ? settled.error
               : undefined;
-        return io.complain(
+        const code = io.complain(
           error ?? new Error(`the session left this process as "${settled.status}", and does not say why`),
         );
+        // A wrong use by the agent's code is no wrong use of the command.
+        return settled.status === "paused" && code === USAGE_EXIT ? RUN_FAILED_EXIT : code;
       }
     }
   }
 }
+
+const RUN_FAILED_EXIT = 1;
+const USAGE_EXIT = 2;
 
 /** Ctrl-C once stops cleanly; twice, at once. */
 function stopper(
