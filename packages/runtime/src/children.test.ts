@@ -318,6 +318,50 @@ describe("a hand-over", () => {
   });
 });
 
+describe("what a row says", () => {
+  test("of progress, while it waits, is only that", async () => {
+    const { runtime } = open();
+    const worker = defineAgent({
+      name: "worker",
+      run: async (ctx) => {
+        ctx.reportProgress({ done: 1 });
+        await ctx.waitForSignal("go");
+        ctx.reportProgress({ done: 2 });
+        await ctx.waitForSignal("more");
+      },
+    });
+    const handle = await runtime.start(worker);
+    expect(await handle.session()).toMatchObject({ status: "waiting", progress: '{"done":1}' });
+    await handle.signal("go");
+    await until(async () => (await handle.session()).progress === '{"done":2}', "it has gone on");
+    expect(await handle.session()).toMatchObject({ status: "waiting", waits: [{ name: "more" }] });
+  });
+});
+
+describe("a session of which only the row is kept", () => {
+  test("goes on where it was after a pause, being kept from then on", async () => {
+    const { runtime, storage } = open();
+    let counted = 0;
+    const agent = defineAgent({
+      name: "light",
+      run: async (ctx) => {
+        const n = await ctx.run("count", () => ++counted);
+        await ctx.waitForSignal("go");
+        return n;
+      },
+    });
+    const handle = await runtime.start(agent, undefined, { persistence: "minimal" });
+    await until(async () => (await handle.session()).status === "waiting", "it waits");
+    expect(await storage.reader.journal(handle.sessionId, 0, 9)).toEqual([]);
+    await handle.pause();
+    await handle.settled();
+    expect((await storage.reader.journal(handle.sessionId, 0, 9)).length).toBeGreaterThan(2);
+    await handle.unpause();
+    await handle.signal("go");
+    expect(await handle.result()).toBe(1);
+  });
+});
+
 describe("after the process is gone", () => {
   test("the whole tree goes on, and nothing is asked for twice", async () => {
     const storage = new MemoryStorage();

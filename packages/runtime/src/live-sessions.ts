@@ -123,6 +123,7 @@ export class LiveSessions {
 
   /** Something that was held for was settled: whoever waits for that asks again. */
   settled(): void {
+    if (this.#hungry.size === 0) return;
     for (const driver of this.#hungry) driver.retryQueued();
     this.#hungry.clear();
   }
@@ -223,6 +224,7 @@ export class LiveSessions {
   }
 
   arrived(sessionId: string, awaited: boolean): void {
+    this.settled(); // It may be a raise, by whoever.
     const live = this.#live.get(sessionId);
     if (live !== undefined) live.driver.poke();
     else if (this.#loading.has(sessionId)) this.#loading.set(sessionId, true);

@@ -35,6 +35,11 @@ export class SessionRow {
     this.#waitsKey = waitsKeyOf(waits, wakeAt);
   }
 
+  /** What the row says of how it stands. */
+  get status(): SessionStatus {
+    return this.#status;
+  }
+
   /** The row after a segment that goes on; `undefined` when nothing of it changed. */
   standing({ kernel, isCheckpoint, isCancelling, wakeAt }: Stand): SessionPatch | undefined {
     const waits = isCheckpoint ? [] : kernel.open.waits();
