@@ -5,6 +5,7 @@ export {
   ConflictError,
   CorruptRecordError,
   ERROR_TABLE,
+  errorFrom,
   exitCodeOf,
   HoldfastError,
   invariant,
@@ -22,6 +23,7 @@ export {
   type ErrorDetails,
   type RecordedError,
 } from "./errors.ts";
+export { decodedPlace, lineOf } from "./author-line.ts";
 export { isName, isSessionId, mintId, positionId, type IdPrefix } from "./ids.ts";
 export { decodeJson, encodeJson, type Json, type JsonText } from "./json.ts";
 export { FORMAT_LIMITS, LIMITS, type Limits } from "./limits.ts";

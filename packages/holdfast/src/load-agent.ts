@@ -5,8 +5,8 @@ import { statSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { basename, extname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { HoldfastError, NotFoundError } from "@holdfast/core";
-import { decoded, placeOf } from "./error-place.ts";
+import { decodedPlace, HoldfastError, NotFoundError } from "@holdfast/core";
+import { placeOf } from "./error-place.ts";
 import { defineAgent, isAgent, type Agent } from "@holdfast/runtime";
 
 export interface LoadedAgent {
@@ -181,7 +181,7 @@ function withoutPath(message: string): string {
 
 function placeIn(error: Error, file: string): string {
   const importedFrom = / imported from (.+)$/.exec(error.message)?.[1];
-  if (importedFrom !== undefined) return decoded(importedFrom.replace(/^file:\/\//, ""));
+  if (importedFrom !== undefined) return decodedPlace(importedFrom.replace(/^file:\/\//, ""));
   return placeOf(error) ?? file;
 }
 

@@ -85,6 +85,8 @@ class LocalRuntime implements Runtime {
   readonly #sessions: LiveSessions;
   readonly #due: DueSessions;
   readonly #context = new AsyncLocalStorage<string>();
+  /** Where the agent of a session last called something outside. */
+  readonly #outsideCalls = new Map<string, string>();
   readonly #watchdog: Watchdog | undefined;
   readonly #owner: string;
   readonly #closers: (() => void | Promise<void>)[] = [];
@@ -140,6 +142,7 @@ class LocalRuntime implements Runtime {
         installDevelopmentChecks({
           currentSession: () => (this.#world.loop.inSlice ? this.#context.getStore() : undefined),
           warn: (sessionId, message) => this.#trace(sessionId, message),
+          onOutsideCall: (sessionId, line) => void this.#outsideCalls.set(sessionId, line),
         }),
       );
     }
@@ -263,7 +266,7 @@ class LocalRuntime implements Runtime {
       case "ended":
         return { status: "refused", reason: `session ${sessionId} has ended (${result.sessionStatus})` };
       case "not_found":
-        return { status: "refused", reason: `there is no session ${sessionId}` };
+        throw sessionNotFound(sessionId);
       case "invalid":
         return { status: "refused", reason: result.reason };
       default:
@@ -354,7 +357,11 @@ class LocalRuntime implements Runtime {
         }
       },
       enter: (sessionId, fn) => this.#context.run(sessionId, fn),
-      departed: (driver, departure) => this.#sessions.departed(driver, departure),
+      outsideCall: (sessionId) => this.#outsideCalls.get(sessionId),
+      departed: (driver, departure) => {
+        this.#outsideCalls.delete(driver.sessionId);
+        this.#sessions.departed(driver, departure);
+      },
     };
   }
 

@@ -46,6 +46,7 @@ import { Attempts, type AttemptsHost, type EventDraft, type NoteDraft } from "./
 import type { Agent } from "./define.ts";
 import { Inbox, type InboxHost } from "./inbox.ts";
 import { nextLife, storedLife, type KernelLife } from "./kernel-life.ts";
+import { runningHandler } from "./local-task-executor.ts";
 import { refusalOf, SessionClaim, type Creator, type Submit } from "./session-claim.ts";
 import { endPatch, faultPatch, SessionRow } from "./session-row.ts";
 import type { SliceLoop, SliceMember } from "./slice-loop.ts";
@@ -79,6 +80,8 @@ export interface DriverWorld {
   trace(event: TraceEvent): void;
   /** Call the agent in a context in which its stray rejections can be told from others'. */
   enter<T>(sessionId: string, fn: () => T): T;
+  /** Where its agent last called something outside, as far as that is watched. */
+  outsideCall(sessionId: string): string | undefined;
   /** The driver is over. Called once. */
   departed(driver: SessionDriver, departure: Departure): void;
 }
@@ -273,6 +276,10 @@ export class SessionDriver implements SliceMember {
       describeTask: (kind) => this.#world.executor.describe(kind),
       taskKinds: () => this.#world.executor.kinds(),
       acceptDrift: this.#acceptDrift,
+      whereabouts: () => ({
+        task: runningHandler(),
+        outsideCall: this.#world.outsideCall(this.sessionId),
+      }),
       // Outside a slice nobody is looking: take the fault at the next one.
       onStrayFault: () => setImmediate(() => this.#settleStrayFault()),
     });

@@ -6,7 +6,15 @@
 //
 // It knows no journal and no storage: it makes patches, and remembers what the last of them said.
 
-import type { Ending, HoldfastError, Kernel, Session, SessionPatch, SessionStatus } from "@holdfast/core";
+import {
+  recordError,
+  type Ending,
+  type HoldfastError,
+  type Kernel,
+  type Session,
+  type SessionPatch,
+  type SessionStatus,
+} from "@holdfast/core";
 
 /** How a session stands where its segment is sealed. */
 export interface Stand {
@@ -70,7 +78,7 @@ export function endPatch(ending: Ending, cancelled: boolean): SessionPatch {
 
 /** K5: the row of a session whose agent did what it must not. Another program may go on with it, unless all would fail alike. */
 export function faultPatch(fault: HoldfastError): SessionPatch {
-  const error = { name: fault.name, message: describeFault(fault), code: fault.code };
+  const error = recordError(fault);
   return fault.code === "nondeterminism" || fault.code === "non_durable_await"
     ? { status: "paused", pauseReason: "nondeterminism", waits: [], error }
     : { status: "failed", waits: [], error };
@@ -85,14 +93,4 @@ function waitsKeyOf(waits: Session["waits"], wakeAt: number | undefined): string
   return waits.length === 0 && wakeAt === undefined
     ? ""
     : `${waits.map((wait) => wait.id).join(",")}@${wakeAt ?? ""}`;
-}
-
-/** A fault in one paragraph, for the session's row. */
-function describeFault(fault: HoldfastError): string {
-  const parts = [fault.message];
-  if (fault.at !== undefined) parts.push(`at ${fault.at}`);
-  if (fault.expected !== undefined) parts.push(`expected: ${fault.expected}`);
-  if (fault.got !== undefined) parts.push(`got: ${fault.got}`);
-  if (fault.fix !== undefined) parts.push(fault.fix);
-  return parts.join("; ");
 }

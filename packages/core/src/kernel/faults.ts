@@ -13,6 +13,16 @@ export function nonDurableAwait(message: string, line: string | undefined): Hold
   });
 }
 
+/** The context is the agent's: a task runs outside of replay, where nothing it asked for could be found again. */
+export function contextInsideTask(task: string, line: string | undefined): HoldfastError {
+  return new HoldfastError("non_durable_await", `ctx was used inside the handler of task "${task}"`, {
+    ...at(line),
+    expected:
+      "a task gets its input, returns its output, and has a context of its own: its handler's last argument",
+    fix: "ask for tasks, signals and timers in the agent's function, and give the task what it needs as its input",
+  });
+}
+
 export function limitReached(limit: keyof Limits, max: number, fix: string, line?: string): LimitError {
   return new LimitError(limit, `the agent reached the limit "${limit}" (${max})`, { ...at(line), fix });
 }

@@ -30,7 +30,13 @@ import { callerLine } from "./caller.ts";
 import { encodeWithin } from "./checks.ts";
 import { ConversationTip } from "./conversation-tip.ts";
 import { FaultMemory } from "./fault-memory.ts";
-import { askedTooLate, checkpointNotAwaited, checkpointWithoutProgress, nonDurableAwait } from "./faults.ts";
+import {
+  askedTooLate,
+  checkpointNotAwaited,
+  checkpointWithoutProgress,
+  contextInsideTask,
+  nonDurableAwait,
+} from "./faults.ts";
 import type { DurableFuture } from "./future.ts";
 import { JournalCursor, type Draft } from "./journal-cursor.ts";
 import type { KernelOptions } from "./kernel-options.ts";
@@ -306,7 +312,7 @@ export class Kernel {
     this.#faults.remember(
       nonDurableAwait(
         `the agent of session ${this.#sessionId} awaits something that is not durable, and nothing else`,
-        undefined,
+        this.#options.whereabouts?.().outsideCall,
       ),
     );
     this.#closed = true;
@@ -520,7 +526,11 @@ export class Kernel {
 
   #strayFault(what: string, line: string | undefined): HoldfastError {
     const first = this.#faults.first === undefined && !this.#closed;
-    const fault = nonDurableAwait(`${what} (session ${this.#sessionId})`, line);
+    const { task, outsideCall } = this.#options.whereabouts?.() ?? {};
+    const fault =
+      task === undefined
+        ? nonDurableAwait(`${what} (session ${this.#sessionId})`, line ?? outsideCall)
+        : contextInsideTask(task, line);
     if (first) {
       this.#faults.remember(fault);
       this.#options.onStrayFault();
