@@ -31,12 +31,13 @@ export { validate, type StandardSchemaV1 } from "./standard-schema.ts";
 export {
   AgentContext,
   ConversationRef,
-  type Approval,
   type EntryInput,
+  type QuestionOptions,
   type TaskOptions,
   type TaskType,
   type WaitOptions,
 } from "./kernel/context.ts";
+export { isApproval, type AnswerShape, type Approval } from "./journal/approval.ts";
 export { DurableFuture } from "./kernel/future.ts";
 export { type Combinators } from "./kernel/combinators.ts";
 export { Kernel, type Ending, type Standstill } from "./kernel/kernel.ts";

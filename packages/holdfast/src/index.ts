@@ -45,6 +45,7 @@ export {
   WaitTimeoutError,
   type AgentStorage,
   type AgentTracer,
+  type AnswerShape,
   type Approval,
   type ConversationEntry,
   type EntryInput,
@@ -52,6 +53,7 @@ export {
   type IncomingSignal,
   type Json,
   type Limits,
+  type QuestionOptions,
   type RecordedError,
   type RetryPolicy,
   type Session,
@@ -67,6 +69,7 @@ export {
   type Wait,
   type WaitOptions,
 } from "@holdfast/core";
+export { readApproval } from "./typed-answer.ts";
 export {
   channelSignals,
   stdinSignals,

@@ -289,7 +289,7 @@ export class CodingTurn {
               model: this.#state.model,
             },
           },
-          { schema: approval },
+          { schema: approval, answer: "approval" },
         );
       } catch (error) {
         if (!HoldfastError.is(error) || error.code !== "invalid_signal" || answers >= ANSWERS_MAX)

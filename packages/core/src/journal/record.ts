@@ -9,6 +9,7 @@
 //   R4. Format: see `codec.ts`; a field's meaning never changes, new meanings get new types.
 
 import type { JsonText } from "../json.ts";
+import type { AnswerShape } from "./approval.ts";
 
 /** Version of the journal's format, stored with each session. */
 export const JOURNAL_FORMAT = 1;
@@ -301,6 +302,8 @@ export interface RetryPolicy {
 export interface Question {
   readonly prompt: string;
   readonly details?: unknown;
+  /** What it takes for an answer; not recorded of questions that were asked before there was a difference. */
+  readonly answer?: AnswerShape;
 }
 
 /** Name of the signal that answers the question of this number. Users cannot send this name by hand. */

@@ -14,6 +14,7 @@
 import type { HoldfastError } from "../errors.ts";
 import { positionId } from "../ids.ts";
 import { decodeJson, type JsonText } from "../json.ts";
+import type { AnswerShape } from "../journal/approval.ts";
 import { answerSignalName, type CommandRecord, type RetryPolicy } from "../journal/record.ts";
 import { FORMAT_LIMITS } from "../limits.ts";
 import { callerLine, laterCallerLine } from "./caller.ts";
@@ -187,15 +188,18 @@ export class Asks implements FutureOwner {
 
   requestInput(
     question: { prompt: string; details?: unknown },
+    answer: AnswerShape,
     timeoutMs: number | undefined,
     sheltered: boolean,
   ): DurableFuture<unknown> {
     this.#door.guard();
-    const payload = this.#encode(question, "question");
+    const asked = this.#encode(question, "question");
+    const payload = this.#encode({ ...question, answer }, "question");
     const expiresAt = this.#momentAfter(timeoutMs);
     const { id } = this.#ask({
       type: "request_input",
-      hash: this.#door.options.hash(payload ?? ""),
+      // Without the shape of the answer: what was recorded before there was one replays.
+      hash: this.#door.options.hash(asked ?? ""),
       ...(expiresAt === undefined ? {} : { expiresAt }),
       payload,
     });
@@ -205,6 +209,7 @@ export class Asks implements FutureOwner {
       name: answerSignalName(id),
       at: expiresAt,
       prompt: question.prompt,
+      answer,
       sheltered,
     });
     return future;

@@ -2,6 +2,7 @@
 
 import { UsageError } from "../errors.ts";
 import { isName } from "../ids.ts";
+import type { AnswerShape, Approval } from "../journal/approval.ts";
 import type { RetryPolicy } from "../journal/record.ts";
 import { ANSWER_PREFIX } from "../journal/record.ts";
 import { validate, type StandardSchemaV1 } from "../standard-schema.ts";
@@ -53,10 +54,9 @@ export class ConversationRef {
   }
 }
 
-/** How an approval is answered by `holdfast approve`. */
-export interface Approval {
-  readonly approved: boolean;
-  readonly reason?: string;
+export interface QuestionOptions<T> extends WaitOptions<T> {
+  /** Without a schema and without this a question asks for an `Approval`. `any` takes any JSON as it is. */
+  readonly answer?: AnswerShape;
 }
 
 export interface AgentInfo {
@@ -189,13 +189,25 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     return this.#asks.takeSignals(pattern, "all") as { name: string; payload: T }[];
   }
 
-  /** Ask a person. The session is `input_required` until `holdfast answer` or `holdfast approve`. */
-  requestInput<T = Approval>(
+  /**
+   * Ask a person. The session is `input_required` until `holdfast approve` or, for what has a schema or takes `any`
+   * answer, `holdfast answer`. An answer of another shape is refused where it is given, and not stored.
+   */
+  requestInput(
     question: string | { readonly prompt: string; readonly details?: unknown },
-    options: WaitOptions<T> = {},
+    options?: { readonly timeoutMs?: number },
+  ): DurableFuture<Approval>;
+  requestInput<T>(
+    question: string | { readonly prompt: string; readonly details?: unknown },
+    options: QuestionOptions<T>,
+  ): DurableFuture<T>;
+  requestInput<T>(
+    question: string | { readonly prompt: string; readonly details?: unknown },
+    options: QuestionOptions<T> = {},
   ): DurableFuture<T> {
     const asked = typeof question === "string" ? { prompt: question } : question;
-    const future = this.#asks.requestInput(asked, options.timeoutMs, this.#sheltered);
+    const answer = options.answer ?? (options.schema === undefined ? "approval" : "any");
+    const future = this.#asks.requestInput(asked, answer, options.timeoutMs, this.#sheltered);
     return this.#validated(future, options.schema, `answer to "${asked.prompt}"`);
   }
 

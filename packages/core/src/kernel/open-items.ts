@@ -4,6 +4,7 @@
 // costs nothing while only tasks are open, however many.
 
 import type { JsonText } from "../json.ts";
+import type { AnswerShape } from "../journal/approval.ts";
 import type { RetryPolicy } from "../journal/record.ts";
 import type { Wait } from "../session/session.ts";
 import type { DurableFuture } from "./future.ts";
@@ -38,6 +39,7 @@ export interface OpenItem {
   readonly at?: number | undefined;
   /** The question to a person. */
   readonly prompt?: string;
+  readonly answer?: AnswerShape;
   /** Asked inside `ctx.cleanup`: a graceful cancel leaves it alone. */
   readonly sheltered?: boolean;
   /** Where it was asked, for errors. */
@@ -120,7 +122,7 @@ export class OpenItems {
   waits(): Wait[] {
     if (this.waitCount === 0) return [];
     const waits: Wait[] = [];
-    for (const [id, { future, name = "", at, prompt = "" }] of this.#items) {
+    for (const [id, { future, name = "", at, prompt = "", answer }] of this.#items) {
       const until = at === undefined ? {} : { until: at };
       switch (future.type) {
         case "task":
@@ -129,7 +131,14 @@ export class OpenItems {
           waits.push({ type: "timer", id, at: at ?? 0 });
           break;
         case "input":
-          waits.push({ type: "input", id, name, prompt, ...until });
+          waits.push({
+            type: "input",
+            id,
+            name,
+            prompt,
+            ...(answer === undefined ? {} : { answer }),
+            ...until,
+          });
           break;
         case "signal":
         case "signal_ready":

@@ -11,6 +11,7 @@
 
 import type { RecordedError } from "../errors.ts";
 import type { JsonText } from "../json.ts";
+import type { AnswerShape } from "../journal/approval.ts";
 
 export type SessionStatus =
   | "submitted"
@@ -94,6 +95,8 @@ export type Wait =
       readonly id: number;
       readonly name: string;
       readonly prompt: string;
+      /** What it takes for an answer, where that is recorded. */
+      readonly answer?: AnswerShape;
       readonly until?: number;
     };
 
