@@ -289,8 +289,8 @@ export class LiveSessions {
 
   /** K4a: it kept a process busy until the watchdog ended it, alone and so for certain. */
   async #parkPoison({ sessionId, nextSeq }: Session, token: number): Promise<void> {
-    const message =
-      "its agent kept the process busy without awaiting, twice; `holdfast resume` tries it again";
+    const message = "its agent kept the process busy without awaiting, twice";
+    const fix = "move the loop into a task; `holdfast resume` tries it again";
     await this.#host.committer.commit({
       type: "commit_batch",
       sessionId,
@@ -303,13 +303,13 @@ export class LiveSessions {
         status: "paused",
         pauseReason: "poison",
         waits: [],
-        error: { name: "PoisonError", message },
+        error: { name: "PoisonError", message, fix },
       },
     });
     this.#release(sessionId, token);
     this.#settle(sessionId, {
       status: "paused",
-      fault: new HoldfastError("session_paused", `session ${sessionId}: ${message}`),
+      fault: new HoldfastError("session_paused", `session ${sessionId}: ${message}`, { fix }),
     });
   }
 

@@ -9,6 +9,7 @@ import {
   ANSWER_PREFIX,
   decodeJson,
   encodeJson,
+  isApproval,
   HoldfastError,
   isEnded,
   isName,
@@ -23,6 +24,7 @@ import {
   type AgentRef,
   type AgentStorage,
   type AgentTracer,
+  type ChangeResult,
   type Clock,
   type CreateSession,
   type ConversationEntry,
@@ -80,6 +82,7 @@ class LocalRuntime implements Runtime {
   readonly #tracer: AgentTracer;
   readonly #executor: TaskExecutor;
   readonly #timers: Timers;
+  readonly #idleTimers: Timers;
   readonly #committer: GroupCommitter;
   readonly #world: DriverWorld;
   readonly #sessions: LiveSessions;
@@ -99,6 +102,7 @@ class LocalRuntime implements Runtime {
     this.#tracer = options.tracer ?? silentTracer;
     this.#owner = options.owner ?? `process ${process.pid} (${this.#random.u32().toString(36)})`;
     this.#timers = new Timers(this.#clock);
+    this.#idleTimers = new Timers(this.#clock, true);
     this.#executor = isExecutor(options.tasks)
       ? options.tasks
       : new LocalTaskExecutor({
@@ -127,6 +131,7 @@ class LocalRuntime implements Runtime {
       storage: this.#storage,
       clock: this.#clock,
       timers: this.#timers,
+      idleTimers: this.#idleTimers,
       sessions: this.#sessions,
       warmMs: options.warmMs ?? WARM_MS,
       adopt,
@@ -185,7 +190,7 @@ class LocalRuntime implements Runtime {
       format: JOURNAL_FORMAT,
       claimFor: { owner: this.#owner, leaseMs: Infinity },
     };
-    const status = await this.#sessions.create(agent as unknown as Agent, creation);
+    const status = await this.#create(agent as unknown as Agent, creation);
     if (status === "created") return this.#handle<Output>(id, true);
     if (status !== "exists") throw unexpected("creating a session", status);
     // Ours, when the first answer was lost; another's, when it is being run elsewhere: then there is nothing to do here.
@@ -198,10 +203,19 @@ class LocalRuntime implements Runtime {
     return this.#handle<Output>(id, false);
   }
 
+  /** K4a: where a watchdog may end the process in the first slice, the session is stored before its agent is called. */
+  async #create(agent: Agent, creation: CreateSession): Promise<ChangeResult["status"]> {
+    if (this.#watchdog === undefined) return this.#sessions.create(agent, creation);
+    const { claimFor: _, ...unclaimed } = creation;
+    const { status } = await this.#committer.commit(unclaimed);
+    if (status === "created") await this.#sessions.activate(creation.sessionId, false);
+    return status;
+  }
+
   async resume(sessionId: string, { acceptDrift = false }: ResumeOptions = {}): Promise<SessionHandle> {
     this.#refuseIfClosed();
     const session = await this.#sessions.find(sessionId);
-    this.#watchdog?.clear(sessionId); // A person wants it tried again.
+    if (session.status === "paused") this.#watchdog?.clear(sessionId); // A person has read why, and wants it tried again.
     if (!isEnded(session.status)) await this.#sessions.activate(sessionId, acceptDrift);
     return this.#handle(sessionId, false);
   }
@@ -240,6 +254,7 @@ class LocalRuntime implements Runtime {
           : `session ${sessionId} has no open question ${question}; open: ${open.map(({ id }) => id).join(", ")}`;
       return { status: "refused", reason };
     }
+    if (wait.answer === "approval" && !isApproval(answer)) throw notAnApproval(wait.id);
     return this.#send(sessionId, wait.name, answer, { dedupKey: wait.name });
   }
 
@@ -306,6 +321,7 @@ class LocalRuntime implements Runtime {
     await this.#committer.idle();
     for (const close of this.#closers) await close();
     this.#timers.close();
+    this.#idleTimers.close();
   }
 
   /** @internal Vanish as a killed process would: nothing is released, committed or awaited. For crash tests. */
@@ -314,6 +330,7 @@ class LocalRuntime implements Runtime {
     void this.#executor.close();
     for (const close of this.#closers) void close();
     this.#timers.close();
+    this.#idleTimers.close();
   }
 
   // ---- inside ------------------------------------------------------------------------------------------------------
@@ -416,6 +433,13 @@ function toConversation(sessionId: string, { id, parent, role, turn, content }: 
     turnId: String(turn),
     content: decodeJson(content),
   };
+}
+
+function notAnApproval(question: number): UsageError {
+  return new UsageError(`question ${question} asks for yes or no`, {
+    expected: '{"approved": true} or {"approved": false, "reason": "…"}',
+    fix: "`holdfast approve ID`, with --no to refuse; nothing was stored",
+  });
 }
 
 function unexpected(doing: string, status: string): HoldfastError {

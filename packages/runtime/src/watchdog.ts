@@ -5,8 +5,8 @@
 // in time, writes them durably and kills the process. What follows is decided by the next process:
 //
 //   W1. Sessions of a slice that was ended are suspects: each is given slices of its own until it has ended or waits.
-//   W2. One that was alone in its slice did it for certain. It is charged: it parks as `paused(poison)` when it is next
-//       picked up by a process on its own; a person who resumes it has it tried again.
+//   W2. A suspect that does it again, alone in its slice, did it for certain. It is charged: when it is next picked up it
+//       parks as `paused(poison)`; a person who resumes it then has it tried again.
 //   W3. Without a file to write to (ephemeral sessions) there is nobody to tell: the process ends all the same.
 
 import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
@@ -104,7 +104,7 @@ export function accuse(path: string, sessionIds: readonly string[]): void {
   const suspects = new Set([...known.suspects, ...sessionIds]);
   const charged = new Set(known.charged);
   const [only, ...others] = sessionIds;
-  if (only !== undefined && others.length === 0) {
+  if (only !== undefined && others.length === 0 && known.suspects.includes(only)) {
     suspects.delete(only);
     charged.add(only);
   }
