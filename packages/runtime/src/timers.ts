@@ -16,11 +16,14 @@ export function alarm(ring: () => void): Alarm {
 export class Timers {
   readonly #clock: Clock;
   readonly #queue = new WakeQueue<Alarm>();
+  readonly #isIdle: boolean;
   #cancel: (() => void) | undefined;
   #armedFor = Infinity;
 
-  constructor(clock: Clock) {
+  /** @param isIdle whether a process may end although these are armed. */
+  constructor(clock: Clock, isIdle = false) {
     this.#clock = clock;
+    this.#isIdle = isIdle;
   }
 
   /** Ring at `at` (epoch milliseconds) instead of whenever it was armed for. */
@@ -45,7 +48,8 @@ export class Timers {
     this.#cancel?.();
     this.#cancel = undefined;
     this.#armedFor = at;
-    if (at !== Infinity) this.#cancel = this.#clock.setTimer(() => this.#fire(), at - this.#clock.now());
+    if (at !== Infinity)
+      this.#cancel = this.#clock.setTimer(() => this.#fire(), at - this.#clock.now(), this.#isIdle);
   }
 
   #fire(): void {
