@@ -4,7 +4,7 @@ import { existsSync, statSync } from "node:fs";
 import { exitCodeOf, isEnded, toHoldfastError } from "@holdfast/core";
 import type { SqliteFileReader, VerifyReport } from "@holdfast/storage/sqlite";
 import type { Io, Look } from "./command.ts";
-import { standings, statusText } from "./describe-session.ts";
+import { isAuthorsFault, standings, statusText } from "./describe-session.ts";
 import { newestFirst } from "./find-session.ts";
 import { findOwner } from "./owner.ts";
 import { count, plainLine, table } from "./plain-text.ts";
@@ -32,7 +32,11 @@ export interface Examination {
     readonly agent: string;
     readonly waitsFor: string;
     readonly resume: string;
+    /** Whether its agent's code has to be corrected first. */
+    readonly isAuthors: boolean;
   }[];
+  /** What lists sessions, as this call would have to be made. */
+  readonly listCommand: string;
   readonly exitCode: number;
 }
 
@@ -41,7 +45,8 @@ const PROBLEMS_SHOWN = 20;
 
 export async function examine(database: Database, io: Io): Promise<Examination> {
   const { path, origin } = database;
-  const base = { node: process.versions.node, sqlite: process.versions.sqlite ?? "none" };
+  const listCommand = io.call("list");
+  const base = { listCommand, node: process.versions.node, sqlite: process.versions.sqlite ?? "none" };
   const nothing = { rows: {}, sessions: {}, unfinished: [] };
   if (!existsSync(path)) {
     return { ...base, database: { path, origin, exists: false }, problems: [], ...nothing, exitCode: 0 };
@@ -108,6 +113,7 @@ async function countSessions(reader: SqliteFileReader, io: Io) {
         agent: session.agent.name,
         waitsFor,
         resume,
+        isAuthors: isAuthorsFault(session),
       });
     }
   } catch (error) {
@@ -139,16 +145,28 @@ export function examinationText(found: Examination, { paint, symbols }: Look): s
 
   if (found.unfinished.length > 0) {
     lines.push("", paint.bold(count(found.unfinished.length, "unfinished session")));
-    for (const { status, agent, waitsFor, resume } of found.unfinished.slice(0, UNFINISHED_SHOWN)) {
+    for (const { status, agent, waitsFor, resume, isAuthors } of found.unfinished.slice(
+      0,
+      UNFINISHED_SHOWN,
+    )) {
       lines.push(
         `  ${status}  ${plainLine(agent, 60)}${waitsFor === "" ? "" : `: waits for ${waitsFor}`}`,
-        `      ${paint.cyan(resume)}`,
+        `      ${isAuthors ? "correct the code, then: " : ""}${paint.cyan(resume)}`,
       );
     }
-    if (found.unfinished.length > UNFINISHED_SHOWN) lines.push("  and more: `holdfast list`");
+    if (found.unfinished.length > UNFINISHED_SHOWN)
+      lines.push(`  and more: ${found.listCommand} --unfinished`);
   }
   lines.push("");
-  if (found.problems.length === 0) lines.push(`${paint.green(symbols.done)} nothing is wrong`);
+  if (found.problems.length === 0)
+    lines.push(`${paint.green(symbols.done)} nothing is wrong with the installation and the database`);
+  const stuck = ["paused", "failed"].flatMap((status) => {
+    const n = found.sessions[status];
+    return n === undefined
+      ? []
+      : [`${count(n, `${status} session`)}: ${found.listCommand} --status ${status}`];
+  });
+  if (stuck.length > 0) lines.push(`${paint.yellow(symbols.warn)} ${stuck.join("\n  ")}`);
   for (const problem of found.problems)
     lines.push(`${paint.red(symbols.failed)} ${plainLine(problem, 1_000)}`);
   return lines.join("\n");
