@@ -104,7 +104,7 @@ export function processTerminal(): Terminal {
     async drained() {
       for (const stream of [stdout, stderr]) {
         if (stream.writableLength > 0)
-          await new Promise<void>((resolve) => stream.write("", () => resolve()));
+          await new Promise<void>((written) => stream.write("", () => written()));
       }
     },
   };

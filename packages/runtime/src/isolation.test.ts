@@ -140,7 +140,7 @@ describe("an agent", () => {
         return { state: 1 };
       },
     });
-    const handle = await runtime.start(agent as unknown as Agent);
+    const handle = await runtime.start(agent);
     expect(await handle.settled()).toMatchObject({
       status: "paused",
       fault: { code: "non_durable_await", at: expect.stringMatching(/isolation\.test\.ts:\d+:\d+$/) },

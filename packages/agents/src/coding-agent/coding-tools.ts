@@ -2,7 +2,7 @@
 //
 // Pure apart from scheduling: what is in here runs again when a session is replayed.
 
-import { HoldfastError, type RecordedError } from "@holdfast/core";
+import { HoldfastError } from "@holdfast/core";
 import type { AgentContext } from "@holdfast/runtime";
 import { z } from "zod";
 
