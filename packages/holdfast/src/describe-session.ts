@@ -9,6 +9,8 @@ const TEXT_CHARS = 200;
 export interface Standing {
   /** What is waited for, completing "waits for". */
   readonly what: string;
+  /** How long, completing that; empty when there is no end to it. */
+  readonly until: string;
   /** The commands that answer it. */
   readonly commands: readonly string[];
   /** Whether it is there already, and taken when the session goes on. */
@@ -29,7 +31,7 @@ export function standings(
     const until = "until" in wait && wait.until !== undefined ? `, until ${moment(wait.until, now)}` : "";
     const hasArrived = wait.type === "timer" ? wait.at <= now : pending.has(wait.name);
     const commands = hasArrived ? [] : commandsFor(session.sessionId, wait, oldest?.id, io);
-    return { what: what(wait, now) + until, commands, hasArrived };
+    return { what: what(wait, now), until, commands, hasArrived };
   });
 }
 
@@ -43,7 +45,8 @@ export function goesOnWith(
   const standsOnOthers = session.status === "waiting" || session.status === "input_required";
   // Time passes by itself, but nobody looks at the clock for a session that no process runs.
   const canGoOn =
-    waits.some(({ hasArrived }) => hasArrived) || session.waits.some(({ type }) => type === "timer");
+    waits.some(({ hasArrived }) => hasArrived) ||
+    session.waits.some((wait) => wait.type === "timer" || wait.until !== undefined);
   return !standsOnOthers || canGoOn ? io.call(`resume ${session.sessionId}`) : undefined;
 }
 

@@ -104,7 +104,7 @@ async function countSessions(reader: SqliteFileReader, io: Io) {
       sessions[session.status] = (sessions[session.status] ?? 0) + 1;
       if (isEnded(session.status)) continue;
       const waitsFor = standings(session, { io, now })
-        .map(({ what }) => what)
+        .map(({ what, until }) => what + until)
         .join("; ");
       const resume = io.call(`resume ${session.sessionId}`);
       unfinished.push({
@@ -133,7 +133,7 @@ export function examinationText(found: Examination, { paint, symbols }: Look): s
       "database",
       `${database.path} (${database.origin === "default" ? "the project's" : `from the ${database.origin}`})`,
     ],
-    ["", database.exists ? `exists${size}` : "does not exist yet: `holdfast run` makes it"],
+    ["", database.exists ? `exists${size}` : "does not exist yet: `run` makes it"],
   ];
   if (database.exists)
     facts.push(["owner", database.ownerPid === undefined ? "none" : `process ${database.ownerPid}`]);

@@ -84,9 +84,9 @@ function textView({ io, sessionId, canType, isDurable }: LiveViewOptions): LiveV
       );
       if (!resumed) return;
       const waits = standings(session, { io, now: Date.now(), pending });
-      for (const [i, { what, commands, hasArrived }] of waits.entries()) {
+      for (const [i, { what, until, commands, hasArrived }] of waits.entries()) {
         if (hasArrived) continue;
-        note(`${symbols.wait} waits for ${what}`);
+        note(`${symbols.wait} waits for ${what}${until}`);
         const wait = session.waits[i];
         if (wait?.type === "input") hintAtAnswers(wait.answer, commands);
         else if (wait?.type === "signal") hintAtSignal(wait.name, commands);

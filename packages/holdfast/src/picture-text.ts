@@ -74,11 +74,12 @@ function waiting({ session, waits, questions, resume }: Picture, look: Look): st
     "",
     paint.bold(waits.length > 0 ? "Waits for" : `${label[0]!.toUpperCase()}${label.slice(1)}`),
   ];
-  for (const [i, { what, commands, hasArrived }] of waits.entries()) {
+  for (const [i, { what, until, commands, hasArrived }] of waits.entries()) {
     const question = questions.get(session.waits[i]?.id ?? -1);
     const [first = "", ...others] =
       question === undefined ? [] : questionLines(question.prompt, question.details);
-    const text = question === undefined ? what : `an answer to question ${question.id}: ${first}`;
+    const text =
+      question === undefined ? what + until : `an answer to question ${question.id}${until}: ${first}`;
     lines.push(
       `  ${text}${hasArrived ? paint.green("  (has arrived)") : ""}`,
       ...others.map((line) => `    ${line}`),
@@ -97,7 +98,7 @@ function section<T>(
   { paint }: Look,
 ): string[] {
   if (items.length === 0) return [];
-  const some = items.length > shownMax ? `, the last ${shownMax}; \`holdfast logs\` has all` : "";
+  const some = items.length > shownMax ? `, the last ${shownMax}; \`logs\` has all` : "";
   return [
     "",
     `${paint.bold(title)} ${paint.dim(`(${items.length}${some})`)}`,

@@ -47,6 +47,14 @@ export default defineAgent({ name: "daemon", initial: () => 0, turn: async (ctx,
   "forgot.ts": `import { defineAgent } from "holdfast";
 export default defineAgent({ name: "forgot", run: async (ctx) => ({ order: { total: ctx.run("sum", () => 3) } }) });
 `,
+  "kept.ts": `import { defineAgent } from "holdfast";
+export default defineAgent({ name: "kept", run: async (ctx) => {
+  const paid = await ctx.run("pay", () => "paid");
+  void ctx.waitForSignal("go");
+  ctx.hasSignal("go");
+  return paid;
+} });
+`,
   "clean.ts": `import { defineAgent } from "holdfast";
 export default defineAgent({ name: "clean", run: async (ctx) => { await ctx.waitForSignal("never"); } });
 `,
@@ -143,7 +151,9 @@ describe("telling", () => {
     expect((await project.run("show", "p", "--task", "1")).stdout).toMatch(
       /#1 .*fetch[^]*Input\n[^]*Output\n2/,
     );
-    expect((await project.run("show", "--last")).stdout).toMatch(/#2 .*slow +withdrawn/);
+    const shown = (await project.run("show", "--last")).stdout;
+    expect(shown).toMatch(/#2 .*slow +withdrawn/);
+    expect(shown).toMatch(/an answer to question \d+, until .*: Sure\?/);
     expect((await project.run("show", "p", "--task", "9")).stderr).toContain("error[E_TASK_NOT_FOUND]");
     expect((await project.run("list", "--unfinished")).stdout).toContain("parallel");
     expect((await project.run("show", "--last", "p")).code).toBe(2);
@@ -163,6 +173,14 @@ describe("telling", () => {
     const again = await project.run("run", "daemon.ts", "--session", "d");
     expect(again).toMatchObject({ code: 0, stdout: "two\n" });
     expect(again.stderr).toBe("session d has ended already\n");
+  });
+
+  test("an outcome that is kept, and that no agent has heard, is said to be just that", async () => {
+    expect(await project.run("run", "kept.ts", "--session", "k")).toMatchObject({ code: 1 });
+    expect((await project.run("show", "k")).stdout).toMatch(/#0 .*pay +completed \(not delivered yet\)/);
+    const logs = (await project.run("logs", "k")).stdout.trimEnd().split("\n");
+    expect(logs.at(-2)).toContain("pay #0  completed (not delivered yet)");
+    expect(logs.at(-1)).toMatch(/failed .*already has an open wait/);
   });
 
   test("a forgotten await in an output is named by its path", async () => {

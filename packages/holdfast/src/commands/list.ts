@@ -75,7 +75,7 @@ async function linesOf(sessions: readonly Session[], path: string, io: Io): Prom
     isOnRun(session) && !hasOwner
       ? "somebody to resume it"
       : standings(session, { io, now })
-          .map(({ what }) => what)
+          .map(({ what, until }) => what + until)
           .join("; "),
   ]);
   const lines = table([["SESSION", "STATUS", "AGENT", "UPDATED", "WAITS FOR"], ...rows]);
