@@ -81,11 +81,15 @@ describe("telling", () => {
         ["run", "busy.ts", "--session", "b"],
         ["resume", "b"],
       ]) {
-        expect(await project.run(...args)).toMatchObject({ signal: "SIGKILL" });
+        expect(await project.run(...args)).toMatchObject({
+          signal: "SIGKILL",
+          stderr: expect.stringMatching(/error\[E_AGENT_BUSY\][^]*at: \S+busy\.ts:2:/),
+        });
       }
       const { code, stderr } = await project.run("resume", "b");
       expect(code).toBe(1);
       expect(stderr).toContain("error[E_SESSION_PAUSED]: its agent kept the process busy");
+      expect(stderr).toMatch(/at: \S+busy\.ts:2:/);
       expect(stderr).toContain("correct the code, then: holdfast resume b");
       expect(await project.json("show", "b")).toMatchObject({ status: "paused", pauseReason: "poison" });
       expect((await project.run("doctor")).stdout).toContain(

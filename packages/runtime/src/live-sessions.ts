@@ -290,6 +290,7 @@ export class LiveSessions {
   /** K4a: it kept a process busy until the watchdog ended it, alone and so for certain. */
   async #parkPoison({ sessionId, nextSeq }: Session, token: number): Promise<void> {
     const message = "its agent kept the process busy without awaiting, twice";
+    const at = this.#host.watchdog?.placeOf(sessionId);
     const fix = "move the loop into a task; `holdfast resume` tries it again";
     await this.#host.committer.commit({
       type: "commit_batch",
@@ -303,13 +304,16 @@ export class LiveSessions {
         status: "paused",
         pauseReason: "poison",
         waits: [],
-        error: { name: "PoisonError", message, fix },
+        error: { name: "PoisonError", message, ...(at === undefined ? {} : { at }), fix },
       },
     });
     this.#release(sessionId, token);
     this.#settle(sessionId, {
       status: "paused",
-      fault: new HoldfastError("session_paused", `session ${sessionId}: ${message}`, { fix }),
+      fault: new HoldfastError("session_paused", `session ${sessionId}: ${message}`, {
+        ...(at === undefined ? {} : { at }),
+        fix,
+      }),
     });
   }
 
