@@ -102,7 +102,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "D2: a damaged row is named, never believed",
-    file: "packages/storage/src/sqlite/rows.ts",
+    file: "packages/storage/src/sqlite/row-checks.ts",
     find: "  if (stored === computed) return;",
     replace: "  if (stored === computed || path.length > 0) return;",
     tests: ["packages/storage/src/sqlite/open.test.ts", "packages/storage/src/sqlite/crash.test.ts"],

@@ -52,7 +52,8 @@ export function goesOnWith(
 
 /** Whether its agent's code has to be corrected first: as it is, it would only stop again. */
 export function isAuthorsFault({ status, pauseReason }: Pick<Session, "status" | "pauseReason">): boolean {
-  return status === "paused" && (pauseReason === "nondeterminism" || pauseReason === "poison");
+  if (status !== "paused") return false;
+  return pauseReason === "nondeterminism" || pauseReason === "agent_fault" || pauseReason === "poison";
 }
 
 /** What stands before the command that goes on with a session. */

@@ -17,6 +17,7 @@ export const EXIT_CODES: Readonly<Record<number, string>> = {
   5: "the model's provider refused the key",
   6: "a conflict: claimed, locked, ended, cancelled",
   7: "the model is not available",
+  9: "a budget",
   10: "storage",
   11: "incompatible version, also of Node",
   12: "refused by a policy",

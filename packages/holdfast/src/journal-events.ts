@@ -10,6 +10,7 @@ import {
   positionId,
   type AnswerShape,
   type RecordedError,
+  type ChildRequest,
   type JournalRecord,
   type Question,
   type Session,
@@ -55,7 +56,7 @@ export interface JournalEvent {
   readonly names?: readonly string[];
   /** Ids of what is withdrawn, and which of it are tasks. */
   readonly targets?: readonly number[];
-  readonly tasks?: readonly NamedTask[];
+  readonly withdrawn?: readonly NamedTask[];
   readonly positions?: readonly number[];
   readonly reason?: string;
   readonly message?: unknown;
@@ -172,7 +173,7 @@ export class JournalTail {
           prompt,
           details,
           ...(answer === undefined ? {} : { takes: answer }),
-          ...given(record, "expiresAt"),
+          ...given(record, "expiresAt", "cancelAt"),
         };
       }
       case "take_signals":
@@ -194,17 +195,38 @@ export class JournalTail {
           role: record.role,
           content: contents.get(record.id),
         };
+      case "spawn_child":
+        return {
+          ...base,
+          childId: positionId(this.#sessionId, record.id),
+          agent: record.agent,
+          ...given(record, "handOff"),
+        };
+      case "tell_session":
+        return { ...base, to: record.to, name: record.name };
+      case "request_parent":
+        return { ...base, name: record.name };
+      case "reply_child":
+        return { ...base, request: record.request };
+      case "cancel_child":
+        return { ...base, childId: positionId(this.#sessionId, record.child), mode: record.mode };
+      case "enable_persistence":
+        return base;
+      case "request_received":
+        return { ...base, childId: positionId(this.#sessionId, record.child), ...(payload as ChildRequest) };
+      case "forked":
+        return { ...base, from: record.from, tasks: record.tasks };
       case "withdraw": {
         const tasks = record.targets.filter((id) => this.#tasks.has(id)).map((id) => this.#task(id));
         for (const id of record.targets) this.#tasks.delete(id);
-        return { ...base, targets: record.targets, ...(tasks.length === 0 ? {} : { tasks }) };
+        return { ...base, targets: record.targets, ...(tasks.length === 0 ? {} : { withdrawn: tasks }) };
       }
       case "checkpoint":
         this.#tasks.clear();
         this.#waits.clear();
         return { ...base, turn: record.turn, state: payload };
       case "cancel_requested":
-        return { ...base, deadlineAt: record.deadlineAt, ...given(record, "reason") };
+        return { ...base, deadlineAt: record.deadlineAt, ...given(record, "reason", "cause") };
       case "drift_accepted":
         return { ...base, positions: record.positions };
       case "complete":

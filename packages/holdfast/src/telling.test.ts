@@ -88,7 +88,7 @@ describe("telling", () => {
       }
       const { code, stderr } = await project.run("resume", "b");
       expect(code).toBe(1);
-      expect(stderr).toContain("error[E_SESSION_PAUSED]: its agent kept the process busy");
+      expect(stderr).toContain("error[E_SESSION_PAUSED]: session b: its agent kept the process busy");
       expect(stderr).toMatch(/at: \S+busy\.ts:2:/);
       expect(stderr).toContain("correct the code, then: holdfast resume b");
       expect(await project.json("show", "b")).toMatchObject({ status: "paused", pauseReason: "poison" });
@@ -123,7 +123,7 @@ describe("telling", () => {
     expect(stderr).not.toMatch(/(?:approve|signal|resume) +(?:\n|$)/);
     expect((await project.run("show", "s")).stdout).toContain("Correct the code, then\n  holdfast resume s");
     expect((await project.run("logs", "--last")).stdout).toMatch(
-      /paused \(nondeterminism\) .*not durable[^\n]*\n$/,
+      /paused \(agent_fault\) .*not durable[^\n]*\n$/,
     );
   });
 
@@ -180,11 +180,11 @@ describe("telling", () => {
   });
 
   test("an outcome that is kept, and that no agent has heard, is said to be just that", async () => {
-    expect(await project.run("run", "kept.ts", "--session", "k")).toMatchObject({ code: 1 });
+    expect(await project.run("run", "kept.ts", "--session", "k")).toMatchObject({ code: 2 });
     expect((await project.run("show", "k")).stdout).toMatch(/#0 .*pay +completed \(not delivered yet\)/);
     const logs = (await project.run("logs", "k")).stdout.trimEnd().split("\n");
     expect(logs.at(-2)).toContain("pay #0  completed (not delivered yet)");
-    expect(logs.at(-1)).toMatch(/failed .*already has an open wait/);
+    expect(logs.at(-1)).toMatch(/paused \(agent_fault\) .*already has an open wait/);
   });
 
   test("a forgotten await in an output is named by its path", async () => {

@@ -1,10 +1,10 @@
 // What a line typed at a terminal means while a session runs.
 
 import {
-  ANSWER_PREFIX,
   answerSignalName,
   isApproval,
   isName,
+  isReservedName,
   type AnswerShape,
   type Approval,
 } from "@holdfast/core";
@@ -54,7 +54,7 @@ function parsed(line: string): unknown {
 
 /** Answers have names of their own, and are given by question. */
 export function isSignalName(name: string): boolean {
-  return isName(name) && !name.startsWith(ANSWER_PREFIX);
+  return isName(name) && !isReservedName(name);
 }
 
 function answer(seq: number, payload: unknown): LineMeaning {
@@ -63,7 +63,8 @@ function answer(seq: number, payload: unknown): LineMeaning {
 
 /** The question that a meaning of `readTypedLine` answers, if it does. */
 export function questionOf(signalName: string): number | undefined {
-  return signalName.startsWith(ANSWER_PREFIX) ? Number(signalName.slice(ANSWER_PREFIX.length)) : undefined;
+  const [, digits] = /^answer:(\d+)$/.exec(signalName) ?? [];
+  return digits === undefined ? undefined : Number(digits);
 }
 
 /** `y` or `n`, and perhaps a reason, as everybody types it. */

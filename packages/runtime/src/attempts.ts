@@ -16,15 +16,35 @@ import {
   type EventRecord,
   type NoteRecord,
   type OpenTask,
+  type RecordedError,
   type RunningAttempt,
   type TaskAttempt,
+  type Prices,
+  type TaskDelta,
   type TaskExecutor,
+  type TokenUsage,
   type TraceBody,
 } from "@holdfast/core";
+import { addUsage } from "./spending.ts";
 
 type Draft<R> = R extends unknown ? Omit<R, "seq" | "id"> : never;
 export type EventDraft = Draft<EventRecord>;
 export type NoteDraft = Draft<NoteRecord>;
+
+type OutcomeDraft = Extract<EventDraft, { type: "task_completed" | "task_failed" }>;
+
+/** An outcome that is stored before it is delivered. */
+export function keptOutcome({ type: outcome, task, attempt, at, usage, payload }: OutcomeDraft): NoteDraft {
+  return {
+    type: "outcome_kept",
+    outcome,
+    task,
+    attempt,
+    at,
+    ...(usage === undefined ? {} : { usage }),
+    payload,
+  };
+}
 
 /** What attempts need of the session they belong to. */
 export interface AttemptsHost {
@@ -33,9 +53,14 @@ export interface AttemptsHost {
   readonly clock: Clock;
   /** Integers in [0, 2^32), for jitter. */
   readonly random: () => number;
+  readonly prices: Prices | undefined;
+  /** Whether an attempt may have run before its process ended. */
+  mayHaveRun(task: OpenTask): boolean;
+  /** Start what is open and not running, once it may: tasks that never ran, and those to be tried again. */
+  begin(tasks: readonly OpenTask[]): void;
   /** The task of this number, while nobody has heard its outcome. */
   openTask(id: number): OpenTask | undefined;
-  conversation(leaf: number): Promise<readonly ConversationEntry[]>;
+  conversation(leaf: number | null): Promise<readonly ConversationEntry[]>;
   enter<T>(fn: () => T): T;
   trace(event: TraceBody): void;
   deliver(event: EventDraft): void;
@@ -49,6 +74,11 @@ export class Attempts {
 
   constructor(host: AttemptsHost) {
     this.#host = host;
+  }
+
+  /** How many run now. */
+  get running(): number {
+    return this.#running.size;
   }
 
   /** The earliest moment a task is to be tried again. */
@@ -65,7 +95,6 @@ export class Attempts {
     const task = note.task === undefined ? undefined : this.#host.openTask(note.task);
     if (task === undefined) return;
     if (note.type === "attempt_failed") this.#retries.set(task.id, task);
-    else if (note.type === "attempt_lost" && !this.#running.has(task.id)) this.start(task);
     else if (note.type === "outcome_kept") this.#deliverKept(task);
   }
 
@@ -75,6 +104,7 @@ export class Attempts {
     const taskId = positionId(sessionId, id);
     const startedAt = clock.monotonic();
     let offset = 0;
+    let usage: TokenUsage | undefined;
     this.#host.trace({ type: "task_started", taskId, kind, attempt, input: task.input });
     const request: TaskAttempt = {
       sessionId,
@@ -85,16 +115,27 @@ export class Attempts {
       idempotencyKey: task.key === undefined ? taskId : `${sessionId}:${task.key}`,
       timeoutMs: task.timeoutMs,
       ...(task.closure === undefined ? {} : { closure: task.closure }),
+      hasConversation: task.hasConversation,
       conversation: (leaf) => this.#host.conversation(leaf),
-      onDelta: (delta) =>
-        this.#host.trace({ type: "task_delta", taskId, kind, attempt, offset: offset++, delta }),
+      onDelta: (reported) => {
+        const delta = this.#priced(reported);
+        if (delta.type === "usage") usage = addUsage(usage, delta.usage);
+        this.#host.trace({ type: "task_delta", taskId, kind, attempt, offset: offset++, delta });
+      },
     };
     const onEnd = (outcome: AttemptOutcome): void => {
       if (this.#running.get(id) === running) this.#running.delete(id);
-      this.#ended(task, outcome, { taskId, kind, attempt, durationMs: clock.monotonic() - startedAt });
+      const traced = { taskId, kind, attempt, durationMs: clock.monotonic() - startedAt };
+      this.#ended(task, outcome, traced, usage);
     };
     const running = this.#host.enter(() => executor.start(request, onEnd));
     this.#running.set(id, running);
+  }
+
+  /** It cannot be paid for, whatever is left: it fails without having run. */
+  refuse({ id, attempt }: OpenTask, error: RecordedError): void {
+    const at = this.#host.clock.now();
+    this.#host.deliver({ type: "task_failed", task: id, attempt, at, payload: JSON.stringify(error) });
   }
 
   /** Start the tasks whose back-off is over. */
@@ -102,8 +143,15 @@ export class Attempts {
     for (const [id, task] of this.#retries) {
       if ((task.retryAt ?? 0) > now) continue;
       this.#retries.delete(id);
-      if (this.#host.openTask(id) === task) this.start(task);
+      if (this.#host.openTask(id) === task) this.#host.begin([task]);
     }
+  }
+
+  /** What a usage costs, when its task did not say. */
+  #priced(delta: TaskDelta): TaskDelta {
+    if (delta.type !== "usage" || delta.usage.costMicroUsd !== undefined) return delta;
+    const costMicroUsd = this.#host.prices?.(delta.usage);
+    return costMicroUsd === undefined ? delta : { ...delta, usage: { ...delta.usage, costMicroUsd } };
   }
 
   abort(id: number, reason: string): void {
@@ -119,7 +167,10 @@ export class Attempts {
 
   /** After a replay: go on with the tasks that have no outcome (H7, H8). */
   recover(tasks: readonly OpenTask[], at: number): void {
+    const fresh = tasks.filter((task) => task.kept === undefined && !this.#host.mayHaveRun(task));
+    if (fresh.length > 0) this.#host.begin(fresh);
     for (const task of tasks) {
+      if (fresh.includes(task)) continue;
       const { id, attempt, retry } = task;
       if (task.kept !== undefined) {
         this.#deliverKept(task);
@@ -139,8 +190,10 @@ export class Attempts {
     task: OpenTask,
     outcome: AttemptOutcome,
     traced: { taskId: string; kind: string; attempt: number; durationMs: number },
+    reported: TokenUsage | undefined,
   ): void {
     const { id, attempt } = task;
+    const usage = reported === undefined ? {} : { usage: reported };
     if (this.#host.openTask(id) !== task || attempt !== traced.attempt) return; // A2.
     const at = this.#host.clock.now();
     switch (outcome.status) {
@@ -149,7 +202,14 @@ export class Attempts {
         return;
       case "completed":
         this.#host.trace({ type: "task_ended", ...traced, outcome: "completed", output: outcome.output });
-        this.#finish(task, { type: "task_completed", task: id, attempt, at, payload: outcome.output });
+        this.#finish(task, {
+          type: "task_completed",
+          task: id,
+          attempt,
+          at,
+          ...usage,
+          payload: outcome.output,
+        });
         return;
       case "failed": {
         const delayMs = retryDelayMs(task.retry, attempt, outcome, this.#host.random() / 0x1_0000_0000);
@@ -157,18 +217,25 @@ export class Attempts {
         const traceOutcome = delayMs === undefined ? "failed" : "retrying";
         this.#host.trace({ type: "task_ended", ...traced, outcome: traceOutcome, error: outcome.error });
         if (delayMs === undefined)
-          this.#finish(task, { type: "task_failed", task: id, attempt, at, payload });
+          this.#finish(task, { type: "task_failed", task: id, attempt, at, ...usage, payload });
         else
-          this.#host.note({ type: "attempt_failed", task: id, attempt, at, retryAt: at + delayMs, payload });
+          this.#host.note({
+            type: "attempt_failed",
+            task: id,
+            attempt,
+            at,
+            retryAt: at + delayMs,
+            ...usage,
+            payload,
+          });
         return;
       }
     }
   }
 
-  #finish(task: OpenTask, event: Extract<EventDraft, { type: "task_completed" | "task_failed" }>): void {
+  #finish(task: OpenTask, event: OutcomeDraft): void {
     if (!task.lost) return this.#host.deliver(event);
-    const { type: outcome, task: id, attempt, at, payload } = event;
-    this.#host.note({ type: "outcome_kept", outcome, task: id, attempt, at, payload }); // A3.
+    this.#host.note(keptOutcome(event)); // A3.
   }
 
   #deliverKept({ id, kept, attempt }: OpenTask): void {

@@ -319,6 +319,7 @@ describe("one session, once", () => {
         journal: (...args) => memory.reader.journal(...args),
         entries: (...args) => memory.reader.entries(...args),
         pendingSignals: (sessionId) => memory.reader.pendingSignals(sessionId),
+        schedules: () => memory.reader.schedules(),
       },
     });
     const { runtime } = open({ storage });

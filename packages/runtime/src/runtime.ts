@@ -6,18 +6,17 @@
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import {
-  ANSWER_PREFIX,
-  decodeJson,
+  checkBudget,
   encodeJson,
   isApproval,
   HoldfastError,
   isEnded,
   isName,
+  isReservedName,
   isSessionId,
   JOURNAL_FORMAT,
   LIMITS,
   mintId,
-  positionId,
   toHoldfastError,
   UsageError,
   validate,
@@ -27,20 +26,25 @@ import {
   type ChangeResult,
   type Clock,
   type CreateSession,
-  type ConversationEntry,
-  type Entry,
+  type Budget,
   type Limits,
+  type PauseSession,
+  type Prices,
   type Random,
+  type ResumeSession,
+  type SessionStatus,
+  type SetBudget,
   type SignalReceipt,
   type SignalSource,
   type TaskExecutor,
 } from "@holdfast/core";
 import type { Agent } from "./define.ts";
 import { installDevelopmentChecks } from "./development-checks.ts";
+import { readConversation } from "./conversation.ts";
 import { DueSessions } from "./due-sessions.ts";
 import { GroupCommitter } from "./group-committer.ts";
 import { LiveSessions, sessionNotFound } from "./live-sessions.ts";
-import { LocalTaskExecutor } from "./local-task-executor.ts";
+import { LocalTaskExecutor, runningHandler } from "./local-task-executor.ts";
 import { isDevelopment, sha256, silentTracer, systemClock, systemRandom } from "./node-ports.ts";
 import type {
   AnswerOptions,
@@ -53,7 +57,7 @@ import type {
   SignalOptions,
   StartOptions,
 } from "./runtime-api.ts";
-import type { DriverWorld } from "./session-driver.ts";
+import type { DriverWorld } from "./driver-world.ts";
 import { outputOf, type Settled } from "./settled.ts";
 import { SliceLoop } from "./slice-loop.ts";
 import { watchStrayRejections } from "./stray-rejections.ts";
@@ -79,6 +83,7 @@ class LocalRuntime implements Runtime {
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #limits: Limits;
+  readonly #prices: Prices | undefined;
   readonly #tracer: AgentTracer;
   readonly #executor: TaskExecutor;
   readonly #timers: Timers;
@@ -99,6 +104,7 @@ class LocalRuntime implements Runtime {
     this.#clock = options.clock ?? systemClock;
     this.#random = options.random ?? systemRandom();
     this.#limits = { ...LIMITS, ...options.limits };
+    this.#prices = options.prices;
     this.#tracer = options.tracer ?? silentTracer;
     this.#owner = options.owner ?? `process ${process.pid} (${this.#random.u32().toString(36)})`;
     this.#timers = new Timers(this.#clock);
@@ -161,7 +167,7 @@ class LocalRuntime implements Runtime {
   async start<Input, Output>(
     agent: Agent<Input, Output>,
     input?: Input,
-    { sessionId, file }: StartOptions = {},
+    { sessionId, file, budget, persistence = "full", timeoutMs }: StartOptions = {},
   ): Promise<SessionHandle<Output>> {
     this.#refuseIfClosed();
     if (sessionId !== undefined && !isSessionId(sessionId)) {
@@ -188,6 +194,9 @@ class LocalRuntime implements Runtime {
       seed: this.#random.u32(),
       flags: 0,
       format: JOURNAL_FORMAT,
+      ...(budget === undefined ? {} : { budget: checkBudget(budget) }),
+      ...(persistence === "full" ? {} : { persistence }),
+      ...this.#deadline(Math.min(timeoutMs ?? Infinity, budget?.ttlMs ?? Infinity)),
       claimFor: { owner: this.#owner, leaseMs: Infinity },
     };
     const status = await this.#create(agent as unknown as Agent, creation);
@@ -215,7 +224,10 @@ class LocalRuntime implements Runtime {
   async resume(sessionId: string, { acceptDrift = false }: ResumeOptions = {}): Promise<SessionHandle> {
     this.#refuseIfClosed();
     const session = await this.#sessions.find(sessionId);
-    if (session.status === "paused") this.#watchdog?.clear(sessionId); // A person has read why, and wants it tried again.
+    if (session.status === "paused") {
+      this.#watchdog?.clear(sessionId); // A person has read why, and wants it tried again.
+      await this.#committer.commit({ type: "resume_session", sessionId });
+    }
     if (!isEnded(session.status)) await this.#sessions.activate(sessionId, acceptDrift);
     return this.#handle(sessionId, false);
   }
@@ -235,9 +247,10 @@ class LocalRuntime implements Runtime {
     payload?: unknown,
     options: SignalOptions = {},
   ): Promise<SignalReceipt> {
-    if (!isName(name) || name.startsWith(ANSWER_PREFIX)) {
+    if (!isName(name) || isReservedName(name)) {
       throw new UsageError(`"${name}" cannot be the name of a signal`, {
-        expected: `1 to 200 letters, digits, spaces and . _ : / @ + -, not starting with "${ANSWER_PREFIX}"`,
+        expected:
+          '1 to 200 letters, digits, spaces and . _ : / @ + -, not starting with "answer:", "child:", "child-end:", "request:" or "reply:"',
       });
     }
     return this.#send(sessionId, name, payload, options);
@@ -314,6 +327,40 @@ class LocalRuntime implements Runtime {
     }
   }
 
+  async pause(sessionId: string): Promise<SessionStatus> {
+    return this.#request({ type: "pause_session", sessionId }, "pausing");
+  }
+
+  async unpause(sessionId: string): Promise<SessionStatus> {
+    const status = await this.#request({ type: "resume_session", sessionId }, "resuming");
+    const { agent } = await this.#sessions.find(sessionId);
+    if (!isEnded(status) && this.#sessions.agents.latest(agent.name) !== undefined)
+      await this.#sessions.activate(sessionId, false);
+    return status;
+  }
+
+  async setBudget(sessionId: string, limits: Budget): Promise<SessionStatus> {
+    return this.#request(
+      { type: "set_budget", sessionId, limits: checkBudget(limits) },
+      "raising the budget",
+    );
+  }
+
+  async #request(change: PauseSession | ResumeSession | SetBudget, doing: string): Promise<SessionStatus> {
+    const result = await this.#committer.commit(change);
+    switch (result.status) {
+      case "requested":
+      case "ended":
+        return result.sessionStatus;
+      case "not_found":
+        throw sessionNotFound(change.sessionId);
+      case "invalid":
+        throw new UsageError(result.reason);
+      default:
+        throw unexpected(doing, result.status);
+    }
+  }
+
   async close(): Promise<void> {
     if (this.#sessions.closed) return;
     await this.#sessions.close();
@@ -336,8 +383,18 @@ class LocalRuntime implements Runtime {
   // ---- inside ------------------------------------------------------------------------------------------------------
 
   #know(agent: Agent): void {
-    if (!this.#sessions.know(agent) || !(this.#executor instanceof LocalTaskExecutor)) return;
-    for (const task of agent.tasks) this.#executor.register(task);
+    if (!this.#sessions.know(agent)) return;
+    if (this.#executor instanceof LocalTaskExecutor)
+      for (const task of agent.tasks) this.#executor.register(task);
+    for (const child of agent.agents) this.#know(child);
+  }
+
+  #deadline(ms: number): { readonly deadlineAt?: number } {
+    if (ms === Infinity) return {};
+    if (Number.isFinite(ms) && ms > 0) return { deadlineAt: Math.ceil(this.#clock.now() + ms) };
+    throw new UsageError(`a session cannot have ${ms} ms to live`, {
+      expected: "a number of milliseconds above 0",
+    });
   }
 
   #listen(source: SignalSource): void {
@@ -363,8 +420,13 @@ class LocalRuntime implements Runtime {
       random: () => this.#random.u32(),
       submit: (change, onResult, onError) => this.#committer.submit({ change, onResult, onError }),
       arrivals: (sessionId, after) => storage.arrivals(sessionId, after),
-      conversation: async (sessionId, leaf) =>
-        (await storage.conversation(sessionId, leaf)).map((entry) => toConversation(sessionId, entry)),
+      conversation: (session, leaf) => readConversation(storage, session, leaf),
+      prices: this.#prices,
+      describeAgent: (name) => this.#sessions.agents.describe(name),
+      agentNames: () => this.#sessions.agents.names,
+      spawned: (sessionIds) => this.#sessions.spawned(sessionIds),
+      settled: () => this.#sessions.settled(),
+      awaitSettlement: (driver) => this.#sessions.awaitSettlement(driver),
       trace: (event) => {
         if (event.type === "waiting") this.#due.noteWaiting(event.sessionId);
         try {
@@ -374,7 +436,10 @@ class LocalRuntime implements Runtime {
         }
       },
       enter: (sessionId, fn) => this.#context.run(sessionId, fn),
-      outsideCall: (sessionId) => this.#outsideCalls.get(sessionId),
+      whereabouts: (sessionId) => ({
+        task: runningHandler(),
+        outsideCall: this.#outsideCalls.get(sessionId),
+      }),
       departed: (driver, departure) => {
         this.#outsideCalls.delete(driver.sessionId);
         this.#sessions.departed(driver, departure);
@@ -417,22 +482,15 @@ class LocalRuntime implements Runtime {
       signal: (name, payload, options) => this.signal(sessionId, name, payload, options),
       answer: (answer, options) => this.answer(sessionId, answer, options),
       cancel: (options) => this.cancel(sessionId, options),
+      pause: () => this.pause(sessionId),
+      unpause: () => this.unpause(sessionId),
+      setBudget: (limits) => this.setBudget(sessionId, limits),
     };
   }
 }
 
 function isExecutor(tasks: RuntimeOptions["tasks"]): tasks is TaskExecutor {
   return tasks !== undefined && !Array.isArray(tasks);
-}
-
-function toConversation(sessionId: string, { id, parent, role, turn, content }: Entry): ConversationEntry {
-  return {
-    id: positionId(sessionId, id),
-    parentId: parent === undefined ? null : positionId(sessionId, parent),
-    role,
-    turnId: String(turn),
-    content: decodeJson(content),
-  };
 }
 
 function notAnApproval(question: number): UsageError {

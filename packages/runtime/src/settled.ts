@@ -2,13 +2,15 @@
 
 import {
   decodeJson,
+  ERROR_TABLE,
   errorFrom,
   HoldfastError,
+  type ErrorCode,
   type ErrorDetails,
   type RecordedError,
   type Session,
 } from "@holdfast/core";
-import type { Departure } from "./session-driver.ts";
+import type { Departure } from "./driver-world.ts";
 
 /** How a session stands when this process is done with it. */
 export type Settled<Output = unknown> =
@@ -31,8 +33,14 @@ export function settledBy(departure: Departure): Settled {
 
 export function settledAs(session: Session): Settled {
   if (session.status === "paused") {
-    const { message = `paused (${session.pauseReason ?? "unknown"})`, ...details } = session.error ?? {};
-    return { status: "paused", fault: new HoldfastError("session_paused", message, details) };
+    const {
+      message = `paused (${session.pauseReason ?? "unknown"})`,
+      code,
+      ...details
+    } = session.error ?? {};
+    const isOurs = code !== undefined && Object.hasOwn(ERROR_TABLE, code);
+    const fault = new HoldfastError(isOurs ? (code as ErrorCode) : "session_paused", message, details);
+    return { status: "paused", fault };
   }
   return ended(session.status as "completed", session.output, session.error);
 }
