@@ -167,3 +167,4 @@ export {
   type TaskTraits,
 } from "./ports/task-executor.ts";
 export { type AgentTracer, type TraceBody, type TraceEvent } from "./ports/tracer.ts";
+export { traceJson, traceLine, type TraceTextOptions } from "./trace-text.ts";

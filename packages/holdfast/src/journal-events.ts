@@ -11,6 +11,7 @@ import {
   type AnswerShape,
   type RecordedError,
   type ChildRequest,
+  type TokenUsage,
   type JournalRecord,
   type Question,
   type Session,
@@ -31,6 +32,8 @@ export interface JournalEvent {
   readonly attempt?: number;
   /** From the moment the task was asked for. */
   readonly durationMs?: number;
+  /** What an attempt reported to have used. */
+  readonly usage?: TokenUsage;
   /** Of a signal or a wait for one. */
   readonly name?: string;
   readonly prompt?: string;
@@ -139,15 +142,21 @@ export class JournalTail {
         return { ...base, ...this.#task(record.id), input: payload, ...given(record, "key", "timeoutMs") };
       }
       case "task_completed":
-        return { ...base, ...this.#ended(record), output: payload };
+        return { ...base, ...this.#ended(record), ...given(record, "usage"), output: payload };
       case "task_failed":
-        return { ...base, ...this.#ended(record), error: payload as RecordedError };
+        return {
+          ...base,
+          ...this.#ended(record),
+          ...given(record, "usage"),
+          error: payload as RecordedError,
+        };
       case "attempt_failed":
         return {
           ...base,
           ...this.#task(record.task),
           attempt: record.attempt,
           retryAt: record.retryAt,
+          ...given(record, "usage"),
           error: payload as RecordedError,
         };
       case "attempt_lost":

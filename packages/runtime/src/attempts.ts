@@ -3,6 +3,7 @@
 //   A1. An attempt starts only when told to, which is after the batch that asked for it is committed (D1).
 //   A2. An attempt's end is news only while its task is open and this is its newest attempt.
 //   A3. What cost a process before is kept before it is delivered (K6).
+//   A4. Every attempt that started is traced to have ended, once: when it ends, or when it is told to stop.
 //
 // Knows no storage and no kernel: it is told which tasks are open, and gives back events to deliver and notes to add.
 
@@ -23,7 +24,7 @@ import {
   type TaskDelta,
   type TaskExecutor,
   type TokenUsage,
-  type TraceBody,
+  type TraceEvent,
 } from "@holdfast/core";
 import { addUsage } from "./spending.ts";
 
@@ -62,14 +63,25 @@ export interface AttemptsHost {
   openTask(id: number): OpenTask | undefined;
   conversation(leaf: number | null): Promise<readonly ConversationEntry[]>;
   enter<T>(fn: () => T): T;
-  trace(event: TraceBody): void;
+  /** Nothing when nobody listens: then no event is built. */
+  readonly trace: ((event: TraceEvent) => void) | undefined;
+  traceparent(attempt: { readonly taskId: string; readonly attempt: number }): string | undefined;
   deliver(event: EventDraft): void;
   note(note: NoteDraft): void;
 }
 
+interface Running {
+  readonly task: OpenTask;
+  readonly taskId: string;
+  readonly attempt: number;
+  readonly startedAt: number;
+  handle: RunningAttempt | undefined;
+  usage: TokenUsage | undefined;
+}
+
 export class Attempts {
   readonly #host: AttemptsHost;
-  readonly #running = new Map<number, RunningAttempt>();
+  readonly #running = new Map<number, Running>();
   readonly #retries = new Map<number, OpenTask>();
 
   constructor(host: AttemptsHost) {
@@ -102,10 +114,16 @@ export class Attempts {
     const { sessionId, clock, executor } = this.#host;
     const { id, kind, attempt } = task;
     const taskId = positionId(sessionId, id);
-    const startedAt = clock.monotonic();
-    let offset = 0;
-    let usage: TokenUsage | undefined;
-    this.#host.trace({ type: "task_started", taskId, kind, attempt, input: task.input });
+    const running: Running = {
+      task,
+      taskId,
+      attempt,
+      startedAt: clock.monotonic(),
+      handle: undefined,
+      usage: undefined,
+    };
+    this.#host.trace?.({ ...this.#stamp(), type: "task_started", taskId, kind, attempt, input: task.input });
+    const traceparent = this.#host.traceparent(running);
     const request: TaskAttempt = {
       sessionId,
       taskId,
@@ -114,22 +132,16 @@ export class Attempts {
       attempt,
       idempotencyKey: task.key === undefined ? taskId : `${sessionId}:${task.key}`,
       timeoutMs: task.timeoutMs,
+      traceparent,
       ...(task.closure === undefined ? {} : { closure: task.closure }),
       hasConversation: task.hasConversation,
       conversation: (leaf) => this.#host.conversation(leaf),
-      onDelta: (reported) => {
-        const delta = this.#priced(reported);
-        if (delta.type === "usage") usage = addUsage(usage, delta.usage);
-        this.#host.trace({ type: "task_delta", taskId, kind, attempt, offset: offset++, delta });
-      },
+      onDelta: this.#deltaOf(running),
     };
-    const onEnd = (outcome: AttemptOutcome): void => {
-      if (this.#running.get(id) === running) this.#running.delete(id);
-      const traced = { taskId, kind, attempt, durationMs: clock.monotonic() - startedAt };
-      this.#ended(task, outcome, traced, usage);
-    };
-    const running = this.#host.enter(() => executor.start(request, onEnd));
     this.#running.set(id, running);
+    running.handle = this.#host.enter(() =>
+      executor.start(request, (outcome) => this.#ended(running, outcome)),
+    );
   }
 
   /** It cannot be paid for, whatever is left: it fails without having run. */
@@ -156,8 +168,14 @@ export class Attempts {
 
   abort(id: number, reason: string): void {
     this.#retries.delete(id);
-    this.#running.get(id)?.abort(reason);
+    const running = this.#running.get(id);
+    if (running === undefined) return;
     this.#running.delete(id);
+    this.#host.trace?.({
+      ...this.#end(running),
+      outcome: "cancelled",
+    });
+    running.handle?.abort(reason);
   }
 
   abortAll(reason: string): void {
@@ -177,8 +195,10 @@ export class Attempts {
       } else if (task.retryAt !== undefined && task.retryAt > at) {
         this.#retries.set(id, task); // Never early, so it cannot have been started.
       } else if (mayRetryLost(retry, attempt)) {
+        this.#traceLost(task);
         this.#host.note({ type: "attempt_lost", task: id, attempt, at });
       } else {
+        this.#traceLost(task);
         const message = `attempt ${attempt} of ${retry?.maxAttempts ?? attempt} was running when its process ended; its outcome is unknown`;
         const payload = JSON.stringify({ name: "AttemptLostError", message, code: "task_failed" });
         this.#host.deliver({ type: "task_failed", task: id, attempt, at, payload });
@@ -186,36 +206,47 @@ export class Attempts {
     }
   }
 
-  #ended(
-    task: OpenTask,
-    outcome: AttemptOutcome,
-    traced: { taskId: string; kind: string; attempt: number; durationMs: number },
-    reported: TokenUsage | undefined,
-  ): void {
-    const { id, attempt } = task;
-    const usage = reported === undefined ? {} : { usage: reported };
-    if (this.#host.openTask(id) !== task || attempt !== traced.attempt) return; // A2.
+  #ended(running: Running, outcome: AttemptOutcome): void {
+    const { task, attempt } = running;
+    const { id } = task;
+    if (this.#running.get(id) !== running) return; // It was told to stop, and is traced to have.
+    this.#running.delete(id);
+    const isNews = this.#host.openTask(id) === task && task.attempt === attempt; // A2.
+    const usage = running.usage === undefined ? {} : { usage: running.usage };
     const at = this.#host.clock.now();
     switch (outcome.status) {
       case "aborted":
-        this.#host.trace({ type: "task_ended", ...traced, outcome: "cancelled" });
-        return;
-      case "completed":
-        this.#host.trace({ type: "task_ended", ...traced, outcome: "completed", output: outcome.output });
-        this.#finish(task, {
-          type: "task_completed",
-          task: id,
-          attempt,
-          at,
-          ...usage,
-          payload: outcome.output,
+        this.#host.trace?.({
+          ...this.#end(running),
+          outcome: "cancelled",
         });
         return;
+      case "completed":
+        this.#host.trace?.({
+          ...this.#end(running),
+          outcome: "completed",
+          output: outcome.output,
+        });
+        if (isNews)
+          this.#finish(task, {
+            type: "task_completed",
+            task: id,
+            attempt,
+            at,
+            ...usage,
+            payload: outcome.output,
+          });
+        return;
       case "failed": {
-        const delayMs = retryDelayMs(task.retry, attempt, outcome, this.#host.random() / 0x1_0000_0000);
+        const random = this.#host.random() / 0x1_0000_0000;
+        const delayMs = isNews ? retryDelayMs(task.retry, countedAttempts(task), outcome, random) : undefined;
+        this.#host.trace?.({
+          ...this.#end(running),
+          outcome: delayMs === undefined ? "failed" : "retrying",
+          error: outcome.error,
+        });
+        if (!isNews) return;
         const payload = JSON.stringify(outcome.error);
-        const traceOutcome = delayMs === undefined ? "failed" : "retrying";
-        this.#host.trace({ type: "task_ended", ...traced, outcome: traceOutcome, error: outcome.error });
         if (delayMs === undefined)
           this.#finish(task, { type: "task_failed", task: id, attempt, at, ...usage, payload });
         else
@@ -233,8 +264,44 @@ export class Attempts {
     }
   }
 
+  /** What an attempt says of itself: its usage is recorded with its outcome, all of it is told to who listens. */
+  #deltaOf(running: Running): TaskAttempt["onDelta"] {
+    const { trace } = this.#host;
+    const {
+      taskId,
+      task: { kind },
+      attempt,
+    } = running;
+    let offset = 0;
+    return (reported) => {
+      const delta = this.#priced(reported);
+      if (delta.type === "usage") running.usage = addUsage(running.usage, delta.usage);
+      trace?.({ ...this.#stamp(), type: "task_delta", taskId, kind, attempt, offset: offset++, delta });
+    };
+  }
+
+  #traceLost({ id, kind, attempt }: OpenTask): void {
+    this.#host.trace?.({
+      ...this.#stamp(),
+      type: "task_lost",
+      taskId: positionId(this.#host.sessionId, id),
+      kind,
+      attempt,
+    });
+  }
+
+  #stamp(): { readonly sessionId: string; readonly at: number } {
+    return { sessionId: this.#host.sessionId, at: this.#host.clock.now() };
+  }
+
+  #end({ task: { kind }, taskId, attempt, startedAt }: Running) {
+    const { sessionId, clock } = this.#host;
+    const durationMs = clock.monotonic() - startedAt;
+    return { type: "task_ended", sessionId, at: clock.now(), taskId, kind, attempt, durationMs } as const;
+  }
+
   #finish(task: OpenTask, event: OutcomeDraft): void {
-    if (!task.lost) return this.#host.deliver(event);
+    if (task.lost === 0) return this.#host.deliver(event);
     this.#host.note(keptOutcome(event)); // A3.
   }
 
@@ -245,7 +312,13 @@ export class Attempts {
       task: id,
       attempt,
       at: this.#host.clock.now(),
+      ...(kept.usage === undefined ? {} : { usage: kept.usage }),
       payload: kept.payload,
     });
   }
+}
+
+/** Attempts that use up a limit: without one of the author's, losing a process is nobody's fault (decision 0003). */
+function countedAttempts({ retry, attempt, lost }: OpenTask): number {
+  return retry?.maxAttempts === undefined ? attempt - lost : attempt;
 }

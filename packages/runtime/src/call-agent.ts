@@ -1,4 +1,4 @@
-// Calling an agent's function: what it is given, and what is made of what it returns.
+// Calling an agent's function on a kernel: the same for a session that runs and for one that is looked at.
 
 import {
   AgentContext,
@@ -10,6 +10,7 @@ import {
 } from "@holdfast/core";
 import type { Agent } from "./define.ts";
 
+/** Call it on the session's input and the state of its last checkpoint. Its output is checked against its schema. */
 export async function callAgent(kernel: Kernel, agent: Agent, session: Session): Promise<unknown> {
   const { sessionId, parent, shared, persistence, progress, resumedFrom } = session;
   const ctx = new AgentContext(kernel, {

@@ -25,6 +25,8 @@ export interface TaskContext {
   readonly attempt: number;
   /** The same for every attempt, for effects on the outside world: pass it on to services that deduplicate. */
   readonly idempotencyKey: string;
+  /** W3C trace context of this attempt, for the `traceparent` header of outgoing calls; nothing when it is not traced. */
+  readonly traceparent?: string | undefined;
   /** Fires on cancellation, time-out and shutdown; give it to whatever waits. */
   readonly signal: AbortSignal;
   /** Show text while it is made. Provisional: what is recorded is the output. */

@@ -6,12 +6,8 @@ import type {
   Clock,
   ConversationEntry,
   Hash,
-  HoldfastError,
-  JsonText,
   Limits,
-  PauseReason,
   Prices,
-  RecordedError,
   Session,
   SessionSnapshot,
   TaskExecutor,
@@ -19,21 +15,10 @@ import type {
   Whereabouts,
 } from "@holdfast/core";
 import type { Agent } from "./define.ts";
+import type { Departure } from "./departure.ts";
 import type { Creator, Submit } from "./session-claim.ts";
-import type { SliceLoop } from "./slice-loop.ts";
+import type { Immediate, SliceLoop } from "./slice-loop.ts";
 import type { Timers } from "./timers.ts";
-
-/** How a session left this process. */
-export type Departure =
-  | {
-      readonly type: "ended";
-      readonly status: "completed" | "failed" | "cancelled";
-      readonly output: JsonText | undefined;
-      readonly error: RecordedError | undefined;
-    }
-  | { readonly type: "paused"; readonly reason: PauseReason; readonly fault: HoldfastError }
-  /** Storage refused it, the claim was lost, or the runtime closed: the session is as its last commit left it. */
-  | { readonly type: "abandoned"; readonly error: HoldfastError | undefined };
 
 /** A session that is driven, as the process around it knows it. */
 export interface Driven {
@@ -47,6 +32,7 @@ export interface Driven {
 /** What a driver needs of the process around it. */
 export interface DriverWorld {
   readonly loop: SliceLoop;
+  readonly immediate: Immediate;
   readonly timers: Timers;
   readonly clock: Clock;
   readonly hash: Hash;
@@ -66,7 +52,15 @@ export interface DriverWorld {
   settled(): void;
   /** Call `retry` when something was settled, or after a while. */
   awaitSettlement(driver: Driven): void;
-  trace(event: TraceEvent): void;
+  /** Nothing when nobody listens: then no event is built. */
+  readonly trace: ((event: TraceEvent) => void) | undefined;
+  /** Its trace context, or that of an attempt of it. */
+  traceparent(
+    sessionId: string,
+    attempt?: { readonly taskId: string; readonly attempt: number },
+  ): string | undefined;
+  /** It is committed that the session waits. */
+  noteWaiting(sessionId: string): void;
   /** Call the agent in a context in which its stray rejections can be told from others'. */
   enter<T>(sessionId: string, fn: () => T): T;
   /** What is known of the code that runs this very moment. */

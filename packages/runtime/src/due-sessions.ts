@@ -60,7 +60,7 @@ export class DueSessions {
         await this.#host.sessions.activate(sessionId, false);
         started.push(sessionId);
       } catch (error) {
-        this.#host.warn(sessionId, toHoldfastError(error).message);
+        this.#host.sessions.failedToRun(sessionId, toHoldfastError(error));
       }
     }
     if (!this.#host.sessions.closed && this.#host.adopt) {

@@ -27,10 +27,21 @@ import type { Agent } from "./define.ts";
 import type { GroupCommitter } from "./group-committer.ts";
 import { KnownAgents } from "./known-agents.ts";
 import type { Creator } from "./session-claim.ts";
-import type { Departure, Driven, DriverOptions, DriverWorld } from "./driver-world.ts";
+import type { Departure } from "./departure.ts";
+import type { Driven, DriverOptions, DriverWorld } from "./driver-world.ts";
 import { SessionDriver } from "./session-driver.ts";
 import { settledAs, settledBy, type Settled } from "./settled.ts";
+import { alarm } from "./timers.ts";
 import type { Watchdog } from "./watchdog.ts";
+
+/** When a session that storage could not be asked for, or told of, is tried again. */
+const RETRY_MS = 500;
+/** Nothing is wrong with the session: another time it will do. */
+const STORAGE_IS_AWAY: ReadonlySet<string> = new Set([
+  "storage_unavailable",
+  "storage_full",
+  "storage_readonly",
+]);
 
 /** What the sessions of a process need of it. */
 export interface LiveSessionsHost {
@@ -190,7 +201,7 @@ export class LiveSessions {
     const creating = new Promise<ChangeResult["status"]>((resolve, reject) => {
       const claim: Creator = (first, onCreated, onError) =>
         this.#host.committer.submit({
-          change: { ...creation, first },
+          change: { ...creation, agent: this.#tracedAgent(creation), first },
           onResult: (result) => {
             if (result.status === "created" && result.token !== undefined) onCreated(result.token, result);
             else this.#live.delete(sessionId); // What it did was only thought: another of this id is stored.
@@ -208,6 +219,12 @@ export class LiveSessions {
     activating.catch(() => {}); // Whoever asked for it hears of it from `creating`.
     this.#activating.set(sessionId, activating);
     return creating;
+  }
+
+  /** With the trace it is in now, so that every later process goes on in the same. */
+  #tracedAgent({ sessionId, agent }: CreateSession): CreateSession["agent"] {
+    const traceparent = this.#host.world.traceparent(sessionId);
+    return traceparent === undefined ? agent : { ...agent, traceparent };
   }
 
   arrived(sessionId: string, awaited: boolean): void {
@@ -230,8 +247,19 @@ export class LiveSessions {
       else if (this.#agents.latest(session.agent.name) !== undefined) await this.activate(sessionId, false);
       else if (session.cancel !== undefined) this.#host.lookAt(session.cancel.deadlineAt);
     } catch (error) {
-      this.#host.warn(sessionId, toHoldfastError(error).message);
+      this.failedToRun(sessionId, toHoldfastError(error));
     }
+  }
+
+  /** Nobody may be waiting for it, so it is told; and when storage was only away, it is tried again (K10, D1). */
+  failedToRun(sessionId: string, error: HoldfastError): void {
+    this.#host.warn(sessionId, error.message);
+    if (!STORAGE_IS_AWAY.has(error.code) || this.#closed) return;
+    const { clock, timers } = this.#host.world;
+    timers.set(
+      alarm(() => void this.#wakeUp(sessionId)),
+      clock.now() + RETRY_MS,
+    );
   }
 
   /** T3. Release it if it only waits; `onReleased` when that is stored. Answers whether it is still driven, being busy. */
@@ -247,7 +275,7 @@ export class LiveSessions {
     this.#host.committer.submit({
       change: { type: "release_claim", sessionId, token },
       onResult: onReleased,
-      onError: () => {},
+      onError: (error) => this.failedToRun(sessionId, error), // Still claimed, so nobody else would wake it.
     });
     return false;
   }
@@ -281,8 +309,10 @@ export class LiveSessions {
     } else if (departure.type !== "ended") {
       this.#release(sessionId, token);
     }
-    if (departure.type === "abandoned" && departure.error !== undefined)
+    if (departure.type === "abandoned" && departure.error !== undefined) {
       this.#abandoned.set(sessionId, departure.error);
+      this.failedToRun(sessionId, departure.error); // Also if it may have been created: then it is claimed for us.
+    }
     this.#settle(sessionId, settledBy(departure));
   }
 
@@ -400,6 +430,7 @@ export class LiveSessions {
       if (isEnded(session.status)) this.#settle(sessionId, settledAs(session));
       else if (token !== undefined) await this.#drive(sessionId, agent, token, false, reloads + 1);
     } catch (thrown) {
+      this.failedToRun(sessionId, toHoldfastError(thrown));
       this.#settle(sessionId, {
         status: "released",
         error: thrown === undefined ? error : toHoldfastError(thrown),

@@ -172,6 +172,10 @@ class Attempt implements RunningAttempt, TaskContext {
     return this.#request.idempotencyKey;
   }
 
+  get traceparent(): string | undefined {
+    return this.#request.traceparent;
+  }
+
   /** Made when first asked for: most tasks never do, and one per task costs more than a trivial task. */
   get signal(): AbortSignal {
     this.#controller ??= new AbortController();

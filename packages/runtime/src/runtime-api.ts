@@ -15,6 +15,7 @@ import type {
   TaskExecutor,
 } from "@holdfast/core";
 import type { Agent, TaskDefinition } from "./define.ts";
+import type { Immediate } from "./slice-loop.ts";
 import type { Settled } from "./settled.ts";
 import type { Watchdog } from "./watchdog.ts";
 
@@ -29,6 +30,8 @@ export interface RuntimeOptions {
   readonly tracer?: AgentTracer;
   readonly clock?: Clock;
   readonly random?: Random;
+  /** Turns of the event loop, for simulation: `setImmediate` otherwise. */
+  readonly immediate?: Immediate;
   readonly limits?: Partial<Limits>;
   /** What models cost, for budgets and traces. */
   readonly prices?: Prices;
@@ -57,6 +60,8 @@ export interface StartOptions {
   readonly persistence?: "full" | "minimal";
   /** It is cancelled this long after it was started. */
   readonly timeoutMs?: number;
+  /** W3C trace context (`traceparent`) to be part of: the session's spans hang under it, in every process. */
+  readonly traceparent?: string;
 }
 
 export interface ResumeOptions {

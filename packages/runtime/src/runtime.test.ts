@@ -241,6 +241,19 @@ describe("nothing that arrives is missed", () => {
   });
 });
 
+describe("a clock that was set forward", () => {
+  // What was armed before has an hour to go, and its time has come.
+  test("is noticed within ten seconds by what it has reached", async () => {
+    const { runtime, clock } = open();
+    const handle = await runtime.start(agentOf(async (ctx) => ctx.sleep(3_600_000).then(() => "slept")));
+    await turns(10);
+    clock.jump(3_600_000);
+    const result = handle.result();
+    await clock.advance(10_000);
+    expect(await result).toBe("slept");
+  });
+});
+
 describe("one session, once", () => {
   test("starting an id twice, or twenty times at once, makes one session that runs once", async () => {
     const { runtime } = open();

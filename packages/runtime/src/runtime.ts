@@ -59,7 +59,7 @@ import type {
 } from "./runtime-api.ts";
 import type { DriverWorld } from "./driver-world.ts";
 import { outputOf, type Settled } from "./settled.ts";
-import { SliceLoop } from "./slice-loop.ts";
+import { SliceLoop, type Immediate } from "./slice-loop.ts";
 import { watchStrayRejections } from "./stray-rejections.ts";
 import { Timers } from "./timers.ts";
 import type { Watchdog } from "./watchdog.ts";
@@ -82,6 +82,7 @@ class LocalRuntime implements Runtime {
   readonly #storage: AgentStorage;
   readonly #clock: Clock;
   readonly #random: Random;
+  readonly #immediate: Immediate;
   readonly #limits: Limits;
   readonly #prices: Prices | undefined;
   readonly #tracer: AgentTracer;
@@ -117,7 +118,8 @@ class LocalRuntime implements Runtime {
           payloadChars: this.#limits.payloadChars,
           ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
         });
-    this.#committer = new GroupCommitter(this.#storage, this.#clock);
+    this.#immediate = options.immediate ?? setImmediate;
+    this.#committer = new GroupCommitter(this.#storage, this.#clock, this.#immediate);
     this.#watchdog = options.watchdog;
     this.#world = this.#makeWorld();
     const adopt = options.adopt ?? true;
@@ -167,7 +169,7 @@ class LocalRuntime implements Runtime {
   async start<Input, Output>(
     agent: Agent<Input, Output>,
     input?: Input,
-    { sessionId, file, budget, persistence = "full", timeoutMs }: StartOptions = {},
+    { sessionId, file, budget, persistence = "full", timeoutMs, traceparent }: StartOptions = {},
   ): Promise<SessionHandle<Output>> {
     this.#refuseIfClosed();
     if (sessionId !== undefined && !isSessionId(sessionId)) {
@@ -185,6 +187,7 @@ class LocalRuntime implements Runtime {
       name: agent.name,
       version: agent.version,
       ...(file === undefined ? {} : { file }),
+      ...(traceparent === undefined ? {} : { traceparent }),
     };
     const creation: CreateSession = {
       type: "create_session",
@@ -202,13 +205,7 @@ class LocalRuntime implements Runtime {
     const status = await this.#create(agent as unknown as Agent, creation);
     if (status === "created") return this.#handle<Output>(id, true);
     if (status !== "exists") throw unexpected("creating a session", status);
-    // Ours, when the first answer was lost; another's, when it is being run elsewhere: then there is nothing to do here.
-    const session = await this.#sessions.find(id);
-    if (!isEnded(session.status) && session.status !== "paused") {
-      await this.#sessions.activate(id, false).catch((error: unknown) => {
-        if (!HoldfastError.is(error) || error.code !== "session_claimed") throw error;
-      });
-    }
+    await this.#goOn(id);
     return this.#handle<Output>(id, false);
   }
 
@@ -219,6 +216,20 @@ class LocalRuntime implements Runtime {
     const { status } = await this.#committer.commit(unclaimed);
     if (status === "created") await this.#sessions.activate(creation.sessionId, false);
     return status;
+  }
+
+  /** With a session that exists: ours, when the first answer was lost. Another's is run elsewhere, and nothing is to do here. */
+  async #goOn(sessionId: string): Promise<void> {
+    try {
+      const session = await this.#sessions.find(sessionId);
+      if (isEnded(session.status) || session.status === "paused") return;
+      await this.#sessions.activate(sessionId, false);
+    } catch (thrown) {
+      const error = toHoldfastError(thrown);
+      if (error.code === "session_claimed") return;
+      this.#sessions.failedToRun(sessionId, error); // Ours is claimed already: nobody else would.
+      throw error;
+    }
   }
 
   async resume(sessionId: string, { acceptDrift = false }: ResumeOptions = {}): Promise<SessionHandle> {
@@ -366,16 +377,17 @@ class LocalRuntime implements Runtime {
     await this.#sessions.close();
     await this.#executor.close();
     await this.#committer.idle();
-    for (const close of this.#closers) await close();
+    for (const close of this.#closers.splice(0)) await close();
     this.#timers.close();
     this.#idleTimers.close();
+    await this.#tracer.flush?.().catch(() => {});
   }
 
   /** @internal Vanish as a killed process would: nothing is released, committed or awaited. For crash tests. */
   vanish(): void {
     this.#sessions.vanish();
     void this.#executor.close();
-    for (const close of this.#closers) void close();
+    for (const close of this.#closers.splice(0)) void close();
     this.#timers.close();
     this.#idleTimers.close();
   }
@@ -411,7 +423,8 @@ class LocalRuntime implements Runtime {
   #makeWorld(): DriverWorld {
     const storage = this.#storage;
     return {
-      loop: new SliceLoop(this.#committer.flush, this.#watchdog),
+      loop: new SliceLoop(this.#committer.flush, this.#watchdog, this.#immediate),
+      immediate: this.#immediate,
       timers: this.#timers,
       clock: this.#clock,
       hash: sha256,
@@ -427,14 +440,9 @@ class LocalRuntime implements Runtime {
       spawned: (sessionIds) => this.#sessions.spawned(sessionIds),
       settled: () => this.#sessions.settled(),
       awaitSettlement: (driver) => this.#sessions.awaitSettlement(driver),
-      trace: (event) => {
-        if (event.type === "waiting") this.#due.noteWaiting(event.sessionId);
-        try {
-          this.#tracer.trace(event);
-        } catch {
-          // A tracer can neither throw into nor delay what it watches.
-        }
-      },
+      trace: guardedTrace(this.#tracer),
+      traceparent: guardedTraceparent(this.#tracer),
+      noteWaiting: (sessionId) => this.#due.noteWaiting(sessionId),
       enter: (sessionId, fn) => this.#context.run(sessionId, fn),
       whereabouts: (sessionId) => ({
         task: runningHandler(),
@@ -455,7 +463,7 @@ class LocalRuntime implements Runtime {
   }
 
   #trace(sessionId: string, message: string): void {
-    this.#world.trace({ type: "warned", sessionId, at: this.#clock.now(), message });
+    this.#world.trace?.({ type: "warned", sessionId, at: this.#clock.now(), message });
   }
 
   #refuseIfLarge(text: string | undefined, what: string): void {
@@ -487,6 +495,28 @@ class LocalRuntime implements Runtime {
       setBudget: (limits) => this.setBudget(sessionId, limits),
     };
   }
+}
+
+/** A tracer can neither throw into nor delay what it watches. */
+function guardedTrace(tracer: AgentTracer): DriverWorld["trace"] {
+  if (tracer === silentTracer) return undefined;
+  return (event) => {
+    try {
+      tracer.trace(event);
+    } catch {
+      // What a tracer cannot take is lost to it.
+    }
+  };
+}
+
+function guardedTraceparent(tracer: AgentTracer): DriverWorld["traceparent"] {
+  return (sessionId, attempt) => {
+    try {
+      return tracer.traceparent?.(sessionId, attempt);
+    } catch {
+      return undefined;
+    }
+  };
 }
 
 function isExecutor(tasks: RuntimeOptions["tasks"]): tasks is TaskExecutor {

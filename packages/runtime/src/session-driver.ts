@@ -17,7 +17,6 @@
 import {
   type HoldfastError,
   Kernel,
-  positionId,
   toHoldfastError,
   isEnded,
   isNote,
@@ -34,25 +33,19 @@ import {
   type OpenTask,
   type Exhausted,
   type TaskTraits,
-  type TraceBody,
+  type Wait,
 } from "@holdfast/core";
 import { Attempts, keptOutcome, type AttemptsHost, type EventDraft, type NoteDraft } from "./attempts.ts";
 import { CancelWatch, type CancelHost } from "./cancel-watch.ts";
 import type { Agent } from "./define.ts";
-import type { Departure, DriverOptions, DriverWorld } from "./driver-world.ts";
+import type { Departure } from "./departure.ts";
+import type { DriverOptions, DriverWorld } from "./driver-world.ts";
 import { Inbox, type InboxHost } from "./inbox.ts";
 import { callAgent } from "./call-agent.ts";
 import { nextLife, storedLife, type KernelLife } from "./kernel-life.ts";
 import { refusalOf, SessionClaim } from "./session-claim.ts";
-import {
-  endOf,
-  endPatch,
-  exhaustedPatch,
-  faultPatch,
-  pauseFault,
-  PAUSED_BY_USER,
-  SessionRow,
-} from "./session-row.ts";
+import { endPatch, exhaustedPatch, faultPatch, pausedBy, PAUSED_BY_USER, SessionRow } from "./session-row.ts";
+import { SessionTrace } from "./session-trace.ts";
 import type { SliceMember } from "./slice-loop.ts";
 import { Spending } from "./spending.ts";
 import { TaskStarts, type Opening } from "./task-starts.ts";
@@ -68,6 +61,7 @@ export class SessionDriver implements SliceMember {
   readonly #outcomes: EventDraft[] = [];
   readonly #notes: NoteDraft[] = [];
   readonly #starts: TaskStarts;
+  readonly #trace: SessionTrace;
   readonly #attempts: Attempts;
   readonly #inbox: Inbox;
   readonly #row: SessionRow;
@@ -97,6 +91,7 @@ export class SessionDriver implements SliceMember {
     this.#acceptDrift = acceptDrift;
     this.sessionId = session.sessionId;
     this.#claim = new SessionClaim(session, claim, world.submit);
+    this.#trace = new SessionTrace(this.sessionId, world.clock, world.trace);
     this.#row = new SessionRow(session);
     const seen = Math.max(0, ...signals.map((signal) => signal.order), session.inbox);
     this.#inbox = new Inbox(this.#inboxHost(), seen);
@@ -112,7 +107,7 @@ export class SessionDriver implements SliceMember {
 
   /** Begin. */
   start(): void {
-    this.#trace({ type: "session_started", agent: this.#agent.name, recovered: this.#recovering });
+    this.#trace.started(this.#session.agent, this.#recovering);
     this.#world.loop.wake(this);
   }
 
@@ -212,7 +207,7 @@ export class SessionDriver implements SliceMember {
     }
     if (this.#startPending) {
       this.#startPending = false;
-      this.#trace({ type: "turn_started", turn: kernel.turn });
+      this.#trace.turnStarted(kernel.turn, false);
       return { type: "started", at };
     }
     for (const note of this.#notes.splice(0)) kernel.note(note);
@@ -270,7 +265,7 @@ export class SessionDriver implements SliceMember {
       acceptDrift: this.#acceptDrift,
       whereabouts: () => this.#world.whereabouts(this.sessionId),
       // Outside a slice nobody is looking: take the fault at the next one.
-      onStrayFault: () => setImmediate(() => this.#settleStrayFault()),
+      onStrayFault: () => this.#world.immediate(() => this.#settleStrayFault()),
     });
   }
 
@@ -308,6 +303,7 @@ export class SessionDriver implements SliceMember {
     const segment = this.#kernel.seal();
     this.#deliveries = 0;
     this.#deliveredChars = 0;
+    const isFirstStand = this.#rowStale;
     this.#rowStale = false;
     const patch =
       closing?.type === "ended"
@@ -315,22 +311,23 @@ export class SessionDriver implements SliceMember {
         : this.#standPatch(closing !== undefined);
     if (segment.records.length === 0 && patch === undefined && !this.#starts.isAsking) {
       this.#armAlarm();
+      if (isFirstStand) this.#tellWaits(this.#kernel.open.waits()); // As its last process committed it.
       return;
     }
+    const waits = patch?.waits ?? (isFirstStand ? this.#kernel.open.waits() : []);
     this.#commit(segment, patch, () => {
       if (closing?.type === "ended" && patch !== undefined) this.#end(patch);
       else if (closing?.type === "checkpointed") this.#nextTurn(closing.state);
-      else this.#afterCommit(segment);
+      else {
+        this.#tellWaits(waits);
+        this.#afterCommit(segment);
+      }
     });
   }
 
   /** D5. */
   #sealLast(patch: SessionPatch): void {
-    const { pauseReason: reason = "by_user" } = patch;
-    this.#commit(this.#kernel.seal(), patch, () => {
-      const fault = pauseFault(this.sessionId, patch);
-      this.#depart({ type: "paused", reason, fault });
-    });
+    this.#commit(this.#kernel.seal(), patch, () => this.#depart(pausedBy(this.sessionId, patch)));
   }
 
   #commit(segment: SealedSegment, patch: SessionPatch | undefined, onCommitted: () => void): void {
@@ -352,14 +349,7 @@ export class SessionDriver implements SliceMember {
     if (this.#over) return;
     this.#inFlight = false;
     if (result.status === "committed") {
-      this.#trace({
-        type: "committed",
-        records: segment.records.length,
-        nextSeq: segment.firstSeq + segment.records.length,
-      });
-      for (const { id, role, content } of segment.entries) {
-        this.#trace({ type: "entry_appended", entryId: positionId(this.sessionId, id), role, content });
-      }
+      this.#trace.committed(segment);
       const spawned = segment.effects.flatMap((effect) =>
         effect.type === "create_session" ? effect.sessionId : [],
       );
@@ -374,16 +364,12 @@ export class SessionDriver implements SliceMember {
     this.#abandon(refusalOf(this.sessionId, result));
   }
 
-  #afterCommit(segment: SealedSegment): void {
-    this.#followUp(segment);
-    this.#armAlarm();
-    if (this.#hasMore() || this.#kernel.dirty) this.#world.loop.wake(this);
-  }
-
   /** D1. */
-  #followUp(segment: SealedSegment): void {
+  #afterCommit(segment: SealedSegment): void {
     for (const id of segment.withdrawnTasks) this.#attempts.abort(id, "its answer is no longer wanted");
     for (const record of segment.records) if (isNote(record)) this.#attempts.noted(record);
+    this.#armAlarm();
+    if (this.#hasMore() || this.#kernel.dirty) this.#world.loop.wake(this);
   }
 
   /** A limit is reached: wait for more, or end. */
@@ -402,7 +388,7 @@ export class SessionDriver implements SliceMember {
   #nextTurn(state: SessionState): void {
     const last = this.#kernel;
     this.#attempts.abortAll("the checkpoint cancelled it");
-    this.#trace({ type: "turn_ended", turn: last.turn - 1 });
+    this.#trace.turnEnded("checkpointed");
     const cancels = this.#outcomes.filter((event) => event.type === "cancel_requested");
     this.#outcomes.splice(0, Infinity, ...cancels);
     this.#kernel = this.#makeKernel(nextLife(last, state, this.#session));
@@ -414,14 +400,18 @@ export class SessionDriver implements SliceMember {
     const kernel = this.#kernel;
     const isCancelling = kernel.cancelNotice !== undefined || this.#cancel.seen;
     const wakeAt = (): number | undefined => this.#wakeAt();
-    const patch = this.#row.standing({ kernel, isCheckpoint, isCancelling, wakeAt });
-    const waits = patch?.waits ?? [];
-    if (waits.length > 0) this.#trace({ type: "waiting", waits });
-    return patch;
+    return this.#row.standing({ kernel, isCheckpoint, isCancelling, wakeAt });
+  }
+
+  /** Only of what is committed: before, it is not so. */
+  #tellWaits(waits: readonly Wait[]): void {
+    if (waits.length === 0) return;
+    this.#trace.waiting(waits);
+    this.#world.noteWaiting(this.sessionId);
   }
 
   #end(patch: SessionPatch): void {
-    this.#trace({ type: "turn_ended", turn: this.#kernel.turn });
+    this.#trace.turnEnded("completed");
     const { output, error } = patch;
     this.#depart({ type: "ended", status: patch.status as "completed", output, error });
   }
@@ -431,7 +421,7 @@ export class SessionDriver implements SliceMember {
   #settleStrayFault(): void {
     if (this.#over || this.#kernel.fault === undefined || this.#inSlice) return;
     if (this.#inFlight) {
-      setImmediate(() => this.#settleStrayFault()); // The batch in flight is older than the fault.
+      this.#world.immediate(() => this.#settleStrayFault()); // The batch in flight is older than the fault.
       return;
     }
     this.#settleFault(this.#kernel.fault);
@@ -483,7 +473,7 @@ export class SessionDriver implements SliceMember {
   }
 
   #attemptsHost(): AttemptsHost {
-    const { executor, clock, random, enter, conversation } = this.#world;
+    const { executor, clock, random, enter, conversation, traceparent } = this.#world;
     return {
       sessionId: this.sessionId,
       executor,
@@ -495,7 +485,8 @@ export class SessionDriver implements SliceMember {
       openTask: (id) => (this.#over ? undefined : this.#kernel.open.get(id)?.task),
       conversation: (leaf) => this.#claim.conversation(leaf) ?? conversation(this.#session, leaf),
       enter: (fn) => enter(this.sessionId, fn),
-      trace: (event) => this.#trace(event),
+      trace: this.#trace.listener,
+      traceparent: (attempt) => traceparent(this.sessionId, attempt) ?? this.#session.agent.traceparent,
       deliver: (event) => {
         this.#outcomes.push(event);
         this.#world.loop.wake(this);
@@ -510,6 +501,7 @@ export class SessionDriver implements SliceMember {
   /** Once, when the journal is used up. */
   #recover(at: number): void {
     this.#recovering = false;
+    if (!this.#startPending) this.#trace.turnStarted(this.#kernel.turn, true);
     const drift = this.#kernel.takeDrift();
     if (drift.length > 0) this.#notes.push({ type: "drift_accepted", at, positions: drift });
     this.#attempts.recover(this.#kernel.open.tasks(), at);
@@ -533,7 +525,7 @@ export class SessionDriver implements SliceMember {
     if (this.#over) return;
     for (const signal of arrivals.signals) {
       this.#kernel.offer(signal);
-      this.#trace({ type: "signal_received", name: signal.name });
+      this.#trace.signalReceived(signal.name);
     }
     if (isEnded(arrivals.session.status)) {
       if (this.#inFlight) return; // It may be the end that is being committed: the answer to that says how.
@@ -590,11 +582,11 @@ export class SessionDriver implements SliceMember {
     this.#inbox.close();
     this.#attempts.abortAll("the session is over here"); // D4.
     this.#world.loop.leave(this);
-    if (departure.type !== "abandoned") this.#trace(endOf(departure));
+    this.#trace.departed(departure);
     this.#world.departed(this, departure);
   }
 
-  #trace(event: TraceBody): void {
-    this.#world.trace({ ...event, sessionId: this.sessionId, at: this.#world.clock.now() });
-  }
+  // ---- tracing -----------------------------------------------------------------------------------------------------
+
+  /** What every event has. A method of its own, so that each event is made in one go: it is made at every step. */
 }

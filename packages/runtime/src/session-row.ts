@@ -15,9 +15,8 @@ import {
   type Session,
   type SessionPatch,
   type SessionStatus,
-  type TraceBody,
 } from "@holdfast/core";
-import type { Departure } from "./driver-world.ts";
+import type { Departure } from "./departure.ts";
 
 /** How a session stands where its segment is sealed. */
 export interface Stand {
@@ -106,26 +105,17 @@ function waitsKeyOf(waits: Session["waits"], wakeAt: number | undefined): string
     : `${waits.map((wait) => wait.id).join(",")}@${wakeAt ?? ""}`;
 }
 
-/** Why a session that stood down is paused, for who waits for its end. */
-export function pauseFault(
+/** How a session that stood down left. */
+export function pausedBy(
   sessionId: string,
-  { pauseReason = "by_user", error }: SessionPatch,
-): HoldfastError {
-  const code = pauseReason === "budget_exceeded" ? "budget_exceeded" : "session_paused";
+  { pauseReason: reason = "by_user", error }: SessionPatch,
+): Departure {
+  const code = reason === "budget_exceeded" ? "budget_exceeded" : "session_paused";
   const why = error === undefined ? "" : `: ${error.message}`;
   const fix =
-    pauseReason === "budget_exceeded"
+    reason === "budget_exceeded"
       ? "raise its budget: it goes on exactly there"
       : "resume it when it may go on";
-  return new HoldfastError(code, `session ${sessionId} is paused (${pauseReason})${why}`, { fix });
-}
-
-/** How it left, for who watches. */
-export function endOf(departure: Exclude<Departure, { type: "abandoned" }>): TraceBody {
-  if (departure.type === "paused") {
-    const { name, message, code } = departure.fault;
-    return { type: "session_ended", status: "paused", error: { name, message, code } };
-  }
-  const { status, error } = departure;
-  return { type: "session_ended", status, ...(error === undefined ? {} : { error }) };
+  const fault = new HoldfastError(code, `session ${sessionId} is paused (${reason})${why}`, { fix });
+  return { type: "paused", reason, fault };
 }

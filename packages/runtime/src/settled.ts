@@ -10,7 +10,7 @@ import {
   type RecordedError,
   type Session,
 } from "@holdfast/core";
-import type { Departure } from "./driver-world.ts";
+import type { Departure } from "./departure.ts";
 
 /** How a session stands when this process is done with it. */
 export type Settled<Output = unknown> =

@@ -155,7 +155,8 @@ function unavailable(call: CommitCall, what: string): UnavailableError {
   );
 }
 
-function describeChanges(changes: readonly Change[]): string {
+/** What a commit asks for, in one line. */
+export function describeChanges(changes: readonly Change[]): string {
   return changes.map(describeChange).join("; ");
 }
 

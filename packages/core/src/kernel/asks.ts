@@ -512,7 +512,7 @@ function newTask(id: number, kind: string, input: JsonText | undefined): OpenTas
     closure: undefined,
     attempt: 1,
     retryAt: undefined,
-    lost: false,
+    lost: 0,
     kept: undefined,
     hasConversation: false,
   };

@@ -5,7 +5,7 @@
 
 import type { JsonText } from "../json.ts";
 import type { AnswerShape } from "../journal/approval.ts";
-import type { ChildRequest, NoteRecord, RetryPolicy } from "../journal/record.ts";
+import type { ChildRequest, NoteRecord, RetryPolicy, TokenUsage } from "../journal/record.ts";
 import { isReservedName } from "../journal/signal-names.ts";
 import type { Wait } from "../session/session.ts";
 import type { DurableFuture } from "./future.ts";
@@ -23,11 +23,15 @@ export interface OpenTask {
   /** The attempt that is to run next, or was running when the process ended. */
   attempt: number;
   retryAt: number | undefined;
-  /** Whether an attempt died with its process: then the outcome is kept before it is delivered (K6). */
-  lost: boolean;
+  /** How many attempts died with their process: after one the outcome is kept before it is delivered (K6). */
+  lost: number;
   /** An outcome that is stored but not delivered. */
   kept:
-    | { readonly outcome: "task_completed" | "task_failed"; readonly payload: JsonText | undefined }
+    | {
+        readonly outcome: "task_completed" | "task_failed";
+        readonly usage: TokenUsage | undefined;
+        readonly payload: JsonText | undefined;
+      }
     | undefined;
   /** Whether its input refers to the conversation. */
   hasConversation: boolean;
@@ -125,11 +129,11 @@ export class OpenItems {
     if (task === undefined) return;
     if (note.type === "outcome_kept") {
       task.attempt = note.attempt;
-      task.kept = { outcome: note.outcome, payload: note.payload };
+      task.kept = { outcome: note.outcome, usage: note.usage, payload: note.payload };
       return;
     }
     task.attempt = note.attempt + 1;
-    task.lost ||= note.type === "attempt_lost";
+    if (note.type === "attempt_lost") task.lost++;
     task.retryAt = note.type === "attempt_failed" ? note.retryAt : undefined;
   }
 

@@ -48,6 +48,8 @@ export interface TaskAttempt {
   /** The same for every attempt of this task: for effects on the outside world. */
   readonly idempotencyKey: string;
   readonly timeoutMs: number | undefined;
+  /** W3C trace context of this attempt, or of its session, if it is traced. */
+  readonly traceparent?: string | undefined;
   /** `ctx.run`: the work itself, in process only. */
   readonly closure?: (task: unknown) => unknown;
   /** Whether `input` has references to the conversation. */

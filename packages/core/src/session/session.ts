@@ -125,6 +125,8 @@ export interface AgentRef {
   readonly version: string;
   /** Absolute path of the file it was loaded from, when it was loaded from one. */
   readonly file?: string;
+  /** W3C trace context that the session was started in: who goes on with it goes on with the trace. */
+  readonly traceparent?: string;
 }
 
 /** Why a session is cancelled when nobody asked for it in words of their own. */
