@@ -82,7 +82,7 @@ describe("a child", () => {
     const handle = await runtime.start(parent(async (ctx) => ctx.spawnAgent(local("nobody"))));
     expect(await handle.settled()).toMatchObject({
       status: "paused",
-      fault: { code: "agent_not_found", message: expect.stringContaining('"double"') },
+      fault: { code: "agent_not_found", expected: expect.stringContaining('"double"') },
     });
   });
 

@@ -167,7 +167,12 @@ export class LiveSessions {
     switch (claim.status) {
       case "claimed":
         if (this.#host.watchdog?.isCharged(sessionId) === true)
-          return this.#park(session, claim.token, "poison", poisonFault(sessionId));
+          return this.#park(
+            session,
+            claim.token,
+            "poison",
+            poisonFault(sessionId, this.#host.watchdog?.placeOf(sessionId)),
+          );
         return this.#drive(sessionId, agent, claim.token, acceptDrift);
       case "busy":
         throw new ConflictError("session_claimed", `session ${sessionId} is being run by ${claim.owner}`, {
@@ -485,11 +490,14 @@ export class LiveSessions {
 const PAGE = 200;
 
 /** K4a: it kept a process busy until the watchdog ended it, alone and so for certain. */
-function poisonFault(sessionId: string): HoldfastError {
+function poisonFault(sessionId: string, at: string | undefined): HoldfastError {
   return new HoldfastError(
     "session_paused",
     `session ${sessionId}: its agent kept the process busy without awaiting, twice`,
-    { fix: "correct the code; `holdfast resume` tries it again" },
+    {
+      ...(at === undefined ? {} : { at }),
+      fix: "move the loop into a task; `holdfast resume` tries it again",
+    },
   );
 }
 

@@ -5,6 +5,7 @@
 //   L3. An attempt ends exactly once: by its handler, its time-out, or its abort, whichever comes first. What the handler
 //       does afterwards is nobody's business; its slot is free.
 
+import { AsyncLocalStorage } from "node:async_hooks";
 import {
   ConflictError,
   decodeJson,
@@ -23,6 +24,13 @@ import {
   type TokenUsage,
 } from "@holdfast/core";
 import type { TaskContext, TaskDefinition } from "./define.ts";
+
+/** The task whose handler is running, for who asks of the agent's context what only the agent may ask. */
+const handlerOf = new AsyncLocalStorage<string>();
+
+export function runningHandler(): string | undefined {
+  return handlerOf.getStore();
+}
 
 export interface LocalTaskExecutorOptions {
   readonly tasks?: readonly TaskDefinition[];
@@ -202,10 +210,12 @@ class Attempt implements RunningAttempt, TaskContext {
         this.#end({ status: "failed", error, retryable: true });
       }, timeoutMs);
     }
-    this.#perform().then(
-      (output) => this.#end({ status: "completed", output }),
-      (thrown: unknown) => this.#end(failure(thrown)),
-    );
+    handlerOf
+      .run(this.#request.kind, () => this.#perform())
+      .then(
+        (output) => this.#end({ status: "completed", output }),
+        (thrown: unknown) => this.#end(failure(thrown)),
+      );
   }
 
   abort(reason: string): void {

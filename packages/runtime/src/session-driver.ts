@@ -263,6 +263,7 @@ export class SessionDriver implements SliceMember {
       remaining: () => this.#starts.remaining,
       origins: this.#session.fork?.origins ?? [],
       acceptDrift: this.#acceptDrift,
+      whereabouts: () => this.#world.whereabouts(this.sessionId),
       // Outside a slice nobody is looking: take the fault at the next one.
       onStrayFault: () => this.#world.immediate(() => this.#settleStrayFault()),
     });
