@@ -72,6 +72,11 @@ describe("bad input", () => {
       "E_USAGE",
       ["--park", "--ephemeral"],
     ],
+    ["config without a verb", ["config"], 2, "E_USAGE", ["get or list?"]],
+    ["config with another verb", ["config", "set", "db", "x"], 2, "E_USAGE", ["set", "config get KEY"]],
+    ["config get without a key", ["config", "get"], 2, "E_USAGE", ["the key is missing"]],
+    ["a setting that there is not", ["config", "get", "dbb"], 2, "E_USAGE", ["dbb", "did you mean db?"]],
+    ["a key too many", ["config", "list", "db"], 2, "E_USAGE", ["one argument too many"]],
     ["no file", ["run"], 2, "E_USAGE", ["the agent's file is missing"]],
     ["two files", ["run", "good.ts", "other.ts"], 2, "E_USAGE", ['"other.ts"']],
     ["a session id that cannot be one", ["run", "good.ts", "--session", "a/b"], 2, "E_USAGE", ['"a/b"']],
@@ -361,15 +366,22 @@ export default defineAgent({ name: "output", run: async (ctx, what: string) => {
   });
   afterAll(() => project.dispose());
 
-  test.each(["function", "cycle", "bigint", "nan", "map", "deep", "task function", "task deep"])(
-    "%s: the session fails, and says what cannot be recorded",
+  test.each(["function", "cycle", "bigint", "nan", "map", "deep"])(
+    "%s: the session is paused for its code to be corrected, and says what cannot be recorded",
     async (what) => {
       const finished = await project.run("run", "output.ts", "--input", JSON.stringify(what));
-      expectError(finished, 1, "E_SESSION_FAILED", ["cannot be recorded"]);
+      expectError(finished, 1, "E_NOT_JSON", ["cannot be recorded"]);
       const [session] = await project.json<{ status: string }[]>("list", "--limit", "1");
-      expect(session).toMatchObject({ status: "failed" });
+      expect(session).toMatchObject({ status: "paused", pauseReason: "agent_fault" });
     },
   );
+
+  test.each(["task function", "task deep"])("%s: its task fails, and so the session", async (what) => {
+    const finished = await project.run("run", "output.ts", "--input", JSON.stringify(what));
+    expectError(finished, 1, "E_SESSION_FAILED", ["cannot be recorded"]);
+    const [session] = await project.json<{ status: string }[]>("list", "--limit", "1");
+    expect(session).toMatchObject({ status: "failed" });
+  });
 
   test.each([
     ["nul", "a\u0000b"],

@@ -15,12 +15,12 @@ const AGENTS: Readonly<Record<string, string>> = {
   "ask.ts": `import { defineAgent } from "holdfast";
 export default defineAgent({ name: "ask", version: "2", run: async (ctx) => {
   const first = await ctx.requestInput({ prompt: "First?\\nWith a second line.", details: { command: "rm -rf x" } });
-  const second = await ctx.requestInput("Second?");
+  const second = await ctx.requestInput("Second?", { answer: "any" });
   return { first, second };
 } });
 `,
   "two-questions.ts": `import { defineAgent } from "holdfast";
-export default defineAgent({ name: "two-questions", run: (ctx) => ctx.all([ctx.requestInput("A?"), ctx.requestInput("B?")]) });
+export default defineAgent({ name: "two-questions", run: (ctx) => ctx.all([ctx.requestInput("A?", { answer: "any" }), ctx.requestInput("B?", { answer: "any" })]) });
 `,
   "flaky.ts": `import { defineAgent } from "holdfast";
 export default defineAgent({ name: "flaky", run: async (ctx) => {
@@ -174,7 +174,7 @@ describe("commands", () => {
       const { code, stdout, stderr } = await project.run("run", "flaky.ts", "--session", "f");
       expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
       expect(stderr).toContain('error[E_SESSION_FAILED]: session f failed: task "hopeless" failed: no way\n');
-      expect(stderr).toContain("attempt 1 failed; again");
+      expect(stderr).toContain("attempt 1 failed, again in");
       expect(stderr).not.toContain("\u001b");
 
       const { stdout: shown } = await project.run("show", "f");
@@ -217,6 +217,7 @@ describe("commands", () => {
       const again = await project.run("approve", "q");
       expect(again.code).toBe(6);
       expect(again.stderr).toContain("the first answer stands");
+      expect(again.stderr).toContain('{"approved":false,"reason":"no such x"}');
       const same = await project.run("approve", "q", "--no", "--reason", "no such x");
       expect(same).toMatchObject({ code: 0, stderr: expect.stringContaining("the first answer stands") });
       expect((await project.run("show", "q")).stdout).toContain("(has arrived)");
@@ -229,6 +230,31 @@ describe("commands", () => {
       expect(await project.json("result", "q")).toMatchObject({
         output: { first: { approved: false, reason: "no such x" }, second: "blue" },
       });
+    });
+
+    test("an answer of another shape than the question takes is refused, and not stored", async () => {
+      await project.run("run", "ask.ts", "--session", "q", "--park");
+      const wrong = await project.run("answer", "q", '"blue"');
+      expect(wrong.code).toBe(2);
+      expect(wrong.stderr).toContain("asks for yes or no");
+      expect(await project.json("show", "q")).toMatchObject({
+        pendingSignals: [],
+        waits: [{ answer: "approval" }],
+      });
+      await project.run("approve", "q");
+      await project.run("resume", "q", "--park");
+
+      const approved = await project.run("approve", "q");
+      expect(approved.code).toBe(2);
+      expect(approved.stderr).toMatch(
+        /takes another answer than yes or no: Second\?[^]*fix: holdfast answer q \d+ JSON/,
+      );
+      expect((await project.run("show", "q")).stdout).not.toContain("approve q");
+      expect(await project.json("show", "q")).toMatchObject({ pendingSignals: [] });
+      // Who comes too late hears what was said.
+      await project.run("answer", "q", '"blue"');
+      await project.run("resume", "q");
+      expect((await project.run("approve", "q")).stderr).toContain("has ended");
     });
 
     test("any open one can be answered by its number, before an older one", async () => {
@@ -303,7 +329,7 @@ describe("commands", () => {
     test("logs: every line by its position, and nothing that steers a terminal", async () => {
       await project.run("run", "flaky.ts", "--session", "f");
       const { stdout } = await project.run("logs", "f");
-      expect(stdout).toMatch(/^ +1 {2}\d{4}-\d\d-\d\d [\d:]{8} {2}\S flaky\n/);
+      expect(stdout).toMatch(/^ +1 {2}\d{4}-\d\d-\d\d [\d:]{8} {2}\S flaky #0\n/);
       expect(stdout).toMatch(/failed .*: no way\n/);
       expect(stdout).not.toContain("\u001b");
     });
@@ -372,6 +398,64 @@ export default defineAgent({ name: "drift", tasks: [work], run: async (ctx) => {
     });
 
     expect(await project.run("resume", "d", "--accept-drift")).toMatchObject({ code: 0, stdout: "1\n" });
+  });
+
+  describe("config", () => {
+    test("get tells a setting, alone for scripts, and with --origin where it was given", async () => {
+      const byDefault = project.path(".holdfast/holdfast.db");
+      expect(await project.run("config", "get", "db")).toMatchObject({ code: 0, stdout: `${byDefault}\n` });
+      expect((await project.run("config", "get", "db", "--origin")).stdout).toBe(`${byDefault}  (default)\n`);
+
+      mkdirSync(project.path(".config/holdfast"), { recursive: true });
+      const file = project.path(".config/holdfast/config.json");
+      writeFileSync(file, '{ "db": "mine.db" }');
+      const mine = project.path("mine.db");
+      expect((await project.run("config", "get", "db", "--origin")).stdout).toBe(
+        `${mine}  (user file: ${file})\n`,
+      );
+      expect(await project.json("config", "get", "db")).toEqual({
+        key: "db",
+        value: mine,
+        origin: "user_file",
+        from: file,
+      });
+      await project.run("run", "echo.ts");
+      expect(statSync(mine).isFile()).toBe(true);
+      expect((await project.run("config", "get", "db", "--db", "x.db", "--origin")).stdout).toContain(
+        "(flag: --db)",
+      );
+    });
+
+    test("list tells all of them, and makes nothing", async () => {
+      const { code, stdout } = await project.start(["config", "list"], {
+        env: { HOLDFAST_DB: "/e.db" },
+        stdin: "",
+      }).finished;
+      expect({ code, stdout }).toEqual({
+        code: 0,
+        stdout: expect.stringMatching(
+          /^KEY +VALUE +GIVEN BY\ndb +\/e\.db +environment: HOLDFAST_DB\ntrace +default\n$/,
+        ),
+      });
+      expect(await project.json("config", "list")).toEqual([
+        { key: "db", value: project.path(".holdfast/holdfast.db"), origin: "default" },
+        { key: "trace", value: "", origin: "default" },
+      ]);
+      expect(statSync(project.path(".holdfast"), { throwIfNoEntry: false })).toBeUndefined();
+    });
+
+    test("a wrong file of the user is one paragraph, naming file and pointer", async () => {
+      mkdirSync(project.path(".config/holdfast"), { recursive: true });
+      const file = project.path(".config/holdfast/config.json");
+      writeFileSync(file, '{ "db": 7 }');
+      const { code, stdout, stderr } = await project.run("run", "echo.ts");
+      expect({ code, stdout }).toEqual({ code: 3, stdout: "" });
+      expect(stderr).toMatch(/^error\[E_CONFIG_INVALID\]: .*\n( {2}\w+: .*\n)+$/);
+      expect(stderr).toContain(`at: ${file}#/db`);
+      expect(statSync(project.path(".holdfast"), { throwIfNoEntry: false })).toBeUndefined();
+      // What goes before it does not need it.
+      expect((await project.run("config", "get", "db", "--db", "x.db")).code).toBe(0);
+    });
   });
 
   test("no colours, marks or width where they are not wanted", async () => {

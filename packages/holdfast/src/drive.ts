@@ -5,8 +5,9 @@
 //   P2. When the process that owns the database ends while we run over its socket, we go on as after a crash of ours:
 //       with storage opened anew, from the last commit, as the owner or as a client of the next one.
 
-import { isEnded, type AgentStorage, type Session } from "@holdfast/core";
+import { isEnded, type AgentStorage, type AgentTracer, type Session } from "@holdfast/core";
 import {
+  compositeTracer,
   createRuntime,
   MemoryStorage,
   Watchdog,
@@ -16,12 +17,13 @@ import {
   type Settled,
 } from "@holdfast/runtime";
 import { STOP_EXIT, type Io, type StopSignal } from "./command.ts";
+import { isAuthorsFault } from "./describe-session.ts";
 import { tellWarnings, withStorage } from "./find-session.ts";
 import { JournalTail } from "./journal-events.ts";
 import { liveView, type LiveView } from "./live-view.ts";
 import { guardOwner, type GuardedStorage } from "./owner-guard.ts";
 import type { Database } from "./project.ts";
-import { resultOf, tellEnd } from "./session-end.ts";
+import { resultOf, tellEnd, tellEndedBefore } from "./session-end.ts";
 import { StdinListener } from "./stdin-listener.ts";
 
 export interface DriveOptions {
@@ -33,6 +35,8 @@ export interface DriveOptions {
   readonly begin: (runtime: Runtime) => Promise<SessionHandle>;
   /** Leave when it waits. */
   readonly parks: boolean;
+  /** Who else hears what it does. */
+  readonly tracer: AgentTracer | undefined;
   /** Whether lines of standard input are signals to the session. */
   readonly readsStdin: boolean;
 }
@@ -57,6 +61,7 @@ export async function drive(options: DriveOptions, io: Io): Promise<number> {
   const stdin = options.readsStdin ? new StdinListener(sessionId, io) : undefined;
   const view = liveView({
     io,
+    sessionId,
     canType: stdin !== undefined && io.stdin.isTTY === true,
     isDurable: database !== undefined,
   });
@@ -113,15 +118,16 @@ class Life {
   async run(): Promise<number | undefined> {
     const { owner } = this.#parts;
     try {
-      return await this.#run();
+      return await this.#live();
     } catch (error) {
-      // P2, whatever was being asked of the owner when it ended.
+      // P2, whatever was being asked of the owner when it ended: a command that only owned the database for its one signal
+      // is gone as soon as it has answered us.
       if (owner === undefined || (await owner.look())) throw error;
       return undefined;
     }
   }
 
-  async #run(): Promise<number | undefined> {
+  async #live(): Promise<number | undefined> {
     const { storage, options, view, stdin, io } = this.#parts;
     const before = await this.#session();
     const pending = before === undefined ? [] : await storage.reader.pendingSignals(before.sessionId);
@@ -150,27 +156,34 @@ class Life {
     if (outcome.type === "owner_gone") return undefined;
     this.#pump();
     await this.#pumping;
-    return this.#tell(outcome, await this.#session());
+    return this.#tell(outcome, await this.#session(), before);
   }
 
   #makeRuntime(watchdog: Watchdog | undefined): Runtime {
-    const { storage, options, view } = this.#parts;
+    const { storage, options } = this.#parts;
     return createRuntime({
       storage,
       agents: [options.agent],
       adopt: false,
       ...(watchdog === undefined ? {} : { watchdog }),
-      tracer: {
-        trace: (event) => {
-          if (event.sessionId !== options.sessionId) return;
-          if (event.type === "committed") this.#pump();
-          // In line with the events: a task streams before the commit that started it has been read.
-          else if (event.type === "task_delta" || event.type === "warned" || event.type === "task_started") {
-            this.#inLine(() => view.trace(event));
-          }
-        },
-      },
+      tracer:
+        options.tracer === undefined ? this.#watcher() : compositeTracer([this.#watcher(), options.tracer]),
     });
+  }
+
+  /** What the view shows of what it hears. */
+  #watcher(): AgentTracer {
+    const { options, view } = this.#parts;
+    return {
+      trace: (event) => {
+        if (event.sessionId !== options.sessionId) return;
+        if (event.type === "committed") this.#pump();
+        // In line with the events: a task streams before the commit that started it has been read.
+        else if (event.type === "task_delta" || event.type === "warned" || event.type === "task_started") {
+          this.#inLine(() => view.trace(event));
+        }
+      },
+    };
   }
 
   /** Show what was committed. */
@@ -223,15 +236,22 @@ class Life {
     return options.database === undefined ? undefined : io.call(`resume ${options.sessionId}`);
   }
 
-  #tell(outcome: Exclude<Outcome, { type: "owner_gone" }>, session: Session | undefined): number {
+  #tell(
+    outcome: Exclude<Outcome, { type: "owner_gone" }>,
+    session: Session | undefined,
+    before: Session | undefined,
+  ): number {
     const { io, startedAt } = this.#parts;
     // Also when it ended while it was being stopped.
     if (session !== undefined && isEnded(session.status))
-      return tellEnd(session, io, performance.now() - startedAt);
+      return before !== undefined && isEnded(before.status)
+        ? tellEndedBefore(session, io)
+        : tellEnd(session, io, performance.now() - startedAt);
     const hint = this.#resumeHint();
     if (session !== undefined && io.isJson) io.result(resultOf(session, hint), "");
     const code = this.#tellOpen(outcome);
-    if (hint !== undefined) io.note(`go on with: ${hint}`);
+    const label = session !== undefined && isAuthorsFault(session) ? "correct the code, then" : "go on with";
+    if (hint !== undefined) io.note(`${label}: ${hint}`);
     return code;
   }
 
@@ -256,13 +276,18 @@ class Life {
             : settled.status === "released"
               ? settled.error
               : undefined;
-        return io.complain(
+        const code = io.complain(
           error ?? new Error(`the session left this process as "${settled.status}", and does not say why`),
         );
+        // A wrong use by the agent's code is no wrong use of the command.
+        return settled.status === "paused" && code === USAGE_EXIT ? RUN_FAILED_EXIT : code;
       }
     }
   }
 }
+
+const RUN_FAILED_EXIT = 1;
+const USAGE_EXIT = 2;
 
 /** Ctrl-C once stops cleanly; twice, at once. */
 function stopper(

@@ -3,17 +3,22 @@
 // Everything here is cheap to load. Models, tools and workspaces are in `@holdfast/agents`, which is not.
 
 export {
+  compositeTracer,
   createRuntime,
   defineAgent,
   defineTask,
+  fileTracer,
   isAgent,
   MemoryStorage,
   NonRetryableError,
+  silentTracer,
+  stdoutTracer,
   Watchdog,
   type Agent,
   type AgentContext,
   type CancelOptions,
   type CancelReceipt,
+  type FileTracerOptions,
   type ResumeOptions,
   type RunAgent,
   type Runtime,
@@ -22,6 +27,7 @@ export {
   type Settled,
   type SignalOptions,
   type StartOptions,
+  type StdoutTracerOptions,
   type TaskContext,
   type TaskDefinition,
   type TurnAgent,
@@ -45,6 +51,7 @@ export {
   WaitTimeoutError,
   type AgentStorage,
   type AgentTracer,
+  type AnswerShape,
   type Approval,
   type ConversationEntry,
   type EntryInput,
@@ -52,6 +59,7 @@ export {
   type IncomingSignal,
   type Json,
   type Limits,
+  type QuestionOptions,
   type RecordedError,
   type RetryPolicy,
   type Session,
@@ -64,9 +72,11 @@ export {
   type TaskOptions,
   type TokenUsage,
   type TraceEvent,
+  type TraceTextOptions,
   type Wait,
   type WaitOptions,
 } from "@holdfast/core";
+export { readApproval } from "./typed-answer.ts";
 export {
   channelSignals,
   stdinSignals,
@@ -82,3 +92,5 @@ export {
   type SqliteFileReader,
   type SqliteStorage,
 } from "@holdfast/storage/sqlite";
+export { sqliteTracer, type SqliteTracer, type SqliteTracerOptions } from "@holdfast/storage/sqlite-tracer";
+export { openTelemetryTracer, type OpenTelemetryTracerOptions } from "./opentelemetry-tracer.ts";

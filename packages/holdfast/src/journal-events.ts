@@ -8,7 +8,10 @@
 import {
   decodeJson,
   positionId,
+  type AnswerShape,
   type RecordedError,
+  type ChildRequest,
+  type TokenUsage,
   type JournalRecord,
   type Question,
   type Session,
@@ -23,15 +26,21 @@ export interface JournalEvent {
   readonly id?: number;
   readonly at?: number;
   /** Of a task. */
+  readonly task?: number;
   readonly taskId?: string;
   readonly kind?: string;
   readonly attempt?: number;
   /** From the moment the task was asked for. */
   readonly durationMs?: number;
+  /** What an attempt reported to have used. */
+  readonly usage?: TokenUsage;
   /** Of a signal or a wait for one. */
   readonly name?: string;
   readonly prompt?: string;
   readonly details?: unknown;
+  /** What a question takes for an answer. */
+  readonly takes?: AnswerShape;
+  readonly expiresAt?: number;
   /** Of an entry of the conversation. */
   readonly entryId?: string;
   readonly role?: string;
@@ -48,13 +57,21 @@ export interface JournalEvent {
   readonly deadlineAt?: number;
   readonly turn?: number;
   readonly names?: readonly string[];
-  /** Ids of what is withdrawn. */
+  /** Ids of what is withdrawn, and which of it are tasks. */
   readonly targets?: readonly number[];
+  readonly withdrawn?: readonly NamedTask[];
   readonly positions?: readonly number[];
   readonly reason?: string;
   readonly message?: unknown;
   /** What else the record says. */
   readonly [field: string]: unknown;
+}
+
+export interface NamedTask {
+  /** Number of the command that asked for it. */
+  readonly task: number;
+  readonly taskId: string;
+  readonly kind?: string;
 }
 
 interface OpenTask {
@@ -125,30 +142,48 @@ export class JournalTail {
         return { ...base, ...this.#task(record.id), input: payload, ...given(record, "key", "timeoutMs") };
       }
       case "task_completed":
-        return { ...base, ...this.#ended(record), output: payload };
+        return { ...base, ...this.#ended(record), ...given(record, "usage"), output: payload };
       case "task_failed":
-        return { ...base, ...this.#ended(record), error: payload as RecordedError };
+        return {
+          ...base,
+          ...this.#ended(record),
+          ...given(record, "usage"),
+          error: payload as RecordedError,
+        };
       case "attempt_failed":
         return {
           ...base,
           ...this.#task(record.task),
           attempt: record.attempt,
           retryAt: record.retryAt,
+          ...given(record, "usage"),
           error: payload as RecordedError,
         };
       case "attempt_lost":
         return { ...base, ...this.#task(record.task), attempt: record.attempt };
       case "outcome_kept":
-        return { ...base, ...this.#task(record.task), attempt: record.attempt, outcome: record.outcome };
+        return {
+          ...base,
+          ...this.#task(record.task),
+          attempt: record.attempt,
+          outcome: record.outcome,
+          kept: payload,
+        };
       case "start_timer":
         return { ...base, fireAt: record.fireAt };
       case "wait_signal":
         this.#waits.set(record.id, { name: record.name });
         return { ...base, name: record.name, mode: record.mode, ...given(record, "timeoutAt") };
       case "request_input": {
-        const { prompt, details } = payload as Question;
+        const { prompt, details, answer } = payload as Question;
         this.#waits.set(record.id, { prompt });
-        return { ...base, prompt, details, ...given(record, "expiresAt") };
+        return {
+          ...base,
+          prompt,
+          details,
+          ...(answer === undefined ? {} : { takes: answer }),
+          ...given(record, "expiresAt", "cancelAt"),
+        };
       }
       case "take_signals":
         return { ...base, pattern: record.pattern, names: record.names, payloads: payload };
@@ -169,14 +204,38 @@ export class JournalTail {
           role: record.role,
           content: contents.get(record.id),
         };
-      case "withdraw":
-        return { ...base, targets: record.targets };
+      case "spawn_child":
+        return {
+          ...base,
+          childId: positionId(this.#sessionId, record.id),
+          agent: record.agent,
+          ...given(record, "handOff"),
+        };
+      case "tell_session":
+        return { ...base, to: record.to, name: record.name };
+      case "request_parent":
+        return { ...base, name: record.name };
+      case "reply_child":
+        return { ...base, request: record.request };
+      case "cancel_child":
+        return { ...base, childId: positionId(this.#sessionId, record.child), mode: record.mode };
+      case "enable_persistence":
+        return base;
+      case "request_received":
+        return { ...base, childId: positionId(this.#sessionId, record.child), ...(payload as ChildRequest) };
+      case "forked":
+        return { ...base, from: record.from, tasks: record.tasks };
+      case "withdraw": {
+        const tasks = record.targets.filter((id) => this.#tasks.has(id)).map((id) => this.#task(id));
+        for (const id of record.targets) this.#tasks.delete(id);
+        return { ...base, targets: record.targets, ...(tasks.length === 0 ? {} : { withdrawn: tasks }) };
+      }
       case "checkpoint":
         this.#tasks.clear();
         this.#waits.clear();
         return { ...base, turn: record.turn, state: payload };
       case "cancel_requested":
-        return { ...base, deadlineAt: record.deadlineAt, ...given(record, "reason") };
+        return { ...base, deadlineAt: record.deadlineAt, ...given(record, "reason", "cause") };
       case "drift_accepted":
         return { ...base, positions: record.positions };
       case "complete":
@@ -190,9 +249,9 @@ export class JournalTail {
     }
   }
 
-  #task(id: number): { taskId: string; kind?: string } {
+  #task(id: number): NamedTask {
     const kind = this.#tasks.get(id)?.kind;
-    return { taskId: positionId(this.#sessionId, id), ...(kind === undefined ? {} : { kind }) };
+    return { task: id, taskId: positionId(this.#sessionId, id), ...(kind === undefined ? {} : { kind }) };
   }
 
   #ended(record: {

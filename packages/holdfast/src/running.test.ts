@@ -2,6 +2,7 @@
 
 import { spawnSync } from "node:child_process";
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { LAUNCHER, Project } from "./testing/holdfast-process.ts";
 
@@ -54,7 +55,7 @@ export default defineAgent({ name: "stray", run: (ctx) => ctx.run("stray", () =>
   "ask.ts": `import { defineAgent } from "holdfast";
 export default defineAgent({ name: "ask", run: async (ctx) => [
   await ctx.requestInput({ prompt: "Ship it?", details: "npm publish" }),
-  await ctx.requestInput("Which colour?"),
+  await ctx.requestInput("Which colour?", { answer: "any" }),
 ] });
 `,
   "busy.ts": `import { defineAgent } from "holdfast";
@@ -80,7 +81,7 @@ describe("running", () => {
       "--input",
       JSON.stringify(project.path("begun")),
     ]);
-    await running.says(/two\n/);
+    await running.says("▸ two");
     return running;
   };
 
@@ -199,7 +200,7 @@ describe("running", () => {
   onTerminal("on a terminal", () => {
     test("a question shows what it asks, and y, n or JSON answer it", async () => {
       const running = project.startOnTerminal(["run", "ask.ts"]);
-      await running.says("type y or n, or an answer as JSON");
+      await running.says("type y or n (a reason may follow)");
       running.type("maybe");
       await running.says("the question is still open");
       running.type("n too risky");
@@ -224,6 +225,27 @@ describe("running", () => {
   });
 
   describe("several processes and one database", () => {
+    // Another command may own the database for no longer than its one signal takes, and be gone before we ask it anything.
+    test("an owner that ends before its first answer is followed by this process", async () => {
+      await project.run("run", "wait.ts", "--session", "s", "--park");
+      const path = project.path(".holdfast/holdfast.db");
+      const hello = { holdfast: "storage", protocol: 1, pid: 4711, since: 1, database: path };
+      const server = createServer((socket) => {
+        socket.on("error", () => {});
+        socket.once("data", () => {
+          server.close();
+          socket.destroy();
+        });
+        socket.write(`${JSON.stringify(hello)}\n`);
+      });
+      await new Promise<void>((resolve) => server.listen(`${path}-socket`, resolve));
+      const running = project.start(["resume", "s"]);
+      await running.says("going on from here");
+      await running.says("waits for signal");
+      await project.run("signal", "s", "go");
+      expect((await running.finished).code).toBe(0);
+    });
+
     test("a session is run by one process; another is told which", async () => {
       const running = project.start(["run", "wait.ts", "--session", "s"]);
       await running.says("waits for signal");

@@ -23,9 +23,16 @@ import { randomU32 } from "./random.ts";
 export interface Sending {
   /** Of the session, or its beginning. */
   readonly id: string;
-  /** What to send, once the session and the names of its pending signals are known. May throw. */
-  readonly choose: (session: Session, pending: ReadonlySet<string>) => Message;
+  /** What to send, once the session and its pending signals are known. May throw. */
+  readonly choose: (
+    session: Session,
+    pending: PendingSignals,
+    reader: StorageReader,
+  ) => Message | Promise<Message>;
 }
+
+/** Names of the signals that were not taken yet. */
+export type PendingSignals = ReadonlySet<string>;
 
 export interface Message {
   /** Of the signal. */
@@ -56,7 +63,7 @@ export async function sendSignal(args: Arguments, io: Io, sending: Sending): Pro
         const isSent = chosen !== undefined && (await isStored(reader, session.sessionId, signalId));
         if (isEnded(session.status) && !isSent) throw sessionEnded(session);
         const pending = await reader.pendingSignals(session.sessionId);
-        chosen ??= sending.choose(session, new Set(pending.map(({ name }) => name)));
+        chosen ??= await sending.choose(session, new Set(pending.map(({ name }) => name)), reader);
         const status = isSent ? "stored" : await send(storage, session, chosen, signalId);
         return tell(io, storage, { session, message: chosen, status });
       });

@@ -15,6 +15,8 @@ export interface DueSessionsHost {
   readonly storage: AgentStorage;
   readonly clock: Clock;
   readonly timers: Timers;
+  /** For letting go of what only waits: no reason for a process to stay. */
+  readonly idleTimers: Timers;
   readonly sessions: LiveSessions;
   /** How long a session that only waits is kept in memory. */
   readonly warmMs: number;
@@ -48,16 +50,17 @@ export class DueSessions {
     const { sessionIds, nextAt } = await this.#host.storage.due({
       now: this.#host.clock.now(),
       limit: DUE_BATCH,
+      agents: this.#host.sessions.agents.names,
     });
     for (const sessionId of sessionIds) {
       if (this.#host.sessions.closed || this.#host.sessions.isLive(sessionId)) continue;
       const session = await this.#host.storage.reader.session(sessionId);
-      if (session === undefined || !this.#host.sessions.knows(session.agent.name)) continue;
+      if (session === undefined) continue;
       try {
         await this.#host.sessions.activate(sessionId, false);
         started.push(sessionId);
       } catch (error) {
-        this.#host.warn(sessionId, toHoldfastError(error).message);
+        this.#host.sessions.failedToRun(sessionId, toHoldfastError(error));
       }
     }
     if (!this.#host.sessions.closed && this.#host.adopt) {
@@ -73,7 +76,7 @@ export class DueSessions {
     this.#warm.delete(sessionId);
     this.#warm.set(sessionId, this.#host.clock.now() + this.#host.warmMs);
     if (this.#coolAlarm.queuedFor === Infinity)
-      this.#host.timers.set(this.#coolAlarm, this.#host.clock.now() + this.#host.warmMs);
+      this.#host.idleTimers.set(this.#coolAlarm, this.#host.clock.now() + this.#host.warmMs);
   }
 
   /** It is driven here no longer. */
@@ -97,7 +100,7 @@ export class DueSessions {
     const now = this.#host.clock.now();
     for (const [sessionId, until] of this.#warm) {
       if (until > now) {
-        this.#host.timers.set(this.#coolAlarm, until);
+        this.#host.idleTimers.set(this.#coolAlarm, until);
         return;
       }
       this.#warm.delete(sessionId);

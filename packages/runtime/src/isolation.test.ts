@@ -50,7 +50,7 @@ describe("an agent", () => {
       async (ctx) => {
         for (;;) void ctx.sleep(1);
       },
-      "failed",
+      "paused",
     ],
     [
       "asks without end and swallows every error",
@@ -60,10 +60,10 @@ describe("an agent", () => {
             void ctx.sleep(1);
           } catch {}
       },
-      "failed",
+      "paused",
     ],
-    ["gives a timer no time", (ctx) => ctx.sleep(Number.NaN), "failed"],
-    ["gives a wait no time", (ctx) => ctx.waitForSignal("s", { timeoutMs: Number.NaN }), "failed"],
+    ["gives a timer no time", (ctx) => ctx.sleep(Number.NaN), "paused"],
+    ["gives a wait no time", (ctx) => ctx.waitForSignal("s", { timeoutMs: Number.NaN }), "paused"],
     [
       "gives a task a policy that is none",
       (ctx) => ctx.run("t", () => 1, { retry: cyclicPolicy() }),
@@ -77,7 +77,7 @@ describe("an agent", () => {
       },
       "paused",
     ],
-    ["returns what is no JSON", async () => new Map(), "failed"],
+    ["returns what is no JSON", async () => new Map(), "paused"],
     // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- users do
     ["throws a proxy", () => Promise.reject(new Proxy({}, { get: () => fail(new Error("trap")) })), "failed"],
     [
@@ -117,6 +117,43 @@ describe("an agent", () => {
     expect(
       (await Promise.all(badOnes.map((handle) => handle.settled()))).map((settled) => settled.status),
     ).toEqual([status, status, status]);
+  });
+
+  test("that uses its context inside a task is told so, with the line", async () => {
+    const { runtime } = open();
+    const handle = await runtime.start(
+      agentOf((ctx) =>
+        ctx.run("lookup", async () => {
+          await new Promise((resolve) => setTimeout(resolve, 1));
+          return ctx.waitForSignal("go");
+        }),
+      ),
+    );
+    expect(await handle.settled()).toMatchObject({
+      status: "paused",
+      fault: {
+        code: "non_durable_await",
+        message: 'ctx was used inside the handler of task "lookup"',
+        at: expect.stringMatching(/isolation\.test\.ts:\d+:\d+$/),
+      },
+    });
+  });
+
+  test("in turn form that awaits what is not durable is told the line of its own code", async () => {
+    const { runtime } = open({ development: true });
+    const agent = defineAgent({
+      name: "turns",
+      initial: () => 0,
+      async turn() {
+        await new Promise((resolve) => setTimeout(resolve, 1));
+        return { state: 1 };
+      },
+    });
+    const handle = await runtime.start(agent);
+    expect(await handle.settled()).toMatchObject({
+      status: "paused",
+      fault: { code: "non_durable_await", at: expect.stringMatching(/isolation\.test\.ts:\d+:\d+$/) },
+    });
   });
 
   test("that stands on nothing durable is faulted after the limit, not before", async () => {

@@ -13,19 +13,35 @@ import {
   HoldfastError,
   isEnded,
   NotFoundError,
+  recordError,
   toHoldfastError,
   type AgentStorage,
   type ChangeResult,
   type CreateSession,
+  type PauseReason,
   type Session,
+  type SessionSnapshot,
 } from "@holdfast/core";
-import { createSession } from "@holdfast/core/internal";
+import { createSession, openAccount, remainingOf } from "@holdfast/core/internal";
 import type { Agent } from "./define.ts";
 import type { GroupCommitter } from "./group-committer.ts";
+import { KnownAgents } from "./known-agents.ts";
 import type { Creator } from "./session-claim.ts";
-import { SessionDriver, type Departure, type DriverOptions, type DriverWorld } from "./session-driver.ts";
+import type { Departure } from "./departure.ts";
+import type { Driven, DriverOptions, DriverWorld } from "./driver-world.ts";
+import { SessionDriver } from "./session-driver.ts";
 import { settledAs, settledBy, type Settled } from "./settled.ts";
+import { alarm } from "./timers.ts";
 import type { Watchdog } from "./watchdog.ts";
+
+/** When a session that storage could not be asked for, or told of, is tried again. */
+const RETRY_MS = 500;
+/** Nothing is wrong with the session: another time it will do. */
+const STORAGE_IS_AWAY: ReadonlySet<string> = new Set([
+  "storage_unavailable",
+  "storage_full",
+  "storage_readonly",
+]);
 
 /** What the sessions of a process need of it. */
 export interface LiveSessionsHost {
@@ -55,7 +71,11 @@ interface Live {
 
 export class LiveSessions {
   readonly #host: LiveSessionsHost;
-  readonly #agents = new Map<string, Agent>();
+  readonly #agents = new KnownAgents();
+  /** Sessions that are run here whether or not others are adopted: those that sessions of this process asked for. */
+  readonly #owned = new Set<string>();
+  /** Drivers with tasks that wait for others to settle. */
+  readonly #hungry = new Set<Driven>();
   readonly #live = new Map<string, Live>();
   readonly #activating = new Map<string, Promise<void>>();
   /** Sessions being loaded, and whether something arrived for them meanwhile. */
@@ -83,21 +103,33 @@ export class LiveSessions {
 
   /** Take sessions of this agent from now on. Answers whether it is a new one. @throws ConflictError */
   know(agent: Agent): boolean {
-    const known = this.#agents.get(agent.name);
-    if (known === agent) return false;
-    if (known !== undefined) {
-      throw new ConflictError("usage", `two different agents are named "${agent.name}"`, {
-        expected:
-          "one agent for each name in a runtime: a session that comes back is given to the agent of its name",
-        fix: "rename one of them",
-      });
-    }
-    this.#agents.set(agent.name, agent);
-    return true;
+    return this.#agents.add(agent);
   }
 
-  knows(agentName: string): boolean {
-    return this.#agents.has(agentName);
+  get agents(): Pick<KnownAgents, "describe" | "latest" | "names"> {
+    return this.#agents;
+  }
+
+  /** Sessions of this process asked for these: run them. */
+  spawned(sessionIds: readonly string[]): void {
+    for (const sessionId of sessionIds) {
+      this.#owned.add(sessionId);
+      if (this.#closed || this.#live.has(sessionId)) continue;
+      this.activate(sessionId, false).catch((error: unknown) => {
+        if (!this.#closed) this.#host.warn(sessionId, toHoldfastError(error).message);
+      });
+    }
+  }
+
+  /** Something that was held for was settled: whoever waits for that asks again. */
+  settled(): void {
+    if (this.#hungry.size === 0) return;
+    for (const driver of this.#hungry) driver.retryQueued();
+    this.#hungry.clear();
+  }
+
+  awaitSettlement(driver: Driven): void {
+    this.#hungry.add(driver);
   }
 
   /** The session as it is stored. @throws NotFoundError */
@@ -124,7 +156,7 @@ export class LiveSessions {
 
   async #claimAndDrive(sessionId: string, acceptDrift: boolean): Promise<void> {
     const session = await this.find(sessionId);
-    const agent = this.#agentOf(session);
+    const agent = await this.#agentOf(session, acceptDrift);
     const now = this.#host.world.clock.now();
     const claim = await this.#host.storage.claim({
       sessionId,
@@ -134,7 +166,13 @@ export class LiveSessions {
     });
     switch (claim.status) {
       case "claimed":
-        if (this.#host.watchdog?.isCharged(sessionId) === true) return this.#parkPoison(session, claim.token);
+        if (this.#host.watchdog?.isCharged(sessionId) === true)
+          return this.#park(
+            session,
+            claim.token,
+            "poison",
+            poisonFault(sessionId, this.#host.watchdog?.placeOf(sessionId)),
+          );
         return this.#drive(sessionId, agent, claim.token, acceptDrift);
       case "busy":
         throw new ConflictError("session_claimed", `session ${sessionId} is being run by ${claim.owner}`, {
@@ -157,13 +195,16 @@ export class LiveSessions {
       session: createSession(creation, this.#host.world.clock.now()),
       records: [],
       signals: [],
+      states: [],
+      holds: [],
+      ...(creation.budget === undefined ? {} : { remaining: remainingOf([openAccount(creation.budget)]) }),
     };
     const creating = new Promise<ChangeResult["status"]>((resolve, reject) => {
       const claim: Creator = (first, onCreated, onError) =>
         this.#host.committer.submit({
-          change: { ...creation, first },
+          change: { ...creation, agent: this.#tracedAgent(creation), first },
           onResult: (result) => {
-            if (result.status === "created" && result.token !== undefined) onCreated(result.token);
+            if (result.status === "created" && result.token !== undefined) onCreated(result.token, result);
             else this.#live.delete(sessionId); // What it did was only thought: another of this id is stored.
             if (result.status !== "created") driver.abandon();
             resolve(result.status);
@@ -181,12 +222,22 @@ export class LiveSessions {
     return creating;
   }
 
+  /** With the trace it is in now, so that every later process goes on in the same. */
+  #tracedAgent({ sessionId, agent }: CreateSession): CreateSession["agent"] {
+    const traceparent = this.#host.world.traceparent(sessionId);
+    return traceparent === undefined ? agent : { ...agent, traceparent };
+  }
+
   arrived(sessionId: string, awaited: boolean): void {
+    this.settled(); // It may be a raise, by whoever.
     const live = this.#live.get(sessionId);
     if (live !== undefined) live.driver.poke();
     else if (this.#loading.has(sessionId)) this.#loading.set(sessionId, true);
-    else if (awaited && (this.#host.adopt || this.#waiters.has(sessionId)))
-      queueMicrotask(() => void this.#wakeUp(sessionId));
+    else if (awaited && this.#isOurs(sessionId)) queueMicrotask(() => void this.#wakeUp(sessionId));
+  }
+
+  #isOurs(sessionId: string): boolean {
+    return this.#host.adopt || this.#waiters.has(sessionId) || this.#owned.has(sessionId);
   }
 
   async #wakeUp(sessionId: string): Promise<void> {
@@ -195,11 +246,22 @@ export class LiveSessions {
       const session = await this.#host.storage.reader.session(sessionId);
       if (session === undefined) return;
       if (isEnded(session.status)) this.#settle(sessionId, settledAs(session));
-      else if (this.#agents.has(session.agent.name)) await this.activate(sessionId, false);
+      else if (this.#agents.latest(session.agent.name) !== undefined) await this.activate(sessionId, false);
       else if (session.cancel !== undefined) this.#host.lookAt(session.cancel.deadlineAt);
     } catch (error) {
-      this.#host.warn(sessionId, toHoldfastError(error).message);
+      this.failedToRun(sessionId, toHoldfastError(error));
     }
+  }
+
+  /** Nobody may be waiting for it, so it is told; and when storage was only away, it is tried again (K10, D1). */
+  failedToRun(sessionId: string, error: HoldfastError): void {
+    this.#host.warn(sessionId, error.message);
+    if (!STORAGE_IS_AWAY.has(error.code) || this.#closed) return;
+    const { clock, timers } = this.#host.world;
+    timers.set(
+      alarm(() => void this.#wakeUp(sessionId)),
+      clock.now() + RETRY_MS,
+    );
   }
 
   /** T3. Release it if it only waits; `onReleased` when that is stored. Answers whether it is still driven, being busy. */
@@ -215,17 +277,19 @@ export class LiveSessions {
     this.#host.committer.submit({
       change: { type: "release_claim", sessionId, token },
       onResult: onReleased,
-      onError: () => {},
+      onError: (error) => this.failedToRun(sessionId, error), // Still claimed, so nobody else would wake it.
     });
     return false;
   }
 
-  departed(driver: SessionDriver, departure: Departure): void {
+  departed(driver: Driven, departure: Departure): void {
     const { sessionId } = driver;
     const live = this.#live.get(sessionId);
     if (live?.driver !== driver) return;
     this.#live.delete(sessionId);
+    this.#hungry.delete(driver);
     this.#host.left(sessionId);
+    if (departure.type === "ended") this.#owned.delete(sessionId);
     if (departure.type !== "abandoned") this.#host.watchdog?.clear(sessionId);
     // A commit was refused because somebody cancelled it in the meantime: what is stored now says how to go on.
     if (
@@ -247,8 +311,10 @@ export class LiveSessions {
     } else if (departure.type !== "ended") {
       this.#release(sessionId, token);
     }
-    if (departure.type === "abandoned" && departure.error !== undefined)
+    if (departure.type === "abandoned" && departure.error !== undefined) {
       this.#abandoned.set(sessionId, departure.error);
+      this.failedToRun(sessionId, departure.error); // Also if it may have been created: then it is claimed for us.
+    }
     this.#settle(sessionId, settledBy(departure));
   }
 
@@ -287,10 +353,13 @@ export class LiveSessions {
 
   // ---- inside ------------------------------------------------------------------------------------------------------
 
-  /** K4a: it kept a process busy until the watchdog ended it, alone and so for certain. */
-  async #parkPoison({ sessionId, nextSeq }: Session, token: number): Promise<void> {
-    const message =
-      "its agent kept the process busy without awaiting, twice; `holdfast resume` tries it again";
+  /** Store that it cannot go on here, and why. */
+  async #park(
+    { sessionId, nextSeq }: Session,
+    token: number,
+    pauseReason: PauseReason,
+    fault: HoldfastError,
+  ): Promise<void> {
     await this.#host.committer.commit({
       type: "commit_batch",
       sessionId,
@@ -299,18 +368,10 @@ export class LiveSessions {
       records: [],
       entries: [],
       consumed: [],
-      session: {
-        status: "paused",
-        pauseReason: "poison",
-        waits: [],
-        error: { name: "PoisonError", message },
-      },
+      session: { status: "paused", pauseReason, waits: [], error: recordError(fault) },
     });
     this.#release(sessionId, token);
-    this.#settle(sessionId, {
-      status: "paused",
-      fault: new HoldfastError("session_paused", `session ${sessionId}: ${message}`),
-    });
+    this.#settle(sessionId, { status: "paused", fault });
   }
 
   async #drive(
@@ -320,14 +381,36 @@ export class LiveSessions {
     acceptDrift: boolean,
     reloads = 0,
   ): Promise<void> {
-    this.#loading.set(sessionId, false);
-    const snapshot = await this.#host.storage.load(sessionId);
-    const arrived = this.#loading.get(sessionId) === true;
-    this.#loading.delete(sessionId);
+    const { snapshot, arrived } = await this.#load(sessionId, token);
     if (snapshot === undefined) throw sessionNotFound(sessionId);
     if (this.#closed) return this.#release(sessionId, token);
-    const driver = this.#launch({ agent, snapshot, claim: token, acceptDrift }, reloads);
+    let driver: SessionDriver;
+    try {
+      driver = this.#launch({ agent, snapshot, claim: token, acceptDrift }, reloads);
+    } catch (error) {
+      if (!HoldfastError.is(error) || error.code !== "state_version") throw error;
+      await this.#park(snapshot.session, token, "nondeterminism", error);
+      throw error;
+    }
     if (arrived) driver.poke();
+    if (snapshot.session.children > 0) await this.#ownChildren(sessionId);
+  }
+
+  /** Note what arrives meanwhile. A session that cannot be read is nobody's. */
+  async #load(
+    sessionId: string,
+    token: number,
+  ): Promise<{ snapshot: SessionSnapshot | undefined; arrived: boolean }> {
+    this.#loading.set(sessionId, false);
+    try {
+      const snapshot = await this.#host.storage.load(sessionId);
+      return { snapshot, arrived: this.#loading.get(sessionId) === true };
+    } catch (error) {
+      this.#release(sessionId, token);
+      throw error;
+    } finally {
+      this.#loading.delete(sessionId);
+    }
   }
 
   #launch(
@@ -349,6 +432,7 @@ export class LiveSessions {
       if (isEnded(session.status)) this.#settle(sessionId, settledAs(session));
       else if (token !== undefined) await this.#drive(sessionId, agent, token, false, reloads + 1);
     } catch (thrown) {
+      this.failedToRun(sessionId, toHoldfastError(thrown));
       this.#settle(sessionId, {
         status: "released",
         error: thrown === undefined ? error : toHoldfastError(thrown),
@@ -370,21 +454,51 @@ export class LiveSessions {
     waiter?.resolve(settled);
   }
 
-  #agentOf({ sessionId, agent }: Session): Agent {
-    const known = this.#agents.get(agent.name);
-    if (known !== undefined) return known;
-    throw new NotFoundError(
-      "agent_not_found",
-      `session ${sessionId} needs agent "${agent.name}", which is not known here`,
-      {
-        expected:
-          this.#agents.size === 0
-            ? "an agent; none was given"
-            : `one of ${[...this.#agents.keys()].join(", ")}`,
-        fix: "give it to createRuntime({ agents })",
-      },
-    );
+  /** Whoever runs a session runs those it asked for, also when it comes back. */
+  async #ownChildren(parent: string): Promise<void> {
+    let before: string | undefined;
+    for (;;) {
+      const page = await this.#host.storage.reader.sessions({
+        parent,
+        limit: PAGE,
+        ...(before === undefined ? {} : { before }),
+      });
+      this.spawned(
+        page.flatMap(({ sessionId, status }) => (isEnded(status) || status === "paused" ? [] : sessionId)),
+      );
+      before = page.at(-1)?.sessionId;
+      if (page.length < PAGE || before === undefined) return;
+    }
   }
+
+  /** V1. A session whose version is not here parks and says so. */
+  async #agentOf(session: Session, anyVersion: boolean): Promise<Agent> {
+    const { sessionId, agent } = session;
+    try {
+      return this.#agents.of(sessionId, agent, anyVersion);
+    } catch (error) {
+      if (!HoldfastError.is(error) || error.code !== "agent_version" || session.status === "paused")
+        throw error;
+      const { owner, world, storage } = this.#host;
+      const claim = await storage.claim({ sessionId, owner, now: world.clock.now(), leaseMs: Infinity });
+      if (claim.status === "claimed") await this.#park(session, claim.token, "no_matching_runner", error);
+      throw error;
+    }
+  }
+}
+
+const PAGE = 200;
+
+/** K4a: it kept a process busy until the watchdog ended it, alone and so for certain. */
+function poisonFault(sessionId: string, at: string | undefined): HoldfastError {
+  return new HoldfastError(
+    "session_paused",
+    `session ${sessionId}: its agent kept the process busy without awaiting, twice`,
+    {
+      ...(at === undefined ? {} : { at }),
+      fix: "move the loop into a task; `holdfast resume` tries it again",
+    },
+  );
 }
 
 export function sessionNotFound(sessionId: string): NotFoundError {

@@ -6,6 +6,7 @@
 //       does afterwards is nobody's business; its slot is free.
 //   L4. Closing waits a while for handlers that look at their abort signal: they may have processes to end.
 
+import { AsyncLocalStorage } from "node:async_hooks";
 import {
   ConflictError,
   decodeJson,
@@ -25,6 +26,13 @@ import {
   type TokenUsage,
 } from "@holdfast/core";
 import type { TaskContext, TaskDefinition } from "./define.ts";
+
+/** The task whose handler is running, for who asks of the agent's context what only the agent may ask. */
+const handlerOf = new AsyncLocalStorage<string>();
+
+export function runningHandler(): string | undefined {
+  return handlerOf.getStore();
+}
 
 export interface LocalTaskExecutorOptions {
   readonly tasks?: readonly TaskDefinition[];
@@ -72,7 +80,14 @@ export class LocalTaskExecutor implements TaskExecutor {
   }
 
   describe(kind: string): TaskTraits | undefined {
-    return this.#tasks.get(kind);
+    const task = this.#tasks.get(kind);
+    if (task?.cost === undefined) return task;
+    const { retry, timeoutMs, cost } = task;
+    return {
+      ...(retry === undefined ? {} : { retry }),
+      ...(timeoutMs === undefined ? {} : { timeoutMs }),
+      cost: (input) => cost(decodeJson(input)),
+    };
   }
 
   kinds(): readonly string[] {
@@ -178,6 +193,10 @@ class Attempt implements RunningAttempt, TaskContext {
     return this.#request.idempotencyKey;
   }
 
+  get traceparent(): string | undefined {
+    return this.#request.traceparent;
+  }
+
   /** Made when first asked for: most tasks never do, and one per task costs more than a trivial task. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
@@ -215,10 +234,12 @@ class Attempt implements RunningAttempt, TaskContext {
         this.#end({ status: "failed", error, retryable: true });
       }, timeoutMs);
     }
-    this.#performing = this.#perform().then(
-      (output) => this.#end({ status: "completed", output }),
-      (thrown: unknown) => this.#end(failure(thrown)),
-    );
+    this.#performing = handlerOf
+      .run(this.#request.kind, () => this.#perform())
+      .then(
+        (output) => this.#end({ status: "completed", output }),
+        (thrown: unknown) => this.#end(failure(thrown)),
+      );
     if (this.#controller !== undefined) this.#heed(); // A handler may ask for its signal before it first awaits.
   }
 
@@ -272,11 +293,9 @@ class Attempt implements RunningAttempt, TaskContext {
   }
 
   #input(): unknown {
-    const { input, conversation } = this.#request;
+    const { input, hasConversation, conversation } = this.#request;
     const decoded = decodeJson(input);
-    return input?.includes('"$conversation"') === true
-      ? resolveConversations(decoded, conversation)
-      : decoded;
+    return hasConversation ? resolveConversations(decoded, conversation) : decoded;
   }
 
   #fireAbort(reason: string): void {
@@ -334,14 +353,14 @@ function retryAfterOf(thrown: unknown): number | undefined {
 /** Put the entries in the place of each `ctx.conversation()` in a task's input (K8). */
 async function resolveConversations(
   value: unknown,
-  load: (leaf: number) => Promise<readonly ConversationEntry[]>,
+  load: (leaf: number | null) => Promise<readonly ConversationEntry[]>,
 ): Promise<unknown> {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return Promise.all(value.map((item) => resolveConversations(item, load)));
   const keys = Object.keys(value);
   if (keys.length === 1 && keys[0] === "$conversation") {
     const leaf = (value as { $conversation: unknown }).$conversation;
-    return typeof leaf === "number" ? load(leaf) : [];
+    return load(typeof leaf === "number" ? leaf : null);
   }
   const members = Object.entries(value).map(
     async ([key, item]) => [key, await resolveConversations(item, load)] as const,

@@ -226,15 +226,6 @@ describe("nothing that arrives is missed", () => {
     expect(await handle.result()).toEqual(["signal", "timer"]);
   });
 
-  test("the clock may jump forward, as when a laptop wakes up: a timer fires seconds later, not hours", async () => {
-    const { runtime, clock } = open();
-    const handle = await runtime.start(agentOf(async (ctx) => ctx.sleep(3_600_000).then(() => "slept")));
-    await turns(10);
-    clock.jump(3_600_000);
-    await clock.advance(5_000);
-    expect((await handle.session()).status).toBe("completed");
-  });
-
   test("the clock may jump: a timer fires late rather than early, and once", async () => {
     const { runtime, clock, storage } = open();
     const handle = await runtime.start(agentOf(async (ctx) => ctx.sleep(10_000).then(() => "slept")));
@@ -247,6 +238,19 @@ describe("nothing that arrives is missed", () => {
     expect(
       (await journalOf(storage, handle.sessionId)).filter(({ type }) => type === "timer_fired"),
     ).toHaveLength(1);
+  });
+});
+
+describe("a clock that was set forward", () => {
+  // What was armed before has an hour to go, and its time has come.
+  test("is noticed within ten seconds by what it has reached", async () => {
+    const { runtime, clock } = open();
+    const handle = await runtime.start(agentOf(async (ctx) => ctx.sleep(3_600_000).then(() => "slept")));
+    await turns(10);
+    clock.jump(3_600_000);
+    const result = handle.result();
+    await clock.advance(10_000);
+    expect(await result).toBe("slept");
   });
 });
 
@@ -328,6 +332,7 @@ describe("one session, once", () => {
         journal: (...args) => memory.reader.journal(...args),
         entries: (...args) => memory.reader.entries(...args),
         pendingSignals: (sessionId) => memory.reader.pendingSignals(sessionId),
+        schedules: () => memory.reader.schedules(),
       },
     });
     const { runtime } = open({ storage });

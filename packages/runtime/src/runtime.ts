@@ -6,39 +6,45 @@
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import {
-  ANSWER_PREFIX,
-  decodeJson,
+  checkBudget,
   encodeJson,
+  isApproval,
   HoldfastError,
   isEnded,
   isName,
+  isReservedName,
   isSessionId,
   JOURNAL_FORMAT,
   LIMITS,
   mintId,
-  positionId,
   toHoldfastError,
   UsageError,
   validate,
   type AgentRef,
   type AgentStorage,
   type AgentTracer,
+  type ChangeResult,
   type Clock,
   type CreateSession,
-  type ConversationEntry,
-  type Entry,
+  type Budget,
   type Limits,
+  type PauseSession,
+  type Prices,
   type Random,
+  type ResumeSession,
+  type SessionStatus,
+  type SetBudget,
   type SignalReceipt,
   type SignalSource,
   type TaskExecutor,
 } from "@holdfast/core";
 import type { Agent } from "./define.ts";
 import { installDevelopmentChecks } from "./development-checks.ts";
+import { readConversation } from "./conversation.ts";
 import { DueSessions } from "./due-sessions.ts";
 import { GroupCommitter } from "./group-committer.ts";
 import { LiveSessions, sessionNotFound } from "./live-sessions.ts";
-import { LocalTaskExecutor } from "./local-task-executor.ts";
+import { LocalTaskExecutor, runningHandler } from "./local-task-executor.ts";
 import { isDevelopment, sha256, silentTracer, systemClock, systemRandom } from "./node-ports.ts";
 import type {
   AnswerOptions,
@@ -51,9 +57,9 @@ import type {
   SignalOptions,
   StartOptions,
 } from "./runtime-api.ts";
-import type { DriverWorld } from "./session-driver.ts";
+import type { DriverWorld } from "./driver-world.ts";
 import { outputOf, type Settled } from "./settled.ts";
-import { SliceLoop } from "./slice-loop.ts";
+import { SliceLoop, type Immediate } from "./slice-loop.ts";
 import { watchStrayRejections } from "./stray-rejections.ts";
 import { Timers } from "./timers.ts";
 import type { Watchdog } from "./watchdog.ts";
@@ -76,15 +82,20 @@ class LocalRuntime implements Runtime {
   readonly #storage: AgentStorage;
   readonly #clock: Clock;
   readonly #random: Random;
+  readonly #immediate: Immediate;
   readonly #limits: Limits;
+  readonly #prices: Prices | undefined;
   readonly #tracer: AgentTracer;
   readonly #executor: TaskExecutor;
   readonly #timers: Timers;
+  readonly #idleTimers: Timers;
   readonly #committer: GroupCommitter;
   readonly #world: DriverWorld;
   readonly #sessions: LiveSessions;
   readonly #due: DueSessions;
   readonly #context = new AsyncLocalStorage<string>();
+  /** Where the agent of a session last called something outside. */
+  readonly #outsideCalls = new Map<string, string>();
   readonly #watchdog: Watchdog | undefined;
   readonly #owner: string;
   readonly #closers: (() => void | Promise<void>)[] = [];
@@ -94,9 +105,11 @@ class LocalRuntime implements Runtime {
     this.#clock = options.clock ?? systemClock;
     this.#random = options.random ?? systemRandom();
     this.#limits = { ...LIMITS, ...options.limits };
+    this.#prices = options.prices;
     this.#tracer = options.tracer ?? silentTracer;
     this.#owner = options.owner ?? `process ${process.pid} (${this.#random.u32().toString(36)})`;
     this.#timers = new Timers(this.#clock);
+    this.#idleTimers = new Timers(this.#clock, true);
     this.#executor = isExecutor(options.tasks)
       ? options.tasks
       : new LocalTaskExecutor({
@@ -105,7 +118,8 @@ class LocalRuntime implements Runtime {
           payloadChars: this.#limits.payloadChars,
           ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
         });
-    this.#committer = new GroupCommitter(this.#storage, this.#clock);
+    this.#immediate = options.immediate ?? setImmediate;
+    this.#committer = new GroupCommitter(this.#storage, this.#clock, this.#immediate);
     this.#watchdog = options.watchdog;
     this.#world = this.#makeWorld();
     const adopt = options.adopt ?? true;
@@ -125,6 +139,7 @@ class LocalRuntime implements Runtime {
       storage: this.#storage,
       clock: this.#clock,
       timers: this.#timers,
+      idleTimers: this.#idleTimers,
       sessions: this.#sessions,
       warmMs: options.warmMs ?? WARM_MS,
       adopt,
@@ -140,6 +155,7 @@ class LocalRuntime implements Runtime {
         installDevelopmentChecks({
           currentSession: () => (this.#world.loop.inSlice ? this.#context.getStore() : undefined),
           warn: (sessionId, message) => this.#trace(sessionId, message),
+          onOutsideCall: (sessionId, line) => void this.#outsideCalls.set(sessionId, line),
         }),
       );
     }
@@ -153,7 +169,7 @@ class LocalRuntime implements Runtime {
   async start<Input, Output>(
     agent: Agent<Input, Output>,
     input?: Input,
-    { sessionId, file }: StartOptions = {},
+    { sessionId, file, budget, persistence = "full", timeoutMs, traceparent }: StartOptions = {},
   ): Promise<SessionHandle<Output>> {
     this.#refuseIfClosed();
     if (sessionId !== undefined && !isSessionId(sessionId)) {
@@ -171,6 +187,7 @@ class LocalRuntime implements Runtime {
       name: agent.name,
       version: agent.version,
       ...(file === undefined ? {} : { file }),
+      ...(traceparent === undefined ? {} : { traceparent }),
     };
     const creation: CreateSession = {
       type: "create_session",
@@ -180,25 +197,48 @@ class LocalRuntime implements Runtime {
       seed: this.#random.u32(),
       flags: 0,
       format: JOURNAL_FORMAT,
+      ...(budget === undefined ? {} : { budget: checkBudget(budget) }),
+      ...(persistence === "full" ? {} : { persistence }),
+      ...this.#deadline(Math.min(timeoutMs ?? Infinity, budget?.ttlMs ?? Infinity)),
       claimFor: { owner: this.#owner, leaseMs: Infinity },
     };
-    const status = await this.#sessions.create(agent as unknown as Agent, creation);
+    const status = await this.#create(agent as unknown as Agent, creation);
     if (status === "created") return this.#handle<Output>(id, true);
     if (status !== "exists") throw unexpected("creating a session", status);
-    // Ours, when the first answer was lost; another's, when it is being run elsewhere: then there is nothing to do here.
-    const session = await this.#sessions.find(id);
-    if (!isEnded(session.status) && session.status !== "paused") {
-      await this.#sessions.activate(id, false).catch((error: unknown) => {
-        if (!HoldfastError.is(error) || error.code !== "session_claimed") throw error;
-      });
-    }
+    await this.#goOn(id);
     return this.#handle<Output>(id, false);
+  }
+
+  /** K4a: where a watchdog may end the process in the first slice, the session is stored before its agent is called. */
+  async #create(agent: Agent, creation: CreateSession): Promise<ChangeResult["status"]> {
+    if (this.#watchdog === undefined) return this.#sessions.create(agent, creation);
+    const { claimFor: _, ...unclaimed } = creation;
+    const { status } = await this.#committer.commit(unclaimed);
+    if (status === "created") await this.#sessions.activate(creation.sessionId, false);
+    return status;
+  }
+
+  /** With a session that exists: ours, when the first answer was lost. Another's is run elsewhere, and nothing is to do here. */
+  async #goOn(sessionId: string): Promise<void> {
+    try {
+      const session = await this.#sessions.find(sessionId);
+      if (isEnded(session.status) || session.status === "paused") return;
+      await this.#sessions.activate(sessionId, false);
+    } catch (thrown) {
+      const error = toHoldfastError(thrown);
+      if (error.code === "session_claimed") return;
+      this.#sessions.failedToRun(sessionId, error); // Ours is claimed already: nobody else would.
+      throw error;
+    }
   }
 
   async resume(sessionId: string, { acceptDrift = false }: ResumeOptions = {}): Promise<SessionHandle> {
     this.#refuseIfClosed();
     const session = await this.#sessions.find(sessionId);
-    this.#watchdog?.clear(sessionId); // A person wants it tried again.
+    if (session.status === "paused") {
+      this.#watchdog?.clear(sessionId); // A person has read why, and wants it tried again.
+      await this.#committer.commit({ type: "resume_session", sessionId });
+    }
     if (!isEnded(session.status)) await this.#sessions.activate(sessionId, acceptDrift);
     return this.#handle(sessionId, false);
   }
@@ -218,9 +258,10 @@ class LocalRuntime implements Runtime {
     payload?: unknown,
     options: SignalOptions = {},
   ): Promise<SignalReceipt> {
-    if (!isName(name) || name.startsWith(ANSWER_PREFIX)) {
+    if (!isName(name) || isReservedName(name)) {
       throw new UsageError(`"${name}" cannot be the name of a signal`, {
-        expected: `1 to 200 letters, digits, spaces and . _ : / @ + -, not starting with "${ANSWER_PREFIX}"`,
+        expected:
+          '1 to 200 letters, digits, spaces and . _ : / @ + -, not starting with "answer:", "child:", "child-end:", "request:" or "reply:"',
       });
     }
     return this.#send(sessionId, name, payload, options);
@@ -241,6 +282,7 @@ class LocalRuntime implements Runtime {
           : `session ${sessionId} has no open question ${question}; open: ${open.map(({ id }) => id).join(", ")}`;
       return { status: "refused", reason };
     }
+    if (wait.answer === "approval" && !isApproval(answer)) throw notAnApproval(wait.id);
     return this.#send(sessionId, wait.name, answer, { ...options, dedupKey: wait.name });
   }
 
@@ -267,7 +309,7 @@ class LocalRuntime implements Runtime {
       case "ended":
         return { status: "refused", reason: `session ${sessionId} has ended (${result.sessionStatus})` };
       case "not_found":
-        return { status: "refused", reason: `there is no session ${sessionId}` };
+        throw sessionNotFound(sessionId);
       case "invalid":
         return { status: "refused", reason: result.reason };
       default:
@@ -306,28 +348,75 @@ class LocalRuntime implements Runtime {
     }
   }
 
+  async pause(sessionId: string): Promise<SessionStatus> {
+    return this.#request({ type: "pause_session", sessionId }, "pausing");
+  }
+
+  async unpause(sessionId: string): Promise<SessionStatus> {
+    const status = await this.#request({ type: "resume_session", sessionId }, "resuming");
+    const { agent } = await this.#sessions.find(sessionId);
+    if (!isEnded(status) && this.#sessions.agents.latest(agent.name) !== undefined)
+      await this.#sessions.activate(sessionId, false);
+    return status;
+  }
+
+  async setBudget(sessionId: string, limits: Budget): Promise<SessionStatus> {
+    return this.#request(
+      { type: "set_budget", sessionId, limits: checkBudget(limits) },
+      "raising the budget",
+    );
+  }
+
+  async #request(change: PauseSession | ResumeSession | SetBudget, doing: string): Promise<SessionStatus> {
+    const result = await this.#committer.commit(change);
+    switch (result.status) {
+      case "requested":
+      case "ended":
+        return result.sessionStatus;
+      case "not_found":
+        throw sessionNotFound(change.sessionId);
+      case "invalid":
+        throw new UsageError(result.reason);
+      default:
+        throw unexpected(doing, result.status);
+    }
+  }
+
   async close(): Promise<void> {
     if (this.#sessions.closed) return;
     await this.#sessions.close();
     await this.#executor.close();
     await this.#committer.idle();
-    for (const close of this.#closers) await close();
+    for (const close of this.#closers.splice(0)) await close();
     this.#timers.close();
+    this.#idleTimers.close();
+    await this.#tracer.flush?.().catch(() => {});
   }
 
   /** @internal Vanish as a killed process would: nothing is released, committed or awaited. For crash tests. */
   vanish(): void {
     this.#sessions.vanish();
     void this.#executor.close();
-    for (const close of this.#closers) void close();
+    for (const close of this.#closers.splice(0)) void close();
     this.#timers.close();
+    this.#idleTimers.close();
   }
 
   // ---- inside ------------------------------------------------------------------------------------------------------
 
   #know(agent: Agent): void {
-    if (!this.#sessions.know(agent) || !(this.#executor instanceof LocalTaskExecutor)) return;
-    for (const task of agent.tasks) this.#executor.register(task);
+    if (!this.#sessions.know(agent)) return;
+    if (this.#executor instanceof LocalTaskExecutor)
+      for (const task of agent.tasks) this.#executor.register(task);
+    for (const child of agent.agents) this.#know(child);
+  }
+
+  #deadline(ms: number): { readonly deadlineAt?: number } {
+    if (ms === Infinity) return {};
+    if (Number.isFinite(ms) && ms > 0) return { deadlineAt: Math.ceil(this.#clock.now() + ms) };
+    throw new UsageError(`a session cannot have ${ms} ms to live`, {
+      expected: "a number of milliseconds above 0",
+    });
   }
 
   #listen(source: SignalSource): void {
@@ -344,7 +433,8 @@ class LocalRuntime implements Runtime {
   #makeWorld(): DriverWorld {
     const storage = this.#storage;
     return {
-      loop: new SliceLoop(this.#committer.flush, this.#watchdog),
+      loop: new SliceLoop(this.#committer.flush, this.#watchdog, this.#immediate),
+      immediate: this.#immediate,
       timers: this.#timers,
       clock: this.#clock,
       hash: sha256,
@@ -353,18 +443,25 @@ class LocalRuntime implements Runtime {
       random: () => this.#random.u32(),
       submit: (change, onResult, onError) => this.#committer.submit({ change, onResult, onError }),
       arrivals: (sessionId, after) => storage.arrivals(sessionId, after),
-      conversation: async (sessionId, leaf) =>
-        (await storage.conversation(sessionId, leaf)).map((entry) => toConversation(sessionId, entry)),
-      trace: (event) => {
-        if (event.type === "waiting") this.#due.noteWaiting(event.sessionId);
-        try {
-          this.#tracer.trace(event);
-        } catch {
-          // A tracer can neither throw into nor delay what it watches.
-        }
-      },
+      conversation: (session, leaf) => readConversation(storage, session, leaf),
+      prices: this.#prices,
+      describeAgent: (name) => this.#sessions.agents.describe(name),
+      agentNames: () => this.#sessions.agents.names,
+      spawned: (sessionIds) => this.#sessions.spawned(sessionIds),
+      settled: () => this.#sessions.settled(),
+      awaitSettlement: (driver) => this.#sessions.awaitSettlement(driver),
+      trace: guardedTrace(this.#tracer),
+      traceparent: guardedTraceparent(this.#tracer),
+      noteWaiting: (sessionId) => this.#due.noteWaiting(sessionId),
       enter: (sessionId, fn) => this.#context.run(sessionId, fn),
-      departed: (driver, departure) => this.#sessions.departed(driver, departure),
+      whereabouts: (sessionId) => ({
+        task: runningHandler(),
+        outsideCall: this.#outsideCalls.get(sessionId),
+      }),
+      departed: (driver, departure) => {
+        this.#outsideCalls.delete(driver.sessionId);
+        this.#sessions.departed(driver, departure);
+      },
     };
   }
 
@@ -376,7 +473,7 @@ class LocalRuntime implements Runtime {
   }
 
   #trace(sessionId: string, message: string): void {
-    this.#world.trace({ type: "warned", sessionId, at: this.#clock.now(), message });
+    this.#world.trace?.({ type: "warned", sessionId, at: this.#clock.now(), message });
   }
 
   #refuseIfLarge(text: string | undefined, what: string): void {
@@ -403,22 +500,44 @@ class LocalRuntime implements Runtime {
       signal: (name, payload, options) => this.signal(sessionId, name, payload, options),
       answer: (answer, options) => this.answer(sessionId, answer, options),
       cancel: (options) => this.cancel(sessionId, options),
+      pause: () => this.pause(sessionId),
+      unpause: () => this.unpause(sessionId),
+      setBudget: (limits) => this.setBudget(sessionId, limits),
     };
   }
+}
+
+/** A tracer can neither throw into nor delay what it watches. */
+function guardedTrace(tracer: AgentTracer): DriverWorld["trace"] {
+  if (tracer === silentTracer) return undefined;
+  return (event) => {
+    try {
+      tracer.trace(event);
+    } catch {
+      // What a tracer cannot take is lost to it.
+    }
+  };
+}
+
+function guardedTraceparent(tracer: AgentTracer): DriverWorld["traceparent"] {
+  return (sessionId, attempt) => {
+    try {
+      return tracer.traceparent?.(sessionId, attempt);
+    } catch {
+      return undefined;
+    }
+  };
 }
 
 function isExecutor(tasks: RuntimeOptions["tasks"]): tasks is TaskExecutor {
   return tasks !== undefined && !Array.isArray(tasks);
 }
 
-function toConversation(sessionId: string, { id, parent, role, turn, content }: Entry): ConversationEntry {
-  return {
-    id: positionId(sessionId, id),
-    parentId: parent === undefined ? null : positionId(sessionId, parent),
-    role,
-    turnId: String(turn),
-    content: decodeJson(content),
-  };
+function notAnApproval(question: number): UsageError {
+  return new UsageError(`question ${question} asks for yes or no`, {
+    expected: '{"approved": true} or {"approved": false, "reason": "…"}',
+    fix: "`holdfast approve ID`, with --no to refuse; nothing was stored",
+  });
 }
 
 function unexpected(doing: string, status: string): HoldfastError {

@@ -1,7 +1,16 @@
 // How a session stands when a process is done with it, from what its driver or its row says.
 
-import { decodeJson, HoldfastError, type RecordedError, type Session } from "@holdfast/core";
-import type { Departure } from "./session-driver.ts";
+import {
+  decodeJson,
+  ERROR_TABLE,
+  errorFrom,
+  HoldfastError,
+  type ErrorCode,
+  type ErrorDetails,
+  type RecordedError,
+  type Session,
+} from "@holdfast/core";
+import type { Departure } from "./departure.ts";
 
 /** How a session stands when this process is done with it. */
 export type Settled<Output = unknown> =
@@ -24,10 +33,13 @@ export function settledBy(departure: Departure): Settled {
 
 export function settledAs(session: Session): Settled {
   if (session.status === "paused") {
-    const fault = new HoldfastError(
-      "session_paused",
-      session.error?.message ?? `paused (${session.pauseReason ?? "unknown"})`,
-    );
+    const {
+      message = `paused (${session.pauseReason ?? "unknown"})`,
+      code,
+      ...details
+    } = session.error ?? {};
+    const isOurs = code !== undefined && Object.hasOwn(ERROR_TABLE, code);
+    const fault = new HoldfastError(isOurs ? (code as ErrorCode) : "session_paused", message, details);
     return { status: "paused", fault };
   }
   return ended(session.status as "completed", session.output, session.error);
@@ -54,11 +66,12 @@ export function outputOf<Output>(sessionId: string, settled: Settled<Output>): O
       return settled.output;
     case "failed":
       throw new HoldfastError("session_failed", `session ${sessionId} failed: ${settled.error.message}`, {
-        cause: settled.error,
+        ...detailsOf(settled.error),
+        cause: errorFrom(settled.error),
       });
     case "cancelled":
       throw new HoldfastError("session_cancelled", `session ${sessionId} was cancelled`, {
-        cause: settled.error,
+        cause: settled.error === undefined ? undefined : errorFrom(settled.error),
       });
     case "paused":
       throw settled.fault;
@@ -68,4 +81,13 @@ export function outputOf<Output>(sessionId: string, settled: Settled<Output>): O
         new HoldfastError("session_paused", `session ${sessionId} is not over, and its process has stopped`)
       );
   }
+}
+
+function detailsOf({ at, got, expected, fix }: RecordedError): ErrorDetails {
+  return {
+    ...(at === undefined ? {} : { at }),
+    ...(got === undefined ? {} : { got }),
+    ...(expected === undefined ? {} : { expected }),
+    ...(fix === undefined ? {} : { fix }),
+  };
 }

@@ -6,6 +6,9 @@
 import type { Clock } from "@holdfast/core";
 import { WakeQueue, type Queued } from "./wake-queue.ts";
 
+/** How late a moment may be noticed after a jump of the clock. One look costs microseconds. */
+const LOOK_AGAIN_MS = 10_000;
+
 /** Something to be called at a time. Re-armed by `Timers.set`; `Infinity` disarms it. */
 export interface Alarm extends Queued {
   /** Must not throw. Called once per arming, not before its time by the wall clock. */
@@ -16,17 +19,17 @@ export function alarm(ring: () => void): Alarm {
   return { queuedFor: Infinity, queueIndex: -1, ring };
 }
 
-/** How late a moment may be noticed after a jump of the clock. One look costs microseconds. */
-const LOOK_MS = 5_000;
-
 export class Timers {
   readonly #clock: Clock;
   readonly #queue = new WakeQueue<Alarm>();
+  readonly #isIdle: boolean;
   #cancel: (() => void) | undefined;
   #armedFor = Infinity;
 
-  constructor(clock: Clock) {
+  /** @param isIdle whether a process may end although these are armed. */
+  constructor(clock: Clock, isIdle = false) {
     this.#clock = clock;
+    this.#isIdle = isIdle;
   }
 
   /** Ring at `at` (epoch milliseconds) instead of whenever it was armed for. */
@@ -52,7 +55,8 @@ export class Timers {
     this.#cancel = undefined;
     this.#armedFor = at;
     if (at === Infinity) return;
-    this.#cancel = this.#clock.setTimer(() => this.#fire(), Math.min(at - this.#clock.now(), LOOK_MS));
+    const ms = Math.min(at - this.#clock.now(), LOOK_AGAIN_MS);
+    this.#cancel = this.#clock.setTimer(() => this.#fire(), ms, this.#isIdle);
   }
 
   #fire(): void {

@@ -4,16 +4,15 @@
 import { describe, expect, test } from "vitest";
 import { LIMITS } from "../limits.ts";
 import type { CommitBatch, CreateSession, RequestCancel, SendSignal } from "../ports/storage.ts";
-import type { Session } from "./session.ts";
+import { isAnsweredBy, type Session } from "./session.ts";
 import {
   applyBatch,
+  actOverdue,
   createSession,
   decideCancel,
   decideRelease,
   decideSignal,
   dueAt,
-  endOverdue,
-  isAnsweredBy,
   isHeld,
   lookAt,
   NO_CLAIM,
@@ -174,11 +173,11 @@ describe("cancelling", () => {
 
   test("time is up at the deadline, not before, and only once", () => {
     const before = row({ status: "cancelling", cancel: { mode: "graceful", deadlineAt: 60 } });
-    expect(endOverdue(before, 59)).toBeUndefined();
-    const ended = endOverdue(before, 60);
+    expect(actOverdue(before, 59)).toBeUndefined();
+    const ended = actOverdue(before, 60);
     expect(ended).toMatchObject({ status: "cancelled", endedAt: 60 });
-    expect(endOverdue(ended!, 61)).toBeUndefined();
-    expect(endOverdue(row(), 1_000_000)).toBeUndefined();
+    expect(actOverdue(ended!, 61)).toBeUndefined();
+    expect(actOverdue(row(), 1_000_000)).toBeUndefined();
   });
 });
 

@@ -86,7 +86,7 @@ export function commitConformance(fixture: Fixture): void {
       const claimant = await fixture.createClaimed();
       await claimant.commit({ session: { status: "paused", pauseReason: "poison" } });
       expect(await fixture.session("ses-1")).toMatchObject({ status: "paused", pauseReason: "poison" });
-      await claimant.commit({ session: { status: "working" } });
+      await fixture.apply({ type: "resume_session", sessionId: "ses-1" });
       expect(await fixture.session("ses-1")).not.toHaveProperty("pauseReason");
     });
 
