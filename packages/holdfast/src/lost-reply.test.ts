@@ -110,5 +110,6 @@ test("a signal that was consumed meanwhile, and ended its session, was stored", 
 });
 
 test("an answer that was consumed meanwhile was given", async () => {
-  expect(await sendThroughLoss('return ctx.requestInput("Go on?");', "answer", "s", "7")).toBe(7);
+  const agent = 'return ctx.requestInput("Go on?", { answer: "any" });';
+  expect(await sendThroughLoss(agent, "answer", "s", "7")).toBe(7);
 });

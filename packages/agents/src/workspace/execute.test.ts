@@ -139,7 +139,8 @@ describe("nothing of a command is left afterwards", () => {
     async () => {
       const other = await openWorkspace({ root });
       const begun = Promise.withResolvers<void>();
-      const lost = other.execute("echo $$; exec sleep 1000", {
+      // No `exec`: while a process changes its program, its environment is empty for a moment.
+      const lost = other.execute("echo $$; sleep 1000; true", {
         tag: "task-1",
         onOutput: () => begun.resolve(),
       });
