@@ -239,9 +239,9 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "L2: a cancelled session does not complete",
-    file: "packages/core/src/session/session.ts",
-    find: 'cancelling: ["cancelling",',
-    replace: 'cancelling: ["completed", "cancelling",',
+    file: "packages/core/src/session/storage-rules.ts",
+    find: 'const isRefused = session.cancel !== undefined && status === "completed";',
+    replace: "const isRefused = false;",
     tests: [MEMORY],
   },
   {

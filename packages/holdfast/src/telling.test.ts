@@ -180,7 +180,7 @@ describe("telling", () => {
   });
 
   test("an outcome that is kept, and that no agent has heard, is said to be just that", async () => {
-    expect(await project.run("run", "kept.ts", "--session", "k")).toMatchObject({ code: 2 });
+    expect(await project.run("run", "kept.ts", "--session", "k")).toMatchObject({ code: 1 });
     expect((await project.run("show", "k")).stdout).toMatch(/#0 .*pay +completed \(not delivered yet\)/);
     const logs = (await project.run("logs", "k")).stdout.trimEnd().split("\n");
     expect(logs.at(-2)).toContain("pay #0  completed (not delivered yet)");
