@@ -1,7 +1,7 @@
 // The line of the agent's code that called us, for errors. Best effort: engines without stacks give none.
 
 // Without the scheme: some loaders give frames as paths, others as addresses.
-const OWN = import.meta.url.replace(/^file:\/\//, "").replace(/\/kernel\/[^/]*$/, "/");
+const OWN = import.meta.url.replace(/^file:\/\//, "").replace(/\/(kernel\/)?[^/]*$/, "/");
 
 /** `file:line:column` of the nearest frame outside this package and outside the engine. */
 export function callerLine(here: Error = new Error()): string | undefined {
