@@ -11,6 +11,8 @@
 //   state    The one mutable row of a session, narrow, apart from `session` with its input, so that a suspension rewrites
 //            a hundred bytes. A step that changes neither status nor waits does not touch it: `next_seq`, `entry_count`,
 //            `inbox` and `updated_at` are those of its last write, and the rows behind them may be ahead, never behind.
+//   entry    What the agent took from an outcome or a signal as it was is not stored twice: `record` is the position of the
+//            record that holds the text.
 //   signal   Pending ones only; a consumed one lives on in the journal.
 //   seen     Ids (`i:…`) and dedup keys (`k:…`) for ever. The key leads, because ids minted in one moment are neighbours:
 //            led by the session, every signal would dirty a page of its own.
@@ -80,6 +82,7 @@ const STEPS: readonly string[] = [
     turn        INTEGER NOT NULL,
     content     TEXT,
     blob        TEXT,
+    record      INTEGER,
     created_at  INTEGER NOT NULL,
     checksum    INTEGER NOT NULL,
     UNIQUE (session, seq)

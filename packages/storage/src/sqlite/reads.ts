@@ -47,7 +47,11 @@ export class Reads {
   readonly #sessionsOfStatus: SqlStatement;
 
   constructor(driver: SqlDriver, path: string, blobs: Blobs) {
-    this.source = { path, blobs };
+    this.source = {
+      path,
+      blobs,
+      payloadAt: (number, seq) => this.journal(number, seq, 1).find((record) => record.seq === seq)?.payload,
+    };
     this.#path = path;
     this.#session = driver.prepare(`${SELECT_SESSION} WHERE s.session_id = ?`);
     this.#number = driver.prepare("SELECT session FROM session WHERE session_id = ?");

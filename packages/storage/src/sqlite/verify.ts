@@ -8,6 +8,7 @@
 import { HoldfastError } from "@holdfast/core";
 import { Blobs } from "./blobs.ts";
 import type { SqlDriver, SqlRow } from "./driver.ts";
+import { Reads } from "./reads.ts";
 import {
   readEntry,
   readJournal,
@@ -56,7 +57,7 @@ class Check {
 
   constructor(driver: SqlDriver, path: string) {
     this.#driver = driver;
-    this.#source = { path, blobs: new Blobs(driver, path) };
+    this.#source = new Reads(driver, path, new Blobs(driver, path)).source;
   }
 
   report(): VerifyReport {

@@ -10,6 +10,7 @@
 
 import {
   encodeRecords,
+  FORMAT_LIMITS,
   invariant,
   isEnded,
   type Arrival,
@@ -17,6 +18,8 @@ import {
   type ChangeResult,
   type CommitBatch,
   type CreateSession,
+  type JournalRecord,
+  type JsonText,
   type RequestCancel,
   type SendSignal,
   type Session,
@@ -196,7 +199,10 @@ export class Writer {
       const checksum = journalChecksum(number, firstSeq, records.length, now, body);
       this.#insertJournal.run(number, firstSeq, records.length, now, body, checksum);
     }
-    for (const entry of entries) this.#insertEntry.run(...entryValues(number, entry, now, this.#blobs));
+    for (const entry of entries) {
+      const record = findRecordOf(entry.content, records);
+      this.#insertEntry.run(...entryValues(number, entry, record, now, this.#blobs));
+    }
   }
 
   /** Answers the highest number among them. */
@@ -298,6 +304,15 @@ class Lookups implements BatchLookups {
   isPending(signalId: string): boolean {
     return this.#head.pending.has(signalId);
   }
+}
+
+/** A shorter text is not worth the look-up on reading it. */
+const REFERRED_CHARS_MIN = 256;
+
+/** Position of the record whose payload is this very text. Large texts are stored once anyway, as blobs. */
+function findRecordOf(content: JsonText, records: readonly JournalRecord[]): number | undefined {
+  if (content.length < REFERRED_CHARS_MIN || content.length >= FORMAT_LIMITS.blobChars) return undefined;
+  return records.find(({ payload }) => payload === content)?.seq;
 }
 
 /** For comparing only: a large payload stands for itself. */
