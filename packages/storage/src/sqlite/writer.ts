@@ -232,14 +232,13 @@ export class Writer {
 
     this.#touch(head);
     const { order, awaited } = decision.result;
-    this.#insertSignal.run(
-      ...signalValues(head.number, { signalId, name, payload, order, sentAt: now }, this.#blobs),
-    );
+    const stored = { signalId, name, payload, order, sentAt: now };
+    this.#insertSignal.run(...signalValues(head.number, stored, this.#blobs));
     this.#insertSeen.run(`i:${signalId}`, head.number);
     if (dedupKey !== undefined) this.#insertSeen.run(`k:${dedupKey}`, head.number);
     // The row in the file stays: the signal's own number says what the inbox is.
     head.session = decision.session;
-    head.pending.add(signalId, order, name);
+    head.pending.add(signalId, order, name, stored);
     head.answered ||= isAnsweredBy(head.session.waits, name);
     this.arrived.push({ sessionId, awaited });
     return decision.result;
