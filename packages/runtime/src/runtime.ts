@@ -345,6 +345,7 @@ class LocalRuntime implements Runtime {
       arrivals: (sessionId, after) => storage.arrivals(sessionId, after),
       conversation: async (sessionId, leaf) =>
         (await storage.conversation(sessionId, leaf)).map((entry) => toConversation(sessionId, entry)),
+      isTracing: this.#tracer !== silentTracer,
       trace: (event) => {
         if (event.type === "waiting") this.#due.noteWaiting(event.sessionId);
         try {

@@ -76,6 +76,8 @@ export interface DriverWorld {
   readonly submit: Submit;
   arrivals(sessionId: string, after: number): Promise<Arrivals>;
   conversation(sessionId: string, leaf: number): Promise<readonly ConversationEntry[]>;
+  /** Whether anybody hears what is traced, besides `waiting`, which the runtime itself goes by. */
+  readonly isTracing: boolean;
   trace(event: TraceEvent): void;
   /** Call the agent in a context in which its stray rejections can be told from others'. */
   enter<T>(sessionId: string, fn: () => T): T;
@@ -576,6 +578,7 @@ export class SessionDriver implements SliceMember {
   }
 
   #trace(event: TraceBody): void {
+    if (!this.#world.isTracing && event.type !== "waiting") return;
     this.#world.trace({ ...event, sessionId: this.sessionId, at: this.#world.clock.now() });
   }
 }
