@@ -37,7 +37,8 @@ export interface AttemptsHost {
   openTask(id: number): OpenTask | undefined;
   conversation(leaf: number): Promise<readonly ConversationEntry[]>;
   enter<T>(fn: () => T): T;
-  trace(event: TraceBody): void;
+  /** Absent when nobody listens. */
+  readonly trace: ((event: TraceBody) => void) | undefined;
   deliver(event: EventDraft): void;
   note(note: NoteDraft): void;
 }
@@ -53,6 +54,7 @@ export class Attempts {
 
   /** The earliest moment a task is to be tried again. */
   get wakeAt(): number | undefined {
+    if (this.#retries.size === 0) return undefined;
     let earliest: number | undefined;
     for (const { retryAt } of this.#retries.values()) {
       if (retryAt !== undefined && (earliest === undefined || retryAt < earliest)) earliest = retryAt;
@@ -75,7 +77,7 @@ export class Attempts {
     const taskId = positionId(sessionId, id);
     const startedAt = clock.monotonic();
     let offset = 0;
-    this.#host.trace({ type: "task_started", taskId, kind, attempt, input: task.input });
+    this.#host.trace?.({ type: "task_started", taskId, kind, attempt, input: task.input });
     const request: TaskAttempt = {
       sessionId,
       taskId,
@@ -87,11 +89,11 @@ export class Attempts {
       ...(task.closure === undefined ? {} : { closure: task.closure }),
       conversation: (leaf) => this.#host.conversation(leaf),
       onDelta: (delta) =>
-        this.#host.trace({ type: "task_delta", taskId, kind, attempt, offset: offset++, delta }),
+        this.#host.trace?.({ type: "task_delta", taskId, kind, attempt, offset: offset++, delta }),
     };
     const onEnd = (outcome: AttemptOutcome): void => {
       if (this.#running.get(id) === running) this.#running.delete(id);
-      this.#ended(task, outcome, { taskId, kind, attempt, durationMs: clock.monotonic() - startedAt });
+      this.#ended(task, attempt, startedAt, outcome);
     };
     const running = this.#host.enter(() => executor.start(request, onEnd));
     this.#running.set(id, running);
@@ -99,6 +101,7 @@ export class Attempts {
 
   /** Start the tasks whose back-off is over. */
   startDueRetries(now: number): void {
+    if (this.#retries.size === 0) return;
     for (const [id, task] of this.#retries) {
       if ((task.retryAt ?? 0) > now) continue;
       this.#retries.delete(id);
@@ -135,27 +138,31 @@ export class Attempts {
     }
   }
 
-  #ended(
-    task: OpenTask,
-    outcome: AttemptOutcome,
-    traced: { taskId: string; kind: string; attempt: number; durationMs: number },
-  ): void {
-    const { id, attempt } = task;
-    if (this.#host.openTask(id) !== task || attempt !== traced.attempt) return; // A2.
+  #ended(task: OpenTask, attempt: number, startedAt: number, outcome: AttemptOutcome): void {
+    const { id, kind } = task;
+    if (this.#host.openTask(id) !== task || attempt !== task.attempt) return; // A2.
+    const { trace } = this.#host;
     const at = this.#host.clock.now();
+    const traced = trace && {
+      type: "task_ended" as const,
+      taskId: positionId(this.#host.sessionId, id),
+      kind,
+      attempt,
+      durationMs: this.#host.clock.monotonic() - startedAt,
+    };
     switch (outcome.status) {
       case "aborted":
-        this.#host.trace({ type: "task_ended", ...traced, outcome: "cancelled" });
+        if (traced) trace({ ...traced, outcome: "cancelled" });
         return;
       case "completed":
-        this.#host.trace({ type: "task_ended", ...traced, outcome: "completed", output: outcome.output });
+        if (traced) trace({ ...traced, outcome: "completed", output: outcome.output });
         this.#finish(task, { type: "task_completed", task: id, attempt, at, payload: outcome.output });
         return;
       case "failed": {
         const delayMs = retryDelayMs(task.retry, attempt, outcome, this.#host.random() / 0x1_0000_0000);
         const payload = JSON.stringify(outcome.error);
         const traceOutcome = delayMs === undefined ? "failed" : "retrying";
-        this.#host.trace({ type: "task_ended", ...traced, outcome: traceOutcome, error: outcome.error });
+        if (traced) trace({ ...traced, outcome: traceOutcome, error: outcome.error });
         if (delayMs === undefined)
           this.#finish(task, { type: "task_failed", task: id, attempt, at, payload });
         else

@@ -191,10 +191,7 @@ class Attempt implements RunningAttempt, TaskContext {
         this.#end({ status: "failed", error, retryable: true });
       }, timeoutMs);
     }
-    this.#perform().then(
-      (output) => this.#end({ status: "completed", output }),
-      (thrown: unknown) => this.#end(failure(thrown)),
-    );
+    void this.#perform().then((outcome) => this.#end(outcome));
   }
 
   abort(reason: string): void {
@@ -204,9 +201,19 @@ class Attempt implements RunningAttempt, TaskContext {
     queueMicrotask(() => this.#end({ status: "aborted" }));
   }
 
-  async #perform(): Promise<string | undefined> {
-    const { kind, closure } = this.#request;
-    const output = closure === undefined ? await this.#performDefined() : await closure(this);
+  /** Never rejects. */
+  async #perform(): Promise<AttemptOutcome> {
+    const { closure } = this.#request;
+    try {
+      const output = closure === undefined ? await this.#performDefined() : await closure(this);
+      return { status: "completed", output: this.#encode(output) };
+    } catch (thrown) {
+      return failure(thrown);
+    }
+  }
+
+  #encode(output: unknown): string | undefined {
+    const { kind } = this.#request;
     const text = encodeJson(output, `output of task "${kind}"`);
     if (text !== undefined && text.length > this.#payloadChars) {
       throw new HoldfastError(

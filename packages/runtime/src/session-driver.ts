@@ -229,7 +229,7 @@ export class SessionDriver implements SliceMember {
       this.#trace({ type: "turn_started", turn: kernel.turn });
       return { type: "started", at };
     }
-    for (const note of this.#notes.splice(0)) kernel.note(note);
+    if (this.#notes.length > 0) for (const note of this.#notes.splice(0)) kernel.note(note);
     if (this.#deliveries >= this.#world.limits.deliveriesPerSegment) return undefined;
     if (this.#deliveredChars > this.#world.limits.batchChars / 2) return undefined;
     this.#attempts.startDueRetries(at);
@@ -376,7 +376,12 @@ export class SessionDriver implements SliceMember {
 
   /** D1. */
   #followUp(segment: SealedSegment): void {
-    for (const task of segment.newTasks) this.#attempts.start(task);
+    if (segment.newTasks.length > 0) {
+      // Entered once for all of them: each entering copies the process's contexts.
+      this.#world.enter(this.sessionId, () => {
+        for (const task of segment.newTasks) this.#attempts.start(task);
+      });
+    }
     for (const id of segment.withdrawnTasks) this.#attempts.abort(id, "its answer is no longer wanted");
     for (const record of segment.records) if (isNote(record)) this.#attempts.noted(record);
   }
@@ -458,7 +463,7 @@ export class SessionDriver implements SliceMember {
       openTask: (id) => (this.#over ? undefined : this.#kernel.open.get(id)?.task),
       conversation: (leaf) => conversation(this.sessionId, leaf),
       enter: (fn) => enter(this.sessionId, fn),
-      trace: (event) => this.#trace(event),
+      trace: this.#world.isTracing ? (event) => this.#trace(event) : undefined,
       deliver: (event) => {
         this.#outcomes.push(event);
         this.#world.loop.wake(this);

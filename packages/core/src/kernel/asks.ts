@@ -14,7 +14,12 @@
 import type { HoldfastError } from "../errors.ts";
 import { positionId } from "../ids.ts";
 import { decodeJson, type JsonText } from "../json.ts";
-import { answerSignalName, type CommandRecord, type RetryPolicy } from "../journal/record.ts";
+import {
+  answerSignalName,
+  type CommandRecord,
+  type RetryPolicy,
+  type ScheduleTask,
+} from "../journal/record.ts";
 import { FORMAT_LIMITS } from "../limits.ts";
 import { callerLine, laterCallerLine } from "./caller.ts";
 import { checkRetry, checkTimeout, momentOf } from "./checks.ts";
@@ -64,6 +69,8 @@ export interface AskDoor {
   /** Close the segment at the end of this slice. */
   checkpoint(request: CheckpointRequest): void;
 }
+
+type Mutable<T> = { -readonly [key in keyof T]: T[key] };
 
 export interface CheckpointRequest {
   readonly state: JsonText;
@@ -123,17 +130,14 @@ export class Asks implements FutureOwner {
         throw this.#door.faults.fail(keyOfAnother(key ?? "", known.future.label, kind, callerLine()));
       return known.future;
     }
-    const retry = this.#checked(() => checkRetry(request.retry ?? traits.retry));
-    const timeoutMs = this.#checked(() => checkTimeout(request.timeoutMs ?? traits.timeoutMs));
-    const { id } = this.#ask({
-      type: "schedule_task",
-      kind,
-      hash,
-      ...(key === undefined ? {} : { key }),
-      ...(timeoutMs === undefined ? {} : { timeoutMs }),
-      ...(retry === undefined ? {} : { retry }),
-      ...(input === undefined || input.length > FORMAT_LIMITS.inputKeptChars ? {} : { payload: input }),
-    });
+    const retry = this.#checked(checkRetry, request.retry ?? traits.retry);
+    const timeoutMs = this.#checked(checkTimeout, request.timeoutMs ?? traits.timeoutMs);
+    const draft: Mutable<Draft<ScheduleTask>> = { type: "schedule_task", kind, hash };
+    if (key !== undefined) draft.key = key;
+    if (timeoutMs !== undefined) draft.timeoutMs = timeoutMs;
+    if (retry !== undefined) draft.retry = retry;
+    if (input !== undefined && input.length <= FORMAT_LIMITS.inputKeptChars) draft.payload = input;
+    const { id } = this.#ask(draft);
     const future = new DurableFuture<unknown>(this, "task", id, `task "${kind}"`);
     const task: OpenTask = {
       id,
@@ -387,13 +391,17 @@ export class Asks implements FutureOwner {
   }
 
   #encode(value: unknown, what: string): JsonText | undefined {
-    return this.#checked(() => this.#door.encode(value, what));
+    try {
+      return this.#door.encode(value, what);
+    } catch (error) {
+      throw this.#door.faults.fail(error as HoldfastError);
+    }
   }
 
   /** The result of a check, whose error is remembered. */
-  #checked<T>(check: () => T): T {
+  #checked<T>(check: (given: T) => T, given: T): T {
     try {
-      return check();
+      return check(given);
     } catch (error) {
       throw this.#door.faults.fail(error as HoldfastError);
     }
