@@ -54,7 +54,7 @@ export class DueSessions {
       const session = await this.#host.storage.reader.session(sessionId);
       if (session === undefined || !this.#host.sessions.knows(session.agent.name)) continue;
       try {
-        await this.#host.sessions.activate(sessionId, false);
+        await this.#host.sessions.activate(session, false);
         started.push(sessionId);
       } catch (error) {
         this.#host.warn(sessionId, toHoldfastError(error).message);

@@ -107,23 +107,24 @@ export class LiveSessions {
     return session;
   }
 
-  /** Claim and drive it, unless it is driven already. */
-  activate(sessionId: string, acceptDrift: boolean): Promise<void> {
-    return this.#activateBy(sessionId, () => this.#claimAndDrive(sessionId, acceptDrift));
-  }
-
-  /** T2: once at a time. */
-  #activateBy(sessionId: string, begin: () => Promise<void>): Promise<void> {
+  /**
+   * Claim and drive it, unless it is driven already (T2). It may have been read before the claim: only what never changes of it
+   * is used.
+   */
+  activate(session: Session, acceptDrift: boolean): Promise<void> {
+    const { sessionId } = session;
     if (this.#live.has(sessionId)) return Promise.resolve();
     const known = this.#activating.get(sessionId);
     if (known !== undefined) return known;
-    const activating = begin().finally(() => this.#activating.delete(sessionId));
+    const activating = this.#claimAndDrive(session, acceptDrift).finally(() =>
+      this.#activating.delete(sessionId),
+    );
     this.#activating.set(sessionId, activating);
     return activating;
   }
 
-  async #claimAndDrive(sessionId: string, acceptDrift: boolean): Promise<void> {
-    const session = await this.find(sessionId);
+  async #claimAndDrive(session: Session, acceptDrift: boolean): Promise<void> {
+    const { sessionId } = session;
     const agent = this.#agentOf(session);
     const now = this.#host.world.clock.now();
     const claim = await this.#host.storage.claim({
@@ -134,7 +135,8 @@ export class LiveSessions {
     });
     switch (claim.status) {
       case "claimed":
-        if (this.#host.watchdog?.isCharged(sessionId) === true) return this.#parkPoison(session, claim.token);
+        if (this.#host.watchdog?.isCharged(sessionId) === true)
+          return this.#parkPoison(sessionId, claim.token);
         return this.#drive(sessionId, agent, claim.token, acceptDrift);
       case "busy":
         throw new ConflictError("session_claimed", `session ${sessionId} is being run by ${claim.owner}`, {
@@ -195,7 +197,7 @@ export class LiveSessions {
       const session = await this.#host.storage.reader.session(sessionId);
       if (session === undefined) return;
       if (isEnded(session.status)) this.#settle(sessionId, settledAs(session));
-      else if (this.#agents.has(session.agent.name)) await this.activate(sessionId, false);
+      else if (this.#agents.has(session.agent.name)) await this.activate(session, false);
       else if (session.cancel !== undefined) this.#host.lookAt(session.cancel.deadlineAt);
     } catch (error) {
       this.#host.warn(sessionId, toHoldfastError(error).message);
@@ -288,7 +290,8 @@ export class LiveSessions {
   // ---- inside ------------------------------------------------------------------------------------------------------
 
   /** K4a: it kept a process busy until the watchdog ended it, alone and so for certain. */
-  async #parkPoison({ sessionId, nextSeq }: Session, token: number): Promise<void> {
+  async #parkPoison(sessionId: string, token: number): Promise<void> {
+    const { nextSeq } = await this.find(sessionId);
     const message =
       "its agent kept the process busy without awaiting, twice; `holdfast resume` tries it again";
     await this.#host.committer.commit({

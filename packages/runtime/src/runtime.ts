@@ -188,7 +188,7 @@ class LocalRuntime implements Runtime {
     // Ours, when the first answer was lost; another's, when it is being run elsewhere: then there is nothing to do here.
     const session = await this.#sessions.find(id);
     if (!isEnded(session.status) && session.status !== "paused") {
-      await this.#sessions.activate(id, false).catch((error: unknown) => {
+      await this.#sessions.activate(session, false).catch((error: unknown) => {
         if (!HoldfastError.is(error) || error.code !== "session_claimed") throw error;
       });
     }
@@ -199,7 +199,7 @@ class LocalRuntime implements Runtime {
     this.#refuseIfClosed();
     const session = await this.#sessions.find(sessionId);
     this.#watchdog?.clear(sessionId); // A person wants it tried again.
-    if (!isEnded(session.status)) await this.#sessions.activate(sessionId, acceptDrift);
+    if (!isEnded(session.status)) await this.#sessions.activate(session, acceptDrift);
     return this.#handle(sessionId, false);
   }
 
