@@ -21,7 +21,7 @@ import {
   type ScheduleTask,
 } from "../journal/record.ts";
 import { FORMAT_LIMITS } from "../limits.ts";
-import { callerLine, laterCallerLine } from "./caller.ts";
+import { callerLine } from "./caller.ts";
 import { checkRetry, checkTimeout, momentOf } from "./checks.ts";
 import type { ConversationTip } from "./conversation-tip.ts";
 import type { FaultMemory } from "./fault-memory.ts";
@@ -174,7 +174,6 @@ export class Asks implements FutureOwner {
     sheltered: boolean,
   ): DurableFuture<unknown> {
     this.#door.guard();
-    const lineOf = laterCallerLine();
     this.#refuseIfConsuming(name);
     const timeoutAt = this.#momentAfter(timeoutMs);
     const { id } = this.#ask({
@@ -185,7 +184,7 @@ export class Asks implements FutureOwner {
     });
     const type = mode === "consume" ? "signal" : "signal_ready";
     const future = new DurableFuture<unknown>(this, type, id, `the wait for signal "${name}"`);
-    this.#door.open.add({ future, name, at: timeoutAt, sheltered, lineOf });
+    this.#door.open.add({ future, name, at: timeoutAt, sheltered });
     return future;
   }
 

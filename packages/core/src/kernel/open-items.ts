@@ -40,8 +40,6 @@ export interface OpenItem {
   readonly prompt?: string;
   /** Asked inside `ctx.cleanup`: a graceful cancel leaves it alone. */
   readonly sheltered?: boolean;
-  /** Where it was asked, for errors. */
-  readonly lineOf?: (() => string | undefined) | undefined;
 }
 
 export class OpenItems {
