@@ -15,6 +15,7 @@ import { restart } from "./workloads/restart.ts";
 import { sequential } from "./workloads/sequential.ts";
 import { sessions } from "./workloads/sessions.ts";
 import { signals } from "./workloads/signals.ts";
+import { tracing } from "./workloads/tracing.ts";
 import { turns } from "./workloads/turns.ts";
 
 const WORKLOADS: readonly Workload[] = [
@@ -26,6 +27,7 @@ const WORKLOADS: readonly Workload[] = [
   parked,
   turns,
   install,
+  tracing,
 ];
 /** What Linux calls a file system in memory: syncing costs nothing there. */
 const TMPFS = 0x01021994;

@@ -1,67 +1,178 @@
-// `npm run campaign`: what takes too long for every change. Its evidence goes to RELIABILITY.md.
+// `npm run campaign`: what takes too long for every change. Its evidence goes to RELIABILITY.md, a row per campaign; what was
+// not run this time keeps the row it has.
 //
-// `-- --kills N` sets how many real kills each killed example gets (500 by default).
+//   -- --kills N               real kills of each killed example (500 by default), and nothing else
+//   -- --seeds N --minutes M   simulations on all cores (100,000 and 30 by default), and nothing else; ends with the first
+//                              of the two. Seeds that fail go to the simulator's regression-seeds.json
 
-import { spawnSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { spawn, spawnSync } from "node:child_process";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { arch, cpus, platform } from "node:os";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import type { SeedsReport } from "./sim.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-const { values } = parseArgs({ options: { kills: { type: "string", default: "500" } } });
-if (!/^[1-9]\d{0,5}$/.test(values.kills)) {
-  console.error(`error[E_USAGE]: --kills takes a whole number from 1 to 999999\n  got: ${values.kills}`);
-  process.exit(2);
-}
+const EVIDENCE = `${root}/RELIABILITY.md`;
+const REGRESSION_SEEDS = `${root}/packages/testkit/src/simulator/regression-seeds.json`;
+/** Seeds of campaigns begin above those of the tests, each time somewhere else. */
+const FIRST_SEEDS = { least: 1_000_000, most: 900_000_000 };
 
-interface Part {
-  readonly what: string;
-  readonly tests: readonly string[];
-  readonly env?: Readonly<Record<string, string>>;
-}
-
-const PARTS: readonly Part[] = [
-  {
-    what: `${values.kills} kills of the daemon, ${values.kills} of the coding agent`,
-    tests: ["packages/holdfast/src/kill.test.ts", "examples/01-coding-agent/kill.test.ts"],
-    env: { HOLDFAST_KILLS: values.kills },
-  },
-  {
-    what: "a fault at every commit and task boundary, in memory and on SQLite, the coding agent included",
-    tests: ["crash-everywhere", "examples/01-coding-agent/crash.test.ts"],
-  },
-  { what: "planted mutants", tests: ["scripts/mutants.test.ts"] },
-];
-
-const rows = PARTS.map((part) => {
-  console.log(`… ${part.what}`);
-  const startedAt = performance.now();
-  const { status } = spawnSync(process.execPath, ["node_modules/vitest/vitest.mjs", "run", ...part.tests], {
-    cwd: root,
-    env: { ...process.env, ...part.env },
-    stdio: "inherit",
-  });
-  return { ...part, passed: status === 0, seconds: Math.round((performance.now() - startedAt) / 1_000) };
+const { values } = parseArgs({
+  options: { kills: { type: "string" }, seeds: { type: "string" }, minutes: { type: "string" } },
 });
+const kills = whole("kills", values.kills ?? "500");
+const seeds = whole("seeds", values.seeds ?? "100000");
+const minutes = whole("minutes", values.minutes ?? "30");
+
+interface Outcome {
+  readonly passed: boolean;
+  readonly what: string;
+}
+
+interface Campaign {
+  readonly name: string;
+  readonly isAskedFor: boolean;
+  run(): Outcome | Promise<Outcome>;
+}
+
+const asksForOne = values.kills !== undefined || values.seeds !== undefined || values.minutes !== undefined;
+
+const CAMPAIGNS: readonly Campaign[] = [
+  {
+    name: "kills",
+    isAskedFor: values.kills !== undefined,
+    run: () =>
+      runTests(
+        `${kills} kills of the daemon, ${kills} of the coding agent`,
+        ["packages/holdfast/src/kill.test.ts", "examples/01-coding-agent/kill.test.ts"],
+        { HOLDFAST_KILLS: String(kills) },
+      ),
+  },
+  {
+    name: "crash points",
+    isAskedFor: false,
+    run: () =>
+      runTests(
+        "a fault at every commit and task boundary, in memory and on SQLite, the coding agent included",
+        ["crash-everywhere", "examples/01-coding-agent/crash.test.ts"],
+      ),
+  },
+  {
+    name: "simulation",
+    isAskedFor: values.seeds !== undefined || values.minutes !== undefined,
+    run: runSimulations,
+  },
+  {
+    name: "mutants",
+    isAskedFor: false,
+    run: () => runTests("planted mutants", ["scripts/mutants.test.ts", "scripts/sim.test.ts"]),
+  },
+];
 
 const commit = spawnSync("git", ["rev-parse", "--short", "HEAD"], {
   cwd: root,
   encoding: "utf8",
 }).stdout.trim();
-writeFileSync(
-  `${root}/RELIABILITY.md`,
-  [
-    "# Reliability",
-    "",
-    "Evidence of the last `npm run campaign`; written by it.",
-    "",
-    `${new Date().toISOString().slice(0, 10)}, commit ${commit}, Node ${process.versions.node}, ${platform()} ${arch()}, ${cpus().length} cores`,
-    "",
-    "| campaign | result | seconds |",
-    "|---|---|---|",
-    ...rows.map(({ what, passed, seconds }) => `| ${what} | ${passed ? "passed" : "FAILED"} | ${seconds} |`),
-    "",
-  ].join("\n"),
-);
-process.exitCode = rows.every(({ passed }) => passed) ? 0 : 1;
+const rows = readRows();
+for (const { name, isAskedFor, run } of CAMPAIGNS) {
+  if (asksForOne && !isAskedFor) continue;
+  console.log(`… ${name}`);
+  const startedAt = performance.now();
+  const { passed, what } = await run();
+  const seconds = Math.round((performance.now() - startedAt) / 1_000);
+  const where = `${new Date().toISOString().slice(0, 10)}, ${commit}, Node ${process.versions.node}, ${platform()} ${arch()}, ${cpus().length} cores`;
+  rows.set(name, `| ${name} | ${what} | ${passed ? "passed" : "FAILED"} | ${seconds} | ${where} |`);
+  writeRows();
+  if (!passed) process.exitCode = 1;
+}
+
+function runTests(
+  what: string,
+  tests: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Outcome {
+  const { status } = spawnSync(process.execPath, ["node_modules/vitest/vitest.mjs", "run", ...tests], {
+    cwd: root,
+    env: { ...process.env, ...env },
+    stdio: "inherit",
+  });
+  return { passed: status === 0, what };
+}
+
+async function runSimulations(): Promise<Outcome> {
+  const cores = cpus().length;
+  const share = Math.ceil(seeds / cores);
+  const { least, most } = FIRST_SEEDS;
+  const from = least + (Date.now() % (most - least));
+  const reports = await Promise.all(
+    Array.from({ length: cores }, (_, i) => simulateOnOneCore(from + i * share, share)),
+  );
+  const sum = (of: (report: SeedsReport) => number): number =>
+    reports.reduce((total, report) => total + of(report), 0);
+  const failures = reports.flatMap((report) => report.failures);
+  rememberSeeds(failures);
+  const figures = [
+    `${sum((report) => report.seeds)} seeds from ${from} on`,
+    `${sum((report) => report.sessions)} sessions`,
+    `${sum((report) => report.steps)} steps`,
+    `${Math.round(sum((report) => report.simulatedMs) / 3_600_000)} simulated hours`,
+    `${failures.length} promises broken${failures.length === 0 ? "" : ` (seeds ${failures.map(({ seed }) => seed).join(", ")})`}`,
+  ];
+  return {
+    passed: failures.length === 0 && reports.every((report) => report.seeds > 0),
+    what: figures.join(", "),
+  };
+}
+
+/** A process that ends without a report has simulated nothing. */
+function simulateOnOneCore(from: number, count: number): Promise<SeedsReport> {
+  const args = ["--from", String(from), "--seeds", String(count), "--minutes", String(minutes), "--json"];
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, ["scripts/sim.ts", ...args], {
+      cwd: root,
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    let output = "";
+    child.stdout.on("data", (data: Buffer) => (output += data.toString()));
+    child.on("close", () => {
+      const nothing: SeedsReport = { seeds: 0, sessions: 0, steps: 0, simulatedMs: 0, failures: [] };
+      resolve(output === "" ? nothing : (JSON.parse(output) as SeedsReport));
+    });
+  });
+}
+
+/** They are run first by every `npm test`. */
+function rememberSeeds(failures: SeedsReport["failures"]): void {
+  if (failures.length === 0) return;
+  const known = JSON.parse(readFileSync(REGRESSION_SEEDS, "utf8")) as SeedsReport["failures"];
+  writeFileSync(REGRESSION_SEEDS, `${JSON.stringify([...known, ...failures], undefined, 2)}\n`);
+}
+
+function readRows(): Map<string, string> {
+  const lines = existsSync(EVIDENCE) ? readFileSync(EVIDENCE, "utf8").split("\n") : [];
+  const found = lines.filter((line) => CAMPAIGNS.some(({ name }) => line.startsWith(`| ${name} |`)));
+  return new Map(found.map((line) => [line.split("|")[1]?.trim() ?? "", line]));
+}
+
+function writeRows(): void {
+  writeFileSync(
+    EVIDENCE,
+    [
+      "# Reliability",
+      "",
+      "Evidence of the last run of each campaign; written by `npm run campaign`.",
+      "",
+      "| campaign | what | result | seconds | when, commit, where |",
+      "|---|---|---|---|---|",
+      ...CAMPAIGNS.flatMap(({ name }) => rows.get(name) ?? []),
+      "",
+    ].join("\n"),
+  );
+}
+
+function whole(name: string, text: string): number {
+  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
+  console.error(`error[E_USAGE]: --${name} takes a whole number from 1 to 999999999\n  got: ${text}`);
+  process.exit(2);
+}

@@ -17,9 +17,13 @@ export interface Mutant {
   readonly tests: readonly string[];
 }
 
+/** A mutant can make the tests go on for ever: that, too, is noticed. */
+const TESTS_MAX_MS = 100_000;
+
 const CRASHES = "packages/testkit/src/crash-everywhere.test.ts";
 const MEMORY = "packages/runtime/src/memory-storage.test.ts";
 const KERNEL = "packages/core/src/kernel/";
+const RULES = "packages/core/src/session/storage-rules.ts";
 
 export const MUTANTS: readonly Mutant[] = [
   {
@@ -81,9 +85,9 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "H8: a lost attempt is followed by another",
-    file: "packages/runtime/src/attempts.ts",
-    find: 'else if (note.type === "attempt_lost" && !this.#running.has(task.id)) this.start(task);',
-    replace: "",
+    file: "packages/runtime/src/task-starts.ts",
+    find: 'record.type === "attempt_lost" ? (this.#host.openTask(record.task) ?? []) : []',
+    replace: "[]",
     tests: [CRASHES],
   },
   {
@@ -94,6 +98,27 @@ export const MUTANTS: readonly Mutant[] = [
     tests: [CRASHES],
   },
   {
+    name: "K10: a session that could not be claimed for a moment is tried again",
+    file: "packages/runtime/src/live-sessions.ts",
+    find: "if (!STORAGE_IS_AWAY.has(error.code) || this.#closed) return;",
+    replace: "if (error.code.length > 0) return;",
+    tests: ["packages/runtime/src/storage-away.test.ts"],
+  },
+  {
+    name: "D3: a clock that was set forward is noticed",
+    file: "packages/runtime/src/timers.ts",
+    find: "Math.min(at - this.#clock.now(), LOOK_AGAIN_MS)",
+    replace: "Math.min(at - this.#clock.now(), LOOK_AGAIN_MS ** 9)",
+    tests: ["packages/runtime/src/runtime.test.ts"],
+  },
+  {
+    name: "H8: a lost attempt is not one of the three that may fail",
+    file: "packages/runtime/src/attempts.ts",
+    find: "attempt - lost : attempt",
+    replace: "attempt - lost * 0 : attempt",
+    tests: ["packages/runtime/src/attempts.test.ts"],
+  },
+  {
     name: "O1, ST2: an older token is fenced",
     file: "packages/core/src/session/storage-rules.ts",
     find: "if (batch.token !== claim.token || claim.token === NO_CLAIM.token)",
@@ -102,7 +127,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "D2: a damaged row is named, never believed",
-    file: "packages/storage/src/sqlite/rows.ts",
+    file: "packages/storage/src/sqlite/row-checks.ts",
     find: "  if (stored === computed) return;",
     replace: "  if (stored === computed || path.length > 0) return;",
     tests: ["packages/storage/src/sqlite/open.test.ts", "packages/storage/src/sqlite/crash.test.ts"],
@@ -113,6 +138,160 @@ export const MUTANTS: readonly Mutant[] = [
     find: 'driver.exec("PRAGMA synchronous = FULL");',
     replace: 'driver.exec("PRAGMA synchronous = OFF");',
     tests: ["packages/storage/src/sqlite/sync.test.ts", "packages/storage/src/sqlite/open.test.ts"],
+  },
+  {
+    name: "D2: an entry's own row is checked",
+    file: "packages/storage/src/sqlite/rows.ts",
+    find: 'assertChecksum(path, "entry", key, row["checksum"], rowChecksum(valuesOf(row, ENTRY_COLUMNS)));',
+    replace: "",
+    tests: ["packages/storage/src/sqlite/open.test.ts"],
+  },
+  {
+    name: "D2: a database of a newer version is refused",
+    file: "packages/storage/src/sqlite/database.ts",
+    find: "assertVersion(driver, file);\n    assertWhole",
+    replace: "assertWhole",
+    tests: ["packages/storage/src/sqlite/open.test.ts"],
+  },
+  {
+    name: "H2: a transaction that failed leaves nothing",
+    file: "packages/storage/src/sqlite/sqlite-storage.ts",
+    find: 'if (this.#driver.inTransaction) this.#driver.exec("ROLLBACK");',
+    replace: 'if (this.#driver.inTransaction) this.#driver.exec("COMMIT");',
+    tests: ["packages/storage/src/sqlite/group.test.ts"],
+  },
+  {
+    name: "H3: a batch sent again gives the first answer",
+    file: RULES,
+    find: 'if (isResent(session, batch, lookups)) return { status: "committed", inbox: session.inbox };',
+    replace: "",
+    tests: [MEMORY],
+  },
+  {
+    name: "H4: entries are numbered without a gap",
+    file: RULES,
+    find: "if (entry.index !== index) return",
+    replace: "if (entry.index < index) return",
+    tests: [MEMORY],
+  },
+  {
+    name: "H8: an author's limit counts lost attempts",
+    file: "packages/core/src/session/retry.ts",
+    find: "policy?.maxAttempts === undefined || attempt < policy.maxAttempts",
+    replace: "true",
+    tests: ["packages/core/src/session/retry.test.ts", CRASHES],
+  },
+  {
+    name: "H10: replay starts at the last checkpoint",
+    file: RULES,
+    find: "next.checkpointSeq = records[i]!.seq;",
+    replace: "next.checkpointSeq ??= records[i]!.seq;",
+    tests: [MEMORY],
+  },
+  {
+    name: "H11: a probe answers the same until its slice ends",
+    file: "packages/core/src/kernel/kernel.ts",
+    find: "else this.#offered.push(signal);",
+    replace: "else this.#pending.add(signal);",
+    tests: [`${KERNEL}signals.test.ts`],
+  },
+  {
+    name: "S1: signals of a name come in their order",
+    file: `${KERNEL}pending-signals.ts`,
+    find: "queue?.shift()",
+    replace: "queue?.pop()",
+    tests: [`${KERNEL}pending-signals.test.ts`, `${KERNEL}signals.test.ts`],
+  },
+  {
+    name: "S1: a signal sent again is one signal",
+    file: RULES,
+    find: 'if (facts.seen) return { result: { status: "duplicate" } };',
+    replace: "",
+    tests: [MEMORY],
+  },
+  {
+    name: "S2: a signal that is waited for makes its session due",
+    file: RULES,
+    find: 'case "waiting":\n    case "input_required":\n      return answered ? -Infinity : (session.wakeAt ?? Infinity);',
+    replace: 'case "waiting":\n    case "input_required":\n      return session.wakeAt ?? Infinity;',
+    tests: [MEMORY],
+  },
+  {
+    name: "S3: a timer never fires early",
+    file: `${KERNEL}open-items.ts`,
+    find: "first !== undefined && (first.at ?? 0) <= now ? first : undefined",
+    replace: "first",
+    tests: ["packages/runtime/src/runtime.test.ts", CRASHES],
+  },
+  {
+    name: "D3: what the agent sees of the clock does not go back",
+    file: "packages/core/src/kernel/kernel.ts",
+    find: "this.#now = Math.max(this.#now, event.at);",
+    replace: "this.#now = event.at;",
+    tests: [`${KERNEL}signals.test.ts`],
+  },
+  {
+    name: "L1: only declared transitions",
+    file: "packages/core/src/session/session.ts",
+    find: "return NEXT[from].includes(to);",
+    replace: "return NEXT[from].includes(to) || !isEnded(from);",
+    tests: [MEMORY],
+  },
+  {
+    name: "L2: a cancelled session does not complete",
+    file: "packages/core/src/session/session.ts",
+    find: 'cancelling: ["cancelling",',
+    replace: 'cancelling: ["completed", "cancelling",',
+    tests: [MEMORY],
+  },
+  {
+    name: "L2: a pause does not wash a cancel off",
+    file: RULES,
+    find: 'return session.cancel !== undefined && GOES_ON.has(patch.status) ? "cancelling" : patch.status;',
+    replace: "return patch.status;",
+    tests: [MEMORY],
+  },
+  {
+    name: "L3: who waits says what for",
+    file: RULES,
+    find: 'return waits.length > 0 ? undefined : "cannot wait without naming what it waits for";',
+    replace: "return undefined;",
+    tests: [MEMORY],
+  },
+  {
+    name: "L5: a slice asks for no more than its limit",
+    file: `${KERNEL}journal-cursor.ts`,
+    find: "++this.#sliceCommands > this.#options.limits.commandsPerSlice",
+    replace: "++this.#sliceCommands > this.#options.limits.commandsPerSlice + 1",
+    tests: [`${KERNEL}slices.test.ts`],
+  },
+  {
+    name: "K4: a fault outlives the agent's catch",
+    file: `${KERNEL}fault-memory.ts`,
+    find: "this.remember(fault);\n    return fault;",
+    replace: "return fault;",
+    tests: [`${KERNEL}divergence.test.ts`],
+  },
+  {
+    name: "K6: an outcome that cost a process is kept before it is delivered",
+    file: "packages/runtime/src/attempts.ts",
+    find: "if (task.lost === 0) return this.#host.deliver(event);",
+    replace: "return this.#host.deliver(event);",
+    tests: ["packages/runtime/src/attempts.test.ts", CRASHES],
+  },
+  {
+    name: "K7: a checkpoint withdraws what is open",
+    file: "packages/core/src/kernel/kernel.ts",
+    find: "this.#withdrawAll();\n      this.#turn++;",
+    replace: "this.#turn++;",
+    tests: [`${KERNEL}checkpoint.test.ts`],
+  },
+  {
+    name: "K13: a task nobody observed is awaited",
+    file: "packages/core/src/kernel/kernel.ts",
+    find: "item.task !== undefined && !item.future.observed;",
+    replace: "false;",
+    tests: [`${KERNEL}end.test.ts`],
   },
 ];
 
@@ -144,12 +323,15 @@ export function runMutant({
           NODE_OPTIONS: `--import=${new URL("mutant-hook.ts", import.meta.url).href}`,
         },
         stdio: ["ignore", "pipe", "pipe"],
+        detached: true, // A group of its own: a worker that spins outlives the vitest that started it.
       },
     );
+    const timer = setTimeout(() => process.kill(-child.pid!, "SIGKILL"), TESTS_MAX_MS);
     let output = "";
     for (const stream of [child.stdout, child.stderr])
       stream.on("data", (data: Buffer) => (output += data.toString()));
     child.on("close", (code) => {
+      clearTimeout(timer);
       // A mutant that could not be planted makes every file fail to load: that kills nothing.
       const isPlanted = !output.includes("no longer in the source");
       resolve({ isKilled: code !== 0 && isPlanted, output });

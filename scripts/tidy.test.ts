@@ -113,6 +113,12 @@ const planted: readonly Planted[] = [
     right: { "packages/holdfast/src/a.ts": "export const home = process.env.HOME;" },
   },
   {
+    rule: "old-node",
+    promise: "no syntax that Node 22 cannot parse",
+    wrong: { "examples/01/a.ts": "export const f = async () => { await using server = await start(); };" },
+    right: { "examples/01/a.ts": "export const using = 1; const kind = 'using';" },
+  },
+  {
     rule: "glossary",
     promise: "a banned word inside a name of ours",
     wrong: { "packages/core/src/a.ts": "export class SessionManager {}" },

@@ -12,7 +12,14 @@ import {
   invariantsPointAtFiles,
 } from "./tidy/documents.ts";
 import { importDirection, noImportCycles, noTestLibraries } from "./tidy/imports.ts";
-import { bannedGlobals, glossary, noUnlinkedTodo, sizeRatchet, skipsHaveReasons } from "./tidy/sources.ts";
+import {
+  bannedGlobals,
+  glossary,
+  noUnlinkedTodo,
+  runsOnOldestNode,
+  sizeRatchet,
+  skipsHaveReasons,
+} from "./tidy/sources.ts";
 import { lockfileNamesNoAddress, noMachinePaths } from "./tidy/traces.ts";
 import { readTree, type Rule, type Violation } from "./tidy/tree.ts";
 
@@ -23,6 +30,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   "banned-global": bannedGlobals,
   glossary,
   size: sizeRatchet,
+  "old-node": runsOnOldestNode,
   skip: skipsHaveReasons,
   todo: noUnlinkedTodo,
   clause: clausesHaveTests,

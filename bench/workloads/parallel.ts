@@ -1,6 +1,7 @@
 // W2: one session asks for many tasks at once and joins them.
 
-import { createRuntime, defineAgent } from "@holdfast/runtime";
+import type { AgentTracer } from "@holdfast/core";
+import { createRuntime, defineAgent, silentTracer } from "@holdfast/runtime";
 import { withFloor } from "../floors.ts";
 import { assertDone, cpuMicros, inTurns, median, nowMs } from "../measure.ts";
 import { withStorage } from "../storages.ts";
@@ -14,7 +15,7 @@ export const parallel: Workload = {
     // One run takes some ten milliseconds, so more of them cost nothing.
     const { ours, floors } = await inTurns(
       bench.isQuick ? 1 : bench.repeats * 4,
-      () => runOurs(bench, tasks),
+      () => runParallel(bench, tasks),
       () => runFloor(bench, tasks),
     );
     const value = median(ours.map(({ ms }) => (tasks * 1_000) / ms));
@@ -33,9 +34,13 @@ export const parallel: Workload = {
   },
 };
 
-function runOurs({ storage: kind, folder }: Bench, tasks: number) {
+export function runParallel(
+  { storage: kind, folder }: Bench,
+  tasks: number,
+  tracer: AgentTracer = silentTracer,
+) {
   return withStorage(kind, folder, async ({ storage, statements }) => {
-    const runtime = createRuntime({ storage });
+    const runtime = createRuntime({ storage, tracer });
     const agent = defineAgent({
       name: "parallel",
       run: async (ctx) => {

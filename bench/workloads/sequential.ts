@@ -1,6 +1,7 @@
 // W1: one session, sequential trivial durable steps. Every step waits for its own commit, so this is the price of one.
 
-import { createRuntime, defineAgent } from "@holdfast/runtime";
+import type { AgentTracer } from "@holdfast/core";
+import { createRuntime, defineAgent, silentTracer } from "@holdfast/runtime";
 import { keepInOrder, withFloor } from "../floors.ts";
 import type { Measured } from "../line.ts";
 import { assertDone, cpuMicros, gaps, inTurns, median, nowMs, percentile } from "../measure.ts";
@@ -29,7 +30,7 @@ export const sequential: Workload = {
 async function measure(bench: Bench, steps: number): Promise<Measured> {
   const { ours, floors } = await inTurns(
     bench.repeats,
-    () => runOurs(bench, steps),
+    () => runSequential(bench, steps),
     () => runFloor(bench, steps),
   );
   const stepMs = ours.flatMap((run) => run.stepMs);
@@ -69,9 +70,13 @@ function goalOf({ storage }: Bench, ms: number, floorMs: number): Pick<Measured,
     : { goal: "<= 1.3 x a raw commit + 0.15 ms", isGoalMet: ms <= 1.3 * floorMs + 0.15 };
 }
 
-function runOurs({ storage: kind, folder }: Bench, steps: number): Promise<Run> {
+export function runSequential(
+  { storage: kind, folder }: Bench,
+  steps: number,
+  tracer: AgentTracer = silentTracer,
+): Promise<Run> {
   return withStorage(kind, folder, async ({ storage, statements }) => {
-    const runtime = createRuntime({ storage });
+    const runtime = createRuntime({ storage, tracer });
     const marks: number[] = [];
     const agent = defineAgent({
       name: "sequential",

@@ -1,6 +1,7 @@
 // W3: many short sessions, 64 at a time. The fsync is shared between them, or it is the ceiling.
 
-import { createRuntime, defineAgent } from "@holdfast/runtime";
+import type { AgentTracer } from "@holdfast/core";
+import { createRuntime, defineAgent, silentTracer } from "@holdfast/runtime";
 import { keepInOrder, withFloor } from "../floors.ts";
 import type { Measured } from "../line.ts";
 import { assertDone, cpuMicros, eachOf, inTurns, median, nowMs, percentile } from "../measure.ts";
@@ -28,7 +29,7 @@ async function measure(bench: Bench, shape: Shape): Promise<Measured> {
   const all = shape.sessions * shape.steps;
   const { ours, floors } = await inTurns(
     bench.repeats,
-    () => runOurs(bench, shape),
+    () => runSessions(bench, shape),
     () => runFloor(bench, shape),
   );
   const value = median(ours.map(({ ms }) => (all * 1_000) / ms));
@@ -55,9 +56,13 @@ async function measure(bench: Bench, shape: Shape): Promise<Measured> {
   };
 }
 
-function runOurs({ storage: kind, folder }: Bench, shape: Shape) {
+export function runSessions(
+  { storage: kind, folder }: Bench,
+  shape: Shape,
+  tracer: AgentTracer = silentTracer,
+) {
   return withStorage(kind, folder, async ({ storage, statements }) => {
-    const runtime = createRuntime({ storage });
+    const runtime = createRuntime({ storage, tracer });
     let ran = 0;
     const agent = defineAgent({
       name: "short",

@@ -62,7 +62,8 @@ test(
       agent: createCodingAgent({ workspace: workspacesByRoot({ env: FIXED }), model }),
       input: { repo, testCommand: "grep -q two value.txt" },
       reset: async () => {
-        await rm(repo, { recursive: true, force: true });
+        // A command of the life that was cut off may still be writing there.
+        await rm(repo, { recursive: true, force: true, maxRetries: 10 });
         await mkdir(repo);
         await writeFile(join(repo, "value.txt"), "one\n");
         const options = { cwd: repo, env: { PATH: process.env["PATH"], HOME: base, ...FIXED } };

@@ -53,10 +53,12 @@ describe("KILL", () => {
       const asking = mayLive
         ? running.says(`approve ${id}`).then(() => project.run("approve", id))
         : undefined;
-      const { signal } = await running.finished;
+      const { signal, code, stderr } = await running.finished;
       clearTimeout(timer);
       await asking?.catch(() => {}); // The question was answered in an earlier life.
       if (signal === "SIGKILL") killed += 1;
+      // What cannot even start would be started for ever.
+      else expect(code, stderr).toBe(0);
     }
 
     expect(await git(repo, "rev-list", "--count", "HEAD"), "exactly one commit was added").toBe("2");
@@ -108,6 +110,6 @@ function comparable(content: string, repo: string): string {
   return content
     .replaceAll(repo, "REPO")
     .replaceAll(/\d+\.\d+ms/g, "0ms")
-    .replaceAll(/duration_ms \d+(\.\d+)?/g, "duration_ms 0")
+    .replaceAll(/duration_ms:? \d+(\.\d+)?/g, "duration_ms 0")
     .replaceAll(/toolu_[0-9a-f]+_/g, "call_");
 }

@@ -38,8 +38,12 @@ function localScript(chunkDelayMs: number): ModelProvider {
     isPriced: false,
     describe: () => named.describe(),
     generate: async (request, observer) => {
-      await using server = await startScriptedModelServer({ script: fixtureScript, chunkDelayMs });
-      return await scriptedModel(server.url).generate(request, observer);
+      const server = await startScriptedModelServer({ script: fixtureScript, chunkDelayMs });
+      try {
+        return await scriptedModel(server.url).generate(request, observer);
+      } finally {
+        await server.close();
+      }
     },
   };
 }

@@ -21,8 +21,8 @@ export interface ScreenOptions {
 export function screen({ write, onQuestion, onAnswered }: ScreenOptions): AgentTracer {
   const inputs = new Map<string, unknown>();
   let plan: Plan | undefined;
-  /** The open question, first announced, then stored: only then can it be answered. */
-  let question: { readonly name: string; isShown: boolean } | undefined;
+  /** The name of the open question. */
+  let question: string | undefined;
   let isMidLine = false;
 
   const line = (text: string): void => {
@@ -34,7 +34,7 @@ export function screen({ write, onQuestion, onAnswered }: ScreenOptions): AgentT
     trace(event) {
       switch (event.type) {
         case "task_started":
-          if (question?.isShown === true) onAnswered();
+          if (question !== undefined) onAnswered();
           question = undefined;
           inputs.set(event.taskId, parse(event.input));
           if (event.attempt > 1) line(`  (${event.kind}: attempt ${event.attempt})`);
@@ -53,15 +53,11 @@ export function screen({ write, onQuestion, onAnswered }: ScreenOptions): AgentT
           break;
         case "waiting": {
           const wait = event.waits.find(({ type }) => type === "input");
-          if (wait?.type === "input" && wait.name !== question?.name)
-            question = { name: wait.name, isShown: false };
-          break;
-        }
-        case "committed":
-          if (question === undefined || question.isShown) break;
-          question.isShown = true;
+          if (wait?.type !== "input" || wait.name === question) break;
+          question = wait.name;
           onQuestion(event.sessionId, plan);
           break;
+        }
         case "warned":
           line(`  ! ${event.message}`);
           break;

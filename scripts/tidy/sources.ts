@@ -117,6 +117,19 @@ export function noUnlinkedTodo(tree: Tree): readonly Violation[] {
   );
 }
 
+/** Sources run unbuilt, so what the oldest Node of `engines` cannot parse stops the command: Node 22 has no `using`. */
+export function runsOnOldestNode(tree: Tree): readonly Violation[] {
+  return tree.sources.flatMap((source) => {
+    const violations: Violation[] = [];
+    source.walk((node) => {
+      if (node.type !== "VariableDeclaration" || !String(node["kind"]).endsWith("using")) return;
+      const what = `"${String(node["kind"])}" is no syntax of Node 22: use try and finally`;
+      violations.push({ file: source.file, line: source.lineAt(node.start), what });
+    });
+    return violations;
+  });
+}
+
 function globalsInCore(source: Source): Violation[] {
   const violations: Violation[] = [];
   source.walk((node, parents) => {

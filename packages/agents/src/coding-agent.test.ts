@@ -110,7 +110,6 @@ async function play(
   { input, answers = [], limits = {} }: PlayOptions = {},
 ): Promise<Played> {
   const questions = new Map<string, string>();
-  let asked: string | undefined;
   const tasks: unknown[] = [];
   const tracer: AgentTracer = {
     trace: (event) => {
@@ -119,10 +118,6 @@ async function play(
         const [wait] = event.waits;
         if (wait?.type !== "input" || questions.has(wait.name)) return;
         questions.set(wait.name, wait.prompt);
-        asked = event.sessionId;
-      } else if (event.type === "committed" && asked === event.sessionId) {
-        // A question can be answered once it is stored.
-        asked = undefined;
         void runtime?.answer(event.sessionId, answers[questions.size - 1] ?? { approved: true });
       }
     },

@@ -21,6 +21,12 @@ export const ERROR_TABLE = {
   invalid_input: 2,
   invalid_output: 1,
   invalid_signal: 1,
+  invalid_state: 1,
+  state_version: 11,
+  agent_version: 11,
+  child_failed: 1,
+  budget_exceeded: 9,
+  unknown_price: 9,
   limit_exceeded: 1,
   non_durable_await: 1,
   nondeterminism: 1,
@@ -127,6 +133,23 @@ export class TaskFailedError extends HoldfastError {
     this.taskId = task.taskId;
     this.kind = task.kind;
     this.attempts = task.attempts;
+  }
+}
+
+/** A child ended without an output: thrown at `ctx.waitForChild`. `cause` is the error it failed with. */
+export class ChildFailedError extends HoldfastError {
+  override name = "ChildFailedError";
+  readonly childId: string;
+  /** How it ended. */
+  readonly ending: "failed" | "cancelled" | "timed_out";
+
+  constructor(childId: string, ending: "failed" | "cancelled" | "timed_out", cause: unknown) {
+    const error = cause as Partial<RecordedError> | null;
+    const why = typeof error?.message === "string" ? `: ${error.message}` : "";
+    const how = { failed: "failed", cancelled: "was cancelled", timed_out: "ran out of time" }[ending];
+    super("child_failed", `child ${childId} ${how}${why}`, { cause });
+    this.childId = childId;
+    this.ending = ending;
   }
 }
 

@@ -2,6 +2,7 @@
 
 export {
   CancelledError,
+  ChildFailedError,
   ConflictError,
   CorruptRecordError,
   ERROR_TABLE,
@@ -28,13 +29,25 @@ export { FORMAT_LIMITS, LIMITS, type Limits } from "./limits.ts";
 export { validate, type StandardSchemaV1 } from "./standard-schema.ts";
 export {
   AgentContext,
-  ConversationRef,
   type Approval,
   type EntryInput,
+  type HandoffOptions,
+  type QuestionOptions,
   type TaskOptions,
   type TaskType,
   type WaitOptions,
 } from "./kernel/context.ts";
+export { type AgentMode, type ChildHandle, type SpawnOptions } from "./kernel/child-asks.ts";
+export { NO_RELATIONS, type DescribeAgent, type Relations } from "./kernel/relations.ts";
+export {
+  migrateState,
+  readState,
+  SessionState,
+  type Reducer,
+  type StateDefinition,
+  type StoredState,
+} from "./kernel/session-state.ts";
+export { ConversationRef } from "./kernel/conversation-ref.ts";
 export { DurableFuture } from "./kernel/future.ts";
 export { type Combinators } from "./kernel/combinators.ts";
 export { Kernel, type Ending, type Standstill } from "./kernel/kernel.ts";
@@ -43,35 +56,63 @@ export { type SealedSegment } from "./kernel/segment.ts";
 export { type OpenTask } from "./kernel/open-items.ts";
 export { signalPattern } from "./kernel/pending-signals.ts";
 export {
-  ANSWER_PREFIX,
-  answerSignalName,
   isCommand,
   isEvent,
   isNote,
   JOURNAL_FORMAT,
   type CancelNotice,
+  type ChildRequest,
   type CommandRecord,
   type EventRecord,
   type JournalRecord,
   type NoteRecord,
   type Question,
   type RetryPolicy,
+  type TokenUsage,
 } from "./journal/record.ts";
+export {
+  answerSignalName,
+  childEndName,
+  childEventName,
+  isReservedName,
+  replyName,
+  requestName,
+} from "./journal/signal-names.ts";
 export { decodeRecords, encodeRecords, type BlobSink, type BlobSource } from "./journal/codec.ts";
 export { describeRecord } from "./kernel/identity.ts";
 export {
   isAwaited,
-  isCancelOverdue,
   isEnded,
   mayBecome,
   SESSION_STATUSES,
+  overdueAt,
   type AgentRef,
+  type CancelCause,
   type CancelRequest,
+  type ParentEndPolicy,
+  type ParentRef,
   type PauseReason,
+  type Persistence,
   type Session,
   type SessionStatus,
+  type ForkOrigin,
+  type SharedContext,
   type Wait,
 } from "./session/session.ts";
+export {
+  checkBudget,
+  NO_AMOUNT,
+  type Account,
+  type Admission,
+  type Amount,
+  type Budget,
+  type Charge,
+  type Exhausted,
+  type Hold,
+  type LimitName,
+  type Remaining,
+} from "./session/budget.ts";
+export { isLastEvent, type ChildEvent } from "./session/consequences.ts";
 export { mayRetryLost, RETRY_DEFAULTS, retryDelayMs } from "./session/retry.ts";
 export { type Clock, type Hash, type Random } from "./ports/clock.ts";
 export {
@@ -90,25 +131,38 @@ export {
   type CommitBatch,
   type CreateSession,
   type Due,
+  type Effect,
   type Entry,
+  type FireSchedule,
   type FirstBatch,
+  type ImportSession,
   type NewEntry,
+  type Paid,
+  type PauseSession,
+  type PutSchedule,
   type ReleaseClaim,
+  type RemoveSchedule,
   type RequestCancel,
+  type ResumeSession,
+  type Schedule,
+  type ScheduledAction,
   type SendSignal,
   type SessionPatch,
   type SessionSnapshot,
+  type SetBudget,
   type StorageReader,
   type StoredSignal,
 } from "./ports/storage.ts";
 export {
   type AttemptOutcome,
+  type Prices,
+  type TaskCost,
   type ConversationEntry,
   type RunningAttempt,
   type TaskAttempt,
   type TaskDelta,
   type TaskExecutor,
   type TaskTraits,
-  type TokenUsage,
 } from "./ports/task-executor.ts";
 export { type AgentTracer, type TraceBody, type TraceEvent } from "./ports/tracer.ts";
+export { traceJson, traceLine, type TraceTextOptions } from "./trace-text.ts";

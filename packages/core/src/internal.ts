@@ -1,23 +1,32 @@
 // For the sibling packages: what adapters and the runtime share with the core, and authors of agents do not need.
 
+export { seededRandom } from "./kernel/random.ts";
+export {
+  applyChange,
+  applyOverdue,
+  remainingFor,
+  type Applied,
+  type CascadeDoor,
+  type ChildRow,
+} from "./session/cascade.ts";
 export {
   applyBatch,
   createSession,
-  decideCancel,
   decideRelease,
   decideSignal,
   dueAt,
-  endOverdue,
+  findImportProblem,
   firstBatch,
-  isAnsweredBy,
   isHeld,
   lookAt,
   NO_CLAIM,
   refuseBatch,
   refuseClaim,
+  refuseCreation,
   type BatchLookups,
-  type CancelDecision,
   type Claim,
   type SignalDecision,
   type SignalFacts,
 } from "./session/storage-rules.ts";
+export { openAccount, remainingOf } from "./session/budget.ts";
+export { isAnsweredBy } from "./session/session.ts";

@@ -15,6 +15,10 @@ export const LIMITS = {
   payloadChars: 10 * 1024 * 1024,
   /** All payloads of one batch. */
   batchChars: 32 * 1024 * 1024,
+  /** Sessions above a session, those that took over from another counted too. */
+  depth: 8,
+  /** Children a session may ever ask for. */
+  children: 1_000,
   /** Unconsumed signals of one session. */
   signalsPending: 100_000,
   /** Waits that may still be asked, and are cancelled, after a graceful cancel. */

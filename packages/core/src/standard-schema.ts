@@ -1,7 +1,7 @@
 // Standard Schema v1 (standardschema.dev): what zod, valibot, arktype and others implement. The interface is meant to be
 // copied rather than depended on; this is the part we use.
 
-import { HoldfastError, type ErrorCode } from "./errors.ts";
+import { HoldfastError, UsageError, type ErrorCode } from "./errors.ts";
 
 export interface StandardSchemaV1<Input = unknown, Output = Input> {
   readonly "~standard": {
@@ -33,8 +33,35 @@ export async function validate<Output>(
   code: ErrorCode,
 ): Promise<Output> {
   if (schema === undefined) return value as Output;
-  const pending = schema["~standard"].validate(value);
-  const result = pending instanceof Promise ? await pending : pending;
+  return outcomeOf(await schema["~standard"].validate(value), value, what, code);
+}
+
+/**
+ * The same where nothing may be awaited.
+ *
+ * @throws also a UsageError when the schema cannot answer at once.
+ */
+export function validateNow<Output>(
+  schema: StandardSchemaV1<unknown, Output>,
+  value: unknown,
+  what: string,
+  code: ErrorCode,
+): Output {
+  const result = schema["~standard"].validate(value);
+  if (result instanceof Promise) {
+    throw new UsageError(`the schema of ${what} answers with a promise`, {
+      expected: "a schema that checks without waiting",
+    });
+  }
+  return outcomeOf(result, value, what, code);
+}
+
+function outcomeOf<Output>(
+  result: SchemaResult<Output>,
+  value: unknown,
+  what: string,
+  code: ErrorCode,
+): Output {
   if (result.issues === undefined) return result.value;
   const places = result.issues.slice(0, 5).map((issue) => `${pointerOf(issue)}: ${issue.message}`);
   const more = result.issues.length > 5 ? ` (and ${result.issues.length - 5} more)` : "";

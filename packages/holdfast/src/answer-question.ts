@@ -24,10 +24,10 @@ export async function answerQuestion(
   return sendSignal(args, io, {
     id,
     choose: (session, pending) => {
-      const { seq, name, prompt } = findQuestion(session, pending, question, io);
+      const { id: number, name, prompt } = findQuestion(session, pending, question, io);
       return {
         name,
-        send: (runtime, sessionId) => runtime.answer(sessionId, payload, { question: seq }),
+        send: (runtime, sessionId) => runtime.answer(sessionId, payload, { question: number }),
         said: `${said}: ${plainLine(prompt, 500)}`,
         repeated: `the question was answered before, and the first answer stands: ${plainLine(prompt, 500)}`,
       };
@@ -44,11 +44,11 @@ function findQuestion(
 ): QuestionWait {
   const open = openQuestions(session);
   const oldest = open.find(({ name }) => !pending.has(name)) ?? open[0];
-  const found = number === undefined ? oldest : open.find(({ seq }) => seq === number);
+  const found = number === undefined ? oldest : open.find(({ id }) => id === number);
   if (found !== undefined) return found;
   const { sessionId } = session;
   const what = number === undefined ? "asks nothing" : `has no open question ${number}`;
-  const known = open.map(({ seq, prompt }) => `${seq}: ${plainLine(prompt, 200)}`).join("\n");
+  const known = open.map(({ id, prompt }) => `${id}: ${plainLine(prompt, 200)}`).join("\n");
   throw new CommandError("question_not_found", `session ${sessionId} ${what}; it is ${statusText(session)}`, {
     ...(known === "" ? {} : { expected: `one of\n${known}` }),
     fix: `${io.call(`show ${sessionId}`)} tells what it waits for`,

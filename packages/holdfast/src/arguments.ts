@@ -5,11 +5,13 @@ import type { Arguments, Option, Options } from "./command.ts";
 
 /** @throws UsageError for an option that is unknown, twice there, without its value, or at odds with another. */
 export function parseArguments(words: readonly string[], options: Options, usage: string): Arguments {
-  const values = new Map<string, string | true>();
+  const values = new Map<string, string[]>();
   const positionals: string[] = [];
-  const set = (name: string, value: string | true): void => {
-    if (values.has(name) && value !== true) throw refuse(`--${name} is given twice`, usage);
-    values.set(name, value);
+  const add = (name: string, value: string): void => {
+    const known = values.get(name);
+    if (known !== undefined && options[name]?.repeats !== true)
+      throw refuse(`--${name} is given twice`, usage);
+    values.set(name, [...(known ?? []), value]);
   };
 
   for (let i = 0; i < words.length; i++) {
@@ -26,7 +28,7 @@ export function parseArguments(words: readonly string[], options: Options, usage
     const { name, option, inline } = findOption(word, options, usage);
     if (option.value === undefined) {
       if (inline !== undefined) throw refuse(`--${name} takes no value`, usage, { got: word });
-      set(name, true);
+      if (!values.has(name)) values.set(name, []);
       continue;
     }
     const next = words[i + 1];
@@ -34,7 +36,7 @@ export function parseArguments(words: readonly string[], options: Options, usage
     if (inline === undefined && value !== undefined) i++;
     if (value === undefined || value === "")
       throw refuse(`--${name} needs a value`, usage, { expected: `--${name} ${option.value}` });
-    set(name, value);
+    add(name, value);
   }
 
   for (const name of values.keys()) {
@@ -45,10 +47,8 @@ export function parseArguments(words: readonly string[], options: Options, usage
   return {
     positionals,
     has: (name) => values.has(name),
-    text: (name) => {
-      const value = values.get(name);
-      return typeof value === "string" ? value : undefined;
-    },
+    text: (name) => values.get(name)?.[0],
+    texts: (name) => values.get(name) ?? [],
   };
 }
 

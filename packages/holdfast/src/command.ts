@@ -24,6 +24,8 @@ export interface Option {
   readonly value?: string;
   /** One letter. */
   readonly short?: string;
+  /** May be given more than once; `texts` has all of them. */
+  readonly repeats?: true;
   /** Options that cannot be given together with this one. */
   readonly excludes?: readonly string[];
 }
@@ -33,6 +35,7 @@ export interface Arguments {
   readonly positionals: readonly string[];
   has(option: string): boolean;
   text(option: string): string | undefined;
+  texts(option: string): readonly string[];
 }
 
 /** Options that every command has. */
@@ -41,6 +44,13 @@ export const COMMON_OPTIONS: Options = {
   db: { help: "the database to use (default: .holdfast/holdfast.db in the project)", value: "PATH" },
   debug: { help: "show where errors come from" },
   help: { help: "show this help", short: "h" },
+};
+
+/** Of the commands that run a session. */
+export const TRACE_OPTION: Option = {
+  help: "trace to stdout, file:PATH, sqlite:PATH or otlp[:URL]; may be given more than once",
+  value: "WHERE",
+  repeats: true,
 };
 
 /** The world of a command. Results go to standard output and everything else to standard error. */

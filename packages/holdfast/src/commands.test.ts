@@ -372,6 +372,64 @@ export default defineAgent({ name: "drift", tasks: [work], run: async (ctx) => {
     expect(await project.run("resume", "d", "--accept-drift")).toMatchObject({ code: 0, stdout: "1\n" });
   });
 
+  describe("config", () => {
+    test("get tells a setting, alone for scripts, and with --origin where it was given", async () => {
+      const byDefault = project.path(".holdfast/holdfast.db");
+      expect(await project.run("config", "get", "db")).toMatchObject({ code: 0, stdout: `${byDefault}\n` });
+      expect((await project.run("config", "get", "db", "--origin")).stdout).toBe(`${byDefault}  (default)\n`);
+
+      mkdirSync(project.path(".config/holdfast"), { recursive: true });
+      const file = project.path(".config/holdfast/config.json");
+      writeFileSync(file, '{ "db": "mine.db" }');
+      const mine = project.path("mine.db");
+      expect((await project.run("config", "get", "db", "--origin")).stdout).toBe(
+        `${mine}  (user file: ${file})\n`,
+      );
+      expect(await project.json("config", "get", "db")).toEqual({
+        key: "db",
+        value: mine,
+        origin: "user_file",
+        from: file,
+      });
+      await project.run("run", "echo.ts");
+      expect(statSync(mine).isFile()).toBe(true);
+      expect((await project.run("config", "get", "db", "--db", "x.db", "--origin")).stdout).toContain(
+        "(flag: --db)",
+      );
+    });
+
+    test("list tells all of them, and makes nothing", async () => {
+      const { code, stdout } = await project.start(["config", "list"], {
+        env: { HOLDFAST_DB: "/e.db" },
+        stdin: "",
+      }).finished;
+      expect({ code, stdout }).toEqual({
+        code: 0,
+        stdout: expect.stringMatching(
+          /^KEY +VALUE +GIVEN BY\ndb +\/e\.db +environment: HOLDFAST_DB\ntrace +default\n$/,
+        ),
+      });
+      expect(await project.json("config", "list")).toEqual([
+        { key: "db", value: project.path(".holdfast/holdfast.db"), origin: "default" },
+        { key: "trace", value: "", origin: "default" },
+      ]);
+      expect(statSync(project.path(".holdfast"), { throwIfNoEntry: false })).toBeUndefined();
+    });
+
+    test("a wrong file of the user is one paragraph, naming file and pointer", async () => {
+      mkdirSync(project.path(".config/holdfast"), { recursive: true });
+      const file = project.path(".config/holdfast/config.json");
+      writeFileSync(file, '{ "db": 7 }');
+      const { code, stdout, stderr } = await project.run("run", "echo.ts");
+      expect({ code, stdout }).toEqual({ code: 3, stdout: "" });
+      expect(stderr).toMatch(/^error\[E_CONFIG_INVALID\]: .*\n( {2}\w+: .*\n)+$/);
+      expect(stderr).toContain(`at: ${file}#/db`);
+      expect(statSync(project.path(".holdfast"), { throwIfNoEntry: false })).toBeUndefined();
+      // What goes before it does not need it.
+      expect((await project.run("config", "get", "db", "--db", "x.db")).code).toBe(0);
+    });
+  });
+
   test("no colours, marks or width where they are not wanted", async () => {
     const env = { LANG: "C", NO_COLOR: "1", COLUMNS: "20" };
     const { code, stdout, stderr } = await project.start(["run", "flaky.ts"], { env, stdin: "" }).finished;

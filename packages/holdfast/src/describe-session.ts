@@ -28,7 +28,7 @@ export function standings(
   return session.waits.map((wait) => {
     const until = "until" in wait && wait.until !== undefined ? `, until ${moment(wait.until, now)}` : "";
     const hasArrived = wait.type === "timer" ? wait.at <= now : pending.has(wait.name);
-    const commands = hasArrived ? [] : commandsFor(session.sessionId, wait, oldest?.seq, io);
+    const commands = hasArrived ? [] : commandsFor(session.sessionId, wait, oldest?.id, io);
     return { what: what(wait, now) + until, commands, hasArrived };
   });
 }
@@ -66,7 +66,7 @@ export type QuestionWait = Extract<Wait, { type: "input" }>;
 
 /** Questions that wait for a person, the oldest first. */
 export function openQuestions(session: Pick<Session, "waits">): QuestionWait[] {
-  return session.waits.filter((wait) => wait.type === "input").toSorted((a, b) => a.seq - b.seq);
+  return session.waits.filter((wait) => wait.type === "input").toSorted((a, b) => a.id - b.id);
 }
 
 /** "waiting", "paused (nondeterminism)". */
@@ -114,7 +114,7 @@ function what(wait: Wait, now: number): string {
     case "signal":
       return `signal "${plainLine(wait.name, TEXT_CHARS)}"`;
     case "input":
-      return `an answer to question ${wait.seq}: ${plainLine(wait.prompt, TEXT_CHARS)}`;
+      return `an answer to question ${wait.id}: ${plainLine(wait.prompt, TEXT_CHARS)}`;
   }
 }
 
@@ -125,8 +125,8 @@ function commandsFor(id: string, wait: Wait, oldest: number | undefined, io: Pic
     case "signal":
       return [io.call(`signal ${id} ${quoted(plainLine(wait.name, TEXT_CHARS))} [JSON]`)];
     case "input":
-      return wait.seq === oldest
+      return wait.id === oldest
         ? [io.call(`approve ${id}`), io.call(`answer ${id} JSON`)]
-        : [io.call(`answer ${id} ${wait.seq} JSON`)];
+        : [io.call(`answer ${id} ${wait.id} JSON`)];
   }
 }

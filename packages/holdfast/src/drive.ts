@@ -5,8 +5,9 @@
 //   P2. When the process that owns the database ends while we run over its socket, we go on as after a crash of ours:
 //       with storage opened anew, from the last commit, as the owner or as a client of the next one.
 
-import { isEnded, type AgentStorage, type Session } from "@holdfast/core";
+import { isEnded, type AgentStorage, type AgentTracer, type Session } from "@holdfast/core";
 import {
+  compositeTracer,
   createRuntime,
   MemoryStorage,
   Watchdog,
@@ -33,6 +34,8 @@ export interface DriveOptions {
   readonly begin: (runtime: Runtime) => Promise<SessionHandle>;
   /** Leave when it waits. */
   readonly parks: boolean;
+  /** Who else hears what it does. */
+  readonly tracer: AgentTracer | undefined;
   /** Whether lines of standard input are signals to the session. */
   readonly readsStdin: boolean;
 }
@@ -111,7 +114,18 @@ class Life {
 
   /** @returns the exit code; `undefined` when the owner of the storage ended and it goes on elsewhere. */
   async run(): Promise<number | undefined> {
-    const { storage, options, view, stdin, io, owner } = this.#parts;
+    const { owner } = this.#parts;
+    try {
+      return await this.#live();
+    } catch (error) {
+      // At any moment: a command that only owned the database for its one signal is gone as soon as it has answered us.
+      if (owner === undefined || (await owner.look())) throw error;
+      return undefined;
+    }
+  }
+
+  async #live(): Promise<number | undefined> {
+    const { storage, options, view, stdin, io } = this.#parts;
     const before = await this.#session();
     const pending = before === undefined ? [] : await storage.reader.pendingSignals(before.sessionId);
     if (before !== undefined) await this.#tail.skip(before);
@@ -130,9 +144,6 @@ class Life {
       io.lastWords(this.#resumeHint());
       await stdin?.attach({ runtime, storage });
       outcome = await this.#outcome(settled);
-    } catch (error) {
-      if (owner === undefined || (await owner.look())) throw error;
-      outcome = { type: "owner_gone" };
     } finally {
       this.#begun.resolve();
       stdin?.detach();
@@ -146,23 +157,30 @@ class Life {
   }
 
   #makeRuntime(watchdog: Watchdog | undefined): Runtime {
-    const { storage, options, view } = this.#parts;
+    const { storage, options } = this.#parts;
     return createRuntime({
       storage,
       agents: [options.agent],
       adopt: false,
       ...(watchdog === undefined ? {} : { watchdog }),
-      tracer: {
-        trace: (event) => {
-          if (event.sessionId !== options.sessionId) return;
-          if (event.type === "committed") this.#pump();
-          // In line with the events: a task streams before the commit that started it has been read.
-          else if (event.type === "task_delta" || event.type === "warned" || event.type === "task_started") {
-            this.#inLine(() => view.trace(event));
-          }
-        },
-      },
+      tracer:
+        options.tracer === undefined ? this.#watcher() : compositeTracer([this.#watcher(), options.tracer]),
     });
+  }
+
+  /** What the view shows of what it hears. */
+  #watcher(): AgentTracer {
+    const { options, view } = this.#parts;
+    return {
+      trace: (event) => {
+        if (event.sessionId !== options.sessionId) return;
+        if (event.type === "committed") this.#pump();
+        // In line with the events: a task streams before the commit that started it has been read.
+        else if (event.type === "task_delta" || event.type === "warned" || event.type === "task_started") {
+          this.#inLine(() => view.trace(event));
+        }
+      },
+    };
   }
 
   /** Show what was committed. */

@@ -50,6 +50,22 @@ export function eventLine(event: JournalEvent, { paint, symbols }: Look, now: nu
       const reason = event.reason === undefined ? "" : `: ${plainLine(event.reason, TEXT_CHARS)}`;
       return `${paint.yellow(symbols.warn)} asked to cancel${reason}`;
     }
+    case "spawn_child": {
+      const what = event.handOff === true ? "hands over to" : "asks for";
+      return `${symbols.begin} ${what} ${plainLine(String(event.agent), TEXT_CHARS)}  ${paint.dim(String(event.childId))}`;
+    }
+    case "tell_session":
+      return paint.dim(`${symbols.begin} tells ${toWhom(event.to)} ${name}`);
+    case "request_parent":
+      return paint.dim(`${symbols.begin} asks the parent for ${name}`);
+    case "cancel_child":
+      return `${paint.yellow(symbols.warn)} cancels child ${String(event.childId)}`;
+    case "request_received":
+      return `${paint.cyan(symbols.arrived)} child ${String(event.childId)} asks for ${name}`;
+    case "forked":
+      return `${paint.cyan(symbols.arrived)} forked from ${String(event.from)}`;
+    case "enable_persistence":
+      return paint.dim("  from here on everything is kept");
     case "append_entry":
       return `${paint.bold(`${plainLine(String(event.role), TEXT_CHARS)}:`)} ${textOf(event.content)}`;
     case "checkpoint":
@@ -63,6 +79,7 @@ export function eventLine(event: JournalEvent, { paint, symbols }: Look, now: nu
     case "fail":
       return `${paint.red(symbols.failed)} failed  ${paint.red(errorOf(event))}`;
     case "started":
+    case "reply_child":
     case "outcome_kept":
     case "record_probe":
     case "wait_cancelled":
@@ -88,6 +105,10 @@ function flatten(content: unknown): string {
 
 function valueOf(value: unknown): string {
   return value === undefined ? "" : `  ${plainLine(JSON.stringify(value) ?? "", TEXT_CHARS)}`;
+}
+
+function toWhom(to: unknown): string {
+  return to === "parent" ? "the parent" : `child ${String(to)}`;
 }
 
 function took({ durationMs, attempt }: JournalEvent): string {

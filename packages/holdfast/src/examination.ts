@@ -16,6 +16,7 @@ export interface Examination {
   readonly database: {
     readonly path: string;
     readonly origin: Database["origin"];
+    readonly from?: string;
     readonly exists: boolean;
     readonly bytes?: number;
     /** Octal, as `chmod` takes it. */
@@ -40,17 +41,17 @@ const UNFINISHED_SHOWN = 50;
 const PROBLEMS_SHOWN = 20;
 
 export async function examine(database: Database, io: Io): Promise<Examination> {
-  const { path, origin } = database;
+  const { path, origin, from } = database;
+  const place = { path, origin, ...(from === undefined ? {} : { from }) };
   const base = { node: process.versions.node, sqlite: process.versions.sqlite ?? "none" };
   const nothing = { rows: {}, sessions: {}, unfinished: [] };
   if (!existsSync(path)) {
-    return { ...base, database: { path, origin, exists: false }, problems: [], ...nothing, exitCode: 0 };
+    return { ...base, database: { ...place, exists: false }, problems: [], ...nothing, exitCode: 0 };
   }
   const { size, mode } = statSync(path);
   const ownerPid = await findOwner(path);
   const file = {
-    path,
-    origin,
+    ...place,
     exists: true,
     bytes: size,
     mode: (mode & 0o777).toString(8).padStart(3, "0"),
@@ -125,7 +126,7 @@ export function examinationText(found: Examination, { paint, symbols }: Look): s
     ["SQLite", found.sqlite],
     [
       "database",
-      `${database.path} (${database.origin === "default" ? "the project's" : `from the ${database.origin}`})`,
+      `${database.path} (${database.from === undefined ? "the project's" : `from ${database.from}`})`,
     ],
     ["", database.exists ? `exists${size}` : "does not exist yet: `holdfast run` makes it"],
   ];

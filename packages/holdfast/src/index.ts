@@ -3,17 +3,22 @@
 // Everything here is cheap to load. Models, tools and workspaces are in `@holdfast/agents`, which is not.
 
 export {
+  compositeTracer,
   createRuntime,
   defineAgent,
   defineTask,
+  fileTracer,
   isAgent,
   MemoryStorage,
   NonRetryableError,
+  silentTracer,
+  stdoutTracer,
   Watchdog,
   type Agent,
   type AgentContext,
   type CancelOptions,
   type CancelReceipt,
+  type FileTracerOptions,
   type ResumeOptions,
   type RunAgent,
   type Runtime,
@@ -22,6 +27,7 @@ export {
   type Settled,
   type SignalOptions,
   type StartOptions,
+  type StdoutTracerOptions,
   type TaskContext,
   type TaskDefinition,
   type TurnAgent,
@@ -64,6 +70,7 @@ export {
   type TaskOptions,
   type TokenUsage,
   type TraceEvent,
+  type TraceTextOptions,
   type Wait,
   type WaitOptions,
 } from "@holdfast/core";
@@ -82,3 +89,5 @@ export {
   type SqliteFileReader,
   type SqliteStorage,
 } from "@holdfast/storage/sqlite";
+export { sqliteTracer, type SqliteTracer, type SqliteTracerOptions } from "@holdfast/storage/sqlite-tracer";
+export { openTelemetryTracer, type OpenTelemetryTracerOptions } from "./opentelemetry-tracer.ts";

@@ -9,6 +9,8 @@ import {
   decodeJson,
   positionId,
   type RecordedError,
+  type ChildRequest,
+  type TokenUsage,
   type JournalRecord,
   type Question,
   type Session,
@@ -28,6 +30,8 @@ export interface JournalEvent {
   readonly attempt?: number;
   /** From the moment the task was asked for. */
   readonly durationMs?: number;
+  /** What an attempt reported to have used. */
+  readonly usage?: TokenUsage;
   /** Of a signal or a wait for one. */
   readonly name?: string;
   readonly prompt?: string;
@@ -104,7 +108,7 @@ export class JournalTail {
     const wanted = records.filter((record) => record.type === "append_entry").length;
     if (wanted === 0) return contents;
     const entries = await this.#reader.entries(this.#sessionId, this.#nextEntry, wanted);
-    for (const { seq, content } of entries) contents.set(seq, decodeJson(content));
+    for (const { id, content } of entries) contents.set(id, decodeJson(content));
     this.#nextEntry += wanted;
     return contents;
   }
@@ -125,15 +129,21 @@ export class JournalTail {
         return { ...base, ...this.#task(record.id), input: payload, ...given(record, "key", "timeoutMs") };
       }
       case "task_completed":
-        return { ...base, ...this.#ended(record), output: payload };
+        return { ...base, ...this.#ended(record), ...given(record, "usage"), output: payload };
       case "task_failed":
-        return { ...base, ...this.#ended(record), error: payload as RecordedError };
+        return {
+          ...base,
+          ...this.#ended(record),
+          ...given(record, "usage"),
+          error: payload as RecordedError,
+        };
       case "attempt_failed":
         return {
           ...base,
           ...this.#task(record.task),
           attempt: record.attempt,
           retryAt: record.retryAt,
+          ...given(record, "usage"),
           error: payload as RecordedError,
         };
       case "attempt_lost":
@@ -148,7 +158,7 @@ export class JournalTail {
       case "request_input": {
         const { prompt, details } = payload as Question;
         this.#waits.set(record.id, { prompt });
-        return { ...base, prompt, details, ...given(record, "expiresAt") };
+        return { ...base, prompt, details, ...given(record, "expiresAt", "cancelAt") };
       }
       case "take_signals":
         return { ...base, pattern: record.pattern, names: record.names, payloads: payload };
@@ -169,6 +179,27 @@ export class JournalTail {
           role: record.role,
           content: contents.get(record.id),
         };
+      case "spawn_child":
+        return {
+          ...base,
+          childId: positionId(this.#sessionId, record.id),
+          agent: record.agent,
+          ...given(record, "handOff"),
+        };
+      case "tell_session":
+        return { ...base, to: record.to, name: record.name };
+      case "request_parent":
+        return { ...base, name: record.name };
+      case "reply_child":
+        return { ...base, request: record.request };
+      case "cancel_child":
+        return { ...base, childId: positionId(this.#sessionId, record.child), mode: record.mode };
+      case "enable_persistence":
+        return base;
+      case "request_received":
+        return { ...base, childId: positionId(this.#sessionId, record.child), ...(payload as ChildRequest) };
+      case "forked":
+        return { ...base, from: record.from, tasks: record.tasks };
       case "withdraw":
         return { ...base, targets: record.targets };
       case "checkpoint":
@@ -176,7 +207,7 @@ export class JournalTail {
         this.#waits.clear();
         return { ...base, turn: record.turn, state: payload };
       case "cancel_requested":
-        return { ...base, deadlineAt: record.deadlineAt, ...given(record, "reason") };
+        return { ...base, deadlineAt: record.deadlineAt, ...given(record, "reason", "cause") };
       case "drift_accepted":
         return { ...base, positions: record.positions };
       case "complete":

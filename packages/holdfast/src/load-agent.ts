@@ -113,9 +113,14 @@ function pick(exported: Record<string, unknown>, file: string, name: string | un
   return first;
 }
 
-/** A CommonJS file has one export that is all of them. */
+/** A CommonJS file has one export that is all of them. Node 22 does not say which are CommonJS; an empty one is told here. */
 function namesOf(exported: Record<string, unknown>): string[] {
-  return Object.keys("module.exports" in exported ? Object(exported["default"]) : exported);
+  const names = Object.keys("module.exports" in exported ? Object(exported["default"]) : exported);
+  return names.length === 1 && isEmptyObject(exported["default"]) ? [] : names;
+}
+
+function isEmptyObject(value: unknown): boolean {
+  return typeof value === "object" && value !== null && Object.keys(value).length === 0;
 }
 
 function listed(agents: readonly Agent[]): string {

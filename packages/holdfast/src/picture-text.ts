@@ -63,7 +63,7 @@ function waiting({ session, waits, questions, resume }: Picture, look: Look): st
   if (waits.length === 0 && resume === undefined) return [];
   const lines = ["", paint.bold(waits.length > 0 ? "Waits for" : "Goes on with")];
   for (const [i, { what, commands, hasArrived }] of waits.entries()) {
-    const question = questions.get(session.waits[i]?.seq ?? -1);
+    const question = questions.get(session.waits[i]?.id ?? -1);
     const [first = "", ...others] =
       question === undefined ? [] : questionLines(question.prompt, question.details);
     const text = question === undefined ? what : `an answer to question ${question.id}: ${first}`;

@@ -14,6 +14,10 @@ describe("the project", () => {
   const make = (path: string) => mkdirSync(join(root, path), { recursive: true });
   const find = (cwd: string, words: string[] = [], env: Record<string, string> = {}) =>
     findDatabase(parseArguments(words, COMMON_OPTIONS, ""), { cwd: join(root, cwd), env });
+  const configureUser = (folder: string, text: string) => {
+    make(`${folder}/holdfast`);
+    writeFileSync(join(root, folder, "holdfast/config.json"), text);
+  };
   const configure = (text: string) => {
     make(".holdfast");
     writeFileSync(join(root, ".holdfast/config.json"), text);
@@ -40,26 +44,76 @@ describe("the project", () => {
     expect(findProject(join(root, "tree/a"))).toBe(join(root, "tree"));
   });
 
-  test("flag before environment before file before default", () => {
+  test("flag before environment before the project's file before the user's before default", () => {
     make("a");
-    expect(find("a")).toMatchObject({ path: join(root, "a/.holdfast/holdfast.db"), origin: "default" });
+    const home = { HOME: join(root, "home") };
+    expect(find("a", [], home)).toMatchObject({
+      path: join(root, "a/.holdfast/holdfast.db"),
+      origin: "default",
+    });
+    configureUser("home/.config", '{ "db": "data/u.db" }');
+    expect(find("a", [], home)).toMatchObject({
+      path: join(root, "a/data/u.db"),
+      origin: "user_file",
+      from: join(root, "home/.config/holdfast/config.json"),
+    });
     configure('{ "db": "data/x.db" }');
-    expect(find("a")).toMatchObject({ path: join(root, "data/x.db"), origin: "file" });
-    const env = { HOLDFAST_DB: "e.db" };
-    expect(find("a", [], env)).toMatchObject({ path: join(root, "a/e.db"), origin: "environment" });
-    expect(find("a", [], { HOLDFAST_DB: "" })).toMatchObject({ origin: "file" });
-    expect(find("a", ["--db", "f.db"], env)).toMatchObject({ path: join(root, "a/f.db"), origin: "flag" });
+    expect(find("a", [], home)).toMatchObject({
+      path: join(root, "data/x.db"),
+      origin: "project_file",
+      from: join(root, ".holdfast/config.json"),
+    });
+    const env = { ...home, HOLDFAST_DB: "e.db" };
+    expect(find("a", [], env)).toMatchObject({
+      path: join(root, "a/e.db"),
+      origin: "environment",
+      from: "HOLDFAST_DB",
+    });
+    expect(find("a", [], { ...env, HOLDFAST_DB: "" })).toMatchObject({ origin: "project_file" });
+    expect(find("a", ["--db", "f.db"], env)).toMatchObject({
+      path: join(root, "a/f.db"),
+      origin: "flag",
+      from: "--db",
+    });
+  });
+
+  test("the user's file is where XDG says, if that is an absolute path, and else below the home", () => {
+    configureUser("xdg", '{ "db": "/x.db" }');
+    configureUser("home/.config", '{ "db": "/h.db" }');
+    const env = { HOME: join(root, "home"), XDG_CONFIG_HOME: join(root, "xdg") };
+    expect(find("", [], env).path).toBe("/x.db");
+    expect(find("", [], { ...env, XDG_CONFIG_HOME: "xdg" }).path).toBe("/h.db");
+    expect(find("", [], { ...env, XDG_CONFIG_HOME: "" }).path).toBe("/h.db");
+    expect(find("", [], {}).origin).toBe("default");
+  });
+
+  test("what the project's file leaves open, the user's may say", () => {
+    configure("{}");
+    configureUser("xdg", '{ "db": "u.db" }');
+    expect(find("", [], { XDG_CONFIG_HOME: join(root, "xdg") }).path).toBe(join(root, "u.db"));
   });
 
   test.each([
-    ["{", "is not JSON"],
-    ["[]", "is not a JSON object"],
-    ['{"dbb": "x"}', 'no "dbb"; did you mean db?'],
-    ['{"db": 7}', '"db" is not a path'],
-    ['{"db": ""}', '"db" is not a path'],
-  ])("a configuration that says %s is refused", (text, message) => {
+    ["{", "is not JSON", ""],
+    ["[]", "is not a JSON object", ""],
+    ['{"dbb": "x"}', 'no "dbb"; did you mean db?', "#/dbb"],
+    ['{"a/b~c": "x"}', 'no "a/b~c"', "#/a~1b~0c"],
+    ['{"db": 7}', '"db" is not a text', "#/db"],
+    ['{"db": ""}', '"db" is not a text', "#/db"],
+    ['{"$schema": null}', '"$schema" is not a text', "#/$schema"],
+  ])("a configuration that says %s is refused, with the file and the pointer", (text, message, pointer) => {
+    const refused = (at: string) =>
+      expect.objectContaining({
+        code: "config_invalid",
+        message: expect.stringContaining(message),
+        at: `${join(root, at)}${pointer}`,
+      });
+    configureUser("xdg", text);
+    expect(() => find("", [], { XDG_CONFIG_HOME: join(root, "xdg") })).toThrow(
+      refused("xdg/holdfast/config.json"),
+    );
     configure(text);
-    expect(() => find("")).toThrow(message);
+    expect(() => find("")).toThrow(refused(".holdfast/config.json"));
   });
 
   test("its folder is made for its user only, and git takes nothing from it", () => {

@@ -1,39 +1,65 @@
-// Where we are: the project, its configuration, its database.
+// Where we are: the project and its database.
 //
 // The project is the nearest folder upward with `.holdfast`, else the root of the git repository, else this folder.
-// What is given on the command line goes before the environment, that before the file, that before the default.
+// What is given on the command line goes before the environment, that before the project's configuration, that before the
+// user's, that before the default.
 
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { dirname, isAbsolute, join, resolve } from "node:path";
-import { HoldfastError } from "@holdfast/core";
-import { didYouMean } from "./arguments.ts";
+import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import type { Arguments, Io } from "./command.ts";
+import { readConfig, userConfigFile } from "./config.ts";
+import type { Origin } from "./origin.ts";
+import type { WantedTraces } from "./wanted-tracer.ts";
 
 export interface Database {
   readonly path: string;
-  /** Where its path was given. */
-  readonly origin: "flag" | "environment" | "file" | "default";
+  readonly origin: Origin;
+  /** The flag, the variable or the file; nothing for the default. */
+  readonly from?: string;
   /** The folder that is made together with it. */
   readonly projectFolder: string;
 }
 
 const FOLDER = ".holdfast";
-const CONFIG_KEYS = ["$schema", "db"] as const;
+const VARIABLE = "HOLDFAST_DB";
 
 /** Where the sessions of this project are. */
 export function findDatabase(args: Arguments, io: Pick<Io, "cwd" | "env">): Database {
   const project = findProject(io.cwd);
   const projectFolder = join(project, FOLDER);
   const flag = args.text("db");
-  if (flag !== undefined) return { path: resolve(io.cwd, flag), origin: "flag", projectFolder };
-  const environment = io.env["HOLDFAST_DB"];
-  if (environment !== undefined && environment !== "") {
-    return { path: resolve(io.cwd, environment), origin: "environment", projectFolder };
+  if (flag !== undefined) return { path: resolve(io.cwd, flag), origin: "flag", from: "--db", projectFolder };
+  const variable = io.env[VARIABLE];
+  if (variable !== undefined && variable !== "")
+    return { path: resolve(io.cwd, variable), origin: "environment", from: VARIABLE, projectFolder };
+  for (const [origin, file] of configFiles(project, io)) {
+    const { db } = readConfig(file);
+    if (db !== undefined) return { path: resolve(project, db), origin, from: file, projectFolder };
   }
-  const { db } = readConfig(join(projectFolder, "config.json"));
-  if (db !== undefined)
-    return { path: isAbsolute(db) ? db : join(project, db), origin: "file", projectFolder };
   return { path: join(projectFolder, "holdfast.db"), origin: "default", projectFolder };
+}
+
+/** Where sessions that are run here are traced to. What the command line says stands instead of what the file says. */
+export function findTraces(args: Arguments, io: Pick<Io, "cwd" | "env">): WantedTraces {
+  const targets = args.texts("trace");
+  if (targets.length > 0) return { targets, folder: io.cwd, origin: "flag", from: "--trace" };
+  const project = findProject(io.cwd);
+  for (const [origin, file] of configFiles(project, io)) {
+    const { trace } = readConfig(file);
+    if (trace === undefined) continue;
+    return { targets: typeof trace === "string" ? [trace] : trace, folder: project, origin, from: file };
+  }
+  return { targets: [], folder: project, origin: "default" };
+}
+
+/** The project's goes before the user's. */
+function configFiles(
+  project: string,
+  { env }: Pick<Io, "env">,
+): readonly (readonly ["project_file" | "user_file", string])[] {
+  const user = userConfigFile(env);
+  const own = ["project_file", join(project, FOLDER, "config.json")] as const;
+  return user === undefined ? [own] : [own, ["user_file", user]];
 }
 
 export function findProject(cwd: string): string {
@@ -53,54 +79,6 @@ export function makeProjectFolder({ origin, projectFolder }: Database): void {
   } catch {
     // Whoever makes the database says why it cannot.
   }
-}
-
-interface Config {
-  readonly db?: string;
-}
-
-function readConfig(path: string): Config {
-  let text: string;
-  try {
-    text = readFileSync(path, "utf8");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return {};
-    throw invalid(path, `the configuration cannot be read: ${(error as Error).message}`);
-  }
-  let config: unknown;
-  try {
-    config = JSON.parse(text);
-  } catch (error) {
-    throw invalid(path, `the configuration is not JSON: ${(error as Error).message}`);
-  }
-  if (typeof config !== "object" || config === null || Array.isArray(config)) {
-    throw invalid(path, "the configuration is not a JSON object", {
-      expected: '{ "db": "path of the database" }',
-    });
-  }
-  for (const key of Object.keys(config)) {
-    if ((CONFIG_KEYS as readonly string[]).includes(key)) continue;
-    throw invalid(path, `the configuration has no "${key}"${didYouMean(key, CONFIG_KEYS)}`, {
-      expected: CONFIG_KEYS.join(", "),
-    });
-  }
-  const { db } = config as { db?: unknown };
-  if (db === undefined) return {};
-  if (typeof db !== "string" || db === "")
-    throw invalid(path, '"db" is not a path', { got: JSON.stringify(db), expected: "a text" });
-  return { db };
-}
-
-function invalid(
-  path: string,
-  message: string,
-  details: { got?: string; expected?: string } = {},
-): HoldfastError {
-  return new HoldfastError("config_invalid", message, {
-    at: path,
-    ...details,
-    fix: "correct the file, or remove it",
-  });
 }
 
 function nearest(from: string, matches: (folder: string) => boolean): string | undefined {

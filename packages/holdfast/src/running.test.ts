@@ -2,6 +2,7 @@
 
 import { spawnSync } from "node:child_process";
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Project } from "./testing/holdfast-process.ts";
 
@@ -224,6 +225,27 @@ describe("running", () => {
   });
 
   describe("several processes and one database", () => {
+    // Another command may own the database for no longer than its one signal takes, and be gone before we ask it anything.
+    test("an owner that ends before its first answer is followed by this process", async () => {
+      await project.run("run", "wait.ts", "--session", "s", "--park");
+      const path = project.path(".holdfast/holdfast.db");
+      const hello = { holdfast: "storage", protocol: 1, pid: 4711, since: 1, database: path };
+      const server = createServer((socket) => {
+        socket.on("error", () => {});
+        socket.once("data", () => {
+          server.close();
+          socket.destroy();
+        });
+        socket.write(`${JSON.stringify(hello)}\n`);
+      });
+      await new Promise<void>((resolve) => server.listen(`${path}-socket`, resolve));
+      const running = project.start(["resume", "s"]);
+      await running.says("going on from here");
+      await running.says("waits for signal");
+      await project.run("signal", "s", "go");
+      expect((await running.finished).code).toBe(0);
+    });
+
     test("a session is run by one process; another is told which", async () => {
       const running = project.start(["run", "wait.ts", "--session", "s"]);
       await running.says("waits for signal");

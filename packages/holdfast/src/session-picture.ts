@@ -69,7 +69,7 @@ export async function readPicture(
   // After the journal: then it knows of every record that was read.
   const session = (await reader.session(sessionId))!;
   const pending = (await reader.pendingSignals(sessionId)).map(({ name }) => name);
-  for (const id of questions.keys()) if (!session.waits.some(({ seq }) => seq === id)) questions.delete(id);
+  for (const id of questions.keys()) if (!session.waits.some((wait) => wait.id === id)) questions.delete(id);
   const waits = standings(session, { io, now: Date.now(), pending: new Set(pending) });
   return {
     session,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { readTypedLine } from "./typed-answer.ts";
 
-const QUESTION = { type: "input", seq: 7, name: "answer:7", prompt: "Deploy?" } as const;
+const QUESTION = { type: "input", id: 7, name: "answer:7", prompt: "Deploy?" } as const;
 
 describe("a line typed while a question is open", () => {
   test.each([

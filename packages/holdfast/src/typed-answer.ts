@@ -1,6 +1,6 @@
 // What a line typed at a terminal means while a session runs.
 
-import { ANSWER_PREFIX, answerSignalName, isName, type Approval } from "@holdfast/core";
+import { answerSignalName, isName, isReservedName, type Approval } from "@holdfast/core";
 import type { QuestionWait } from "./describe-session.ts";
 import { plainLine } from "./plain-text.ts";
 import { readSignalLine, type LineMeaning } from "@holdfast/runtime";
@@ -23,9 +23,9 @@ export function readTypedLine(line: string, question: QuestionWait | undefined):
   if (meaning.type === "signal" && meaning.signal.name !== "input" && meaning.signal.payload !== undefined)
     return meaning;
   const approval = readApproval(line);
-  if (approval !== undefined) return answer(question.seq, approval);
+  if (approval !== undefined) return answer(question.id, approval);
   try {
-    return answer(question.seq, JSON.parse(line));
+    return answer(question.id, JSON.parse(line));
   } catch {
     const reason = `the question is still open: type y or n, or an answer as JSON (a text in quotes: ${JSON.stringify(line.trim())})`;
     return { type: "refused", reason };
@@ -34,7 +34,7 @@ export function readTypedLine(line: string, question: QuestionWait | undefined):
 
 /** Answers have names of their own, and are given by question. */
 export function isSignalName(name: string): boolean {
-  return isName(name) && !name.startsWith(ANSWER_PREFIX);
+  return isName(name) && !isReservedName(name);
 }
 
 function answer(seq: number, payload: unknown): LineMeaning {
@@ -43,7 +43,8 @@ function answer(seq: number, payload: unknown): LineMeaning {
 
 /** The question that a meaning of `readTypedLine` answers, if it does. */
 export function questionOf(signalName: string): number | undefined {
-  return signalName.startsWith(ANSWER_PREFIX) ? Number(signalName.slice(ANSWER_PREFIX.length)) : undefined;
+  const [, digits] = /^answer:(\d+)$/.exec(signalName) ?? [];
+  return digits === undefined ? undefined : Number(digits);
 }
 
 function readApproval(line: string): Approval | undefined {

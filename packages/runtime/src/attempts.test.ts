@@ -275,6 +275,33 @@ describe("an attempt that died with its process", () => {
     expect(ran).toBe(1);
   });
 
+  // Decision 0003: a person who restarts the machine three times has not asked for the work to be given up.
+  test("does not use up the three that may end in an error, where the author set no limit", async () => {
+    const storage = new MemoryStorage();
+    let ran = 0;
+    const agent = agentOf((ctx) =>
+      ctx.run("flaky", () => {
+        if (++ran <= 2) return new Promise<never>(() => {}); // Lost with their process.
+        if (ran <= 4) throw new Error(`error ${ran - 2}`);
+        return ran;
+      }),
+    );
+    const first = open({ storage });
+    const { sessionId } = await first.runtime.start(agent);
+    await until(() => ran === 1, "the first attempt");
+    first.mortalStorage.die();
+    vanishRuntime(first.runtime);
+    const second = open({ storage, agents: [agent] });
+    await second.runtime.resume(sessionId);
+    await until(() => ran === 2, "the second attempt");
+    second.mortalStorage.die();
+    vanishRuntime(second.runtime);
+    const third = open({ storage, agents: [agent] });
+    const result = (await third.runtime.resume(sessionId)).result();
+    await third.clock.advance(60_000);
+    expect(await result).toBe(5);
+  });
+
   // The outcome is stored, and then the process dies once more, before the agent has heard of it.
   test("is not done again when its successor's outcome was kept (H7)", async () => {
     const storage = new MemoryStorage();

@@ -3,6 +3,7 @@
 //   A1. An attempt starts only when told to, which is after the batch that asked for it is committed (D1).
 //   A2. An attempt's end is news only while its task is open and this is its newest attempt.
 //   A3. What cost a process before is kept before it is delivered (K6).
+//   A4. Every attempt that started is traced to have ended, once: when it ends, or when it is told to stop.
 //
 // Knows no storage and no kernel: it is told which tasks are open, and gives back events to deliver and notes to add.
 
@@ -16,15 +17,35 @@ import {
   type EventRecord,
   type NoteRecord,
   type OpenTask,
+  type RecordedError,
   type RunningAttempt,
   type TaskAttempt,
+  type Prices,
+  type TaskDelta,
   type TaskExecutor,
-  type TraceBody,
+  type TokenUsage,
+  type TraceEvent,
 } from "@holdfast/core";
+import { addUsage } from "./spending.ts";
 
 type Draft<R> = R extends unknown ? Omit<R, "seq" | "id"> : never;
 export type EventDraft = Draft<EventRecord>;
 export type NoteDraft = Draft<NoteRecord>;
+
+type OutcomeDraft = Extract<EventDraft, { type: "task_completed" | "task_failed" }>;
+
+/** An outcome that is stored before it is delivered. */
+export function keptOutcome({ type: outcome, task, attempt, at, usage, payload }: OutcomeDraft): NoteDraft {
+  return {
+    type: "outcome_kept",
+    outcome,
+    task,
+    attempt,
+    at,
+    ...(usage === undefined ? {} : { usage }),
+    payload,
+  };
+}
 
 /** What attempts need of the session they belong to. */
 export interface AttemptsHost {
@@ -33,23 +54,43 @@ export interface AttemptsHost {
   readonly clock: Clock;
   /** Integers in [0, 2^32), for jitter. */
   readonly random: () => number;
+  readonly prices: Prices | undefined;
+  /** Whether an attempt may have run before its process ended. */
+  mayHaveRun(task: OpenTask): boolean;
+  /** Start what is open and not running, once it may: tasks that never ran, and those to be tried again. */
+  begin(tasks: readonly OpenTask[]): void;
   /** The task of this number, while nobody has heard its outcome. */
   openTask(id: number): OpenTask | undefined;
-  conversation(leaf: number): Promise<readonly ConversationEntry[]>;
+  conversation(leaf: number | null): Promise<readonly ConversationEntry[]>;
   enter<T>(fn: () => T): T;
-  /** Absent when nobody listens. */
-  readonly trace: ((event: TraceBody) => void) | undefined;
+  /** Nothing when nobody listens: then no event is built. */
+  readonly trace: ((event: TraceEvent) => void) | undefined;
+  traceparent(attempt: { readonly taskId: string; readonly attempt: number }): string | undefined;
   deliver(event: EventDraft): void;
   note(note: NoteDraft): void;
 }
 
+interface Running {
+  readonly task: OpenTask;
+  readonly taskId: string;
+  readonly attempt: number;
+  readonly startedAt: number;
+  handle: RunningAttempt | undefined;
+  usage: TokenUsage | undefined;
+}
+
 export class Attempts {
   readonly #host: AttemptsHost;
-  readonly #running = new Map<number, RunningAttempt>();
+  readonly #running = new Map<number, Running>();
   readonly #retries = new Map<number, OpenTask>();
 
   constructor(host: AttemptsHost) {
     this.#host = host;
+  }
+
+  /** How many run now. */
+  get running(): number {
+    return this.#running.size;
   }
 
   /** The earliest moment a task is to be tried again. */
@@ -67,7 +108,6 @@ export class Attempts {
     const task = note.task === undefined ? undefined : this.#host.openTask(note.task);
     if (task === undefined) return;
     if (note.type === "attempt_failed") this.#retries.set(task.id, task);
-    else if (note.type === "attempt_lost" && !this.#running.has(task.id)) this.start(task);
     else if (note.type === "outcome_kept") this.#deliverKept(task);
   }
 
@@ -75,9 +115,16 @@ export class Attempts {
     const { sessionId, clock, executor } = this.#host;
     const { id, kind, attempt } = task;
     const taskId = positionId(sessionId, id);
-    const startedAt = clock.monotonic();
-    let offset = 0;
-    this.#host.trace?.({ type: "task_started", taskId, kind, attempt, input: task.input });
+    const running: Running = {
+      task,
+      taskId,
+      attempt,
+      startedAt: clock.monotonic(),
+      handle: undefined,
+      usage: undefined,
+    };
+    this.#host.trace?.({ ...this.#stamp(), type: "task_started", taskId, kind, attempt, input: task.input });
+    const traceparent = this.#host.traceparent(running);
     const request: TaskAttempt = {
       sessionId,
       taskId,
@@ -86,17 +133,22 @@ export class Attempts {
       attempt,
       idempotencyKey: task.key === undefined ? taskId : `${sessionId}:${task.key}`,
       timeoutMs: task.timeoutMs,
+      traceparent,
       ...(task.closure === undefined ? {} : { closure: task.closure }),
+      hasConversation: task.hasConversation,
       conversation: (leaf) => this.#host.conversation(leaf),
-      onDelta: (delta) =>
-        this.#host.trace?.({ type: "task_delta", taskId, kind, attempt, offset: offset++, delta }),
+      onDelta: this.#deltaOf(running),
     };
-    const onEnd = (outcome: AttemptOutcome): void => {
-      if (this.#running.get(id) === running) this.#running.delete(id);
-      this.#ended(task, attempt, startedAt, outcome);
-    };
-    const running = this.#host.enter(() => executor.start(request, onEnd));
     this.#running.set(id, running);
+    running.handle = this.#host.enter(() =>
+      executor.start(request, (outcome) => this.#ended(running, outcome)),
+    );
+  }
+
+  /** It cannot be paid for, whatever is left: it fails without having run. */
+  refuse({ id, attempt }: OpenTask, error: RecordedError): void {
+    const at = this.#host.clock.now();
+    this.#host.deliver({ type: "task_failed", task: id, attempt, at, payload: JSON.stringify(error) });
   }
 
   /** Start the tasks whose back-off is over. */
@@ -105,14 +157,27 @@ export class Attempts {
     for (const [id, task] of this.#retries) {
       if ((task.retryAt ?? 0) > now) continue;
       this.#retries.delete(id);
-      if (this.#host.openTask(id) === task) this.start(task);
+      if (this.#host.openTask(id) === task) this.#host.begin([task]);
     }
+  }
+
+  /** What a usage costs, when its task did not say. */
+  #priced(delta: TaskDelta): TaskDelta {
+    if (delta.type !== "usage" || delta.usage.costMicroUsd !== undefined) return delta;
+    const costMicroUsd = this.#host.prices?.(delta.usage);
+    return costMicroUsd === undefined ? delta : { ...delta, usage: { ...delta.usage, costMicroUsd } };
   }
 
   abort(id: number, reason: string): void {
     this.#retries.delete(id);
-    this.#running.get(id)?.abort(reason);
+    const running = this.#running.get(id);
+    if (running === undefined) return;
     this.#running.delete(id);
+    this.#host.trace?.({
+      ...this.#end(running),
+      outcome: "cancelled",
+    });
+    running.handle?.abort(reason);
   }
 
   abortAll(reason: string): void {
@@ -122,15 +187,20 @@ export class Attempts {
 
   /** After a replay: go on with the tasks that have no outcome (H7, H8). */
   recover(tasks: readonly OpenTask[], at: number): void {
+    const fresh = tasks.filter((task) => task.kept === undefined && !this.#host.mayHaveRun(task));
+    if (fresh.length > 0) this.#host.begin(fresh);
     for (const task of tasks) {
+      if (fresh.includes(task)) continue;
       const { id, attempt, retry } = task;
       if (task.kept !== undefined) {
         this.#deliverKept(task);
       } else if (task.retryAt !== undefined && task.retryAt > at) {
         this.#retries.set(id, task); // Never early, so it cannot have been started.
       } else if (mayRetryLost(retry, attempt)) {
+        this.#traceLost(task);
         this.#host.note({ type: "attempt_lost", task: id, attempt, at });
       } else {
+        this.#traceLost(task);
         const message = `attempt ${attempt} of ${retry?.maxAttempts ?? attempt} was running when its process ended; its outcome is unknown`;
         const payload = JSON.stringify({ name: "AttemptLostError", message, code: "task_failed" });
         this.#host.deliver({ type: "task_failed", task: id, attempt, at, payload });
@@ -138,44 +208,103 @@ export class Attempts {
     }
   }
 
-  #ended(task: OpenTask, attempt: number, startedAt: number, outcome: AttemptOutcome): void {
-    const { id, kind } = task;
-    if (this.#host.openTask(id) !== task || attempt !== task.attempt) return; // A2.
-    const { trace } = this.#host;
+  #ended(running: Running, outcome: AttemptOutcome): void {
+    const { task, attempt } = running;
+    const { id } = task;
+    if (this.#running.get(id) !== running) return; // It was told to stop, and is traced to have.
+    this.#running.delete(id);
+    const isNews = this.#host.openTask(id) === task && task.attempt === attempt; // A2.
+    const usage = running.usage === undefined ? {} : { usage: running.usage };
     const at = this.#host.clock.now();
-    const traced = trace && {
-      type: "task_ended" as const,
-      taskId: positionId(this.#host.sessionId, id),
-      kind,
-      attempt,
-      durationMs: this.#host.clock.monotonic() - startedAt,
-    };
     switch (outcome.status) {
       case "aborted":
-        if (traced) trace({ ...traced, outcome: "cancelled" });
+        this.#host.trace?.({
+          ...this.#end(running),
+          outcome: "cancelled",
+        });
         return;
       case "completed":
-        if (traced) trace({ ...traced, outcome: "completed", output: outcome.output });
-        this.#finish(task, { type: "task_completed", task: id, attempt, at, payload: outcome.output });
+        this.#host.trace?.({
+          ...this.#end(running),
+          outcome: "completed",
+          output: outcome.output,
+        });
+        if (isNews)
+          this.#finish(task, {
+            type: "task_completed",
+            task: id,
+            attempt,
+            at,
+            ...usage,
+            payload: outcome.output,
+          });
         return;
       case "failed": {
-        const delayMs = retryDelayMs(task.retry, attempt, outcome, this.#host.random() / 0x1_0000_0000);
+        const random = this.#host.random() / 0x1_0000_0000;
+        const delayMs = isNews ? retryDelayMs(task.retry, countedAttempts(task), outcome, random) : undefined;
+        this.#host.trace?.({
+          ...this.#end(running),
+          outcome: delayMs === undefined ? "failed" : "retrying",
+          error: outcome.error,
+        });
+        if (!isNews) return;
         const payload = JSON.stringify(outcome.error);
-        const traceOutcome = delayMs === undefined ? "failed" : "retrying";
-        if (traced) trace({ ...traced, outcome: traceOutcome, error: outcome.error });
         if (delayMs === undefined)
-          this.#finish(task, { type: "task_failed", task: id, attempt, at, payload });
+          this.#finish(task, { type: "task_failed", task: id, attempt, at, ...usage, payload });
         else
-          this.#host.note({ type: "attempt_failed", task: id, attempt, at, retryAt: at + delayMs, payload });
+          this.#host.note({
+            type: "attempt_failed",
+            task: id,
+            attempt,
+            at,
+            retryAt: at + delayMs,
+            ...usage,
+            payload,
+          });
         return;
       }
     }
   }
 
-  #finish(task: OpenTask, event: Extract<EventDraft, { type: "task_completed" | "task_failed" }>): void {
-    if (!task.lost) return this.#host.deliver(event);
-    const { type: outcome, task: id, attempt, at, payload } = event;
-    this.#host.note({ type: "outcome_kept", outcome, task: id, attempt, at, payload }); // A3.
+  /** What an attempt says of itself: its usage is recorded with its outcome, all of it is told to who listens. */
+  #deltaOf(running: Running): TaskAttempt["onDelta"] {
+    const { trace } = this.#host;
+    const {
+      taskId,
+      task: { kind },
+      attempt,
+    } = running;
+    let offset = 0;
+    return (reported) => {
+      const delta = this.#priced(reported);
+      if (delta.type === "usage") running.usage = addUsage(running.usage, delta.usage);
+      trace?.({ ...this.#stamp(), type: "task_delta", taskId, kind, attempt, offset: offset++, delta });
+    };
+  }
+
+  #traceLost({ id, kind, attempt }: OpenTask): void {
+    this.#host.trace?.({
+      ...this.#stamp(),
+      type: "task_lost",
+      taskId: positionId(this.#host.sessionId, id),
+      kind,
+      attempt,
+    });
+  }
+
+  #stamp(): { readonly sessionId: string; readonly at: number } {
+    return { sessionId: this.#host.sessionId, at: this.#host.clock.now() };
+  }
+
+  #end({ task: { kind }, taskId, attempt, startedAt }: Running) {
+    const { sessionId, clock } = this.#host;
+    const durationMs = clock.monotonic() - startedAt;
+    return { type: "task_ended", sessionId, at: clock.now(), taskId, kind, attempt, durationMs } as const;
+  }
+
+  #finish(task: OpenTask, event: OutcomeDraft): void {
+    if (task.lost === 0) return this.#host.deliver(event);
+    this.#host.note(keptOutcome(event)); // A3.
   }
 
   #deliverKept({ id, kept, attempt }: OpenTask): void {
@@ -185,7 +314,13 @@ export class Attempts {
       task: id,
       attempt,
       at: this.#host.clock.now(),
+      ...(kept.usage === undefined ? {} : { usage: kept.usage }),
       payload: kept.payload,
     });
   }
+}
+
+/** Attempts that use up a limit: without one of the author's, losing a process is nobody's fault (decision 0003). */
+function countedAttempts({ retry, attempt, lost }: OpenTask): number {
+  return retry?.maxAttempts === undefined ? attempt - lost : attempt;
 }

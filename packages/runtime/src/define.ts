@@ -4,8 +4,11 @@ import {
   AgentContext as CoreAgentContext,
   isName,
   UsageError,
+  type AgentMode,
   type RetryPolicy,
   type StandardSchemaV1,
+  type StateDefinition,
+  type TaskCost,
   type TaskType,
   type TokenUsage,
 } from "@holdfast/core";
@@ -22,6 +25,8 @@ export interface TaskContext {
   readonly attempt: number;
   /** The same for every attempt, for effects on the outside world: pass it on to services that deduplicate. */
   readonly idempotencyKey: string;
+  /** W3C trace context of this attempt, for the `traceparent` header of outgoing calls; nothing when it is not traced. */
+  readonly traceparent?: string | undefined;
   /** Fires on cancellation, time-out and shutdown; give it to whatever waits. */
   readonly signal: AbortSignal;
   /** Show text while it is made. Provisional: what is recorded is the output. */
@@ -42,6 +47,8 @@ export interface TaskDefinition<Input = unknown, Output = unknown> extends TaskT
   readonly retry?: RetryPolicy;
   /** One attempt may take this long. No limit by default. */
   readonly timeoutMs?: number;
+  /** The most an attempt with this input may cost: reserved from the budget before it starts, settled by `reportUsage`. */
+  readonly cost?: (input: Input) => TaskCost;
   readonly run: (input: Input, task: TaskContext) => Output | Promise<Output>;
 }
 
@@ -70,21 +77,35 @@ interface AgentCommon<Input, Output> {
   /** Tasks the agent schedules by name or definition. */
   // oxlint-disable-next-line typescript/no-explicit-any -- a list of tasks of any input and output has no other type.
   readonly tasks?: readonly TaskDefinition<any, any>[];
+  /** Agents it asks for as children, by name. */
+  // oxlint-disable-next-line typescript/no-explicit-any -- the same for agents.
+  readonly agents?: readonly Agent<any, any>[];
+  /** Tasks that answer `ctx.requestFromParent(name)` of its children. */
+  // oxlint-disable-next-line typescript/no-explicit-any -- the same for tasks.
+  readonly handlers?: { readonly [request: string]: TaskDefinition<any, any> };
 }
 
 /** Free form: called with the input, and again from the top, with `ctx.state`, after each checkpoint. */
 export interface RunAgent<Input, Output, State> extends AgentCommon<Input, Output> {
+  /** Makes the state typed: see `ctx.state`, `ctx.update`. */
+  readonly state?: StateDefinition<State, Input>;
   readonly run: (ctx: AgentContext<Input, State>, input: Input) => Promise<Output>;
 }
 
 /** Turn-structured: called with the state, gives the next one or the output; each turn ends in a checkpoint. */
 export interface TurnAgent<Input, Output, State> extends AgentCommon<Input, Output> {
   /** The state of the first turn. */
-  readonly initial: (input: Input) => State;
+  readonly initial?: (input: Input) => State;
+  /** Instead of `initial`: makes the state typed, so that a turn may give back what changed. */
+  readonly state?: StateDefinition<State, Input>;
   readonly turn: (ctx: AgentContext<Input, State>, state: State) => Promise<TurnResult<State, Output>>;
 }
 
-export type TurnResult<State, Output> = { readonly state: State } | { readonly done: Output };
+export type TurnResult<State, Output> =
+  | { readonly state: State }
+  /** Typed state: what to change, besides what `ctx.update` has. */
+  | { readonly update: Partial<State> | { readonly [field: string]: unknown } }
+  | { readonly done: Output };
 
 const AGENT = Symbol.for("holdfast.agent");
 
@@ -97,6 +118,9 @@ export interface Agent<Input = unknown, Output = unknown> {
   readonly input: StandardSchemaV1<unknown, Input> | undefined;
   readonly output: StandardSchemaV1<unknown, Output> | undefined;
   readonly tasks: readonly TaskDefinition[];
+  readonly agents: readonly Agent[];
+  readonly handlers: { readonly [request: string]: TaskDefinition };
+  readonly state: StateDefinition | undefined;
   /** Whether every life of it ends in a checkpoint. */
   readonly turns: boolean;
   readonly main: (ctx: AgentContext<Input>) => Promise<Output>;
@@ -120,7 +144,13 @@ export function defineAgent<Input = unknown, Output = unknown, State = unknown>(
     description: definition.description,
     input: definition.input,
     output: definition.output,
-    tasks: (definition.tasks ?? []) as readonly TaskDefinition[],
+    tasks: [
+      ...(definition.tasks ?? []),
+      ...Object.values(definition.handlers ?? {}),
+    ] as readonly TaskDefinition[],
+    agents: (definition.agents ?? []) as readonly Agent[],
+    handlers: definition.handlers ?? {},
+    state: checkState(name, definition.state as StateDefinition | undefined),
     turns: "turn" in definition,
     main: "turn" in definition ? turnMain(definition) : runMain(definition),
   };
@@ -148,16 +178,51 @@ function turnMain<Input, Output, State>(
 ): Agent<Input, Output>["main"] {
   return async (anyCtx) => {
     const ctx = anyCtx as unknown as AgentContext<Input, State>;
-    const result = await definition.turn(
-      ctx,
-      ctx.state === undefined ? definition.initial(ctx.input) : ctx.state,
-    );
+    const result = await definition.turn(ctx, ctx.state ?? first(definition, ctx.input));
     if (typeof result === "object" && result !== null) {
       if ("done" in result) return result.done;
       if ("state" in result) return ctx.checkpoint(result.state, { openTasks: "wait" });
+      if ("update" in result) {
+        ctx.update(result.update);
+        return ctx.checkpoint(undefined, { openTasks: "wait" });
+      }
     }
     throw new UsageError(`a turn of agent "${definition.name}" returned neither { state } nor { done }`, {
-      expected: "{ state } to go on with the next turn, or { done: output } to end",
+      expected:
+        "{ state } or, of typed state, { update } to go on with the next turn, or { done: output } to end",
     });
   };
+}
+
+function first<Input, Output, State>(
+  { name, initial }: TurnAgent<Input, Output, State>,
+  input: Input,
+): State {
+  if (initial !== undefined) return initial(input);
+  throw new UsageError(`agent "${name}" has no state to begin its first turn with`, {
+    fix: "defineAgent({ name, initial: (input) => state, turn })",
+  });
+}
+
+function checkState(name: string, state: StateDefinition | undefined): StateDefinition | undefined {
+  if (state === undefined) return undefined;
+  if (Number.isSafeInteger(state.version) && state.version > 0 && typeof state.initial === "function")
+    return state;
+  throw new UsageError(`the state of agent "${name}" cannot be used`, {
+    expected: "state: { version: 1, initial: (input) => ({ … }) }, the version a whole number above 0",
+  });
+}
+
+/** An agent as a child: on the parent's machine. Without a coordinator every agent runs in this process. */
+export function local<Input = unknown, Output = unknown>(
+  agent: string | Agent<Input, Output>,
+): AgentMode<Input, Output> {
+  return { type: "local", name: typeof agent === "string" ? agent : agent.name };
+}
+
+/** An agent as a child: on any runner that has it. Without a coordinator every agent runs in this process. */
+export function remote<Input = unknown, Output = unknown>(
+  agent: string | Agent<Input, Output>,
+): AgentMode<Input, Output> {
+  return { type: "remote", name: typeof agent === "string" ? agent : agent.name };
 }

@@ -48,16 +48,17 @@ export class DueSessions {
     const { sessionIds, nextAt } = await this.#host.storage.due({
       now: this.#host.clock.now(),
       limit: DUE_BATCH,
+      agents: this.#host.sessions.agents.names,
     });
     for (const sessionId of sessionIds) {
       if (this.#host.sessions.closed || this.#host.sessions.isLive(sessionId)) continue;
       const session = await this.#host.storage.reader.session(sessionId);
-      if (session === undefined || !this.#host.sessions.knows(session.agent.name)) continue;
+      if (session === undefined) continue;
       try {
-        await this.#host.sessions.activate(session, false);
+        await this.#host.sessions.activate(sessionId, false, session);
         started.push(sessionId);
       } catch (error) {
-        this.#host.warn(sessionId, toHoldfastError(error).message);
+        this.#host.sessions.failedToRun(sessionId, toHoldfastError(error));
       }
     }
     if (!this.#host.sessions.closed && this.#host.adopt) {

@@ -139,7 +139,7 @@ function scripted() {
   let current: PromiseWithResolvers<readonly ChangeResult[]> | undefined;
   const storage = {
     commit(changes: readonly Change[]) {
-      groups.push(changes.map(({ sessionId }) => sessionId));
+      groups.push(changes.map((change) => ("sessionId" in change ? change.sessionId : change.type)));
       current = Promise.withResolvers();
       return current.promise;
     },

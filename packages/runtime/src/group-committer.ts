@@ -14,6 +14,7 @@ import {
   type ChangeResult,
   type Clock,
 } from "@holdfast/core";
+import type { Immediate } from "./slice-loop.ts";
 
 /** Exactly one of the two is called, exactly once. Must not throw. */
 interface Submission {
@@ -27,21 +28,23 @@ const RETRY_DELAYS_MS = [5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 5_00
 export class GroupCommitter {
   readonly #storage: AgentStorage;
   readonly #clock: Clock;
+  readonly #immediate: Immediate;
   #waiting: Submission[] = [];
   #inFlight = false;
   #scheduled = false;
   readonly #idle: (() => void)[] = [];
 
-  constructor(storage: AgentStorage, clock: Clock) {
+  constructor(storage: AgentStorage, clock: Clock, immediate: Immediate = setImmediate) {
     this.#storage = storage;
     this.#clock = clock;
+    this.#immediate = immediate;
   }
 
   submit(submission: Submission): void {
     this.#waiting.push(submission);
     if (this.#scheduled || this.#inFlight) return;
     this.#scheduled = true;
-    setImmediate(() => this.flush());
+    this.#immediate(() => this.flush());
   }
 
   /** The same as a promise, for callers off the hot path. */

@@ -4,7 +4,9 @@ export {
   defineAgent,
   defineTask,
   isAgent,
+  local,
   NonRetryableError,
+  remote,
   type Agent,
   type AgentContext,
   type RunAgent,
@@ -30,6 +32,10 @@ export { readSignalLine, stdinSignals, type LineMeaning, type StdinSignalsOption
 export { LocalTaskExecutor, type LocalTaskExecutorOptions } from "./local-task-executor.ts";
 export { MemoryStorage } from "./memory-storage.ts";
 export { sha256, silentTracer, systemClock, systemRandom } from "./node-ports.ts";
-export { type SliceMember, type SliceObserver } from "./slice-loop.ts";
+export { type Immediate, type SliceMember, type SliceObserver } from "./slice-loop.ts";
 export { Watchdog, type WatchdogOptions } from "./watchdog.ts";
 export { type Settled } from "./settled.ts";
+export { compositeTracer } from "./tracers/composite-tracer.ts";
+export { fileTracer, type FileTracerOptions } from "./tracers/file-tracer.ts";
+export { stdoutTracer, type StdoutTracerOptions } from "./tracers/stdout-tracer.ts";
+export { replaySession, type ReplayOptions, type ReplayStand, type ReplayStep } from "./replay-session.ts";

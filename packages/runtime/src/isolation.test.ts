@@ -50,7 +50,7 @@ describe("an agent", () => {
       async (ctx) => {
         for (;;) void ctx.sleep(1);
       },
-      "failed",
+      "paused",
     ],
     [
       "asks without end and swallows every error",
@@ -60,10 +60,10 @@ describe("an agent", () => {
             void ctx.sleep(1);
           } catch {}
       },
-      "failed",
+      "paused",
     ],
-    ["gives a timer no time", (ctx) => ctx.sleep(Number.NaN), "failed"],
-    ["gives a wait no time", (ctx) => ctx.waitForSignal("s", { timeoutMs: Number.NaN }), "failed"],
+    ["gives a timer no time", (ctx) => ctx.sleep(Number.NaN), "paused"],
+    ["gives a wait no time", (ctx) => ctx.waitForSignal("s", { timeoutMs: Number.NaN }), "paused"],
     [
       "gives a task a policy that is none",
       (ctx) => ctx.run("t", () => 1, { retry: cyclicPolicy() }),
@@ -77,7 +77,7 @@ describe("an agent", () => {
       },
       "paused",
     ],
-    ["returns what is no JSON", async () => new Map(), "failed"],
+    ["returns what is no JSON", async () => new Map(), "paused"],
     // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- users do
     ["throws a proxy", () => Promise.reject(new Proxy({}, { get: () => fail(new Error("trap")) })), "failed"],
     [

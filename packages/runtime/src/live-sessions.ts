@@ -13,19 +13,35 @@ import {
   HoldfastError,
   isEnded,
   NotFoundError,
+  recordError,
   toHoldfastError,
   type AgentStorage,
   type ChangeResult,
   type CreateSession,
+  type PauseReason,
   type Session,
+  type SessionSnapshot,
 } from "@holdfast/core";
-import { createSession } from "@holdfast/core/internal";
+import { createSession, openAccount, remainingOf } from "@holdfast/core/internal";
 import type { Agent } from "./define.ts";
 import type { GroupCommitter } from "./group-committer.ts";
+import { KnownAgents } from "./known-agents.ts";
 import type { Creator } from "./session-claim.ts";
-import { SessionDriver, type Departure, type DriverOptions, type DriverWorld } from "./session-driver.ts";
+import type { Departure } from "./departure.ts";
+import type { Driven, DriverOptions, DriverWorld } from "./driver-world.ts";
+import { SessionDriver } from "./session-driver.ts";
 import { settledAs, settledBy, type Settled } from "./settled.ts";
+import { alarm } from "./timers.ts";
 import type { Watchdog } from "./watchdog.ts";
+
+/** When a session that storage could not be asked for, or told of, is tried again. */
+const RETRY_MS = 500;
+/** Nothing is wrong with the session: another time it will do. */
+const STORAGE_IS_AWAY: ReadonlySet<string> = new Set([
+  "storage_unavailable",
+  "storage_full",
+  "storage_readonly",
+]);
 
 /** What the sessions of a process need of it. */
 export interface LiveSessionsHost {
@@ -55,7 +71,11 @@ interface Live {
 
 export class LiveSessions {
   readonly #host: LiveSessionsHost;
-  readonly #agents = new Map<string, Agent>();
+  readonly #agents = new KnownAgents();
+  /** Sessions that are run here whether or not others are adopted: those that sessions of this process asked for. */
+  readonly #owned = new Set<string>();
+  /** Drivers with tasks that wait for others to settle. */
+  readonly #hungry = new Set<Driven>();
   readonly #live = new Map<string, Live>();
   readonly #activating = new Map<string, Promise<void>>();
   /** Sessions being loaded, and whether something arrived for them meanwhile. */
@@ -83,21 +103,32 @@ export class LiveSessions {
 
   /** Take sessions of this agent from now on. Answers whether it is a new one. @throws ConflictError */
   know(agent: Agent): boolean {
-    const known = this.#agents.get(agent.name);
-    if (known === agent) return false;
-    if (known !== undefined) {
-      throw new ConflictError("usage", `two different agents are named "${agent.name}"`, {
-        expected:
-          "one agent for each name in a runtime: a session that comes back is given to the agent of its name",
-        fix: "rename one of them",
-      });
-    }
-    this.#agents.set(agent.name, agent);
-    return true;
+    return this.#agents.add(agent);
   }
 
-  knows(agentName: string): boolean {
-    return this.#agents.has(agentName);
+  get agents(): Pick<KnownAgents, "describe" | "latest" | "names"> {
+    return this.#agents;
+  }
+
+  /** Sessions of this process asked for these: run them. */
+  spawned(sessionIds: readonly string[]): void {
+    for (const sessionId of sessionIds) {
+      this.#owned.add(sessionId);
+      if (this.#closed || this.#live.has(sessionId)) continue;
+      this.activate(sessionId, false).catch((error: unknown) => {
+        if (!this.#closed) this.#host.warn(sessionId, toHoldfastError(error).message);
+      });
+    }
+  }
+
+  /** Something that was held for was settled: whoever waits for that asks again. */
+  settled(): void {
+    for (const driver of this.#hungry) driver.retryQueued();
+    this.#hungry.clear();
+  }
+
+  awaitSettlement(driver: Driven): void {
+    this.#hungry.add(driver);
   }
 
   /** The session as it is stored. @throws NotFoundError */
@@ -108,24 +139,24 @@ export class LiveSessions {
   }
 
   /**
-   * Claim and drive it, unless it is driven already (T2). It may have been read before the claim: only what never changes of it
-   * is used.
+   * Claim and drive it, unless it is driven already (T2).
+   *
+   * @param read the session, by who has just read it. As that is before the claim, only what never changes of it is relied on.
    */
-  activate(session: Session, acceptDrift: boolean): Promise<void> {
-    const { sessionId } = session;
+  activate(sessionId: string, acceptDrift: boolean, read?: Session): Promise<void> {
     if (this.#live.has(sessionId)) return Promise.resolve();
     const known = this.#activating.get(sessionId);
     if (known !== undefined) return known;
-    const activating = this.#claimAndDrive(session, acceptDrift).finally(() =>
+    const activating = this.#claimAndDrive(sessionId, acceptDrift, read).finally(() =>
       this.#activating.delete(sessionId),
     );
     this.#activating.set(sessionId, activating);
     return activating;
   }
 
-  async #claimAndDrive(session: Session, acceptDrift: boolean): Promise<void> {
-    const { sessionId } = session;
-    const agent = this.#agentOf(session);
+  async #claimAndDrive(sessionId: string, acceptDrift: boolean, read: Session | undefined): Promise<void> {
+    const session = read ?? (await this.find(sessionId));
+    const agent = await this.#agentOf(session, acceptDrift);
     const now = this.#host.world.clock.now();
     const claim = await this.#host.storage.claim({
       sessionId,
@@ -136,7 +167,7 @@ export class LiveSessions {
     switch (claim.status) {
       case "claimed":
         if (this.#host.watchdog?.isCharged(sessionId) === true)
-          return this.#parkPoison(sessionId, claim.token);
+          return this.#park(sessionId, claim.token, "poison", poisonFault(sessionId));
         return this.#drive(sessionId, agent, claim.token, acceptDrift);
       case "busy":
         throw new ConflictError("session_claimed", `session ${sessionId} is being run by ${claim.owner}`, {
@@ -159,13 +190,16 @@ export class LiveSessions {
       session: createSession(creation, this.#host.world.clock.now()),
       records: [],
       signals: [],
+      states: [],
+      holds: [],
+      ...(creation.budget === undefined ? {} : { remaining: remainingOf([openAccount(creation.budget)]) }),
     };
     const creating = new Promise<ChangeResult["status"]>((resolve, reject) => {
       const claim: Creator = (first, onCreated, onError) =>
         this.#host.committer.submit({
-          change: { ...creation, first },
+          change: { ...creation, agent: this.#tracedAgent(creation), first },
           onResult: (result) => {
-            if (result.status === "created" && result.token !== undefined) onCreated(result.token);
+            if (result.status === "created" && result.token !== undefined) onCreated(result.token, result);
             else this.#live.delete(sessionId); // What it did was only thought: another of this id is stored.
             if (result.status !== "created") driver.abandon();
             resolve(result.status);
@@ -183,12 +217,21 @@ export class LiveSessions {
     return creating;
   }
 
+  /** With the trace it is in now, so that every later process goes on in the same. */
+  #tracedAgent({ sessionId, agent }: CreateSession): CreateSession["agent"] {
+    const traceparent = this.#host.world.traceparent(sessionId);
+    return traceparent === undefined ? agent : { ...agent, traceparent };
+  }
+
   arrived(sessionId: string, awaited: boolean): void {
     const live = this.#live.get(sessionId);
     if (live !== undefined) live.driver.poke();
     else if (this.#loading.has(sessionId)) this.#loading.set(sessionId, true);
-    else if (awaited && (this.#host.adopt || this.#waiters.has(sessionId)))
-      queueMicrotask(() => void this.#wakeUp(sessionId));
+    else if (awaited && this.#isOurs(sessionId)) queueMicrotask(() => void this.#wakeUp(sessionId));
+  }
+
+  #isOurs(sessionId: string): boolean {
+    return this.#host.adopt || this.#waiters.has(sessionId) || this.#owned.has(sessionId);
   }
 
   async #wakeUp(sessionId: string): Promise<void> {
@@ -197,11 +240,23 @@ export class LiveSessions {
       const session = await this.#host.storage.reader.session(sessionId);
       if (session === undefined) return;
       if (isEnded(session.status)) this.#settle(sessionId, settledAs(session));
-      else if (this.#agents.has(session.agent.name)) await this.activate(session, false);
+      else if (this.#agents.latest(session.agent.name) !== undefined)
+        await this.activate(sessionId, false, session);
       else if (session.cancel !== undefined) this.#host.lookAt(session.cancel.deadlineAt);
     } catch (error) {
-      this.#host.warn(sessionId, toHoldfastError(error).message);
+      this.failedToRun(sessionId, toHoldfastError(error));
     }
+  }
+
+  /** Nobody may be waiting for it, so it is told; and when storage was only away, it is tried again (K10, D1). */
+  failedToRun(sessionId: string, error: HoldfastError): void {
+    this.#host.warn(sessionId, error.message);
+    if (!STORAGE_IS_AWAY.has(error.code) || this.#closed) return;
+    const { clock, timers } = this.#host.world;
+    timers.set(
+      alarm(() => void this.#wakeUp(sessionId)),
+      clock.now() + RETRY_MS,
+    );
   }
 
   /** T3. Release it if it only waits; `onReleased` when that is stored. Answers whether it is still driven, being busy. */
@@ -217,17 +272,19 @@ export class LiveSessions {
     this.#host.committer.submit({
       change: { type: "release_claim", sessionId, token },
       onResult: onReleased,
-      onError: () => {},
+      onError: (error) => this.failedToRun(sessionId, error), // Still claimed, so nobody else would wake it.
     });
     return false;
   }
 
-  departed(driver: SessionDriver, departure: Departure): void {
+  departed(driver: Driven, departure: Departure): void {
     const { sessionId } = driver;
     const live = this.#live.get(sessionId);
     if (live?.driver !== driver) return;
     this.#live.delete(sessionId);
+    this.#hungry.delete(driver);
     this.#host.left(sessionId);
+    if (departure.type === "ended") this.#owned.delete(sessionId);
     if (departure.type !== "abandoned") this.#host.watchdog?.clear(sessionId);
     // A commit was refused because somebody cancelled it in the meantime: what is stored now says how to go on.
     if (
@@ -249,8 +306,10 @@ export class LiveSessions {
     } else if (departure.type !== "ended") {
       this.#release(sessionId, token);
     }
-    if (departure.type === "abandoned" && departure.error !== undefined)
+    if (departure.type === "abandoned" && departure.error !== undefined) {
       this.#abandoned.set(sessionId, departure.error);
+      this.failedToRun(sessionId, departure.error); // Also if it may have been created: then it is claimed for us.
+    }
     this.#settle(sessionId, settledBy(departure));
   }
 
@@ -289,11 +348,14 @@ export class LiveSessions {
 
   // ---- inside ------------------------------------------------------------------------------------------------------
 
-  /** K4a: it kept a process busy until the watchdog ended it, alone and so for certain. */
-  async #parkPoison(sessionId: string, token: number): Promise<void> {
+  /** Store that it cannot go on here, and why. It is read now: only what is read under a claim stays so. */
+  async #park(
+    sessionId: string,
+    token: number,
+    pauseReason: PauseReason,
+    fault: HoldfastError,
+  ): Promise<void> {
     const { nextSeq } = await this.find(sessionId);
-    const message =
-      "its agent kept the process busy without awaiting, twice; `holdfast resume` tries it again";
     await this.#host.committer.commit({
       type: "commit_batch",
       sessionId,
@@ -302,18 +364,10 @@ export class LiveSessions {
       records: [],
       entries: [],
       consumed: [],
-      session: {
-        status: "paused",
-        pauseReason: "poison",
-        waits: [],
-        error: { name: "PoisonError", message },
-      },
+      session: { status: "paused", pauseReason, waits: [], error: recordError(fault) },
     });
     this.#release(sessionId, token);
-    this.#settle(sessionId, {
-      status: "paused",
-      fault: new HoldfastError("session_paused", `session ${sessionId}: ${message}`),
-    });
+    this.#settle(sessionId, { status: "paused", fault });
   }
 
   async #drive(
@@ -323,14 +377,36 @@ export class LiveSessions {
     acceptDrift: boolean,
     reloads = 0,
   ): Promise<void> {
-    this.#loading.set(sessionId, false);
-    const snapshot = await this.#host.storage.load(sessionId);
-    const arrived = this.#loading.get(sessionId) === true;
-    this.#loading.delete(sessionId);
+    const { snapshot, arrived } = await this.#load(sessionId, token);
     if (snapshot === undefined) throw sessionNotFound(sessionId);
     if (this.#closed) return this.#release(sessionId, token);
-    const driver = this.#launch({ agent, snapshot, claim: token, acceptDrift }, reloads);
+    let driver: SessionDriver;
+    try {
+      driver = this.#launch({ agent, snapshot, claim: token, acceptDrift }, reloads);
+    } catch (error) {
+      if (!HoldfastError.is(error) || error.code !== "state_version") throw error;
+      await this.#park(sessionId, token, "nondeterminism", error);
+      throw error;
+    }
     if (arrived) driver.poke();
+    if (snapshot.session.children > 0) await this.#ownChildren(sessionId);
+  }
+
+  /** Note what arrives meanwhile. A session that cannot be read is nobody's. */
+  async #load(
+    sessionId: string,
+    token: number,
+  ): Promise<{ snapshot: SessionSnapshot | undefined; arrived: boolean }> {
+    this.#loading.set(sessionId, false);
+    try {
+      const snapshot = await this.#host.storage.load(sessionId);
+      return { snapshot, arrived: this.#loading.get(sessionId) === true };
+    } catch (error) {
+      this.#release(sessionId, token);
+      throw error;
+    } finally {
+      this.#loading.delete(sessionId);
+    }
   }
 
   #launch(
@@ -352,6 +428,7 @@ export class LiveSessions {
       if (isEnded(session.status)) this.#settle(sessionId, settledAs(session));
       else if (token !== undefined) await this.#drive(sessionId, agent, token, false, reloads + 1);
     } catch (thrown) {
+      this.failedToRun(sessionId, toHoldfastError(thrown));
       this.#settle(sessionId, {
         status: "released",
         error: thrown === undefined ? error : toHoldfastError(thrown),
@@ -373,21 +450,48 @@ export class LiveSessions {
     waiter?.resolve(settled);
   }
 
-  #agentOf({ sessionId, agent }: Session): Agent {
-    const known = this.#agents.get(agent.name);
-    if (known !== undefined) return known;
-    throw new NotFoundError(
-      "agent_not_found",
-      `session ${sessionId} needs agent "${agent.name}", which is not known here`,
-      {
-        expected:
-          this.#agents.size === 0
-            ? "an agent; none was given"
-            : `one of ${[...this.#agents.keys()].join(", ")}`,
-        fix: "give it to createRuntime({ agents })",
-      },
-    );
+  /** Whoever runs a session runs those it asked for, also when it comes back. */
+  async #ownChildren(parent: string): Promise<void> {
+    let before: string | undefined;
+    for (;;) {
+      const page = await this.#host.storage.reader.sessions({
+        parent,
+        limit: PAGE,
+        ...(before === undefined ? {} : { before }),
+      });
+      this.spawned(
+        page.flatMap(({ sessionId, status }) => (isEnded(status) || status === "paused" ? [] : sessionId)),
+      );
+      before = page.at(-1)?.sessionId;
+      if (page.length < PAGE || before === undefined) return;
+    }
   }
+
+  /** V1. A session whose version is not here parks and says so. */
+  async #agentOf(session: Session, anyVersion: boolean): Promise<Agent> {
+    const { sessionId, agent } = session;
+    try {
+      return this.#agents.of(sessionId, agent, anyVersion);
+    } catch (error) {
+      if (!HoldfastError.is(error) || error.code !== "agent_version" || session.status === "paused")
+        throw error;
+      const { owner, world, storage } = this.#host;
+      const claim = await storage.claim({ sessionId, owner, now: world.clock.now(), leaseMs: Infinity });
+      if (claim.status === "claimed") await this.#park(sessionId, claim.token, "no_matching_runner", error);
+      throw error;
+    }
+  }
+}
+
+const PAGE = 200;
+
+/** K4a: it kept a process busy until the watchdog ended it, alone and so for certain. */
+function poisonFault(sessionId: string): HoldfastError {
+  return new HoldfastError(
+    "session_paused",
+    `session ${sessionId}: its agent kept the process busy without awaiting, twice`,
+    { fix: "correct the code; `holdfast resume` tries it again" },
+  );
 }
 
 export function sessionNotFound(sessionId: string): NotFoundError {

@@ -111,7 +111,12 @@ test("conversations in an input are resolved where the task runs, at any depth, 
     ["__proto__x"]: 1,
   };
   executor.start(
-    attemptOf({ kind: "read", input: JSON.stringify(input), conversation: async () => [entry] }),
+    attemptOf({
+      kind: "read",
+      input: JSON.stringify(input),
+      hasConversation: true,
+      conversation: async (leaf) => (leaf === null ? [] : [entry]),
+    }),
     () => {},
   );
   await turns(3);
@@ -127,6 +132,7 @@ function attemptOf(changes: Partial<TaskAttempt>): TaskAttempt {
     attempt: 1,
     idempotencyKey: "ses_x-0",
     timeoutMs: undefined,
+    hasConversation: false,
     conversation: async () => [],
     onDelta: () => {},
     ...changes,

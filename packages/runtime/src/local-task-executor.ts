@@ -65,7 +65,14 @@ export class LocalTaskExecutor implements TaskExecutor {
   }
 
   describe(kind: string): TaskTraits | undefined {
-    return this.#tasks.get(kind);
+    const task = this.#tasks.get(kind);
+    if (task?.cost === undefined) return task;
+    const { retry, timeoutMs, cost } = task;
+    return {
+      ...(retry === undefined ? {} : { retry }),
+      ...(timeoutMs === undefined ? {} : { timeoutMs }),
+      cost: (input) => cost(decodeJson(input)),
+    };
   }
 
   kinds(): readonly string[] {
@@ -155,6 +162,10 @@ class Attempt implements RunningAttempt, TaskContext {
 
   get idempotencyKey(): string {
     return this.#request.idempotencyKey;
+  }
+
+  get traceparent(): string | undefined {
+    return this.#request.traceparent;
   }
 
   /** Made when first asked for: most tasks never do, and one per task costs more than a trivial task. */
@@ -247,11 +258,9 @@ class Attempt implements RunningAttempt, TaskContext {
   }
 
   #input(): unknown {
-    const { input, conversation } = this.#request;
+    const { input, hasConversation, conversation } = this.#request;
     const decoded = decodeJson(input);
-    return input?.includes('"$conversation"') === true
-      ? resolveConversations(decoded, conversation)
-      : decoded;
+    return hasConversation ? resolveConversations(decoded, conversation) : decoded;
   }
 
   #fireAbort(reason: string): void {
@@ -309,14 +318,14 @@ function retryAfterOf(thrown: unknown): number | undefined {
 /** Put the entries in the place of each `ctx.conversation()` in a task's input (K8). */
 async function resolveConversations(
   value: unknown,
-  load: (leaf: number) => Promise<readonly ConversationEntry[]>,
+  load: (leaf: number | null) => Promise<readonly ConversationEntry[]>,
 ): Promise<unknown> {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return Promise.all(value.map((item) => resolveConversations(item, load)));
   const keys = Object.keys(value);
   if (keys.length === 1 && keys[0] === "$conversation") {
     const leaf = (value as { $conversation: unknown }).$conversation;
-    return typeof leaf === "number" ? load(leaf) : [];
+    return load(typeof leaf === "number" ? leaf : null);
   }
   const members = Object.entries(value).map(
     async ([key, item]) => [key, await resolveConversations(item, load)] as const,

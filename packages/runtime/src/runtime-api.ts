@@ -3,15 +3,19 @@
 import type {
   AgentStorage,
   AgentTracer,
+  Budget,
   Clock,
   Limits,
+  Prices,
   Random,
   Session,
+  SessionStatus,
   SignalReceipt,
   SignalSource,
   TaskExecutor,
 } from "@holdfast/core";
 import type { Agent, TaskDefinition } from "./define.ts";
+import type { Immediate } from "./slice-loop.ts";
 import type { Settled } from "./settled.ts";
 import type { Watchdog } from "./watchdog.ts";
 
@@ -25,7 +29,11 @@ export interface RuntimeOptions {
   readonly tracer?: AgentTracer;
   readonly clock?: Clock;
   readonly random?: Random;
+  /** Turns of the event loop, for simulation: `setImmediate` otherwise. */
+  readonly immediate?: Immediate;
   readonly limits?: Partial<Limits>;
+  /** What models cost, for budgets and traces. */
+  readonly prices?: Prices;
   /** Attempts of tasks running at once. */
   readonly concurrency?: number;
   /** How long a session that only waits is kept in memory. */
@@ -45,6 +53,14 @@ export interface StartOptions {
   readonly sessionId?: string;
   /** Where the agent's code came from, to be found again. */
   readonly file?: string;
+  /** What it and those below it may spend. */
+  readonly budget?: Budget;
+  /** How much of it survives its process: everything by default. */
+  readonly persistence?: "full" | "minimal";
+  /** It is cancelled this long after it was started. */
+  readonly timeoutMs?: number;
+  /** W3C trace context (`traceparent`) to be part of: the session's spans hang under it, in every process. */
+  readonly traceparent?: string;
 }
 
 export interface ResumeOptions {
@@ -82,6 +98,9 @@ export interface SessionHandle<Output = unknown> {
   signal(name: string, payload?: unknown, options?: SignalOptions): Promise<SignalReceipt>;
   answer(answer: unknown, options?: AnswerOptions): Promise<SignalReceipt>;
   cancel(options?: CancelOptions): Promise<CancelReceipt>;
+  pause(): Promise<SessionStatus>;
+  unpause(): Promise<SessionStatus>;
+  setBudget(limits: Budget): Promise<SessionStatus>;
 }
 
 export type CancelReceipt = {
@@ -108,6 +127,12 @@ export interface Runtime {
   /** Answer a question of `ctx.requestInput`. The first answer counts; later ones are duplicates. */
   answer(sessionId: string, answer: unknown, options?: AnswerOptions): Promise<SignalReceipt>;
   cancel(sessionId: string, options?: CancelOptions): Promise<CancelReceipt>;
+  /** Have it stand still: what runs is waited for and kept, nothing more is begun. Answers how it stands. */
+  pause(sessionId: string): Promise<SessionStatus>;
+  /** Let a paused session go on, here when its agent is known. */
+  unpause(sessionId: string): Promise<SessionStatus>;
+  /** Replace limits of its budget. Sessions paused for want of one go on. */
+  setBudget(sessionId: string, limits: Budget): Promise<SessionStatus>;
   /** Sessions driven now. */
   readonly live: number;
   /** Stop: running tasks are aborted, sessions stay as their last commit left them. Does not close the storage. */

@@ -241,6 +241,19 @@ describe("nothing that arrives is missed", () => {
   });
 });
 
+describe("a clock that was set forward", () => {
+  // What was armed before has an hour to go, and its time has come.
+  test("is noticed within ten seconds by what it has reached", async () => {
+    const { runtime, clock } = open();
+    const handle = await runtime.start(agentOf(async (ctx) => ctx.sleep(3_600_000).then(() => "slept")));
+    await turns(10);
+    clock.jump(3_600_000);
+    const result = handle.result();
+    await clock.advance(10_000);
+    expect(await result).toBe("slept");
+  });
+});
+
 describe("one session, once", () => {
   test("starting an id twice, or twenty times at once, makes one session that runs once", async () => {
     const { runtime } = open();
@@ -319,6 +332,7 @@ describe("one session, once", () => {
         journal: (...args) => memory.reader.journal(...args),
         entries: (...args) => memory.reader.entries(...args),
         pendingSignals: (sessionId) => memory.reader.pendingSignals(sessionId),
+        schedules: () => memory.reader.schedules(),
       },
     });
     const { runtime } = open({ storage });
@@ -482,6 +496,20 @@ describe("divergence in a running process", () => {
     await again.signal("on");
     expect(await again.result()).toBe(2);
   });
+});
+
+// K2a. The stack that the line is taken from costs every wait, and so it is taken where mistakes are looked for.
+test.each([
+  [true, /it: the wait for signal "go", command 0, asked at \S+runtime\.test\.ts:\d+:\d+; at /],
+  [false, /it: the wait for signal "go", command 0; at /],
+])("a second wait names the first, in development (%s) with its line", async (development, message) => {
+  const { runtime } = open({ development });
+  const twice = agentOf(async (ctx) => {
+    void ctx.waitForSignal("go");
+    await ctx.waitForSignal("go");
+  });
+  const settled = await (await runtime.start(twice)).settled();
+  expect(settled).toMatchObject({ fault: { code: "usage", message: expect.stringMatching(message) } });
 });
 
 function open(options: Partial<RuntimeOptions> & { storage?: AgentStorage; clock?: TestClock } = {}) {

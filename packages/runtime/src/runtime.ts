@@ -6,17 +6,16 @@
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import {
-  ANSWER_PREFIX,
-  decodeJson,
+  checkBudget,
   encodeJson,
   HoldfastError,
   isEnded,
   isName,
+  isReservedName,
   isSessionId,
   JOURNAL_FORMAT,
   LIMITS,
   mintId,
-  positionId,
   toHoldfastError,
   UsageError,
   validate,
@@ -25,16 +24,21 @@ import {
   type AgentTracer,
   type Clock,
   type CreateSession,
-  type ConversationEntry,
-  type Entry,
+  type Budget,
   type Limits,
+  type PauseSession,
+  type Prices,
   type Random,
+  type ResumeSession,
+  type SessionStatus,
+  type SetBudget,
   type SignalReceipt,
   type SignalSource,
   type TaskExecutor,
 } from "@holdfast/core";
 import type { Agent } from "./define.ts";
 import { installDevelopmentChecks } from "./development-checks.ts";
+import { readConversation } from "./conversation.ts";
 import { DueSessions } from "./due-sessions.ts";
 import { GroupCommitter } from "./group-committer.ts";
 import { LiveSessions, sessionNotFound } from "./live-sessions.ts";
@@ -51,9 +55,9 @@ import type {
   SignalOptions,
   StartOptions,
 } from "./runtime-api.ts";
-import type { DriverWorld } from "./session-driver.ts";
+import type { DriverWorld } from "./driver-world.ts";
 import { outputOf, type Settled } from "./settled.ts";
-import { SliceLoop } from "./slice-loop.ts";
+import { SliceLoop, type Immediate } from "./slice-loop.ts";
 import { watchStrayRejections } from "./stray-rejections.ts";
 import { Timers } from "./timers.ts";
 import type { Watchdog } from "./watchdog.ts";
@@ -76,7 +80,10 @@ class LocalRuntime implements Runtime {
   readonly #storage: AgentStorage;
   readonly #clock: Clock;
   readonly #random: Random;
+  readonly #immediate: Immediate;
   readonly #limits: Limits;
+  readonly #development: boolean;
+  readonly #prices: Prices | undefined;
   readonly #tracer: AgentTracer;
   readonly #executor: TaskExecutor;
   readonly #timers: Timers;
@@ -94,6 +101,8 @@ class LocalRuntime implements Runtime {
     this.#clock = options.clock ?? systemClock;
     this.#random = options.random ?? systemRandom();
     this.#limits = { ...LIMITS, ...options.limits };
+    this.#development = options.development ?? isDevelopment();
+    this.#prices = options.prices;
     this.#tracer = options.tracer ?? silentTracer;
     this.#owner = options.owner ?? `process ${process.pid} (${this.#random.u32().toString(36)})`;
     this.#timers = new Timers(this.#clock);
@@ -105,7 +114,8 @@ class LocalRuntime implements Runtime {
           payloadChars: this.#limits.payloadChars,
           ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
         });
-    this.#committer = new GroupCommitter(this.#storage, this.#clock);
+    this.#immediate = options.immediate ?? setImmediate;
+    this.#committer = new GroupCommitter(this.#storage, this.#clock, this.#immediate);
     this.#watchdog = options.watchdog;
     this.#world = this.#makeWorld();
     const adopt = options.adopt ?? true;
@@ -135,7 +145,7 @@ class LocalRuntime implements Runtime {
       this.#storage.subscribe(({ sessionId, awaited }) => this.#sessions.arrived(sessionId, awaited)),
       watchStrayRejections(this.#context, (sessionId, reason) => this.#warn(sessionId, reason)),
     );
-    if (options.development ?? isDevelopment()) {
+    if (this.#development) {
       this.#closers.push(
         installDevelopmentChecks({
           currentSession: () => (this.#world.loop.inSlice ? this.#context.getStore() : undefined),
@@ -153,7 +163,7 @@ class LocalRuntime implements Runtime {
   async start<Input, Output>(
     agent: Agent<Input, Output>,
     input?: Input,
-    { sessionId, file }: StartOptions = {},
+    { sessionId, file, budget, persistence = "full", timeoutMs, traceparent }: StartOptions = {},
   ): Promise<SessionHandle<Output>> {
     this.#refuseIfClosed();
     if (sessionId !== undefined && !isSessionId(sessionId)) {
@@ -171,6 +181,7 @@ class LocalRuntime implements Runtime {
       name: agent.name,
       version: agent.version,
       ...(file === undefined ? {} : { file }),
+      ...(traceparent === undefined ? {} : { traceparent }),
     };
     const creation: CreateSession = {
       type: "create_session",
@@ -180,26 +191,38 @@ class LocalRuntime implements Runtime {
       seed: this.#random.u32(),
       flags: 0,
       format: JOURNAL_FORMAT,
+      ...(budget === undefined ? {} : { budget: checkBudget(budget) }),
+      ...(persistence === "full" ? {} : { persistence }),
+      ...this.#deadline(Math.min(timeoutMs ?? Infinity, budget?.ttlMs ?? Infinity)),
       claimFor: { owner: this.#owner, leaseMs: Infinity },
     };
     const status = await this.#sessions.create(agent as unknown as Agent, creation);
     if (status === "created") return this.#handle<Output>(id, true);
     if (status !== "exists") throw unexpected("creating a session", status);
-    // Ours, when the first answer was lost; another's, when it is being run elsewhere: then there is nothing to do here.
-    const session = await this.#sessions.find(id);
-    if (!isEnded(session.status) && session.status !== "paused") {
-      await this.#sessions.activate(session, false).catch((error: unknown) => {
-        if (!HoldfastError.is(error) || error.code !== "session_claimed") throw error;
-      });
-    }
+    await this.#goOn(id);
     return this.#handle<Output>(id, false);
+  }
+
+  /** With a session that exists: ours, when the first answer was lost. Another's is run elsewhere, and nothing is to do here. */
+  async #goOn(sessionId: string): Promise<void> {
+    try {
+      const session = await this.#sessions.find(sessionId);
+      if (isEnded(session.status) || session.status === "paused") return;
+      await this.#sessions.activate(sessionId, false, session);
+    } catch (thrown) {
+      const error = toHoldfastError(thrown);
+      if (error.code === "session_claimed") return;
+      this.#sessions.failedToRun(sessionId, error); // Ours is claimed already: nobody else would.
+      throw error;
+    }
   }
 
   async resume(sessionId: string, { acceptDrift = false }: ResumeOptions = {}): Promise<SessionHandle> {
     this.#refuseIfClosed();
     const session = await this.#sessions.find(sessionId);
     this.#watchdog?.clear(sessionId); // A person wants it tried again.
-    if (!isEnded(session.status)) await this.#sessions.activate(session, acceptDrift);
+    if (session.status === "paused") await this.#committer.commit({ type: "resume_session", sessionId });
+    if (!isEnded(session.status)) await this.#sessions.activate(sessionId, acceptDrift);
     return this.#handle(sessionId, false);
   }
 
@@ -218,9 +241,10 @@ class LocalRuntime implements Runtime {
     payload?: unknown,
     options: SignalOptions = {},
   ): Promise<SignalReceipt> {
-    if (!isName(name) || name.startsWith(ANSWER_PREFIX)) {
+    if (!isName(name) || isReservedName(name)) {
       throw new UsageError(`"${name}" cannot be the name of a signal`, {
-        expected: `1 to 200 letters, digits, spaces and . _ : / @ + -, not starting with "${ANSWER_PREFIX}"`,
+        expected:
+          '1 to 200 letters, digits, spaces and . _ : / @ + -, not starting with "answer:", "child:", "child-end:", "request:" or "reply:"',
       });
     }
     return this.#send(sessionId, name, payload, options);
@@ -229,12 +253,12 @@ class LocalRuntime implements Runtime {
   async answer(sessionId: string, answer: unknown, { question }: AnswerOptions = {}): Promise<SignalReceipt> {
     const session = await this.#sessions.find(sessionId);
     const open = session.waits.filter((wait) => wait.type === "input");
-    const wait = question === undefined ? open[0] : open.find(({ seq }) => seq === question);
+    const wait = question === undefined ? open[0] : open.find(({ id }) => id === question);
     if (wait === undefined) {
       const reason =
         open.length === 0
           ? `session ${sessionId} asks nothing (it is ${session.status})`
-          : `session ${sessionId} has no open question ${question}; open: ${open.map(({ seq }) => seq).join(", ")}`;
+          : `session ${sessionId} has no open question ${question}; open: ${open.map(({ id }) => id).join(", ")}`;
       return { status: "refused", reason };
     }
     return this.#send(sessionId, wait.name, answer, { dedupKey: wait.name });
@@ -296,28 +320,73 @@ class LocalRuntime implements Runtime {
     }
   }
 
+  async pause(sessionId: string): Promise<SessionStatus> {
+    return this.#request({ type: "pause_session", sessionId }, "pausing");
+  }
+
+  async unpause(sessionId: string): Promise<SessionStatus> {
+    const status = await this.#request({ type: "resume_session", sessionId }, "resuming");
+    const session = await this.#sessions.find(sessionId);
+    if (!isEnded(status) && this.#sessions.agents.latest(session.agent.name) !== undefined)
+      await this.#sessions.activate(sessionId, false, session);
+    return status;
+  }
+
+  async setBudget(sessionId: string, limits: Budget): Promise<SessionStatus> {
+    return this.#request(
+      { type: "set_budget", sessionId, limits: checkBudget(limits) },
+      "raising the budget",
+    );
+  }
+
+  async #request(change: PauseSession | ResumeSession | SetBudget, doing: string): Promise<SessionStatus> {
+    const result = await this.#committer.commit(change);
+    switch (result.status) {
+      case "requested":
+      case "ended":
+        return result.sessionStatus;
+      case "not_found":
+        throw sessionNotFound(change.sessionId);
+      case "invalid":
+        throw new UsageError(result.reason);
+      default:
+        throw unexpected(doing, result.status);
+    }
+  }
+
   async close(): Promise<void> {
     if (this.#sessions.closed) return;
     await this.#sessions.close();
     await this.#executor.close();
     await this.#committer.idle();
-    for (const close of this.#closers) await close();
+    for (const close of this.#closers.splice(0)) await close();
     this.#timers.close();
+    await this.#tracer.flush?.().catch(() => {});
   }
 
   /** @internal Vanish as a killed process would: nothing is released, committed or awaited. For crash tests. */
   vanish(): void {
     this.#sessions.vanish();
     void this.#executor.close();
-    for (const close of this.#closers) void close();
+    for (const close of this.#closers.splice(0)) void close();
     this.#timers.close();
   }
 
   // ---- inside ------------------------------------------------------------------------------------------------------
 
   #know(agent: Agent): void {
-    if (!this.#sessions.know(agent) || !(this.#executor instanceof LocalTaskExecutor)) return;
-    for (const task of agent.tasks) this.#executor.register(task);
+    if (!this.#sessions.know(agent)) return;
+    if (this.#executor instanceof LocalTaskExecutor)
+      for (const task of agent.tasks) this.#executor.register(task);
+    for (const child of agent.agents) this.#know(child);
+  }
+
+  #deadline(ms: number): { readonly deadlineAt?: number } {
+    if (ms === Infinity) return {};
+    if (Number.isFinite(ms) && ms > 0) return { deadlineAt: Math.ceil(this.#clock.now() + ms) };
+    throw new UsageError(`a session cannot have ${ms} ms to live`, {
+      expected: "a number of milliseconds above 0",
+    });
   }
 
   #listen(source: SignalSource): void {
@@ -334,26 +403,27 @@ class LocalRuntime implements Runtime {
   #makeWorld(): DriverWorld {
     const storage = this.#storage;
     return {
-      loop: new SliceLoop(this.#committer.flush, this.#watchdog),
+      loop: new SliceLoop(this.#committer.flush, this.#watchdog, this.#immediate),
+      immediate: this.#immediate,
       timers: this.#timers,
       clock: this.#clock,
       hash: sha256,
       limits: this.#limits,
+      development: this.#development,
       executor: this.#executor,
       random: () => this.#random.u32(),
       submit: (change, onResult, onError) => this.#committer.submit({ change, onResult, onError }),
       arrivals: (sessionId, after) => storage.arrivals(sessionId, after),
-      conversation: async (sessionId, leaf) =>
-        (await storage.conversation(sessionId, leaf)).map((entry) => toConversation(sessionId, entry)),
-      isTracing: this.#tracer !== silentTracer,
-      trace: (event) => {
-        if (event.type === "waiting") this.#due.noteWaiting(event.sessionId);
-        try {
-          this.#tracer.trace(event);
-        } catch {
-          // A tracer can neither throw into nor delay what it watches.
-        }
-      },
+      conversation: (session, leaf) => readConversation(storage, session, leaf),
+      prices: this.#prices,
+      describeAgent: (name) => this.#sessions.agents.describe(name),
+      agentNames: () => this.#sessions.agents.names,
+      spawned: (sessionIds) => this.#sessions.spawned(sessionIds),
+      settled: () => this.#sessions.settled(),
+      awaitSettlement: (driver) => this.#sessions.awaitSettlement(driver),
+      trace: guardedTrace(this.#tracer),
+      traceparent: guardedTraceparent(this.#tracer),
+      noteWaiting: (sessionId) => this.#due.noteWaiting(sessionId),
       enter: (sessionId, fn) => this.#context.run(sessionId, fn),
       departed: (driver, departure) => this.#sessions.departed(driver, departure),
     };
@@ -367,7 +437,7 @@ class LocalRuntime implements Runtime {
   }
 
   #trace(sessionId: string, message: string): void {
-    this.#world.trace({ type: "warned", sessionId, at: this.#clock.now(), message });
+    this.#world.trace?.({ type: "warned", sessionId, at: this.#clock.now(), message });
   }
 
   #refuseIfLarge(text: string | undefined, what: string): void {
@@ -394,22 +464,37 @@ class LocalRuntime implements Runtime {
       signal: (name, payload, options) => this.signal(sessionId, name, payload, options),
       answer: (answer, options) => this.answer(sessionId, answer, options),
       cancel: (options) => this.cancel(sessionId, options),
+      pause: () => this.pause(sessionId),
+      unpause: () => this.unpause(sessionId),
+      setBudget: (limits) => this.setBudget(sessionId, limits),
     };
   }
 }
 
-function isExecutor(tasks: RuntimeOptions["tasks"]): tasks is TaskExecutor {
-  return tasks !== undefined && !Array.isArray(tasks);
+/** A tracer can neither throw into nor delay what it watches. */
+function guardedTrace(tracer: AgentTracer): DriverWorld["trace"] {
+  if (tracer === silentTracer) return undefined;
+  return (event) => {
+    try {
+      tracer.trace(event);
+    } catch {
+      // What a tracer cannot take is lost to it.
+    }
+  };
 }
 
-function toConversation(sessionId: string, { seq, parent, role, turn, content }: Entry): ConversationEntry {
-  return {
-    id: positionId(sessionId, seq),
-    parentId: parent === undefined ? null : positionId(sessionId, parent),
-    role,
-    turnId: String(turn),
-    content: decodeJson(content),
+function guardedTraceparent(tracer: AgentTracer): DriverWorld["traceparent"] {
+  return (sessionId, attempt) => {
+    try {
+      return tracer.traceparent?.(sessionId, attempt);
+    } catch {
+      return undefined;
+    }
   };
+}
+
+function isExecutor(tasks: RuntimeOptions["tasks"]): tasks is TaskExecutor {
+  return tasks !== undefined && !Array.isArray(tasks);
 }
 
 function unexpected(doing: string, status: string): HoldfastError {

@@ -6,15 +6,23 @@ import {
   HoldfastError,
   type Change,
   type ChangeResult,
+  type Charge,
+  type CommitBatch,
+  type ConversationEntry,
+  type Entry,
   type FirstBatch,
+  type JournalRecord,
+  type Paid,
   type SealedSegment,
+  type Session,
   type SessionPatch,
 } from "@holdfast/core";
+import { toConversation } from "./conversation.ts";
 
 /** Store a session together with the first batch of its agent. Calls one of the two, once. */
 export type Creator = (
   first: FirstBatch,
-  onCreated: (token: number) => void,
+  onCreated: (token: number, paid: Paid) => void,
   onError: (error: HoldfastError) => void,
 ) => void;
 
@@ -25,18 +33,40 @@ export type Submit = (
   onError: (error: HoldfastError) => void,
 ) => void;
 
-/** What of a segment is stored. */
-type Batch = Pick<SealedSegment, "firstSeq" | "records" | "entries" | "consumed">;
+/** What is committed together. */
+export interface Commit {
+  readonly segment: SealedSegment;
+  readonly patch: SessionPatch | undefined;
+  readonly charges: readonly Charge[];
+}
 
 export class SessionClaim {
   readonly #sessionId: string;
   readonly #submit: Submit;
   #claim: number | Creator;
+  /** What would be stored of a session of which only the row is; all of it, to be stored when it asks for that. */
+  #unstored: Unstored | undefined;
 
-  constructor(sessionId: string, claim: number | Creator, submit: Submit) {
+  constructor({ sessionId, persistence }: Session, claim: number | Creator, submit: Submit) {
     this.#sessionId = sessionId;
     this.#claim = claim;
     this.#submit = submit;
+    if (persistence !== undefined) this.#unstored = { records: [], entries: [] };
+  }
+
+  /** Whether nothing but the row and what arrived is stored (K11): then nobody else could go on with it. */
+  get isMinimal(): boolean {
+    return this.#unstored !== undefined;
+  }
+
+  /** The conversation up to an entry, when it is not stored. */
+  conversation(leaf: number | null): Promise<readonly ConversationEntry[]> | undefined {
+    if (this.#unstored === undefined) return undefined;
+    const branch: ConversationEntry[] = [];
+    const byId = new Map(this.#unstored.entries.map((entry) => [entry.id, entry]));
+    for (let entry = byId.get(leaf ?? -1); entry !== undefined; entry = byId.get(entry.parent ?? -1))
+      branch.unshift(toConversation(this.#sessionId, entry));
+    return Promise.resolve(branch);
   }
 
   /** Of the claim, once there is one. */
@@ -46,28 +76,72 @@ export class SessionClaim {
 
   /** Submit what is to be stored with the row it makes. Calls one of the two, once. */
   commit(
-    { firstSeq, records, entries, consumed }: Batch,
-    patch: SessionPatch | undefined,
+    commit: Commit,
     onResult: (result: ChangeResult) => void,
     onError: (error: HoldfastError) => void,
   ): void {
-    const session = patch === undefined ? {} : { session: patch };
+    const batch =
+      this.#unstored === undefined ? wholeBatch(commit) : this.#minimalBatch(this.#unstored, commit);
+    if (batch === undefined) {
+      queueMicrotask(() => onResult({ status: "committed", inbox: 0 }));
+      return;
+    }
     if (typeof this.#claim === "function") {
-      const onCreated = (token: number): void => {
+      const onCreated = (token: number, { admissions, remaining }: Paid): void => {
         this.#claim = token;
-        onResult({ status: "committed", inbox: 0 });
+        onResult({
+          status: "committed",
+          inbox: 0,
+          ...(admissions === undefined ? {} : { admissions }),
+          ...(remaining === undefined ? {} : { remaining }),
+        });
       };
-      this.#claim({ records, entries, ...session }, onCreated, onError);
+      const { firstSeq: _firstSeq, consumed: _consumed, ...first } = batch;
+      this.#claim(first, onCreated, onError);
       return;
     }
     const sessionId = this.#sessionId;
-    const token = this.#claim;
-    this.#submit(
-      { type: "commit_batch", sessionId, token, firstSeq, records, entries, consumed, ...session },
-      onResult,
-      onError,
-    );
+    this.#submit({ type: "commit_batch", sessionId, token: this.#claim, ...batch }, onResult, onError);
   }
+
+  /** K11. Only the row, what is consumed and what concerns others; all there is, once that is asked for. */
+  #minimalBatch(unstored: Unstored, commit: Commit): Batch | undefined {
+    const { segment, patch, charges } = commit;
+    for (const record of segment.records) unstored.records.push(record);
+    for (const entry of segment.entries) unstored.entries.push({ ...entry, createdAt: 0 });
+    const whole = wholeBatch(commit);
+    if (segment.enablesPersistence) {
+      this.#unstored = undefined;
+      const session = { status: "working", ...patch, persistence: "full" } as const;
+      return { ...whole, firstSeq: 0, records: unstored.records, entries: unstored.entries, session };
+    }
+    const isNothing =
+      typeof this.#claim === "number" &&
+      patch === undefined &&
+      segment.consumed.length + segment.effects.length + charges.length === 0;
+    return isNothing ? undefined : { ...whole, firstSeq: 0, records: [], entries: [] };
+  }
+}
+
+interface Unstored {
+  readonly records: JournalRecord[];
+  readonly entries: Entry[];
+}
+
+type Batch = Omit<CommitBatch, "type" | "sessionId" | "token">;
+
+function wholeBatch({ segment, patch, charges }: Commit): Batch {
+  const { firstSeq, records, entries, consumed, effects, progress } = segment;
+  const session = progress === undefined ? patch : { status: "working" as const, ...patch, progress };
+  return {
+    firstSeq,
+    records,
+    entries,
+    consumed,
+    ...(session === undefined ? {} : { session }),
+    ...(effects.length === 0 ? {} : { effects }),
+    ...(charges.length === 0 ? {} : { charges }),
+  };
 }
 
 /** Why a commit that was answered with anything but `committed` was refused. */

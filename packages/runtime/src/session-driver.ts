@@ -7,91 +7,49 @@
 //   D1. Tasks start, and aborts fire, only after the batch that asked for them is committed (K3, K6).
 //   D2. Notes are added, and segments sealed, only at a standstill.
 //   D4. When the driver is over, every attempt it started has been told to stop.
+//   D5. What a person can mend stands down: nothing more is delivered, what runs is waited for and its outcomes are kept, and
+//       the last commit parks the session.
 //
 // It knows no storage and no other session: it submits changes and is told their results. What arrives is fetched by `inbox.ts`
-// (D3), the attempts of tasks are in `attempts.ts`, what the row says in `session-row.ts`, and under what it commits in
-// `session-claim.ts`.
+// (D3), a cancel is watched by `cancel-watch.ts`, tasks start by `task-starts.ts` and are tried by `attempts.ts`, what the row
+// says is in `session-row.ts`, and under what it commits in `session-claim.ts`.
 
 import {
-  decodeJson,
-  HoldfastError,
+  type HoldfastError,
   Kernel,
-  positionId,
   toHoldfastError,
-  validate,
-  AgentContext,
   isEnded,
   isNote,
-  type AgentContext as CoreAgentContext,
   type Arrivals,
   type ChangeResult,
-  type Clock,
-  type ConversationEntry,
   type Ending,
   type EventRecord,
-  type Hash,
-  type JsonText,
-  type Limits,
-  type PauseReason,
   type RecordedError,
   type SealedSegment,
   type Session,
   type SessionPatch,
   type SessionSnapshot,
-  type TaskExecutor,
-  type TraceBody,
-  type TraceEvent,
+  type SessionState,
+  type OpenTask,
+  type Exhausted,
+  type TaskTraits,
+  type Wait,
 } from "@holdfast/core";
-import { Attempts, type AttemptsHost, type EventDraft, type NoteDraft } from "./attempts.ts";
+import { Attempts, keptOutcome, type AttemptsHost, type EventDraft, type NoteDraft } from "./attempts.ts";
+import { CancelWatch, type CancelHost } from "./cancel-watch.ts";
 import type { Agent } from "./define.ts";
+import type { Departure } from "./departure.ts";
+import type { DriverOptions, DriverWorld } from "./driver-world.ts";
 import { Inbox, type InboxHost } from "./inbox.ts";
+import { callAgent } from "./call-agent.ts";
 import { nextLife, storedLife, type KernelLife } from "./kernel-life.ts";
-import { refusalOf, SessionClaim, type Creator, type Submit } from "./session-claim.ts";
-import { endPatch, faultPatch, SessionRow } from "./session-row.ts";
-import type { SliceLoop, SliceMember } from "./slice-loop.ts";
-import { alarm, type Timers } from "./timers.ts";
-
-/** How a session left this process. */
-export type Departure =
-  | {
-      readonly type: "ended";
-      readonly status: "completed" | "failed" | "cancelled";
-      readonly output: JsonText | undefined;
-      readonly error: RecordedError | undefined;
-    }
-  | { readonly type: "paused"; readonly reason: PauseReason; readonly fault: HoldfastError }
-  /** Storage refused it, the claim was lost, or the runtime closed: the session is as its last commit left it. */
-  | { readonly type: "abandoned"; readonly error: HoldfastError | undefined };
-
-/** What a driver needs of the process around it. */
-export interface DriverWorld {
-  readonly loop: SliceLoop;
-  readonly timers: Timers;
-  readonly clock: Clock;
-  readonly hash: Hash;
-  readonly limits: Limits;
-  readonly executor: TaskExecutor;
-  /** Integers in [0, 2^32), for jitter. */
-  readonly random: () => number;
-  readonly submit: Submit;
-  arrivals(sessionId: string, after: number): Promise<Arrivals>;
-  conversation(sessionId: string, leaf: number): Promise<readonly ConversationEntry[]>;
-  /** Whether anybody hears what is traced, besides `waiting`, which the runtime itself goes by. */
-  readonly isTracing: boolean;
-  trace(event: TraceEvent): void;
-  /** Call the agent in a context in which its stray rejections can be told from others'. */
-  enter<T>(sessionId: string, fn: () => T): T;
-  /** The driver is over. Called once. */
-  departed(driver: SessionDriver, departure: Departure): void;
-}
-
-export interface DriverOptions {
-  readonly agent: Agent;
-  readonly snapshot: SessionSnapshot;
-  /** Of its claim; of a session that is yet to be created, what creates it with its first batch. */
-  readonly claim: number | Creator;
-  readonly acceptDrift: boolean;
-}
+import { refusalOf, SessionClaim } from "./session-claim.ts";
+import { endPatch, exhaustedPatch, faultPatch, pausedBy, PAUSED_BY_USER, SessionRow } from "./session-row.ts";
+import { SessionTrace } from "./session-trace.ts";
+import type { SliceMember } from "./slice-loop.ts";
+import { Spending } from "./spending.ts";
+import { TaskStarts, type Opening, type Refused } from "./task-starts.ts";
+import { alarm } from "./timers.ts";
 
 export class SessionDriver implements SliceMember {
   readonly sessionId: string;
@@ -102,12 +60,14 @@ export class SessionDriver implements SliceMember {
   readonly #acceptDrift: boolean;
   readonly #outcomes: EventDraft[] = [];
   readonly #notes: NoteDraft[] = [];
+  readonly #starts: TaskStarts;
+  readonly #trace: SessionTrace;
   readonly #attempts: Attempts;
   readonly #inbox: Inbox;
   readonly #row: SessionRow;
   readonly #alarm = alarm(() => this.#world.loop.wake(this));
   readonly #nothingAlarm = alarm(() => this.#stoodOnNothing());
-  readonly #cancelAlarm = alarm(() => this.#endOverdueCancel());
+  readonly #cancel: CancelWatch;
 
   #kernel: Kernel;
   #recovering: boolean;
@@ -117,8 +77,9 @@ export class SessionDriver implements SliceMember {
   #over = false;
   #deliveries = 0;
   #deliveredChars = 0;
-  #cancelSeen = false;
-  #stateText: JsonText | undefined;
+  /** D5. What the last commit says. */
+  #standDown: SessionPatch | undefined;
+  #forkPending: boolean;
   /** Whether the row may say something else than is so: after a recovery it is looked at even if nothing was done. */
   #rowStale: boolean;
 
@@ -129,20 +90,24 @@ export class SessionDriver implements SliceMember {
     this.#session = session;
     this.#acceptDrift = acceptDrift;
     this.sessionId = session.sessionId;
-    this.#claim = new SessionClaim(session.sessionId, claim, world.submit);
+    this.#claim = new SessionClaim(session, claim, world.submit);
+    this.#trace = new SessionTrace(this.sessionId, world.clock, world.trace);
     this.#row = new SessionRow(session);
     const seen = Math.max(0, ...signals.map((signal) => signal.order), session.inbox);
     this.#inbox = new Inbox(this.#inboxHost(), seen);
+    this.#starts = this.#makeStarts(snapshot);
     this.#attempts = new Attempts(this.#attemptsHost());
     this.#recovering = snapshot.records.length > 0;
     this.#rowStale = this.#recovering;
-    this.#kernel = this.#makeKernel(storedLife(snapshot));
-    this.#noticeCancel(session);
+    const life = storedLife(snapshot, agent);
+    this.#forkPending = session.fork?.at === session.nextSeq && session.fork.at !== life.baseSeq;
+    this.#kernel = this.#makeKernel(life);
+    this.#cancel = new CancelWatch(this.#cancelHost(), session);
   }
 
   /** Begin. */
   start(): void {
-    this.#trace({ type: "session_started", agent: this.#agent.name, recovered: this.#recovering });
+    this.#trace.started(this.#session.agent, this.#recovering);
     this.#world.loop.wake(this);
   }
 
@@ -161,6 +126,8 @@ export class SessionDriver implements SliceMember {
   get parked(): boolean {
     return (
       !this.#over &&
+      !this.#claim.isMinimal &&
+      !this.#starts.isAsking &&
       !this.#inFlight &&
       !this.#startPending &&
       !this.#kernel.replaying &&
@@ -169,6 +136,11 @@ export class SessionDriver implements SliceMember {
       this.#notes.length === 0 &&
       !this.#kernel.dirty
     );
+  }
+
+  /** What it waited for to be settled was: ask again. */
+  retryQueued(): void {
+    if (!this.#over) this.#world.loop.wake(this);
   }
 
   /** Stop driving, leaving the session as its last commit left it. */
@@ -183,9 +155,12 @@ export class SessionDriver implements SliceMember {
     try {
       const event = this.#next();
       if (this.#kernel.fault !== undefined) return true; // Dealt with at the standstill.
-      if (event === undefined) return this.#kernel.dirty || this.#rowStale;
+      if (event === undefined)
+        return this.#kernel.dirty || this.#rowStale || this.#starts.isAsking || this.#standsDown;
       this.#deliveries++;
       this.#deliveredChars += event.payload?.length ?? 0;
+      if (event.type === "task_completed" || event.type === "task_failed")
+        this.#starts.foresee(event.task, event.usage);
       this.#inSlice = true;
       this.#kernel.openSlice();
       this.#kernel.deliver(event, this.#startAgent);
@@ -224,17 +199,40 @@ export class SessionDriver implements SliceMember {
     const at = Math.max(this.#world.clock.now(), kernel.now);
     // Before anything new is asked: what is open now was recorded, and so may have been running.
     if (this.#recovering) this.#recover(at);
+    if (this.#standDown !== undefined) return this.#keepOutcomes();
+    if (this.#forkPending && this.#session.fork !== undefined) {
+      this.#forkPending = false;
+      const { origins, seed, tasks } = this.#session.fork;
+      return { type: "forked", at, from: origins[0] ?? "", seed, tasks };
+    }
     if (this.#startPending) {
       this.#startPending = false;
-      this.#trace({ type: "turn_started", turn: kernel.turn });
+      this.#trace.turnStarted(kernel.turn, false);
       return { type: "started", at };
     }
     if (this.#notes.length > 0) for (const note of this.#notes.splice(0)) kernel.note(note);
     if (this.#deliveries >= this.#world.limits.deliveriesPerSegment) return undefined;
     if (this.#deliveredChars > this.#world.limits.batchChars / 2) return undefined;
     this.#attempts.startDueRetries(at);
+    const unanswered = kernel.open.unanswered(at);
+    if (unanswered !== undefined) this.#cancel.giveUpQuestion(unanswered.prompt ?? "");
     this.#armAlarm();
     return this.#nextOutcome() ?? kernel.nextOwn(at) ?? kernel.nextDue(at);
+  }
+
+  /** D5. */
+  #keepOutcomes(): undefined {
+    for (const event of this.#outcomes.splice(0)) {
+      if (event.type !== "task_completed" && event.type !== "task_failed") continue;
+      if (this.#kernel.open.get(event.task) !== undefined) this.#notes.push(keptOutcome(event));
+    }
+    for (const note of this.#notes.splice(0)) this.#kernel.note(note);
+    return undefined;
+  }
+
+  /** D5. Whether all that ran has ended, so that the last commit may follow. */
+  get #standsDown(): boolean {
+    return this.#standDown !== undefined && !this.#kernel.replaying && this.#attempts.running === 0;
   }
 
   /** The oldest outcome somebody still wants: a task may have been withdrawn since it ended. */
@@ -247,25 +245,10 @@ export class SessionDriver implements SliceMember {
     }
   }
 
-  readonly #startAgent = (): Promise<unknown> => {
-    const kernel = this.#kernel;
-    const ctx = new AgentContext(kernel, {
-      sessionId: this.sessionId,
-      agentName: this.#agent.name,
-      input: decodeJson(this.#session.input),
-      state: decodeJson(this.#stateText),
-    });
-    const { name, main, output } = this.#agent;
-    return this.#world.enter(this.sessionId, async () => {
-      const returned = await main(ctx as CoreAgentContext<never>);
-      return output === undefined
-        ? returned
-        : validate(output, returned, `output of agent "${name}"`, "invalid_output");
-    });
-  };
+  readonly #startAgent = (): Promise<unknown> =>
+    this.#world.enter(this.sessionId, () => callAgent(this.#kernel, this.#agent, this.#session));
 
   #makeKernel(life: KernelLife): Kernel {
-    this.#stateText = life.stateText;
     return new Kernel({
       ...life,
       sessionId: this.sessionId,
@@ -274,9 +257,15 @@ export class SessionDriver implements SliceMember {
       limits: this.#world.limits,
       describeTask: (kind) => this.#world.executor.describe(kind),
       taskKinds: () => this.#world.executor.kinds(),
+      describeAgent: (name) => this.#world.describeAgent(name),
+      agentNames: () => this.#world.agentNames(),
+      handlerOf: (request) => this.#agent.handlers[request]?.name,
+      remaining: () => this.#starts.remaining,
+      origins: this.#session.fork?.origins ?? [],
+      development: this.#world.development,
       acceptDrift: this.#acceptDrift,
       // Outside a slice nobody is looking: take the fault at the next one.
-      onStrayFault: () => setImmediate(() => this.#settleStrayFault()),
+      onStrayFault: () => this.#world.immediate(() => this.#settleStrayFault()),
     });
   }
 
@@ -284,6 +273,11 @@ export class SessionDriver implements SliceMember {
   #goOn(standsOnNothing: boolean): void {
     const kernel = this.#kernel;
     this.#watchForNothing(standsOnNothing && !kernel.replaying);
+    if (this.#standDown !== undefined && !kernel.replaying) {
+      if (this.#standsDown) this.#sealLast(this.#standDown);
+      else if (kernel.dirty) this.#seal(undefined);
+      return;
+    }
     if (kernel.replaying || this.#startPending || this.#recovering || this.#hasMore()) {
       this.#world.loop.wake(this);
       if (kernel.replaying || this.#startPending || this.#recovering) return;
@@ -304,111 +298,129 @@ export class SessionDriver implements SliceMember {
   // ---- commits -----------------------------------------------------------------------------------------------------
 
   #seal(
-    closing: { type: "checkpointed"; state: JsonText } | { type: "ended"; ending: Ending } | undefined,
+    closing: { type: "checkpointed"; state: SessionState } | { type: "ended"; ending: Ending } | undefined,
   ): void {
     const segment = this.#kernel.seal();
     this.#deliveries = 0;
     this.#deliveredChars = 0;
+    const isFirstStand = this.#rowStale;
     this.#rowStale = false;
     const patch =
       closing?.type === "ended"
         ? endPatch(closing.ending, this.#kernel.cancelNotice !== undefined)
         : this.#standPatch(closing !== undefined);
-    if (segment.records.length === 0 && patch === undefined) {
+    if (segment.records.length === 0 && patch === undefined && !this.#starts.isAsking) {
       this.#armAlarm();
+      if (isFirstStand) this.#tellWaits(this.#kernel.open.waits()); // As its last process committed it.
       return;
     }
+    const waits = patch?.waits ?? (isFirstStand ? this.#kernel.open.waits() : []);
     this.#commit(segment, patch, () => {
       if (closing?.type === "ended" && patch !== undefined) this.#end(patch);
-      else if (closing?.type === "checkpointed") this.#nextTurn(segment, closing.state);
-      else this.#afterCommit(segment);
+      else if (closing?.type === "checkpointed") this.#nextTurn(closing.state);
+      else {
+        this.#tellWaits(waits);
+        this.#afterCommit(segment);
+      }
     });
+  }
+
+  /** D5. */
+  #sealLast(patch: SessionPatch): void {
+    this.#commit(this.#kernel.seal(), patch, () => this.#depart(pausedBy(this.sessionId, patch)));
   }
 
   #commit(segment: SealedSegment, patch: SessionPatch | undefined, onCommitted: () => void): void {
     this.#inFlight = true;
-    if (this.#row.isPaused) this.#unpause(segment.firstSeq);
+    const opening = this.#starts.open(segment, this.#standDown === undefined);
     const onResult = (result: ChangeResult): void => {
       try {
-        this.#answered(result, segment, onCommitted);
+        this.#answered(result, segment, opening, onCommitted);
       } catch (thrown) {
         this.#crash(thrown); // The other sessions of the group are yet to be answered (K4a).
       }
     };
-    this.#claim.commit(segment, patch, onResult, (error) => this.#abandon(error));
-  }
-
-  /** A person resumed it, and from `paused` nothing completes (L1). In the same group as what follows, which tells how it went. */
-  #unpause(firstSeq: number): void {
-    const nothing = { firstSeq, records: [], entries: [], consumed: [] };
-    this.#claim.commit(
-      nothing,
-      this.#row.unpause(),
-      () => {},
-      () => {},
+    this.#claim.commit({ segment, patch, charges: opening.charges }, onResult, (error) =>
+      this.#abandon(error),
     );
   }
 
-  #answered(result: ChangeResult, segment: SealedSegment, onCommitted: () => void): void {
+  #answered(result: ChangeResult, segment: SealedSegment, opening: Opening, onCommitted: () => void): void {
     if (this.#over) return;
     this.#inFlight = false;
     if (result.status === "committed") {
-      this.#trace({
-        type: "committed",
-        records: segment.records.length,
-        nextSeq: segment.firstSeq + segment.records.length,
-      });
-      for (const { seq, role, content } of segment.entries) {
-        this.#trace({ type: "entry_appended", entryId: positionId(this.sessionId, seq), role, content });
-      }
+      this.#trace.committed(segment);
+      const spawned = segment.effects.flatMap((effect) =>
+        effect.type === "create_session" ? effect.sessionId : [],
+      );
+      const refused = this.#startTasks(opening, result);
+      if (opening.charges.some(({ type }) => type === "settle")) this.#world.settled();
       onCommitted();
+      if (refused !== undefined && !this.#over) this.#exhaust(refused);
+      if (spawned.length > 0) this.#world.spawned(spawned);
       if (!this.#over && result.inbox > this.#inbox.seen) this.poke(); // D3.
       return;
     }
     this.#abandon(refusalOf(this.sessionId, result));
   }
 
+  /** D1. Entered once for all of them: each entering copies the process's contexts. */
+  #startTasks(
+    opening: Opening,
+    result: ChangeResult & { readonly status: "committed" },
+  ): Refused | undefined {
+    if (opening.tasks.length === 0) return this.#starts.committed(opening, result);
+    return this.#world.enter(this.sessionId, () => this.#starts.committed(opening, result));
+  }
+
+  /** D1. */
   #afterCommit(segment: SealedSegment): void {
-    this.#followUp(segment);
+    for (const id of segment.withdrawnTasks) this.#attempts.abort(id, "its answer is no longer wanted");
+    for (const record of segment.records) if (isNote(record)) this.#attempts.noted(record);
     this.#armAlarm();
     if (this.#hasMore() || this.#kernel.dirty) this.#world.loop.wake(this);
   }
 
-  /** D1. */
-  #followUp(segment: SealedSegment): void {
-    if (segment.newTasks.length > 0) {
-      // Entered once for all of them: each entering copies the process's contexts.
-      this.#world.enter(this.sessionId, () => {
-        for (const task of segment.newTasks) this.#attempts.start(task);
-      });
+  /** A limit is reached: wait for more, or end. */
+  #exhaust(exhausted: Exhausted): void {
+    const patch = exhaustedPatch(exhausted);
+    if (exhausted.then === "park") {
+      if (!this.#cancel.seen) this.#standDown = patch;
+      this.#world.loop.wake(this);
+      return;
     }
-    for (const id of segment.withdrawnTasks) this.#attempts.abort(id, "its answer is no longer wanted");
-    for (const record of segment.records) if (isNote(record)) this.#attempts.noted(record);
+    // It hears of its cancel first, and then that these were not done.
+    if (this.#cancel.seen) this.#starts.refuseUnpaid();
+    else this.#cancel.request("budget_exceeded", patch.error?.message ?? "the budget is used up");
   }
 
-  #nextTurn(segment: SealedSegment, stateText: JsonText): void {
+  #nextTurn(state: SessionState): void {
     const last = this.#kernel;
     this.#attempts.abortAll("the checkpoint cancelled it");
-    this.#trace({ type: "turn_ended", turn: last.turn - 1 });
+    this.#trace.turnEnded("checkpointed");
     const cancels = this.#outcomes.filter((event) => event.type === "cancel_requested");
     this.#outcomes.splice(0, Infinity, ...cancels);
-    this.#kernel = this.#makeKernel(nextLife(last, stateText));
+    this.#kernel = this.#makeKernel(nextLife(last, state, this.#session));
     this.#startPending = true;
     this.#world.loop.wake(this);
   }
 
   #standPatch(isCheckpoint: boolean): SessionPatch | undefined {
     const kernel = this.#kernel;
-    const isCancelling = kernel.cancelNotice !== undefined || this.#cancelSeen;
+    const isCancelling = kernel.cancelNotice !== undefined || this.#cancel.seen;
     const wakeAt = (): number | undefined => this.#wakeAt();
-    const patch = this.#row.standing({ kernel, isCheckpoint, isCancelling, wakeAt });
-    const waits = patch?.waits ?? [];
-    if (waits.length > 0) this.#trace({ type: "waiting", waits });
-    return patch;
+    return this.#row.standing({ kernel, isCheckpoint, isCancelling, wakeAt });
+  }
+
+  /** Only of what is committed: before, it is not so. */
+  #tellWaits(waits: readonly Wait[]): void {
+    if (waits.length === 0) return;
+    this.#trace.waiting(waits);
+    this.#world.noteWaiting(this.sessionId);
   }
 
   #end(patch: SessionPatch): void {
-    this.#trace({ type: "turn_ended", turn: this.#kernel.turn });
+    this.#trace.turnEnded("completed");
     const { output, error } = patch;
     this.#depart({ type: "ended", status: patch.status as "completed", output, error });
   }
@@ -418,7 +430,7 @@ export class SessionDriver implements SliceMember {
   #settleStrayFault(): void {
     if (this.#over || this.#kernel.fault === undefined || this.#inSlice) return;
     if (this.#inFlight) {
-      setImmediate(() => this.#settleStrayFault()); // The batch in flight is older than the fault.
+      this.#world.immediate(() => this.#settleStrayFault()); // The batch in flight is older than the fault.
       return;
     }
     this.#settleFault(this.#kernel.fault);
@@ -427,9 +439,10 @@ export class SessionDriver implements SliceMember {
   /** K5, K6: keep the outcomes that were delivered, commit nothing else, and park or fail. */
   #settleFault(fault: HoldfastError): void {
     const segment = this.#kernel.salvage(Math.max(this.#world.clock.now(), this.#kernel.now));
-    const patch = faultPatch(fault);
+    const patch = faultPatch(fault, this.#cancel.seen);
     this.#commit(segment, patch, () => {
-      if (patch.status === "paused") this.#depart({ type: "paused", reason: "nondeterminism", fault });
+      if (patch.status === "paused")
+        this.#depart({ type: "paused", reason: patch.pauseReason ?? "agent_fault", fault });
       else this.#depart({ type: "ended", status: "failed", output: undefined, error: patch.error });
     });
   }
@@ -453,17 +466,36 @@ export class SessionDriver implements SliceMember {
 
   // ---- for the attempts of its tasks -------------------------------------------------------------------------------
 
+  #makeStarts({ session, holds, remaining }: SessionSnapshot): TaskStarts {
+    const { prices, executor } = this.#world;
+    const describeTask = (kind: string): TaskTraits | undefined => executor.describe(kind);
+    const spending =
+      session.payers.length === 0 ? undefined : new Spending({ prices, describeTask }, holds, remaining);
+    const host = {
+      openTask: (id: number) => this.#kernel.open.get(id)?.task,
+      start: (task: OpenTask) => this.#attempts.start(task),
+      refuse: (task: OpenTask, error: RecordedError) => this.#attempts.refuse(task, error),
+      awaitSettlement: () => this.#world.awaitSettlement(this),
+      wake: () => this.#world.loop.wake(this),
+    };
+    return new TaskStarts(host, spending);
+  }
+
   #attemptsHost(): AttemptsHost {
-    const { executor, clock, random, enter, conversation } = this.#world;
+    const { executor, clock, random, enter, conversation, traceparent } = this.#world;
     return {
       sessionId: this.sessionId,
       executor,
       clock,
       random,
+      prices: this.#world.prices,
+      mayHaveRun: (task) => this.#starts.mayHaveRun(task),
+      begin: (tasks) => this.#starts.begin(tasks),
       openTask: (id) => (this.#over ? undefined : this.#kernel.open.get(id)?.task),
-      conversation: (leaf) => conversation(this.sessionId, leaf),
+      conversation: (leaf) => this.#claim.conversation(leaf) ?? conversation(this.#session, leaf),
       enter: (fn) => enter(this.sessionId, fn),
-      trace: this.#world.isTracing ? (event) => this.#trace(event) : undefined,
+      trace: this.#trace.listener,
+      traceparent: (attempt) => traceparent(this.sessionId, attempt) ?? this.#session.agent.traceparent,
       deliver: (event) => {
         this.#outcomes.push(event);
         this.#world.loop.wake(this);
@@ -478,6 +510,7 @@ export class SessionDriver implements SliceMember {
   /** Once, when the journal is used up. */
   #recover(at: number): void {
     this.#recovering = false;
+    if (!this.#startPending) this.#trace.turnStarted(this.#kernel.turn, true);
     const drift = this.#kernel.takeDrift();
     if (drift.length > 0) this.#notes.push({ type: "drift_accepted", at, positions: drift });
     this.#attempts.recover(this.#kernel.open.tasks(), at);
@@ -501,48 +534,38 @@ export class SessionDriver implements SliceMember {
     if (this.#over) return;
     for (const signal of arrivals.signals) {
       this.#kernel.offer(signal);
-      this.#trace({ type: "signal_received", name: signal.name });
+      this.#trace.signalReceived(signal.name);
     }
     if (isEnded(arrivals.session.status)) {
-      const error = {
-        name: "CancelledError",
-        message: arrivals.session.cancel?.reason ?? "cancelled",
-        code: "cancelled",
-      };
+      if (this.#inFlight) return; // It may be the end that is being committed: the answer to that says how.
+      const message = arrivals.session.cancel?.reason ?? "cancelled";
+      const error = { name: "CancelledError", message, code: "cancelled" };
       this.#depart({ type: "ended", status: arrivals.session.status, output: undefined, error });
       return;
     }
-    this.#noticeCancel(arrivals.session);
+    this.#cancel.notice(arrivals.session);
+    if (arrivals.session.status === "paused" && !this.#cancel.seen) this.#standDown ??= PAUSED_BY_USER;
     this.#world.loop.wake(this);
   }
 
-  #noticeCancel({ cancel }: Pick<Session, "cancel">): void {
-    if (cancel === undefined || this.#cancelSeen || cancel.mode !== "graceful") return;
-    this.#cancelSeen = true;
-    this.#world.timers.set(this.#cancelAlarm, cancel.deadlineAt);
-    if (this.#kernel.cancelNotice !== undefined) return;
-    const event: EventDraft = {
-      type: "cancel_requested",
-      at: this.#world.clock.now(),
-      deadlineAt: cancel.deadlineAt,
-      ...(cancel.reason === undefined ? {} : { reason: cancel.reason }),
-    };
-    this.#outcomes.unshift(event);
-  }
-
-  #endOverdueCancel(): void {
-    if (this.#over) return;
-    this.#world.submit(
-      {
-        type: "request_cancel",
-        sessionId: this.sessionId,
-        mode: "hard",
-        graceMs: 0,
-        reason: "the grace period ended",
+  #cancelHost(): CancelHost {
+    const { timers, clock, limits, submit } = this.#world;
+    return {
+      sessionId: this.sessionId,
+      timers,
+      clock,
+      graceMs: limits.cancelGraceMs,
+      submit,
+      isOver: () => this.#over,
+      isTold: () => this.#kernel.cancelNotice !== undefined,
+      tell: (event) => {
+        this.#outcomes.unshift(event);
+        this.#standDown = undefined;
+        this.#starts.refuseUnpaid();
       },
-      () => this.poke(),
-      (error) => this.#abandon(error),
-    );
+      look: () => this.poke(),
+      fail: (error) => this.#abandon(error),
+    };
   }
 
   #wakeAt(): number | undefined {
@@ -563,27 +586,12 @@ export class SessionDriver implements SliceMember {
   #depart(departure: Departure): void {
     this.#over = true;
     this.#inFlight = false;
-    for (const item of [this.#alarm, this.#nothingAlarm, this.#cancelAlarm])
-      this.#world.timers.set(item, Infinity);
+    for (const item of [this.#alarm, this.#nothingAlarm]) this.#world.timers.set(item, Infinity);
+    this.#cancel.close();
     this.#inbox.close();
     this.#attempts.abortAll("the session is over here"); // D4.
     this.#world.loop.leave(this);
-    if (departure.type === "ended") {
-      const { status, error } = departure;
-      this.#trace({ type: "session_ended", status, ...(error === undefined ? {} : { error }) });
-    } else if (departure.type === "paused") {
-      const { fault } = departure;
-      this.#trace({
-        type: "session_ended",
-        status: "paused",
-        error: { name: fault.name, message: fault.message, code: fault.code },
-      });
-    }
+    this.#trace.departed(departure);
     this.#world.departed(this, departure);
-  }
-
-  #trace(event: TraceBody): void {
-    if (!this.#world.isTracing && event.type !== "waiting") return;
-    this.#world.trace({ ...event, sessionId: this.sessionId, at: this.#world.clock.now() });
   }
 }

@@ -6,7 +6,16 @@
 //
 // It knows no journal and no storage: it makes patches, and remembers what the last of them said.
 
-import type { Ending, HoldfastError, Kernel, Session, SessionPatch, SessionStatus } from "@holdfast/core";
+import {
+  HoldfastError,
+  type Ending,
+  type Exhausted,
+  type Kernel,
+  type Session,
+  type SessionPatch,
+  type SessionStatus,
+} from "@holdfast/core";
+import type { Departure } from "./departure.ts";
 
 /** How a session stands where its segment is sealed. */
 export interface Stand {
@@ -24,16 +33,6 @@ export class SessionRow {
   constructor({ status, waits, wakeAt }: Session) {
     this.#status = status;
     this.#waitsKey = waitsKeyOf(waits, wakeAt);
-  }
-
-  get isPaused(): boolean {
-    return this.#status === "paused";
-  }
-
-  /** A person resumed it. */
-  unpause(): SessionPatch {
-    this.#status = "working";
-    return { status: "working", waits: [] };
   }
 
   /** The row after a segment that goes on; `undefined` when nothing of it changed. */
@@ -61,19 +60,37 @@ export class SessionRow {
 /** The row of a session whose agent returned or threw. */
 export function endPatch(ending: Ending, cancelled: boolean): SessionPatch {
   if (ending.type === "returned") {
+    const { handedOffTo } = ending;
     const output = ending.output === undefined ? {} : { output: ending.output };
-    return { status: cancelled ? "cancelled" : "completed", waits: [], ...output };
+    const handOff = handedOffTo === undefined ? {} : { handedOffTo };
+    return { status: cancelled ? "cancelled" : "completed", waits: [], ...output, ...handOff };
   }
-  const byCancel = cancelled && ending.error.code === "cancelled";
+  const { code, cause } = ending.error;
+  const byCancel = cancelled && (code === "cancelled" || cause?.code === "budget_exceeded");
   return { status: byCancel ? "cancelled" : "failed", waits: [], error: ending.error };
 }
 
-/** K5: the row of a session whose agent did what it must not. Another program may go on with it, unless all would fail alike. */
-export function faultPatch(fault: HoldfastError): SessionPatch {
+/**
+ * K5: the row of a session whose agent did what it must not. It goes on with code that is mended, unless the fault is ours, or it
+ * was being cancelled and so has nothing to go on to.
+ */
+export function faultPatch(fault: HoldfastError, cancelled: boolean): SessionPatch {
   const error = { name: fault.name, message: describeFault(fault), code: fault.code };
-  return fault.code === "nondeterminism" || fault.code === "non_durable_await"
-    ? { status: "paused", pauseReason: "nondeterminism", waits: [], error }
-    : { status: "failed", waits: [], error };
+  if (fault.code === "internal" || (cancelled && fault.code !== "nondeterminism"))
+    return { status: "failed", waits: [], error };
+  const pauseReason = fault.code === "nondeterminism" ? "nondeterminism" : "agent_fault";
+  return { status: "paused", pauseReason, waits: [], error };
+}
+
+/** A person asked for it; the row says so already. */
+export const PAUSED_BY_USER: SessionPatch = { status: "paused", pauseReason: "by_user" };
+
+/** The row of a session that may not spend what it needs. */
+export function exhaustedPatch(exhausted: Exhausted): SessionPatch {
+  const { payer, limit, used, max } = exhausted;
+  const message = `the budget of session ${payer} is used up: ${limit} is ${max}, and ${used} are spent`;
+  const error = { name: "HoldfastError", message, code: "budget_exceeded" };
+  return { status: "paused", pauseReason: "budget_exceeded", exhausted, waits: [], error };
 }
 
 function statusOf(waits: Session["waits"], taskCount: number): SessionStatus {
@@ -84,7 +101,7 @@ function statusOf(waits: Session["waits"], taskCount: number): SessionStatus {
 function waitsKeyOf(waits: Session["waits"], wakeAt: number | undefined): string {
   return waits.length === 0 && wakeAt === undefined
     ? ""
-    : `${waits.map((wait) => wait.seq).join(",")}@${wakeAt ?? ""}`;
+    : `${waits.map((wait) => wait.id).join(",")}@${wakeAt ?? ""}`;
 }
 
 /** A fault in one paragraph, for the session's row. */
@@ -95,4 +112,19 @@ function describeFault(fault: HoldfastError): string {
   if (fault.got !== undefined) parts.push(`got: ${fault.got}`);
   if (fault.fix !== undefined) parts.push(fault.fix);
   return parts.join("; ");
+}
+
+/** How a session that stood down left. */
+export function pausedBy(
+  sessionId: string,
+  { pauseReason: reason = "by_user", error }: SessionPatch,
+): Departure {
+  const code = reason === "budget_exceeded" ? "budget_exceeded" : "session_paused";
+  const why = error === undefined ? "" : `: ${error.message}`;
+  const fix =
+    reason === "budget_exceeded"
+      ? "raise its budget: it goes on exactly there"
+      : "resume it when it may go on";
+  const fault = new HoldfastError(code, `session ${sessionId} is paused (${reason})${why}`, { fix });
+  return { type: "paused", reason, fault };
 }

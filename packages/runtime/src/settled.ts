@@ -1,7 +1,14 @@
 // How a session stands when a process is done with it, from what its driver or its row says.
 
-import { decodeJson, HoldfastError, type RecordedError, type Session } from "@holdfast/core";
-import type { Departure } from "./session-driver.ts";
+import {
+  decodeJson,
+  ERROR_TABLE,
+  HoldfastError,
+  type ErrorCode,
+  type RecordedError,
+  type Session,
+} from "@holdfast/core";
+import type { Departure } from "./departure.ts";
 
 /** How a session stands when this process is done with it. */
 export type Settled<Output = unknown> =
@@ -24,8 +31,9 @@ export function settledBy(departure: Departure): Settled {
 
 export function settledAs(session: Session): Settled {
   if (session.status === "paused") {
+    const code = session.error?.code as ErrorCode | undefined;
     const fault = new HoldfastError(
-      "session_paused",
+      code !== undefined && Object.hasOwn(ERROR_TABLE, code) ? code : "session_paused",
       session.error?.message ?? `paused (${session.pauseReason ?? "unknown"})`,
     );
     return { status: "paused", fault };

@@ -22,18 +22,23 @@ export interface SliceMember {
   standstill(): void;
 }
 
+/** Runs a callback in a turn of the event loop of its own, after those given before it: `setImmediate`, or a simulator's. */
+export type Immediate = (callback: () => void) => void;
+
 export class SliceLoop {
   readonly #observer: SliceObserver | undefined;
   readonly #afterSlice: () => void;
+  readonly #immediate: Immediate;
   readonly #ready = new Set<SliceMember>();
   #running: SliceMember[] = [];
   #queued = false;
   #inSlice = false;
 
   /** @param afterSlice called once after all members of a slice stood still: the moment to commit what they left. */
-  constructor(afterSlice: () => void, observer?: SliceObserver) {
+  constructor(afterSlice: () => void, observer?: SliceObserver, immediate: Immediate = setImmediate) {
     this.#afterSlice = afterSlice;
     this.#observer = observer;
+    this.#immediate = immediate;
   }
 
   /** Give a session the next slice. */
@@ -45,8 +50,8 @@ export class SliceLoop {
   #queue(): void {
     if (this.#queued) return;
     this.#queued = true;
-    setImmediate(this.#open);
-    setImmediate(this.#close);
+    this.#immediate(this.#open);
+    this.#immediate(this.#close);
   }
 
   /** Take a session out: it is over. */

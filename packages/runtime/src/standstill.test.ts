@@ -278,8 +278,9 @@ function countCommits(storage: AgentStorage, dieAfter = Infinity) {
     async commit(group, now) {
       if (count >= dieAfter) return new Promise(() => {});
       count += group.filter(
-        ({ type, sessionId }) =>
-          (type === "commit_batch" || type === "create_session") && sessionId === SUBJECT,
+        (change) =>
+          (change.type === "commit_batch" || change.type === "create_session") &&
+          change.sessionId === SUBJECT,
       ).length;
       const results = await storage.commit(group, now);
       return count >= dieAfter ? new Promise(() => {}) : results;

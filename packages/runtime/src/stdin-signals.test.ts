@@ -62,6 +62,20 @@ describe("stdinSignals", () => {
     expect(order).toEqual(["begin slow", "end slow", "begin quick", "end quick"]);
   });
 
+  // Pausing a stream holds its text back, on Node 22 not its end.
+  test("a last line that ends without a break waits for the lines before it", async () => {
+    const input = new PassThrough();
+    const stored = Promise.withResolvers<void>();
+    const { received } = read(input, {}, async ({ payload }) => {
+      if (payload === "slow") await stored.promise;
+    });
+    input.emit("data", "slow\nsecond\nlast");
+    input.emit("end");
+    await received(1);
+    stored.resolve();
+    expect((await received(3)).map(({ payload }) => payload)).toEqual(["slow", "second", "last"]);
+  });
+
   test("a line over the limit is refused once, and the next one is read", async () => {
     const input = new PassThrough();
     const { received, refusals } = read(input, { lineChars: 10 });

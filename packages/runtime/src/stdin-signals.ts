@@ -79,6 +79,8 @@ class Reading {
   readonly #sink: SignalSink;
   readonly #decoder = new StringDecoder("utf8");
   readonly #limit: number;
+  /** The lines that are being stored. A stream that pauses may still tell its end, and that line comes after them (I1). */
+  #storing: Promise<void> = Promise.resolve();
   #rest = "";
   #skipping = false;
   #closed = false;
@@ -102,13 +104,14 @@ class Reading {
     const { input } = this.#options;
     input.pause(); // I1.
     const lines = this.#split(typeof chunk === "string" ? chunk : this.#decoder.write(Buffer.from(chunk)));
-    void this.#handOver(lines).then(() => void (this.#closed || input.resume()));
+    this.#storing = this.#handOver(lines);
+    void this.#storing.then(() => void (this.#closed || input.resume()));
   };
 
   readonly #onEnd = (): void => {
     const last = this.#rest + this.#decoder.end();
     this.#rest = "";
-    if (!this.#skipping && last !== "") void this.#handOver([last]); // I2.
+    if (!this.#skipping && last !== "") void this.#storing.then(() => this.#handOver([last])); // I2.
   };
 
   /** Stays for good: an error of a stream that nobody listens to would end the process. */

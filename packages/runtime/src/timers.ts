@@ -3,6 +3,12 @@
 import type { Clock } from "@holdfast/core";
 import { WakeQueue, type Queued } from "./wake-queue.ts";
 
+/**
+ * How long it believes the wall clock. One that was set forward has reached moments that a timer armed before would only
+ * find out about after the whole way it once had to go.
+ */
+const LOOK_AGAIN_MS = 10_000;
+
 /** Something to be called at a time. Re-armed by `Timers.set`; `Infinity` disarms it. */
 export interface Alarm extends Queued {
   /** Must not throw. Called once per arming, not before its time by the wall clock. */
@@ -45,7 +51,9 @@ export class Timers {
     this.#cancel?.();
     this.#cancel = undefined;
     this.#armedFor = at;
-    if (at !== Infinity) this.#cancel = this.#clock.setTimer(() => this.#fire(), at - this.#clock.now());
+    if (at === Infinity) return;
+    const ms = Math.min(at - this.#clock.now(), LOOK_AGAIN_MS);
+    this.#cancel = this.#clock.setTimer(() => this.#fire(), ms);
   }
 
   #fire(): void {

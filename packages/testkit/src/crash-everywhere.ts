@@ -300,7 +300,7 @@ class Run<Input, Output> {
           return async (changes: readonly Change[], now: number) => {
             const results = await target.commit(changes, now);
             changes.forEach((change, i) => {
-              granted(change.sessionId, results[i]);
+              if (change.type === "create_session") granted(change.sessionId, results[i]);
               if (change.type === "commit_batch" && results[i]?.status === "committed")
                 this.#acknowledge(change.records);
             });

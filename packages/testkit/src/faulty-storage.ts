@@ -112,6 +112,7 @@ export function faultyStorage(inner: AgentStorage, plan: FaultPlan = {}): Faulty
     journal: (sessionId, fromSeq, limit) => whileAlive(() => inner.reader.journal(sessionId, fromSeq, limit)),
     entries: (sessionId, from, limit) => whileAlive(() => inner.reader.entries(sessionId, from, limit)),
     pendingSignals: (sessionId) => whileAlive(() => inner.reader.pendingSignals(sessionId)),
+    schedules: () => whileAlive(() => inner.reader.schedules()),
   };
 
   return {
@@ -154,24 +155,35 @@ function unavailable(call: CommitCall, what: string): UnavailableError {
   );
 }
 
-function describeChanges(changes: readonly Change[]): string {
+/** What a commit asks for, in one line. */
+export function describeChanges(changes: readonly Change[]): string {
   return changes.map(describeChange).join("; ");
 }
 
 function describeChange(change: Change): string {
-  const { type, sessionId } = change;
+  const { type } = change;
   switch (change.type) {
     case "create_session":
+    case "import_session":
+    case "pause_session":
+    case "resume_session":
+    case "set_budget":
     case "release_claim":
-      return `${type} ${sessionId}`;
+      return `${type} ${change.sessionId}`;
     case "send_signal":
-      return `${type} ${sessionId} ${change.name}`;
+      return `${type} ${change.sessionId} ${change.name}`;
     case "request_cancel":
-      return `${type} ${sessionId} ${change.mode}`;
+      return `${type} ${change.sessionId} ${change.mode}`;
     case "commit_batch": {
       const records = change.records.map((record) => record.type).join(", ");
       const becomes = change.session === undefined ? "" : ` → ${change.session.status}`;
-      return `${type} ${sessionId} at ${change.firstSeq} [${records}]${becomes}`;
+      const effects = (change.effects ?? []).map((effect) => `; with ${describeChange(effect)}`).join("");
+      return `${type} ${change.sessionId} at ${change.firstSeq} [${records}]${becomes}${effects}`;
     }
+    case "put_schedule":
+      return `${type} ${change.schedule.scheduleId}`;
+    case "remove_schedule":
+    case "fire_schedule":
+      return `${type} ${change.scheduleId}`;
   }
 }

@@ -186,7 +186,7 @@ export const HISTORY_SCENARIOS: readonly HistoryScenario[] = [
     async course(handle) {
       await turns(20);
       const { waits } = await handle.session();
-      await handle.answer("b", { question: waits[1]!.seq });
+      await handle.answer("b", { question: waits[1]!.id });
       await turns(20);
       await handle.answer({ approved: true });
     },

@@ -20,6 +20,13 @@ export {
   type FaultPlan,
   type FaultyStorage,
 } from "./faulty-storage.ts";
+export { describeFailure } from "./simulator/failure.ts";
+export {
+  simulate,
+  type SimulationOptions,
+  type SimulationReport,
+  type Violation,
+} from "./simulator/simulation.ts";
 export {
   startScriptedModelServer,
   type ScriptedModelServer,

@@ -13,15 +13,20 @@ import {
   encodeRecords,
   Kernel,
   LIMITS,
+  NO_RELATIONS,
   recordError,
+  SessionState,
   type CancelNotice,
   type EventRecord,
   type Hash,
   type JournalRecord,
   type JsonText,
   type Limits,
+  type Relations,
+  type Remaining,
   type RetryPolicy,
   type SealedSegment,
+  type StateDefinition,
   type Standstill,
   type StoredSignal,
 } from "@holdfast/core";
@@ -44,9 +49,17 @@ export interface StandOptions {
   readonly cancel?: CancelNotice;
   readonly limits?: Partial<Limits>;
   readonly acceptDrift?: boolean;
+  readonly development?: boolean;
   /** Another hash than the stand's own, for journals recorded elsewhere. */
   readonly hash?: Hash;
   /** Task kinds that are known besides closures, with their traits. */
+  readonly define?: StateDefinition;
+  readonly relations?: Partial<Relations>;
+  /** Agents that may be asked for. */
+  readonly agents?: readonly string[];
+  /** Kinds of tasks that answer children's requests, by the request's name. */
+  readonly handlers?: { readonly [request: string]: string };
+  readonly remaining?: Remaining;
   readonly kinds?: { readonly [kind: string]: { readonly retry?: RetryPolicy; readonly timeoutMs?: number } };
 }
 
@@ -88,15 +101,24 @@ export class KernelStand {
       recorded: this.journal.slice(),
       signals,
       seed: options.seed ?? 42,
-      turn: options.turn ?? 0,
+      turn: options.turn ?? (stateText === undefined ? 0 : 1),
       entryCount: options.entryCount ?? 0,
       leaf: options.leaf,
       cancel: options.cancel,
-      stateText,
+      state: new SessionState(
+        options.define,
+        stateText === undefined ? undefined : { value: decodeJson(stateText), text: stateText },
+      ),
+      relations: { ...NO_RELATIONS, ...options.relations },
+      describeAgent: (name) => (options.agents?.includes(name) === true ? { name, version: "1" } : undefined),
+      agentNames: () => options.agents ?? [],
+      handlerOf: (request) => options.handlers?.[request],
+      remaining: () => options.remaining,
       hash: options.hash ?? testHash,
       limits: { ...LIMITS, ...options.limits },
       describeTask: (kind) => kinds[kind],
       taskKinds: () => Object.keys(kinds),
+      development: options.development ?? true,
       acceptDrift: options.acceptDrift ?? false,
       onStrayFault: () => void this.strayFaults++,
     });
@@ -104,7 +126,6 @@ export class KernelStand {
       sessionId,
       agentName: "test",
       input: decodeJson(encodeJson(options.input, "input")),
-      state: decodeJson(stateText),
     });
   }
 

@@ -7,16 +7,21 @@
 // Time is an argument everywhere and stands still unless a test moves it. Nothing here sleeps.
 
 import { describe } from "vitest";
+import { budgetConformance } from "./conformance/budget-conformance.ts";
 import { claimConformance } from "./conformance/claim-conformance.ts";
 import { commitConformance } from "./conformance/commit-conformance.ts";
 import { contentConformance } from "./conformance/content-conformance.ts";
 import { creationConformance } from "./conformance/creation-conformance.ts";
 import { dueConformance } from "./conformance/due-conformance.ts";
 import { endConformance } from "./conformance/end-conformance.ts";
+import { familyConformance } from "./conformance/family-conformance.ts";
 import { useStorage } from "./conformance/fixture.ts";
 import { groupConformance } from "./conformance/group-conformance.ts";
+import { importConformance } from "./conformance/import-conformance.ts";
 import { modelConformance } from "./conformance/model-conformance.ts";
+import { pauseConformance } from "./conformance/pause-conformance.ts";
 import { readConformance } from "./conformance/read-conformance.ts";
+import { scheduleConformance } from "./conformance/schedule-conformance.ts";
 import { signalConformance } from "./conformance/signal-conformance.ts";
 import type { StorageSubject } from "./conformance/storage-subject.ts";
 import { transitionConformance } from "./conformance/transition-conformance.ts";
@@ -34,6 +39,11 @@ export function storageConformance(subject: StorageSubject): void {
     describe("claims", () => claimConformance(fixture));
     describe("signals", () => signalConformance(fixture));
     describe("cancelling and ending", () => endConformance(fixture));
+    describe("pausing and deadlines", () => pauseConformance(fixture));
+    describe("parents and children", () => familyConformance(fixture));
+    describe("budgets", () => budgetConformance(fixture));
+    describe("imports and states", () => importConformance(fixture));
+    describe("schedules", () => scheduleConformance(fixture));
     describe("what is due", () => dueConformance(fixture));
     describe("what is kept", () => contentConformance(fixture));
     describe("reading", () => readConformance(fixture));

@@ -18,7 +18,10 @@ import { modelTask, type ModelTaskInput } from "./model-task.ts";
 import { resolveModel, scriptedModel, type ModelEnvironment } from "./resolve-model.ts";
 
 const CANARY = "canary-key-7f3a91";
-const TIMEOUTS = { firstOutputMs: 150, silenceMs: 150, totalMs: 5_000 };
+/** For answers that come: however busy the machine is, they are not given up. */
+const PATIENT = { firstOutputMs: 30_000, silenceMs: 30_000, totalMs: 30_000 };
+/** For answers that never come. */
+const HASTY = { firstOutputMs: 150, silenceMs: 150, totalMs: 5_000 };
 
 let server: ScriptedModelServer;
 
@@ -48,16 +51,19 @@ afterEach(() => server.close());
 const wires = ["anthropic", "openai", "compatible"] as const;
 
 /** The same server, spoken to as each of the three. */
-function provider(wire: (typeof wires)[number], key: string = CANARY): ModelProvider {
+function provider(wire: (typeof wires)[number], key: string = CANARY, timeouts = PATIENT): ModelProvider {
   switch (wire) {
     case "anthropic":
-      return found({ ANTHROPIC_API_KEY: key, ANTHROPIC_BASE_URL: server.url });
+      return found({ ANTHROPIC_API_KEY: key, ANTHROPIC_BASE_URL: server.url }, timeouts);
     case "compatible":
-      return found({
-        OPENAI_API_KEY: key,
-        OPENAI_BASE_URL: `${server.openaiBaseUrl}/`,
-        HOLDFAST_MODEL: "some/model",
-      });
+      return found(
+        {
+          OPENAI_API_KEY: key,
+          OPENAI_BASE_URL: `${server.openaiBaseUrl}/`,
+          HOLDFAST_MODEL: "some/model",
+        },
+        timeouts,
+      );
     case "openai":
       // The environment cannot move OpenAI's own address, so it is made here as it is made there.
       return aiSdkProvider({
@@ -66,14 +72,14 @@ function provider(wire: (typeof wires)[number], key: string = CANARY): ModelProv
         description: "OpenAI's wire",
         keyVariable: "OPENAI_API_KEY",
         secrets: [key],
-        timeouts: TIMEOUTS,
+        timeouts,
         load: async () => createOpenAI({ apiKey: key, baseURL: server.openaiBaseUrl })("gpt-5.5"),
       });
   }
 }
 
-function found(env: ModelEnvironment): ModelProvider {
-  return resolveModel(env, { timeouts: TIMEOUTS }) ?? expect.fail("no model");
+function found(env: ModelEnvironment, timeouts = PATIENT): ModelProvider {
+  return resolveModel(env, { timeouts }) ?? expect.fail("no model");
 }
 
 const TOOLS = [
@@ -213,7 +219,7 @@ describe.each(wires)("a call over the wire of %s", (wire) => {
     ["the server reports an error in the answer", { type: "stream_error" }, /not available/],
   ])("%s: worth another attempt", async (_what, fault, message) => {
     server.setFaults({ 1: fault });
-    const error = await failure(provider(wire));
+    const error = await failure(provider(wire, CANARY, fault.type === "hang" ? HASTY : PATIENT));
     expect(error).toMatchObject({ code: "model_unavailable", message: expect.stringMatching(message) });
     expect(server.requests).toHaveLength(1); // The SDK did not try again by itself.
     expect((await ask(provider(wire))).reply.text).toBe("I shall read it.");

@@ -9,6 +9,8 @@
 //   R4. Format: see `codec.ts`; a field's meaning never changes, new meanings get new types.
 
 import type { JsonText } from "../json.ts";
+import type { Remaining } from "../session/budget.ts";
+import type { CancelCause } from "../session/session.ts";
 
 /** Version of the journal's format, stored with each session. */
 export const JOURNAL_FORMAT = 1;
@@ -54,6 +56,8 @@ export interface RequestInput extends Command {
   readonly type: "request_input";
   readonly hash: string;
   readonly expiresAt?: number;
+  /** Without an answer by then the session is cancelled (`input_timeout`). */
+  readonly cancelAt?: number;
 }
 
 /** Signals taken without waiting. `payload` is the list of their payloads, in the order of `signalIds`. */
@@ -68,7 +72,49 @@ export interface TakeSignals extends Command {
 export interface RecordProbe extends Command {
   readonly type: "record_probe";
   readonly probe: string;
-  readonly answer: boolean | number;
+  readonly answer: boolean | Remaining;
+}
+
+/** Another session is to be run for this one, as its child or, with `handOff`, in its place. Named by `{session}-{id}`. */
+export interface SpawnChild extends Command {
+  readonly type: "spawn_child";
+  readonly agent: string;
+  /** Of the input and the options. */
+  readonly hash: string;
+  readonly handOff?: true;
+}
+
+/** Something for a child's inbox (its number), or for the parent's. `payload` is what it is told. */
+export interface TellSession extends Command {
+  readonly type: "tell_session";
+  readonly to: number | "parent";
+  readonly name: string;
+  readonly hash: string;
+}
+
+/** A question to the handler of the parent. Answered by a signal named `replyName(id)`. */
+export interface RequestParent extends Command {
+  readonly type: "request_parent";
+  readonly name: string;
+  readonly hash: string;
+}
+
+/** The answer to a child's request, once its task has one. */
+export interface ReplyChild extends Command {
+  readonly type: "reply_child";
+  readonly request: number;
+  readonly hash: string;
+}
+
+export interface CancelChild extends Command {
+  readonly type: "cancel_child";
+  readonly child: number;
+  readonly mode: "graceful" | "hard";
+}
+
+/** From here on everything survives the process. */
+export interface EnablePersistence extends Command {
+  readonly type: "enable_persistence";
 }
 
 /** The entry itself is stored beside the journal, under the command's `id`. */
@@ -84,9 +130,14 @@ export interface Withdraw extends Command {
   readonly targets: readonly number[];
 }
 
-/** Replay starts behind it, with the agent called anew on `payload`, the state. */
+/**
+ * Replay starts behind it, with the agent called anew on `payload`, the state. With a `base` the payload is a list of patches to
+ * the state of the checkpoint before it, and so on back to the one at `base`, which holds its state whole.
+ */
 export interface Checkpoint extends Command {
   readonly type: "checkpoint";
+  /** `seq` of a checkpoint's record. */
+  readonly base?: number;
   readonly at: number;
   readonly turn: number;
   readonly entryCount: number;
@@ -95,6 +146,8 @@ export interface Checkpoint extends Command {
   readonly schemaVersion?: number;
   /** The graceful cancel that is under way, so that the re-entered agent still knows of it. */
   readonly cancel?: CancelNotice;
+  /** Children whose end the session's own waits for, unheard so far. */
+  readonly awaited?: readonly number[];
 }
 
 /** The agent returned; `payload` is its output. */
@@ -115,6 +168,12 @@ export type CommandRecord =
   | TakeSignals
   | RecordProbe
   | AppendEntry
+  | SpawnChild
+  | TellSession
+  | RequestParent
+  | ReplyChild
+  | CancelChild
+  | EnablePersistence
   | Withdraw
   | Checkpoint
   | Complete
@@ -136,6 +195,7 @@ export interface TaskCompleted extends Event {
   readonly type: "task_completed";
   readonly task: number;
   readonly attempt: number;
+  readonly usage?: TokenUsage;
 }
 
 /** `payload` is the `RecordedError` of the last attempt. */
@@ -143,6 +203,7 @@ export interface TaskFailed extends Event {
   readonly type: "task_failed";
   readonly task: number;
   readonly attempt: number;
+  readonly usage?: TokenUsage;
 }
 
 export interface TimerFired extends Event {
@@ -175,6 +236,7 @@ export interface WaitCancelled extends Event {
 export interface CancelNotice {
   readonly deadlineAt: number;
   readonly reason?: string;
+  readonly cause?: CancelCause;
 }
 
 /** A graceful cancel. Every open wait and timer rejects with it. */
@@ -182,7 +244,37 @@ export interface CancelRequested extends Event, CancelNotice {
   readonly type: "cancel_requested";
 }
 
+/** A child asks a handler of this agent: its task is scheduled at once, by the kernel. `payload` is the `ChildRequest`. */
+export interface RequestReceived extends Event {
+  readonly type: "request_received";
+  readonly child: number;
+  readonly signalId: string;
+}
+
+/** What a child asks of its parent. */
+export interface ChildRequest {
+  /** Number of the child's `request_parent` command. */
+  readonly request: number;
+  /** The session that asks and is answered. */
+  readonly from: string;
+  readonly name: string;
+  readonly payload?: unknown;
+}
+
+/**
+ * The journal up to here is another session's, this one goes on by itself: open waits on that one's children reject, its tasks
+ * are done again or cancelled, and chance is another.
+ */
+export interface Forked extends Event {
+  readonly type: "forked";
+  readonly from: string;
+  readonly seed: number;
+  readonly tasks: "rerun" | "cancel";
+}
+
 export type EventRecord =
+  | RequestReceived
+  | Forked
   | Started
   | TaskCompleted
   | TaskFailed
@@ -201,6 +293,7 @@ export interface AttemptFailed extends Event {
   readonly task: number;
   readonly attempt: number;
   readonly retryAt: number;
+  readonly usage?: TokenUsage;
 }
 
 /** An attempt had no outcome when its process ended; the next one follows. */
@@ -216,6 +309,7 @@ export interface OutcomeKept extends Event {
   readonly outcome: "task_completed" | "task_failed";
   readonly task: number;
   readonly attempt: number;
+  readonly usage?: TokenUsage;
 }
 
 /** Something a person should know of; `payload` is its text. */
@@ -243,6 +337,8 @@ const EVENT_TYPES: ReadonlySet<string> = new Set([
   "wait_timed_out",
   "wait_cancelled",
   "cancel_requested",
+  "request_received",
+  "forked",
 ] satisfies EventRecord["type"][]);
 
 const NOTE_TYPES: ReadonlySet<string> = new Set([
@@ -261,6 +357,12 @@ const COMMAND_TYPES: ReadonlySet<string> = new Set([
   "take_signals",
   "record_probe",
   "append_entry",
+  "spawn_child",
+  "tell_session",
+  "request_parent",
+  "reply_child",
+  "cancel_child",
+  "enable_persistence",
   "withdraw",
   "checkpoint",
   "complete",
@@ -303,9 +405,12 @@ export interface Question {
   readonly details?: unknown;
 }
 
-/** Name of the signal that answers the question of this number. Users cannot send this name by hand. */
-export function answerSignalName(id: number): string {
-  return `${ANSWER_PREFIX}${id}`;
+/** What one model call used. Integers. */
+export interface TokenUsage {
+  readonly model: string;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly cacheReadTokens?: number;
+  readonly cacheWriteTokens?: number;
+  readonly costMicroUsd?: number;
 }
-
-export const ANSWER_PREFIX = "answer:";

@@ -11,18 +11,21 @@
 //
 // It knows its kernel by the door below, and nothing of slices but which kind is open.
 
-import type { HoldfastError } from "../errors.ts";
+import { UsageError } from "../errors.ts";
 import { positionId } from "../ids.ts";
-import { decodeJson, type JsonText } from "../json.ts";
-import {
-  answerSignalName,
-  type CommandRecord,
-  type RetryPolicy,
-  type ScheduleTask,
+import { decodeJson, encodeJson, type JsonText } from "../json.ts";
+import type {
+  ChildRequest,
+  CommandRecord,
+  RecordProbe,
+  RetryPolicy,
+  ScheduleTask,
 } from "../journal/record.ts";
+import { answerSignalName } from "../journal/signal-names.ts";
 import { FORMAT_LIMITS } from "../limits.ts";
-import { callerLine } from "./caller.ts";
+import { callerLine, laterCallerLine } from "./caller.ts";
 import { checkRetry, checkTimeout, momentOf } from "./checks.ts";
+import { ConversationRef } from "./conversation-ref.ts";
 import type { ConversationTip } from "./conversation-tip.ts";
 import type { FaultMemory } from "./fault-memory.ts";
 import {
@@ -41,19 +44,37 @@ import type { OpenItems, OpenTask } from "./open-items.ts";
 import { signalPattern, type PendingSignals } from "./pending-signals.ts";
 import { seededRandom } from "./random.ts";
 import type { Segment } from "./segment.ts";
+import type { Remaining } from "../session/budget.ts";
+import type { SealedState, SessionState } from "./session-state.ts";
 
 /** What asking needs of its kernel. */
 export interface AskDoor {
   readonly options: Pick<
     KernelOptions,
-    "sessionId" | "baseId" | "seed" | "hash" | "limits" | "describeTask" | "taskKinds"
+    | "development"
+    | "sessionId"
+    | "baseId"
+    | "seed"
+    | "hash"
+    | "limits"
+    | "describeTask"
+    | "taskKinds"
+    | "relations"
+    | "describeAgent"
+    | "agentNames"
+    | "remaining"
+    | "handlerOf"
+    | "state"
   >;
-  readonly cursor: Pick<JournalCursor, "append" | "here" | "passCommand" | "slice">;
-  readonly segment: Pick<Segment, "addEntry" | "addTask" | "consume">;
+  readonly cursor: Pick<JournalCursor, "append" | "here" | "id" | "passCommand" | "slice">;
+  readonly segment: Pick<
+    Segment,
+    "addEffect" | "addEntry" | "addTask" | "consume" | "enablePersistence" | "setProgress"
+  >;
   readonly open: Pick<OpenItems, "add" | "get" | "tasks" | "values" | "waitCount">;
   readonly pending: Pick<PendingSignals, "drain" | "has" | "take">;
   readonly tip: ConversationTip;
-  readonly faults: Pick<FaultMemory, "fail">;
+  readonly faults: Pick<FaultMemory, "check" | "fail">;
   /** K2, K4. @throws the fault, when nobody may ask now. */
   guard(): void;
   isClosed(): boolean;
@@ -64,18 +85,21 @@ export interface AskDoor {
   drop(id: number): void;
   /** The text to record. @throws UsageError or LimitError, which nobody remembers. */
   encode(value: unknown, what: string): JsonText | undefined;
+  /** The same, the error being remembered (K4). */
+  encodeFor(value: unknown, what: string): JsonText | undefined;
   /** Whether a checkpoint now would have seen nothing but the agent's start. */
   mustProgress(): boolean;
   /** Close the segment at the end of this slice. */
   checkpoint(request: CheckpointRequest): void;
+  /** End with nothing but a reference to this session. */
+  endBy(successor: string): void;
 }
 
 type Mutable<T> = { -readonly [key in keyof T]: T[key] };
 
 export interface CheckpointRequest {
-  readonly state: JsonText;
+  readonly state: SealedState;
   readonly cancelTasks: boolean;
-  readonly schemaVersion: number | undefined;
   /** Where it was asked, for the error when it makes no progress. */
   readonly line: string | undefined;
 }
@@ -83,8 +107,8 @@ export interface CheckpointRequest {
 export class Asks implements FutureOwner {
   readonly #door: AskDoor;
   readonly #keyed = new Map<string, { readonly future: DurableFuture<unknown>; readonly asked: string }>();
-  readonly #probes = new Map<string, boolean | number>();
-  readonly #random: () => number;
+  readonly #probes = new Map<string, RecordProbe["answer"]>();
+  #random: () => number;
   #entriesAsked = 0;
   #tookSignals = false;
 
@@ -96,6 +120,21 @@ export class Asks implements FutureOwner {
   /** Whether the segment its futures belong to is over. */
   get closed(): boolean {
     return this.#door.isClosed();
+  }
+
+  get state(): SessionState {
+    return this.#door.options.state;
+  }
+
+  /** Change fields of typed state. What a reducer of the author's throws is the author's. */
+  updateState(patch: unknown): void {
+    this.#door.guard();
+    this.#door.options.state.update(patch, (value, what) => this.#encode(value, what));
+  }
+
+  /** Chance is another from here on. */
+  reseed(seed: number): void {
+    this.#random = seededRandom(seed, this.#door.options.baseId);
   }
 
   /** How many checkpoints came before. */
@@ -121,7 +160,8 @@ export class Asks implements FutureOwner {
     const traits = closure === undefined ? this.#door.options.describeTask(kind) : {};
     if (traits === undefined)
       throw this.#door.faults.fail(unknownTaskKind(kind, this.#door.options.taskKinds(), callerLine()));
-    const input = this.#encode(request.input, `input of task "${kind}"`);
+    if (key !== undefined) this.#refuseUnlessText(key, "an idempotency key", 1_000);
+    const { text: input, hasConversation } = this.#encodeInput(request.input, `input of task "${kind}"`);
     const hash = this.#door.options.hash(input ?? "");
     const asked = `${kind} ${hash}`;
     const known = key === undefined ? undefined : this.#keyed.get(key);
@@ -130,8 +170,8 @@ export class Asks implements FutureOwner {
         throw this.#door.faults.fail(keyOfAnother(key ?? "", known.future.label, kind, callerLine()));
       return known.future;
     }
-    const retry = this.#checked(checkRetry, request.retry ?? traits.retry);
-    const timeoutMs = this.#checked(checkTimeout, request.timeoutMs ?? traits.timeoutMs);
+    const retry = this.#door.faults.check(checkRetry, request.retry ?? traits.retry);
+    const timeoutMs = this.#door.faults.check(checkTimeout, request.timeoutMs ?? traits.timeoutMs);
     const draft: Mutable<Draft<ScheduleTask>> = { type: "schedule_task", kind, hash };
     if (key !== undefined) draft.key = key;
     if (timeoutMs !== undefined) draft.timeoutMs = timeoutMs;
@@ -140,22 +180,35 @@ export class Asks implements FutureOwner {
     const { id } = this.#ask(draft);
     const future = new DurableFuture<unknown>(this, "task", id, `task "${kind}"`);
     const task: OpenTask = {
-      id,
-      kind,
-      input,
+      ...newTask(id, kind, input),
       key,
       retry,
       timeoutMs,
       closure,
-      attempt: 1,
-      retryAt: undefined,
-      lost: false,
-      kept: undefined,
+      hasConversation,
     };
     this.#door.open.add({ future, task });
     if (key !== undefined) this.#keyed.set(key, { future, asked });
     if (this.#door.cursor.slice === "live") this.#door.segment.addTask(task);
     return future;
+  }
+
+  /** A task that answers a child's request: asked by the kernel, observed by nobody. */
+  scheduleHandler(kind: string, request: ChildRequest): void {
+    const input = encodeJson(request.payload, "request");
+    const { hash, describeTask } = this.#door.options;
+    const { retry, timeoutMs } = describeTask(kind) ?? {};
+    const kept = input === undefined || input.length > FORMAT_LIMITS.inputKeptChars ? {} : { payload: input };
+    const { id } = this.#door.cursor.append({
+      type: "schedule_task",
+      kind,
+      hash: hash(input ?? ""),
+      ...kept,
+    });
+    const future = new DurableFuture<unknown>(this, "task", id, `the handler "${kind}"`);
+    const task = { ...newTask(id, kind, input), retry, timeoutMs, request };
+    this.#door.open.add({ future, task });
+    if (this.#door.cursor.slice === "live") this.#door.segment.addTask(task);
   }
 
   startTimer(fireAt: number, sheltered: boolean): DurableFuture<void> {
@@ -174,6 +227,7 @@ export class Asks implements FutureOwner {
     sheltered: boolean,
   ): DurableFuture<unknown> {
     this.#door.guard();
+    const lineOf = this.#door.options.development ? laterCallerLine() : undefined;
     this.#refuseIfConsuming(name);
     const timeoutAt = this.#momentAfter(timeoutMs);
     const { id } = this.#ask({
@@ -184,22 +238,25 @@ export class Asks implements FutureOwner {
     });
     const type = mode === "consume" ? "signal" : "signal_ready";
     const future = new DurableFuture<unknown>(this, type, id, `the wait for signal "${name}"`);
-    this.#door.open.add({ future, name, at: timeoutAt, sheltered });
+    this.#door.open.add({ future, name, at: timeoutAt, sheltered, lineOf });
     return future;
   }
 
   requestInput(
     question: { prompt: string; details?: unknown },
-    timeoutMs: number | undefined,
+    { timeoutMs, ttlMs }: { readonly timeoutMs?: number | undefined; readonly ttlMs?: number | undefined },
     sheltered: boolean,
   ): DurableFuture<unknown> {
     this.#door.guard();
+    this.#refuseUnlessText(question.prompt, "the prompt of a question", Infinity);
     const payload = this.#encode(question, "question");
     const expiresAt = this.#momentAfter(timeoutMs);
+    const cancelAt = this.#momentAfter(ttlMs);
     const { id } = this.#ask({
       type: "request_input",
       hash: this.#door.options.hash(payload ?? ""),
       ...(expiresAt === undefined ? {} : { expiresAt }),
+      ...(cancelAt === undefined ? {} : { cancelAt }),
       payload,
     });
     const future = new DurableFuture<unknown>(this, "input", id, `the question "${question.prompt}"`);
@@ -207,6 +264,7 @@ export class Asks implements FutureOwner {
       future,
       name: answerSignalName(id),
       at: expiresAt,
+      cancelAt,
       prompt: question.prompt,
       sheltered,
     });
@@ -247,8 +305,20 @@ export class Asks implements FutureOwner {
     return this.#probe(`has_signal ${name}`, false, () => this.#door.pending.has(name));
   }
 
+  /** K9a. What is left to spend. */
+  remainingBudget(): Remaining {
+    this.#door.guard();
+    return this.#probe("remaining_budget", {}, () => this.#door.options.remaining() ?? {});
+  }
+
+  enablePersistence(): void {
+    this.#ask({ type: "enable_persistence" });
+    if (this.#door.cursor.slice === "live") this.#door.segment.enablePersistence();
+  }
+
   appendEntry(entry: { role: string; content: unknown; parentId?: string | undefined }): string {
     this.#door.guard();
+    this.#refuseUnlessText(entry.role, "an entry's role", FORMAT_LIMITS.nameChars);
     const content = this.#encode(entry.content, `content of an entry of role "${entry.role}"`) ?? "null";
     const parent = entry.parentId === undefined ? this.#door.tip.leaf : this.#entryNumber(entry.parentId);
     if (
@@ -272,7 +342,7 @@ export class Asks implements FutureOwner {
     if (this.#door.cursor.slice === "live") {
       const under = parent === undefined ? {} : { parent };
       this.#door.segment.addEntry({
-        seq: id,
+        id,
         index,
         ...under,
         role: entry.role,
@@ -284,24 +354,25 @@ export class Asks implements FutureOwner {
   }
 
   /** Close the segment and store the state. The caller is suspended for ever: the agent is called anew on the state. */
-  checkpoint(
-    state: unknown,
-    openTasks: "refuse" | "cancel" | "wait",
-    schemaVersion?: number,
-  ): Promise<never> {
+  checkpoint(state: unknown, openTasks: "refuse" | "cancel" | "wait"): Promise<never> {
     this.#door.guard();
-    const tasks = this.#door.open.tasks();
+    const tasks = this.#door.open.tasks().filter(({ request }) => request === undefined);
     if (openTasks === "refuse" && tasks.length > 0) {
       throw this.#door.faults.fail(
         openTasksRefuseCheckpoint(this.#door.options.sessionId, tasks, callerLine()),
       );
     }
     this.#door.checkpoint({
-      state: this.#encode(state, "state") ?? "null",
+      state: this.#door.options.state.seal(state, (value, what) => this.#encode(value, what)),
       cancelTasks: openTasks === "cancel",
-      schemaVersion,
       line: this.#door.mustProgress() ? callerLine() : undefined,
     });
+    return new Promise<never>(() => {});
+  }
+
+  /** End by a session that takes this one's place. The caller is suspended for ever. */
+  endBy(successor: string): Promise<never> {
+    this.#door.endBy(successor);
     return new Promise<never>(() => {});
   }
 
@@ -344,17 +415,21 @@ export class Asks implements FutureOwner {
     return this.#door.cursor.append(draft, callerLine);
   }
 
-  #probe(key: string, initial: boolean, answerNow: () => boolean): boolean {
-    const last = (this.#probes.get(key) ?? initial) as boolean;
+  #probe<Answer extends RecordProbe["answer"]>(
+    key: string,
+    initial: Answer,
+    answerNow: () => Answer,
+  ): Answer {
+    const last = (this.#probes.get(key) ?? initial) as Answer;
     if (this.#door.cursor.slice === "replay") {
       const recorded = this.#door.cursor.here;
       if (recorded?.type !== "record_probe" || recorded.probe !== key) return last;
       this.#door.cursor.passCommand();
       this.#probes.set(key, recorded.answer);
-      return recorded.answer as boolean;
+      return recorded.answer as Answer;
     }
     const answer = answerNow();
-    if (answer !== last) {
+    if (JSON.stringify(answer) !== JSON.stringify(last)) {
       this.#ask({ type: "record_probe", probe: key, answer });
       this.#probes.set(key, answer);
     }
@@ -390,19 +465,53 @@ export class Asks implements FutureOwner {
   }
 
   #encode(value: unknown, what: string): JsonText | undefined {
-    try {
-      return this.#door.encode(value, what);
-    } catch (error) {
-      throw this.#door.faults.fail(error as HoldfastError);
-    }
+    return this.#door.encodeFor(value, what);
   }
 
-  /** The result of a check, whose error is remembered. */
-  #checked<T>(check: (given: T) => T, given: T): T {
-    try {
-      return check(given);
-    } catch (error) {
-      throw this.#door.faults.fail(error as HoldfastError);
+  /** What looks like a reference to a conversation and is data stays data, unless the two are mixed. */
+  #encodeInput(value: unknown, what: string): { text: JsonText | undefined; hasConversation: boolean } {
+    const before = ConversationRef.encoded;
+    const text = this.#encode(value, what);
+    const references = ConversationRef.encoded - before;
+    if (references > 0 && (text?.split(CONVERSATION_KEY).length ?? 1) - 1 > references) {
+      throw this.#door.faults.fail(
+        new UsageError(`${what} has both a conversation and a key "$conversation" of its own`, {
+          fix: "rename that key, or pass the data as text",
+        }),
+      );
     }
+    return { text, hasConversation: references > 0 };
+  }
+
+  #refuseUnlessText(value: unknown, what: string, max: number): void {
+    if (typeof value === "string" && value !== "" && value.length <= max && value.isWellFormed()) return;
+    throw this.#door.faults.fail(
+      new UsageError(
+        `${what} is ${typeof value === "string" ? "a text that cannot be kept" : typeof value}`,
+        {
+          expected: `a text${max === Infinity ? "" : ` of 1 to ${max} characters`}`,
+        },
+      ),
+    );
   }
 }
+
+function newTask(id: number, kind: string, input: JsonText | undefined): OpenTask {
+  return {
+    id,
+    kind,
+    input,
+    key: undefined,
+    retry: undefined,
+    timeoutMs: undefined,
+    closure: undefined,
+    attempt: 1,
+    retryAt: undefined,
+    lost: 0,
+    kept: undefined,
+    hasConversation: false,
+  };
+}
+
+/** In JSON text only a key looks like this: quotes inside strings are escaped. */
+const CONVERSATION_KEY = '"$conversation":';

@@ -1,13 +1,18 @@
 // What an agent sees: the kernel in the words of an author. Every method is synchronous or returns a durable future.
 
-import { UsageError } from "../errors.ts";
+import { ChildFailedError, HoldfastError, UsageError, type RecordedError } from "../errors.ts";
 import { isName } from "../ids.ts";
 import type { RetryPolicy } from "../journal/record.ts";
-import { ANSWER_PREFIX } from "../journal/record.ts";
+import { childEventName, isReservedName, replyName } from "../journal/signal-names.ts";
+import { LIMITS } from "../limits.ts";
+import type { Remaining } from "../session/budget.ts";
+import type { ChildEvent } from "../session/consequences.ts";
 import { validate, type StandardSchemaV1 } from "../standard-schema.ts";
 import type { Asks } from "./asks.ts";
 import { callerLine } from "./caller.ts";
+import type { AgentMode, ChildAsks, ChildHandle, SpawnOptions } from "./child-asks.ts";
 import { Combinators } from "./combinators.ts";
+import { ConversationRef } from "./conversation-ref.ts";
 import type { DurableFuture } from "./future.ts";
 import type { Kernel } from "./kernel.ts";
 
@@ -40,17 +45,17 @@ export interface WaitOptions<T> {
   readonly schema?: StandardSchemaV1<unknown, T>;
 }
 
-/** A conversation as an input of tasks: a reference, resolved to its entries where the task runs (K8). */
-export class ConversationRef {
-  readonly leaf: number | undefined;
+export interface QuestionOptions<T> extends WaitOptions<T> {
+  /** Without an answer after this long the session is cancelled (`input_timeout`); its agent may clean up. */
+  readonly ttlMs?: number;
+}
 
-  constructor(leaf: number | undefined) {
-    this.leaf = leaf;
-  }
-
-  toJSON(): { readonly $conversation: number | null } {
-    return { $conversation: this.leaf ?? null };
-  }
+export interface HandoffOptions extends SpawnOptions {
+  /**
+   * `wait_for_child`: this session ends when that one does, with its output. `immediate`: it ends now, with
+   * `{ handedOffTo }`, and that one takes its place below its parent.
+   */
+  readonly completion?: "wait_for_child" | "immediate";
 }
 
 /** How an approval is answered by `holdfast approve`. */
@@ -64,17 +69,23 @@ export interface AgentInfo {
   readonly agentName: string;
   /** Decoded anew for each kernel, so that agents may change it freely. */
   readonly input: unknown;
-  readonly state: unknown;
+  /** The session that asked for this one. */
+  readonly parentId?: string | undefined;
+  /** What the parent shared, when it is a value. */
+  readonly shared?: unknown;
+  /** How far the one whose place this session took had said it was. */
+  readonly resumedFrom?: unknown;
 }
 
 export class AgentContext<TaskContext = unknown, Input = unknown, State = unknown> {
   readonly sessionId: string;
   readonly agentName: string;
   readonly input: Input;
-  /** The state of the last checkpoint; `undefined` before the first. */
-  readonly state: State | undefined;
+  /** The session that asked for this one; `undefined` when nobody did. */
+  readonly parentId: string | undefined;
   readonly #kernel: Kernel;
   readonly #asks: Asks;
+  readonly #children: ChildAsks;
   readonly #info: AgentInfo;
   readonly #sheltered: boolean;
   readonly #combine: Combinators;
@@ -82,13 +93,34 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
   constructor(kernel: Kernel, info: AgentInfo, sheltered = false) {
     this.#kernel = kernel;
     this.#asks = kernel.asks;
+    this.#children = kernel.children;
     this.#info = info;
     this.#sheltered = sheltered;
     this.#combine = new Combinators(kernel.asks);
     this.sessionId = info.sessionId;
     this.agentName = info.agentName;
     this.input = info.input as Input;
-    this.state = info.state as State | undefined;
+    this.parentId = info.parentId;
+  }
+
+  /** Plain state: that of the last checkpoint, `undefined` before the first. Typed state: as it is now, frozen. */
+  get state(): State {
+    return this.#asks.state.current as State;
+  }
+
+  /** Change fields of typed state, each by its reducer. Stored by the next checkpoint. */
+  update(patch: Partial<State> | { readonly [field: string]: unknown }): void {
+    this.#asks.updateState(patch);
+  }
+
+  /** What the parent gave with `shared: { custom }`. */
+  get shared(): unknown {
+    return this.#info.shared;
+  }
+
+  /** What the session in whose place this one was asked for had said of its progress. */
+  get resumedFrom(): unknown {
+    return this.#info.resumedFrom;
   }
 
   /** How many checkpoints came before. */
@@ -140,6 +172,25 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     return this.#asks.appendEntry(entry);
   }
 
+  /** What a model asks of a tool, as an entry of role `assistant`. */
+  appendToolCall(call: {
+    readonly toolCallId: string;
+    readonly toolName: string;
+    readonly input: unknown;
+  }): string {
+    return this.appendEntry({ role: "assistant", content: { type: "tool-call", ...call } });
+  }
+
+  /** What the tool answered, as an entry of role `tool`. */
+  appendToolResult(result: {
+    readonly toolCallId: string;
+    readonly toolName: string;
+    readonly output: unknown;
+    readonly isError?: boolean;
+  }): string {
+    return this.appendEntry({ role: "tool", content: { type: "tool-result", ...result } });
+  }
+
   /** The conversation so far, to hand to a task. Handlers find the list of entries in its place. */
   conversation(): ConversationRef {
     return new ConversationRef(this.#asks.conversationLeaf());
@@ -150,9 +201,11 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
   /**
    * Store the state and start the next turn: the agent's function is called anew with it as `ctx.state`, live as after a
    * crash. Never returns. Open tasks refuse it unless told to `wait` for or to `cancel`; timers and waits are withdrawn.
+   *
+   * @param state the whole state; typed state may be left out, for what `update` made of it.
    */
   checkpoint(
-    state: State,
+    state?: State,
     options: { readonly openTasks?: "refuse" | "cancel" | "wait" } = {},
   ): Promise<never> {
     return this.#asks.checkpoint(state, options.openTasks ?? "refuse");
@@ -192,10 +245,10 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
   /** Ask a person. The session is `input_required` until `holdfast answer` or `holdfast approve`. */
   requestInput<T = Approval>(
     question: string | { readonly prompt: string; readonly details?: unknown },
-    options: WaitOptions<T> = {},
+    options: QuestionOptions<T> = {},
   ): DurableFuture<T> {
     const asked = typeof question === "string" ? { prompt: question } : question;
-    const future = this.#asks.requestInput(asked, options.timeoutMs, this.#sheltered);
+    const future = this.#asks.requestInput(asked, options, this.#sheltered);
     return this.#validated(future, options.schema, `answer to "${asked.prompt}"`);
   }
 
@@ -226,6 +279,110 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     const hex = words.join("");
     const variant = ((Number.parseInt(hex.charAt(16), 16) & 0x3) | 0x8).toString(16);
     return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20)}`;
+  }
+
+  // ---- other sessions ----------------------------------------------------------------------------------------------
+
+  /** Have an agent run as a child of this session, from the commit of this segment on: `ctx.spawnAgent(local("name"), input)`. */
+  spawnAgent<I, O>(mode: AgentMode<I, O>, input?: I, options: SpawnOptions = {}): ChildHandle<O> {
+    const sessionId = this.#children.spawn(mode, input, options);
+    return Object.freeze({
+      sessionId,
+      agentName: mode.name,
+      ...(options.respawn === undefined ? {} : { respawn: { mode, input, options, attempt: 1 } }),
+    });
+  }
+
+  /** A child asked for before, also before the last checkpoint, by its session id. */
+  child<O = unknown>(sessionId: string): ChildHandle<O> {
+    this.#children.numberOf(sessionId);
+    return Object.freeze({ sessionId, agentName: undefined });
+  }
+
+  /** The child's output. Rejects with `ChildFailedError` when it ends without one. */
+  waitForChild<O>(child: ChildHandle<O>, options: { readonly timeoutMs?: number } = {}): DurableFuture<O> {
+    const { sessionId } = child;
+    const ask = (name: string): DurableFuture<unknown> =>
+      this.#asks
+        .waitSignal(name, "consume", options.timeoutMs, this.#sheltered)
+        .mapped(async (event) => this.#outputOf(child as Spawned, event as ChildEvent, options));
+    return this.#children.endOf(sessionId, ask) as DurableFuture<O>;
+  }
+
+  /** The next thing the child tells: a signal, its progress, that it is blocked, or its end. */
+  waitForChildEvent(
+    child: ChildHandle,
+    options: { readonly timeoutMs?: number } = {},
+  ): DurableFuture<ChildEvent> {
+    const name = childEventName(this.#children.numberOf(child.sessionId));
+    return this.#asks.waitSignal(
+      name,
+      "consume",
+      options.timeoutMs,
+      this.#sheltered,
+    ) as DurableFuture<ChildEvent>;
+  }
+
+  /** Signal a child, exactly once after any crash. */
+  signalChild(child: ChildHandle, name: string, payload?: unknown): void {
+    this.#checkName(name, "signal");
+    this.#children.tellChild(child.sessionId, name, payload);
+  }
+
+  cancelChild(
+    child: ChildHandle,
+    options: { readonly hard?: boolean; readonly graceMs?: number; readonly reason?: string } = {},
+  ): void {
+    const { hard = false, graceMs = LIMITS.cancelGraceMs, reason } = options;
+    this.#children.cancel(child.sessionId, hard ? "hard" : "graceful", graceMs, reason);
+  }
+
+  /** Tell the parent something, as a child event. Answers whether there is a parent. */
+  signalParent(name: string, payload?: unknown): boolean {
+    this.#checkName(name, "signal");
+    return this.#children.tellParent(name, { type: "signal", name, payload: payload ?? null });
+  }
+
+  /** Say how far it is: to the parent, to who looks at the session, and to the one that is asked for in its place. */
+  reportProgress(data: unknown): void {
+    this.#children.tellParent("progress", { type: "progress", data: data ?? null });
+    this.#children.progressed(data);
+  }
+
+  /** Ask a handler of the parent's agent: a task of the parent's, done with what the parent has. */
+  requestFromParent<T = unknown>(
+    name: string,
+    payload?: unknown,
+    options: { readonly timeoutMs?: number } = {},
+  ): DurableFuture<T> {
+    this.#checkName(name, "request");
+    const request = this.#children.requestParent(name, payload);
+    const reply = this.#asks.waitSignal(replyName(request), "consume", options.timeoutMs, this.#sheltered);
+    return reply.mapped(async (answer) => {
+      const { output, error } = answer as { output?: unknown; error?: RecordedError };
+      if (error === undefined) return output as T;
+      throw new HoldfastError("task_failed", `the parent's handler "${name}" failed: ${error.message}`, {
+        cause: error,
+      });
+    });
+  }
+
+  /** Let another agent go on: `return ctx.handoffToAgent(local("name"), input)`. */
+  handoffToAgent<I, O>(mode: AgentMode<I, O>, input?: I, options: HandoffOptions = {}): Promise<O> {
+    const { completion = "wait_for_child", ...spawning } = options;
+    if (completion === "wait_for_child")
+      return this.waitForChild(this.spawnAgent(mode, input, { onParentEnd: "wait", ...spawning }));
+    return this.#asks.endBy(this.#children.handOff(mode, input, spawning));
+  }
+
+  /** What is left to spend, by whoever of the sessions that pay has least; what has no limit is absent. */
+  remainingBudget(): Remaining {
+    return this.#asks.remainingBudget();
+  }
+
+  /** From here on everything of this session survives its process. */
+  enablePersistence(): void {
+    this.#asks.enablePersistence();
   }
 
   // ---- cancellation ------------------------------------------------------------------------------------------------
@@ -264,12 +421,40 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
 
   // ------------------------------------------------------------------------------------------------------------------
 
+  /** What a child's end is for who waits for its output; another child's, when it is to be asked for again. */
+  async #outputOf(
+    child: Spawned,
+    event: ChildEvent,
+    options: { readonly timeoutMs?: number },
+  ): Promise<unknown> {
+    switch (event.type) {
+      case "completed":
+        return event.output;
+      case "failed": {
+        const { respawn } = child;
+        if (respawn === undefined || respawn.attempt >= (respawn.options.respawn?.maxAttempts ?? 1))
+          throw new ChildFailedError(child.sessionId, "failed", event.error);
+        const sessionId = this.#children.spawn(respawn.mode, respawn.input, respawn.options, event.progress);
+        const next: Spawned = { ...child, sessionId, respawn: { ...respawn, attempt: respawn.attempt + 1 } };
+        return this.waitForChild(next, options);
+      }
+      case "timed_out":
+        throw new ChildFailedError(child.sessionId, "timed_out", undefined);
+      default:
+        throw new ChildFailedError(
+          child.sessionId,
+          "cancelled",
+          event.type === "cancelled" && event.reason !== null ? { message: event.reason } : undefined,
+        );
+    }
+  }
+
   #checkName(name: string, what: string): void {
-    if (isName(name) && !name.startsWith(ANSWER_PREFIX)) return;
+    if (isName(name) && !isReservedName(name)) return;
     const line = callerLine();
     throw new UsageError(`"${name}" cannot be the name of a ${what}`, {
       ...(line === undefined ? {} : { at: line }),
-      expected: `1 to 200 letters, digits, spaces and . _ : / @ + -, not starting with "${ANSWER_PREFIX}"`,
+      expected: `1 to 200 letters, digits, spaces and . _ : / @ + -, not starting with "answer:", "child:", "child-end:", "request:" or "reply:"`,
     });
   }
 
@@ -281,4 +466,14 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     if (schema === undefined) return future as DurableFuture<T>;
     return future.mapped((value) => validate(schema, value, what, "invalid_signal"));
   }
+}
+
+/** A handle that knows how to ask for the child again. */
+interface Spawned extends ChildHandle {
+  readonly respawn?: {
+    readonly mode: AgentMode;
+    readonly input: unknown;
+    readonly options: SpawnOptions;
+    readonly attempt: number;
+  };
 }

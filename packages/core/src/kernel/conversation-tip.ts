@@ -4,7 +4,7 @@
 // than the first of this kernel's life.
 
 export class ConversationTip {
-  readonly #sessionId: string;
+  readonly #prefixes: readonly string[];
   readonly #baseId: number;
   readonly #ids = new Set<number>();
   #leaf: number | undefined;
@@ -15,8 +15,9 @@ export class ConversationTip {
     readonly baseId: number;
     readonly leaf: number | undefined;
     readonly entryCount: number;
+    readonly origins?: readonly string[];
   }) {
-    this.#sessionId = life.sessionId;
+    this.#prefixes = [life.sessionId, ...(life.origins ?? [])].map((sessionId) => `${sessionId}-`);
     this.#baseId = life.baseId;
     this.#leaf = life.leaf;
     this.#count = life.entryCount;
@@ -40,8 +41,8 @@ export class ConversationTip {
 
   /** The number in an entry's id; `undefined` when it is no entry of this session. */
   numberOf(entryId: string): number | undefined {
-    const prefix = `${this.#sessionId}-`;
-    const digits = entryId.startsWith(prefix) ? entryId.slice(prefix.length) : "";
+    const prefix = this.#prefixes.find((one) => entryId.startsWith(one));
+    const digits = prefix === undefined ? "" : entryId.slice(prefix.length);
     const id = /^\d{1,15}$/.test(digits) ? Number(digits) : Number.NaN;
     // Those of before the checkpoint are not in memory: storage knows them.
     return id < this.#baseId || this.#ids.has(id) ? id : undefined;

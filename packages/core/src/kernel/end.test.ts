@@ -100,7 +100,7 @@ describe("K13: on throw", () => {
       void ctx.scheduleTask("work");
       void ctx.sleep(9);
       await ctx.scheduleTask("other");
-      throw new TypeError("bad", { cause: new Error("root") });
+      throw new RangeError("bad", { cause: new Error("root") });
     });
     await stand.start();
     stand.seal();
@@ -108,7 +108,7 @@ describe("K13: on throw", () => {
     const segment = stand.seal();
     expect(segment.records.slice(1)).toMatchObject([{ type: "withdraw", targets: [0, 1] }, { type: "fail" }]);
     expect(JSON.parse(segment.records.at(-1)!.payload!)).toEqual({
-      name: "TypeError",
+      name: "RangeError",
       message: "bad",
       cause: { name: "Error", message: "root" },
     });
@@ -230,8 +230,8 @@ describe("a graceful cancel", () => {
     stand.send("t", "tidied");
     await stand.deliverOwn();
     const slept = stand.kernel.open.waits()[0]!;
-    await stand.fireTimer(slept.seq);
-    await stand.fireTimer(stand.kernel.open.waits().find(({ type }) => type === "timer")!.seq);
+    await stand.fireTimer(slept.id);
+    await stand.fireTimer(stand.kernel.open.waits().find(({ type }) => type === "timer")!.id);
     expect(stand.seal().records.at(-1)).toMatchObject({
       type: "complete",
       payload: '["cancelled",["tidied","slept"]]',

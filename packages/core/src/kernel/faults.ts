@@ -3,6 +3,7 @@
 import { HoldfastError, LimitError, UsageError } from "../errors.ts";
 import { positionId } from "../ids.ts";
 import type { Limits } from "../limits.ts";
+import { callerLine } from "./caller.ts";
 import type { OpenItem, OpenTask } from "./open-items.ts";
 
 export function nonDurableAwait(message: string, line: string | undefined): HoldfastError {
@@ -11,6 +12,30 @@ export function nonDurableAwait(message: string, line: string | undefined): Hold
     expected: "agents await only what ctx gives them: tasks, timers, signals, and helpers made of these",
     fix: "move fetch, files, setTimeout and other outside work into a task: ctx.run(name, fn) or defineTask()",
   });
+}
+
+/** What the engine throws at code that is wrong, and what it gives us that cannot be recorded. */
+export function isMistake(thrown: unknown): thrown is Error {
+  try {
+    if (!(thrown instanceof Error)) return false;
+    if (HoldfastError.is(thrown)) return thrown.code === "not_json" || thrown.code === "limit_exceeded";
+    return thrown.name === "TypeError" || thrown.name === "ReferenceError";
+  } catch {
+    return false; // A proxy, for example.
+  }
+}
+
+export function mistakeOf(thrown: Error): HoldfastError {
+  if (HoldfastError.is(thrown)) return thrown;
+  return new HoldfastError(
+    "agent_error",
+    `the agent's code has a mistake: ${thrown.name}: ${thrown.message}`,
+    {
+      ...at(callerLine(thrown)),
+      fix: "correct the code and resume the session: nothing of this step was committed, and what was done before stands",
+      cause: thrown,
+    },
+  );
 }
 
 export function limitReached(limit: keyof Limits, max: number, fix: string, line?: string): LimitError {
@@ -51,8 +76,9 @@ export function keyOfAnother(
 
 /** K2a. */
 export function signalIsSpokenFor(pattern: string, holder: OpenItem, line: string | undefined): UsageError {
-  // Not the line it was asked at: taking a stack for every wait would cost a tenth of a round trip of signals.
-  const which = `${holder.future.label}, command ${holder.future.id}`;
+  const asked = holder.lineOf?.();
+  const where = asked === undefined ? "" : `, asked at ${asked}`;
+  const which = `${holder.future.label}, command ${holder.future.id}${where}`;
   return new UsageError(`signal "${pattern}" already has an open wait that consumes it: ${which}`, {
     ...at(line),
     expected: "one consumer of a signal name at a time",

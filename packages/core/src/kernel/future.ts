@@ -32,6 +32,7 @@ export class DurableFuture<T> implements Promise<T> {
   readonly #resolvers = Promise.withResolvers<unknown>();
   #observed = false;
   #settled = false;
+  #fulfilled = false;
   #map: ((value: unknown) => Promise<unknown>) | undefined;
 
   constructor(owner: FutureOwner, type: FutureType, id: number, label: string) {
@@ -49,6 +50,11 @@ export class DurableFuture<T> implements Promise<T> {
 
   get settled(): boolean {
     return this.#settled;
+  }
+
+  /** Whether it has an answer that is no error. */
+  get fulfilled(): boolean {
+    return this.#fulfilled;
   }
 
   /** Whether waiting on it takes a signal away from others (K2a). */
@@ -92,6 +98,7 @@ export class DurableFuture<T> implements Promise<T> {
   /** @internal Settled by the kernel only. */
   fulfil(value: T): void {
     this.#settled = true;
+    this.#fulfilled = true;
     this.#resolvers.resolve(this.#map === undefined ? value : this.#map(value).catch(rethrowFixed));
   }
 

@@ -26,6 +26,18 @@ export function sortOf(command: Omit<CommandRecord, "seq" | "id">): string {
       return `probe ${any.probe}`;
     case "append_entry":
       return `entry of role "${any.role}"`;
+    case "spawn_child":
+      return `${any.handOff === true ? "handing over to" : "child"} "${any.agent}"`;
+    case "tell_session":
+      return `telling ${any.to === "parent" ? "the parent" : `child ${any.to}`} "${any.name}"`;
+    case "request_parent":
+      return `asking the parent for "${any.name}"`;
+    case "reply_child":
+      return "answering a child";
+    case "cancel_child":
+      return `cancelling child ${any.child} (${any.mode})`;
+    case "enable_persistence":
+      return "enabling persistence";
     case "withdraw":
       return "withdrawing";
     case "checkpoint":
@@ -41,6 +53,10 @@ function inputOf(command: Omit<CommandRecord, "seq" | "id">): string {
     case "schedule_task":
     case "append_entry":
     case "request_input":
+    case "spawn_child":
+    case "tell_session":
+    case "request_parent":
+    case "reply_child":
       return `with input ${any.hash.slice(0, 8)}`;
     case "start_timer":
       return `for ${any.fireAt}`;
@@ -49,6 +65,8 @@ function inputOf(command: Omit<CommandRecord, "seq" | "id">): string {
     case "wait_signal":
     case "take_signals":
     case "record_probe":
+    case "cancel_child":
+    case "enable_persistence":
     case "checkpoint":
     case "complete":
     case "fail":
@@ -71,7 +89,10 @@ export function describeRecord(record: JournalRecord | undefined): string {
     case "wait_timed_out":
     case "wait_cancelled":
       return `an answer to wait ${record.wait} (${record.type})`;
+    case "request_received":
+      return `a request of child ${record.child}`;
     case "started":
+    case "forked":
     case "cancel_requested":
     case "attempt_failed":
     case "attempt_lost":

@@ -1,10 +1,12 @@
 // What a kernel is made of: the part of a journal it lives on, and the world as it may know it.
 
 import type { CancelNotice, JournalRecord, RetryPolicy } from "../journal/record.ts";
-import type { JsonText } from "../json.ts";
 import type { Limits } from "../limits.ts";
 import type { Hash } from "../ports/clock.ts";
 import type { StoredSignal } from "../ports/storage.ts";
+import type { Remaining } from "../session/budget.ts";
+import type { DescribeAgent, Relations } from "./relations.ts";
+import type { SessionState } from "./session-state.ts";
 
 export interface KernelOptions {
   readonly sessionId: string;
@@ -20,8 +22,11 @@ export interface KernelOptions {
   readonly entryCount: number;
   readonly leaf: number | undefined;
   readonly cancel: CancelNotice | undefined;
-  /** The state this kernel starts on, to see that a checkpoint makes progress; `undefined` before the first. */
-  readonly stateText: JsonText | undefined;
+  /** As the last checkpoint left it. */
+  readonly state: SessionState;
+  readonly relations: Relations;
+  /** Ids of the sessions this one was forked from: their entries are its own. */
+  readonly origins?: readonly string[];
   readonly hash: Hash;
   readonly limits: Limits;
   /** Traits of a task kind; `undefined` when nobody here can do it. */
@@ -29,6 +34,14 @@ export interface KernelOptions {
     kind: string,
   ) => { readonly retry?: RetryPolicy; readonly timeoutMs?: number } | undefined;
   readonly taskKinds: () => readonly string[];
+  readonly describeAgent: DescribeAgent;
+  readonly agentNames: () => readonly string[];
+  /** The kind of task that handles this request of a child; `undefined` when none does. */
+  readonly handlerOf: (request: string) => string | undefined;
+  /** What is left to spend, when anybody pays. */
+  readonly remaining: () => Remaining | undefined;
+  /** Whether a wait remembers its line: taking a stack for each costs a tenth of a round trip of signals. */
+  readonly development: boolean;
   /** Let recorded results stand for changed inputs of the same kind (K5). */
   readonly acceptDrift: boolean;
   /** Called once when a fault arises outside a slice, where nobody is looking. Must not throw. */

@@ -23,23 +23,46 @@ import {
 } from "../errors.ts";
 import { positionId } from "../ids.ts";
 import { decodeJson, type JsonText } from "../json.ts";
-import { isEvent, isNote, type CancelNotice, type EventRecord, type NoteRecord } from "../journal/record.ts";
+import {
+  isEvent,
+  isNote,
+  type CancelNotice,
+  type ChildRequest,
+  type EventRecord,
+  type Forked,
+  type NoteRecord,
+} from "../journal/record.ts";
+import { requestingChild } from "../journal/signal-names.ts";
 import type { StoredSignal } from "../ports/storage.ts";
-import { Asks, type CheckpointRequest } from "./asks.ts";
+import { Asks, type AskDoor, type CheckpointRequest } from "./asks.ts";
 import { callerLine } from "./caller.ts";
+import { ChildAsks } from "./child-asks.ts";
 import { encodeWithin } from "./checks.ts";
 import { ConversationTip } from "./conversation-tip.ts";
 import { FaultMemory } from "./fault-memory.ts";
-import { askedTooLate, checkpointNotAwaited, checkpointWithoutProgress, nonDurableAwait } from "./faults.ts";
+import {
+  askedTooLate,
+  checkpointNotAwaited,
+  checkpointWithoutProgress,
+  isMistake,
+  mistakeOf,
+  nonDurableAwait,
+} from "./faults.ts";
 import type { DurableFuture } from "./future.ts";
 import { JournalCursor, type Draft } from "./journal-cursor.ts";
 import type { KernelOptions } from "./kernel-options.ts";
-import { OpenItems, type OpenItem } from "./open-items.ts";
+import { OpenItems, type OpenItem, type OpenTask } from "./open-items.ts";
 import { PendingSignals } from "./pending-signals.ts";
 import { Segment, type SealedSegment } from "./segment.ts";
+import type { SessionState } from "./session-state.ts";
 
 export type Ending =
-  | { readonly type: "returned"; readonly output: JsonText | undefined }
+  | {
+      readonly type: "returned";
+      readonly output: JsonText | undefined;
+      /** The session that took this one's place. */
+      readonly handedOffTo?: string;
+    }
   | { readonly type: "threw"; readonly error: RecordedError };
 
 /** Where the agent stands after a slice. */
@@ -48,12 +71,14 @@ export type Standstill =
   /** It awaits nothing that is durable and has not ended. */
   | { readonly type: "nothing" }
   | { readonly type: "faulted"; readonly fault: HoldfastError }
-  | { readonly type: "checkpointed"; readonly state: JsonText; readonly turn: number }
+  | { readonly type: "checkpointed"; readonly state: SessionState; readonly turn: number }
   | { readonly type: "ended"; readonly ending: Ending };
 
 export class Kernel {
   /** What the agent may ask for: for its context. */
   readonly asks: Asks;
+  /** What it may ask of other sessions. */
+  readonly children: ChildAsks;
   readonly #options: KernelOptions;
   readonly #sessionId: string;
   readonly #faults = new FaultMemory();
@@ -83,7 +108,7 @@ export class Kernel {
     this.#cancel = options.cancel;
     this.#turn = options.turn;
     for (const signal of options.signals) this.#pending.add(signal);
-    this.asks = new Asks({
+    const door: AskDoor = {
       options,
       cursor: this.#cursor,
       segment: this.#segment,
@@ -98,11 +123,17 @@ export class Kernel {
       turn: () => this.#turn,
       drop: (id) => this.#drop(id),
       encode: (value, what) => this.#encode(value, what),
-      mustProgress: () => this.#deliveries === 1 && options.stateText !== undefined,
+      encodeFor: (value, what) => this.#encodeFor(value, what),
+      mustProgress: () => this.#deliveries === 1 && options.turn > 0,
       checkpoint: (request) => {
         this.#checkpoint = request;
       },
-    });
+      endBy: (handedOffTo) => {
+        this.#ending ??= { type: "returned", output: JSON.stringify({ handedOffTo }), handedOffTo };
+      },
+    };
+    this.asks = new Asks(door);
+    this.children = new ChildAsks(door);
   }
 
   // ---- for the runtime: replay, slices, delivery -------------------------------------------------------------------
@@ -144,7 +175,6 @@ export class Kernel {
     return this.#cursor.id;
   }
 
-  /** Whether there is anything to commit. */
   get dirty(): boolean {
     return !this.#segment.isEmpty;
   }
@@ -163,7 +193,7 @@ export class Kernel {
       const record = this.#cursor.here;
       if (record === undefined) return undefined;
       if (isNote(record)) {
-        this.#readNote(record);
+        this.#open.readNote(record);
         this.#cursor.passNote();
       } else if (isEvent(record)) {
         return record;
@@ -195,12 +225,19 @@ export class Kernel {
         invariant(start !== undefined, "started without an agent to start");
         this.#startAgent(start);
         return;
-      case "task_completed":
-        this.#close(event.task, "task")?.future.fulfil(decodeJson(event.payload));
+      case "task_completed": {
+        const item = this.#close(event.task, "task");
+        if (item?.task?.request === undefined) item?.future.fulfil(decodeJson(event.payload));
+        else this.children.reply(item.task.request, `{"output":${event.payload ?? "null"}}`);
         return;
+      }
       case "task_failed": {
         const item = this.#close(event.task, "task");
         if (item?.task === undefined) return;
+        if (item.task.request !== undefined) {
+          this.children.reply(item.task.request, `{"error":${event.payload ?? "null"}}`);
+          return;
+        }
         const taskId = positionId(this.#sessionId, event.task);
         const error = new TaskFailedError(
           { taskId, kind: item.task.kind, attempts: event.attempt },
@@ -216,9 +253,19 @@ export class Kernel {
       case "timer_fired":
         this.#close(event.timer, "timer")?.future.fulfil(undefined);
         return;
-      case "signal_received":
+      case "signal_received": {
         if (this.#cursor.slice === "live") this.#segment.consume(event.signalId);
-        this.#close(event.wait, "signal", "input")?.future.fulfil(decodeJson(event.payload));
+        const item = this.#close(event.wait, "signal", "input");
+        if (item?.name !== undefined) this.children.heardEnd(item.name);
+        item?.future.fulfil(decodeJson(event.payload));
+        return;
+      }
+      case "request_received":
+        if (this.#cursor.slice === "live") this.#segment.consume(event.signalId);
+        this.children.handle(decodeJson(event.payload) as ChildRequest, this.asks);
+        return;
+      case "forked":
+        this.#goOnAlone(event);
         return;
       case "signal_ready":
         this.#close(event.wait, "signal_ready")?.future.fulfil(undefined);
@@ -238,6 +285,7 @@ export class Kernel {
         this.#requestCancel({
           deadlineAt: event.deadlineAt,
           ...(event.reason === undefined ? {} : { reason: event.reason }),
+          ...(event.cause === undefined ? {} : { cause: event.cause }),
         });
         return;
     }
@@ -263,7 +311,11 @@ export class Kernel {
     }
     if (this.#closed) {
       if (this.#checkpoint !== undefined)
-        return { type: "checkpointed", state: this.#checkpoint.state, turn: this.#turn };
+        return {
+          type: "checkpointed",
+          state: this.#options.state.after(this.#cursor.seq - 1),
+          turn: this.#turn,
+        };
       invariant(this.#ending !== undefined, "closed without a checkpoint or an end");
       return { type: "ended", ending: this.#ending };
     }
@@ -281,34 +333,27 @@ export class Kernel {
     return this.#segment.seal(this.#cursor.seq);
   }
 
-  /** After a fault: the task outcomes delivered since the last seal, as notes, and the notes themselves, so that no effect is
-   * lost (K6). */
+  /** After a fault: what of the segment is to be kept (K6). */
   salvage(at: number): SealedSegment {
     return this.#segment.salvage(at);
   }
 
   /** Add a fact that is not delivered. Only at a standstill, when nothing is left to replay. */
   note(note: Draft<NoteRecord>): void {
-    invariant(
-      this.#cursor.slice === "none" && !this.replaying,
-      `session ${this.#sessionId}: a note inside a slice or replay`,
-    );
-    this.#readNote(this.#cursor.addNote(note));
+    const isStill = this.#cursor.slice === "none" && !this.replaying;
+    invariant(isStill, `session ${this.#sessionId}: a note inside a slice or replay`);
+    this.#open.readNote(this.#cursor.addNote(note));
   }
 
-  /** Positions whose recorded results stand for changed inputs; noted once, when the replay is over. */
+  /** Positions whose recorded results stand for changed inputs, once. */
   takeDrift(): readonly number[] {
     return this.#cursor.takeDrift();
   }
 
   /** Fault the session from outside: it stood on nothing durable for too long. */
   faultStandingOnNothing(): void {
-    this.#faults.remember(
-      nonDurableAwait(
-        `the agent of session ${this.#sessionId} awaits something that is not durable, and nothing else`,
-        undefined,
-      ),
-    );
+    const what = `the agent of session ${this.#sessionId} awaits something that is not durable, and nothing else`;
+    this.#faults.remember(nonDurableAwait(what, undefined));
     this.#closed = true;
   }
 
@@ -324,7 +369,7 @@ export class Kernel {
    */
   nextOwn(at: number): Draft<EventRecord> | undefined {
     const item = this.#answeredWait();
-    if (item === undefined) return undefined;
+    if (item === undefined) return this.#nextRequest(at);
     const wait = item.future.id;
     if (this.#isToBeCancelled(item)) return { type: "wait_cancelled", wait, at };
     if (item.future.type === "signal_ready") return { type: "signal_ready", wait, at };
@@ -335,7 +380,19 @@ export class Kernel {
 
   /** Whether `nextOwn` would give something. */
   get hasOwn(): boolean {
-    return this.#answeredWait() !== undefined;
+    return this.#answeredWait() !== undefined || this.#hasRequest();
+  }
+
+  /** C3. Not once the agent has ended or asked for a checkpoint: the next life's, or nobody's. */
+  #hasRequest(): boolean {
+    return this.#ending === undefined && this.#checkpoint === undefined && this.#pending.hasRequest;
+  }
+
+  #nextRequest(at: number): Draft<EventRecord> | undefined {
+    const signal = this.#hasRequest() ? this.#pending.takeRequest() : undefined;
+    if (signal === undefined) return undefined;
+    const { signalId, payload } = signal;
+    return { type: "request_received", child: requestingChild(signal.name), signalId, at, payload };
   }
 
   #answeredWait(): OpenItem | undefined {
@@ -364,7 +421,7 @@ export class Kernel {
   }
 
   /** What is open, for those who start tasks, arm timers and tell people. Not to be changed. */
-  get open(): Pick<OpenItems, "get" | "tasks" | "taskCount" | "waits" | "wakeAt"> {
+  get open(): Pick<OpenItems, "get" | "tasks" | "taskCount" | "unanswered" | "waits" | "wakeAt"> {
     return this.#open;
   }
 
@@ -390,24 +447,32 @@ export class Kernel {
           try {
             return { type: "returned", output: this.#encode(output, "the agent's output") };
           } catch (error) {
-            return { type: "threw", error: recordError(error) };
+            return this.#threw(error);
           }
         }),
-      (error: unknown) => settle(() => ({ type: "threw", error: recordError(error) })),
+      (error: unknown) => settle(() => this.#threw(error)),
     );
+  }
+
+  /**
+   * K4. A mistake in the agent's code is a fault, not its end: the session parks with nothing of the segment committed, and goes
+   * on with code that is mended. Once it is being cancelled there is nothing to go on to.
+   */
+  #threw(error: unknown): Ending {
+    if (this.#cancel === undefined && isMistake(error)) this.#faults.remember(mistakeOf(error));
+    return { type: "threw", error: recordError(error) };
   }
 
   /** Apply what the agent has done as a whole in this slice: a checkpoint or its end. */
   #settleSegment(): void {
     if (this.#checkpoint !== undefined && this.#ending === undefined) {
-      if (this.#open.taskCount > 0 && !this.#checkpoint.cancelTasks) return; // "wait".
-      if (
-        this.#deliveries === 1 &&
-        !this.asks.tookSignals &&
-        this.#checkpoint.state === this.#options.stateText
-      ) {
+      const mustWait = ({ request }: OpenTask): boolean =>
+        request !== undefined || this.#checkpoint?.cancelTasks === false;
+      if (this.#open.taskCount > 0 && this.#open.tasks().some(mustWait)) return;
+      const { state } = this.#options;
+      if (this.#deliveries === 1 && this.#options.turn > 0 && !this.asks.tookSignals && !state.hasChanged)
         throw checkpointWithoutProgress(this.#checkpoint.line);
-      }
+      const { payload, base, version } = this.#checkpoint.state;
       this.#withdrawAll();
       this.#turn++;
       this.#cursor.append({
@@ -416,11 +481,11 @@ export class Kernel {
         turn: this.#turn,
         entryCount: this.#tip.count,
         ...(this.#tip.leaf === undefined ? {} : { leaf: this.#tip.leaf }),
-        ...(this.#checkpoint.schemaVersion === undefined
-          ? {}
-          : { schemaVersion: this.#checkpoint.schemaVersion }),
+        ...(base === undefined ? {} : { base }),
+        ...(version === undefined ? {} : { schemaVersion: version }),
         ...(this.#cancel === undefined ? {} : { cancel: this.#cancel }),
-        payload: this.#checkpoint.state,
+        ...(this.children.awaited.length === 0 ? {} : { awaited: this.children.awaited }),
+        payload,
       });
       this.#closed = true;
       return;
@@ -431,7 +496,8 @@ export class Kernel {
     if (this.#ending.type === "returned") {
       const awaited = (item: OpenItem) => item.task !== undefined && !item.future.observed;
       const rest = [...this.#open.values()].filter((item) => !awaited(item)).map((item) => item.future);
-      this.#withdrawQuietly(rest);
+      this.#withdrawQuietly(rest.filter((future) => !this.children.isEndWait(future)));
+      this.children.awaitEnds(this.asks);
       if (this.#open.size > 0) return;
     } else {
       this.#withdrawAll();
@@ -441,6 +507,15 @@ export class Kernel {
       this.#cursor.append({ type: "complete", payload: this.#ending.output });
     else this.#cursor.append({ type: "fail", payload: JSON.stringify(this.#ending.error) });
     this.#closed = true;
+  }
+
+  /** What another session waited for is nobody's here. */
+  #goOnAlone({ seed, tasks }: Pick<Forked, "seed" | "tasks">): void {
+    this.asks.reseed(seed);
+    for (const { future } of this.#open.ofOthers(tasks === "cancel")) {
+      this.#drop(future.id);
+      future.reject(new CancelledError(future.label, "the session was forked"));
+    }
   }
 
   #withdrawAll(): void {
@@ -463,21 +538,6 @@ export class Kernel {
     }
   }
 
-  #readNote(note: NoteRecord): void {
-    if (note.type !== "attempt_failed" && note.type !== "attempt_lost" && note.type !== "outcome_kept")
-      return;
-    const task = this.#open.get(note.task)?.task;
-    if (task === undefined) return;
-    if (note.type === "outcome_kept") {
-      task.attempt = note.attempt;
-      task.kept = { outcome: note.outcome, payload: note.payload };
-      return;
-    }
-    task.attempt = note.attempt + 1;
-    task.lost ||= note.type === "attempt_lost";
-    task.retryAt = note.type === "attempt_failed" ? note.retryAt : undefined;
-  }
-
   /** Take an open item out because its answer is here. Without one it is a divergence: an outcome nobody asked for. */
   #close(id: number, ...types: readonly DurableFuture<unknown>["type"][]): OpenItem | undefined {
     const item = this.#open.get(id);
@@ -492,6 +552,14 @@ export class Kernel {
   #drop(id: number): void {
     const task = this.#open.remove(id)?.task;
     if (task !== undefined) this.#segment.withdrawTask(task);
+  }
+
+  #encodeFor(value: unknown, what: string): JsonText | undefined {
+    try {
+      return this.#encode(value, what);
+    } catch (error) {
+      throw this.#faults.failWith(error);
+    }
   }
 
   #encode(value: unknown, what: string): JsonText | undefined {

@@ -37,7 +37,7 @@ describe("open items", () => {
         expect(due?.at).toBe(times.some((at) => at <= now) ? Math.min(...times) : undefined);
         // The first asked of those that are due at the same moment.
         if (due !== undefined) expect(due).toBe(all.find(({ at }) => at === due.at));
-        expect(open.waits().map((wait) => wait.seq)).toEqual(
+        expect(open.waits().map((wait) => wait.id)).toEqual(
           all.flatMap(({ task, future }) => (task === undefined ? future.id : [])),
         );
       }),
@@ -52,10 +52,10 @@ describe("open items", () => {
     open.add({ ...item(3, "signal_ready"), name: "stop" });
     open.add({ ...item(4, "input"), name: "answer:4", prompt: "May I?" });
     expect(open.waits()).toEqual([
-      { type: "timer", seq: 1, at: 500 },
-      { type: "signal", seq: 2, name: "go", until: 900 },
-      { type: "signal", seq: 3, name: "stop" },
-      { type: "input", seq: 4, name: "answer:4", prompt: "May I?" },
+      { type: "timer", id: 1, at: 500 },
+      { type: "signal", id: 2, name: "go", until: 900 },
+      { type: "signal", id: 3, name: "stop" },
+      { type: "input", id: 4, name: "answer:4", prompt: "May I?" },
     ]);
   });
 });

@@ -4,7 +4,8 @@
 // costs nothing while only tasks are open, however many.
 
 import type { JsonText } from "../json.ts";
-import type { RetryPolicy } from "../journal/record.ts";
+import type { ChildRequest, NoteRecord, RetryPolicy, TokenUsage } from "../journal/record.ts";
+import { isReservedName } from "../journal/signal-names.ts";
 import type { Wait } from "../session/session.ts";
 import type { DurableFuture } from "./future.ts";
 
@@ -21,12 +22,20 @@ export interface OpenTask {
   /** The attempt that is to run next, or was running when the process ended. */
   attempt: number;
   retryAt: number | undefined;
-  /** Whether an attempt died with its process: then the outcome is kept before it is delivered (K6). */
-  lost: boolean;
+  /** How many attempts died with their process: after one the outcome is kept before it is delivered (K6). */
+  lost: number;
   /** An outcome that is stored but not delivered. */
   kept:
-    | { readonly outcome: "task_completed" | "task_failed"; readonly payload: JsonText | undefined }
+    | {
+        readonly outcome: "task_completed" | "task_failed";
+        readonly usage: TokenUsage | undefined;
+        readonly payload: JsonText | undefined;
+      }
     | undefined;
+  /** Whether its input refers to the conversation. */
+  hasConversation: boolean;
+  /** The child's request it handles: its outcome is the answer. */
+  readonly request?: ChildRequest;
 }
 
 export interface OpenItem {
@@ -36,10 +45,14 @@ export interface OpenItem {
   readonly name?: string;
   /** When a timer fires, or a wait gives up. */
   readonly at?: number | undefined;
+  /** When the session is cancelled for want of an answer. */
+  readonly cancelAt?: number | undefined;
   /** The question to a person. */
   readonly prompt?: string;
   /** Asked inside `ctx.cleanup`: a graceful cancel leaves it alone. */
   readonly sheltered?: boolean;
+  /** Where it was asked, for errors; only in development. */
+  readonly lineOf?: (() => string | undefined) | undefined;
 }
 
 export class OpenItems {
@@ -65,7 +78,7 @@ export class OpenItems {
   add(item: OpenItem): void {
     this.#items.set(item.future.id, item);
     if (item.task !== undefined) this.#tasks++;
-    if (item.at !== undefined) this.#timed++;
+    if (item.at !== undefined || item.cancelAt !== undefined) this.#timed++;
   }
 
   get(id: number): OpenItem | undefined {
@@ -77,7 +90,7 @@ export class OpenItems {
     if (item === undefined) return undefined;
     this.#items.delete(id);
     if (item.task !== undefined) this.#tasks--;
-    if (item.at !== undefined) this.#timed--;
+    if (item.at !== undefined || item.cancelAt !== undefined) this.#timed--;
     return item;
   }
 
@@ -89,15 +102,46 @@ export class OpenItems {
     return [...this.#items.values()].flatMap((item) => item.task ?? []);
   }
 
-  /** The earliest moment a timer fires or a wait gives up. */
+  /** The earliest moment a timer fires, a wait gives up, or a question is given up with its session. */
   get wakeAt(): number | undefined {
-    return this.#earliest()?.at;
+    return earlier(this.#earliest()?.at, this.#earliestCancel()?.cancelAt);
+  }
+
+  /** The question that was to be answered by `now`, or the session cancelled. */
+  unanswered(now: number): OpenItem | undefined {
+    const first = this.#earliestCancel();
+    return first !== undefined && (first.cancelAt ?? 0) <= now ? first : undefined;
   }
 
   /** The timer or wait that is due by `now`, the earliest first. */
   due(now: number): OpenItem | undefined {
     const first = this.#earliest();
     return first !== undefined && (first.at ?? 0) <= now ? first : undefined;
+  }
+
+  /** What a fact that was not delivered says of a task. */
+  readNote(note: NoteRecord): void {
+    if (note.type !== "attempt_failed" && note.type !== "attempt_lost" && note.type !== "outcome_kept")
+      return;
+    const task = this.get(note.task)?.task;
+    if (task === undefined) return;
+    if (note.type === "outcome_kept") {
+      task.attempt = note.attempt;
+      task.kept = { outcome: note.outcome, usage: note.usage, payload: note.payload };
+      return;
+    }
+    task.attempt = note.attempt + 1;
+    if (note.type === "attempt_lost") task.lost++;
+    task.retryAt = note.type === "attempt_failed" ? note.retryAt : undefined;
+  }
+
+  /** Waits for what other sessions tell this one; with `tasks`, its tasks too. */
+  ofOthers(tasks: boolean): OpenItem[] {
+    return [...this.#items.values()].filter((item) =>
+      item.task === undefined
+        ? item.future.type !== "input" && item.name !== undefined && isReservedName(item.name)
+        : tasks,
+    );
   }
 
   hangs(item: OpenItem): boolean {
@@ -114,27 +158,43 @@ export class OpenItems {
     return earliest;
   }
 
+  #earliestCancel(): OpenItem | undefined {
+    if (this.#timed === 0) return undefined;
+    let earliest: OpenItem | undefined;
+    for (const item of this.#items.values()) {
+      if (item.cancelAt === undefined) continue;
+      if (earliest?.cancelAt === undefined || item.cancelAt < earliest.cancelAt) earliest = item;
+    }
+    return earliest;
+  }
+
   /** What a person is told the session waits for. Tasks are not among them. */
   waits(): Wait[] {
     if (this.waitCount === 0) return [];
     const waits: Wait[] = [];
-    for (const [seq, { future, name = "", at, prompt = "" }] of this.#items) {
-      const until = at === undefined ? {} : { until: at };
+    for (const [id, { future, name = "", at, cancelAt, prompt = "" }] of this.#items) {
+      const end = earlier(at, cancelAt);
+      const until = end === undefined ? {} : { until: end };
       switch (future.type) {
         case "task":
           break;
         case "timer":
-          waits.push({ type: "timer", seq, at: at ?? 0 });
+          waits.push({ type: "timer", id, at: at ?? 0 });
           break;
         case "input":
-          waits.push({ type: "input", seq, name, prompt, ...until });
+          waits.push({ type: "input", id, name, prompt, ...until });
           break;
         case "signal":
         case "signal_ready":
-          waits.push({ type: "signal", seq, name, ...until });
+          waits.push({ type: "signal", id, name, ...until });
           break;
       }
     }
     return waits;
   }
+}
+
+function earlier(a: number | undefined, b: number | undefined): number | undefined {
+  if (a === undefined) return b;
+  return b === undefined ? a : Math.min(a, b);
 }

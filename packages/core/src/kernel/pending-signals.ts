@@ -1,12 +1,15 @@
 // The signals a session has been sent and not yet consumed, as its kernel sees them: first in, first out, per name.
 
-import { ANSWER_PREFIX } from "../journal/record.ts";
+import { isReservedName, REQUEST_PREFIX } from "../journal/signal-names.ts";
 import type { StoredSignal } from "../ports/storage.ts";
 
 export class PendingSignals {
   readonly #byName = new Map<string, StoredSignal[]>();
 
+  #requests = 0;
+
   add(signal: StoredSignal): void {
+    if (signal.name.startsWith(REQUEST_PREFIX)) this.#requests++;
     const queue = this.#byName.get(signal.name);
     if (queue === undefined) this.#byName.set(signal.name, [signal]);
     else queue.push(signal);
@@ -19,18 +22,34 @@ export class PendingSignals {
   take(name: string): StoredSignal | undefined {
     const queue = this.#byName.get(name);
     const signal = queue?.shift();
+    if (signal?.name.startsWith(REQUEST_PREFIX) === true) this.#requests--;
     if (queue?.length === 0) this.#byName.delete(name);
     return signal;
+  }
+
+  /** Whether a child asks something. */
+  get hasRequest(): boolean {
+    return this.#requests > 0;
+  }
+
+  /** The oldest request of any child. */
+  takeRequest(): StoredSignal | undefined {
+    let oldest: StoredSignal | undefined;
+    for (const [name, [first]] of this.#byName) {
+      if (!name.startsWith(REQUEST_PREFIX) || first === undefined) continue;
+      if (oldest === undefined || first.order < oldest.order) oldest = first;
+    }
+    return oldest === undefined ? undefined : this.take(oldest.name);
   }
 
   all(): StoredSignal[] {
     return [...this.#byName.values()].flat().sort((a, b) => a.order - b.order);
   }
 
-  /** All whose name matches, in the order they arrived. Answers to questions are no signals to those who drain. */
+  /** All whose name matches, in the order they arrived. What sessions tell each other is no signal to those who drain. */
   drain(pattern: string): StoredSignal[] {
     const matches = signalPattern(pattern);
-    const names = [...this.#byName.keys()].filter((name) => matches(name) && !name.startsWith(ANSWER_PREFIX));
+    const names = [...this.#byName.keys()].filter((name) => matches(name) && !isReservedName(name));
     const taken = names.flatMap((name) => this.#byName.get(name) ?? []);
     for (const name of names) this.#byName.delete(name);
     return taken.sort((a, b) => a.order - b.order);

@@ -6,7 +6,8 @@
 // It knows no journal to compare with and no open items: what replay has recorded already is not given to it.
 
 import { isNote, type JournalRecord, type NoteRecord } from "../journal/record.ts";
-import type { NewEntry } from "../ports/storage.ts";
+import type { JsonText } from "../json.ts";
+import type { Effect, NewEntry } from "../ports/storage.ts";
 import type { OpenTask } from "./open-items.ts";
 
 /** What one segment leaves behind. */
@@ -15,6 +16,11 @@ export interface SealedSegment {
   readonly records: readonly JournalRecord[];
   readonly entries: readonly NewEntry[];
   readonly consumed: readonly string[];
+  readonly effects: readonly Effect[];
+  /** What was last said of the progress. */
+  readonly progress: JsonText | undefined;
+  /** Whether everything is to survive from here on. */
+  readonly enablesPersistence: boolean;
   /** Tasks to start once this is committed, and positions whose attempts are to be aborted. */
   readonly newTasks: readonly OpenTask[];
   readonly withdrawnTasks: readonly number[];
@@ -26,6 +32,9 @@ export class Segment {
   #records: JournalRecord[] = [];
   #entries: NewEntry[] = [];
   #consumed: string[] = [];
+  #effects: Effect[] = [];
+  #progress: JsonText | undefined;
+  #enablesPersistence = false;
   #newTasks: OpenTask[] = [];
   #withdrawnTasks: number[] = [];
 
@@ -50,6 +59,19 @@ export class Segment {
     this.#consumed.push(signalId);
   }
 
+  /** Done to another session by the commit. */
+  addEffect(effect: Effect): void {
+    this.#effects.push(effect);
+  }
+
+  setProgress(text: JsonText): void {
+    this.#progress = text;
+  }
+
+  enablePersistence(): void {
+    this.#enablesPersistence = true;
+  }
+
   addTask(task: OpenTask): void {
     this.#newTasks.push(task);
   }
@@ -68,6 +90,9 @@ export class Segment {
       records: this.#records,
       entries: this.#entries,
       consumed: this.#consumed,
+      effects: this.#effects,
+      progress: this.#progress,
+      enablesPersistence: this.#enablesPersistence,
       newTasks: this.#newTasks,
       withdrawnTasks: this.#withdrawnTasks,
     };
@@ -75,6 +100,9 @@ export class Segment {
     this.#records = [];
     this.#entries = [];
     this.#consumed = [];
+    this.#effects = [];
+    this.#progress = undefined;
+    this.#enablesPersistence = false;
     this.#newTasks = [];
     this.#withdrawnTasks = [];
     return sealed;
@@ -95,6 +123,7 @@ export class Segment {
         outcome: record.type,
         task: record.task,
         attempt: record.attempt,
+        ...(record.usage === undefined ? {} : { usage: record.usage }),
         payload: record.payload,
       });
     }
@@ -103,6 +132,9 @@ export class Segment {
       records: notes,
       entries: [],
       consumed: [],
+      effects: [],
+      progress: undefined,
+      enablesPersistence: false,
       newTasks: [],
       withdrawnTasks: [],
     };

@@ -395,14 +395,28 @@ describe("K4: a suspended agent hangs, and a swallowed fault cannot commit", () 
     expect(() => stand.seal()).toThrow(stand.kernel.fault!.message);
   });
 
-  test("an output that is no JSON fails the agent, and says where", async () => {
+  test("an output that is no JSON is a mistake in the agent's code, which says where", async () => {
     const stand = new KernelStand(async () => ({ deep: [1, 2n] }));
     expect(await stand.start()).toMatchObject({
-      type: "ended",
-      ending: {
-        type: "threw",
-        error: { code: "not_json", message: expect.stringContaining("the agent's output") },
+      type: "faulted",
+      fault: { code: "not_json", message: expect.stringContaining("the agent's output") },
+    });
+    expect(() => stand.seal()).toThrow();
+  });
+
+  test("what the engine throws at wrong code is one too, with its line; once it is being cancelled it is an end", async () => {
+    const agent: StandAgent = async (_ctx, input) => (input as { a: { b: number } }).a.b;
+    expect(await new KernelStand(agent, { input: {} }).start()).toMatchObject({
+      type: "faulted",
+      fault: {
+        code: "agent_error",
+        fix: expect.stringContaining("resume"),
       },
+    });
+    const cancelled = new KernelStand(agent, { input: {}, cancel: { deadlineAt: 9_999 } });
+    expect(await cancelled.start()).toMatchObject({
+      type: "ended",
+      ending: { error: { name: "TypeError" } },
     });
   });
 

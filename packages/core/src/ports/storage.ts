@@ -4,7 +4,18 @@
 
 import type { JsonText } from "../json.ts";
 import type { JournalRecord } from "../journal/record.ts";
-import type { AgentRef, PauseReason, Session, SessionStatus, Wait } from "../session/session.ts";
+import type { Admission, Budget, Charge, Exhausted, Hold, Remaining } from "../session/budget.ts";
+import type {
+  AgentRef,
+  CancelCause,
+  ParentRef,
+  PauseReason,
+  Persistence,
+  Session,
+  SessionStatus,
+  SharedContext,
+  Wait,
+} from "../session/session.ts";
 import type { RecordedError } from "../errors.ts";
 
 /**
@@ -49,6 +60,23 @@ import type { RecordedError } from "../errors.ts";
  *         a reason.
  *   ST24. The reader gives the same session, journal, entries and signals as were stored, and pages sessions newest first.
  *   ST25. A session may be created with its first batch: it is stored with both or not at all.
+ *   ST26. A batch's effects on other sessions (creating them, signalling them, cancelling them) are applied with it, in order,
+ *         in the same transaction; sent again, none is applied again. One that finds its target ended or gone does nothing
+ *         and refuses nothing.
+ *   ST27. What a change does to those above and below follows in the same transaction: a session that ends tells its parent
+ *         once (or, when another took over from it, not at all) and has its children cancelled unless they were to be left;
+ *         a cancel reaches the whole tree below; a pause is told to the parent.
+ *   ST28. Charges are decided in order, each against all payers, in the batch's transaction. Nothing is admitted above a limit
+ *         (B1). Asking again for a task that is held for answers `admitted` and holds nothing more; settling one that is not
+ *         held only adds what it used. Accounts and holds survive like everything else (B2).
+ *   ST29. Below a tenth of a limit the payer's parent is told `budget-low`, once until it is raised.
+ *   ST30. A paused session is not due and stays paused whatever its driver commits, short of an end. Resuming makes it `working`.
+ *         Raising a budget resumes whoever below it is paused for want of one.
+ *   ST31. A session past its `deadlineAt` is cancelled by `due` as if asked gracefully, with the cause `deadline`.
+ *   ST32. An imported session is stored whole or not at all, and is as if it had been made here; one that exists is `exists`.
+ *   ST33. `load` gives the states a checkpoint's changes build on: of the checkpoints from its `base` to the one before it.
+ *   ST34. A schedule fires once for each time it is due: its effect and its next time are one transaction, and whoever comes
+ *         second is told `fenced`. Schedules that are due are found by `due`, those to come by its `nextAt`.
  */
 export interface AgentStorage {
   readonly name: string;
@@ -85,7 +113,7 @@ export interface AgentStorage {
   arrivals(sessionId: string, after: number): Promise<Arrivals>;
 
   /**
-   * The conversation from its root to `leaf` (an entry's `seq`), oldest first.
+   * The conversation from its root to `leaf` (an entry's `id`), oldest first.
    *
    * @throws NotFoundError when there is no such session.
    * @throws CorruptRecordError when there is no such entry: leaves come from a journal.
@@ -94,10 +122,15 @@ export interface AgentStorage {
 
   /**
    * Sessions to run now: submitted or working, waiting with `wakeAt` passed, waiting on something that has arrived, or
-   * cancelling and told to wait for nothing; at most `limit`. Ends sessions whose cancel deadline has passed (ST17) before
-   * it answers.
+   * cancelling and told to wait for nothing; at most `limit`. Before it answers, it ends sessions whose cancel deadline has
+   * passed (ST17) and cancels those past their own (ST31).
    */
-  due(query: { readonly now: number; readonly limit: number }): Promise<Due>;
+  due(query: {
+    readonly now: number;
+    readonly limit: number;
+    /** Only sessions of these agents; of all when absent. */
+    readonly agents?: readonly string[];
+  }): Promise<Due>;
 
   /** Be told of arrivals. The listener must not throw and must not call back synchronously. Returns the unsubscriber. */
   subscribe(listener: (arrival: Arrival) => void): () => void;
@@ -109,7 +142,19 @@ export interface AgentStorage {
   close(): Promise<void>;
 }
 
-export type Change = CreateSession | SendSignal | RequestCancel | CommitBatch | ReleaseClaim;
+export type Change =
+  | CreateSession
+  | ImportSession
+  | SendSignal
+  | RequestCancel
+  | PauseSession
+  | ResumeSession
+  | SetBudget
+  | CommitBatch
+  | ReleaseClaim
+  | PutSchedule
+  | RemoveSchedule
+  | FireSchedule;
 
 export interface CreateSession {
   readonly type: "create_session";
@@ -119,6 +164,14 @@ export interface CreateSession {
   readonly seed: number;
   readonly flags: number;
   readonly format: number;
+  readonly parent?: ParentRef;
+  /** 0 for one that nobody asked for. */
+  readonly depth?: number;
+  readonly shared?: SharedContext;
+  readonly persistence?: Exclude<Persistence, "full">;
+  readonly budget?: Budget;
+  readonly deadlineAt?: number;
+  readonly resumedFrom?: JsonText;
   /** Claim it in the same transaction for this owner; the result carries the token. */
   readonly claimFor?: { readonly owner: string; readonly leaseMs: number };
   /** What its agent did before it first waited, in the same transaction and under that claim, which it needs. */
@@ -126,7 +179,19 @@ export interface CreateSession {
 }
 
 /** A batch at the beginning of a journal, when nothing can have arrived yet. */
-export type FirstBatch = Pick<CommitBatch, "records" | "entries" | "session">;
+export type FirstBatch = Pick<CommitBatch, "records" | "entries" | "session" | "effects" | "charges">;
+
+/** A session made elsewhere, or from another one: everything it is, under an id that is not taken yet. Nobody holds it. */
+export interface ImportSession {
+  readonly type: "import_session";
+  readonly sessionId: string;
+  /** Its row. `inbox` is 0, and it has no claim. */
+  readonly session: Session;
+  /** From position 0 on, `session.nextSeq` of them. */
+  readonly records: readonly JournalRecord[];
+  /** All of them, in order. */
+  readonly entries: readonly Entry[];
+}
 
 export interface SendSignal {
   readonly type: "send_signal";
@@ -143,7 +208,30 @@ export interface RequestCancel {
   readonly mode: "graceful" | "hard";
   readonly graceMs: number;
   readonly reason?: string;
+  readonly cause?: CancelCause;
 }
+
+/** A person wants it to stand still. */
+export interface PauseSession {
+  readonly type: "pause_session";
+  readonly sessionId: string;
+}
+
+/** A person has mended what it was paused for. */
+export interface ResumeSession {
+  readonly type: "resume_session";
+  readonly sessionId: string;
+}
+
+/** Replace limits of a session that has a budget; what is absent stays. */
+export interface SetBudget {
+  readonly type: "set_budget";
+  readonly sessionId: string;
+  readonly limits: Budget;
+}
+
+/** What a batch does to other sessions. */
+export type Effect = CreateSession | SendSignal | RequestCancel;
 
 /** One segment: everything asked for, and everything delivered, between two commits. */
 export interface CommitBatch {
@@ -158,11 +246,14 @@ export interface CommitBatch {
   readonly consumed: readonly string[];
   /** What becomes of the session; what is absent stays. */
   readonly session?: SessionPatch;
+  readonly effects?: readonly Effect[];
+  readonly charges?: readonly Charge[];
 }
 
 export interface SessionPatch {
   readonly status: SessionStatus;
   readonly pauseReason?: PauseReason;
+  readonly exhausted?: Exhausted;
   /** What it stands on; replaces the former waits. */
   readonly waits?: readonly Wait[];
   /** `undefined` clears it whenever `waits` is given. */
@@ -170,6 +261,11 @@ export interface SessionPatch {
   readonly turn?: number;
   readonly output?: JsonText;
   readonly error?: RecordedError;
+  readonly progress?: JsonText;
+  /** The session that takes over from this one, which ends by it. */
+  readonly handedOffTo?: string;
+  /** From now on everything of it survives. */
+  readonly persistence?: "full";
 }
 
 export interface ReleaseClaim {
@@ -178,23 +274,77 @@ export interface ReleaseClaim {
   readonly token: number;
 }
 
+/** A schedule as it is stored. Times in epoch milliseconds. */
+export interface Schedule {
+  readonly scheduleId: string;
+  /** Five or six fields of cron. */
+  readonly cron: string;
+  /** IANA name. */
+  readonly timeZone: string;
+  readonly action: ScheduledAction;
+  /** When it fires next. */
+  readonly nextAt: number;
+  readonly lastAt?: number;
+  readonly createdAt: number;
+}
+
+/** Start a session of an agent, or signal one that lives. */
+export type ScheduledAction =
+  | { readonly type: "start"; readonly agent: AgentRef; readonly input: JsonText | undefined }
+  | {
+      readonly type: "signal";
+      readonly sessionId: string;
+      readonly name: string;
+      readonly payload: JsonText | undefined;
+    };
+
+/** Store a schedule, in place of one of this id. */
+export interface PutSchedule {
+  readonly type: "put_schedule";
+  readonly schedule: Schedule;
+}
+
+export interface RemoveSchedule {
+  readonly type: "remove_schedule";
+  readonly scheduleId: string;
+}
+
+/** It is due at `dueAt`, as stored: do what it says, and set when it fires next. */
+export interface FireSchedule {
+  readonly type: "fire_schedule";
+  readonly scheduleId: string;
+  readonly dueAt: number;
+  readonly nextAt: number;
+  readonly effect: CreateSession | SendSignal;
+}
+
+/** What became of a batch's charges. */
+export interface Paid {
+  /** One for each `reserve` and `turn` among them. */
+  readonly admissions?: readonly Admission[];
+  /** What is left to spend, when anybody pays for the session. */
+  readonly remaining?: Remaining;
+}
+
 /** Results by what was asked; `invalid` carries a reason for people. */
 export type ChangeResult =
-  | { readonly status: "created"; readonly token?: number }
+  | ({ readonly status: "created"; readonly token?: number } & Paid)
   | { readonly status: "exists" }
   | { readonly status: "stored"; readonly order: number; readonly awaited: boolean }
   | { readonly status: "duplicate" }
   | { readonly status: "not_found" }
   | { readonly status: "ended"; readonly sessionStatus: SessionStatus }
   | { readonly status: "requested"; readonly sessionStatus: SessionStatus }
-  | { readonly status: "committed"; readonly inbox: number }
+  | ({ readonly status: "committed"; readonly inbox: number } & Paid)
+  /** A schedule was stored, removed, or has fired. */
+  | { readonly status: "done" }
   | { readonly status: "fenced" }
   | { readonly status: "invalid"; readonly reason: string }
   | { readonly status: "released" };
 
 export interface NewEntry {
   /** Number of the `append_entry` command. */
-  readonly seq: number;
+  readonly id: number;
   /** 0..n-1 over the session. */
   readonly index: number;
   /** Number of the entry it hangs under; absent for a root. */
@@ -234,6 +384,12 @@ export interface SessionSnapshot {
   /** From the last checkpoint's record on (that record first), or from 0. */
   readonly records: readonly JournalRecord[];
   readonly signals: readonly StoredSignal[];
+  /** Payloads of the checkpoints the last one builds on, from its `base` on; empty when it holds its state whole. */
+  readonly states: readonly JsonText[];
+  /** Tasks that are paid for in advance. */
+  readonly holds: readonly Hold[];
+  /** What is left to spend, when anybody pays for the session. */
+  readonly remaining?: Remaining;
 }
 
 export interface Arrival {
@@ -244,6 +400,7 @@ export interface Arrival {
 
 export interface Due {
   readonly sessionIds: readonly string[];
+  readonly schedules: readonly Schedule[];
   /** The earliest time after `now` when there can be more without an arrival: a `wakeAt`, a cancel deadline, a lease's end. */
   readonly nextAt?: number;
 }
@@ -255,6 +412,8 @@ export interface StorageReader {
     readonly limit: number;
     readonly before?: string;
     readonly status?: SessionStatus;
+    /** Only the children of this one. */
+    readonly parent?: string;
   }): Promise<readonly Session[]>;
   session(sessionId: string): Promise<Session | undefined>;
   /** Records from `fromSeq` on, at most `limit`. */
@@ -262,4 +421,6 @@ export interface StorageReader {
   /** Entries from index `from` on, at most `limit`. */
   entries(sessionId: string, from: number, limit: number): Promise<readonly Entry[]>;
   pendingSignals(sessionId: string): Promise<readonly StoredSignal[]>;
+  /** All of them, the next to fire first. */
+  schedules(): Promise<readonly Schedule[]>;
 }

@@ -2,7 +2,7 @@
 
 import type { RecordedError } from "../errors.ts";
 import type { JsonText } from "../json.ts";
-import type { RetryPolicy } from "../journal/record.ts";
+import type { RetryPolicy, TokenUsage } from "../journal/record.ts";
 
 export interface TaskExecutor {
   /** What is known of a kind of task before it is asked for; `undefined` when it cannot be done here. */
@@ -20,7 +20,23 @@ export interface TaskExecutor {
 export interface TaskTraits {
   readonly retry?: RetryPolicy;
   readonly timeoutMs?: number;
+  /** The most an attempt with this input may cost; asked for only when somebody pays. What it throws fails the task. */
+  readonly cost?: (input: JsonText | undefined) => TaskCost;
 }
+
+/** The worst case of one attempt. Integers. */
+export interface TaskCost {
+  /** All tokens, those of the input included. */
+  readonly maxTokens: number;
+  /** Of `maxTokens`, at most this many are output; all of them when it is not known. */
+  readonly maxOutputTokens?: number;
+  /** What prices are known by; needs none when `maxCostMicroUsd` is given. */
+  readonly model?: string;
+  readonly maxCostMicroUsd?: number;
+}
+
+/** What this many tokens of a model cost, in whole millionths of a US dollar, rounded up; `undefined` for an unknown model. */
+export type Prices = (usage: Omit<TokenUsage, "costMicroUsd">) => number | undefined;
 
 export interface TaskAttempt {
   readonly sessionId: string;
@@ -32,10 +48,14 @@ export interface TaskAttempt {
   /** The same for every attempt of this task: for effects on the outside world. */
   readonly idempotencyKey: string;
   readonly timeoutMs: number | undefined;
+  /** W3C trace context of this attempt, or of its session, if it is traced. */
+  readonly traceparent?: string | undefined;
   /** `ctx.run`: the work itself, in process only. */
   readonly closure?: (task: unknown) => unknown;
-  /** The entries a conversation reference stands for. */
-  readonly conversation: (leaf: number) => Promise<readonly ConversationEntry[]>;
+  /** Whether `input` has references to the conversation. */
+  readonly hasConversation: boolean;
+  /** The entries such a reference stands for; `null` is the beginning. */
+  readonly conversation: (leaf: number | null) => Promise<readonly ConversationEntry[]>;
   /** Tokens and progress while it runs; provisional (K12). Must not throw. */
   readonly onDelta: (delta: TaskDelta) => void;
 }
@@ -53,16 +73,6 @@ export type TaskDelta =
   | { readonly type: "token"; readonly text: string }
   | { readonly type: "progress"; readonly data: unknown }
   | { readonly type: "usage"; readonly usage: TokenUsage };
-
-/** What one model call used. Integers. */
-export interface TokenUsage {
-  readonly model: string;
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-  readonly cacheReadTokens?: number;
-  readonly cacheWriteTokens?: number;
-  readonly costMicroUsd?: number;
-}
 
 export type AttemptOutcome =
   | { readonly status: "completed"; readonly output: JsonText | undefined }

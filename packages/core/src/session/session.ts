@@ -6,11 +6,14 @@
 //
 // `submitted`: stored, its agent never called. `working`: it has something to do, whoever does it. `waiting`: it stands on
 // what its `waits` name. `input_required`: the same, and one of them is a person. `cancelling`: a graceful cancel was
-// acknowledged; from here no path leads to `completed`. `paused`: a person can mend what is in `reason`. `completed`,
-// `failed`, `cancelled`: final. What is not listed in `NEXT` does not happen (L1).
+// acknowledged; from here no path leads to `completed`. `paused`: a person can mend what is in `reason`; what its driver did
+// before it heard of it still counts, so that even its end may follow. `completed`, `failed`, `cancelled`: final. What is not
+// listed in `NEXT` does not happen (L1).
 
 import type { RecordedError } from "../errors.ts";
 import type { JsonText } from "../json.ts";
+import { REQUEST_PREFIX } from "../journal/signal-names.ts";
+import type { Account, Exhausted } from "./budget.ts";
 
 export type SessionStatus =
   | "submitted"
@@ -23,7 +26,14 @@ export type SessionStatus =
   | "failed"
   | "cancelled";
 
-export type PauseReason = "by_user" | "nondeterminism" | "budget_exceeded" | "poison" | "no_matching_runner";
+/** `agent_fault`: the agent did what no agent may, or ran into a mistake of its own code. */
+export type PauseReason =
+  | "by_user"
+  | "nondeterminism"
+  | "agent_fault"
+  | "budget_exceeded"
+  | "poison"
+  | "no_matching_runner";
 
 const NEXT: { readonly [from in SessionStatus]: readonly SessionStatus[] } = {
   submitted: [
@@ -67,7 +77,16 @@ const NEXT: { readonly [from in SessionStatus]: readonly SessionStatus[] } = {
     "failed",
     "cancelled",
   ],
-  paused: ["paused", "working", "waiting", "input_required", "cancelling", "failed", "cancelled"],
+  paused: [
+    "paused",
+    "working",
+    "waiting",
+    "input_required",
+    "cancelling",
+    "completed",
+    "failed",
+    "cancelled",
+  ],
   cancelling: ["cancelling", "paused", "failed", "cancelled"],
   completed: [],
   failed: [],
@@ -85,13 +104,13 @@ export function isEnded(status: SessionStatus): status is "completed" | "failed"
   return NEXT[status].length === 0;
 }
 
-/** What a session stands on. Tasks that run are not waits: with them a session is `working`. */
+/** What a session stands on, by the number of the command that asked. Tasks that run are not waits: with them a session is `working`. */
 export type Wait =
-  | { readonly type: "timer"; readonly seq: number; readonly at: number }
-  | { readonly type: "signal"; readonly seq: number; readonly name: string; readonly until?: number }
+  | { readonly type: "timer"; readonly id: number; readonly at: number }
+  | { readonly type: "signal"; readonly id: number; readonly name: string; readonly until?: number }
   | {
       readonly type: "input";
-      readonly seq: number;
+      readonly id: number;
       readonly name: string;
       readonly prompt: string;
       readonly until?: number;
@@ -103,14 +122,57 @@ export interface AgentRef {
   readonly version: string;
   /** Absolute path of the file it was loaded from, when it was loaded from one. */
   readonly file?: string;
+  /** W3C trace context that the session was started in: who goes on with it goes on with the trace. */
+  readonly traceparent?: string;
 }
+
+/** Why a session is cancelled when nobody asked for it in words of their own. */
+export type CancelCause = "parent" | "deadline" | "input_timeout" | "budget_exceeded";
 
 export interface CancelRequest {
   readonly mode: "graceful" | "hard";
   /** When a graceful cancel ends the session without its agent. Epoch milliseconds. */
   readonly deadlineAt: number;
   readonly reason?: string;
+  readonly cause?: CancelCause;
 }
+
+/** Which session asked for this one, and what becomes of it when that one ends. */
+export interface ParentRef {
+  readonly sessionId: string;
+  /** Number of the parent's command that asked for it: what the child sends arrives under that number. */
+  readonly child: number;
+  readonly onEnd: ParentEndPolicy;
+}
+
+/** `cancel` it, `wait` for it before the parent ends, or `leave` it to go on alone. */
+export type ParentEndPolicy = "cancel" | "wait" | "leave";
+
+/**
+ * What a session was given of another's context. Of a conversation it sees everything up to `leaf`: under `conversation` its own
+ * entries are a branch of it, under `conversation_read_only` a conversation of their own. `custom` is a value.
+ */
+export type SharedContext =
+  | {
+      readonly kind: "conversation" | "conversation_read_only";
+      readonly sessionId: string;
+      /** Absent when there was no entry yet. */
+      readonly leaf?: number;
+    }
+  | { readonly kind: "custom"; readonly value: JsonText };
+
+export interface ForkOrigin {
+  /** The session it was made from, and the ones that was made from, nearest first. */
+  readonly origins: readonly string[];
+  /** Length of the journal it began with. */
+  readonly at: number;
+  /** Chance from there on, when `at` is no checkpoint. */
+  readonly seed: number;
+  readonly tasks: "rerun" | "cancel";
+}
+
+/** How much of a session survives its process: everything; its row, input and unread signals; nothing. */
+export type Persistence = "full" | "minimal" | "ephemeral";
 
 /** A session as storage knows it, without its journal. Times in epoch milliseconds. */
 export interface Session {
@@ -119,6 +181,8 @@ export interface Session {
   readonly input: JsonText | undefined;
   readonly status: SessionStatus;
   readonly pauseReason?: PauseReason;
+  /** The limit that `budget_exceeded` is about. */
+  readonly exhausted?: Exhausted;
   readonly waits: readonly Wait[];
   /** When it is to be woken even if nothing arrives. */
   readonly wakeAt?: number;
@@ -136,6 +200,28 @@ export interface Session {
   readonly cancel?: CancelRequest;
   readonly output?: JsonText;
   readonly error?: RecordedError;
+  readonly parent?: ParentRef;
+  /** How many sessions asked for one another, or took over from one another, before it. */
+  readonly depth: number;
+  /** How many children it ever asked for. */
+  readonly children: number;
+  /** Took over from it: what this one would have told its parent, that one does. */
+  readonly handedOffTo?: string;
+  readonly shared?: SharedContext;
+  /** Absent for `full`. */
+  readonly persistence?: Exclude<Persistence, "full">;
+  /** When it is cancelled if it has not ended. Epoch milliseconds. */
+  readonly deadlineAt?: number;
+  /** What it and those below it may spend, and have; absent without a budget of its own. */
+  readonly account?: Account;
+  /** The session whose journal it began with, up to `at`, and what becomes there of what that one had open. */
+  readonly fork?: ForkOrigin;
+  /** Whose accounts pay for it: its own and those of the sessions above, nearest first. */
+  readonly payers: readonly string[];
+  /** What it last said of how far it is. */
+  readonly progress?: JsonText;
+  /** How far the one whose place it took had said it was. */
+  readonly resumedFrom?: JsonText;
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly endedAt?: number;
@@ -148,12 +234,17 @@ export interface Session {
 export function isAwaited(session: Pick<Session, "status" | "waits">, signalName: string): boolean {
   if (session.status === "submitted" || session.status === "working") return true;
   if (session.status === "paused" || isEnded(session.status)) return false;
-  return session.waits.some(
-    (wait) => (wait.type === "signal" || wait.type === "input") && wait.name === signalName,
-  );
+  return isAnsweredBy(session.waits, signalName);
 }
 
-/** A graceful cancel whose time is up: whoever owns the storage ends the session, without its agent. */
-export function isCancelOverdue(session: Pick<Session, "status" | "cancel">, now: number): boolean {
-  return !isEnded(session.status) && session.cancel !== undefined && session.cancel.deadlineAt <= now;
+/** Whether a signal of this name is what one of the waits stands for. A child's request is always waited for. */
+export function isAnsweredBy(waits: readonly Wait[], signalName: string): boolean {
+  if (signalName.startsWith(REQUEST_PREFIX)) return true;
+  return waits.some((wait) => (wait.type === "signal" || wait.type === "input") && wait.name === signalName);
+}
+
+/** When whoever owns the storage acts on a session without its agent: its cancel is over, or its own deadline. */
+export function overdueAt(session: Pick<Session, "status" | "cancel" | "deadlineAt">): number {
+  if (isEnded(session.status)) return Infinity;
+  return session.cancel?.deadlineAt ?? session.deadlineAt ?? Infinity;
 }

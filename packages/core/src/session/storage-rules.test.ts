@@ -4,16 +4,15 @@
 import { describe, expect, test } from "vitest";
 import { LIMITS } from "../limits.ts";
 import type { CommitBatch, CreateSession, RequestCancel, SendSignal } from "../ports/storage.ts";
-import type { Session } from "./session.ts";
+import { isAnsweredBy, type Session } from "./session.ts";
 import {
   applyBatch,
+  actOverdue,
   createSession,
   decideCancel,
   decideRelease,
   decideSignal,
   dueAt,
-  endOverdue,
-  isAnsweredBy,
   isHeld,
   lookAt,
   NO_CLAIM,
@@ -98,7 +97,7 @@ describe("signals", () => {
   };
 
   test("a stored signal raises the inbox of the row and leaves the rest", () => {
-    const before = row({ status: "waiting", waits: [{ type: "signal", seq: 0, name: "go" }], inbox: 4 });
+    const before = row({ status: "waiting", waits: [{ type: "signal", id: 0, name: "go" }], inbox: 4 });
     expect(decideSignal(before, signal, { seen: false, pending: 0 }, 9)).toEqual({
       result: { status: "stored", order: 5, awaited: true },
       session: { ...before, inbox: 5, updatedAt: 9 },
@@ -124,10 +123,10 @@ describe("signals", () => {
   });
 
   test("a name answers signals and questions, not timers", () => {
-    expect(isAnsweredBy([{ type: "signal", seq: 0, name: "go" }], "go")).toBe(true);
-    expect(isAnsweredBy([{ type: "input", seq: 0, name: "answer:0", prompt: "?" }], "answer:0")).toBe(true);
-    expect(isAnsweredBy([{ type: "signal", seq: 0, name: "go" }], "other")).toBe(false);
-    expect(isAnsweredBy([{ type: "timer", seq: 0, at: 1 }], "go")).toBe(false);
+    expect(isAnsweredBy([{ type: "signal", id: 0, name: "go" }], "go")).toBe(true);
+    expect(isAnsweredBy([{ type: "input", id: 0, name: "answer:0", prompt: "?" }], "answer:0")).toBe(true);
+    expect(isAnsweredBy([{ type: "signal", id: 0, name: "go" }], "other")).toBe(false);
+    expect(isAnsweredBy([{ type: "timer", id: 0, at: 1 }], "go")).toBe(false);
   });
 });
 
@@ -174,11 +173,11 @@ describe("cancelling", () => {
 
   test("time is up at the deadline, not before, and only once", () => {
     const before = row({ status: "cancelling", cancel: { mode: "graceful", deadlineAt: 60 } });
-    expect(endOverdue(before, 59)).toBeUndefined();
-    const ended = endOverdue(before, 60);
+    expect(actOverdue(before, 59)).toBeUndefined();
+    const ended = actOverdue(before, 60);
     expect(ended).toMatchObject({ status: "cancelled", endedAt: 60 });
-    expect(endOverdue(ended!, 61)).toBeUndefined();
-    expect(endOverdue(row(), 1_000_000)).toBeUndefined();
+    expect(actOverdue(ended!, 61)).toBeUndefined();
+    expect(actOverdue(row(), 1_000_000)).toBeUndefined();
   });
 });
 
@@ -247,7 +246,7 @@ describe("batches", () => {
   });
 
   test("applying a batch makes a new row and leaves the old one", () => {
-    const waits = Object.freeze([{ type: "timer", seq: 0, at: 9 } as const]);
+    const waits = Object.freeze([{ type: "timer", id: 0, at: 9 } as const]);
     const before = row({ status: "waiting", waits, wakeAt: 9, turn: 1, output: "1" });
     const after = applyBatch(before, { ...batch, session: { status: "working", waits: [] } }, 20);
     expect(after).toEqual({
@@ -269,7 +268,7 @@ describe("batches", () => {
 });
 
 describe("what is due", () => {
-  const waiting = row({ status: "waiting", waits: [{ type: "signal", seq: 0, name: "go" }], wakeAt: 50 });
+  const waiting = row({ status: "waiting", waits: [{ type: "signal", id: 0, name: "go" }], wakeAt: 50 });
   const cancel = { mode: "graceful", deadlineAt: 30 } as const;
 
   test("an unclaimed session is due by its own state", () => {

@@ -8,25 +8,34 @@
 //       status, so that a pause in between does not wash it off (ST16).
 //   A4. An agent that has heard of its cancel says `cancelling`. One that says `working` or `waiting` has not: its batch
 //       is kept, its waits are not, so the session is due and hears of it even if its process dies now.
+//   A5. So with a pause: what its driver did before it heard of it is kept, and the session stays paused.
+//   A6. What a change does to sessions above and below is itself a list of changes, applied after it in the same transaction.
 
 import type {
   ChangeResult,
   ClaimResult,
   CommitBatch,
   CreateSession,
+  Effect,
+  FireSchedule,
+  ImportSession,
   RequestCancel,
+  Schedule,
   SendSignal,
   SessionPatch,
 } from "../ports/storage.ts";
+import { isReservedName } from "../journal/signal-names.ts";
 import { LIMITS } from "../limits.ts";
+import { openAccount, raise, type Budget } from "./budget.ts";
 import {
+  isAnsweredBy,
   isAwaited,
-  isCancelOverdue,
   isEnded,
   mayBecome,
+  overdueAt,
+  type CancelRequest,
   type Session,
   type SessionStatus,
-  type Wait,
 } from "./session.ts";
 
 // ---- claims ------------------------------------------------------------------------------------------------------
@@ -70,9 +79,12 @@ export function decideRelease(claim: Claim, token: number): "released" | "fenced
 
 // ---- creating ----------------------------------------------------------------------------------------------------
 
-export function createSession(change: CreateSession, now: number): Session {
+/** @param parent the row of `change.parent`, when it has one that is stored. */
+export function createSession(change: CreateSession, now: number, parent?: Session): Session {
+  const { sessionId, budget, shared, persistence, deadlineAt, resumedFrom } = change;
+  const above = parent?.payers ?? [];
   return {
-    sessionId: change.sessionId,
+    sessionId,
     agent: change.agent,
     input: change.input,
     status: "submitted",
@@ -84,9 +96,60 @@ export function createSession(change: CreateSession, now: number): Session {
     seed: change.seed,
     flags: change.flags,
     format: change.format,
+    depth: change.depth ?? 0,
+    children: 0,
+    payers: budget === undefined ? above : [sessionId, ...above],
+    ...(change.parent === undefined ? {} : { parent: change.parent }),
+    ...(budget === undefined ? {} : { account: openAccount(budget) }),
+    ...(shared === undefined ? {} : { shared }),
+    ...(persistence === undefined ? {} : { persistence }),
+    ...(deadlineAt === undefined ? {} : { deadlineAt }),
+    ...(resumedFrom === undefined ? {} : { resumedFrom }),
     createdAt: now,
     updatedAt: now,
   };
+}
+
+/**
+ * What a session would not be created for, or `undefined`: a first batch that does not hold (ST25). Asked before anything of it is
+ * stored.
+ */
+export function refuseCreation(change: CreateSession, now: number): ChangeResult | undefined {
+  const { claimFor } = change;
+  const token = claimFor === undefined ? NO_CLAIM.token : NO_CLAIM.token + 1;
+  const first = firstBatch(change, token);
+  if (first === undefined) return undefined;
+  return refuseBatch(createSession(change, now), { ...NO_CLAIM, ...claimFor, token }, first, NOTHING_YET);
+}
+
+/** What there is to look up for a session that does not exist yet. */
+const NOTHING_YET: BatchLookups = { holdsRecords: () => false, isPending: () => false };
+
+/** Why a session cannot be imported, or `undefined` when it can. */
+export function findImportProblem({
+  sessionId: asked,
+  session,
+  records,
+  entries,
+}: ImportSession): string | undefined {
+  const { sessionId, nextSeq, entryCount, checkpointSeq, account, payers } = session;
+  if (sessionId !== asked) return `is the row of ${sessionId}, to be stored as ${asked}`;
+  if (records.length !== nextSeq) return `has ${records.length} records and says it has ${nextSeq}`;
+  if (entries.length !== entryCount) return `has ${entries.length} entries and says it has ${entryCount}`;
+  const problem = findRecordProblem(
+    { ...session, nextSeq: 0, entryCount: 0 },
+    { firstSeq: 0, records, entries },
+  );
+  if (problem !== undefined) return problem;
+  const last = records.findLast(({ type }) => type === "checkpoint")?.seq;
+  if (last !== checkpointSeq) return `says its last checkpoint is at ${checkpointSeq}, and it is at ${last}`;
+  if (account !== undefined && (account.reserved.tokens !== 0 || account.reserved.costMicroUsd !== 0))
+    return "has something reserved, and what is held for its tasks is not imported";
+  if (payers.includes(sessionId) !== (account !== undefined))
+    return account === undefined
+      ? "pays for itself and has no budget"
+      : "has a budget and does not pay for itself";
+  return session.inbox === 0 ? undefined : "has an inbox, and signals are not imported";
 }
 
 /** The batch that a session is created with, under the claim it is created with (ST25). */
@@ -122,13 +185,17 @@ export function decideSignal(
 ): SignalDecision {
   if (isEnded(session.status)) return { result: { status: "ended", sessionStatus: session.status } };
   if (facts.seen) return { result: { status: "duplicate" } };
-  if (facts.pending >= LIMITS.signalsPending) {
+  // What sessions tell each other is bounded by how many there are, and an end that is not heard would be waited for for ever.
+  // What is waited for is consumed at once, so a full inbox does not lock it out.
+  const awaited = isAwaited(session, signal.name);
+  const isConsumedAtOnce = awaited && isAnsweredBy(session.waits, signal.name);
+  if (facts.pending >= LIMITS.signalsPending && !isReservedName(signal.name) && !isConsumedAtOnce) {
     const reason = `session ${session.sessionId} has ${facts.pending} unconsumed signals, the limit "signalsPending"`;
     return { result: { status: "invalid", reason } };
   }
   const inbox = session.inbox + 1;
   return {
-    result: { status: "stored", order: inbox, awaited: isAwaited(session, signal.name) },
+    result: { status: "stored", order: inbox, awaited },
     session: { ...session, inbox, updatedAt: now },
   };
 }
@@ -149,14 +216,17 @@ export interface CancelDecision {
 export function decideCancel(session: Session, request: RequestCancel, now: number): CancelDecision {
   if (isEnded(session.status)) return { result: { status: "ended", sessionStatus: session.status } };
   const inbox = session.inbox + 1;
-  const reason = request.reason === undefined ? {} : { reason: request.reason };
+  const why = {
+    ...(request.reason === undefined ? {} : { reason: request.reason }),
+    ...(request.cause === undefined ? {} : { cause: request.cause }),
+  };
   if (request.mode === "hard") {
-    const cancel = { mode: "hard", deadlineAt: now, ...reason } as const;
-    return changed({ ...endSession(session, "cancelled", now), inbox, cancel });
+    const cancel: CancelRequest = { ...why, ...whyOf(session.cancel), mode: "hard", deadlineAt: now };
+    return changed({ ...endSession(session, now), inbox, cancel });
   }
   if (session.cancel !== undefined) return { result: { status: "requested", sessionStatus: session.status } };
-  const cancel = { mode: "graceful", deadlineAt: now + request.graceMs, ...reason } as const;
-  const { wakeAt: _wakeAt, pauseReason: _pauseReason, ...rest } = session;
+  const cancel: CancelRequest = { mode: "graceful", deadlineAt: now + request.graceMs, ...why };
+  const { wakeAt: _wakeAt, pauseReason: _pauseReason, exhausted: _exhausted, ...rest } = session;
   return changed({ ...rest, status: "cancelling", waits: [], inbox, cancel, updatedAt: now });
 }
 
@@ -164,14 +234,78 @@ function changed(session: Session): CancelDecision {
   return { result: { status: "requested", sessionStatus: session.status }, session };
 }
 
-/** The row after a graceful cancel's time is up, or `undefined` when it is not (ST17). Listeners hear of it. */
-export function endOverdue(session: Session, now: number): Session | undefined {
-  return isCancelOverdue(session, now) ? endSession(session, "cancelled", now) : undefined;
+/** Who is cancelled for a reason and then at once is cancelled for that reason. */
+function whyOf({ reason, cause }: Partial<CancelRequest> = {}): Pick<CancelRequest, "reason" | "cause"> {
+  return {
+    ...(reason === undefined ? {} : { reason }),
+    ...(cause === undefined ? {} : { cause }),
+  };
 }
 
-function endSession(session: Session, status: "cancelled", now: number): Session {
-  const { wakeAt: _wakeAt, pauseReason: _pauseReason, ...rest } = session;
-  return { ...rest, status, waits: [], endedAt: now, updatedAt: now };
+/**
+ * The row of a session whose time is up, or `undefined` when it is not: after a graceful cancel it ends (ST17), at its own
+ * deadline it is cancelled gracefully (ST31). Listeners hear of it.
+ */
+export function actOverdue(session: Session, now: number): Session | undefined {
+  if (overdueAt(session) > now) return undefined;
+  if (session.cancel !== undefined) return endSession(session, now);
+  const { sessionId } = session;
+  const graceMs = LIMITS.cancelGraceMs;
+  return decideCancel(
+    session,
+    { type: "request_cancel", sessionId, mode: "graceful", graceMs, cause: "deadline" },
+    now,
+  ).session;
+}
+
+function endSession(session: Session, now: number): Session {
+  const { wakeAt: _wakeAt, pauseReason: _pauseReason, exhausted: _exhausted, ...rest } = session;
+  return { ...rest, status: "cancelled", waits: [], endedAt: now, updatedAt: now };
+}
+
+// ---- pausing -----------------------------------------------------------------------------------------------------
+
+/** A session that ends or is being cancelled is not paused: a deadline is running. Paused twice is paused once. */
+export function decidePause(session: Session, now: number): CancelDecision {
+  if (isEnded(session.status)) return { result: { status: "ended", sessionStatus: session.status } };
+  if (session.cancel !== undefined || session.status === "paused")
+    return { result: { status: "requested", sessionStatus: session.status } };
+  const { wakeAt: _wakeAt, ...rest } = session;
+  const inbox = session.inbox + 1;
+  return changed({ ...rest, status: "paused", pauseReason: "by_user", inbox, updatedAt: now });
+}
+
+/** It stands on nothing, so it is due and its agent goes on: to its end, when it was being cancelled (A3). */
+export function decideResume(session: Session, now: number): CancelDecision {
+  if (isEnded(session.status)) return { result: { status: "ended", sessionStatus: session.status } };
+  if (session.status !== "paused") return { result: { status: "requested", sessionStatus: session.status } };
+  const {
+    wakeAt: _wakeAt,
+    pauseReason: _pauseReason,
+    exhausted: _exhausted,
+    error: _error,
+    ...rest
+  } = session;
+  const status = session.cancel === undefined ? "working" : "cancelling";
+  return changed({ ...rest, status, waits: [], inbox: session.inbox + 1, updatedAt: now });
+}
+
+// ---- budgets -----------------------------------------------------------------------------------------------------
+
+/**
+ * The row with its limits replaced. Those below it that are paused for want of a budget, and it itself, are then resumed by the
+ * caller, each by `decideResume`.
+ */
+export function decideBudget(
+  session: Session,
+  limits: Budget,
+  now: number,
+): { readonly result: ChangeResult; readonly session?: Session } {
+  if (isEnded(session.status)) return { result: { status: "ended", sessionStatus: session.status } };
+  if (session.account === undefined)
+    return { result: invalid(session, "was started without a budget, so there is none to change") };
+  const raised = { ...session, account: raise(session.account, limits), updatedAt: now };
+  return { result: { status: "requested", sessionStatus: session.status }, session: raised };
 }
 
 // ---- batches -----------------------------------------------------------------------------------------------------
@@ -197,6 +331,7 @@ export function refuseBatch(
   const problem =
     findRecordProblem(session, batch) ??
     findSignalProblem(batch, lookups) ??
+    findEffectProblem(batch.effects) ??
     findPatchProblem(session, batch.session);
   return problem === undefined ? undefined : invalid(session, problem);
 }
@@ -212,7 +347,10 @@ function isResent(session: Session, batch: CommitBatch, lookups: BatchLookups): 
   return firstSeq + records.length <= session.nextSeq && lookups.holdsRecords(batch);
 }
 
-function findRecordProblem(session: Session, batch: CommitBatch): string | undefined {
+function findRecordProblem(
+  session: Pick<Session, "nextSeq" | "entryCount">,
+  batch: Pick<CommitBatch, "firstSeq" | "records" | "entries">,
+): string | undefined {
   const { firstSeq, records, entries } = batch;
   if (firstSeq !== session.nextSeq) {
     return `has a journal of ${session.nextSeq} records, and the batch begins at ${firstSeq} with others than it holds`;
@@ -223,15 +361,15 @@ function findRecordProblem(session: Session, batch: CommitBatch): string | undef
     if (record.seq !== firstSeq + i) return `got a record ${record.seq} where ${firstSeq + i} is next`;
     if (record.type !== "append_entry") continue;
     const entry = entries[entryAt];
-    if (entry?.seq !== record.id) return `got no entry for the append_entry command ${record.id}`;
+    if (entry?.id !== record.id) return `got no entry for the append_entry command ${record.id}`;
     const index = session.entryCount + entryAt;
     if (entry.index !== index) return `got an entry numbered ${entry.index} where ${index} is next`;
-    if (entry.parent !== undefined && entry.parent >= entry.seq)
-      return `got an entry ${entry.seq} that hangs under a later one`;
+    if (entry.parent !== undefined && entry.parent >= entry.id)
+      return `got an entry ${entry.id} that hangs under a later one`;
     entryAt++;
   }
   return entryAt < entries.length
-    ? `got an entry ${entries[entryAt]!.seq} without its append_entry record`
+    ? `got an entry ${entries[entryAt]!.id} without its append_entry record`
     : undefined;
 }
 
@@ -241,10 +379,20 @@ function findSignalProblem({ consumed }: CommitBatch, lookups: BatchLookups): st
   return missing === undefined ? undefined : `has no pending signal ${missing} to consume`;
 }
 
+/** Whose token would nobody ever hear of? */
+function findEffectProblem(effects: readonly Effect[] = []): string | undefined {
+  const claiming = effects.find(
+    (effect) =>
+      effect.type === "create_session" && (effect.claimFor !== undefined || effect.first !== undefined),
+  );
+  return claiming && `cannot claim ${claiming.sessionId} in the batch that makes it`;
+}
+
 function findPatchProblem(session: Session, patch: SessionPatch | undefined): string | undefined {
   if (patch === undefined) return undefined;
   const status = statusAfter(session, patch);
-  if (!mayBecome(session.status, status)) {
+  const isRefused = session.cancel !== undefined && status === "completed"; // A3.
+  if (isRefused || !mayBecome(session.status, status)) {
     const why = session.cancel === undefined ? "" : ", because its cancellation was acknowledged";
     return `is ${session.status} and cannot become ${status}${why}`;
   }
@@ -257,12 +405,19 @@ function findPatchProblem(session: Session, patch: SessionPatch | undefined): st
         ? undefined
         : "cannot ask for input without naming the question";
     case "paused":
-      return (patch.pauseReason ?? session.pauseReason) !== undefined
-        ? undefined
-        : "cannot pause without a reason";
+      return findPauseProblem(session, patch);
     default:
       return undefined;
   }
+}
+
+function findPauseProblem(session: Session, patch: SessionPatch): string | undefined {
+  const reason = patch.pauseReason ?? session.pauseReason;
+  if (reason === undefined) return "cannot pause without a reason";
+  const exhausted = patch.exhausted ?? session.exhausted;
+  return reason === "budget_exceeded" && exhausted === undefined
+    ? "cannot pause for want of a budget without naming the limit"
+    : undefined;
 }
 
 /** The row after a batch that `refuseBatch` did not refuse. */
@@ -274,6 +429,7 @@ export function applyBatch(session: Session, batch: CommitBatch, now: number): S
     entryCount: session.entryCount + batch.entries.length,
     updatedAt: now,
   };
+  for (const effect of batch.effects ?? []) if (isBirth(effect, session.sessionId)) next.children++;
   for (let i = records.length - 1; i >= 0; i--) {
     if (records[i]!.type !== "checkpoint") continue;
     next.checkpointSeq = records[i]!.seq;
@@ -285,7 +441,7 @@ export function applyBatch(session: Session, batch: CommitBatch, now: number): S
 
 function applyPatch(next: Mutable<Session>, patch: SessionPatch, now: number): void {
   const status = statusAfter(next, patch);
-  const standsOnNothing = isEnded(status) || status !== patch.status; // A4.
+  const standsOnNothing = isEnded(status) || (status !== patch.status && status !== "paused"); // A4, A5.
   if (patch.waits !== undefined || standsOnNothing) {
     next.waits = standsOnNothing ? [] : (patch.waits ?? []);
     if (next.wakeAt !== undefined) delete next.wakeAt;
@@ -293,31 +449,53 @@ function applyPatch(next: Mutable<Session>, patch: SessionPatch, now: number): v
   if (patch.wakeAt !== undefined && !standsOnNothing) next.wakeAt = patch.wakeAt;
   if (status !== "paused") {
     if (next.pauseReason !== undefined) delete next.pauseReason;
+    if (next.exhausted !== undefined) delete next.exhausted;
   } else if (patch.pauseReason !== undefined) {
     next.pauseReason = patch.pauseReason;
+    if (patch.exhausted !== undefined) next.exhausted = patch.exhausted;
+    if (patch.pauseReason !== "budget_exceeded" && next.exhausted !== undefined) delete next.exhausted;
   }
   if (patch.turn !== undefined) next.turn = patch.turn;
   if (patch.output !== undefined) next.output = patch.output;
   if (patch.error !== undefined) next.error = patch.error;
+  if (patch.progress !== undefined) next.progress = patch.progress;
+  if (patch.handedOffTo !== undefined) next.handedOffTo = patch.handedOffTo;
+  if (patch.persistence !== undefined) delete next.persistence;
   if (isEnded(status)) next.endedAt = now;
   next.status = status;
 }
 
-/** A4. What the session becomes when a batch asks for `patch.status`. */
-function statusAfter(session: Pick<Session, "cancel">, patch: SessionPatch): SessionStatus {
+/** A4, A5. What the session becomes when a batch asks for `patch.status`. */
+function statusAfter(session: Pick<Session, "status" | "cancel">, patch: SessionPatch): SessionStatus {
+  if (session.status === "paused" && !isEnded(patch.status)) return "paused";
   return session.cancel !== undefined && GOES_ON.has(patch.status) ? "cancelling" : patch.status;
+}
+
+/** Whether an effect makes a child of this session. */
+function isBirth(effect: Effect, sessionId: string): boolean {
+  return effect.type === "create_session" && effect.parent?.sessionId === sessionId;
 }
 
 const GOES_ON: ReadonlySet<SessionStatus> = new Set(["submitted", "working", "waiting", "input_required"]);
 
 type Mutable<T> = { -readonly [key in keyof T]: T[key] };
 
-// ---- what is due -------------------------------------------------------------------------------------------------
+// ---- schedules ---------------------------------------------------------------------------------------------------
 
-/** Whether a signal of this name is what one of the waits stands for. */
-export function isAnsweredBy(waits: readonly Wait[], signalName: string): boolean {
-  return waits.some((wait) => (wait.type === "signal" || wait.type === "input") && wait.name === signalName);
+/** Whether a schedule fires, and as what it is stored then (ST34). Its effect is the caller's to apply. */
+export function decideFire(
+  schedule: Schedule | undefined,
+  { scheduleId, dueAt: firesAt, nextAt, effect }: FireSchedule,
+): { readonly result: ChangeResult; readonly schedule?: Schedule } {
+  if (schedule === undefined) return { result: { status: "not_found" } };
+  if (schedule.nextAt !== firesAt) return { result: { status: "fenced" } };
+  const problem = findEffectProblem([effect]);
+  if (problem !== undefined)
+    return { result: { status: "invalid", reason: `schedule ${scheduleId} ${problem}` } };
+  return { result: { status: "done" }, schedule: { ...schedule, nextAt, lastAt: firesAt } };
 }
+
+// ---- what is due -------------------------------------------------------------------------------------------------
 
 /**
  * From when on there is something to do for a session that nobody else does (ST18): `-Infinity` for now, `Infinity` for
@@ -350,10 +528,7 @@ function readyFrom(session: Session, answered: boolean): number {
   }
 }
 
-/** When `due` has to look at a session for the next time: it is due then, or its cancel is over. */
+/** When `due` has to look at a session for the next time: it is due then, or its time is up. */
 export function lookAt(session: Session, claim: Claim, answered: boolean): number {
-  const at = dueAt(session, claim, answered);
-  return session.cancel === undefined || isEnded(session.status)
-    ? at
-    : Math.min(at, session.cancel.deadlineAt);
+  return Math.min(dueAt(session, claim, answered), overdueAt(session));
 }

@@ -9,9 +9,12 @@ export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   show: async () => (await import("./show.ts")).show,
   result: async () => (await import("./result.ts")).result,
   logs: async () => (await import("./logs.ts")).logs,
+  trace: async () => (await import("./trace.ts")).trace,
+  replay: async () => (await import("./replay.ts")).replay,
   signal: async () => (await import("./signal.ts")).signal,
   approve: async () => (await import("./approve.ts")).approve,
   answer: async () => (await import("./answer.ts")).answer,
   cancel: async () => (await import("./cancel.ts")).cancel,
+  config: async () => (await import("./config.ts")).config,
   doctor: async () => (await import("./doctor.ts")).doctor,
 };

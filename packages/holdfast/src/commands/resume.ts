@@ -1,12 +1,10 @@
-import { HoldfastError, isEnded, NotFoundError, type Session } from "@holdfast/core";
-import { refuse, takeNothing, takeOnly } from "../arguments.ts";
-import type { Arguments, Command, Io } from "../command.ts";
-import type { Database } from "../project.ts";
+import { isEnded } from "@holdfast/core";
+import { TRACE_OPTION, type Command } from "../command.ts";
 
 export const resume: Command = {
   name: "resume",
   summary: "Go on with a session that no process is running",
-  usage: "resume ID|--last [--agent FILE] [--accept-drift] [--park]",
+  usage: "resume ID|--last [--agent FILE] [--accept-drift] [--trace WHERE] [--park]",
   description:
     "Loads the session's agent from the file it was started from and goes on where the last commit left it. What was recorded " +
     "is not done again. A session that has ended only tells its result.",
@@ -14,6 +12,7 @@ export const resume: Command = {
     last: { help: "the newest session that has not ended" },
     agent: { help: "load the agent from another file", value: "FILE" },
     "accept-drift": { help: "recorded results stand although the agent now asks with other inputs" },
+    trace: TRACE_OPTION,
     park: { help: "leave as soon as the session waits, with exit code 0" },
   },
   examples: [
@@ -24,23 +23,20 @@ export const resume: Command = {
 
   async run(args, io) {
     const { findDatabase } = await import("../project.ts");
-    const { loadAgent } = await import("../load-agent.ts");
+    const { agentOf, sessionOf } = await import("../recorded-agent.ts");
     const database = findDatabase(args, io);
-    const session = await sessionOf(args, database);
+    const session = await sessionOf(args, database, resume.usage);
     if (isEnded(session.status)) {
       io.note(io.notes.paint.dim(`session ${session.sessionId} has ended already`));
       const { tellEnd } = await import("../session-end.ts");
       return tellEnd(session, io);
     }
-    const { name, version } = session.agent;
-    const { agent } = await loadAgent(fileOf(session, args), {
-      cwd: io.cwd,
-      name,
-      onSlow: () => io.note("the agent is still being loaded"),
-    });
-    tellVersion(agent.version, version, io);
+    const agent = await agentOf(session, args, io);
     const { sessionId } = session;
     const acceptDrift = args.has("accept-drift");
+    const { findTraces } = await import("../project.ts");
+    const { wantedTracer } = await import("../wanted-tracer.ts");
+    const tracer = await wantedTracer(findTraces(args, io), io);
     const { drive } = await import("../drive.ts");
     return drive(
       {
@@ -48,6 +44,7 @@ export const resume: Command = {
         sessionId,
         database,
         begin: (runtime) => runtime.resume(sessionId, { acceptDrift }),
+        tracer,
         parks: args.has("park"),
         readsStdin: true,
       },
@@ -55,39 +52,3 @@ export const resume: Command = {
     );
   },
 };
-
-async function sessionOf(args: Arguments, database: Database): Promise<Session> {
-  const { findUnfinished, withReader, withReaderOf } = await import("../find-session.ts");
-  if (!args.has("last")) {
-    const id = takeOnly(args.positionals, "the session (its id, or --last)", resume.usage);
-    return withReaderOf(database, id, (session) => Promise.resolve(session));
-  }
-  if (args.positionals.length > 0)
-    throw refuse("an id and --last exclude each other", resume.usage, { fix: "give one of them" });
-  takeNothing(args.positionals, resume.usage);
-  const session = await withReader(database, async (reader) => reader && findUnfinished(reader));
-  if (session !== undefined) return session;
-  throw new NotFoundError("session_not_found", "there is no unfinished session", {
-    at: database.path,
-    fix: "`holdfast list` shows all sessions; `holdfast run FILE` starts one",
-  });
-}
-
-function fileOf({ sessionId, agent }: Session, args: Arguments): string {
-  const file = args.text("agent") ?? agent.file;
-  if (file !== undefined) return file;
-  throw new HoldfastError("agent_invalid", `session ${sessionId} was not started from a file`, {
-    got: `agent "${agent.name}"`,
-    expected: "the file that exports this agent",
-    fix: "name it with --agent FILE",
-  });
-}
-
-function tellVersion(now: string, then: string, io: Io): void {
-  if (now === then) return;
-  io.note(
-    io.notes.paint.yellow(
-      `${io.notes.symbols.warn} the session was started with version ${then} of its agent; the file has version ${now}`,
-    ),
-  );
-}

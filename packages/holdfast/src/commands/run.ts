@@ -9,13 +9,13 @@ import {
 } from "@holdfast/core";
 import type { Agent, Runtime } from "@holdfast/runtime";
 import { takeOnly } from "../arguments.ts";
-import type { Arguments, Command, Io } from "../command.ts";
+import { TRACE_OPTION, type Arguments, type Command, type Io } from "../command.ts";
 import type { Database } from "../project.ts";
 
 export const run: Command = {
   name: "run",
   summary: "Run an agent until its session ends",
-  usage: "run FILE [--input JSON|@file|-] [--session ID] [--ephemeral] [--park] [--continue]",
+  usage: "run FILE [--input JSON|@file|-] [--session ID] [--ephemeral] [--trace WHERE] [--park] [--continue]",
   description:
     "Starts a session of the agent that FILE exports and stays until it ends. Kill it at any moment: `holdfast resume` goes on " +
     "where the last commit left it. The output goes to standard output, everything else to standard error. Lines of standard " +
@@ -28,6 +28,7 @@ export const run: Command = {
       excludes: ["continue"],
     },
     continue: { help: "go on with the newest unfinished session of this agent, if there is one" },
+    trace: TRACE_OPTION,
     park: { help: "leave as soon as the session waits, with exit code 0", excludes: ["ephemeral"] },
     ephemeral: { help: "keep nothing: the session lives in memory", excludes: ["continue", "db"] },
   },
@@ -67,13 +68,18 @@ export const run: Command = {
     }
 
     const sessionId = found?.sessionId ?? wanted ?? mintId("ses", Date.now(), randomU32);
+    const { findTraces } = await import("../project.ts");
+    const { wantedTracer } = await import("../wanted-tracer.ts");
+    const tracer = await wantedTracer(findTraces(args, io), io);
     const { drive } = await import("../drive.ts");
     return drive(
       {
         agent,
         sessionId,
         database,
-        begin: (runtime) => startOrResume(runtime, agent, input, { sessionId, file }, found !== undefined),
+        begin: (runtime) =>
+          startOrResume(runtime, agent, input, { sessionId, file, ...callersTrace(io) }, found !== undefined),
+        tracer,
         parks: args.has("park"),
         readsStdin: given !== "-",
       },
@@ -131,12 +137,20 @@ async function startOrResume(
   runtime: Runtime,
   agent: Agent,
   input: unknown,
-  options: { readonly sessionId: string; readonly file: string },
+  options: { readonly sessionId: string; readonly file: string; readonly traceparent?: string },
   isStarted: boolean,
 ) {
   if (isStarted) return runtime.resume(options.sessionId);
   const handle = await runtime.start(agent, input, options);
   return handle.created ? handle : runtime.resume(options.sessionId);
+}
+
+/** Who calls us from within a trace says so in the environment, as other commands are told. */
+function callersTrace({ env }: Io): { readonly traceparent?: string } {
+  const traceparent = env["TRACEPARENT"];
+  return traceparent !== undefined && /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/.test(traceparent)
+    ? { traceparent }
+    : {};
 }
 
 function randomU32(): number {

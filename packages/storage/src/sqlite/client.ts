@@ -126,6 +126,7 @@ export class SocketStorage implements AgentStorage {
       entries: (sessionId, from, limit) =>
         this.#ask("reader.entries", { sessionId, from, limit: finite(limit) }),
       pendingSignals: (sessionId) => this.#ask("reader.pendingSignals", { sessionId }),
+      schedules: () => this.#ask("reader.schedules", {}),
     };
   }
 
@@ -182,8 +183,8 @@ export class SocketStorage implements AgentStorage {
     return this.#ask("conversation", { sessionId, leaf });
   }
 
-  due({ now, limit }: Parameters<AgentStorage["due"]>[0]): Promise<Due> {
-    return this.#ask("due", { now, limit: finite(limit) });
+  due(query: Parameters<AgentStorage["due"]>[0]): Promise<Due> {
+    return this.#ask("due", { ...query, limit: finite(query.limit) });
   }
 
   subscribe(listener: (arrival: Arrival) => void): () => void {

@@ -81,9 +81,10 @@ export class Connection {
   noteClaims(changes: readonly Change[], results: readonly ChangeResult[]): void {
     for (const [i, change] of changes.entries()) {
       const result = results[i];
-      if (result?.status === "created" && result.token !== undefined)
+      if (change.type === "create_session" && result?.status === "created" && result.token !== undefined)
         this.claims.set(change.sessionId, result.token);
-      if (result?.status === "released") this.claims.delete(change.sessionId);
+      if (change.type === "release_claim" && result?.status === "released")
+        this.claims.delete(change.sessionId);
     }
   }
 

@@ -37,8 +37,8 @@ async function storeTaken(storage: SqliteStorage): Promise<void> {
       { type: "append_entry", seq: 3, id: 1, role: "user", hash: "h" },
     ],
     entries: [
-      { seq: 0, index: 0, role: "assistant", turn: 0, content: TEXT },
-      { seq: 1, index: 1, parent: 0, role: "user", turn: 0, content: OTHER },
+      { id: 0, index: 0, role: "assistant", turn: 0, content: TEXT },
+      { id: 1, index: 1, parent: 0, role: "user", turn: 0, content: OTHER },
     ],
     consumed: [],
   };

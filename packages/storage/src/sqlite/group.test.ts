@@ -105,7 +105,7 @@ test("ST1: of the change that the file refuses nothing is left, and its session 
     token: tokenOf(created),
     firstSeq: 0,
     records: [{ type: "append_entry", seq: 0, id: 0, role: "user", hash: "h" }],
-    entries: [{ seq: 0, index: 0, role: "user", turn: 0, content: text }],
+    entries: [{ id: 0, index: 0, role: "user", turn: 0, content: text }],
     consumed: [],
   });
   // The journal's row is written before the entry is refused.

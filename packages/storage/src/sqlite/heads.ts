@@ -8,10 +8,10 @@
 //       memory, and die with the owner).
 //       The token of a claim that is over is kept as well, for the last `TOKENS_MAX` sessions; a holder that asks after
 //       that is fenced, where before it would have been told what became of its batch.
-//   H3. The input is not kept: no rule looks at it, and it may be large. A few small signals are, until they are consumed:
-//       who is told that one arrived asks for it at once.
+//   H3. What a session was made with and no rule looks at (input, shared context) is not kept: it may be large. A few small
+//       signals are, until they are consumed: who is told that one arrived asks for it at once.
 
-import { invariant, isEnded, type Session, type StoredSignal, type Wait } from "@holdfast/core";
+import { invariant, isEnded, type Amount, type Session, type StoredSignal, type Wait } from "@holdfast/core";
 import { isAnsweredBy, NO_CLAIM, type Claim } from "@holdfast/core/internal";
 import type { Reads } from "./reads.ts";
 
@@ -31,6 +31,10 @@ export interface Head {
   answered: boolean;
   /** `inbox` as the session's row in the file has it; pending signals account for the rest. */
   writtenInbox: number;
+  /** Whether any session names it as its parent; most have none, and it is not asked for them. */
+  hasChildren: boolean;
+  /** What is held for its tasks. */
+  readonly holds: Map<number, Amount>;
 }
 
 interface PendingSignal {
@@ -177,6 +181,9 @@ export class Heads {
     if (row === undefined) return undefined;
     const head = newHead(row.number, row.session);
     head.writtenInbox = row.writtenInbox;
+    head.hasChildren = row.hasChildren;
+    if (row.session.payers.length > 0)
+      for (const { task, amount } of this.#reads.accounts.holds(row.number)) head.holds.set(task, amount);
     if (row.session.inbox > 0 && !isEnded(row.session.status)) {
       this.#reads.pending(row.number, (signalId, order, name) => head.pending.add(signalId, order, name));
     }
@@ -187,13 +194,16 @@ export class Heads {
 }
 
 export function newHead(number: number, session: Session): Head {
+  const { shared: _shared, resumedFrom: _resumedFrom, ...kept } = session;
   return {
     number,
-    session: { ...session, input: undefined }, // H3.
+    session: { ...kept, input: undefined }, // H3.
     claim: NO_CLAIM,
     pending: new PendingSignals(),
     answered: false,
     writtenInbox: 0,
+    hasChildren: false,
+    holds: new Map(),
   };
 }
 

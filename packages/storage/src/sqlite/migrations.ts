@@ -11,6 +11,9 @@
 //   state    The one mutable row of a session, narrow, apart from `session` with its input, so that a suspension rewrites
 //            a hundred bytes. A step that changes neither status nor waits does not touch it: `next_seq`, `entry_count`,
 //            `inbox` and `updated_at` are those of its last write, and the rows behind them may be ahead, never behind.
+//   session  `origin` and `rest` of `state` are what few sessions have, as one JSON object each and NULL for most: relations to
+//            other sessions. A column for each would be bound and summed with every row that has none.
+//   account  Apart from `state`, because those of parents change with every task of their children. Only of payers.
 //   entry    What the agent took from an outcome or a signal as it was is not stored twice: `record` is the position of the
 //            record that holds the text.
 //   signal   Pending ones only; a consumed one lives on in the journal.
@@ -35,9 +38,12 @@ const STEPS: readonly string[] = [
     seed        INTEGER NOT NULL,
     flags       INTEGER NOT NULL,
     format      INTEGER NOT NULL,
+    parent      TEXT,
+    origin      TEXT,
     created_at  INTEGER NOT NULL,
     checksum    INTEGER NOT NULL
   );
+  CREATE INDEX session_parent ON session (parent) WHERE parent IS NOT NULL;
 
   CREATE TABLE state (
     session         INTEGER PRIMARY KEY,
@@ -47,7 +53,7 @@ const STEPS: readonly string[] = [
     wake_at         INTEGER,
     due_at          INTEGER,
     cancel          TEXT,
-    cancel_at       INTEGER,
+    overdue_at      INTEGER,
     checkpoint_seq  INTEGER,
     next_seq        INTEGER NOT NULL,
     entry_count     INTEGER NOT NULL,
@@ -56,12 +62,31 @@ const STEPS: readonly string[] = [
     output          TEXT,
     output_blob     TEXT,
     error           TEXT,
+    rest            TEXT,
     updated_at      INTEGER NOT NULL,
     ended_at        INTEGER,
     checksum        INTEGER NOT NULL
   );
   CREATE INDEX state_due ON state (due_at) WHERE due_at IS NOT NULL;
-  CREATE INDEX state_cancel ON state (cancel_at) WHERE cancel_at IS NOT NULL;
+  CREATE INDEX state_overdue ON state (overdue_at) WHERE overdue_at IS NOT NULL;
+  CREATE INDEX state_exhausted ON state (session) WHERE pause_reason = 'budget_exceeded';
+
+  CREATE TABLE account (
+    session   INTEGER PRIMARY KEY,
+    limits    TEXT NOT NULL,
+    spent     TEXT NOT NULL,
+    reserved  TEXT NOT NULL,
+    low       INTEGER NOT NULL,
+    checksum  INTEGER NOT NULL
+  );
+
+  CREATE TABLE hold (
+    session   INTEGER NOT NULL,
+    task      INTEGER NOT NULL,
+    amount    TEXT NOT NULL,
+    checksum  INTEGER NOT NULL,
+    PRIMARY KEY (session, task)
+  ) WITHOUT ROWID;
 
   CREATE TABLE journal (
     session       INTEGER NOT NULL,
@@ -69,9 +94,11 @@ const STEPS: readonly string[] = [
     count         INTEGER NOT NULL,
     committed_at  INTEGER NOT NULL,
     body          TEXT NOT NULL,
+    checkpoint    INTEGER,
     checksum      INTEGER NOT NULL,
     UNIQUE (session, seq)
   );
+  CREATE INDEX journal_checkpoint ON journal (session, seq) WHERE checkpoint = 1;
 
   CREATE TABLE entry (
     session     INTEGER NOT NULL,
@@ -101,6 +128,18 @@ const STEPS: readonly string[] = [
   ) WITHOUT ROWID;
 
   CREATE TABLE seen (key TEXT NOT NULL, session INTEGER NOT NULL, PRIMARY KEY (key, session)) WITHOUT ROWID;
+
+  CREATE TABLE schedule (
+    schedule_id  TEXT PRIMARY KEY,
+    cron         TEXT NOT NULL,
+    time_zone    TEXT NOT NULL,
+    action       TEXT NOT NULL,
+    next_at      INTEGER NOT NULL,
+    last_at      INTEGER,
+    created_at   INTEGER NOT NULL,
+    checksum     INTEGER NOT NULL
+  ) WITHOUT ROWID;
+  CREATE INDEX schedule_next ON schedule (next_at);
 
   CREATE TABLE blob (address TEXT NOT NULL UNIQUE, content TEXT NOT NULL);
   `,

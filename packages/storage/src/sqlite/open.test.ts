@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { exitCodeOf, HoldfastError, type Change, type ErrorCode } from "@holdfast/core";
+import { exitCodeOf, HoldfastError, type CreateSession, type ErrorCode } from "@holdfast/core";
 import { describe, expect, test } from "vitest";
 import { assertSqliteVersion } from "./driver.ts";
 import { openSqliteReader, openSqliteStorage } from "./index.ts";
@@ -33,7 +33,7 @@ async function newDatabase(folder = newFolder()): Promise<string> {
   return path;
 }
 
-function creating(sessionId: string): Change {
+function creating(sessionId: string): CreateSession {
   const input = JSON.stringify(`${sessionId}:${"x".repeat(2_000)}`);
   return {
     type: "create_session",
@@ -44,6 +44,35 @@ function creating(sessionId: string): Change {
     flags: 0,
     format: 1,
   };
+}
+
+/** A sound database with one session, whose conversation is these texts, closed. */
+async function newDatabaseWithEntries(texts: readonly string[]): Promise<string> {
+  const path = `${newFolder()}/test.db`;
+  const storage = await openSqliteStorage({ path });
+  const entries = texts.map((text, i) => ({
+    id: i,
+    index: i,
+    ...(i === 0 ? {} : { parent: i - 1 }),
+    role: "user",
+    turn: 0,
+    content: JSON.stringify(text),
+  }));
+  const records = entries.map(({ id, role, content }) => ({
+    type: "append_entry" as const,
+    seq: id,
+    id,
+    hash: "",
+    role,
+    payload: content,
+  }));
+  const [created] = await storage.commit(
+    [{ ...creating("ses-1"), claimFor: { owner: "me", leaseMs: Infinity }, first: { records, entries } }],
+    1,
+  );
+  expect(created).toMatchObject({ status: "created" });
+  await storage.close();
+  return path;
 }
 
 /** What opening a path throws, as its owner and as a reader. */
@@ -172,6 +201,44 @@ describe("files that are no database of ours", () => {
     );
     expect(sent).toEqual({ status: "invalid", reason: expect.stringContaining("table session") });
     expect(created).toEqual({ status: "created" });
+    await storage.close();
+  });
+});
+
+// The entry's row alone: the journal beside it and the session's row are sound.
+describe("D03: an entry that is not what was written is named, and its neighbours are read", () => {
+  const damages: { readonly [what: string]: (row: { content: string; checksum: number }) => void } = {
+    "a flipped bit of its content": (row) => {
+      row.content = row.content.replace("paid 1 euro", "paid 0 euro");
+    },
+    "a flipped bit of its checksum": (row) => {
+      row.checksum += row.checksum % 2 === 0 ? 1 : -1;
+    },
+  };
+  test.each(Object.entries(damages))("%s", async (_, damage) => {
+    const path = await newDatabaseWithEntries(["first", "paid 1 euro", "last"]);
+    const other = new DatabaseSync(path);
+    const row = other.prepare("SELECT content, checksum FROM entry WHERE seq = 1").get() as {
+      content: string;
+      checksum: number;
+    };
+    const sound = { ...row };
+    damage(row);
+    expect(row).not.toEqual(sound);
+    other.prepare("UPDATE entry SET content = ?, checksum = ? WHERE seq = 1").run(row.content, row.checksum);
+    other.close();
+
+    const storage = await openSqliteStorage({ path });
+    const named = `${path}, table entry, row 1/1`;
+    const refused = { code: "corrupt_record", message: expect.stringContaining(named) };
+    await expect(storage.reader.entries("ses-1", 0, 10)).rejects.toMatchObject(refused);
+    await expect(storage.conversation("ses-1", 2)).rejects.toMatchObject(refused);
+    expect((await storage.verify()).problems).toEqual([
+      { table: "entry", message: expect.stringContaining(named) },
+    ]);
+    expect(await storage.reader.entries("ses-1", 0, 1)).toMatchObject([{ content: '"first"' }]);
+    expect(await storage.reader.entries("ses-1", 2, 1)).toMatchObject([{ content: '"last"' }]);
+    expect(await storage.load("ses-1")).toBeDefined();
     await storage.close();
   });
 });

@@ -5,18 +5,24 @@
 //   Q2. Synchronous. `SqliteReader` wraps it in the promises of the port.
 
 import {
+  decodeRecords,
   NotFoundError,
   type Entry,
   type JournalRecord,
+  type JsonText,
+  type Schedule,
   type Session,
   type SessionStatus,
   type StorageReader,
   type StoredSignal,
 } from "@holdfast/core";
+import type { ChildRow } from "@holdfast/core/internal";
+import { Accounts } from "./accounts.ts";
 import type { Blobs } from "./blobs.ts";
-import type { SqlDriver, SqlStatement } from "./driver.ts";
+import type { SqlDriver, SqlRow, SqlStatement } from "./driver.ts";
+import { corruptRow } from "./row-checks.ts";
 import {
-  corruptRow,
+  assertJournal,
   JOURNAL_COLUMNS,
   readEntry,
   readJournal,
@@ -28,12 +34,15 @@ import {
   type RowSource,
   type SessionRow,
 } from "./rows.ts";
+import { Schedules } from "./schedules.ts";
 
 /** Rows fetched at a time where it is not known how many will be needed. */
 const PAGE_ROWS = 256;
 
 export class Reads {
   readonly source: RowSource;
+  readonly accounts: Accounts;
+  readonly schedules: Schedules;
   readonly #path: string;
   readonly #session: SqlStatement;
   readonly #number: SqlStatement;
@@ -45,13 +54,19 @@ export class Reads {
   readonly #pending: SqlStatement;
   readonly #sessions: SqlStatement;
   readonly #sessionsOfStatus: SqlStatement;
+  readonly #sessionsOfParent: SqlStatement;
+  readonly #checkpoints: SqlStatement;
+  readonly #children: SqlStatement;
+  readonly #exhausted: SqlStatement;
 
   constructor(driver: SqlDriver, path: string, blobs: Blobs) {
     this.source = {
       path,
       blobs,
-      payloadAt: (number, seq) => this.journal(number, seq, 1).find((record) => record.seq === seq)?.payload,
+      payloadAt: (number, seq) => this.journal(number, seq, 1)[0]?.payload,
     };
+    this.accounts = new Accounts(driver, path);
+    this.schedules = new Schedules(driver, path);
     this.#path = path;
     this.#session = driver.prepare(`${SELECT_SESSION} WHERE s.session_id = ?`);
     this.#number = driver.prepare("SELECT session FROM session WHERE session_id = ?");
@@ -71,6 +86,21 @@ export class Reads {
     const newestFirst = "s.session < ? ORDER BY s.session DESC LIMIT ?";
     this.#sessions = driver.prepare(`${SELECT_SESSION} WHERE ${newestFirst}`);
     this.#sessionsOfStatus = driver.prepare(`${SELECT_SESSION} WHERE t.status = ? AND ${newestFirst}`);
+    this.#sessionsOfParent = driver.prepare(
+      `${SELECT_SESSION} WHERE s.parent = ?1 AND (?2 IS NULL OR t.status = ?2) AND s.session < ?3
+        ORDER BY s.session DESC LIMIT ?4`,
+    );
+    this.#checkpoints = driver.prepare(
+      `SELECT ${JOURNAL_COLUMNS} FROM journal WHERE ${fromSeq} AND seq <= ?3 AND checkpoint = 1 ORDER BY seq`,
+    );
+    this.#children = driver.prepare(
+      `SELECT s.session_id, t.status, s.origin ->> '$.parent.onEnd' AS on_end
+         FROM session s JOIN state t ON t.session = s.session WHERE s.parent = ? ORDER BY s.session`,
+    );
+    this.#exhausted = driver.prepare(
+      `SELECT s.session_id FROM state t JOIN session s ON s.session = t.session
+        WHERE t.pause_reason = 'budget_exceeded' AND t.rest ->> '$.exhausted.payer' = ? ORDER BY t.session`,
+    );
   }
 
   session(sessionId: string): SessionRow | undefined {
@@ -79,16 +109,55 @@ export class Reads {
   }
 
   /** Newest first, below session number `below`. */
-  sessions(below: number, limit: number, status?: SessionStatus): Session[] {
+  sessions(below: number, limit: number, status?: SessionStatus, parent?: string): Session[] {
     const rows =
-      status === undefined
-        ? this.#sessions.all(below, limit)
-        : this.#sessionsOfStatus.all(status, below, limit);
+      parent !== undefined
+        ? this.#sessionsOfParent.all(parent, status ?? null, below, limit)
+        : status === undefined
+          ? this.#sessions.all(below, limit)
+          : this.#sessionsOfStatus.all(status, below, limit);
     return rows.map((row) => readSession(row, this.source).session);
   }
 
   numberOf(sessionId: string): number | undefined {
     return this.#number.get(sessionId)?.["session"] as number | undefined;
+  }
+
+  children(sessionId: string): ChildRow[] {
+    return this.#children.all(sessionId).map((row) => ({
+      sessionId: row["session_id"] as string,
+      status: row["status"] as SessionStatus,
+      onEnd: row["on_end"] as ChildRow["onEnd"],
+    }));
+  }
+
+  /** Sessions that are paused because this one's account is exhausted. */
+  exhaustedBy(payer: string): string[] {
+    return this.#exhausted.all(payer).map((row) => row["session_id"] as string);
+  }
+
+  /** ST33. Payloads of the checkpoints from `base` on, up to the one before `checkpoint`. */
+  states(number: number, base: number, checkpoint: number): JsonText[] {
+    const found = this.#checkpoints
+      .all(number, base, checkpoint)
+      .flatMap((row) => this.#readCheckpoints(row))
+      .filter(({ seq }) => seq >= base && seq < checkpoint);
+    if (found[0]?.seq !== base)
+      throw corruptRow(
+        this.#path,
+        "journal",
+        `${number}/${base}`,
+        "a checkpoint that others build on is missing",
+      );
+    return found.map(({ payload }) => payload ?? "null");
+  }
+
+  /** Only these lines are decoded: there may be thousands of rows, and most of each is something else. */
+  #readCheckpoints(row: SqlRow): JournalRecord[] {
+    const { body, where } = assertJournal(row, this.#path);
+    const lines = body.split("\n").filter((line) => line.includes('"type":"checkpoint"'));
+    const records = decodeRecords(lines.join("\n"), this.source.blobs, where);
+    return records.filter(({ type }) => type === "checkpoint");
   }
 
   /** Records from `fromSeq` on; with a limit, at most so many. */
@@ -164,11 +233,12 @@ export class SqliteReader implements StorageReader {
     limit,
     before,
     status,
+    parent,
   }: Parameters<StorageReader["sessions"]>[0]): Promise<readonly Session[]> {
     return this.#guard(() => {
       const below = before === undefined ? Number.MAX_SAFE_INTEGER : this.#reads.numberOf(before);
       if (below === undefined) throw new NotFoundError("session_not_found", `there is no session ${before}`);
-      return limit <= 0 ? [] : this.#reads.sessions(below, limit, status);
+      return limit <= 0 ? [] : this.#reads.sessions(below, limit, status, parent);
     });
   }
 
@@ -195,5 +265,9 @@ export class SqliteReader implements StorageReader {
       const number = this.#reads.numberOf(sessionId);
       return number === undefined ? [] : this.#reads.signals(number, 0);
     });
+  }
+
+  async schedules(): Promise<readonly Schedule[]> {
+    return this.#guard(() => this.#reads.schedules.all());
   }
 }

@@ -67,7 +67,7 @@ test("ST14: a session of plain steps only is read back to the last of them", asy
   };
   for (let seq = 0; seq < 20; seq++) {
     const records = [{ type: "append_entry", seq, id: seq, role: "user", hash: "h" }] as const;
-    const entries = [{ seq, index: seq, role: "user", turn: 0, content: `"${seq}"` }];
+    const entries = [{ id: seq, index: seq, role: "user", turn: 0, content: `"${seq}"` }];
     const step: Change = {
       type: "commit_batch",
       sessionId: "ses-1",

@@ -7,10 +7,9 @@
 //       is read is brought up to them. It is never ahead: rows that were lost are found.
 
 import {
-  CorruptRecordError,
   decodeRecords,
+  overdueAt,
   type CancelRequest,
-  type CreateSession,
   type Entry,
   type JournalRecord,
   type JsonText,
@@ -21,9 +20,11 @@ import {
   type StoredSignal,
 } from "@holdfast/core";
 import { dueAt, NO_CLAIM } from "@holdfast/core/internal";
+import { readAccount } from "./accounts.ts";
 import type { Blobs } from "./blobs.ts";
 import { journalChecksum, rowChecksum } from "./checksum.ts";
 import type { SqlRow, SqlValue } from "./driver.ts";
+import { assertChecksum, corruptRow, list, marks, valuesOf } from "./row-checks.ts";
 
 /** What reading a row needs besides the row: the file's name for errors, and the texts that it refers to. */
 export interface RowSource {
@@ -32,38 +33,6 @@ export interface RowSource {
   /** Of the record at this position of a session's journal. */
   payloadAt(session: number, seq: number): JsonText | undefined;
 }
-
-export function corruptRow(
-  path: string,
-  table: string,
-  row: string,
-  message: string,
-  got?: string,
-): CorruptRecordError {
-  return new CorruptRecordError(`${path}, table ${table}, row ${row}`, message, {
-    ...(got === undefined ? {} : { got }),
-    fix: "`holdfast doctor` shows what else is damaged; restore the file from a backup",
-  });
-}
-
-function assertChecksum(path: string, table: string, row: string, stored: unknown, computed: number): void {
-  if (stored === computed) return;
-  throw corruptRow(
-    path,
-    table,
-    row,
-    "the row is not what was written",
-    `checksum ${String(stored)} for content with ${computed}`,
-  );
-}
-
-function valuesOf(row: SqlRow, columns: readonly string[]): SqlValue[] {
-  return columns.map((column) => row[column] ?? null);
-}
-
-const list = (columns: readonly string[], prefix = ""): string =>
-  columns.map((column) => prefix + column).join(", ");
-const marks = (columns: readonly string[]): string => columns.map(() => "?").join(", ");
 
 // ---- session and state -------------------------------------------------------------------------------------------
 
@@ -76,6 +45,8 @@ const SESSION_COLUMNS = [
   "seed",
   "flags",
   "format",
+  "parent",
+  "origin",
   "created_at",
 ];
 const STATE_COLUMNS = [
@@ -86,7 +57,7 @@ const STATE_COLUMNS = [
   "wake_at",
   "due_at",
   "cancel",
-  "cancel_at",
+  "overdue_at",
   "checkpoint_seq",
   "next_seq",
   "entry_count",
@@ -95,6 +66,7 @@ const STATE_COLUMNS = [
   "output",
   "output_blob",
   "error",
+  "rest",
   "updated_at",
   "ended_at",
 ];
@@ -110,21 +82,19 @@ export const UPDATE_STATE = `UPDATE state SET ${[...STATE_COLUMNS.slice(1), "che
 export const SELECT_SESSION = `
   SELECT ${list(SESSION_COLUMNS, "s.")}, s.checksum AS session_checksum,
          ${list(STATE_COLUMNS.slice(1), "t.")}, t.checksum AS state_checksum,
+         a.limits, a.spent, a.reserved, a.low, a.checksum AS account_checksum,
+         EXISTS (SELECT 1 FROM session WHERE parent = s.session_id) AS has_children,
          j.seq AS tail_seq, j.count AS tail_count, j.committed_at AS tail_at, j.body AS tail_body, j.checksum AS tail_checksum,
          (SELECT idx FROM entry WHERE session = s.session ORDER BY seq DESC LIMIT 1) AS tail_entry,
          g.ord AS tail_ord, g.sent_at AS tail_sent_at
     FROM session s
     LEFT JOIN state t ON t.session = s.session
+    LEFT JOIN account a ON a.session = s.session
     LEFT JOIN journal j ON j.rowid = (SELECT rowid FROM journal WHERE session = s.session ORDER BY seq DESC LIMIT 1)
     LEFT JOIN signal g ON g.session = s.session AND g.ord = (SELECT max(ord) FROM signal WHERE session = s.session)`;
 
-export function sessionValues(
-  number: number,
-  change: CreateSession,
-  createdAt: number,
-  blobs: Blobs,
-): SqlValue[] {
-  const { sessionId, agent, input, seed, flags, format } = change;
+export function sessionValues(number: number, session: Session, blobs: Blobs): SqlValue[] {
+  const { sessionId, agent, input, seed, flags, format, parent, createdAt } = session;
   const values = [
     number,
     sessionId,
@@ -133,14 +103,47 @@ export function sessionValues(
     seed,
     flags,
     format,
+    parent?.sessionId ?? null,
+    originOf(session),
     createdAt,
   ];
   values.push(rowChecksum(values));
   return values;
 }
 
+/** What only some sessions are made with, and never changes. */
+function originOf({ parent, depth, shared, deadlineAt, fork, payers, resumedFrom }: Session): string | null {
+  const origin = JSON.stringify({
+    parent,
+    depth: depth === 0 ? undefined : depth,
+    shared,
+    deadlineAt,
+    fork,
+    payers: payers.length === 0 ? undefined : payers,
+    resumedFrom,
+  } satisfies Partial<Record<keyof Session, unknown>>);
+  return origin === "{}" ? null : origin;
+}
+
+/** What only some sessions come to, and may change. */
+function restOf({ exhausted, children, handedOffTo, persistence, progress }: Session): string | null {
+  const rest = JSON.stringify({
+    exhausted,
+    children: children === 0 ? undefined : children,
+    handedOffTo,
+    persistence,
+    progress,
+  } satisfies Partial<Record<keyof Session, unknown>>);
+  return rest === "{}" ? null : rest;
+}
+
+function readParts(column: SqlValue | undefined): Partial<Session> {
+  return typeof column === "string" ? (JSON.parse(column) as Partial<Session>) : {};
+}
+
 export function stateValues(number: number, session: Session, blobs: Blobs): SqlValue[] {
   const due = dueAt(session, NO_CLAIM, false);
+  const overdue = overdueAt(session);
   const { cancel, waits, error } = session;
   const values = [
     number,
@@ -150,7 +153,7 @@ export function stateValues(number: number, session: Session, blobs: Blobs): Sql
     session.wakeAt ?? null,
     due === Infinity ? null : Math.max(due, 0),
     cancel === undefined ? null : JSON.stringify(cancel),
-    cancel === undefined || session.endedAt !== undefined ? null : cancel.deadlineAt,
+    overdue === Infinity ? null : overdue,
     session.checkpointSeq ?? null,
     session.nextSeq,
     session.entryCount,
@@ -158,6 +161,7 @@ export function stateValues(number: number, session: Session, blobs: Blobs): Sql
     session.inbox,
     ...blobs.toColumns(session.output),
     error === undefined ? null : JSON.stringify(error),
+    restOf(session),
     session.updatedAt,
     session.endedAt ?? null,
   ];
@@ -171,6 +175,8 @@ export interface SessionRow {
   readonly session: Session;
   /** `inbox` without the pending signals that came after the row's last write. */
   readonly writtenInbox: number;
+  /** Whether any session names it as its parent. */
+  readonly hasChildren: boolean;
 }
 
 /** The session of a `SELECT_SESSION` row (R3). */
@@ -182,8 +188,14 @@ export function readSession(row: SqlRow, { path, blobs }: RowSource): SessionRow
   const tail = readTail(row, number, path);
 
   const waits = row["waits"];
+  const account = row["limits"] === null ? undefined : readAccount(row, path);
   const output = blobs.fromColumns(row["output"], row["output_blob"]);
   const session: Session = {
+    depth: 0,
+    children: 0,
+    payers: [],
+    ...readParts(row["origin"]),
+    ...readParts(row["rest"]),
     sessionId: row["session_id"] as string,
     agent: JSON.parse(row["agent"] as string) as Session["agent"],
     input: blobs.fromColumns(row["input"], row["input_blob"]),
@@ -204,6 +216,7 @@ export function readSession(row: SqlRow, { path, blobs }: RowSource): SessionRow
     ...(row["cancel"] === null ? {} : { cancel: JSON.parse(row["cancel"] as string) as CancelRequest }),
     ...(output === undefined ? {} : { output }),
     ...(row["error"] === null ? {} : { error: JSON.parse(row["error"] as string) as RecordedError }),
+    ...(account === undefined ? {} : { account }),
     createdAt: row["created_at"] as number,
     updatedAt: Math.max(row["updated_at"] as number, tail.at),
     ...(row["ended_at"] === null ? {} : { endedAt: row["ended_at"] as number }),
@@ -226,7 +239,12 @@ export function readSession(row: SqlRow, { path, blobs }: RowSource): SessionRow
       `${session.entryCount} of ${String(row["entry_count"])}`,
     );
   }
-  return { number, session, writtenInbox: row["inbox"] as number };
+  return {
+    number,
+    session,
+    writtenInbox: row["inbox"] as number,
+    hasChildren: row["has_children"] === 1,
+  };
 }
 
 interface Tail {
@@ -257,23 +275,33 @@ function readTail(row: SqlRow, number: number, path: string): Tail {
 // ---- journal -----------------------------------------------------------------------------------------------------
 
 export const INSERT_JOURNAL =
-  "INSERT INTO journal (session, seq, count, committed_at, body, checksum) VALUES (?, ?, ?, ?, ?, ?)";
+  "INSERT INTO journal (session, seq, count, committed_at, body, checkpoint, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)";
 
-export const JOURNAL_COLUMNS = "session, seq, count, committed_at, body, checksum";
+export const JOURNAL_COLUMNS = "session, seq, count, committed_at, body, checkpoint, checksum";
 
-/** The records of one journal row. */
-export function readJournal(row: SqlRow, { path, blobs }: RowSource): JournalRecord[] {
+/** `checkpoint` of a row: whether it holds one. It is not in the checksum, because it says nothing that the body does not. */
+export function checkpointMark(records: readonly JournalRecord[]): 1 | null {
+  return records.some(({ type }) => type === "checkpoint") ? 1 : null;
+}
+
+/** The body of a journal row that is what was written, and its place for errors. */
+export function assertJournal(
+  row: SqlRow,
+  path: string,
+): { readonly body: string; readonly key: string; readonly where: string } {
   const [number, seq, count] = [row["session"] as number, row["seq"] as number, row["count"] as number];
   const key = `${number}/${seq}`;
   const body = row["body"] as string;
-  assertChecksum(
-    path,
-    "journal",
-    key,
-    row["checksum"],
-    journalChecksum(number, seq, count, row["committed_at"] as number, body),
-  );
-  const records = decodeRecords(body, blobs, `${path}, table journal, row ${key}`);
+  const computed = journalChecksum(number, seq, count, row["committed_at"] as number, body);
+  assertChecksum(path, "journal", key, row["checksum"], computed);
+  return { body, key, where: `${path}, table journal, row ${key}` };
+}
+
+/** The records of one journal row. */
+export function readJournal(row: SqlRow, { path, blobs }: RowSource): JournalRecord[] {
+  const { body, key, where } = assertJournal(row, path);
+  const [seq, count] = [row["seq"], row["count"]];
+  const records = decodeRecords(body, blobs, where);
   if (records.length !== count || records[0]?.seq !== seq) {
     throw corruptRow(
       path,
@@ -283,6 +311,8 @@ export function readJournal(row: SqlRow, { path, blobs }: RowSource): JournalRec
       `${records.length} from ${String(records[0]?.seq)}`,
     );
   }
+  if (checkpointMark(records) !== row["checkpoint"])
+    throw corruptRow(path, "journal", key, "the row says otherwise whether it holds a checkpoint");
   return records;
 }
 
@@ -311,10 +341,10 @@ export function entryValues(
   createdAt: number,
   blobs: Blobs,
 ): SqlValue[] {
-  const { seq, index, parent, role, turn, content } = entry;
+  const { id, index, parent, role, turn, content } = entry;
   const values = [
     number,
-    seq,
+    id,
     index,
     parent ?? null,
     role,
@@ -337,7 +367,7 @@ export function readEntry(row: SqlRow, { path, blobs, payloadAt }: RowSource): E
       : payloadAt(row["session"] as number, record);
   if (content === undefined) throw corruptRow(path, "entry", key, "the entry has no content");
   return {
-    seq: row["seq"] as number,
+    id: row["seq"] as number,
     index: row["idx"] as number,
     ...(row["parent"] === null ? {} : { parent: row["parent"] as number }),
     role: row["role"] as string,

@@ -113,7 +113,7 @@ const WRONG: { readonly [what: string]: { readonly method: string; readonly para
   "an entry whose content is an object": {
     method: "commit",
     params: {
-      changes: [{ ...batch, entries: [{ seq: 0, index: 0, role: "user", turn: 0, content: {} }] }],
+      changes: [{ ...batch, entries: [{ id: 0, index: 0, role: "user", turn: 0, content: {} }] }],
       now: 1,
     },
   },
@@ -121,6 +121,56 @@ const WRONG: { readonly [what: string]: { readonly method: string; readonly para
     method: "commit",
     params: { changes: [{ ...batch, session: { status: "sleeping" } }], now: 1 },
   },
+  "an effect that is none": {
+    method: "commit",
+    params: { changes: [{ ...batch, effects: [{ ...batch }] }], now: 1 },
+  },
+  "a charge of half a token": {
+    method: "commit",
+    params: {
+      changes: [
+        {
+          ...batch,
+          charges: [
+            { type: "reserve", task: 0, amount: { tokens: 0.5, costMicroUsd: 0, steps: 0, turns: 0 } },
+          ],
+        },
+      ],
+      now: 1,
+    },
+  },
+  "a limit of nothing": {
+    method: "commit",
+    params: { changes: [{ type: "set_budget", sessionId: "ses-1", limits: { maxTokens: 0 } }], now: 1 },
+  },
+  "a session to import that is none": {
+    method: "commit",
+    params: {
+      changes: [
+        {
+          type: "import_session",
+          sessionId: "ses-2",
+          session: { sessionId: "ses-2" },
+          records: [],
+          entries: [],
+        },
+      ],
+      now: 1,
+    },
+  },
+  "a schedule without an action": {
+    method: "commit",
+    params: {
+      changes: [
+        {
+          type: "put_schedule",
+          schedule: { scheduleId: "s", cron: "* * * * *", timeZone: "UTC", nextAt: 1, createdAt: 1 },
+        },
+      ],
+      now: 1,
+    },
+  },
+  "agents that are no list": { method: "due", params: { now: 1, limit: 1, agents: "agent" } },
   "a limit that is not finite": { method: "due", params: { now: 1, limit: null } },
 };
 

@@ -166,6 +166,8 @@ export class StorageServer {
         );
       case "reader.pendingSignals":
         return storage.reader.pendingSignals(text(params, "sessionId"));
+      case "reader.schedules":
+        return storage.reader.schedules();
     }
   }
 

@@ -24,7 +24,7 @@ import {
   type SessionSnapshot,
   type StorageReader,
 } from "@holdfast/core";
-import { refuseClaim } from "@holdfast/core/internal";
+import { applyChange, applyOverdue, refuseClaim, remainingFor } from "@holdfast/core/internal";
 import { Blobs } from "./blobs.ts";
 import type { SqlDriver, SqlStatement } from "./driver.ts";
 import { DueIndex } from "./due-index.ts";
@@ -94,7 +94,7 @@ export class SqliteStorage implements AgentStorage {
       blobs,
       tokens: this.#tokens,
     });
-    this.#dueIndex = new DueIndex(driver, this.#heads);
+    this.#dueIndex = new DueIndex(driver, this.#heads, this.#reads.schedules);
     this.reader = new SqliteReader(this.#reads, (read) => this.#guard("reading", read));
   }
 
@@ -143,7 +143,17 @@ export class SqliteStorage implements AgentStorage {
       if (row === undefined) return undefined;
       const { number, session } = row;
       const records = this.#reads.journal(number, session.checkpointSeq ?? 0);
-      return { session, records, signals: session.inbox === 0 ? [] : this.#reads.signals(number, 0) };
+      const [first] = records;
+      const base = first?.type === "checkpoint" ? first.base : undefined;
+      const remaining = remainingFor(this.#writer, session);
+      return {
+        session,
+        records,
+        signals: session.inbox === 0 ? [] : this.#reads.signals(number, 0),
+        states: base === undefined ? [] : this.#reads.states(number, base, first!.seq),
+        holds: session.payers.length === 0 ? [] : this.#reads.accounts.holds(number),
+        ...(remaining === undefined ? {} : { remaining }),
+      };
     });
   }
 
@@ -165,15 +175,15 @@ export class SqliteStorage implements AgentStorage {
     });
   }
 
-  async due({ now, limit }: Parameters<AgentStorage["due"]>[0]): Promise<Due> {
+  async due({ now, limit, agents }: Parameters<AgentStorage["due"]>[0]): Promise<Due> {
     return this.#guard("looking for what is due", () => {
       const overdue = this.#dueIndex.overdue(now);
       if (overdue.length > 0) {
         this.#transact(() => {
-          for (const sessionId of overdue) this.#writer.endOverdue(sessionId, now);
+          for (const sessionId of overdue) applyOverdue(this.#writer, sessionId, now);
         });
       }
-      return this.#dueIndex.due(now, limit);
+      return this.#dueIndex.due(now, limit, agents);
     });
   }
 
@@ -209,7 +219,7 @@ export class SqliteStorage implements AgentStorage {
   #applyAll(changes: readonly TimedChange[], hasNeighbours: boolean): ChangeResult[] {
     if (changes.length === 0) return [];
     try {
-      return this.#transact(() => changes.map(({ change, now }) => this.#writer.apply(change, now)));
+      return this.#transact(() => changes.map(({ change, now }) => applyChange(this.#writer, change, now)));
     } catch (error) {
       if (isEnvironmental(error)) throw error; // S3.
       if (changes.length > 1) {

@@ -6,6 +6,7 @@
 //   V2. Memory is bounded: rows come in pages, problems are counted beyond `PROBLEMS_MAX`.
 
 import { HoldfastError } from "@holdfast/core";
+import { readHold, SELECT_HOLDS } from "./accounts.ts";
 import { Blobs } from "./blobs.ts";
 import type { SqlDriver, SqlRow } from "./driver.ts";
 import { Reads } from "./reads.ts";
@@ -20,6 +21,7 @@ import {
   JOURNAL_COLUMNS,
   type RowSource,
 } from "./rows.ts";
+import { readSchedule, SELECT_SCHEDULE } from "./schedules.ts";
 
 export interface VerifyReport {
   /** What is wrong, the first `PROBLEMS_MAX`. Empty when the database is sound. */
@@ -44,6 +46,8 @@ export function verifyDatabase(driver: SqlDriver, path: string): VerifyReport {
   check.journal();
   check.entries();
   check.signals();
+  check.holds();
+  check.schedules();
   check.blobs();
   return check.report();
 }
@@ -83,12 +87,14 @@ class Check {
       (row) => row["session"],
       (row) => void readSession(row, this.#source),
     );
-    this.#try("state", () => {
-      const orphans = this.#driver.value(
-        "SELECT count(*) FROM state WHERE session NOT IN (SELECT session FROM session)",
-      );
-      if (orphans !== 0) this.#add("state", `${String(orphans)} rows belong to no session`);
-    });
+    for (const table of ["state", "account"]) {
+      this.#try(table, () => {
+        const orphans = this.#driver.value(
+          `SELECT count(*) FROM ${table} WHERE session NOT IN (SELECT session FROM session)`,
+        );
+        if (orphans !== 0) this.#add(table, `${String(orphans)} rows belong to no session`);
+      });
+    }
   }
 
   journal(): void {
@@ -130,6 +136,25 @@ class Check {
       `${SELECT_SIGNAL} WHERE (session, ord) > (?, ?) ORDER BY session, ord LIMIT ${PAGE_ROWS}`,
     );
     this.#walkPairs("signal", "ord", page.all.bind(page), (row) => void readSignal(row, this.#source));
+  }
+
+  holds(): void {
+    const page = this.#driver.prepare(
+      `${SELECT_HOLDS} WHERE (session, task) > (?, ?) ORDER BY session, task LIMIT ${PAGE_ROWS}`,
+    );
+    this.#walkPairs("hold", "task", page.all.bind(page), (row) => void readHold(row, this.#source.path));
+  }
+
+  schedules(): void {
+    const page = this.#driver.prepare(
+      `${SELECT_SCHEDULE} WHERE schedule_id > ? ORDER BY schedule_id LIMIT ${PAGE_ROWS}`,
+    );
+    this.#walk(
+      "schedule",
+      (last) => page.all((last as string | undefined) ?? ""),
+      (row) => row["schedule_id"],
+      (row) => void readSchedule(row, this.#source.path),
+    );
   }
 
   blobs(): void {

@@ -3,7 +3,7 @@
 // The other side is this user's own process, so this is no defence against an attacker: it keeps a mistake there (another
 // version, a hand-made client) from becoming a record here that cannot be read back.
 
-import { SESSION_STATUSES, type Change } from "@holdfast/core";
+import { SESSION_STATUSES, type Change, type Charge, type Effect, type Entry } from "@holdfast/core";
 import { isObject } from "./json-object.ts";
 import type { Method, Request } from "./wire.ts";
 
@@ -34,13 +34,27 @@ function hasShape(shape: Shape): Check {
   return (value) => isObject(value) && fields.every(([field, check]) => check(value[field]));
 }
 
+/** One of several shapes, by its `type`. */
+function isOfType(checks: Shape): Check {
+  return isOfTypeBy("type", checks);
+}
+
+function isOfTypeBy(field: string, checks: Shape): Check {
+  return (value) => {
+    const type = isObject(value) ? value[field] : undefined;
+    return typeof type === "string" && Object.hasOwn(checks, type) && checks[type]!(value);
+  };
+}
+
 const isStatus = isOneOf(...SESSION_STATUSES);
-const isWait = hasShape({ type: isOneOf("timer", "signal", "input"), seq: isCount });
+const isWait = hasShape({ type: isOneOf("timer", "signal", "input"), id: isCount });
 /** What a record of its type must have beyond this is for the kernel to judge; it is kept as it is. */
 const isRecord = hasShape({ type: isText, seq: isCount, payload: optional(isText) });
 
+const isError = hasShape({ name: isText, message: isText });
+
 const isEntry = hasShape({
-  seq: isCount,
+  id: isCount,
   index: isCount,
   parent: optional(isCount),
   role: isText,
@@ -48,28 +62,82 @@ const isEntry = hasShape({
   content: isText,
 });
 
+const isAmount = hasShape({ tokens: isCount, costMicroUsd: isCount, steps: isCount, turns: isCount });
+const isLimit = optional((value) => isCount(value) && value !== 0);
+const isBudget = hasShape({
+  maxTokens: isLimit,
+  maxCostMicroUsd: isLimit,
+  maxTokensPerCall: isLimit,
+  maxSteps: isLimit,
+  maxTurns: isLimit,
+  ttlMs: isLimit,
+  onExhausted: optional(isOneOf("park", "cancel")),
+});
+const isExhausted = hasShape({
+  payer: isText,
+  limit: isText,
+  used: isCount,
+  max: isCount,
+  then: isOneOf("park", "cancel"),
+});
+const isAccount = hasShape({
+  limits: isBudget,
+  spent: isAmount,
+  reserved: isAmount,
+  low: (value) => typeof value === "boolean",
+});
+const CHARGES: { readonly [type in Charge["type"]]: Check } = {
+  reserve: hasShape({ task: isCount, amount: isAmount }),
+  settle: hasShape({ task: isCount, used: isAmount }),
+  turn: isObject,
+};
+const isCharge = isOfType(CHARGES);
+
+const isAgent = hasShape({ name: isText, version: isText, file: optional(isText) });
+const isParent = hasShape({
+  sessionId: isText,
+  child: isCount,
+  onEnd: isOneOf("cancel", "wait", "leave"),
+});
+const isShared = isOfTypeBy("kind", {
+  conversation: hasShape({ sessionId: isText, leaf: optional(isCount) }),
+  conversation_read_only: hasShape({ sessionId: isText, leaf: optional(isCount) }),
+  custom: hasShape({ value: isText }),
+});
+const isPersistence = isOneOf("minimal", "ephemeral");
+const isCause = isOneOf("parent", "deadline", "input_timeout", "budget_exceeded");
+
 const isPatch = hasShape({
   status: isStatus,
   pauseReason: optional(isText),
+  exhausted: optional(isExhausted),
+  progress: optional(isText),
+  handedOffTo: optional(isText),
+  persistence: optional(isOneOf("full")),
   waits: optional(listOf(isWait)),
   wakeAt: optional(isTime),
   turn: optional(isCount),
   output: optional(isText),
-  error: optional(hasShape({ name: isText, message: isText })),
+  error: optional(isError),
 });
 
-const CHANGES: { readonly [type in Change["type"]]: Check } = {
+const EFFECTS: { readonly [type in Effect["type"]]: Check } = {
   create_session: hasShape({
     sessionId: isText,
-    agent: hasShape({ name: isText, version: isText, file: optional(isText) }),
+    agent: isAgent,
     input: optional(isText),
     seed: isTime,
     flags: isCount,
     format: isCount,
+    parent: optional(isParent),
+    depth: optional(isCount),
+    shared: optional(isShared),
+    persistence: optional(isPersistence),
+    budget: optional(isBudget),
+    deadlineAt: optional(isTime),
+    resumedFrom: optional(isText),
     claimFor: optional(hasShape({ owner: isText, leaseMs: isLease })),
-    first: optional(
-      hasShape({ records: listOf(isRecord), entries: listOf(isEntry), session: optional(isPatch) }),
-    ),
+    first: optional((value) => isFirstBatch(value)),
   }),
   send_signal: hasShape({
     sessionId: isText,
@@ -83,26 +151,104 @@ const CHANGES: { readonly [type in Change["type"]]: Check } = {
     mode: isOneOf("graceful", "hard"),
     graceMs: isTime,
     reason: optional(isText),
+    cause: optional(isCause),
   }),
+};
+const isEffect = isOfType(EFFECTS);
+
+const FIRST_BATCH = {
+  records: listOf(isRecord),
+  entries: listOf(isEntry),
+  session: optional(isPatch),
+  effects: optional(listOf(isEffect)),
+  charges: optional(listOf(isCharge)),
+};
+const isFirstBatch = hasShape(FIRST_BATCH);
+
+const isSession = hasShape({
+  sessionId: isText,
+  agent: isAgent,
+  input: optional(isText),
+  status: isStatus,
+  pauseReason: optional(isText),
+  exhausted: optional(isExhausted),
+  waits: listOf(isWait),
+  wakeAt: optional(isTime),
+  nextSeq: isCount,
+  checkpointSeq: optional(isCount),
+  entryCount: isCount,
+  turn: isCount,
+  inbox: isCount,
+  seed: isTime,
+  flags: isCount,
+  format: isCount,
+  cancel: optional(
+    hasShape({ mode: isOneOf("graceful", "hard"), deadlineAt: isTime, cause: optional(isCause) }),
+  ),
+  output: optional(isText),
+  error: optional(isError),
+  parent: optional(isParent),
+  depth: isCount,
+  children: isCount,
+  handedOffTo: optional(isText),
+  shared: optional(isShared),
+  persistence: optional(isPersistence),
+  deadlineAt: optional(isTime),
+  account: optional(isAccount),
+  fork: optional(
+    hasShape({ origins: listOf(isText), at: isCount, seed: isTime, tasks: isOneOf("rerun", "cancel") }),
+  ),
+  payers: listOf(isText),
+  progress: optional(isText),
+  resumedFrom: optional(isText),
+  createdAt: isTime,
+  updatedAt: isTime,
+  endedAt: optional(isTime),
+});
+
+const isSchedule = hasShape({
+  scheduleId: isText,
+  cron: isText,
+  timeZone: isText,
+  action: isOfType({
+    start: hasShape({ agent: isAgent, input: optional(isText) }),
+    signal: hasShape({ sessionId: isText, name: isText, payload: optional(isText) }),
+  }),
+  nextAt: isTime,
+  lastAt: optional(isTime),
+  createdAt: isTime,
+});
+
+const CHANGES: { readonly [type in Change["type"]]: Check } = {
+  ...EFFECTS,
+  import_session: hasShape({
+    sessionId: isText,
+    session: isSession,
+    records: listOf(isRecord),
+    entries: listOf((value) => isEntry(value) && isTime((value as Entry).createdAt)),
+  }),
+  pause_session: hasShape({ sessionId: isText }),
+  resume_session: hasShape({ sessionId: isText }),
+  set_budget: hasShape({ sessionId: isText, limits: isBudget }),
   commit_batch: hasShape({
+    ...FIRST_BATCH,
     sessionId: isText,
     token: isToken,
     firstSeq: isCount,
-    records: listOf(isRecord),
-    entries: listOf(isEntry),
     consumed: listOf(isText),
-    session: optional(isPatch),
   }),
   release_claim: hasShape({ sessionId: isText, token: isToken }),
+  put_schedule: hasShape({ schedule: isSchedule }),
+  remove_schedule: hasShape({ scheduleId: isText }),
+  fire_schedule: hasShape({
+    scheduleId: isText,
+    dueAt: isTime,
+    nextAt: isTime,
+    effect: isOfType({ create_session: EFFECTS.create_session, send_signal: EFFECTS.send_signal }),
+  }),
 };
 
-const isChange: Check = (value) => {
-  if (!isObject(value)) return false;
-  const check = Object.hasOwn(CHANGES, String(value["type"]))
-    ? CHANGES[value["type"] as Change["type"]]
-    : undefined;
-  return check !== undefined && check(value);
-};
+const isChange = isOfType(CHANGES);
 
 const ofSession = hasShape({ sessionId: isText });
 
@@ -112,13 +258,19 @@ const PARAMS: { readonly [method in Method]: Check } = {
   load: ofSession,
   arrivals: hasShape({ sessionId: isText, after: isTime }),
   conversation: hasShape({ sessionId: isText, leaf: isCount }),
-  due: hasShape({ now: isTime, limit: isCount }),
+  due: hasShape({ now: isTime, limit: isCount, agents: optional(listOf(isText)) }),
   subscribe: isObject,
-  "reader.sessions": hasShape({ limit: isCount, before: optional(isText), status: optional(isStatus) }),
+  "reader.sessions": hasShape({
+    limit: isCount,
+    before: optional(isText),
+    status: optional(isStatus),
+    parent: optional(isText),
+  }),
   "reader.session": ofSession,
   "reader.journal": hasShape({ sessionId: isText, fromSeq: isCount, limit: isCount }),
   "reader.entries": hasShape({ sessionId: isText, from: isCount, limit: isCount }),
   "reader.pendingSignals": ofSession,
+  "reader.schedules": isObject,
 };
 
 /** The request of a line; only its id when what it asks for is not of the port; `undefined` when it is no request at all. */

@@ -52,7 +52,8 @@ export type Method =
   | "reader.session"
   | "reader.journal"
   | "reader.entries"
-  | "reader.pendingSignals";
+  | "reader.pendingSignals"
+  | "reader.schedules";
 
 export type Message =
   | { readonly id: number; readonly result?: unknown }

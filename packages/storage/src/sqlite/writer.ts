@@ -1,41 +1,47 @@
-// One change after another, inside a transaction that its caller began: look up, ask the rules, write.
+// One change after another, inside a transaction that its caller began: look up, ask the rules, write. What a change means for
+// other sessions is the core's (`cascade.ts`); this is its door.
 //
 //   W1. All that can be refused is refused before the first write of its change, so that a refusal needs no savepoint.
 //   W2. A step that changes neither status nor waits is one INSERT. The session's row is written when a patch, a checkpoint
 //       or the inbox says so.
 //   W3. Heads are changed here at once, so that later changes of the group see earlier ones (ST5). Which were touched, and
 //       the claims they had, is kept in `touched`: after a failed transaction all of that is forgotten.
-//   W4. Text that SQLite or the journal's lines would change without a word is refused: lone surrogates outside of JSON
-//       escapes, and line breaks in recorded JSON.
+//   W4. Text that SQLite or the journal's lines would change without a word is refused (`texts.ts`).
 
 import {
   encodeRecords,
   FORMAT_LIMITS,
   invariant,
   isEnded,
+  type Account,
+  type Amount,
   type Arrival,
-  type Change,
   type ChangeResult,
   type CommitBatch,
   type CreateSession,
+  type Hold,
+  type ImportSession,
   type JournalRecord,
   type JsonText,
-  type RequestCancel,
+  type ReleaseClaim,
+  type Schedule,
   type SendSignal,
   type Session,
 } from "@holdfast/core";
 import {
   applyBatch,
   createSession,
-  decideCancel,
   decideRelease,
   decideSignal,
-  endOverdue,
+  findImportProblem,
   firstBatch,
   isAnsweredBy,
-  NO_CLAIM,
   refuseBatch,
+  refuseCreation,
+  type Applied,
   type BatchLookups,
+  type CascadeDoor,
+  type ChildRow,
   type Claim,
 } from "@holdfast/core/internal";
 import type { Blobs } from "./blobs.ts";
@@ -44,6 +50,7 @@ import type { SqlDriver, SqlStatement } from "./driver.ts";
 import { newHead, type Head, type Heads } from "./heads.ts";
 import type { Reads } from "./reads.ts";
 import {
+  checkpointMark,
   entryValues,
   INSERT_ENTRY,
   INSERT_JOURNAL,
@@ -55,9 +62,16 @@ import {
   stateValues,
   UPDATE_STATE,
 } from "./rows.ts";
+import {
+  findBatchProblem,
+  findImportTextProblem,
+  findScheduleProblem,
+  findSessionProblem,
+  findSignalProblem,
+} from "./texts.ts";
 import type { Tokens } from "./tokens.ts";
 
-export class Writer {
+export class Writer implements CascadeDoor {
   /** What this transaction changed, and the claims as they were before it (W3). */
   readonly touched = new Map<Head, Claim>();
   /** What listeners hear of when it is committed. */
@@ -98,30 +112,26 @@ export class Writer {
     this.#selectSeen = driver.prepare("SELECT 1 FROM seen WHERE key = ? AND session = ?");
   }
 
-  apply(change: Change, now: number): ChangeResult {
-    if (change.type === "create_session") return this.#create(change, now);
-    const head = this.#heads.get(change.sessionId);
-    if (head === undefined) return { status: "not_found" };
-    switch (change.type) {
-      case "commit_batch":
-        return this.#commitBatch(head, change, now);
-      case "send_signal":
-        return this.#sendSignal(head, change, now);
-      case "request_cancel":
-        return this.#requestCancel(head, change, now);
-      case "release_claim":
-        return this.#release(head, change.token);
-    }
+  session(sessionId: string): Session | undefined {
+    return this.#heads.get(sessionId)?.session;
   }
 
-  /** Ends a session whose cancel deadline has passed. */
-  endOverdue(sessionId: string, now: number): void {
-    const head = this.#heads.get(sessionId);
-    const session = head === undefined ? undefined : endOverdue(head.session, now);
-    if (head === undefined || session === undefined) return;
-    this.#touch(head);
-    this.#replaceSession(head, session);
-    this.arrived.push({ sessionId, awaited: true });
+  children(sessionId: string): readonly ChildRow[] {
+    // One that is not here, or not at hand, may have children all the same.
+    return this.#heads.get(sessionId)?.hasChildren === false ? [] : this.#reads.children(sessionId);
+  }
+
+  exhaustedBy(payer: string): readonly string[] {
+    return this.#reads.exhaustedBy(payer);
+  }
+
+  holds(sessionId: string): readonly Hold[] {
+    const { holds } = this.#find(sessionId);
+    return [...holds].map(([task, amount]) => ({ task, amount }));
+  }
+
+  schedule(scheduleId: string): Schedule | undefined {
+    return this.#reads.schedules.get(scheduleId);
   }
 
   /** Make a claim with a new token. */
@@ -132,18 +142,17 @@ export class Writer {
     return head.claim.token;
   }
 
-  #create(change: CreateSession, now: number): ChangeResult {
-    const { sessionId, claimFor, input } = change;
-    const problem = findTextProblem("session id", sessionId) ?? findTextProblem("input", input);
-    if (problem !== undefined) return { status: "invalid", reason: problem };
-    if (this.#heads.get(sessionId) !== undefined) return { status: "exists" };
-    const head = newHead(this.#nextNumber, createSession(change, now));
-    const refusal = this.#refuseFirst(head, change);
-    if (refusal !== undefined) return refusal;
+  create(change: CreateSession, now: number): Applied {
+    const { sessionId, claimFor, parent } = change;
+    const problem = findSessionProblem(change);
+    if (problem !== undefined) return refused({ status: "invalid", reason: problem });
+    if (this.#heads.get(sessionId) !== undefined) return refused({ status: "exists" });
+    const refusal = refuseCreation(change, now);
+    if (refusal !== undefined) return refused(refusal);
 
-    this.#nextNumber++;
-    this.#touch(head);
-    this.#insertSession.run(...sessionValues(head.number, change, now, this.#blobs));
+    const above = parent === undefined ? undefined : this.#heads.get(parent.sessionId)?.session;
+    const head = this.#insert(createSession(change, now, above));
+    const before = head.session;
     const token =
       claimFor === undefined ? undefined : this.claim(head, claimFor.owner, now + claimFor.leaseMs);
     const first = token === undefined ? undefined : firstBatch(change, token);
@@ -153,28 +162,45 @@ export class Writer {
     }
     this.#insertState.run(...stateValues(head.number, head.session, this.#blobs));
     this.#heads.place(head);
-    return token === undefined ? { status: "created" } : { status: "created", token };
+    const result =
+      token === undefined ? ({ status: "created" } as const) : { status: "created" as const, token };
+    return { result, rows: { before, after: head.session } };
   }
 
-  /** What a first batch would be refused for, before anything of its session is written (W1, ST25). */
-  #refuseFirst(head: Head, change: CreateSession): ChangeResult | undefined {
-    const token = change.claimFor === undefined ? NO_CLAIM.token : NO_CLAIM.token + 1;
-    const first = firstBatch(change, token);
-    if (first === undefined) return undefined;
-    const problem = findBatchProblem(first);
-    if (problem !== undefined)
-      return { status: "invalid", reason: `session ${change.sessionId}: ${problem}` };
-    const claim = { ...NO_CLAIM, ...change.claimFor, token };
-    return refuseBatch(head.session, claim, first, new Lookups(head, this.#reads));
+  import(change: ImportSession): ChangeResult {
+    const { sessionId, session, records, entries } = change;
+    if (this.#heads.get(sessionId) !== undefined) return { status: "exists" };
+    const problem = findImportProblem(change) ?? findImportTextProblem(change);
+    if (problem !== undefined) return { status: "invalid", reason: `session ${sessionId} ${problem}` };
+    const head = this.#insert(session);
+    for (const part of partsOf(records)) this.#writeJournal(head.number, part, session.updatedAt);
+    for (const entry of entries)
+      this.#insertEntry.run(...entryValues(head.number, entry, undefined, entry.createdAt, this.#blobs));
+    this.#insertState.run(...stateValues(head.number, session, this.#blobs));
+    this.#heads.place(head);
+    return { status: "created" };
   }
 
-  #commitBatch(head: Head, batch: CommitBatch, now: number): ChangeResult {
+  /** The rows of a new session that never change, and its account. */
+  #insert(session: Session): Head {
+    const head = newHead(this.#nextNumber++, session);
+    this.#touch(head);
+    this.#insertSession.run(...sessionValues(head.number, session, this.#blobs));
+    if (session.account !== undefined) this.#reads.accounts.put(head.number, session.account);
+    const parent = session.parent === undefined ? undefined : this.#heads.peek(session.parent.sessionId);
+    if (parent !== undefined) parent.hasChildren = true;
+    return head;
+  }
+
+  commitBatch(batch: CommitBatch, now: number): Applied {
+    const head = this.#heads.get(batch.sessionId);
+    if (head === undefined) return refused({ status: "not_found" });
     const { session: before, number } = head;
     const refusal = refuseBatch(before, head.claim, batch, new Lookups(head, this.#reads));
-    if (refusal !== undefined) return refusal;
+    if (refusal !== undefined) return refused(refusal);
     const problem = findBatchProblem(batch);
     if (problem !== undefined)
-      return { status: "invalid", reason: `session ${before.sessionId}: ${problem}` };
+      return refused({ status: "invalid", reason: `session ${before.sessionId}: ${problem}` });
 
     this.#touch(head);
     const { consumed } = batch;
@@ -185,24 +211,29 @@ export class Writer {
     const mustWrite =
       batch.session !== undefined ||
       session.checkpointSeq !== before.checkpointSeq ||
+      session.children !== before.children ||
       lastConsumed > head.writtenInbox;
     if (mustWrite) this.#replaceSession(head, session); // W2.
     else head.session = session;
     if (consumed.length > 0 || session.waits !== before.waits)
       head.answered = head.pending.answers(session.waits);
-    return { status: "committed", inbox: session.inbox };
+    return { result: { status: "committed", inbox: session.inbox }, rows: { before, after: session } };
   }
 
-  #writeRecords(number: number, { records, entries, firstSeq }: CommitBatch, now: number): void {
-    if (records.length > 0) {
-      const body = encodeRecords(records, this.#blobs);
-      const checksum = journalChecksum(number, firstSeq, records.length, now, body);
-      this.#insertJournal.run(number, firstSeq, records.length, now, body, checksum);
-    }
+  #writeRecords(number: number, { records, entries }: CommitBatch, now: number): void {
+    if (records.length > 0) this.#writeJournal(number, records, now);
     for (const entry of entries) {
       const record = findRecordOf(entry.content, records);
       this.#insertEntry.run(...entryValues(number, entry, record, now, this.#blobs));
     }
+  }
+
+  /** One row; there is at least one record. */
+  #writeJournal(number: number, records: readonly JournalRecord[], now: number): void {
+    const { seq } = records[0]!;
+    const body = encodeRecords(records, this.#blobs);
+    const checksum = journalChecksum(number, seq, records.length, now, body);
+    this.#insertJournal.run(number, seq, records.length, now, body, checkpointMark(records), checksum);
   }
 
   /** Answers the highest number among them. */
@@ -216,13 +247,11 @@ export class Writer {
     return last;
   }
 
-  #sendSignal(head: Head, signal: SendSignal, now: number): ChangeResult {
+  send(signal: SendSignal, now: number): ChangeResult {
     const { sessionId, signalId, name, payload, dedupKey } = signal;
-    const problem =
-      findTextProblem("signal id", signalId) ??
-      findTextProblem("signal name", name) ??
-      findTextProblem("dedup key", dedupKey) ??
-      findTextProblem("payload", payload);
+    const head = this.#heads.get(sessionId);
+    if (head === undefined) return { status: "not_found" };
+    const problem = findSignalProblem(signal);
     if (problem !== undefined) return { status: "invalid", reason: problem };
     const seen =
       this.#hasSeen(head, `i:${signalId}`) ||
@@ -248,17 +277,9 @@ export class Writer {
     return this.#selectSeen.get(key, head.number) !== undefined;
   }
 
-  #requestCancel(head: Head, request: RequestCancel, now: number): ChangeResult {
-    const { result, session } = decideCancel(head.session, request, now);
-    if (session === undefined) return result;
-    this.#touch(head);
-    this.#replaceSession(head, session);
-    head.answered = head.pending.answers(session.waits);
-    this.arrived.push({ sessionId: request.sessionId, awaited: true });
-    return result;
-  }
-
-  #release(head: Head, token: number): ChangeResult {
+  release({ sessionId, token }: ReleaseClaim): ChangeResult {
+    const head = this.#heads.get(sessionId);
+    if (head === undefined) return { status: "not_found" };
     const status = decideRelease(head.claim, token);
     if (status === "released") {
       this.#touch(head);
@@ -266,6 +287,49 @@ export class Writer {
       this.#heads.place(head);
     }
     return { status };
+  }
+
+  replace(session: Session): void {
+    const head = this.#find(session.sessionId);
+    this.#touch(head);
+    this.#replaceSession(head, session);
+    head.answered = head.pending.answers(session.waits);
+  }
+
+  setAccount(sessionId: string, account: Account): void {
+    const head = this.#find(sessionId);
+    this.#touch(head);
+    this.#reads.accounts.put(head.number, account);
+    head.session = { ...head.session, account };
+  }
+
+  setHold(sessionId: string, task: number, amount: Amount | undefined): void {
+    const head = this.#find(sessionId);
+    this.#touch(head);
+    this.#reads.accounts.putHold(head.number, task, amount);
+    if (amount === undefined) head.holds.delete(task);
+    else head.holds.set(task, amount);
+  }
+
+  putSchedule(schedule: Schedule): ChangeResult {
+    const problem = findScheduleProblem(schedule);
+    if (problem !== undefined) return { status: "invalid", reason: problem };
+    this.#reads.schedules.put(schedule);
+    return { status: "done" };
+  }
+
+  removeSchedule(scheduleId: string): void {
+    this.#reads.schedules.remove(scheduleId);
+  }
+
+  announce(sessionId: string, awaited: boolean): void {
+    this.arrived.push({ sessionId, awaited });
+  }
+
+  #find(sessionId: string): Head {
+    const head = this.#heads.get(sessionId);
+    invariant(head !== undefined, `session ${sessionId} is gone in the middle of a change`);
+    return head;
   }
 
   #replaceSession(head: Head, session: Session): void {
@@ -317,21 +381,20 @@ function findRecordOf(content: JsonText, records: readonly JournalRecord[]): num
 /** For comparing only: a large payload stands for itself. */
 const INLINE_BLOBS = { put: (text: string) => text };
 
-/** W4. */
-function findBatchProblem({ records, entries, session }: CommitBatch): string | undefined {
-  for (const { payload, seq } of records) {
-    const problem = payload === undefined ? undefined : findTextProblem(`payload of record ${seq}`, payload);
-    if (problem !== undefined) return problem;
+/** What an imported journal is stored as: rows as they might have been committed, of which each ends with its checkpoint. */
+function* partsOf(records: readonly JournalRecord[]): Iterable<readonly JournalRecord[]> {
+  let from = 0;
+  for (let i = 0; i < records.length; i++) {
+    const isFull =
+      i - from >= IMPORT_ROW_RECORDS || records[i]!.type === "checkpoint" || i === records.length - 1;
+    if (!isFull) continue;
+    yield records.slice(from, i + 1);
+    from = i + 1;
   }
-  for (const { seq, role, content } of entries) {
-    const problem = findTextProblem(`role of entry ${seq}`, role) ?? findTextProblem(`entry ${seq}`, content);
-    if (problem !== undefined) return problem;
-  }
-  return findTextProblem("output", session?.output);
 }
 
-function findTextProblem(what: string, text: string | undefined): string | undefined {
-  if (text === undefined) return undefined;
-  if (!text.isWellFormed()) return `${what} has a lone surrogate that is not escaped`;
-  return text.includes("\n") ? `${what} has a line break that is not escaped` : undefined;
+const IMPORT_ROW_RECORDS = 64;
+
+function refused(result: ChangeResult): Applied {
+  return { result };
 }

@@ -43,7 +43,7 @@ export function commitConformance(fixture: Fixture): void {
         consumed: ["sig-1"],
         session: {
           status: "waiting",
-          waits: [{ type: "timer", seq: 1, at: 90 }],
+          waits: [{ type: "timer", id: 1, at: 90 }],
           wakeAt: 90,
           turn: 2,
           output: '"part"',
@@ -58,7 +58,7 @@ export function commitConformance(fixture: Fixture): void {
       expect(await reader.pendingSignals("ses-1")).toEqual([]);
       expect(await fixture.session("ses-1")).toMatchObject({
         status: "waiting",
-        waits: [{ type: "timer", seq: 1, at: 90 }],
+        waits: [{ type: "timer", id: 1, at: 90 }],
         wakeAt: 90,
         turn: 2,
         output: '"part"',
@@ -70,7 +70,7 @@ export function commitConformance(fixture: Fixture): void {
 
     test("ST1: what a patch does not mention stays, and new waits clear the wake-up of the old ones", async () => {
       const claimant = await fixture.createClaimed();
-      const waits = [{ type: "timer", seq: 0, at: 90 }] as const;
+      const waits = [{ type: "timer", id: 0, at: 90 }] as const;
       await claimant.commit({ session: { status: "waiting", waits, wakeAt: 90, turn: 4, output: '"part"' } });
 
       await claimant.commit({ session: { status: "working" } });
@@ -86,7 +86,7 @@ export function commitConformance(fixture: Fixture): void {
       const claimant = await fixture.createClaimed();
       await claimant.commit({ session: { status: "paused", pauseReason: "poison" } });
       expect(await fixture.session("ses-1")).toMatchObject({ status: "paused", pauseReason: "poison" });
-      await claimant.commit({ session: { status: "working" } });
+      await fixture.apply({ type: "resume_session", sessionId: "ses-1" });
       expect(await fixture.session("ses-1")).not.toHaveProperty("pauseReason");
     });
 

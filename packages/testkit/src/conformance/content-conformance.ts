@@ -30,9 +30,9 @@ export function contentConformance(fixture: Fixture): void {
       await claimant.commit({ records: [checkpointing("{}")] }, 4);
       await claimant.commit({ entries: [{ content: '"c"', parent: 2 }] }, 5);
       expect(await entries()).toEqual([
-        { seq: 1, index: 0, role: "user", turn: 0, content: '"a"', createdAt: 3 },
-        { seq: 2, index: 1, parent: 1, role: "user", turn: 0, content: '"b"', createdAt: 3 },
-        { seq: 4, index: 2, parent: 2, role: "user", turn: 0, content: '"c"', createdAt: 5 },
+        { id: 1, index: 0, role: "user", turn: 0, content: '"a"', createdAt: 3 },
+        { id: 2, index: 1, parent: 1, role: "user", turn: 0, content: '"b"', createdAt: 3 },
+        { id: 4, index: 2, parent: 2, role: "user", turn: 0, content: '"c"', createdAt: 5 },
       ]);
       expect((await fixture.session("ses-1")).entryCount).toBe(3);
     });
@@ -40,7 +40,7 @@ export function contentConformance(fixture: Fixture): void {
     for (const [what, damage] of [
       ["skips a number", { index: 2 }],
       ["takes a number that is taken", { index: 0 }],
-      ["stands beside no record", { seq: 7 }],
+      ["stands beside no record", { id: 7 }],
       ["hangs under itself", { parent: 3 }],
       ["hangs under a later one", { parent: 9 }],
     ] as const) {
@@ -177,7 +177,7 @@ export function contentConformance(fixture: Fixture): void {
 
     test("ST20: names, ids and reasons are kept exactly", async () => {
       const name = 'answer:7/ü "quoted" \u2028 𝄞';
-      const waits = [{ type: "input", seq: 0, name, prompt: "line\none\u0000?", until: 9 }] as const;
+      const waits = [{ type: "input", id: 0, name, prompt: "line\none\u0000?", until: 9 }] as const;
       const agent = { name, version: "1'; --", file: "/tmp/ä b/agent.ts" };
       await fixture.apply(creating("ses-1", { agent }), 0);
       const claimant = await fixture.claim("ses-1", "owner-1", 0);

@@ -13,8 +13,8 @@ const FIRST: FirstBatch = {
     { type: "append_entry", role: "user", hash: "h", seq: 1, id: 0 },
     { type: "wait_signal", name: "go", mode: "consume", seq: 2, id: 1 },
   ],
-  entries: [{ seq: 0, index: 0, role: "user", turn: 0, content: '"hello"' }],
-  session: { status: "waiting", waits: [{ type: "signal", seq: 1, name: "go" }] },
+  entries: [{ id: 0, index: 0, role: "user", turn: 0, content: '"hello"' }],
+  session: { status: "waiting", waits: [{ type: "signal", id: 1, name: "go" }] },
 };
 
 export function creationConformance(fixture: Fixture): void {

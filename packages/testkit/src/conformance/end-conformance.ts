@@ -50,7 +50,7 @@ export function endConformance(fixture: Fixture): void {
   test("ST15: a session that ended says when, and stands on nothing", async () => {
     const claimant = await fixture.createClaimed();
     await claimant.commit(
-      { session: { status: "waiting", waits: [{ type: "timer", seq: 0, at: 90 }], wakeAt: 90 } },
+      { session: { status: "waiting", waits: [{ type: "timer", id: 0, at: 90 }], wakeAt: 90 } },
       2,
     );
     await claimant.commit(
@@ -96,7 +96,7 @@ export function endConformance(fixture: Fixture): void {
     await fixture.apply(cancelling("ses-1"));
     await claimant.commit({ session: PATCH_TO.paused });
     expect(await claimant.commit({ session: PATCH_TO.completed })).toEqual(INVALID);
-    await claimant.commit({ session: { status: "working" } });
+    await fixture.apply({ type: "resume_session", sessionId: "ses-1" });
     expect((await fixture.session("ses-1")).status).toBe("cancelling");
     expect(await claimant.commit({ session: PATCH_TO.completed })).toEqual(INVALID);
   });
@@ -138,11 +138,15 @@ export function endConformance(fixture: Fixture): void {
   test("ST16: an agent that has heard of its cancel waits for what its clean-up waits for", async () => {
     const claimant = await fixture.createIn("working");
     await fixture.apply(cancelling("ses-1"));
-    const waits = [{ type: "timer", seq: 3, at: 500 }] as const;
+    const waits = [{ type: "timer", id: 3, at: 500 }] as const;
     await claimant.commit({ session: { status: "cancelling", waits, wakeAt: 500 } });
     expect(await fixture.session("ses-1")).toMatchObject({ status: "cancelling", waits, wakeAt: 500 });
     await claimant.release();
-    expect(await fixture.storage.due({ now: 499, limit: 10 })).toEqual({ sessionIds: [], nextAt: 500 });
+    expect(await fixture.storage.due({ now: 499, limit: 10 })).toEqual({
+      sessionIds: [],
+      schedules: [],
+      nextAt: 500,
+    });
     expect((await fixture.storage.due({ now: 500, limit: 10 })).sessionIds).toEqual(["ses-1"]);
   });
 
@@ -189,6 +193,7 @@ export function endConformance(fixture: Fixture): void {
       expect(session).not.toHaveProperty("endedAt");
       expect(await fixture.storage.due({ now: 8, limit: 10 })).toEqual({
         sessionIds: ["ses-1"],
+        schedules: [],
         nextAt: 108,
       });
     });
@@ -210,10 +215,14 @@ export function endConformance(fixture: Fixture): void {
     const claimant = await fixture.createIn("working");
     await fixture.apply(cancelling("ses-1", { graceMs: 100 }), 1);
 
-    expect(await fixture.storage.due({ now: 100, limit: 10 })).toEqual({ sessionIds: [], nextAt: 101 });
+    expect(await fixture.storage.due({ now: 100, limit: 10 })).toEqual({
+      sessionIds: [],
+      schedules: [],
+      nextAt: 101,
+    });
     expect((await fixture.session("ses-1")).status).toBe("cancelling");
 
-    expect(await fixture.storage.due({ now: 101, limit: 10 })).toEqual({ sessionIds: [] });
+    expect(await fixture.storage.due({ now: 101, limit: 10 })).toEqual({ sessionIds: [], schedules: [] });
     expect(await fixture.session("ses-1")).toMatchObject({ status: "cancelled", endedAt: 101, waits: [] });
     expect(await claimant.commit({ records: [STARTED] }, 102)).toEqual(INVALID);
   });
@@ -223,7 +232,11 @@ export function endConformance(fixture: Fixture): void {
     await fixture.apply(cancelling("ses-1", { graceMs: 100 }), 1);
     await claimant.commit({ session: PATCH_TO.paused });
     await claimant.release();
-    expect(await fixture.storage.due({ now: 2, limit: 10 })).toEqual({ sessionIds: [], nextAt: 101 });
+    expect(await fixture.storage.due({ now: 2, limit: 10 })).toEqual({
+      sessionIds: [],
+      schedules: [],
+      nextAt: 101,
+    });
     await fixture.storage.due({ now: 101, limit: 10 });
     const session = await fixture.session("ses-1");
     expect(session.status).toBe("cancelled");
@@ -235,7 +248,7 @@ export function endConformance(fixture: Fixture): void {
       await fixture.createIn("waiting", `ses-${n}`);
       await fixture.apply(cancelling(`ses-${n}`, { graceMs: 10 }), 0);
     }
-    expect(await fixture.storage.due({ now: 10, limit: 1 })).toEqual({ sessionIds: [] });
+    expect(await fixture.storage.due({ now: 10, limit: 1 })).toEqual({ sessionIds: [], schedules: [] });
     for (const n of [1, 2, 3]) expect((await fixture.session(`ses-${n}`)).status).toBe("cancelled");
   });
 

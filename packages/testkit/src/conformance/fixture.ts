@@ -3,12 +3,17 @@
 
 import type {
   AgentStorage,
+  Amount,
+  Budget,
   Change,
   ChangeResult,
+  Charge,
   CommitBatch,
   CreateSession,
+  Effect,
   JournalRecord,
   NewEntry,
+  ReleaseClaim,
   RequestCancel,
   SendSignal,
   Session,
@@ -41,6 +46,13 @@ export interface Fixture {
   session(sessionId: string): Promise<Session>;
   /** Everything a reader and a loader can see of a session, for asserting that nothing changed. */
   everything(sessionId: string): Promise<unknown>;
+  /**
+   * A session made by an effect of another one, under the number of the command that asked, and claimed. Of two levels the parent
+   * is the child of the level above.
+   */
+  spawn(parent: Claimant, sessionId: string, more?: Partial<CreateSession>): Promise<Claimant>;
+  /** Names and payloads of what a session was told and has not consumed. */
+  told(sessionId: string): Promise<readonly (readonly [name: string, payload: unknown])[]>;
   /** Close the storage and open it again. Only where the subject can. */
   reopen(): Promise<void>;
 }
@@ -99,6 +111,21 @@ export function useStorage(subject: StorageSubject): Fixture {
         signals: await reader.pendingSignals(sessionId),
       };
     },
+    async spawn(parent, sessionId, more = {}) {
+      const child = parent.nextSeq;
+      const effect = creating(sessionId, {
+        parent: { sessionId: parent.sessionId, child, onEnd: "cancel" },
+        ...more,
+      });
+      expect(await parent.commit({ records: [spawning("agent")], effects: [effect] })).toMatchObject({
+        status: "committed",
+      });
+      return fixture.claim(sessionId, "owner-1", 1, Infinity);
+    },
+    async told(sessionId) {
+      const signals = await storage.reader.pendingSignals(sessionId);
+      return signals.map(({ name, payload }) => [name, JSON.parse(payload ?? "null")] as const);
+    },
     async reopen() {
       expect(subject.reopen, "only durable adapters are opened again").toBeDefined();
       storage = await subject.reopen!(storage);
@@ -111,10 +138,10 @@ export function useStorage(subject: StorageSubject): Fixture {
 export const PATCH_TO: { readonly [status in Exclude<SessionStatus, "cancelling">]: SessionPatch } = {
   submitted: { status: "submitted" },
   working: { status: "working" },
-  waiting: { status: "waiting", waits: [{ type: "signal", seq: 0, name: "go" }] },
+  waiting: { status: "waiting", waits: [{ type: "signal", id: 0, name: "go" }] },
   input_required: {
     status: "input_required",
-    waits: [{ type: "input", seq: 0, name: "answer:0", prompt: "Go on?" }],
+    waits: [{ type: "input", id: 0, name: "answer:0", prompt: "Go on?" }],
   },
   paused: { status: "paused", pauseReason: "by_user" },
   completed: { status: "completed", output: '"done"' },
@@ -136,6 +163,8 @@ export interface Parts {
   readonly entries?: readonly Pick<NewEntry, "content" | "parent">[];
   readonly consumed?: readonly string[];
   readonly session?: SessionPatch;
+  readonly effects?: readonly Effect[];
+  readonly charges?: readonly Charge[];
 }
 
 /** One holder of a claim, and how long it believes the journal to be. */
@@ -161,14 +190,18 @@ export class Claimant {
       (record) => ({ ...record, id: seq, seq: seq++ }) as JournalRecord,
     );
     const entries = (parts.entries ?? []).map((entry, i): NewEntry => {
-      return { ...entry, seq: seq++, index: this.entryCount + i, role: "user", turn: 0 };
+      return { ...entry, id: seq++, index: this.entryCount + i, role: "user", turn: 0 };
     });
     const appended = entries.map((entry): JournalRecord => {
-      return { type: "append_entry", seq: entry.seq, id: entry.seq, role: entry.role, hash: `h${entry.seq}` };
+      return { type: "append_entry", seq: entry.id, id: entry.id, role: entry.role, hash: `h${entry.id}` };
     });
     const { sessionId, token, nextSeq: firstSeq } = this;
-    const { consumed = [], session } = parts;
-    const patch = session === undefined ? {} : { session };
+    const { consumed = [], session, effects, charges } = parts;
+    const more = {
+      ...(session === undefined ? {} : { session }),
+      ...(effects === undefined ? {} : { effects }),
+      ...(charges === undefined ? {} : { charges }),
+    };
     return {
       type: "commit_batch",
       sessionId,
@@ -177,7 +210,7 @@ export class Claimant {
       records: [...records, ...appended],
       entries,
       consumed,
-      ...patch,
+      ...more,
     };
   }
 
@@ -222,7 +255,7 @@ export function cancelling(sessionId: string, more: Partial<RequestCancel> = {})
   return { type: "request_cancel", sessionId, mode: "graceful", graceMs: 10_000, ...more };
 }
 
-export function releasing({ sessionId, token }: Pick<Claimant, "sessionId" | "token">): Change {
+export function releasing({ sessionId, token }: Pick<Claimant, "sessionId" | "token">): ReleaseClaim {
   return { type: "release_claim", sessionId, token };
 }
 
@@ -232,8 +265,37 @@ export function scheduling(kind: string, payload?: string): NewRecord {
   return { type: "schedule_task", kind, hash: `hash of ${kind}`, payload };
 }
 
-export function checkpointing(state: string): NewRecord {
-  return { type: "checkpoint", at: 1, turn: 1, entryCount: 0, payload: state };
+export function spawning(agent: string): NewRecord {
+  return { type: "spawn_child", agent, hash: `hash of ${agent}` };
+}
+
+export function checkpointing(state: string, base?: number): NewRecord {
+  const built = base === undefined ? {} : { base };
+  return { type: "checkpoint", at: 1, turn: 1, entryCount: 0, ...built, payload: state };
+}
+
+export function pausing(sessionId: string): Change {
+  return { type: "pause_session", sessionId };
+}
+
+export function resuming(sessionId: string): Change {
+  return { type: "resume_session", sessionId };
+}
+
+export function raising(sessionId: string, limits: Budget): Change {
+  return { type: "set_budget", sessionId, limits };
+}
+
+export function tokens(count: number): Amount {
+  return { tokens: count, costMicroUsd: 0, steps: 0, turns: 0 };
+}
+
+export function reserving(task: number, count: number): Charge {
+  return { type: "reserve", task, amount: tokens(count) };
+}
+
+export function settling(task: number, count: number): Charge {
+  return { type: "settle", task, used: tokens(count) };
 }
 
 export function statuses(results: readonly ChangeResult[]): readonly Status[] {

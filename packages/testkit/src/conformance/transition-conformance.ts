@@ -19,10 +19,10 @@ export function transitionConformance(fixture: Fixture): void {
             result: "committed",
             status: to,
           });
-        } else if (from === "cancelling" && UNHEARD.includes(to)) {
+        } else if (KEPT[from]?.includes(to)) {
           expect({ result: result.status, status }, `${from} to ${to}`).toEqual({
             result: "committed",
-            status: "cancelling",
+            status: from,
           });
         } else {
           expect(result, `${from} to ${to}`).toEqual(INVALID);
@@ -37,7 +37,7 @@ export function transitionConformance(fixture: Fixture): void {
     const claimant = await fixture.createClaimed();
     expect(await claimant.commit({ session: { status: "waiting", waits: [] } })).toEqual(INVALID);
     expect(await claimant.commit({ session: { status: "waiting", wakeAt: 5 } })).toEqual(INVALID);
-    const waits = [{ type: "timer", seq: 0, at: 5 }] as const;
+    const waits = [{ type: "timer", id: 0, at: 5 }] as const;
     expect(await claimant.commit({ session: { status: "input_required", waits } })).toEqual(INVALID);
     expect(await claimant.commit({ session: { status: "waiting", waits } })).toMatchObject({
       status: "committed",
@@ -71,12 +71,16 @@ const DECLARED: { readonly [from in SessionStatus]: readonly SessionStatus[] } =
   working: STATUSES.filter((status) => status !== "submitted"),
   waiting: STATUSES.filter((status) => status !== "submitted"),
   input_required: STATUSES.filter((status) => status !== "submitted"),
-  paused: ["working", "waiting", "input_required", "paused", "cancelling", "failed", "cancelled"],
+  paused: ["paused", "completed", "failed", "cancelled"],
   cancelling: ["paused", "cancelling", "failed", "cancelled"],
   completed: [],
   failed: [],
   cancelled: [],
 };
 
-/** What an agent says that has not heard of its cancel yet (ST16). */
+/** What an agent says that has not heard of its cancel (ST16) or pause (ST30) yet: its batch is kept, its status is not. */
 const UNHEARD: readonly SessionStatus[] = ["submitted", "working", "waiting", "input_required"];
+const KEPT: { readonly [from in SessionStatus]?: readonly SessionStatus[] } = {
+  cancelling: UNHEARD,
+  paused: [...UNHEARD, "cancelling"],
+};

@@ -2,14 +2,14 @@
 //
 // Not read: `tool_choice`, `response_format`, `stop`, sampling parameters. More than one choice is refused.
 
-import { findToolMismatch, joinMessages, type MessagePiece, type ToolCall } from "./conversation.ts";
+import type { MessagePiece, ToolCall } from "./conversation.ts";
 import {
   encodeOpenaiError,
   encodeOpenaiModels,
   readParts,
   readTool,
-  refuseMismatch,
   refuseMissing,
+  toConversation,
 } from "./openai-format.ts";
 import { splitEvenly, splitWords, type Answer, type StopReason } from "./script.ts";
 import {
@@ -69,10 +69,14 @@ function readRequest(body: JsonObject): ModelRequest {
     );
   }
 
-  const messages = joinMessages(pieces);
-  const mismatch = findToolMismatch(messages);
-  if (mismatch !== undefined) refuseMismatch(mismatch, MISMATCHES, "messages");
-
+  const tools = readTools(body["tools"]);
+  const conversation = toConversation(body, {
+    systemParts,
+    pieces,
+    tools,
+    mismatches: MISMATCHES,
+    param: "messages",
+  });
   const streamOptions = isObject(body["stream_options"]) ? body["stream_options"] : {};
   const isStreaming = readFlag(body["stream"], "stream");
   if (!isStreaming && isObject(body["stream_options"])) {
@@ -82,12 +86,7 @@ function readRequest(body: JsonObject): ModelRequest {
   }
   const tokensMaxName = body["max_completion_tokens"] === undefined ? "max_tokens" : "max_completion_tokens";
   return {
-    conversation: {
-      model: requireString(body["model"], "model"),
-      system: systemParts.join("\n"),
-      messages,
-      tools: readTools(body["tools"]),
-    },
+    conversation,
     isStreaming,
     tokensMax: readTokensMax(body[tokensMaxName], tokensMaxName),
     wantsStreamUsage: readFlag(streamOptions["include_usage"], "stream_options.include_usage"),

@@ -1,6 +1,13 @@
 // What OpenAI's two APIs have in common: keys, errors, the model list, message parts.
 
-import type { ToolMismatch } from "./conversation.ts";
+import {
+  findToolMismatch,
+  joinMessages,
+  type Conversation,
+  type ConversationTool,
+  type MessagePiece,
+  type ToolMismatch,
+} from "./conversation.ts";
 import {
   CREATED_AT_SECONDS,
   isObject,
@@ -52,7 +59,7 @@ export function readParts(value: unknown, where: string): string {
     .join("\n");
 }
 
-export function readTool(tool: JsonObject, where: string) {
+export function readTool(tool: JsonObject, where: string): ConversationTool {
   const name = requireString(tool["name"], `${where}.name`);
   if (!/^[a-zA-Z0-9_-]{1,64}$/.test(name)) {
     refuse(
@@ -68,11 +75,27 @@ export function readTool(tool: JsonObject, where: string) {
   return { name, description, schema: isObject(tool["parameters"]) ? tool["parameters"] : {} };
 }
 
-/** @throws RequestRefused always; the wires word the two common cases differently. */
-export function refuseMismatch(
-  { type, id }: ToolMismatch,
-  words: Readonly<Record<ToolMismatch["type"], string>>,
-  param: string,
-): never {
-  return refuse(words[type].replace("{id}", id), { param });
+/** What a wire has read of a body, and how it words the refusals that depend on the whole of it. */
+export interface ReadBody {
+  readonly systemParts: readonly string[];
+  readonly pieces: readonly MessagePiece[];
+  readonly tools: readonly ConversationTool[];
+  /** With `{id}` for the call's. */
+  readonly mismatches: Readonly<Record<ToolMismatch["type"], string>>;
+  /** The field that holds the messages. */
+  readonly param: string;
+}
+
+/** @throws RequestRefused when calls and results of tools do not fit together. */
+export function toConversation(body: JsonObject, read: ReadBody): Conversation {
+  const messages = joinMessages(read.pieces);
+  const mismatch = findToolMismatch(messages);
+  if (mismatch !== undefined)
+    refuse(read.mismatches[mismatch.type].replace("{id}", mismatch.id), { param: read.param });
+  return {
+    model: requireString(body["model"], "model"),
+    system: read.systemParts.join("\n"),
+    messages,
+    tools: read.tools,
+  };
 }

@@ -8,14 +8,14 @@
 // refused, because the reply has to depend on what is sent. Tools that are not functions are not shown to the
 // script.
 
-import { findToolMismatch, joinMessages, type MessagePiece } from "./conversation.ts";
+import type { MessagePiece } from "./conversation.ts";
 import {
   encodeOpenaiError,
   encodeOpenaiModels,
   readParts,
   readTool,
-  refuseMismatch,
   refuseMissing,
+  toConversation,
 } from "./openai-format.ts";
 import { splitEvenly, splitWords, type Answer } from "./script.ts";
 import {
@@ -70,22 +70,18 @@ function readRequest(body: JsonObject): ModelRequest {
   }
   if (pieces.length === 0 && systemParts.length === 0) refuseMissing("input");
 
-  const messages = joinMessages(pieces);
-  const mismatch = findToolMismatch(messages);
-  if (mismatch !== undefined) refuseMismatch(mismatch, MISMATCHES, "input");
-
-  const tools = requireList(body["tools"] ?? [], "tools").map((tool, index) =>
-    requireObject(tool, `tools[${index}]`),
-  );
+  const tools = requireList(body["tools"] ?? [], "tools").flatMap((value, index) => {
+    const tool = requireObject(value, `tools[${index}]`);
+    return tool["type"] === "function" ? [readTool(tool, `tools[${index}]`)] : [];
+  });
   return {
-    conversation: {
-      model: requireString(body["model"], "model"),
-      system: systemParts.join("\n"),
-      messages,
-      tools: tools.flatMap((tool, index) =>
-        tool["type"] === "function" ? [readTool(tool, `tools[${index}]`)] : [],
-      ),
-    },
+    conversation: toConversation(body, {
+      systemParts,
+      pieces,
+      tools,
+      mismatches: MISMATCHES,
+      param: "input",
+    }),
     isStreaming: readFlag(body["stream"], "stream"),
     tokensMax: readTokensMax(body["max_output_tokens"], "max_output_tokens"),
     wantsStreamUsage: true,

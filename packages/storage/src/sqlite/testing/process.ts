@@ -61,7 +61,7 @@ async function commitGroups(storage: SqliteStorage, groups: number): Promise<voi
 }
 
 function step(sessionId: string, token: number, n: number): Change {
-  const at = { seq: n * 2, index: n };
+  const at = { id: n * 2, index: n };
   return {
     type: "commit_batch",
     sessionId,

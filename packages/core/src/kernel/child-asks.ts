@@ -1,0 +1,312 @@
+// What an agent asks of other sessions: its children, and the one that asked for it.
+//
+// Each such ask is a command with an effect on the other session; the effect is applied by the commit that records the command, so
+// it happens exactly once (S5). What others tell this session arrives as signals under the names of `signal-names.ts`.
+//
+//   C1. A child is named by the position that asked for it: asked again on replay, it is the same child.
+//   C2. A child's end can be waited for any number of times in a life; it is consumed once.
+//   C3. A child's request is handled by a task the kernel schedules, and answered when that has an outcome. The agent sees none of it.
+
+import { UsageError } from "../errors.ts";
+import { isName, positionId } from "../ids.ts";
+import { encodeJson, type JsonText } from "../json.ts";
+import type { ChildRequest, CommandRecord } from "../journal/record.ts";
+import { childEndName, replyName, requestName } from "../journal/signal-names.ts";
+import type { CreateSession, Effect } from "../ports/storage.ts";
+import { checkBudget, type Budget } from "../session/budget.ts";
+import { toParent } from "../session/consequences.ts";
+import type { ParentEndPolicy, ParentRef, Persistence, SharedContext } from "../session/session.ts";
+import type { AskDoor, Asks } from "./asks.ts";
+import { callerLine } from "./caller.ts";
+import { limitReached } from "./faults.ts";
+import { DurableFuture, type FutureOwner } from "./future.ts";
+import type { Draft } from "./journal-cursor.ts";
+
+/** Which agent is to be run. Without a coordinator both run in this process. */
+export interface AgentMode<Input = unknown, Output = unknown> {
+  readonly type: "local" | "remote";
+  readonly name: string;
+  readonly types?: { readonly input: Input; readonly output: Output };
+}
+
+export interface SpawnOptions {
+  readonly persistence?: Persistence;
+  /** What of this session's context the child sees. `none` by default. */
+  readonly shared?: "none" | "conversation" | "conversation_read_only" | { readonly custom: unknown };
+  /** Of the child and those below it, within what those above have. */
+  readonly budget?: Budget;
+  /** It is cancelled this long after it was asked for. */
+  readonly timeoutMs?: number;
+  /** What becomes of it when this session ends: `cancel` by default. */
+  readonly onParentEnd?: ParentEndPolicy;
+  /** When it fails, ask for it again, with what it had said of its progress. All times counted, the first included. */
+  readonly respawn?: { readonly maxAttempts: number };
+}
+
+/** A child that was asked for. Never thenable: await what `ctx.waitForChild(child)` gives. */
+export interface ChildHandle<Output = unknown> {
+  readonly sessionId: string;
+  readonly agentName: string | undefined;
+  readonly types?: { readonly output: Output };
+}
+
+export class ChildAsks {
+  readonly #door: AskDoor;
+  readonly #ends = new Map<number, DurableFuture<unknown>>();
+  readonly #awaited: Set<number>;
+  readonly #endWaits = new Map<number, DurableFuture<unknown>>();
+  #children: number;
+
+  constructor(door: AskDoor) {
+    this.#door = door;
+    this.#children = door.options.relations.children;
+    this.#awaited = new Set(door.options.relations.awaited);
+  }
+
+  /** How many children were ever asked for. */
+  get children(): number {
+    return this.#children;
+  }
+
+  /** Children whose end the session's own waits for, unheard so far. */
+  get awaited(): readonly number[] {
+    return [...this.#awaited];
+  }
+
+  /** The end of this child was heard. */
+  heardEnd(name: string): void {
+    for (const child of this.#awaited) if (childEndName(child) === name) this.#awaited.delete(child);
+  }
+
+  /** K13. The session's end waits for that of children it was asked to wait for: asked by the kernel, once the agent returned. */
+  awaitEnds(owner: FutureOwner): void {
+    for (const child of this.#awaited) {
+      if (this.#endWaits.has(child)) continue;
+      const name = childEndName(child);
+      const { id } = this.#door.cursor.append({ type: "wait_signal", name, mode: "consume" });
+      const future = new DurableFuture<unknown>(owner, "signal", id, `the end of child ${child}`);
+      this.#door.open.add({ future, name, sheltered: true });
+      this.#endWaits.set(child, future);
+    }
+  }
+
+  isEndWait(future: DurableFuture<unknown>): boolean {
+    return [...this.#endWaits.values()].includes(future);
+  }
+
+  /** C3. */
+  handle(request: ChildRequest, asks: Asks): void {
+    const kind = this.#door.options.handlerOf(request.name);
+    if (kind !== undefined) return asks.scheduleHandler(kind, request);
+    const message = `the parent has no handler "${request.name}"`;
+    this.reply(request, JSON.stringify({ error: { name: "UsageError", message, code: "usage" } }));
+  }
+
+  /** Ask for a child. Answers its session id. */
+  spawn(mode: AgentMode, input: unknown, options: SpawnOptions, resumedFrom?: unknown): string {
+    const { name } = mode;
+    const draft = this.#draftChild(name, input, options, resumedFrom);
+    const { onParentEnd: onEnd = "cancel" } = options;
+    const id = this.#append({ type: "spawn_child", agent: name, hash: draft.hash });
+    this.#children++;
+    if (onEnd === "wait") this.#awaited.add(id);
+    const parent: ParentRef = { sessionId: this.#sessionId, child: id, onEnd };
+    this.#effect(() => this.#creation(id, draft, parent));
+    return positionId(this.#sessionId, id);
+  }
+
+  /** Ask for a session that takes this one's place: what would have been told to the parent, it tells. */
+  handOff(mode: AgentMode, input: unknown, options: SpawnOptions): string {
+    const draft = this.#draftChild(mode.name, input, options, undefined);
+    const id = this.#append({ type: "spawn_child", agent: mode.name, hash: draft.hash, handOff: true });
+    this.#effect(() => this.#creation(id, draft, this.#door.options.relations.parent));
+    return positionId(this.#sessionId, id);
+  }
+
+  tellChild(childId: string, name: string, payload: unknown): void {
+    const child = this.numberOf(childId);
+    const text = this.#door.encodeFor(payload, `payload of signal "${name}"`);
+    const id = this.#append({ type: "tell_session", to: child, name, hash: this.#hash(text) });
+    this.#effect(() => this.#signal(id, childId, name, text));
+  }
+
+  /** Tell the parent, if there is one. Answers whether there is. */
+  tellParent(name: string, event: unknown): boolean {
+    const { parent } = this.#door.options.relations;
+    this.#door.guard();
+    const text = this.#door.encodeFor(event, "what is told to the parent") ?? "null";
+    if (parent === undefined) return false;
+    const id = this.#append({ type: "tell_session", to: "parent", name, hash: this.#hash(text) });
+    this.#effect(() => toParent(parent, positionId(this.#sessionId, id), text));
+    return true;
+  }
+
+  /** Keep what was said of the progress, also for who looks at the session. */
+  progressed(data: unknown): void {
+    const text = this.#door.encodeFor(data, "progress") ?? "null";
+    if (this.#door.cursor.slice === "live") this.#door.segment.setProgress(text);
+  }
+
+  /** Answers the number of the request; the answer comes as a signal. */
+  requestParent(name: string, payload: unknown): number {
+    const { parent } = this.#door.options.relations;
+    if (parent === undefined) {
+      throw this.#door.faults.fail(
+        new UsageError(`ctx.requestFromParent("${name}") in a session without a parent`, {
+          ...at(callerLine()),
+          fix: "look at ctx.parent first, or start the session with ctx.spawnAgent()",
+        }),
+      );
+    }
+    const text = this.#door.encodeFor(payload, `payload of request "${name}"`);
+    const id = this.#append({ type: "request_parent", name, hash: this.#hash(text) });
+    this.#effect(() => {
+      const request: Omit<ChildRequest, "payload"> = { request: id, from: this.#sessionId, name };
+      const asked = JSON.stringify(request);
+      const whole = text === undefined ? asked : `${asked.slice(0, -1)},"payload":${text}}`;
+      return this.#signal(id, parent.sessionId, requestName(parent.child), whole);
+    });
+    return id;
+  }
+
+  /** C3. */
+  reply({ request, from }: ChildRequest, payload: JsonText): void {
+    const id = this.#append({ type: "reply_child", request, hash: this.#hash(payload) });
+    this.#effect(() => this.#signal(id, from, replyName(request), payload));
+  }
+
+  cancel(childId: string, mode: "graceful" | "hard", graceMs: number, reason: string | undefined): void {
+    const child = this.numberOf(childId);
+    this.#append({ type: "cancel_child", child, mode });
+    const why = reason === undefined ? {} : { reason };
+    this.#effect(() => ({ type: "request_cancel", sessionId: childId, mode, graceMs, ...why }));
+  }
+
+  /** C2. The future of a child's end; `ask` makes it when nobody has waited for it in this life. */
+  endOf(childId: string, ask: (name: string) => DurableFuture<unknown>): DurableFuture<unknown> {
+    const child = this.numberOf(childId);
+    const known = this.#ends.get(child);
+    if (known !== undefined && (known.fulfilled || !known.settled)) return known;
+    const future = ask(childEndName(child));
+    this.#ends.set(child, future);
+    return future;
+  }
+
+  /** The number in a child's session id. */
+  numberOf(childId: string): number {
+    const prefix = `${this.#sessionId}-`;
+    const digits = childId.startsWith(prefix) ? childId.slice(prefix.length) : "";
+    const id = /^\d{1,15}$/.test(digits) ? Number(digits) : Number.NaN;
+    if (id < this.#door.cursor.id) return id;
+    throw this.#door.faults.fail(
+      new UsageError(`"${childId}" is no child of this session`, {
+        ...at(callerLine()),
+        expected: `the sessionId of what ctx.spawnAgent() of session ${this.#sessionId} returned`,
+      }),
+    );
+  }
+
+  get #sessionId(): string {
+    return this.#door.options.sessionId;
+  }
+
+  #draftChild(agent: string, input: unknown, options: SpawnOptions, resumedFrom: unknown): DraftChild {
+    this.#door.guard();
+    const { limits, relations } = this.#door.options;
+    if (this.#door.cursor.slice === "live") {
+      if (relations.depth >= limits.depth)
+        throw this.#door.faults.fail(
+          limitReached("depth", limits.depth, "agents that ask for each other in a circle?", callerLine()),
+        );
+      if (this.#children >= limits.children)
+        throw this.#door.faults.fail(
+          limitReached("children", limits.children, "reuse children by signalling them", callerLine()),
+        );
+    }
+    if (!isName(agent))
+      throw this.#door.faults.fail(
+        new UsageError(`"${agent}" cannot be the name of an agent`, at(callerLine())),
+      );
+    const budget =
+      options.budget === undefined ? undefined : this.#door.faults.check(checkBudget, options.budget);
+    const text = this.#door.encodeFor(input, `input of agent "${agent}"`);
+    const resumed = this.#door.encodeFor(resumedFrom, "progress");
+    const shared = this.#sharedContext(options.shared);
+    const { persistence = "full", onParentEnd = "cancel", timeoutMs } = options;
+    const told = encodeJson({ budget, shared, persistence, onParentEnd, timeoutMs }, "options");
+    const hash = this.#hash(`${text ?? ""} ${told ?? ""} ${resumed ?? ""}`);
+    return { agent, input: text, resumed, shared, budget, persistence, timeoutMs, hash };
+  }
+
+  #sharedContext(shared: SpawnOptions["shared"]): SharedContext | undefined {
+    if (shared === undefined || shared === "none") return undefined;
+    if (typeof shared === "object")
+      return { kind: "custom", value: this.#door.encodeFor(shared.custom, "shared context") ?? "null" };
+    const leaf = this.#door.tip.leaf;
+    return { kind: shared, sessionId: this.#sessionId, ...(leaf === undefined ? {} : { leaf }) };
+  }
+
+  #creation(id: number, child: DraftChild, parent: ParentRef | undefined): CreateSession {
+    const { relations, seed, describeAgent } = this.#door.options;
+    const { agent, input, resumed, shared, budget, persistence, timeoutMs } = child;
+    const ref = describeAgent(agent);
+    if (ref === undefined) throw this.#door.faults.fail(unknownAgent(agent, this.#door.options.agentNames()));
+    const deadline = Math.min(timeoutMs ?? Infinity, budget?.ttlMs ?? Infinity);
+    return {
+      type: "create_session",
+      sessionId: positionId(this.#sessionId, id),
+      agent: ref,
+      input,
+      seed: (seed ^ Math.imul(id + 1, 0x9e3779b1)) >>> 0,
+      flags: relations.flags,
+      format: relations.format,
+      depth: relations.depth + 1,
+      ...(parent === undefined ? {} : { parent }),
+      ...(shared === undefined ? {} : { shared }),
+      ...(persistence === "full" ? {} : { persistence }),
+      ...(budget === undefined ? {} : { budget }),
+      ...(deadline === Infinity ? {} : { deadlineAt: this.#door.now() + deadline }),
+      ...(resumed === undefined ? {} : { resumedFrom: resumed }),
+    };
+  }
+
+  #signal(id: number, sessionId: string, name: string, payload: JsonText | undefined): Effect {
+    return { type: "send_signal", sessionId, signalId: positionId(this.#sessionId, id), name, payload };
+  }
+
+  #append(draft: Draft<CommandRecord>): number {
+    return this.#door.cursor.append(draft, callerLine).id;
+  }
+
+  #effect(make: () => Effect): void {
+    if (this.#door.cursor.slice === "live") this.#door.segment.addEffect(make());
+  }
+
+  #hash(text: JsonText | undefined): string {
+    return this.#door.options.hash(text ?? "");
+  }
+}
+
+interface DraftChild {
+  readonly agent: string;
+  readonly input: JsonText | undefined;
+  readonly resumed: JsonText | undefined;
+  readonly shared: SharedContext | undefined;
+  readonly budget: Budget | undefined;
+  readonly persistence: Persistence;
+  readonly timeoutMs: number | undefined;
+  readonly hash: string;
+}
+
+function unknownAgent(name: string, known: readonly string[]): UsageError {
+  return new UsageError(`no agent "${name}" is known here`, {
+    code: "agent_not_found",
+    ...at(callerLine()),
+    expected: known.length === 0 ? "a defined agent" : `one of ${known.map((one) => `"${one}"`).join(", ")}`,
+    fix: "name it in the agent's `agents`, or give it to createRuntime({ agents })",
+  });
+}
+
+function at(line: string | undefined): { readonly at?: string } {
+  return line === undefined ? {} : { at: line };
+}

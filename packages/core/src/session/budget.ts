@@ -1,0 +1,282 @@
+// What a session and those below it may spend: limits, reservations and what they become, as pure functions.
+//
+// A *payer* is a session with a budget of its own; what is spent below it is spent from it as well. A task that declares its
+// worst case is *held* for by every payer before it starts and *settled* at what it used when it ends.
+//
+//   B1. Nothing is admitted when spent + reserved + its worst case is above any payer's limit: with true worst cases
+//       nothing is ever overspent.
+//   B2. Decided and stored in the commit that asks, task by task in the order asked. What was spent only grows.
+//   B3. Integers only: tokens, micro-dollars, counts.
+
+import { UsageError } from "../errors.ts";
+
+/** Limits of a session and those below it. Integers above zero. What is absent has no limit. */
+export interface Budget {
+  readonly maxTokens?: number;
+  /** Millionths of a US dollar. */
+  readonly maxCostMicroUsd?: number;
+  /** What one model call may use at most; refused when it declares more. */
+  readonly maxTokensPerCall?: number;
+  /** Tasks started, attempts not counted apart. */
+  readonly maxSteps?: number;
+  /** Checkpoints. */
+  readonly maxTurns?: number;
+  /** From its start on; then it is cancelled. */
+  readonly ttlMs?: number;
+  /** What reaching a limit does: `park` it until the budget is raised, or `cancel` it. */
+  readonly onExhausted?: "park" | "cancel";
+}
+
+/** Something spent or reserved. */
+export interface Amount {
+  readonly tokens: number;
+  readonly costMicroUsd: number;
+  readonly steps: number;
+  readonly turns: number;
+}
+
+export const NO_AMOUNT: Amount = { tokens: 0, costMicroUsd: 0, steps: 0, turns: 0 };
+
+export interface Account {
+  readonly limits: Budget;
+  readonly spent: Amount;
+  readonly reserved: Amount;
+  /** Whether the parent was told that less than a tenth is left. */
+  readonly low: boolean;
+}
+
+/** What is held for a task that has been admitted and not settled. */
+export interface Hold {
+  /** Number of the task's command. */
+  readonly task: number;
+  readonly amount: Amount;
+}
+
+/** What a batch wants to be accounted for, in the order it happened. */
+export type Charge =
+  /** Before a task starts. Asking twice for one task is asking once. */
+  | { readonly type: "reserve"; readonly task: number; readonly amount: Amount }
+  /** When an attempt is over: what was held is given back, what was used is spent. */
+  | { readonly type: "settle"; readonly task: number; readonly used: Amount }
+  /** A turn begins. */
+  | { readonly type: "turn" };
+
+/** What became of a `reserve` or a `turn`. */
+export type Admission =
+  | { readonly status: "admitted" }
+  /** It fits once others have settled: ask again. */
+  | { readonly status: "queued" }
+  /** It cannot fit unless the limit is raised. */
+  | ({ readonly status: "refused" } & Exhausted);
+
+export interface Exhausted {
+  /** The session whose limit it is. */
+  readonly payer: string;
+  readonly limit: LimitName;
+  readonly used: number;
+  readonly max: number;
+  readonly then: "park" | "cancel";
+}
+
+const LIMITED = [
+  ["maxTokens", "tokens"],
+  ["maxCostMicroUsd", "costMicroUsd"],
+  ["maxSteps", "steps"],
+  ["maxTurns", "turns"],
+] as const satisfies readonly (readonly [keyof Budget, keyof Amount])[];
+
+export type LimitName = (typeof LIMITED)[number][0];
+
+/** An account that has spent nothing. */
+export function openAccount(limits: Budget): Account {
+  return { limits, spent: NO_AMOUNT, reserved: NO_AMOUNT, low: false };
+}
+
+/** B1. Whether an amount may be spent, by every payer; the first that refuses decides, before any that only lets it wait. */
+export function decideAdmission(payers: ReadonlyMap<string, Account>, amount: Amount): Admission {
+  let queued = false;
+  for (const [payer, { limits, spent, reserved }] of payers) {
+    for (const [limit, kind] of LIMITED) {
+      const max = limits[limit];
+      if (max === undefined || amount[kind] === 0) continue;
+      const after = spent[kind] + amount[kind];
+      if (after > max) {
+        const then = limits.onExhausted ?? "park";
+        return { status: "refused", payer, limit, used: spent[kind], max, then };
+      }
+      queued ||= after + reserved[kind] > max;
+    }
+  }
+  return { status: queued ? "queued" : "admitted" };
+}
+
+function reserve(account: Account, amount: Amount): Account {
+  // What is counted when it starts cannot be given back: it is spent at once.
+  const { steps, turns } = amount;
+  return {
+    ...account,
+    spent: add(account.spent, { ...NO_AMOUNT, steps, turns }),
+    reserved: add(account.reserved, { ...amount, steps: 0, turns: 0 }),
+  };
+}
+
+/** @param held what was reserved for it; nothing for what was never declared. */
+function settle(account: Account, held: Amount, used: Amount): Account {
+  const { tokens, costMicroUsd } = held;
+  return {
+    ...account,
+    spent: add(account.spent, { ...used, steps: 0, turns: 0 }),
+    reserved: add(account.reserved, { ...NO_AMOUNT, tokens: -tokens, costMicroUsd: -costMicroUsd }),
+  };
+}
+
+/** What may still be asked for; a limit that does not exist is absent. */
+export type Remaining = { readonly [kind in keyof Amount | "tokensPerCall"]?: number };
+
+/** The least that any payer has left, spent and reserved taken off; never below zero. */
+export function remainingOf(payers: Iterable<Account>): Remaining {
+  const remaining: { -readonly [kind in keyof Remaining]: number } = {};
+  for (const { limits, spent, reserved } of payers) {
+    const { maxTokensPerCall } = limits;
+    if (maxTokensPerCall !== undefined)
+      remaining.tokensPerCall = Math.min(remaining.tokensPerCall ?? Infinity, maxTokensPerCall);
+    for (const [limit, kind] of LIMITED) {
+      const max = limits[limit];
+      if (max === undefined) continue;
+      const left = Math.max(0, max - spent[kind] - reserved[kind]);
+      remaining[kind] = Math.min(remaining[kind] ?? Infinity, left);
+    }
+  }
+  return remaining;
+}
+
+/** Whether less than a tenth of a limit is left. */
+export function isLow({ limits, spent }: Account): boolean {
+  return LIMITED.some(([limit, kind]) => {
+    const max = limits[limit];
+    return max !== undefined && (max - spent[kind]) * 10 < max;
+  });
+}
+
+/** Limits replaced by those given; the others stay. A raise may make it low no longer. */
+export function raise(account: Account, limits: Budget): Account {
+  const raised = { ...account, limits: { ...account.limits, ...limits } };
+  return { ...raised, low: raised.low && isLow(raised) };
+}
+
+/** @throws UsageError naming the limit that is not an integer above zero. */
+export function checkBudget(budget: Budget): Budget {
+  for (const [name, value] of Object.entries(budget)) {
+    if (name === "onExhausted") {
+      if (value === "park" || value === "cancel") continue;
+      throw new UsageError(`a budget's onExhausted cannot be ${JSON.stringify(value)}`, {
+        expected: '"park" or "cancel"',
+      });
+    }
+    if (!BUDGET_NAMES.has(name))
+      throw new UsageError(`a budget has no "${name}"`, {
+        expected: `some of ${[...BUDGET_NAMES].join(", ")}`,
+      });
+    if (value === undefined || (Number.isSafeInteger(value) && (value as number) > 0)) continue;
+    throw new UsageError(`the budget's ${name} is ${String(value)}`, {
+      expected: "an integer above zero; costs are in millionths of a dollar",
+      fix: name === "maxCostMicroUsd" ? "5 dollars are 5_000_000" : "leave it out for no limit",
+    });
+  }
+  return budget;
+}
+
+const BUDGET_NAMES: ReadonlySet<string> = new Set<keyof Budget>([
+  "maxTokens",
+  "maxCostMicroUsd",
+  "maxTokensPerCall",
+  "maxSteps",
+  "maxTurns",
+  "ttlMs",
+  "onExhausted",
+]);
+
+function add(a: Amount, b: Amount): Amount {
+  return {
+    tokens: a.tokens + b.tokens,
+    costMicroUsd: a.costMicroUsd + b.costMicroUsd,
+    steps: a.steps + b.steps,
+    turns: a.turns + b.turns,
+  };
+}
+
+// ---- charges -----------------------------------------------------------------------------------------------------
+
+/** The accounts that pay and what is held, as a batch finds them. */
+export interface Ledger {
+  readonly payers: ReadonlyMap<string, Account>;
+  held(task: number): Amount | undefined;
+}
+
+/** What a batch's charges make of the ledger they found. */
+export interface Charged {
+  /** One for each `reserve` and `turn`. */
+  readonly admissions: readonly Admission[];
+  /** All payers, as they are now. */
+  readonly payers: ReadonlyMap<string, Account>;
+  /** Holds that changed: what is held now, `undefined` for nothing. */
+  readonly holds: ReadonlyMap<number, Amount | undefined>;
+}
+
+/** B2. Decide charges in order, later ones seeing what earlier ones did. */
+export function applyCharges(ledger: Ledger, charges: readonly Charge[]): Charged {
+  const admissions: Admission[] = [];
+  const holds = new Map<number, Amount | undefined>();
+  let { payers } = ledger;
+  const held = (task: number): Amount | undefined => (holds.has(task) ? holds.get(task) : ledger.held(task));
+  for (const charge of charges) {
+    if (charge.type === "settle") {
+      const had = held(charge.task);
+      payers = mapPayers(payers, (account) => settle(account, had ?? NO_AMOUNT, charge.used));
+      if (had !== undefined) holds.set(charge.task, undefined);
+      continue;
+    }
+    if (charge.type === "reserve" && held(charge.task) !== undefined) {
+      admissions.push(ADMITTED);
+      continue;
+    }
+    const amount = charge.type === "turn" ? ONE_TURN : charge.amount;
+    const admission = decideAdmission(payers, amount);
+    admissions.push(admission);
+    if (admission.status !== "admitted") continue;
+    payers = mapPayers(payers, (account) => reserve(account, amount));
+    if (charge.type === "reserve") holds.set(charge.task, amount);
+  }
+  return { admissions, payers, holds };
+}
+
+/**
+ * The answer to charges that were decided before, for one who did not hear it. Only what is held is known to have been admitted;
+ * of the rest it is to be asked again. Where nobody pays everything is admitted.
+ */
+export function admitAgain(
+  charges: readonly Charge[],
+  isPaid: boolean,
+  holds: readonly Hold[],
+): readonly Admission[] {
+  const asked = charges.filter(({ type }) => type !== "settle");
+  if (!isPaid) return asked.map(() => ADMITTED);
+  const held = new Set(holds.map(({ task }) => task));
+  return asked.map((charge) => (charge.type === "reserve" && held.has(charge.task) ? ADMITTED : QUEUED));
+}
+
+/** An attempt without an outcome counts as what was held for it: so do all of a session that has ended. */
+export function settleAll(holds: readonly Hold[]): Charge[] {
+  return holds.map(({ task, amount }) => ({ type: "settle", task, used: amount }));
+}
+
+const ADMITTED: Admission = { status: "admitted" };
+const QUEUED: Admission = { status: "queued" };
+const ONE_TURN: Amount = { ...NO_AMOUNT, turns: 1 };
+
+function mapPayers(
+  payers: ReadonlyMap<string, Account>,
+  change: (account: Account) => Account,
+): ReadonlyMap<string, Account> {
+  return new Map([...payers].map(([payer, account]) => [payer, change(account)]));
+}

@@ -1,0 +1,329 @@
+// A change and everything that follows from it, in one transaction (A6). The same for every storage: an adapter that can do
+// one thing to one session gets here what that means for others.
+//
+//   change ─► what it is for its own session ─► its charges ─► its effects ─► what is still held, at an end ─► consequences
+//
+// Each effect and each consequence is a change of its own, with all that follows from it, before the next one.
+//
+//   N1. Nothing here is refused: what can be refused is, by the rules, before the first write. An effect or a consequence that
+//       finds its target ended or gone does nothing (ST26).
+//   N2. A row is looked up anew after anything else was applied: what came in between may have changed it.
+//   N3. What concerns only the session itself asks for nothing more: a plain batch costs one comparison.
+//
+// It knows no claims, journals or entries, and no time but the one it is told.
+
+import type {
+  Change,
+  ChangeResult,
+  CommitBatch,
+  CreateSession,
+  Effect,
+  FireSchedule,
+  ImportSession,
+  ReleaseClaim,
+  Schedule,
+  SendSignal,
+} from "../ports/storage.ts";
+import {
+  admitAgain,
+  applyCharges,
+  remainingOf,
+  settleAll,
+  type Account,
+  type Admission,
+  type Amount,
+  type Charge,
+  type Hold,
+  type Remaining,
+} from "./budget.ts";
+import { becameLow, consequencesOf, tellLow, type CancelChildren } from "./consequences.ts";
+import { isEnded, type Session, type SessionStatus } from "./session.ts";
+import {
+  actOverdue,
+  decideBudget,
+  decideCancel,
+  decideFire,
+  decidePause,
+  decideResume,
+  type CancelDecision,
+} from "./storage-rules.ts";
+
+/** What an adapter does inside the transaction it began. Every write is seen by the reads after it. */
+export interface CascadeDoor {
+  session(sessionId: string): Session | undefined;
+  /** Those it ever had, in the order they were created. */
+  children(sessionId: string): readonly ChildRow[];
+  /** Sessions that are paused because this one's account is exhausted, in the order they were created. */
+  exhaustedBy(payer: string): readonly string[];
+  holds(sessionId: string): readonly Hold[];
+  schedule(scheduleId: string): Schedule | undefined;
+
+  /** Each of these does what its change says to the session it names, and nothing that follows from it. */
+  create(change: CreateSession, now: number): Applied;
+  import(change: ImportSession): ChangeResult;
+  send(change: SendSignal, now: number): ChangeResult;
+  commitBatch(change: CommitBatch, now: number): Applied;
+  release(change: ReleaseClaim): ChangeResult;
+
+  /** Store a row in place of the one before it, all but its account. With an end its pending signals are dropped. */
+  replace(session: Session): void;
+  setAccount(sessionId: string, account: Account): void;
+  /** `undefined` when nothing is held any more. */
+  setHold(sessionId: string, task: number, amount: Amount | undefined): void;
+  putSchedule(schedule: Schedule): ChangeResult;
+  removeSchedule(scheduleId: string): void;
+  /** Listeners hear of it once the transaction is committed. `send` announces what it stores by itself. */
+  announce(sessionId: string, awaited: boolean): void;
+}
+
+export interface ChildRow {
+  readonly sessionId: string;
+  readonly status: SessionStatus;
+  readonly onEnd: "cancel" | "wait" | "leave";
+}
+
+/** What became of a change, and the rows before and after when it was applied. */
+export interface Applied {
+  readonly result: ChangeResult;
+  readonly rows?: { readonly before: Session; readonly after: Session };
+}
+
+/** Apply a change with all that follows. */
+export function applyChange(door: CascadeDoor, change: Change, now: number): ChangeResult {
+  switch (change.type) {
+    case "create_session":
+      return create(door, change, now);
+    case "import_session":
+      return door.import(change);
+    case "send_signal":
+      return door.send(change, now);
+    case "commit_batch":
+      return commitBatch(door, change, now);
+    case "release_claim":
+      return door.release(change);
+    case "request_cancel":
+      return decide(door, change.sessionId, now, (session) => decideCancel(session, change, now));
+    case "pause_session":
+      return decide(door, change.sessionId, now, (session) => decidePause(session, now));
+    case "resume_session":
+      return decide(door, change.sessionId, now, (session) => decideResume(session, now));
+    case "set_budget":
+      return setBudget(door, change, now);
+    case "put_schedule":
+      return door.putSchedule(change.schedule);
+    case "remove_schedule":
+      if (door.schedule(change.scheduleId) === undefined) return NOT_FOUND;
+      door.removeSchedule(change.scheduleId);
+      return DONE;
+    case "fire_schedule":
+      return fire(door, change, now);
+  }
+}
+
+/** Act on a session whose time is up, if it still is (ST17, ST31). */
+export function applyOverdue(door: CascadeDoor, sessionId: string, now: number): void {
+  const before = door.session(sessionId);
+  const after = before === undefined ? undefined : actOverdue(before, now);
+  if (before !== undefined && after !== undefined) replace(door, before, after, now);
+}
+
+// ---- one session -------------------------------------------------------------------------------------------------
+
+function create(door: CascadeDoor, change: CreateSession, now: number): ChangeResult {
+  const { result, rows } = door.create(change, now);
+  if (rows === undefined || change.first === undefined || isAlone(rows.before, rows.after, change.first))
+    return result;
+  const admissions = follow(door, rows.before, rows.after, now, change.first);
+  return { ...result, ...paid(door, rows.after, admissions) };
+}
+
+function commitBatch(door: CascadeDoor, batch: CommitBatch, now: number): ChangeResult {
+  const { result, rows } = door.commitBatch(batch, now);
+  if (result.status !== "committed") return result;
+  if (rows === undefined) return answerAgain(door, batch, result);
+  const { before, after } = rows;
+  if (isAlone(before, after, batch)) return result; // N3.
+  const admissions = follow(door, before, after, now, batch);
+  const { inbox } = door.session(batch.sessionId) ?? after;
+  return { ...result, inbox, ...paid(door, after, admissions) };
+}
+
+/** ST3. Of what was charged only the holds remain; what is not held may be asked for once more. */
+function answerAgain(
+  door: CascadeDoor,
+  { sessionId, charges }: CommitBatch,
+  result: ChangeResult & { readonly status: "committed" },
+): ChangeResult {
+  const session = door.session(sessionId);
+  if (session === undefined || (charges === undefined && session.payers.length === 0)) return result;
+  const isPaid = payersOf(door, session).size > 0;
+  const admissions = charges === undefined ? undefined : admitAgain(charges, isPaid, door.holds(sessionId));
+  return { ...result, ...paid(door, session, admissions) };
+}
+
+function decide(
+  door: CascadeDoor,
+  sessionId: string,
+  now: number,
+  rule: (session: Session) => CancelDecision,
+): ChangeResult {
+  const before = door.session(sessionId);
+  if (before === undefined) return NOT_FOUND;
+  const { result, session } = rule(before);
+  if (session !== undefined) replace(door, before, session, now);
+  return result;
+}
+
+/** An arrival that changes the row. */
+function replace(door: CascadeDoor, before: Session, after: Session, now: number): void {
+  door.replace(after);
+  door.announce(after.sessionId, true);
+  follow(door, before, after, now);
+}
+
+function setBudget(
+  door: CascadeDoor,
+  { sessionId, limits }: Extract<Change, { type: "set_budget" }>,
+  now: number,
+): ChangeResult {
+  const session = door.session(sessionId);
+  if (session === undefined) return NOT_FOUND;
+  const decision = decideBudget(session, limits, now);
+  const account = decision.session?.account;
+  if (decision.session === undefined || account === undefined) return decision.result;
+  door.replace(decision.session);
+  door.setAccount(sessionId, account);
+  for (const exhausted of door.exhaustedBy(sessionId))
+    decide(door, exhausted, now, (paused) => decideResume(paused, now));
+  return decision.result;
+}
+
+function fire(door: CascadeDoor, change: FireSchedule, now: number): ChangeResult {
+  const schedule = door.schedule(change.scheduleId);
+  const decision = decideFire(schedule, change);
+  if (decision.schedule === undefined) return decision.result;
+  door.putSchedule(decision.schedule);
+  applyEffect(door, change.effect, now);
+  return decision.result;
+}
+
+// ---- what follows ------------------------------------------------------------------------------------------------
+
+type Parts = Pick<CommitBatch, "effects" | "charges">;
+
+/** Answers what became of the charges, when there were any. */
+function follow(
+  door: CascadeDoor,
+  before: Session,
+  after: Session,
+  now: number,
+  { effects, charges }: Parts = NO_PARTS,
+): readonly Admission[] | undefined {
+  const admissions = charges === undefined ? undefined : charge(door, after, charges, now);
+  if (effects !== undefined) for (const effect of effects) applyEffect(door, effect, now);
+  if (after.payers.length > 0 && isEnded(after.status) && !isEnded(before.status))
+    charge(door, after, settleAll(door.holds(after.sessionId)), now);
+  if (isRaised(door, after)) {
+    // Raised between the refusal and the pause: whoever raised it did not find it paused.
+    decide(door, after.sessionId, now, (paused) => decideResume(paused, now));
+    return admissions;
+  }
+  for (const consequence of consequencesOf(before, after, now)) {
+    if (consequence.type === "send_signal") door.send(consequence, now);
+    else cancelChildren(door, consequence, now);
+  }
+  return admissions;
+}
+
+/** Whether a session is paused for a limit that is not what it was when it ran into it. */
+function isRaised(door: CascadeDoor, { status, exhausted }: Session): boolean {
+  if (status !== "paused" || exhausted === undefined) return false;
+  const limits = door.session(exhausted.payer)?.account?.limits;
+  return limits !== undefined && (limits[exhausted.limit] ?? Infinity) > exhausted.max;
+}
+
+function isAlone(before: Session, after: Session, { effects, charges }: Parts): boolean {
+  return (
+    effects === undefined &&
+    charges === undefined &&
+    after.payers.length === 0 &&
+    (after.status === before.status || (!isEnded(after.status) && after.parent === undefined))
+  );
+}
+
+function applyEffect(door: CascadeDoor, effect: Effect, now: number): void {
+  const { status } = applyChange(door, effect, now);
+  if (status === "created") door.announce(effect.sessionId, true);
+}
+
+function cancelChildren(door: CascadeDoor, consequence: CancelChildren, now: number): void {
+  const { all, request } = consequence;
+  for (const { sessionId, status, onEnd } of door.children(consequence.sessionId)) {
+    if (!all && onEnd === "leave") continue;
+    if (!isEnded(status)) applyChange(door, { type: "request_cancel", sessionId, ...request }, now);
+    // Below one that has ended there may be some that were left to go on.
+    else if (all) cancelChildren(door, { ...consequence, sessionId }, now);
+  }
+}
+
+// ---- charges -----------------------------------------------------------------------------------------------------
+
+function charge(
+  door: CascadeDoor,
+  session: Session,
+  charges: readonly Charge[],
+  now: number,
+): readonly Admission[] {
+  const { sessionId } = session;
+  const payers = payersOf(door, session);
+  if (charges.length === 0) return [];
+  if (payers.size === 0) return admitAgain(charges, false, []);
+  const held = new Map(door.holds(sessionId).map(({ task, amount }) => [task, amount]));
+  const charged = applyCharges({ payers, held: (task) => held.get(task) }, charges);
+  for (const [task, amount] of charged.holds) door.setHold(sessionId, task, amount);
+  for (const [payer, account] of charged.payers) {
+    if (account === payers.get(payer)) continue;
+    const isNews = becameLow(account);
+    const stored = isNews ? { ...account, low: true } : account;
+    door.setAccount(payer, stored);
+    const row = isNews ? door.session(payer) : undefined;
+    if (row !== undefined) for (const signal of tellLow(row, stored)) door.send(signal, now);
+  }
+  return charged.admissions;
+}
+
+/** The accounts that pay for a session, nearest first. One whose session is not here pays nothing. */
+function payersOf(door: CascadeDoor, { payers }: Session): ReadonlyMap<string, Account> {
+  const accounts = new Map<string, Account>();
+  for (const payer of payers) {
+    const account = door.session(payer)?.account;
+    if (account !== undefined) accounts.set(payer, account);
+  }
+  return accounts;
+}
+
+/** What is left to spend for a session, when anybody pays for it. */
+export function remainingFor(
+  door: Pick<CascadeDoor, "session">,
+  session: Pick<Session, "payers">,
+): Remaining | undefined {
+  if (session.payers.length === 0) return undefined;
+  const accounts = session.payers.map((payer) => door.session(payer)?.account);
+  return remainingOf(accounts.filter((account) => account !== undefined));
+}
+
+function paid(
+  door: CascadeDoor,
+  session: Session,
+  admissions: readonly Admission[] | undefined,
+): { readonly admissions?: readonly Admission[]; readonly remaining?: Remaining } {
+  const remaining = remainingFor(door, session);
+  return {
+    ...(admissions === undefined ? {} : { admissions }),
+    ...(remaining === undefined ? {} : { remaining }),
+  };
+}
+
+const NO_PARTS: Parts = {};
+const DONE: ChangeResult = { status: "done" };
+const NOT_FOUND: ChangeResult = { status: "not_found" };

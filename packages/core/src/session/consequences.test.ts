@@ -1,0 +1,120 @@
+// What adapters make of consequences is proved by the conformance suite (ST27). Here: which there are, and which not.
+
+import { describe, expect, test } from "vitest";
+import { NO_AMOUNT, openAccount } from "./budget.ts";
+import { becameLow, consequencesOf, isLastEvent, tellLow } from "./consequences.ts";
+import type { Session, SessionStatus } from "./session.ts";
+import { createSession } from "./storage-rules.ts";
+
+const parent = { sessionId: "ses-parent", child: 4, onEnd: "cancel" } as const;
+const creation = {
+  type: "create_session",
+  sessionId: "ses-1",
+  agent: { name: "agent", version: "1" },
+  input: undefined,
+  seed: 1,
+  flags: 0,
+  format: 1,
+} as const;
+const row = (more: Partial<Session> = {}): Session =>
+  Object.freeze({ ...createSession({ ...creation, parent }, 0), status: "working", ...more });
+const told = (before: Session, after: Session) =>
+  consequencesOf(before, after, 10).flatMap((one) =>
+    one.type === "send_signal" ? [[one.sessionId, one.name, JSON.parse(one.payload ?? "null")]] : [],
+  );
+const cancelled = (before: Session, after: Session) =>
+  consequencesOf(before, after, 10).filter(({ type }) => type === "cancel_children");
+
+describe("an end", () => {
+  const events: readonly [Partial<Session>, unknown][] = [
+    [
+      { status: "completed", output: "[1]" },
+      { type: "completed", output: [1] },
+    ],
+    [{ status: "completed" }, { type: "completed", output: null }],
+    [
+      { status: "failed", error: { name: "E", message: "m" }, progress: "1" },
+      { type: "failed", error: { name: "E", message: "m" }, progress: 1 },
+    ],
+    [{ status: "cancelled" }, { type: "cancelled", reason: null }],
+    [
+      { status: "cancelled", cancel: { mode: "hard", deadlineAt: 1, reason: "no", cause: "parent" } },
+      { type: "cancelled", reason: "no" },
+    ],
+    [
+      { status: "cancelled", cancel: { mode: "hard", deadlineAt: 1, cause: "parent" }, output: "2" },
+      { type: "cancelled", reason: "parent", output: 2 },
+    ],
+    [
+      { status: "cancelled", cancel: { mode: "graceful", deadlineAt: 1, cause: "deadline" }, output: "2" },
+      { type: "timed_out", output: 2 },
+    ],
+  ];
+  test.each(events)("Q1: %j is told twice, under two names, as the last", (more, event) => {
+    expect(told(row(), row(more))).toEqual([
+      ["ses-parent", "child:4", event],
+      ["ses-parent", "child-end:4", event],
+    ]);
+    expect(isLastEvent(event as never)).toBe(true);
+  });
+
+  test("Q1: of a session that had ended nothing is told, nor of one that another took over from", () => {
+    const ended = row({ status: "failed" });
+    expect(consequencesOf(ended, { ...ended, updatedAt: 9 }, 10)).toEqual([]);
+    expect(told(row(), row({ status: "completed", handedOffTo: "ses-2" }))).toEqual([]);
+  });
+
+  test.each<[Partial<Session>, boolean, string]>([
+    [{ status: "completed" }, false, "graceful"],
+    [{ status: "cancelled", cancel: { mode: "graceful", deadlineAt: 5 } }, false, "graceful"],
+    [{ status: "cancelled", cancel: { mode: "hard", deadlineAt: 5 } }, true, "hard"],
+  ])("Q2: %j reaches its children, all: %s, %s", (more, all, mode) => {
+    expect(cancelled(row(), row(more))).toMatchObject([
+      { sessionId: "ses-1", all, request: { mode, cause: "parent" } },
+    ]);
+  });
+});
+
+describe("while it lives", () => {
+  test("Q2: a graceful cancel reaches all below, once, and ends with it", () => {
+    const cancel = { mode: "graceful", deadlineAt: 60 } as const;
+    const after = row({ status: "cancelling", cancel });
+    expect(consequencesOf(row(), after, 10)).toEqual([
+      {
+        type: "cancel_children",
+        sessionId: "ses-1",
+        all: true,
+        request: { mode: "graceful", graceMs: 50, cause: "parent" },
+      },
+    ]);
+    expect(consequencesOf(after, { ...after, turn: 2 }, 10)).toEqual([]);
+  });
+
+  test("Q3: a pause is told, with the limit when that is why", () => {
+    const paused = row({ status: "paused", pauseReason: "poison" });
+    expect(told(row(), paused)).toEqual([["ses-parent", "child:4", { type: "blocked", reason: "poison" }]]);
+    expect(told(paused, { ...paused, turn: 2 })).toEqual([]);
+    const exhausted = { payer: "ses-1", limit: "maxTokens", used: 3, max: 5, then: "park" } as const;
+    expect(told(row(), row({ status: "paused", pauseReason: "budget_exceeded", exhausted }))).toEqual([
+      ["ses-parent", "child:4", { type: "budget_exceeded", limit: "maxTokens", used: 3, max: 5 }],
+    ]);
+  });
+
+  test.each<SessionStatus>(["working", "waiting", "input_required"])("%s concerns nobody else", (status) => {
+    expect(consequencesOf(row({ status: "submitted" }), row({ status }), 10)).toEqual([]);
+  });
+
+  test("without a parent nobody is told anything", () => {
+    const alone = createSession(creation, 0);
+    expect(told(alone, { ...alone, status: "completed" })).toEqual([]);
+    expect(told(alone, { ...alone, status: "paused", pauseReason: "poison" })).toEqual([]);
+  });
+});
+
+test("low is news once, and not from one that has ended", () => {
+  const account = { ...openAccount({ maxTokens: 100 }), spent: { ...NO_AMOUNT, tokens: 95 } };
+  expect(becameLow(account)).toBe(true);
+  expect(becameLow({ ...account, low: true })).toBe(false);
+  expect(tellLow(row(), account)).toMatchObject([{ sessionId: "ses-parent", name: "child:4" }]);
+  expect(tellLow(row({ status: "completed" }), account)).toEqual([]);
+});

@@ -1,0 +1,140 @@
+// What a change to one session means for those above and below it: changes to be applied in the same transaction (A6).
+//
+//   Q1. A session's end is told to its parent exactly once, by whatever it ended (S4): its agent, a cancel, its deadline. When
+//       another session took over from it, that one tells instead.
+//   Q2. A cancel reaches the whole tree below in the transaction that acknowledges it. An end reaches those children that were
+//       not to be left.
+//   Q3. A pause is told to the parent, each time: somebody has to mend something.
+//
+// It knows rows and makes changes; finding children and applying changes is the adapters'.
+
+import { childEndName, childEventName } from "../journal/signal-names.ts";
+import type { JsonText } from "../json.ts";
+import { LIMITS } from "../limits.ts";
+import type { RequestCancel, SendSignal } from "../ports/storage.ts";
+import { isLow, remainingOf, type Account } from "./budget.ts";
+import { isEnded, type ParentRef, type Session } from "./session.ts";
+
+/** A change to another session, or one to all children of a session. */
+export type Consequence = SendSignal | CancelChildren;
+
+export interface CancelChildren {
+  readonly type: "cancel_children";
+  readonly sessionId: string;
+  /** Whether also those that were to be left. */
+  readonly all: boolean;
+  readonly request: Omit<RequestCancel, "type" | "sessionId">;
+}
+
+/** What a child tells its parent, as `ctx.waitForChildEvent` gives it. */
+export type ChildEvent =
+  | { readonly type: "signal"; readonly name: string; readonly payload: unknown }
+  | { readonly type: "progress"; readonly data: unknown }
+  | { readonly type: "blocked"; readonly reason: string }
+  | {
+      readonly type: "budget_exceeded";
+      readonly limit: string;
+      readonly used: number;
+      readonly max: number;
+    }
+  | { readonly type: "completed"; readonly output: unknown }
+  | { readonly type: "failed"; readonly error: unknown; readonly progress?: unknown }
+  | { readonly type: "cancelled"; readonly reason: string | null; readonly output?: unknown }
+  | { readonly type: "timed_out"; readonly output?: unknown };
+
+/** Whether the child tells nothing after it. */
+export function isLastEvent({ type }: ChildEvent): boolean {
+  return type === "completed" || type === "failed" || type === "cancelled" || type === "timed_out";
+}
+
+/** In the order they are to be applied. */
+export function consequencesOf(before: Session, after: Session, now: number): readonly Consequence[] {
+  if (before === after) return NONE;
+  if (isEnded(after.status)) return isEnded(before.status) ? NONE : [...tellEnd(after), cancelBelow(after)];
+  if (after.cancel !== undefined && before.cancel === undefined) {
+    const graceMs = after.cancel.deadlineAt - now;
+    return [cancelChildren(after, { all: true, mode: "graceful", graceMs })];
+  }
+  return after.status === "paused" && before.status !== "paused" ? tellPause(after) : NONE;
+}
+
+/** ST29. Told by the payer that has less than a tenth left, to its parent. */
+export function tellLow(payer: Session, account: Account): readonly SendSignal[] {
+  const { parent, sessionId } = payer;
+  // After its end it tells nothing, though those it left may go on spending.
+  if (parent === undefined || isEnded(payer.status)) return NONE;
+  const payload = JSON.stringify({
+    type: "signal",
+    name: "budget-low",
+    payload: remainingOf([account]),
+  });
+  // It is low again only after it was raised, which changes the row, and more was spent or reserved.
+  const { tokens, costMicroUsd, steps, turns } = account.spent;
+  const when = [payer.updatedAt, tokens, costMicroUsd, steps, turns].join(":");
+  return [toParent(parent, `${sessionId}:low:${when}`, payload)];
+}
+
+/** Whether an account that was not low is now. */
+export function becameLow(account: Account): boolean {
+  return !account.low && isLow(account);
+}
+
+/** A signal to the parent's inbox, under the child's name. */
+export function toParent(parent: ParentRef, signalId: string, payload: JsonText): SendSignal {
+  const name = childEventName(parent.child);
+  return { type: "send_signal", sessionId: parent.sessionId, signalId, name, payload };
+}
+
+function tellEnd(session: Session): readonly Consequence[] {
+  const { sessionId, parent, handedOffTo } = session;
+  if (parent === undefined || handedOffTo !== undefined) return NONE;
+  const last = toParent(parent, `${sessionId}:end`, endEvent(session));
+  return [last, { ...last, signalId: `${sessionId}:ended`, name: childEndName(parent.child) }];
+}
+
+function endEvent({ status, output, error, cancel, progress }: Session): JsonText {
+  const part = output === undefined ? "" : `,"output":${output}`;
+  if (status === "completed") return `{"type":"completed","output":${output ?? "null"}}`;
+  if (status === "failed") {
+    const far = progress === undefined ? "" : `,"progress":${progress}`;
+    return `{"type":"failed","error":${JSON.stringify(error ?? null)}${far}}`;
+  }
+  if (cancel?.cause === "deadline") return `{"type":"timed_out"${part}}`;
+  const reason = cancel?.reason ?? cancel?.cause ?? null;
+  return `{"type":"cancelled","reason":${JSON.stringify(reason)}${part}}`;
+}
+
+function tellPause({
+  sessionId,
+  parent,
+  pauseReason,
+  exhausted,
+  inbox,
+  nextSeq,
+  updatedAt,
+}: Session): readonly Consequence[] {
+  if (parent === undefined) return NONE;
+  const event: ChildEvent =
+    exhausted === undefined
+      ? { type: "blocked", reason: pauseReason ?? "unknown" }
+      : { type: "budget_exceeded", limit: exhausted.limit, used: exhausted.used, max: exhausted.max };
+  return [toParent(parent, `${sessionId}:paused:${inbox}:${nextSeq}:${updatedAt}`, JSON.stringify(event))];
+}
+
+function cancelBelow(after: Session): Consequence {
+  const hard = after.cancel?.mode === "hard";
+  return cancelChildren(after, {
+    all: hard,
+    mode: hard ? "hard" : "graceful",
+    graceMs: LIMITS.cancelGraceMs,
+  });
+}
+
+function cancelChildren(
+  { sessionId }: Session,
+  { all, mode, graceMs }: { all: boolean; mode: "graceful" | "hard"; graceMs: number },
+): Consequence {
+  return { type: "cancel_children", sessionId, all, request: { mode, graceMs, cause: "parent" } };
+}
+
+const NONE: readonly never[] = [];

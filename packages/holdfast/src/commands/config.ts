@@ -1,0 +1,80 @@
+import { didYouMean, refuse, takeNothing, takeOnly } from "../arguments.ts";
+import type { Arguments, Command, Io } from "../command.ts";
+
+const TEXT_MAX = 4_096;
+
+interface Setting {
+  readonly key: string;
+  readonly value: string;
+  readonly origin: string;
+  /** The flag, the variable or the file it was given by. */
+  readonly from?: string;
+}
+
+export const config: Command = {
+  name: "config",
+  summary: "Tell what is configured, and where",
+  usage: "config get KEY [--origin] | config list",
+  description:
+    "A flag goes before the environment, that before .holdfast/config.json in the project, that before " +
+    "holdfast/config.json in your configuration folder ($XDG_CONFIG_HOME, or ~/.config), that before the default. " +
+    "Both files are JSON: docs/config.schema.json says what may stand in them.",
+  options: { origin: { help: "say where the value was given, too" } },
+  examples: [
+    ["config list", "all settings, and where each was given"],
+    ["config get db", "the path of the database, alone, for scripts"],
+    ["config get db --origin", "and why it is this one"],
+  ],
+
+  async run(args, io) {
+    const [what, ...rest] = args.positionals;
+    switch (what) {
+      case "get": {
+        const setting = await find(takeOnly(rest, "the key", config.usage), args, io);
+        const { value } = setting;
+        io.result(setting, args.has("origin") ? `${value}  (${whence(setting)})` : value);
+        return 0;
+      }
+      case "list": {
+        takeNothing(rest, config.usage);
+        const { CONFIG_KEYS } = await import("../config.ts");
+        const { plainLine, table } = await import("../plain-text.ts");
+        const settings = await Promise.all(CONFIG_KEYS.map((key) => find(key, args, io)));
+        const rows = settings.map((setting) =>
+          [setting.key, setting.value, whence(setting)].map((cell) => plainLine(cell, TEXT_MAX)),
+        );
+        io.show(settings, table([["KEY", "VALUE", "GIVEN BY"], ...rows]).join("\n"));
+        return 0;
+      }
+      default:
+        throw refuse(what === undefined ? "get or list?" : `there is no config ${what}`, config.usage, {
+          got: what ?? "nothing",
+        });
+    }
+  },
+};
+
+async function find(key: string, args: Arguments, io: Io): Promise<Setting> {
+  const { CONFIG_KEYS } = await import("../config.ts");
+  switch (key) {
+    case "db": {
+      const { findDatabase } = await import("../project.ts");
+      const { path, origin, from } = findDatabase(args, io);
+      return { key, value: path, origin, ...(from === undefined ? {} : { from }) };
+    }
+    case "trace": {
+      const { findTraces } = await import("../project.ts");
+      const { targets, origin, from } = findTraces(args, io);
+      return { key, value: targets.join(", "), origin, ...(from === undefined ? {} : { from }) };
+    }
+    default:
+      throw refuse(`there is no setting "${key}"${didYouMean(key, CONFIG_KEYS)}`, config.usage, {
+        got: key,
+        fix: `the settings are ${CONFIG_KEYS.join(", ")}`,
+      });
+  }
+}
+
+function whence({ origin, from }: Setting): string {
+  return from === undefined ? origin : `${origin.replace("_", " ")}: ${from}`;
+}

@@ -1,0 +1,257 @@
+import {
+  decodeJson,
+  describeRecord,
+  encodeJson,
+  positionId,
+  UsageError,
+  type Entry,
+  type JournalRecord,
+  type Session,
+  type StorageReader,
+} from "@holdfast/core";
+import type { ReplayStand, ReplayStep } from "@holdfast/runtime";
+import { refuse } from "../arguments.ts";
+import type { Arguments, Command, Io } from "../command.ts";
+import { plainLine } from "../plain-text.ts";
+
+export const replay: Command = {
+  name: "replay",
+  summary: "Step through a recorded turn again, without effects",
+  usage: "replay ID|--last [--turn T] [--at N] [--agent FILE] [--accept-drift]",
+  description:
+    "Hands the agent's code the outcomes that are recorded, one at a time, and shows what it asks for in answer. No task is " +
+    "started, nothing is sent or written, and the session may be running meanwhile. Where the code asks for something else than " +
+    "is recorded, both sides are shown. Without --turn it is the turn that goes on, or the one that position N is in.",
+  options: {
+    last: { help: "the newest session that has not ended" },
+    turn: { help: "an earlier turn, from 0", value: "T" },
+    at: { help: "stop at this position of the journal (`holdfast logs` shows them)", value: "N" },
+    agent: { help: "load the agent from another file", value: "FILE" },
+    "accept-drift": { help: "go on where only inputs changed, and say where" },
+  },
+  examples: [
+    ["replay ses_019a", "from the last checkpoint to where it stands"],
+    ["replay ses_019a --at 12", "what was open, and what had been said, at position 12"],
+    ["replay ses_019a --agent fixed.ts", "would the corrected code go on with this session?"],
+  ],
+
+  async run(args, io) {
+    const { findDatabase } = await import("../project.ts");
+    const { agentOf, sessionOf } = await import("../recorded-agent.ts");
+    const { withReaderOf } = await import("../find-session.ts");
+    const { replaySession } = await import("@holdfast/runtime");
+    const turn = wholeNumber(args, "turn");
+    const at = wholeNumber(args, "at");
+    const database = findDatabase(args, io);
+    const { sessionId } = await sessionOf(args, database, replay.usage);
+    return withReaderOf(database, sessionId, async (session, reader) => {
+      const agent = await agentOf(session, args, io);
+      const records = await readTurn(reader, session, { turn, at });
+      const stand = await replaySession({
+        agent,
+        session,
+        records,
+        states: await statesBefore(reader, session, records[0]),
+        acceptDrift: args.has("accept-drift"),
+        ...(at === undefined ? {} : { stopAt: at }),
+        onStep: (step) => io.show({ step: "delivery", ...stepJson(step) }, stepText(step, io)),
+      });
+      const said = await lastEntries(reader, sessionId, stand.entryCount);
+      const state = encodeJson(stand.state, "state");
+      io.show(
+        { step: "stand", ...standJson(stand, state, said) },
+        standText(stand, { state, said, session }, io),
+      );
+      return stand.fault === undefined ? 0 : io.complain(stand.fault);
+    });
+  },
+};
+
+const PAGE_RECORDS = 500;
+const ENTRIES_SHOWN = 5;
+const TEXT_CHARS = 160;
+
+function wholeNumber(args: Arguments, option: "turn" | "at"): number | undefined {
+  const text = args.text(option);
+  if (text === undefined) return undefined;
+  if (!/^\d{1,15}$/.test(text)) {
+    throw refuse(`--${option} is not a whole number`, replay.usage, {
+      got: text,
+      expected: `--${option} 0, 1, 2, ...`,
+    });
+  }
+  return Number(text);
+}
+
+/** The records of one turn: the wanted one, the one that holds a position, or the last. */
+async function readTurn(
+  reader: StorageReader,
+  session: Session,
+  { turn, at }: { readonly turn: number | undefined; readonly at: number | undefined },
+): Promise<readonly JournalRecord[]> {
+  const last = session.checkpointSeq ?? 0;
+  if (at !== undefined && at >= session.nextSeq) {
+    throw new UsageError(`the journal has no position ${at}`, {
+      at: "--at",
+      expected: session.nextSeq === 0 ? "a session that was started" : `0 to ${session.nextSeq - 1}`,
+    });
+  }
+  let records: JournalRecord[] = [];
+  let next = turn === undefined && (at === undefined || at > last) ? last : 0;
+  for (;;) {
+    const page = await reader.journal(session.sessionId, next, PAGE_RECORDS);
+    for (const record of page) {
+      const closes = record.type === "checkpoint" && records.length > 0;
+      records.push(record);
+      if (!closes) continue;
+      const isWanted = turn === undefined ? at !== undefined && record.seq >= at : turnOf(records) === turn;
+      if (isWanted) return upTo(records, at);
+      records = [record];
+    }
+    next += page.length;
+    if (page.length < PAGE_RECORDS) break;
+  }
+  if (turn === undefined || turnOf(records) === turn) return upTo(records, at);
+  throw new UsageError(`session ${session.sessionId} has no turn ${turn}`, {
+    at: "--turn",
+    expected: `0 to ${turnOf(records)}`,
+    fix: "`holdfast trace` shows the turns",
+  });
+}
+
+/** With both given, the position must be in the turn. */
+function upTo(records: readonly JournalRecord[], at: number | undefined): readonly JournalRecord[] {
+  const first = records[0]?.seq ?? 0;
+  const last = records.at(-1)?.seq ?? 0;
+  if (at === undefined || (at >= first && at <= last)) return records;
+  throw new UsageError(`position ${at} is not in turn ${turnOf(records)}`, {
+    at: "--at",
+    expected: `${first} to ${last}`,
+  });
+}
+
+function turnOf([first]: readonly JournalRecord[]): number {
+  return first?.type === "checkpoint" ? first.turn : 0;
+}
+
+async function lastEntries(
+  reader: StorageReader,
+  sessionId: string,
+  entryCount: number,
+): Promise<readonly Entry[]> {
+  const from = Math.max(0, entryCount - ENTRIES_SHOWN);
+  return entryCount === 0 ? [] : reader.entries(sessionId, from, entryCount - from);
+}
+
+// ---- text and JSON -----------------------------------------------------------------------------------------------
+
+function stepJson({ event, commands }: ReplayStep): object {
+  return { event: recordJson(event), commands: commands.map(recordJson) };
+}
+
+function recordJson(record: JournalRecord): object {
+  const { payload, ...rest } = record;
+  return payload === undefined ? rest : { ...rest, payload: decodeJson(payload) };
+}
+
+function standJson(
+  { tasks, waits, fault, ...stand }: ReplayStand,
+  state: string | undefined,
+  said: readonly Entry[],
+): object {
+  return {
+    ...stand,
+    fault: undefined,
+    ...(fault === undefined
+      ? {}
+      : {
+          divergence: {
+            code: fault.code,
+            message: fault.message,
+            recorded: fault.expected,
+            attempted: fault.got,
+            at: fault.at,
+          },
+        }),
+    tasks: tasks.map(({ id, kind, attempt }) => ({ id, kind, attempt })),
+    waits,
+    state: decodeJson(state),
+    entries: said.map(({ role, content }) => ({ role, content: decodeJson(content) })),
+  };
+}
+
+function stepText({ event, commands }: ReplayStep, io: Io): string {
+  const { paint, symbols } = io.results;
+  const outcome = line(event.seq, `${symbols.arrived} ${describeRecord(event)}${payloadOf(event)}`, io);
+  return [
+    paint.cyan(outcome),
+    ...commands.map((command) =>
+      line(command.seq, `  ${symbols.begin} ${describeRecord(command)}${payloadOf(command)}`, io),
+    ),
+  ].join("\n");
+}
+
+function standText(
+  stand: ReplayStand,
+  {
+    state,
+    said,
+    session,
+  }: { readonly state: string | undefined; readonly said: readonly Entry[]; readonly session: Session },
+  io: Io,
+): string {
+  const { paint, symbols } = io.results;
+  const { tasks, waits, turn, nextSeq, drift, fault } = stand;
+  const end = stand.isOver
+    ? "and is over"
+    : nextSeq < session.nextSeq
+      ? "and goes on"
+      : "where the journal ends";
+  const lines = ["", paint.bold(line(nextSeq - 1, `stands here, in turn ${turn}, ${end}`, io))];
+  const fact = (text: string): void => void lines.push(indented(text, io));
+  if (state !== undefined) fact(`state: ${state}`);
+  for (const { id, kind, attempt } of tasks)
+    fact(`open: task ${positionId(session.sessionId, id)} "${kind}", attempt ${attempt}`);
+  for (const wait of waits)
+    fact(`open: ${wait.type}${"name" in wait ? ` "${wait.name}"` : ""}, number ${wait.id}`);
+  if (tasks.length + waits.length === 0 && fault === undefined) fact("nothing is open");
+  for (const { role, content } of said) fact(`${role}: ${content}`);
+  if (drift.length > 0)
+    fact(`${symbols.warn} recorded results stood for changed inputs at ${drift.join(", ")}`);
+  lines.push(
+    fault === undefined
+      ? paint.green(indented(`${symbols.done} the code asks what is recorded`, io))
+      : paint.red(indented(`${symbols.failed} from here on the code does something else`, io)),
+  );
+  return lines.join("\n");
+}
+
+function payloadOf({ payload }: JournalRecord): string {
+  return payload === undefined ? "" : `  ${payload.slice(0, TEXT_CHARS)}`;
+}
+
+function line(seq: number, text: string, io: Io): string {
+  return fitted(`${String(Math.max(0, seq)).padStart(4)}  `, text, io);
+}
+
+function indented(text: string, io: Io): string {
+  return fitted("      ", text, io);
+}
+
+/** On one line, however narrow; indentation of ours is kept. */
+function fitted(before: string, text: string, { results }: Io): string {
+  const indent = / */.exec(text)![0];
+  const room = Math.max(10, Math.min(results.columns, TEXT_CHARS) - before.length - indent.length);
+  return before + indent + plainLine(text, room, results.symbols.cut);
+}
+
+/** Payloads of the checkpoints that this one's changes build on. */
+async function statesBefore(
+  reader: StorageReader,
+  { sessionId }: Session,
+  first: JournalRecord | undefined,
+): Promise<string[]> {
+  if (first?.type !== "checkpoint" || first.base === undefined) return [];
+  const records = await reader.journal(sessionId, first.base, first.seq - first.base);
+  return records.flatMap((record) => (record.type === "checkpoint" ? (record.payload ?? "null") : []));
+}

@@ -1,0 +1,282 @@
+// Sessions as OpenTelemetry spans, after the GenAI semantic conventions.
+//
+// Names and attributes are those of version 1.41.0 of the conventions (docs/gen-ai/gen-ai-agent-spans.md and gen-ai-spans.md there),
+// which are in development: the strings are copied here, because no stable package has them.
+//
+//   session, in one process   `invoke_agent {agent}`
+//     turn                    `turn {n}`: the conventions have no name for it
+//       attempt of a task     `chat {model}` if it reports what a model used, else `execute_tool {kind}`
+//
+//   O1. A span lives in one process, so a session that is resumed has another `invoke_agent` span, in the same trace: its parent
+//       is the one that is recorded with the session, which is its first span or, when it was started within a trace, that.
+//   O2. Users' data stays out: no inputs, outputs, prompts or contents.
+//   O3. Whoever made the provider owns it: what to export, where, and how much of it, is decided there.
+//
+// It lives here and not in a package of its own because only this package composes; of OpenTelemetry it sees the types alone and is
+// handed the rest, so that nobody needs to install it who does not use it.
+
+import type * as OpenTelemetry from "@opentelemetry/api";
+import type { Attributes, Context, Span } from "@opentelemetry/api";
+import type { AgentTracer, RecordedError, TokenUsage, TraceEvent } from "@holdfast/core";
+
+export interface OpenTelemetryTracerOptions {
+  /** `import * as api from "@opentelemetry/api"`. */
+  readonly api: typeof OpenTelemetry;
+  /** Default: the global provider's. */
+  readonly tracer?: OpenTelemetry.Tracer;
+  /** Kinds of tasks that call a model: `chat` spans from their start, not only when they report usage. */
+  readonly modelTasks?: readonly string[];
+  /** Export what is held back: `() => provider.forceFlush()`. */
+  readonly flush?: () => Promise<void>;
+}
+
+export function openTelemetryTracer(options: OpenTelemetryTracerOptions): AgentTracer {
+  return new SpanTracer(options);
+}
+
+type Of<T extends TraceEvent["type"]> = Extract<TraceEvent, { type: T }>;
+
+interface OpenSession {
+  readonly span: Span;
+  readonly context: Context;
+  readonly usage: Usage;
+  turn: { readonly span: Span; readonly context: Context } | undefined;
+}
+
+interface OpenAttempt {
+  readonly span: Span;
+  readonly usage: Usage;
+}
+
+const FLUSH_MS = 5_000;
+
+class SpanTracer implements AgentTracer {
+  readonly #api: typeof OpenTelemetry;
+  readonly #tracer: OpenTelemetry.Tracer;
+  readonly #modelTasks: ReadonlySet<string>;
+  readonly #flush: () => Promise<void>;
+  readonly #sessions = new Map<string, OpenSession>();
+  readonly #attempts = new Map<string, OpenAttempt>();
+
+  constructor({
+    api,
+    tracer,
+    modelTasks = ["model"],
+    flush = () => Promise.resolve(),
+  }: OpenTelemetryTracerOptions) {
+    this.#api = api;
+    this.#tracer = tracer ?? api.trace.getTracer("holdfast");
+    this.#modelTasks = new Set(modelTasks);
+    this.#flush = flush;
+  }
+
+  trace(event: TraceEvent): void {
+    if (event.type === "session_started") return this.#startSession(event);
+    const session = this.#sessions.get(event.sessionId);
+    if (session === undefined) return;
+    switch (event.type) {
+      case "turn_started":
+        return this.#startTurn(event, session);
+      case "turn_ended":
+        session.turn?.span.setAttribute("holdfast.turn.outcome", event.outcome).end(event.at);
+        session.turn = undefined;
+        return;
+      case "task_started":
+        return this.#startAttempt(event, session);
+      case "task_delta":
+        if (event.delta.type === "usage") this.#noteUsage(event, event.delta.usage, session);
+        return;
+      case "task_ended":
+        return this.#endAttempt(event);
+      case "session_ended":
+      case "session_released":
+        return this.#endSession(event, session);
+      case "waiting":
+        spanOf(session).addEvent("waiting", { "holdfast.waits": event.waits.map(nameOfWait) }, event.at);
+        return;
+      case "signal_received":
+        spanOf(session).addEvent("signal_received", { "holdfast.signal.name": event.name }, event.at);
+        return;
+      case "task_lost": {
+        const lost = {
+          "gen_ai.tool.name": event.kind,
+          "gen_ai.tool.call.id": event.taskId,
+          "holdfast.attempt": event.attempt,
+        };
+        spanOf(session).addEvent("task_lost", lost, event.at);
+        return;
+      }
+      case "warned":
+        spanOf(session).addEvent("warned", { "holdfast.warning": event.message }, event.at);
+        return;
+      case "committed":
+      case "entry_appended": // As many as there are steps, and no part of what takes time.
+        return;
+    }
+  }
+
+  traceparent(
+    sessionId: string,
+    attempt?: { readonly taskId: string; readonly attempt: number },
+  ): string | undefined {
+    const open = attempt === undefined ? this.#sessions.get(sessionId) : this.#attempts.get(keyOf(attempt));
+    const context = open?.span.spanContext();
+    if (context === undefined || !this.#api.isSpanContextValid(context)) return undefined;
+    return `00-${context.traceId}-${context.spanId}-${context.traceFlags.toString(16).padStart(2, "0")}`;
+  }
+
+  /** An exporter may wait long for an answer; whoever closes does not. */
+  async flush(): Promise<void> {
+    const waited = Promise.withResolvers<void>();
+    const timer = setTimeout(waited.resolve, FLUSH_MS);
+    await Promise.race([this.#flush().catch(() => {}), waited.promise]);
+    clearTimeout(timer);
+  }
+
+  #startSession({ sessionId, agent, version, recovered, traceparent, at }: Of<"session_started">): void {
+    const { trace, context, SpanKind } = this.#api;
+    const remote = traceparent === undefined ? undefined : parseTraceparent(traceparent);
+    const parent = remote === undefined ? context.active() : trace.setSpanContext(context.active(), remote); // O1.
+    const attributes: Attributes = {
+      "gen_ai.operation.name": "invoke_agent",
+      "gen_ai.provider.name": "holdfast",
+      "gen_ai.agent.name": agent,
+      "gen_ai.agent.version": version,
+      "gen_ai.conversation.id": sessionId,
+      "holdfast.recovered": recovered,
+    };
+    const options = { kind: SpanKind.INTERNAL, startTime: at, attributes };
+    const span = this.#tracer.startSpan(`invoke_agent ${agent}`, options, parent);
+    this.#sessions.set(sessionId, {
+      span,
+      context: trace.setSpan(parent, span),
+      usage: new Usage(),
+      turn: undefined,
+    });
+  }
+
+  #startTurn({ sessionId, turn, recovered, at }: Of<"turn_started">, session: OpenSession): void {
+    const attributes = {
+      "gen_ai.conversation.id": sessionId,
+      "holdfast.turn": turn,
+      "holdfast.recovered": recovered,
+    };
+    const span = this.#tracer.startSpan(`turn ${turn}`, { startTime: at, attributes }, session.context);
+    session.turn = { span, context: this.#api.trace.setSpan(session.context, span) };
+  }
+
+  #startAttempt(event: Of<"task_started">, session: OpenSession): void {
+    const { SpanKind } = this.#api;
+    const isModel = this.#modelTasks.has(event.kind);
+    const attributes: Attributes = {
+      "gen_ai.operation.name": isModel ? "chat" : "execute_tool",
+      "gen_ai.conversation.id": event.sessionId,
+      "holdfast.task.id": event.taskId,
+      "holdfast.attempt": event.attempt,
+    };
+    const name = isModel ? "chat" : `execute_tool ${event.kind}`;
+    const options = { kind: isModel ? SpanKind.CLIENT : SpanKind.INTERNAL, startTime: event.at, attributes };
+    const span = this.#tracer.startSpan(name, options, session.turn?.context ?? session.context);
+    this.#attempts.set(keyOf(event), { span, usage: new Usage() });
+  }
+
+  #noteUsage(event: Of<"task_delta">, usage: TokenUsage, session: OpenSession): void {
+    const attempt = this.#attempts.get(keyOf(event));
+    if (attempt === undefined) return;
+    attempt.usage.add(usage);
+    session.usage.add(usage);
+    // As our models are named: provider/model.
+    const slash = usage.model.indexOf("/");
+    const model = usage.model.slice(slash + 1);
+    attempt.span.updateName(`chat ${model}`).setAttributes({
+      "gen_ai.operation.name": "chat",
+      "gen_ai.provider.name": slash === -1 ? "_OTHER" : usage.model.slice(0, slash),
+      "gen_ai.request.model": model,
+      "gen_ai.response.model": model,
+    });
+  }
+
+  #endAttempt(event: Of<"task_ended">): void {
+    const attempt = this.#attempts.get(keyOf(event));
+    if (attempt === undefined) return;
+    this.#attempts.delete(keyOf(event));
+    const { span, usage } = attempt;
+    span.setAttribute("holdfast.outcome", event.outcome).setAttributes(usage.attributes());
+    if (usage.isEmpty && !this.#modelTasks.has(event.kind)) {
+      span.setAttributes({
+        "gen_ai.tool.name": event.kind,
+        "gen_ai.tool.call.id": event.taskId,
+        "gen_ai.tool.type": "function",
+      });
+    }
+    this.#noteError(span, event.error, event.at);
+    span.end(event.at);
+  }
+
+  #endSession(event: Of<"session_ended"> | Of<"session_released">, session: OpenSession): void {
+    this.#sessions.delete(event.sessionId);
+    const { span, usage } = session;
+    span.setAttribute("holdfast.status", event.type === "session_ended" ? event.status : "released");
+    span.setAttributes(usage.attributes());
+    this.#noteError(span, event.error, event.at);
+    span.end(event.at);
+  }
+
+  #noteError(span: Span, error: RecordedError | undefined, at: number): void {
+    if (error === undefined) return;
+    span.setAttribute("error.type", error.code ?? error.name);
+    span.recordException({ name: error.name, message: error.message }, at);
+    span.setStatus({ code: this.#api.SpanStatusCode.ERROR, message: error.message });
+  }
+}
+
+/** What was used, summed over reports. */
+class Usage {
+  #input = 0;
+  #output = 0;
+  #cacheRead = 0;
+  #cacheWrite = 0;
+  #costMicroUsd = 0;
+  isEmpty = true;
+
+  add(usage: TokenUsage): void {
+    this.isEmpty = false;
+    this.#input += usage.inputTokens;
+    this.#output += usage.outputTokens;
+    this.#cacheRead += usage.cacheReadTokens ?? 0;
+    this.#cacheWrite += usage.cacheWriteTokens ?? 0;
+    this.#costMicroUsd += usage.costMicroUsd ?? 0;
+  }
+
+  attributes(): Attributes {
+    if (this.isEmpty) return {};
+    return {
+      "gen_ai.usage.input_tokens": this.#input,
+      "gen_ai.usage.output_tokens": this.#output,
+      "gen_ai.usage.cache_read.input_tokens": this.#cacheRead,
+      "gen_ai.usage.cache_creation.input_tokens": this.#cacheWrite,
+      "holdfast.cost_micro_usd": this.#costMicroUsd,
+    };
+  }
+}
+
+/** The innermost span that is open. */
+function spanOf({ turn, span }: OpenSession): Span {
+  return turn?.span ?? span;
+}
+
+function keyOf({ taskId, attempt }: { readonly taskId: string; readonly attempt: number }): string {
+  return `${taskId} ${attempt}`;
+}
+
+function nameOfWait(wait: Of<"waiting">["waits"][number]): string {
+  return wait.type === "timer" ? "timer" : wait.name;
+}
+
+/** https://www.w3.org/TR/trace-context/#traceparent-header; what is not one is none. */
+function parseTraceparent(text: string) {
+  const [, traceId, spanId, flags] =
+    /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})/.exec(text) ?? [];
+  if (traceId === undefined || spanId === undefined || flags === undefined) return undefined;
+  return { traceId, spanId, traceFlags: parseInt(flags, 16), isRemote: true };
+}

@@ -1,0 +1,2 @@
+/** Where a setting was given. */
+export type Origin = "flag" | "environment" | "project_file" | "user_file" | "default";

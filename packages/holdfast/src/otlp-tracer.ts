@@ -1,0 +1,107 @@
+// Traces for an OTLP/HTTP receiver, with the official OpenTelemetry SDK: loaded only when it is wanted, from wherever it is installed.
+//
+// What the SDK takes from the environment it takes from the environment: OTEL_EXPORTER_OTLP_* (endpoint, headers, time-out,
+// compression, certificates), OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES.
+
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { HoldfastError, toHoldfastError, type AgentTracer } from "@holdfast/core";
+import { openTelemetryTracer } from "./opentelemetry-tracer.ts";
+
+const PACKAGES = [
+  "@opentelemetry/api",
+  "@opentelemetry/sdk-trace",
+  "@opentelemetry/exporter-trace-otlp-http",
+  "@opentelemetry/resources",
+] as const;
+
+const FLUSH_MS = 3_000;
+
+export interface OtlpTracerOptions {
+  /** Where to send them; else what the environment says, else this machine, port 4318. */
+  readonly url?: string;
+  /** Also look for the packages from here. */
+  readonly folder: string;
+  /** Told once that spans cannot be delivered. Must not throw. */
+  readonly onProblem: (message: string) => void;
+}
+
+/** @throws HoldfastError `config_invalid` when OpenTelemetry is not installed, or the URL is none. */
+export async function otlpTracer({ url, folder, onProblem }: OtlpTracerOptions): Promise<AgentTracer> {
+  const endpoint = url === undefined ? undefined : endpointOf(url);
+  const [api, sdk, exporter, resources] = await loadAll(folder);
+  let isTold = false;
+  const tell = (message: string): void => {
+    if (!isTold) onProblem(`traces are not delivered: ${message}`);
+    isTold = true;
+  };
+  api.diag.setLogger({ error: tell, warn: tell, info() {}, debug() {}, verbose() {} });
+  const provider = new sdk.TracerProvider({
+    resource: resources
+      .defaultResource()
+      .merge(resources.resourceFromAttributes({ "service.name": "holdfast" }))
+      .merge(
+        resources.detectResources({
+          detectors: [resources.resourceAttributesEnvDetector, resources.serviceNameEnvDetector],
+        }),
+      ),
+    spanProcessors: [
+      new sdk.BatchSpanProcessor({
+        exporter: new exporter.OTLPTraceExporter(endpoint === undefined ? {} : { url: endpoint }),
+      }),
+    ],
+  });
+  return openTelemetryTracer({
+    api,
+    tracer: provider.getTracer("holdfast"),
+    // The exporter tries again for longer than anybody wants to wait at the end of a command, and says nothing meanwhile.
+    flush: () =>
+      provider
+        .forceFlush({ timeoutMillis: FLUSH_MS })
+        .catch((error: unknown) =>
+          tell(`the receiver did not answer in time: ${toHoldfastError(error).message}`),
+        ),
+  });
+}
+
+/** A receiver's address, or that of its traces. */
+function endpointOf(url: string): string {
+  const parsed = URL.parse(url);
+  if (parsed === null || !/^https?:$/.test(parsed.protocol)) {
+    throw new HoldfastError("config_invalid", `"${url}" is no address of an OTLP/HTTP receiver`, {
+      expected: "otlp:http://HOST:PORT",
+      fix: "correct it, or give just otlp and set OTEL_EXPORTER_OTLP_ENDPOINT",
+    });
+  }
+  if (parsed.pathname === "/") parsed.pathname = "/v1/traces";
+  return parsed.href;
+}
+
+async function loadAll(folder: string) {
+  try {
+    return await Promise.all([
+      load<typeof import("@opentelemetry/api")>(PACKAGES[0], folder),
+      load<typeof import("@opentelemetry/sdk-trace")>(PACKAGES[1], folder),
+      load<typeof import("@opentelemetry/exporter-trace-otlp-http")>(PACKAGES[2], folder),
+      load<typeof import("@opentelemetry/resources")>(PACKAGES[3], folder),
+    ]);
+  } catch (cause) {
+    throw new HoldfastError("config_invalid", "traces cannot be sent: OpenTelemetry is not installed", {
+      got: (cause as Error).message.split("\n")[0] ?? "",
+      expected: `the packages ${PACKAGES.join(", ")}`,
+      fix: `npm install ${PACKAGES.join(" ")}`,
+      cause,
+    });
+  }
+}
+
+/** Beside us, or in the project: a command that is installed globally has no neighbours. */
+async function load<T>(name: string, folder: string): Promise<T> {
+  try {
+    return (await import(name)) as T;
+  } catch {
+    const require = createRequire(join(folder, "package.json"));
+    return (await import(pathToFileURL(require.resolve(name)).href)) as T;
+  }
+}

@@ -1,0 +1,331 @@
+// Budgets as a person meets them: nothing is started that cannot be paid, and a raise goes on exactly there.
+
+import type { Budget } from "@holdfast/core";
+import { gate, TestClock, turns, until } from "@holdfast/testkit/test-runtime";
+import { afterEach, describe, expect, test } from "vitest";
+import { defineAgent, defineTask, local, type TaskContext } from "./define.ts";
+import { MemoryStorage } from "./memory-storage.ts";
+import { createRuntime, type Runtime, type RuntimeOptions } from "./runtime.ts";
+
+const opened: Runtime[] = [];
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((runtime) => runtime.close()));
+});
+
+function open(options: Partial<RuntimeOptions> = {}): {
+  runtime: Runtime;
+  storage: MemoryStorage;
+  clock: TestClock;
+} {
+  const storage = new MemoryStorage();
+  const clock = new TestClock();
+  const runtime = createRuntime({ ...options, storage, clock, development: false });
+  opened.push(runtime);
+  return { runtime, storage, clock };
+}
+
+/** A call that may use 100 tokens and says what it used; counts how often it ran. */
+function calls(used = 100, ready: () => Promise<void> = async () => {}) {
+  const ran: number[] = [];
+  const call = defineTask({
+    name: "call",
+    cost: () => ({ maxTokens: 100, maxCostMicroUsd: 1_000 }),
+    run: async (n: number, task: TaskContext) => {
+      ran.push(n);
+      await ready();
+      task.reportUsage({ model: "m", inputTokens: used - 1, outputTokens: 1, costMicroUsd: used * 10 });
+      return n;
+    },
+  });
+  return { call, ran };
+}
+
+function inSequence(count: number, made = calls()) {
+  const agent = defineAgent({
+    name: "sequence",
+    tasks: [made.call],
+    run: async (ctx) => {
+      const done: number[] = [];
+      for (let n = 0; n < count; n++) done.push(await ctx.scheduleTask(made.call, n));
+      return done;
+    },
+  });
+  return { ...made, agent };
+}
+
+describe("a limit", () => {
+  test.each<[string, Budget, number]>([
+    ["maxTokens", { maxTokens: 250 }, 2],
+    ["maxCostMicroUsd", { maxCostMicroUsd: 2_999 }, 2],
+    ["maxSteps", { maxSteps: 3 }, 3],
+  ])(
+    "%s parks before what cannot be paid, and a raise goes on exactly there",
+    async (limit, budget, expected) => {
+      const { runtime } = open();
+      const { agent, ran } = inSequence(4);
+      const handle = await runtime.start(agent, undefined, { budget });
+      expect(await handle.settled()).toMatchObject({ status: "paused", fault: { code: "budget_exceeded" } });
+      expect(ran).toHaveLength(expected);
+      expect(await handle.session()).toMatchObject({
+        status: "paused",
+        pauseReason: "budget_exceeded",
+        exhausted: { payer: handle.sessionId, limit },
+      });
+      await runtime.setBudget(handle.sessionId, {
+        maxTokens: 10_000,
+        maxCostMicroUsd: 100_000,
+        maxSteps: 100,
+      });
+      await runtime.resume(handle.sessionId);
+      expect(await handle.result()).toEqual([0, 1, 2, 3]);
+      expect(ran).toEqual([0, 1, 2, 3]);
+    },
+  );
+
+  test("told to cancel, it ends the session by itself", async () => {
+    const { runtime } = open();
+    const { agent, ran } = inSequence(4);
+    const handle = await runtime.start(agent, undefined, {
+      budget: { maxTokens: 150, onExhausted: "cancel" },
+    });
+    await until(async () => (await handle.session()).status === "cancelled", "it ends");
+    expect((await handle.session()).cancel).toMatchObject({ cause: "budget_exceeded" });
+    expect(ran).toHaveLength(1);
+  });
+
+  test("maxTurns counts checkpoints", async () => {
+    const { runtime } = open();
+    const agent = defineAgent({
+      name: "turns",
+      initial: () => 0,
+      turn: async (ctx, n: number) => {
+        await ctx.run("step", () => 0);
+        return n === 5 ? { done: n } : { state: n + 1 };
+      },
+    });
+    const handle = await runtime.start(agent, undefined, { budget: { maxTurns: 3 } });
+    expect(await handle.settled()).toMatchObject({ status: "paused" });
+    expect((await handle.session()).turn).toBe(4); // The one that could not begin.
+    await runtime.setBudget(handle.sessionId, { maxTurns: 30 });
+    await runtime.resume(handle.sessionId);
+    expect(await handle.result()).toBe(5);
+  });
+
+  test("maxTokensPerCall refuses the call, and the agent may go on with less", async () => {
+    const { runtime } = open();
+    const { agent, ran } = inSequence(1);
+    const handle = await runtime.start(agent, undefined, { budget: { maxTokensPerCall: 99 } });
+    expect(await handle.settled()).toMatchObject({
+      status: "failed",
+      error: { message: expect.stringContaining("may use 100 tokens in one call") },
+    });
+    expect(ran).toEqual([]);
+  });
+
+  test("a model without a price is an error before the call, when costs are limited", async () => {
+    const { runtime } = open({ prices: ({ model }) => (model === "known" ? 5 : undefined) });
+    const ran: string[] = [];
+    const call = defineTask({
+      name: "call",
+      cost: (model: string) => ({ model, maxTokens: 10 }),
+      run: (model) => void ran.push(model),
+    });
+    const agent = defineAgent({
+      name: "models",
+      tasks: [call],
+      run: async (ctx) => {
+        await ctx.scheduleTask(call, "known");
+        await ctx.scheduleTask(call, "unknown");
+      },
+    });
+    const limited = await runtime.start(agent, undefined, { budget: { maxCostMicroUsd: 100 } });
+    expect(await limited.settled()).toMatchObject({
+      status: "failed",
+      error: { cause: { code: "unknown_price" } },
+    });
+    expect(ran).toEqual(["known"]);
+    const unlimited = await runtime.start(agent, undefined, { budget: { maxTokens: 100 } });
+    expect((await unlimited.settled()).status).toBe("completed");
+  });
+
+  test.each([
+    { maxTokens: 0 },
+    { maxTokens: -1 },
+    { maxTokens: 1.5 },
+    { maxTokens: Number.NaN },
+    { maxCostMicroUsd: "5" as never },
+    { onExhausted: "explode" as never },
+    { maxMoney: 1 } as never,
+  ])("that is none is refused: %j", async (budget: Budget) => {
+    const { runtime } = open();
+    await expect(runtime.start(inSequence(1).agent, undefined, { budget })).rejects.toMatchObject({
+      code: "usage",
+    });
+  });
+});
+
+describe("what is reserved", () => {
+  test("is given back: calls that use less than they may leave more for others", async () => {
+    const { runtime } = open();
+    const { agent, ran } = inSequence(8, calls(10));
+    const handle = await runtime.start(agent, undefined, { budget: { maxTokens: 180 } });
+    expect(await handle.result()).toHaveLength(8);
+    expect(ran).toHaveLength(8);
+    expect((await handle.session()).account).toMatchObject({
+      spent: { tokens: 80, steps: 8 },
+      reserved: { tokens: 0 },
+    });
+  });
+
+  test("makes others wait until it is settled, and never lets more run than fit", async () => {
+    const { runtime } = open();
+    const ready = gate();
+    const { call, ran } = calls(10, () => ready.opened);
+    const agent = defineAgent({
+      name: "parallel",
+      tasks: [call],
+      run: async (ctx) => Promise.all([0, 1, 2, 3].map((n) => ctx.scheduleTask(call, n))),
+    });
+    const handle = await runtime.start(agent, undefined, { budget: { maxTokens: 250 } });
+    await turns(10);
+    expect(ran).toEqual([0, 1]);
+    ready.open();
+    expect(await handle.result()).toEqual([0, 1, 2, 3]);
+  });
+
+  test("is asked for along the tree: children spend what their parent has", async () => {
+    const { runtime } = open();
+    const { agent: child, ran } = inSequence(3);
+    const agent = defineAgent({
+      name: "parent",
+      agents: [child],
+      run: async (ctx) => {
+        const children = [ctx.spawnAgent(local(child)), ctx.spawnAgent(local(child))];
+        const first = await ctx.race(children.map((one) => ctx.waitForChildEvent(one)));
+        return first;
+      },
+    });
+    const handle = await runtime.start(agent, undefined, { budget: { maxTokens: 420 } });
+    const told = await handle.result();
+    expect(told).toMatchObject({ type: "budget_exceeded", limit: "maxTokens", max: 420 });
+    expect(ran.length).toBe(4);
+  });
+
+  test("below a tenth the parent is told once", async () => {
+    const { runtime } = open();
+    const { call } = calls(100);
+    const child = defineAgent({
+      name: "child",
+      tasks: [call],
+      run: async (ctx) => {
+        for (let n = 0; n < 4; n++) await ctx.scheduleTask(call, n);
+        await ctx.run("more", () => 0);
+      },
+    });
+    const agent = defineAgent({
+      name: "parent",
+      agents: [child],
+      run: async (ctx) => {
+        const one = ctx.spawnAgent(local(child), undefined, { budget: { maxTokens: 410 } });
+        const events = [];
+        for (;;) {
+          const event = await ctx.waitForChildEvent(one);
+          events.push(event.type === "signal" ? event.name : event.type);
+          if (event.type === "completed") return events;
+        }
+      },
+    });
+    expect(await (await runtime.start(agent)).result()).toEqual(["budget-low", "completed"]);
+  });
+
+  test("the agent may ask what is left, and is answered the same on replay", async () => {
+    const { runtime } = open();
+    const { call } = calls(60);
+    const agent = defineAgent({
+      name: "careful",
+      tasks: [call],
+      run: async (ctx) => {
+        const before = ctx.remainingBudget().tokens;
+        await ctx.scheduleTask(call, 1);
+        return [before, ctx.remainingBudget().tokens];
+      },
+    });
+    const handle = await runtime.start(agent, undefined, { budget: { maxTokens: 1_000 } });
+    expect(await handle.result()).toEqual([1_000, 940]);
+  });
+});
+
+describe("time to live", () => {
+  test("ends the session as cancelled, with its cause", async () => {
+    const { runtime, clock } = open();
+    const agent = defineAgent({ name: "waits", run: async (ctx) => ctx.waitForSignal("never") });
+    const handle = await runtime.start(agent, undefined, { budget: { ttlMs: 5_000 } });
+    await clock.advance(4_999);
+    expect((await handle.session()).status).toBe("waiting");
+    await clock.advance(20_000);
+    expect(await handle.session()).toMatchObject({ status: "cancelled", cancel: { cause: "deadline" } });
+  });
+
+  test("a question nobody answers cancels its session, which may clean up", async () => {
+    const { runtime, clock } = open();
+    const agent = defineAgent({
+      name: "asks",
+      run: async (ctx) => {
+        try {
+          return await ctx.requestInput("sure?", { ttlMs: 1_000 });
+        } catch {
+          return { partial: true };
+        }
+      },
+    });
+    const handle = await runtime.start(agent);
+    expect((await handle.session()).status).toBe("input_required");
+    await clock.advance(1_100);
+    expect(await handle.session()).toMatchObject({
+      status: "cancelled",
+      output: '{"partial":true}',
+      cancel: { cause: "input_timeout" },
+    });
+  });
+});
+
+describe("a pause", () => {
+  test("waits for what runs, keeps it, begins nothing more, and goes on where it was", async () => {
+    const { runtime } = open();
+    const ready = gate();
+    const { agent, ran } = inSequence(
+      3,
+      calls(1, () => ready.opened),
+    );
+    const handle = await runtime.start(agent);
+    await until(() => ran.length === 1, "the first runs");
+    expect(await handle.pause()).toBe("paused");
+    await turns(10);
+    ready.open();
+    expect(await handle.settled()).toMatchObject({ status: "paused", fault: { code: "session_paused" } });
+    expect(await handle.session()).toMatchObject({ status: "paused", pauseReason: "by_user" });
+    expect(ran).toEqual([0]);
+    await handle.unpause();
+    expect(await handle.result()).toEqual([0, 1, 2]);
+    expect(ran).toEqual([0, 1, 2]);
+  });
+
+  test("holds back what arrives, and a cancel ends it all the same", async () => {
+    const { runtime, clock } = open();
+    const agent = defineAgent({ name: "waits", run: async (ctx) => ctx.waitForSignal("go") });
+    const handle = await runtime.start(agent);
+    await handle.pause();
+    await turns(5);
+    await handle.signal("go", 1);
+    await clock.advance(60_000);
+    expect((await handle.session()).status).toBe("paused");
+    await handle.unpause();
+    expect(await handle.result()).toBe(1);
+
+    const other = await runtime.start(agent);
+    await other.pause();
+    await other.cancel();
+    await clock.advance(20_000);
+    expect((await other.session()).status).toBe("cancelled");
+  });
+});

@@ -1,0 +1,96 @@
+// A session's cancel: asked for by whoever has a reason, noticed when it is stored, and its deadline.
+//
+// A cancel is acknowledged by storage before the agent hears of it, whoever asks: a person, the parent, the session's own
+// deadline, a question that nobody answered, a budget. So all of them end the same way, also without this process.
+
+import type { CancelCause, Clock, HoldfastError, Session } from "@holdfast/core";
+import type { EventDraft } from "./attempts.ts";
+import type { Submit } from "./session-claim.ts";
+import { alarm, type Timers } from "./timers.ts";
+
+/** What it needs of its session. */
+export interface CancelHost {
+  readonly sessionId: string;
+  readonly timers: Timers;
+  readonly clock: Clock;
+  readonly graceMs: number;
+  readonly submit: Submit;
+  isOver(): boolean;
+  /** Whether its agent has been told. */
+  isTold(): boolean;
+  /** Deliver it before anything else. */
+  tell(event: EventDraft): void;
+  /** Something was stored for the session. */
+  look(): void;
+  fail(error: HoldfastError): void;
+}
+
+export class CancelWatch {
+  readonly #host: CancelHost;
+  readonly #endAlarm = alarm(() => this.#end());
+  readonly #deadlineAlarm = alarm(() => this.request("deadline", "its time is up"));
+  #seen = false;
+  #questionGivenUp = false;
+
+  constructor(host: CancelHost, session: Pick<Session, "cancel" | "deadlineAt">) {
+    this.#host = host;
+    this.notice(session);
+    if (session.deadlineAt !== undefined) host.timers.set(this.#deadlineAlarm, session.deadlineAt);
+  }
+
+  /** Whether one is under way. */
+  get seen(): boolean {
+    return this.#seen;
+  }
+
+  /** What is stored says whether there is one. */
+  notice({ cancel }: Pick<Session, "cancel">): void {
+    if (cancel === undefined || this.#seen || cancel.mode !== "graceful") return;
+    this.#seen = true;
+    const { deadlineAt, reason, cause } = cancel;
+    this.#host.timers.set(this.#endAlarm, deadlineAt);
+    if (this.#host.isTold()) return;
+    this.#host.tell({
+      type: "cancel_requested",
+      at: this.#host.clock.now(),
+      deadlineAt,
+      ...(reason === undefined ? {} : { reason }),
+      ...(cause === undefined ? {} : { cause }),
+    });
+  }
+
+  /** Ask for one, unless there is one. */
+  request(cause: CancelCause, reason: string): void {
+    if (!this.#seen) this.#submit({ mode: "graceful", graceMs: this.#host.graceMs, cause, reason });
+  }
+
+  /** A question nobody answered in time is the end of its session, which its agent may clean up after. */
+  giveUpQuestion(prompt: string): void {
+    if (this.#questionGivenUp) return;
+    this.#questionGivenUp = true;
+    this.request("input_timeout", `nobody answered "${prompt}"`);
+  }
+
+  close(): void {
+    this.#host.timers.set(this.#endAlarm, Infinity);
+    this.#host.timers.set(this.#deadlineAlarm, Infinity);
+  }
+
+  #end(): void {
+    if (!this.#host.isOver()) this.#submit({ mode: "hard", graceMs: 0, reason: "the grace period ended" });
+  }
+
+  #submit(request: {
+    mode: "graceful" | "hard";
+    graceMs: number;
+    cause?: CancelCause;
+    reason: string;
+  }): void {
+    const { sessionId } = this.#host;
+    this.#host.submit(
+      { type: "request_cancel", sessionId, ...request },
+      () => this.#host.look(),
+      (error) => this.#host.fail(error),
+    );
+  }
+}

@@ -1,0 +1,373 @@
+// Sessions that ask for each other: children, what they tell, what is told to them, their end and that of their parent.
+
+import type { ChildEvent } from "@holdfast/core";
+import { gate, TestClock, turns, until } from "@holdfast/testkit/test-runtime";
+import { afterEach, describe, expect, test } from "vitest";
+import { defineAgent, defineTask, local, type Agent, type AgentContext } from "./define.ts";
+import { MemoryStorage } from "./memory-storage.ts";
+import { createRuntime, vanishRuntime, type Runtime, type RuntimeOptions } from "./runtime.ts";
+
+const opened: Runtime[] = [];
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((runtime) => runtime.close()));
+});
+
+function open(options: Partial<RuntimeOptions> = {}): {
+  runtime: Runtime;
+  storage: MemoryStorage;
+  clock: TestClock;
+} {
+  const storage = (options.storage as MemoryStorage | undefined) ?? new MemoryStorage();
+  const clock = (options.clock as TestClock | undefined) ?? new TestClock();
+  const runtime = createRuntime({ ...options, storage, clock, development: false });
+  opened.push(runtime);
+  return { runtime, storage, clock };
+}
+
+const double = defineAgent({ name: "double", run: async (ctx, n: number) => ctx.run("work", () => n * 2) });
+const failing = defineAgent({
+  name: "failing",
+  run: async () => {
+    throw new Error("no luck");
+  },
+});
+const listener = defineAgent({
+  name: "listener",
+  run: async (ctx) => `heard ${JSON.stringify(await ctx.waitForSignal("word"))}`,
+});
+
+function parent(
+  run: (ctx: AgentContext) => Promise<unknown>,
+  // oxlint-disable-next-line typescript/no-explicit-any -- agents of any input.
+  agents: readonly Agent<any, any>[] = [double, failing, listener],
+  name = "parent",
+): Agent {
+  return defineAgent({ name, agents, run: async (ctx) => run(ctx) });
+}
+
+describe("a child", () => {
+  test("gives its output to who waits for it, several in any order", async () => {
+    const { runtime } = open();
+    const agent = parent(async (ctx) => {
+      const children = [1, 2, 3].map((n) => ctx.spawnAgent(local(double), n));
+      const outputs = await Promise.all(children.map((child) => ctx.waitForChild(child)));
+      return [...outputs, await ctx.waitForChild(children[0]!)];
+    });
+    const handle = await runtime.start(agent);
+    expect(await handle.result()).toEqual([2, 4, 6, 2]);
+  });
+
+  test("that fails rejects with how and why", async () => {
+    const { runtime } = open();
+    const agent = parent(async (ctx) => {
+      const child = ctx.spawnAgent(local(failing));
+      try {
+        await ctx.waitForChild(child);
+        return "no";
+      } catch (error) {
+        const { code, message, ending } = error as { code: string; message: string; ending: string };
+        return { code, ending, message };
+      }
+    });
+    const { sessionId, result } = await runtime.start(agent);
+    expect(await result()).toEqual({
+      code: "child_failed",
+      ending: "failed",
+      message: `child ${sessionId}-0 failed: no luck`,
+    });
+  });
+
+  test("that nobody knows is a mistake that names those that are known", async () => {
+    const { runtime } = open();
+    const handle = await runtime.start(parent(async (ctx) => ctx.spawnAgent(local("nobody"))));
+    expect(await handle.settled()).toMatchObject({
+      status: "paused",
+      fault: { code: "agent_not_found", message: expect.stringContaining('"double"') },
+    });
+  });
+
+  test("is signalled, and tells its parent in the order it does things", async () => {
+    const { runtime } = open();
+    const talker = defineAgent({
+      name: "talker",
+      run: async (ctx) => {
+        ctx.signalParent("hello", { n: 1 });
+        ctx.reportProgress(0.5);
+        const word = await ctx.waitForSignal("word");
+        return { word, parent: ctx.parentId };
+      },
+    });
+    const agent = parent(
+      async (ctx) => {
+        const child = ctx.spawnAgent(local(talker));
+        const events: ChildEvent[] = [await ctx.waitForChildEvent(child), await ctx.waitForChildEvent(child)];
+        ctx.signalChild(child, "word", "go");
+        events.push(await ctx.waitForChildEvent(child));
+        return { events, output: await ctx.waitForChild(child) };
+      },
+      [talker],
+    );
+    const handle = await runtime.start(agent);
+    const output = { word: "go", parent: handle.sessionId };
+    expect(await handle.result()).toEqual({
+      events: [
+        { type: "signal", name: "hello", payload: { n: 1 } },
+        { type: "progress", data: 0.5 },
+        { type: "completed", output },
+      ],
+      output,
+    });
+  });
+
+  test("asks a handler of its parent, which answers as a task; one that is not there, too", async () => {
+    const { runtime } = open();
+    const lookUp = defineTask({ name: "look-up", run: (key: string) => `value of ${key}` });
+    const asker = defineAgent({
+      name: "asker",
+      run: async (ctx) => {
+        const value = await ctx.requestFromParent("lookUp", "k");
+        const missing = await ctx.requestFromParent("nothing").catch((error: Error) => error.message);
+        return { value, missing };
+      },
+    });
+    const agent = defineAgent({
+      name: "parent",
+      agents: [asker],
+      handlers: { lookUp },
+      run: async (ctx) => ctx.waitForChild(ctx.spawnAgent(local(asker))),
+    });
+    expect(await (await runtime.start(agent)).result()).toEqual({
+      value: "value of k",
+      missing: expect.stringContaining('no handler "nothing"'),
+    });
+  });
+
+  test("is cancelled when its parent ends, or left, or waited for", async () => {
+    const { runtime } = open();
+    const go = gate();
+    const slow = defineAgent({ name: "slow", run: async (ctx) => ctx.run("wait", () => go.opened) });
+    const agent = parent(
+      async (ctx) => {
+        ctx.spawnAgent(local(listener));
+        ctx.spawnAgent(local(listener), undefined, { onParentEnd: "leave" });
+        ctx.spawnAgent(local(slow), undefined, { onParentEnd: "wait" });
+        return "done";
+      },
+      [listener, slow],
+    );
+    const handle = await runtime.start(agent);
+    const status = async (n: number): Promise<string> =>
+      (await runtime.handle(`${handle.sessionId}-${n}`).session()).status;
+    await until(async () => (await status(2)) === "working", "the slow one works");
+    await turns(20);
+    expect((await handle.session()).status).toBe("waiting");
+    go.open();
+    expect(await handle.result()).toBe("done");
+    await until(async () => (await status(0)) === "cancelled", "the first is cancelled");
+    expect(await status(1)).toBe("waiting");
+    expect(await status(2)).toBe("completed");
+  });
+
+  test("is cancelled with the whole tree, and tells so", async () => {
+    const { runtime } = open();
+    const middle = parent(
+      async (ctx) => ctx.waitForChild(ctx.spawnAgent(local(listener))),
+      [listener],
+      "middle",
+    );
+    const top = parent(async (ctx) => ctx.waitForChild(ctx.spawnAgent(local(middle))), [middle], "top");
+    const handle = await runtime.start(top);
+    const leaf = `${handle.sessionId}-0-0`;
+    await until(
+      async () =>
+        (
+          await runtime
+            .handle(leaf)
+            .session()
+            .catch(() => undefined)
+        )?.status === "waiting",
+      "the leaf waits",
+    );
+    await handle.cancel({ reason: "enough" });
+    expect(await handle.settled()).toMatchObject({ status: "cancelled" });
+    await until(
+      async () => (await runtime.handle(leaf).session()).status === "cancelled",
+      "the leaf is cancelled",
+    );
+    expect((await runtime.handle(leaf).session()).cancel).toMatchObject({ cause: "parent" });
+  });
+
+  test("that fails is asked for again, with what it had said of its progress", async () => {
+    const { runtime } = open();
+    let tries = 0;
+    const shaky = defineAgent({
+      name: "shaky",
+      run: async (ctx) => {
+        const attempt = await ctx.run("count", () => ++tries);
+        ctx.reportProgress({ attempt });
+        await ctx.run("step", () => 0);
+        if (attempt < 3) throw new Error(`attempt ${attempt}`);
+        return { attempt, resumedFrom: ctx.resumedFrom };
+      },
+    });
+    const agent = parent(
+      async (ctx) =>
+        ctx.waitForChild(ctx.spawnAgent(local(shaky), undefined, { respawn: { maxAttempts: 3 } })),
+      [shaky],
+    );
+    expect(await (await runtime.start(agent)).result()).toEqual({ attempt: 3, resumedFrom: { attempt: 2 } });
+  });
+
+  test("sees the conversation that was shared with it, as a branch or beside its own", async () => {
+    const { runtime } = open();
+    const read = defineTask({
+      name: "read",
+      run: (input: { conversation: { id: string; parentId: string | null; content: unknown }[] }) =>
+        input.conversation,
+    });
+    const reader = defineAgent({
+      name: "reader",
+      tasks: [read],
+      run: async (ctx) => {
+        ctx.appendEntry({ role: "user", content: "own" });
+        const entries = (await ctx.scheduleTask(read, { conversation: ctx.conversation() as never })) as {
+          parentId: string | null;
+          content: unknown;
+        }[];
+        return {
+          entries: entries.map(({ content, parentId }) => [content, parentId]),
+          shared: ctx.shared ?? null,
+        };
+      },
+    });
+    const agent = parent(
+      async (ctx) => {
+        ctx.appendEntry({ role: "user", content: "first" });
+        const kinds = ["conversation", "conversation_read_only", "none", { custom: { a: 1 } }] as const;
+        const children = kinds.map((shared) => ctx.spawnAgent(local(reader), undefined, { shared }));
+        return Promise.all(children.map((child) => ctx.waitForChild(child)));
+      },
+      [reader],
+    );
+    const handle = await runtime.start(agent);
+    const root = `${handle.sessionId}-0`;
+    expect(await handle.result()).toEqual([
+      {
+        entries: [
+          ["first", null],
+          ["own", root],
+        ],
+        shared: null,
+      },
+      {
+        entries: [
+          ["first", null],
+          ["own", null],
+        ],
+        shared: null,
+      },
+      { entries: [["own", null]], shared: null },
+      { entries: [["own", null]], shared: { a: 1 } },
+    ]);
+  });
+
+  test("too deep is too deep: a circle of agents ends visibly", async () => {
+    const { runtime } = open();
+    const circle: Agent = defineAgent({
+      name: "circle",
+      run: async (ctx) => ctx.waitForChild(ctx.spawnAgent(local("circle"))),
+    });
+    const handle = await runtime.start(circle);
+    const deepest = handle.sessionId + "-0".repeat(8);
+    await until(
+      async () =>
+        (
+          await runtime
+            .handle(deepest)
+            .session()
+            .catch(() => undefined)
+        )?.status === "paused",
+      "the deepest parks",
+    );
+    expect((await runtime.handle(deepest).session()).error?.message).toContain('"depth" (8)');
+  });
+});
+
+describe("a hand-over", () => {
+  test("that waits gives the output of the one that took over", async () => {
+    const { runtime } = open();
+    const agent = parent(async (ctx) => ctx.handoffToAgent(local(double), 4));
+    expect(await (await runtime.start(agent)).result()).toBe(8);
+  });
+
+  test("at once completes, and the successor tells the grandparent", async () => {
+    const { runtime } = open();
+    const middle = defineAgent({
+      name: "middle",
+      agents: [double],
+      run: async (ctx) => ctx.handoffToAgent(local(double), 5, { completion: "immediate" }),
+    });
+    const top = parent(async (ctx) => ctx.waitForChild(ctx.spawnAgent(local(middle))), [middle], "top");
+    const handle = await runtime.start(top);
+    expect(await handle.result()).toBe(10);
+    const given = await runtime.handle(`${handle.sessionId}-0`).session();
+    expect(given).toMatchObject({ status: "completed", handedOffTo: `${handle.sessionId}-0-0` });
+    expect(await runtime.handle(`${handle.sessionId}-0-0`).session()).toMatchObject({
+      parent: { sessionId: handle.sessionId, child: 0 },
+    });
+  });
+});
+
+describe("after the process is gone", () => {
+  test("the whole tree goes on, and nothing is asked for twice", async () => {
+    const storage = new MemoryStorage();
+    const clock = new TestClock();
+    const first = open({ storage, clock, owner: "first" });
+    let works = 0;
+    const slow = (ready: Promise<void>): Agent<number, number> =>
+      defineAgent({
+        name: "slow",
+        run: async (ctx, n: number) => {
+          const m = await ctx.run("count", () => (works++, n));
+          await ctx.waitForSignal("go");
+          await ready;
+          return m * 10;
+        },
+      });
+    const agentWith = (child: Agent<number, number>): Agent =>
+      parent(
+        async (ctx) => {
+          const children = [1, 2, 3].map((n) => ctx.spawnAgent(local(child), n));
+          return Promise.all(children.map((one) => ctx.waitForChild(one)));
+        },
+        [child],
+      );
+    const handle = await first.runtime.start(agentWith(slow(Promise.resolve())));
+    const { sessionId } = handle;
+    const statusOf = async (id: string): Promise<string | undefined> =>
+      (await storage.reader.session(id))?.status;
+    for (const n of [0, 1, 2])
+      await until(async () => (await statusOf(`${sessionId}-${n}`)) === "waiting", "a child waits");
+    vanishRuntime(first.runtime);
+    const later = new TestClock(clock.now() + 1);
+    for (const n of [0, 1, 2]) await forceRelease(storage, `${sessionId}-${n}`);
+    await forceRelease(storage, sessionId);
+    const second = open({
+      storage,
+      clock: later,
+      owner: "second",
+      agents: [agentWith(slow(Promise.resolve()))],
+    });
+    const again = await second.runtime.resume(sessionId);
+    for (const n of [0, 1, 2]) await second.runtime.signal(`${sessionId}-${n}`, "go");
+    expect(await again.result()).toEqual([10, 20, 30]);
+    expect(works).toBe(3);
+  });
+});
+
+/** As the death of the owner process does: its claims are nobody's. */
+async function forceRelease(storage: MemoryStorage, sessionId: string): Promise<void> {
+  const claim = await storage.claim({ sessionId, owner: "first", now: 0, leaseMs: 0 });
+  if (claim.status === "claimed")
+    await storage.commit([{ type: "release_claim", sessionId, token: claim.token }], 0);
+}

@@ -1,0 +1,77 @@
+// What a session's driver needs of the process around it, and how it tells that it is done.
+
+import type {
+  AgentRef,
+  Arrivals,
+  Clock,
+  ConversationEntry,
+  Hash,
+  Limits,
+  Prices,
+  Session,
+  SessionSnapshot,
+  TaskExecutor,
+  TraceEvent,
+} from "@holdfast/core";
+import type { Agent } from "./define.ts";
+import type { Departure } from "./departure.ts";
+import type { Creator, Submit } from "./session-claim.ts";
+import type { Immediate, SliceLoop } from "./slice-loop.ts";
+import type { Timers } from "./timers.ts";
+
+/** A session that is driven, as the process around it knows it. */
+export interface Driven {
+  readonly sessionId: string;
+  /** Of its claim, once there is one. */
+  readonly token: number | undefined;
+  /** What it waited for to be settled was: ask again. */
+  retryQueued(): void;
+}
+
+/** What a driver needs of the process around it. */
+export interface DriverWorld {
+  readonly loop: SliceLoop;
+  readonly immediate: Immediate;
+  readonly timers: Timers;
+  readonly clock: Clock;
+  readonly hash: Hash;
+  readonly limits: Limits;
+  /** Whether mistakes of agents are looked for that cost a little to find. */
+  readonly development: boolean;
+  readonly executor: TaskExecutor;
+  /** Integers in [0, 2^32), for jitter. */
+  readonly random: () => number;
+  readonly submit: Submit;
+  arrivals(sessionId: string, after: number): Promise<Arrivals>;
+  conversation(session: Session, leaf: number | null): Promise<readonly ConversationEntry[]>;
+  readonly prices: Prices | undefined;
+  describeAgent(name: string): AgentRef | undefined;
+  agentNames(): readonly string[];
+  /** Sessions that this one asked for are stored: run them. */
+  spawned(sessionIds: readonly string[]): void;
+  /** Something that was held for was settled: ask again for what waits for that. */
+  settled(): void;
+  /** Call `retry` when something was settled, or after a while. */
+  awaitSettlement(driver: Driven): void;
+  /** Nothing when nobody listens: then no event is built. */
+  readonly trace: ((event: TraceEvent) => void) | undefined;
+  /** Its trace context, or that of an attempt of it. */
+  traceparent(
+    sessionId: string,
+    attempt?: { readonly taskId: string; readonly attempt: number },
+  ): string | undefined;
+  /** It is committed that the session waits. */
+  noteWaiting(sessionId: string): void;
+  /** Call the agent in a context in which its stray rejections can be told from others'. */
+  enter<T>(sessionId: string, fn: () => T): T;
+  /** The driver is over. Called once. */
+  departed(driver: Driven, departure: Departure): void;
+}
+
+export interface DriverOptions {
+  readonly agent: Agent;
+  readonly snapshot: SessionSnapshot;
+  /** Of its claim; of a session that is yet to be created, what creates it with its first batch. */
+  readonly claim: number | Creator;
+  readonly acceptDrift: boolean;
+}

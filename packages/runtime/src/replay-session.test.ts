@@ -1,0 +1,146 @@
+// Going through a recorded turn again asks what is recorded, does nothing, and says where the code does something else.
+
+import { journalOf } from "@holdfast/testkit/test-runtime";
+import { afterEach, describe, expect, test } from "vitest";
+import { defineAgent, type Agent, type AgentContext } from "./define.ts";
+import { MemoryStorage } from "./memory-storage.ts";
+import { replaySession, type ReplayStep } from "./replay-session.ts";
+import { createRuntime, type Runtime } from "./runtime.ts";
+
+let runtime: Runtime | undefined;
+afterEach(() => runtime?.close());
+
+let ran = 0;
+const work = (ctx: AgentContext): Promise<number> => ctx.run("work", () => ++ran);
+
+async function recorded(agent: Agent) {
+  const storage = new MemoryStorage();
+  runtime = createRuntime({ storage, development: false });
+  const handle = await runtime.start(agent);
+  await handle.result();
+  return { session: await handle.session(), records: await journalOf(storage, handle.sessionId), storage };
+}
+
+async function replayed(options: Omit<Parameters<typeof replaySession>[0], "onStep">) {
+  const steps: ReplayStep[] = [];
+  const stand = await replaySession({ ...options, onStep: (step) => steps.push(step) });
+  return {
+    stand,
+    steps: steps.map(({ event, commands }) => [event.type, ...commands.map(({ type }) => type)]),
+  };
+}
+
+const twice = defineAgent({
+  name: "twice",
+  run: async (ctx) => {
+    ctx.appendEntry({ role: "user", content: "hello" });
+    const first = await work(ctx);
+    return first + (await work(ctx));
+  },
+});
+
+describe("a turn that is gone through again", () => {
+  test("shows each delivery and what was asked in answer, and no task is run", async () => {
+    const { session, records, storage } = await recorded(twice);
+    const before = ran;
+    const { stand, steps } = await replayed({ agent: twice, session, records });
+    expect(steps).toEqual([
+      ["started", "append_entry", "schedule_task"],
+      ["task_completed", "schedule_task"],
+      ["task_completed", "complete"],
+    ]);
+    expect(stand).toMatchObject({
+      turn: 0,
+      nextSeq: records.length,
+      isOver: true,
+      fault: undefined,
+      entryCount: 1,
+    });
+    expect(ran).toBe(before);
+    expect(await journalOf(storage, session.sessionId)).toEqual(records);
+  });
+
+  test("stops behind the slice of a position, and tells what is open there", async () => {
+    const { session, records } = await recorded(twice);
+    const { stand, steps } = await replayed({ agent: twice, session, records, stopAt: 1 });
+    expect(steps).toHaveLength(1);
+    expect(stand).toMatchObject({
+      nextSeq: 3,
+      isOver: false,
+      tasks: [{ kind: "work", attempt: 1 }],
+      waits: [],
+    });
+  });
+
+  test("an earlier turn is gone through from its checkpoint to the next", async () => {
+    const agent = defineAgent({
+      name: "turns",
+      initial: () => 0,
+      turn: async (ctx, n: number) => (await work(ctx), n === 2 ? { done: n } : { state: n + 1 }),
+    });
+    const { session, records } = await recorded(agent);
+    const cuts = records.flatMap(({ type, seq }) => (type === "checkpoint" ? seq : []));
+    const { stand, steps } = await replayed({
+      agent,
+      session,
+      records: records.slice(cuts[0], cuts[1]! + 1),
+    });
+    expect(steps).toEqual([
+      ["started", "schedule_task"],
+      ["task_completed", "checkpoint"],
+    ]);
+    expect(stand).toMatchObject({ turn: 1, isOver: true, fault: undefined });
+  });
+});
+
+describe("code that does something else", () => {
+  const other = (name: string, run: (ctx: AgentContext) => Promise<unknown>): Agent =>
+    defineAgent({ name, run });
+
+  test("is stopped there, with both sides", async () => {
+    const { session, records } = await recorded(twice);
+    const agent = other("twice", async (ctx) => {
+      ctx.appendEntry({ role: "user", content: "hello" });
+      await work(ctx);
+      return ctx.run("play", () => ++ran);
+    });
+    const before = ran;
+    const { stand } = await replayed({ agent, session, records });
+    expect(stand.fault).toMatchObject({ code: "nondeterminism", seq: 4 });
+    expect(stand.fault?.expected).toContain('task "work"');
+    expect(stand.fault?.got).toContain('task "play"');
+    expect(stand.isOver).toBe(false);
+    expect(ran).toBe(before);
+  });
+
+  test("that asks for fewer is seen too, and so is what awaits something that is not durable", async () => {
+    const { session, records } = await recorded(twice);
+    const fewer = other("twice", async (ctx) => void ctx.appendEntry({ role: "user", content: "hello" }));
+    expect((await replayed({ agent: fewer, session, records })).stand.fault).toMatchObject({
+      code: "nondeterminism",
+    });
+    const timer = other("twice", async (ctx) => {
+      ctx.appendEntry({ role: "user", content: "hello" });
+      await new Promise((resolve) => setTimeout(resolve, 1));
+      return work(ctx);
+    });
+    expect((await replayed({ agent: timer, session, records })).stand.fault).toMatchObject({
+      code: "nondeterminism",
+    });
+  });
+
+  test("in nothing but inputs goes on where that is accepted, and says where", async () => {
+    const { session, records } = await recorded(twice);
+    const agent = other("twice", async (ctx) => {
+      ctx.appendEntry({ role: "user", content: "good morning" });
+      const first = await work(ctx);
+      return first + (await work(ctx));
+    });
+    expect((await replayed({ agent, session, records })).stand.fault).toMatchObject({ seq: 1 });
+    expect((await replayed({ agent, session, records, acceptDrift: true })).stand).toMatchObject({
+      fault: undefined,
+      drift: [1],
+      isOver: true,
+    });
+  });
+});

@@ -1,0 +1,201 @@
+// What a session's tasks may cost and have cost: what is to be reserved and settled with each commit, and what came of it.
+//
+//   P1. Every attempt is held for before it starts, in the commit that makes it start; with its outcome it is settled, once.
+//   P2. An attempt whose usage nobody told counts as its worst case; so does one that died with its process.
+//
+// Only for sessions that somebody pays for. It knows no storage: it makes charges and is told the admissions.
+
+import {
+  HoldfastError,
+  NO_AMOUNT,
+  type Admission,
+  type Amount,
+  type Charge,
+  type Hold,
+  type OpenTask,
+  type Prices,
+  type Remaining,
+  type SealedSegment,
+  type TaskTraits,
+  type TokenUsage,
+} from "@holdfast/core";
+
+export interface SpendingHost {
+  readonly prices: Prices | undefined;
+  describeTask(kind: string): TaskTraits | undefined;
+}
+
+/** What is to be done with tasks once their charges are decided. */
+export interface Decided {
+  readonly start: readonly OpenTask[];
+  /** To be asked for again when others have settled. */
+  readonly queued: readonly OpenTask[];
+  /** The first that cannot be paid, if any, and those after it that were refused too. */
+  readonly refused: Extract<Admission, { status: "refused" }> | undefined;
+  readonly unpaid: readonly OpenTask[];
+}
+
+export class Spending {
+  readonly #host: SpendingHost;
+  readonly #held = new Map<number, Amount>();
+  #remaining: Remaining | undefined;
+
+  constructor(host: SpendingHost, holds: readonly Hold[], remaining: Remaining | undefined) {
+    this.#host = host;
+    for (const { task, amount } of holds) this.#held.set(task, amount);
+    this.#remaining = remaining;
+  }
+
+  get remaining(): Remaining | undefined {
+    return this.#remaining;
+  }
+
+  /** Whether an attempt of this task was paid for in advance, and so may have run. */
+  isHeld(task: number): boolean {
+    return this.#held.has(task);
+  }
+
+  /** @throws HoldfastError why no attempt of it can be paid, whatever is left. */
+  amountOf(task: OpenTask): Amount {
+    const step = { ...NO_AMOUNT, steps: task.attempt === 1 ? 1 : 0 };
+    const cost = this.#host.describeTask(task.kind)?.cost?.(task.input);
+    if (cost === undefined) return step;
+    const { tokensPerCall, costMicroUsd: costLimit } = this.#remaining ?? {};
+    const tokens = integer(cost.maxTokens, task.kind, "maxTokens");
+    if (tokensPerCall !== undefined && tokens > tokensPerCall) {
+      throw new HoldfastError("budget_exceeded", `task "${task.kind}" may use ${tokens} tokens in one call`, {
+        expected: `at most ${tokensPerCall} (the budget's maxTokensPerCall)`,
+        fix: "ask for less, or raise the limit",
+      });
+    }
+    const output = cost.maxOutputTokens ?? tokens;
+    const usage = { model: cost.model ?? "", inputTokens: tokens - output, outputTokens: output };
+    const costMicroUsd = cost.maxCostMicroUsd ?? this.#host.prices?.(usage);
+    if (costMicroUsd === undefined && costLimit !== undefined) throw unknownPrice(cost.model, task.kind);
+    return { ...step, tokens, costMicroUsd: integer(costMicroUsd ?? 0, task.kind, "maxCostMicroUsd") };
+  }
+
+  /** What a commit of this segment is charged, before the reservations of tasks it starts. */
+  settlements({ records, withdrawnTasks }: Pick<SealedSegment, "records" | "withdrawnTasks">): Charge[] {
+    const charges: Charge[] = [];
+    for (const record of records) {
+      switch (record.type) {
+        case "task_completed":
+        case "task_failed":
+        case "attempt_failed":
+        case "outcome_kept":
+          this.#settle(charges, record.task, record.usage);
+          break;
+        case "attempt_lost":
+          this.#settle(charges, record.task, undefined);
+          break;
+        case "checkpoint":
+          charges.push({ type: "turn" });
+          break;
+        default:
+      }
+    }
+    for (const task of withdrawnTasks) this.#settle(charges, task, undefined);
+    return charges;
+  }
+
+  /** What was decided about the reservations of these tasks; `admissions` are all of the commit's, theirs the last. */
+  decided(tasks: readonly { task: OpenTask; amount: Amount }[], admissions: readonly Admission[]): Decided {
+    const start: OpenTask[] = [];
+    const queued: OpenTask[] = [];
+    const unpaid: OpenTask[] = [];
+    const own = admissions.slice(admissions.length - tasks.length);
+    const others = admissions.slice(0, admissions.length - tasks.length);
+    let refused = others.find((admission) => admission.status === "refused");
+    tasks.forEach(({ task, amount }, i) => {
+      const admission = own[i] ?? { status: "queued" };
+      if (admission.status === "queued") queued.push(task);
+      if (admission.status === "refused") {
+        refused ??= admission;
+        unpaid.push(task);
+      }
+      if (admission.status !== "admitted") return;
+      this.#held.set(task.id, amount);
+      start.push(task);
+    });
+    return { start, queued, refused, unpaid };
+  }
+
+  /** An outcome is about to be delivered: what is left is what it will be once that is committed. */
+  foresee(task: number, usage: TokenUsage | undefined): void {
+    const held = this.#held.get(task);
+    if (held === undefined || this.#remaining === undefined) return;
+    const used = usedOf(held, usage);
+    const { tokens, costMicroUsd } = this.#remaining;
+    this.#remaining = {
+      ...this.#remaining,
+      ...(tokens === undefined ? {} : { tokens: tokens + held.tokens - used.tokens }),
+      ...(costMicroUsd === undefined
+        ? {}
+        : { costMicroUsd: costMicroUsd + held.costMicroUsd - used.costMicroUsd }),
+    };
+  }
+
+  /** What storage said is left. */
+  noteRemaining(remaining: Remaining | undefined): void {
+    if (remaining !== undefined) this.#remaining = remaining;
+  }
+
+  /** P1, P2. */
+  #settle(charges: Charge[], task: number, usage: TokenUsage | undefined): void {
+    const held = this.#held.get(task);
+    if (held === undefined) return; // Never started, or settled before.
+    this.#held.delete(task);
+    charges.push({ type: "settle", task, used: usedOf(held, usage) });
+  }
+}
+
+function usedOf(held: Amount, usage: TokenUsage | undefined): Amount {
+  if (usage === undefined) return held;
+  return { ...NO_AMOUNT, tokens: tokensOf(usage), costMicroUsd: usage.costMicroUsd ?? held.costMicroUsd };
+}
+
+function tokensOf({
+  inputTokens,
+  outputTokens,
+  cacheReadTokens = 0,
+  cacheWriteTokens = 0,
+}: TokenUsage): number {
+  return inputTokens + outputTokens + cacheReadTokens + cacheWriteTokens;
+}
+
+/** Two reports of one attempt as one; of several models the last names it. */
+export function addUsage(a: TokenUsage | undefined, b: TokenUsage): TokenUsage {
+  if (a === undefined) return b;
+  const costMicroUsd =
+    a.costMicroUsd === undefined || b.costMicroUsd === undefined
+      ? undefined
+      : a.costMicroUsd + b.costMicroUsd;
+  const { costMicroUsd: _cost, ...rest } = b;
+  return {
+    ...rest,
+    inputTokens: a.inputTokens + b.inputTokens,
+    outputTokens: a.outputTokens + b.outputTokens,
+    cacheReadTokens: (a.cacheReadTokens ?? 0) + (b.cacheReadTokens ?? 0),
+    cacheWriteTokens: (a.cacheWriteTokens ?? 0) + (b.cacheWriteTokens ?? 0),
+    ...(costMicroUsd === undefined ? {} : { costMicroUsd }),
+  };
+}
+
+function integer(value: number, kind: string, what: string): number {
+  if (Number.isSafeInteger(value) && value >= 0) return value;
+  throw new HoldfastError("usage", `task "${kind}" declares a ${what} of ${value}`, {
+    expected: "a whole number, 0 or more",
+  });
+}
+
+function unknownPrice(model: string | undefined, kind: string): HoldfastError {
+  const what = model === undefined ? "no model" : `model "${model}", which has no known price`;
+  return new HoldfastError(
+    "unknown_price",
+    `task "${kind}" names ${what}, and its session has a cost budget`,
+    {
+      fix: "give the price with createRuntime({ prices }), declare maxCostMicroUsd in the task's cost, or limit tokens instead",
+    },
+  );
+}

@@ -1,0 +1,32 @@
+// Several tracers as one. What one of them does wrong, the others do not notice.
+
+import type { AgentTracer } from "@holdfast/core";
+
+export function compositeTracer(members: readonly AgentTracer[]): AgentTracer {
+  return {
+    trace(event) {
+      for (const member of members) {
+        try {
+          member.trace(event);
+        } catch {
+          // It lost an event; the next one hears it all the same.
+        }
+      }
+    },
+    /** The first one that has any: a trace has one context. */
+    traceparent(sessionId, attempt) {
+      for (const member of members) {
+        try {
+          const context = member.traceparent?.(sessionId, attempt);
+          if (context !== undefined) return context;
+        } catch {
+          // Then it has none.
+        }
+      }
+      return undefined;
+    },
+    async flush() {
+      await Promise.allSettled(members.map(async (member) => member.flush?.()));
+    },
+  };
+}

@@ -1,0 +1,114 @@
+// Trace events as lines of JSON in a file, which is rotated at a limit.
+//
+//   F1. Nobody waits: lines are held in memory and written by a chain of their own, at most `bufferChars` of them.
+//   F2. What cannot be held or written is dropped, never tried for ever: the file says how many lines, once writing works again,
+//       and `onProblem` is told when it begins. A session never notices.
+//   F3. Only the file's owner may read it (0600), whoever made it; a link in its place is not followed.
+//   F4. A write that failed half-way leaves no torn line before the next one: that begins on a line of its own.
+
+import { constants } from "node:fs";
+import { open, rename, rm } from "node:fs/promises";
+import { traceJson, type AgentTracer, type TraceTextOptions } from "@holdfast/core";
+
+export interface FileTracerOptions extends TraceTextOptions {
+  readonly path: string;
+  /** A file of this size becomes `path.1`, and a new one is begun. */
+  readonly bytesMax?: number;
+  /** How many old files are kept, at least one: `path.1` is the youngest. */
+  readonly filesMax?: number;
+  /** Characters held back while a write is under way. */
+  readonly bufferChars?: number;
+  /** Told once each time lines begin to be dropped. Must not throw. */
+  readonly onProblem?: (message: string) => void;
+}
+
+const FLAGS = constants.O_APPEND | constants.O_CREAT | constants.O_WRONLY | constants.O_NOFOLLOW;
+
+export function fileTracer(options: FileTracerOptions): AgentTracer {
+  return new FileTracer(options);
+}
+
+class FileTracer implements AgentTracer {
+  readonly #options: Required<Pick<FileTracerOptions, "path" | "bytesMax" | "filesMax" | "bufferChars">> &
+    FileTracerOptions;
+  #lines: string[] = [];
+  #chars = 0;
+  #dropped = 0;
+  #isTorn = false;
+  #writing: Promise<void> | undefined;
+
+  constructor(options: FileTracerOptions) {
+    this.#options = { bytesMax: 64 * 2 ** 20, filesMax: 3, bufferChars: 8 * 2 ** 20, ...options };
+  }
+
+  trace(event: Parameters<AgentTracer["trace"]>[0]): void {
+    const line = `${traceJson(event, this.#options)}\n`;
+    if (this.#chars + line.length > this.#options.bufferChars) {
+      this.#drop(1, "more is traced than can be written");
+      return;
+    }
+    this.#lines.push(line);
+    this.#chars += line.length;
+    // In a turn of its own, so that what comes together is written together.
+    this.#writing ??= new Promise<void>((resolve) => setImmediate(resolve)).then(() => this.#write());
+  }
+
+  async flush(): Promise<void> {
+    while (this.#writing !== undefined) await this.#writing;
+  }
+
+  async #write(): Promise<void> {
+    while (this.#lines.length > 0) {
+      const lines = this.#lines;
+      this.#lines = [];
+      this.#chars = 0;
+      const dropped = this.#dropped;
+      const note =
+        dropped === 0 ? "" : `${JSON.stringify({ type: "dropped", lines: dropped, at: Date.now() })}\n`;
+      try {
+        await this.#append(`${this.#isTorn ? "\n" : ""}${note}${lines.join("")}`); // F4.
+        this.#isTorn = false;
+        this.#dropped -= dropped;
+      } catch (error) {
+        this.#isTorn = true;
+        this.#drop(lines.length, (error as Error).message); // F2.
+      }
+    }
+    this.#writing = undefined;
+  }
+
+  async #append(text: string): Promise<void> {
+    const { path, bytesMax } = this.#options;
+    let file = await open(path, FLAGS, 0o600);
+    try {
+      const stats = await file.stat();
+      if ((stats.mode & 0o077) !== 0) await file.chmod(0o600); // F3.
+      if (stats.size >= bytesMax) {
+        await this.#rotate();
+        await file.close();
+        file = await open(path, FLAGS, 0o600);
+      }
+      await file.writeFile(text);
+    } finally {
+      await file.close();
+    }
+  }
+
+  async #rotate(): Promise<void> {
+    const { path, filesMax } = this.#options;
+    await rm(`${path}.${filesMax}`, { force: true });
+    for (let age = filesMax - 1; age >= 0; age--) {
+      await rename(age === 0 ? path : `${path}.${age}`, `${path}.${age + 1}`).catch(
+        (error: NodeJS.ErrnoException) => {
+          if (error.code !== "ENOENT") throw error;
+        },
+      );
+    }
+  }
+
+  #drop(lines: number, why: string): void {
+    const isFirst = this.#dropped === 0;
+    this.#dropped += lines;
+    if (isFirst) this.#options.onProblem?.(`trace lines for ${this.#options.path} are dropped: ${why}`);
+  }
+}

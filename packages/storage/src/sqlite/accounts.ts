@@ -1,0 +1,75 @@
+// What payers may spend and have spent, and what is held for tasks: two narrow tables beside the sessions they belong to.
+//
+// It knows no rules and no heads; `cascade.ts` of the core decides, `writer.ts` keeps what is at hand.
+
+import type { Account, Amount, Budget, Hold } from "@holdfast/core";
+import { rowChecksum } from "./checksum.ts";
+import type { SqlDriver, SqlRow, SqlStatement, SqlValue } from "./driver.ts";
+import { assertChecksum, list, marks, valuesOf } from "./row-checks.ts";
+
+const ACCOUNT_COLUMNS = ["session", "limits", "spent", "reserved", "low"];
+const HOLD_COLUMNS = ["session", "task", "amount"];
+
+export const SELECT_HOLDS = `SELECT ${list(HOLD_COLUMNS)}, checksum FROM hold`;
+
+export class Accounts {
+  readonly #path: string;
+  readonly #putAccount: SqlStatement;
+  readonly #putHold: SqlStatement;
+  readonly #deleteHold: SqlStatement;
+  readonly #holds: SqlStatement;
+
+  constructor(driver: SqlDriver, path: string) {
+    this.#path = path;
+    this.#putAccount = driver.prepare(
+      `INSERT OR REPLACE INTO account (${list(ACCOUNT_COLUMNS)}, checksum) VALUES (${marks(ACCOUNT_COLUMNS)}, ?)`,
+    );
+    this.#putHold = driver.prepare(
+      `INSERT OR REPLACE INTO hold (${list(HOLD_COLUMNS)}, checksum) VALUES (${marks(HOLD_COLUMNS)}, ?)`,
+    );
+    this.#deleteHold = driver.prepare("DELETE FROM hold WHERE session = ? AND task = ?");
+    this.#holds = driver.prepare(`${SELECT_HOLDS} WHERE session = ? ORDER BY task`);
+  }
+
+  put(number: number, { limits, spent, reserved, low }: Account): void {
+    const values: SqlValue[] = [
+      number,
+      JSON.stringify(limits),
+      JSON.stringify(spent),
+      JSON.stringify(reserved),
+      low ? 1 : 0,
+    ];
+    this.#putAccount.run(...values, rowChecksum(values));
+  }
+
+  putHold(number: number, task: number, amount: Amount | undefined): void {
+    if (amount === undefined) {
+      this.#deleteHold.run(number, task);
+      return;
+    }
+    const values: SqlValue[] = [number, task, JSON.stringify(amount)];
+    this.#putHold.run(...values, rowChecksum(values));
+  }
+
+  holds(number: number): Hold[] {
+    return this.#holds.all(number).map((row) => readHold(row, this.#path));
+  }
+}
+
+/** The account of a row that has its columns, its checksum as `account_checksum`. */
+export function readAccount(row: SqlRow, path: string): Account {
+  const computed = rowChecksum(valuesOf(row, ACCOUNT_COLUMNS));
+  assertChecksum(path, "account", String(row["session"]), row["account_checksum"], computed);
+  return {
+    limits: JSON.parse(row["limits"] as string) as Budget,
+    spent: JSON.parse(row["spent"] as string) as Amount,
+    reserved: JSON.parse(row["reserved"] as string) as Amount,
+    low: row["low"] === 1,
+  };
+}
+
+export function readHold(row: SqlRow, path: string): Hold {
+  const key = `${String(row["session"])}/${String(row["task"])}`;
+  assertChecksum(path, "hold", key, row["checksum"], rowChecksum(valuesOf(row, HOLD_COLUMNS)));
+  return { task: row["task"] as number, amount: JSON.parse(row["amount"] as string) as Amount };
+}

@@ -1,0 +1,122 @@
+// ST34: what is done again and again. Twice for one time would be two of everything; not at all is noticed by nobody.
+
+import type { Change, FireSchedule, Schedule } from "@holdfast/core";
+import { expect, test } from "vitest";
+import { cancelling, creating, INVALID, signalling, type Fixture } from "./fixture.ts";
+
+const NIGHTLY: Schedule = {
+  scheduleId: "nightly",
+  cron: "0 3 * * *",
+  timeZone: "Europe/Berlin",
+  action: { type: "start", agent: { name: "agent", version: "1" }, input: '{"n":1}' },
+  nextAt: 100,
+  createdAt: 1,
+};
+
+const POKE: Schedule = {
+  ...NIGHTLY,
+  scheduleId: "poke",
+  action: { type: "signal", sessionId: "ses-1", name: "go", payload: undefined },
+  nextAt: 50,
+};
+
+export function scheduleConformance(fixture: Fixture): void {
+  const put = (schedule: Schedule): Change => ({ type: "put_schedule", schedule });
+  const remove = (scheduleId: string): Change => ({ type: "remove_schedule", scheduleId });
+  const fire = (more: Partial<FireSchedule> = {}): FireSchedule => ({
+    type: "fire_schedule",
+    scheduleId: "nightly",
+    dueAt: 100,
+    nextAt: 200,
+    effect: creating("ses-fired-100"),
+    ...more,
+  });
+  const listed = () => fixture.storage.reader.schedules();
+  const due = (now: number) => fixture.storage.due({ now, limit: 10 });
+
+  test("ST34: a schedule is stored as it is, listed by its next time, and replaced by one of its id", async () => {
+    expect(await fixture.apply(put(NIGHTLY))).toEqual({ status: "done" });
+    expect(await fixture.apply(put(POKE))).toEqual({ status: "done" });
+    expect(await listed()).toEqual([POKE, NIGHTLY]);
+    const later = { ...POKE, cron: "* * * * *", nextAt: 300, lastAt: 50 };
+    expect(await fixture.apply(put(later))).toEqual({ status: "done" });
+    expect(await listed()).toEqual([NIGHTLY, later]);
+  });
+
+  test("ST34: a schedule that was removed is gone", async () => {
+    await fixture.apply(put(NIGHTLY));
+    expect(await fixture.apply(remove("nightly"))).toEqual({ status: "done" });
+    expect(await fixture.apply(remove("nightly"))).toEqual({ status: "not_found" });
+    expect(await listed()).toEqual([]);
+    expect(await due(1_000)).toEqual({ sessionIds: [], schedules: [] });
+    expect(await fixture.apply(fire())).toEqual({ status: "not_found" });
+    expect(await fixture.storage.reader.session("ses-fired-100")).toBeUndefined();
+  });
+
+  test("ST34: what is due is found, and when the next is", async () => {
+    await fixture.apply(put(NIGHTLY));
+    await fixture.apply(put(POKE));
+    expect(await due(49)).toEqual({ sessionIds: [], schedules: [], nextAt: 50 });
+    expect(await due(50)).toEqual({ sessionIds: [], schedules: [POKE], nextAt: 100 });
+    expect(await due(100)).toEqual({ sessionIds: [], schedules: [POKE, NIGHTLY] });
+  });
+
+  test("ST34: a schedule starts a session, once for each time it is due", async () => {
+    await fixture.apply(put(NIGHTLY));
+    expect(await fixture.apply(fire(), 101)).toEqual({ status: "done" });
+    expect(await fixture.session("ses-fired-100")).toMatchObject({ status: "submitted", createdAt: 101 });
+    expect(await listed()).toEqual([{ ...NIGHTLY, nextAt: 200, lastAt: 100 }]);
+    // Somebody else saw that it was due as well.
+    expect(await fixture.apply(fire({ effect: creating("ses-again") }))).toEqual({ status: "fenced" });
+    expect(await fixture.storage.reader.session("ses-again")).toBeUndefined();
+    expect(await due(150)).toEqual({ sessionIds: ["ses-fired-100"], schedules: [], nextAt: 200 });
+  });
+
+  test("ST34: two in one group fire once", async () => {
+    await fixture.apply(put(NIGHTLY));
+    const group = [fire(), fire({ effect: creating("ses-again") })];
+    expect(await fixture.storage.commit(group, 101)).toEqual([{ status: "done" }, { status: "fenced" }]);
+  });
+
+  test("ST34: a schedule signals a session, and listeners hear of it", async () => {
+    await fixture.apply(creating("ses-1"));
+    await fixture.apply(put(POKE));
+    const heard: unknown[] = [];
+    fixture.storage.subscribe((arrival) => heard.push(arrival));
+    const effect = signalling("ses-1", "poke-50", { payload: undefined });
+    const firing = fire({ scheduleId: "poke", dueAt: 50, nextAt: 60, effect });
+    expect(await fixture.apply(firing)).toEqual({ status: "done" });
+    expect(await fixture.told("ses-1")).toEqual([["go", null]]);
+    expect(heard).toEqual([{ sessionId: "ses-1", awaited: true }]);
+  });
+
+  test("ST34: one whose session has ended or never was goes on to its next time", async () => {
+    await fixture.apply(put(POKE));
+    const firing = (dueAt: number, nextAt: number) =>
+      fire({ scheduleId: "poke", dueAt, nextAt, effect: signalling("ses-1", `poke-${dueAt}`) });
+    expect(await fixture.apply(firing(50, 60))).toEqual({ status: "done" });
+    await fixture.apply(creating("ses-1"));
+    await fixture.apply(cancelling("ses-1", { mode: "hard" }));
+    expect(await fixture.apply(firing(60, 70))).toEqual({ status: "done" });
+    expect((await listed())[0]).toMatchObject({ nextAt: 70, lastAt: 60 });
+  });
+
+  test("ST34: what it starts cannot be claimed in passing", async () => {
+    await fixture.apply(put(NIGHTLY));
+    const effect = creating("ses-1", { claimFor: { owner: "owner-1", leaseMs: 5 } });
+    expect(await fixture.apply(fire({ effect }))).toEqual(INVALID);
+    expect(await listed()).toEqual([NIGHTLY]);
+  });
+
+  if (fixture.subject.reopen !== undefined) {
+    test("ST34: schedules survive closing and opening again", async () => {
+      await fixture.apply(put(NIGHTLY));
+      await fixture.apply(put(POKE));
+      await fixture.apply(fire());
+      const before = await listed();
+      await fixture.reopen();
+      expect(await listed()).toEqual(before);
+      expect(await fixture.apply(fire())).toEqual({ status: "fenced" });
+    });
+  }
+}

@@ -1,0 +1,157 @@
+// Those who start sessions, send signals, answer questions and cancel: from outside, through whatever process lives, again
+// and again until they have an answer.
+//
+//   C1. What is asked again is asked under the same id or dedup key.
+//   C2. A sender sends one signal of a name after the other, each when the last was acknowledged: their order is known.
+
+import type { Session } from "@holdfast/core";
+import type { Dice } from "./dice.ts";
+import type { EventLog } from "./event-log.ts";
+import type { LivingProcess, Machine } from "./machine.ts";
+import type { Expected } from "./nodes.ts";
+import { answerTo } from "./nodes-signals.ts";
+import type { Value } from "./program.ts";
+import type { Scheduler } from "./scheduler.ts";
+import type { Swarm } from "./swarm.ts";
+
+const PATIENCE_MS = 1_500;
+
+/** One session, as those outside know it. */
+export interface Subject {
+  readonly sessionId: string;
+  readonly agentName: string;
+  readonly expected: Expected;
+  readonly waitsForEver: boolean;
+}
+
+export interface ClientsOptions {
+  readonly machine: Machine;
+  readonly scheduler: Scheduler;
+  readonly dice: Dice;
+  readonly log: EventLog;
+  readonly swarm: Swarm;
+}
+
+/** The signals of one name, and which of them is next. */
+interface Mail {
+  readonly name: string;
+  readonly payloads: readonly Value[];
+  readonly index: number;
+  /** Sent once more, and nothing follows it. */
+  readonly isCopy?: boolean;
+}
+
+/** What an answer means to the one who asked. */
+type Verdict = "done" | "again";
+
+export class Clients {
+  readonly #options: ClientsOptions;
+  readonly #answering = new Set<string>();
+  #busy = 0;
+
+  constructor(options: ClientsOptions) {
+    this.#options = options;
+  }
+
+  /** Whether somebody still wants something. */
+  get isBusy(): boolean {
+    return this.#busy > 0;
+  }
+
+  serve(subject: Subject): void {
+    const { dice, swarm } = this.#options;
+    const { sessionId, agentName, expected } = subject;
+    this.#after(dice.between(0, 200), () =>
+      this.#insist(`start ${sessionId}`, async ({ runtime, agents }) => {
+        await runtime.start(agents.get(agentName)!, { sessionId }, { sessionId });
+        return "done";
+      }),
+    );
+    for (const [name, payloads] of expected.signals) this.#send(sessionId, { name, payloads, index: 0 });
+    if (dice.chance(swarm.cancelled)) this.#cancel(sessionId);
+  }
+
+  /** Answer the questions that a row shows. */
+  look({ sessionId, waits }: Session): void {
+    for (const wait of waits) {
+      if (wait.type !== "input") continue;
+      const key = `${sessionId} ${wait.id}`;
+      if (this.#answering.has(key)) continue;
+      this.#answering.add(key);
+      this.#after(this.#drawDelay(), () =>
+        this.#insist(`answer ${key}`, async ({ runtime }) => {
+          const receipt = await runtime.answer(sessionId, answerTo(wait.prompt), { question: wait.id });
+          // It may have been asked in a process whose commit is not stored yet; the row shows it again then.
+          if (receipt.status === "refused") this.#answering.delete(key);
+          return "done";
+        }),
+      );
+    }
+  }
+
+  /** C2. */
+  #send(sessionId: string, mail: Mail): void {
+    const { dice, swarm } = this.#options;
+    const { name, payloads, index } = mail;
+    if (index >= payloads.length) return;
+    this.#after(this.#drawDelay(), () =>
+      this.#insist(`signal ${sessionId} ${name} ${index}`, async ({ runtime }) => {
+        const receipt = await runtime.signal(sessionId, name, payloads[index], {
+          dedupKey: `${name} ${index}`,
+        });
+        if (receipt.status === "refused")
+          return receipt.reason.includes("there is no session") ? "again" : "done";
+        if (mail.isCopy === true) return "done";
+        if (dice.chance(swarm.signalTwice)) this.#send(sessionId, { ...mail, isCopy: true });
+        this.#send(sessionId, { name, payloads, index: index + 1 });
+        return "done";
+      }),
+    );
+  }
+
+  #cancel(sessionId: string): void {
+    const { dice, swarm } = this.#options;
+    const how = { hard: dice.chance(0.3), graceMs: dice.pick([100, 1_000, 10_000]) };
+    this.#after(dice.between(0, swarm.safetyMs), () =>
+      this.#insist(`cancel ${sessionId}`, async ({ runtime }) => {
+        await runtime.cancel(sessionId, how);
+        return "done";
+      }),
+    );
+  }
+
+  #drawDelay(): number {
+    return this.#options.dice.between(0, this.#options.swarm.signalDelayMs);
+  }
+
+  /** C1. Ask some process; when it does not answer in time, or cannot, ask one again. */
+  #insist(what: string, ask: (process: LivingProcess) => Promise<Verdict>): void {
+    const { machine, log } = this.#options;
+    let isAnswered = false;
+    const again = (): void => {
+      if (isAnswered) return;
+      isAnswered = true;
+      this.#after(PATIENCE_MS / 3, () => this.#insist(what, ask));
+    };
+    const process = machine.pick();
+    if (process === undefined) return again();
+    log.add(process.life.name, what);
+    this.#after(PATIENCE_MS, again);
+    ask(process).then(
+      (verdict) => {
+        if (verdict === "again") return again();
+        if (!isAnswered) log.add(process.life.name, `${what}: done`);
+        isAnswered = true;
+      },
+      () => again(),
+    );
+  }
+
+  #after(ms: number, happen: () => void): void {
+    this.#busy++;
+    this.#options.scheduler.after(ms, undefined, () => {
+      this.#busy--;
+      happen();
+    });
+  }
+}

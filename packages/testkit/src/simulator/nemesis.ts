@@ -1,0 +1,70 @@
+// What goes wrong from outside, until it is told to stop: processes die, close and pause, storage is away, the clock jumps.
+
+import type { Dice } from "./dice.ts";
+import type { EventLog } from "./event-log.ts";
+import { LEASE_MS, type Machine } from "./machine.ts";
+import type { Scheduler } from "./scheduler.ts";
+import type { Swarm } from "./swarm.ts";
+
+const HOUR_MS = 60 * 60_000;
+
+export interface NemesisOptions {
+  readonly machine: Machine;
+  readonly scheduler: Scheduler;
+  readonly dice: Dice;
+  readonly log: EventLog;
+  readonly swarm: Swarm;
+  /** The wall clock is now so far from where it began. */
+  jumpTo(offsetMs: number): void;
+}
+
+export class Nemesis {
+  readonly #options: NemesisOptions;
+  #isOver = false;
+  readonly #states = { away: 0, full: 0 };
+
+  constructor(options: NemesisOptions) {
+    this.#options = options;
+    const { machine, dice, swarm } = options;
+    const some = (): number => dice.between(0, machine.count - 1);
+    this.#every(swarm.killEveryMs, () => machine.kill(some(), "is killed"));
+    this.#every(swarm.closeEveryMs, () => machine.close(some()));
+    this.#every(swarm.pauseEveryMs, () =>
+      machine.pause(some(), dice.pick([50, LEASE_MS + 1, LEASE_MS + dice.between(0, 100), 5_000])),
+    );
+    this.#every(swarm.recoverEveryMs, () => machine.recover());
+    this.#every(swarm.outageEveryMs, () => this.#storageIs("away", dice.pick([20, 500, 5_000, 40_000])));
+    this.#every(swarm.fullEveryMs, () => this.#storageIs("full", dice.pick([20, 500, 5_000])));
+    this.#every(swarm.clockJumpEveryMs, () =>
+      options.jumpTo(dice.pick([0, dice.between(-HOUR_MS, HOUR_MS), dice.between(-2_000, 2_000)])),
+    );
+  }
+
+  get isStorageAway(): boolean {
+    return this.#states.away > 0 && !this.#isOver;
+  }
+
+  get isStorageFull(): boolean {
+    return this.#states.full > 0 && !this.#isOver;
+  }
+
+  stop(): void {
+    this.#isOver = true;
+  }
+
+  #storageIs(state: "away" | "full", ms: number): void {
+    const { scheduler, log } = this.#options;
+    log.add("storage", `is ${state} for ${ms} ms`);
+    this.#states[state]++;
+    scheduler.after(ms, undefined, () => void this.#states[state]--);
+  }
+
+  #every(meanMs: number, strike: () => void): void {
+    if (meanMs === 0) return;
+    this.#options.scheduler.after(this.#options.dice.between(1, 2 * meanMs), undefined, () => {
+      if (this.#isOver) return;
+      strike();
+      this.#every(meanMs, strike);
+    });
+  }
+}

@@ -1,0 +1,106 @@
+// One life of a simulated process: its time, its turns of the event loop, and its end.
+//
+//   P1. Everything that goes on in a process belongs to its life: timers, turns, answers of storage, ends of tasks. When it
+//       dies nothing of it happens any more, and when it is paused nothing of it happens until it goes on.
+//   P2. Turns of the event loop come in the order they were asked for, and between two of one round there is nothing
+//       else of this process: as in Node.
+
+import type { Clock } from "@holdfast/core";
+import { settle, type Life, type Scheduler } from "./scheduler.ts";
+
+/** What lives share: the time of the simulation, and the wall clock of its one machine. */
+export interface SimulatedTime {
+  readonly scheduler: Scheduler;
+  /** Epoch milliseconds by the wall clock, which may jump. */
+  wall(): number;
+  /** How late a timer is. */
+  drawLateness(): number;
+}
+
+export class ProcessLife implements Life {
+  readonly name: string;
+  readonly clock: Clock;
+  readonly #time: SimulatedTime;
+  #turns: (() => void)[] = [];
+  #held: (() => void | Promise<void>)[] = [];
+  #isTurning = false;
+  #isAlive = true;
+  #isPaused = false;
+
+  constructor(name: string, time: SimulatedTime) {
+    this.name = name;
+    this.#time = time;
+    this.clock = {
+      now: () => time.wall(),
+      monotonic: () => time.scheduler.now,
+      setTimer: (callback, ms) => time.scheduler.after(Math.max(0, ms) + time.drawLateness(), this, callback),
+    };
+  }
+
+  get isAlive(): boolean {
+    return this.#isAlive;
+  }
+
+  get isPaused(): boolean {
+    return this.#isPaused;
+  }
+
+  /** A turn of the event loop. P2. */
+  readonly immediate = (callback: () => void): void => {
+    this.#turns.push(callback);
+    this.#queueRound();
+  };
+
+  /** Something that happens in this life after so long. */
+  after(ms: number, happen: () => void): () => void {
+    return this.#time.scheduler.after(ms, this, happen);
+  }
+
+  sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => this.after(ms, resolve));
+  }
+
+  hold(happen: () => void | Promise<void>): void {
+    this.#held.push(happen);
+  }
+
+  pause(): void {
+    this.#isPaused = true;
+  }
+
+  /** What was held happens now, in its order. */
+  goOn(): void {
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
+    const held = this.#held;
+    this.#held = [];
+    if (held.length > 0) this.#time.scheduler.after(0, this, () => this.#inOrder(held));
+  }
+
+  end(): void {
+    this.#isAlive = false;
+    this.#turns = [];
+    this.#held = [];
+  }
+
+  #queueRound(): void {
+    if (this.#isTurning) return;
+    this.#isTurning = true;
+    this.#time.scheduler.after(0, this, async () => {
+      const round = this.#turns;
+      this.#turns = [];
+      await this.#inOrder(round);
+      this.#isTurning = false;
+      if (this.#turns.length > 0) this.#queueRound();
+    });
+  }
+
+  async #inOrder(steps: readonly (() => void | Promise<void>)[]): Promise<void> {
+    for (const step of steps) {
+      if (!this.#isAlive) return;
+      const more = step();
+      if (more !== undefined) await more;
+      await settle();
+    }
+  }
+}

@@ -1,0 +1,116 @@
+// Simulated time: what happens next, and when.
+//
+//   E1. Events happen one at a time, in the order of their times; what is due at the same moment in an order drawn from the
+//       seed. After each, everything it set off is run to a standstill before the next one.
+//   E2. An event may belong to a life, and then happens in it or not at all: never after its end, and not while it is paused.
+
+import type { Dice } from "./dice.ts";
+
+/** What an event can belong to. */
+export interface Life {
+  readonly isAlive: boolean;
+  readonly isPaused: boolean;
+  /** Paused: keep this for later. */
+  hold(happen: () => void | Promise<void>): void;
+}
+
+interface ScheduledEvent {
+  readonly at: number;
+  readonly tie: number;
+  readonly number: number;
+  readonly life: Life | undefined;
+  happen: (() => void | Promise<void>) | undefined;
+}
+
+/** Microtasks and ticks, all of them: one `await` would not run a chain of promises to its end. */
+export function settle(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+export class Scheduler {
+  readonly #dice: Dice;
+  readonly #heap: ScheduledEvent[] = [];
+  #now = 0;
+  #count = 0;
+
+  constructor(dice: Dice) {
+    this.#dice = dice;
+  }
+
+  /** Milliseconds since the simulation began. */
+  get now(): number {
+    return this.#now;
+  }
+
+  /** How many events there were so far. */
+  get steps(): number {
+    return this.#count;
+  }
+
+  /** When the next event is, if there is one. */
+  get nextAt(): number | undefined {
+    return this.#heap[0]?.at;
+  }
+
+  /** Let something happen after so many milliseconds. Returns what takes it back. */
+  after(ms: number, life: Life | undefined, happen: () => void | Promise<void>): () => void {
+    const at = this.#now + Math.max(0, Math.ceil(ms));
+    const event: ScheduledEvent = { at, tie: this.#dice.u32(), number: this.#count++, life, happen };
+    this.#push(event);
+    return () => {
+      event.happen = undefined;
+    };
+  }
+
+  /** The next event. False when there is none. */
+  async step(): Promise<boolean> {
+    const event = this.#pop();
+    if (event === undefined) return false;
+    this.#now = event.at;
+    const { life, happen } = event;
+    if (happen === undefined || life?.isAlive === false) return true; // E2.
+    if (life?.isPaused === true) life.hold(happen);
+    else {
+      const more = happen();
+      if (more !== undefined) await more;
+      await settle();
+    }
+    return true;
+  }
+
+  #push(event: ScheduledEvent): void {
+    const heap = this.#heap;
+    let index = heap.length;
+    while (index > 0) {
+      const above = (index - 1) >> 1;
+      if (!isBefore(event, heap[above]!)) break;
+      heap[index] = heap[above]!;
+      index = above;
+    }
+    heap[index] = event;
+  }
+
+  #pop(): ScheduledEvent | undefined {
+    const heap = this.#heap;
+    const first = heap[0];
+    const last = heap.pop();
+    if (first === undefined || last === undefined || heap.length === 0) return first;
+    let index = 0;
+    for (;;) {
+      let below = 2 * index + 1;
+      if (below >= heap.length) break;
+      if (below + 1 < heap.length && isBefore(heap[below + 1]!, heap[below]!)) below++;
+      if (!isBefore(heap[below]!, last)) break;
+      heap[index] = heap[below]!;
+      index = below;
+    }
+    heap[index] = last;
+    return first;
+  }
+}
+
+/** E1. */
+function isBefore(a: ScheduledEvent, b: ScheduledEvent): boolean {
+  if (a.at !== b.at) return a.at < b.at;
+  return a.tie === b.tie ? a.number < b.number : a.tie < b.tie;
+}

@@ -1,0 +1,235 @@
+// One seed: a random set of programs, run by the real core and the real runtime over simulated time, with random faults.
+//
+// Phases. *Safety*: the faults of the seed's swarm are on, and every answer of storage is compared with all before it.
+// *Liveness*: the faults are healed, and no session stands still for 60 simulated seconds before it has ended, or waits for
+// what nobody does.
+// Then each session is judged by its program.
+//
+//   U1. Everything is decided by the seed: the same seed gives the same log, to the byte.
+//   U2. The first violation ends it.
+
+import type { AgentStorage } from "@holdfast/core";
+import { MemoryStorage } from "@holdfast/runtime";
+import { Clients, type Subject } from "./clients.ts";
+import type { ConnectionFaults } from "./connection.ts";
+import { Dice } from "./dice.ts";
+import { Effects } from "./effects.ts";
+import { EventLog } from "./event-log.ts";
+import { isAtRest, judge } from "./judge.ts";
+import { Machine } from "./machine.ts";
+import { Nemesis } from "./nemesis.ts";
+import { drawProgram, expectedOf } from "./nodes.ts";
+import type { SimulatedTime } from "./process-life.ts";
+import type { Program } from "./program.ts";
+import { Scheduler } from "./scheduler.ts";
+import { drawSwarm, losesAttempts, type Swarm } from "./swarm.ts";
+import { WatchedStorage } from "./watched-storage.ts";
+
+const BEGINS_AT = 1_700_000_000_000;
+/** Sessions at work change; one that has not ended and does not change for so long is stuck. */
+const LIVENESS_MS = 60_000;
+/** No program takes as long, one task after the other. */
+const LIVENESS_MS_MAX = 600_000;
+const STEPS_MAX = 300_000;
+
+export interface SimulationOptions {
+  /** A new storage, empty; calls must be done when they return, as those of one process are. Memory by default. */
+  readonly openStorage?: () => AgentStorage;
+}
+
+export interface Violation {
+  /** The promise that was broken; ARCHITECTURE.md has its words. */
+  readonly promise: string;
+  readonly what: string;
+}
+
+export interface SimulationReport {
+  readonly seed: number;
+  /** The first one; none when all went as it must. */
+  readonly violation: Violation | undefined;
+  readonly sessions: number;
+  readonly steps: number;
+  /** Milliseconds of simulated time. */
+  readonly simulatedMs: number;
+  /** The last lines of what happened, or all. */
+  log(count?: number): string[];
+}
+
+/** Run one seed to its end. Never throws for what the seed finds. */
+export async function simulate(seed: number, options: SimulationOptions = {}): Promise<SimulationReport> {
+  return new Simulation(seed, options).run();
+}
+
+/** Streams of one seed, so that drawing more of one thing does not change another. */
+const STREAM = {
+  swarm: 1,
+  programs: 2,
+  schedule: 3,
+  storage: 4,
+  machine: 5,
+  clients: 6,
+  nemesis: 7,
+  tasks: 8,
+} as const;
+
+class Simulation {
+  readonly #seed: number;
+  readonly #swarm: Swarm;
+  readonly #scheduler: Scheduler;
+  readonly #log: EventLog;
+  readonly #inner: AgentStorage;
+  readonly #watched: WatchedStorage;
+  readonly #effects: Effects;
+  readonly #machine: Machine;
+  readonly #clients: Clients;
+  readonly #nemesis: Nemesis;
+  readonly #subjects: readonly Subject[];
+  #wallOffsetMs = 0;
+  #wallOffsetMaxMs = 0;
+  #isHealed = false;
+  /** When a session's row changed last. */
+  #changedAt = 0;
+  #violation: Violation | undefined;
+
+  constructor(seed: number, { openStorage = () => new MemoryStorage() }: SimulationOptions) {
+    const dice = (stream: keyof typeof STREAM) => new Dice(seed, STREAM[stream]);
+    this.#seed = seed;
+    this.#swarm = drawSwarm(dice("swarm"));
+    this.#scheduler = new Scheduler(dice("schedule"));
+    const scheduler = this.#scheduler;
+    this.#log = new EventLog(() => scheduler.now);
+    const log = this.#log;
+    this.#inner = openStorage();
+    const violated = (promise: string, what: string): void => this.#violated(promise, what);
+    this.#watched = new WatchedStorage(this.#inner, violated, (row) => {
+      this.#changedAt = scheduler.now;
+      this.#clients.look(row);
+    });
+    this.#effects = new Effects({
+      dice: dice("tasks"),
+      log,
+      violated,
+      faults: () => (this.#isHealed ? { ...this.#swarm, taskFails: 0, taskHangs: 0 } : this.#swarm),
+      isOver: ({ sessionId, taskId, life }) => {
+        const { owner, outcomes } = this.#watched.account(sessionId);
+        return owner === life && outcomes.has(Number(taskId.slice(sessionId.length + 1)));
+      },
+    });
+    const programs = this.#drawPrograms(dice("programs"));
+    this.#subjects = [...programs].map(([agentName, program], i) => ({
+      sessionId: `s${i}`,
+      agentName,
+      expected: expectedOf(program),
+      waitsForEver: program.waitsForEver,
+    }));
+    this.#machine = new Machine({
+      time: this.#time(dice("machine")),
+      storage: this.#watched.storage,
+      dice: dice("storage"),
+      log,
+      effects: this.#effects,
+      programs,
+      warmMs: this.#swarm.warmMs,
+      concurrency: this.#swarm.concurrency,
+      faults: () => this.#connectionFaults(),
+    });
+    const shared = { machine: this.#machine, scheduler, log, swarm: this.#swarm };
+    this.#clients = new Clients({ ...shared, dice: dice("clients") });
+    this.#nemesis = new Nemesis({
+      ...shared,
+      dice: dice("nemesis"),
+      jumpTo: (offsetMs) => this.#jumpTo(offsetMs),
+    });
+    for (let i = 0; i < this.#swarm.processes; i++) this.#machine.start(i);
+    for (const subject of this.#subjects) this.#clients.serve(subject);
+  }
+
+  async run(): Promise<SimulationReport> {
+    await this.#until(() => this.#scheduler.now >= this.#swarm.safetyMs || this.#isAtRest());
+    this.#heal();
+    const endAt = this.#scheduler.now + LIVENESS_MS_MAX;
+    this.#changedAt = this.#scheduler.now;
+    await this.#until(
+      () => this.#isAtRest() || this.#nextAt > Math.min(this.#changedAt + LIVENESS_MS, endAt),
+    );
+    const verdict = {
+      storage: this.#inner,
+      effects: this.#effects,
+      isExact: !losesAttempts(this.#swarm),
+      violated: (promise: string, what: string) => this.#violated(promise, what),
+    };
+    for (const subject of this.#subjects) {
+      if (this.#violation !== undefined) break;
+      await judge(subject, this.#watched.accounts.get(subject.sessionId), verdict);
+    }
+    this.#machine.dismantle();
+    await this.#inner.close();
+    return {
+      seed: this.#seed,
+      violation: this.#violation,
+      sessions: this.#subjects.length,
+      steps: this.#scheduler.steps,
+      simulatedMs: this.#scheduler.now,
+      log: (count) => this.#log.tail(count),
+    };
+  }
+
+  async #until(isSo: () => boolean): Promise<void> {
+    while (this.#violation === undefined && !isSo()) {
+      if (!(await this.#scheduler.step())) return;
+      if (this.#scheduler.steps > STEPS_MAX) this.#violated("L3", `no rest after ${STEPS_MAX} steps`);
+    }
+  }
+
+  get #nextAt(): number {
+    return this.#scheduler.nextAt ?? Infinity;
+  }
+
+  #isAtRest(): boolean {
+    return (
+      !this.#clients.isBusy &&
+      this.#subjects.every((subject) => isAtRest(this.#watched.accounts.get(subject.sessionId)?.row, subject))
+    );
+  }
+
+  /** The wall clock is where it has been at most, so that nothing that was planned by it is hours away. */
+  #heal(): void {
+    this.#log.add("-", "healed");
+    this.#isHealed = true;
+    this.#nemesis.stop();
+    this.#jumpTo(this.#wallOffsetMaxMs);
+    this.#machine.heal();
+  }
+
+  #connectionFaults(): ConnectionFaults {
+    const { latencyMs } = this.#swarm;
+    if (this.#isHealed) return { latencyMs, refused: 0, replyLost: 0, crashAtCommit: 0, isFull: false };
+    const isFull = this.#nemesis.isStorageFull;
+    return { ...this.#swarm, isFull, ...(this.#nemesis.isStorageAway ? { refused: 1 } : {}) };
+  }
+
+  #jumpTo(offsetMs: number): void {
+    if (offsetMs === this.#wallOffsetMs) return;
+    this.#log.add("-", `the wall clock jumps by ${offsetMs - this.#wallOffsetMs} ms`);
+    this.#wallOffsetMs = offsetMs;
+    this.#wallOffsetMaxMs = Math.max(this.#wallOffsetMaxMs, offsetMs);
+  }
+
+  #violated(promise: string, what: string): void {
+    this.#log.add("-", `VIOLATED ${promise}`, () => what);
+    this.#violation ??= { promise, what };
+  }
+
+  #drawPrograms(dice: Dice): ReadonlyMap<string, Program> {
+    return new Map(Array.from({ length: this.#swarm.sessions }, (_, i) => [`agent-${i}`, drawProgram(dice)]));
+  }
+
+  #time(dice: Dice): SimulatedTime {
+    const { timersLateMs } = this.#swarm;
+    return {
+      scheduler: this.#scheduler,
+      wall: () => BEGINS_AT + this.#scheduler.now + this.#wallOffsetMs,
+      drawLateness: () => (timersLateMs === 0 ? 0 : dice.between(0, timersLateMs)),
+    };
+  }
+}

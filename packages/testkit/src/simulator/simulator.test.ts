@@ -1,0 +1,50 @@
+// Random programs under random faults, by the seed. `npm run campaign -- --seeds N` runs more of them.
+
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { describeFailure } from "./failure.ts";
+import { simulate } from "./simulation.ts";
+
+/** Seeds that once failed, and what they found. Drawing programs or faults in another way makes them others. */
+const REGRESSIONS = JSON.parse(readFileSync(new URL("regression-seeds.json", import.meta.url), "utf8")) as {
+  readonly seed: number;
+  readonly found: string;
+}[];
+
+const SEEDS = 2_000;
+const BLOCK = 200;
+const TWICE = 200;
+
+async function expectNoViolation(seed: number): Promise<void> {
+  const report = await simulate(seed);
+  expect(report.violation, describeFailure(report)).toBeUndefined();
+}
+
+test("seeds that once failed", async () => {
+  for (const { seed } of REGRESSIONS) await expectNoViolation(seed);
+});
+
+test.each(Array.from({ length: SEEDS / BLOCK }, (_, i) => 1 + i * BLOCK))(
+  "200 seeds from %i on",
+  async (from) => {
+    for (let seed = from; seed < from + BLOCK; seed++) await expectNoViolation(seed);
+  },
+);
+
+test("U1: the same seed gives the same log, and among a few there is every fault", async () => {
+  let all = "";
+  for (let seed = 1; seed <= TWICE; seed++) {
+    const log = (await simulate(seed)).log().join("\n");
+    expect((await simulate(seed)).log().join("\n") === log, `seed ${seed} twice`).toBe(true);
+    all += log;
+  }
+  for (const what of EVERYTHING) expect(all.includes(what), what).toBe(true);
+});
+
+/** What a simulator that has gone blind no longer does. */
+const EVERYTHING = `
+is killed; crashes at a commit; closes; is paused; goes on; its claims are gone; wall clock jumps; (refused); (reply_lost);
+(full); is away; hangs; fails after; hopeless; attempt_lost; attempt_failed; outcome_kept; checkpoint; withdraw; record_probe;
+take_signals; request_input; timer_fired; wait_timed_out; cancel_requested; wait_cancelled; hard; append_entry`
+  .split(";")
+  .map((what) => what.trim());

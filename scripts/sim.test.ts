@@ -1,0 +1,59 @@
+// The simulator is itself tried: with a bug planted it must say so, soon, and how to see it again.
+
+import { spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "vitest";
+import { MUTANTS } from "./mutants.ts";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+
+/** Promises whose mutant, of those in `mutants.ts`, it must find, and within how many seeds. */
+const CANARIES = [
+  ["H1, S1: a delivered signal is consumed by the same commit", 20],
+  ["K3: nothing starts before its batch is committed", 50],
+  ["K2a: the losers of ctx.race are withdrawn", 100],
+  ["H7: a kept outcome is delivered, not done again", 100],
+  ["H8: a lost attempt is followed by another", 50],
+  ["S2: what arrived while a commit was in flight is looked for", 50],
+  ["O1, ST2: an older token is fenced", 100],
+  ["D3: a clock that was set forward is noticed", 150],
+  ["K10: a session that could not be claimed for a moment is tried again", 150],
+] as const;
+
+describe("a planted bug is found", () => {
+  test.each(CANARIES)("%s: within %i seeds", (name, seeds) => {
+    const mutant = MUTANTS.find((each) => each.name === name);
+    expect(mutant, `no mutant is named "${name}"`).toBeDefined();
+    const { status, stderr } = sim(["--seeds", String(seeds)], mutant);
+    expect(status, stderr.slice(-2_000)).toBe(1);
+    expect(stderr).toMatch(/^seed \d+ broke [A-Z]\w+: /m);
+    expect(stderr).toMatch(/^the last 50 events:$/m);
+    expect(stderr).toMatch(/^again: npm run sim -- --seed \d+ --verbose$/m);
+  });
+});
+
+test("a seed is replayed, with all that happened", () => {
+  const { status, stdout } = sim(["--seed", "7", "--verbose"]);
+  expect(status).toBe(0);
+  expect(stdout).toMatch(/p0\.1 +starts/);
+  expect(stdout.trim().split("\n").at(-1)).toMatch(/^seed 7: \d+ sessions?, \d+ steps, no promise broken$/);
+});
+
+test("what is no number is refused by name", () => {
+  const { status, stderr } = sim(["--seed", "1e3"]);
+  expect(status).toBe(2);
+  expect(stderr).toContain("--seed takes a whole number");
+  expect(stderr).toContain("got: 1e3");
+});
+
+function sim(
+  args: readonly string[],
+  mutant?: { readonly file: string; readonly find: string; readonly replace: string },
+) {
+  const hook = `--import=${new URL("mutant-hook.ts", import.meta.url).href}`;
+  return spawnSync(process.execPath, [...(mutant === undefined ? [] : [hook]), "scripts/sim.ts", ...args], {
+    cwd: root,
+    encoding: "utf8",
+    env: { ...process.env, ...(mutant === undefined ? {} : { HOLDFAST_MUTANT: JSON.stringify(mutant) }) },
+  });
+}

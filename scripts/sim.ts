@@ -1,0 +1,81 @@
+// `npm run sim`: random programs of agents under random faults, each decided by its seed.
+//
+//   -- --seed N [--verbose]                        one of them, with its last events or all of them
+//   -- --seeds N [--from M] [--minutes K] [--json] many of them, on one core; `npm run campaign -- --seeds N` uses all
+//
+// Ends with 1 when a promise was broken.
+
+import { parseArgs } from "node:util";
+import { describeFailure, simulate } from "@holdfast/testkit";
+
+/** What a run of many seeds found, for whoever started it. */
+export interface SeedsReport {
+  readonly seeds: number;
+  readonly sessions: number;
+  readonly steps: number;
+  readonly simulatedMs: number;
+  readonly failures: readonly { readonly seed: number; readonly found: string }[];
+}
+
+/** After so many it is known that something is wrong. */
+const FAILURES_MAX = 20;
+
+const { values } = parseArgs({
+  options: {
+    seed: { type: "string" },
+    seeds: { type: "string" },
+    from: { type: "string", default: "1" },
+    minutes: { type: "string" },
+    verbose: { type: "boolean", default: false },
+    json: { type: "boolean", default: false },
+  },
+});
+
+if (values.seed !== undefined) await replay(whole("seed", values.seed));
+else await runMany(whole("seeds", values.seeds ?? "2000"), whole("from", values.from));
+
+async function replay(seed: number): Promise<void> {
+  const report = await simulate(seed);
+  const failure = describeFailure(report);
+  if (values.verbose) console.log(report.log().join("\n"));
+  console.log(
+    failure ?? `seed ${seed}: ${report.sessions} sessions, ${report.steps} steps, no promise broken`,
+  );
+  process.exitCode = failure === undefined ? 0 : 1;
+}
+
+async function runMany(count: number, from: number): Promise<void> {
+  const startedAt = performance.now();
+  const ends =
+    values.minutes === undefined ? Infinity : startedAt + whole("minutes", values.minutes) * 60_000;
+  const failures: { seed: number; found: string }[] = [];
+  const sum = { seeds: 0, sessions: 0, steps: 0, simulatedMs: 0 };
+  for (let seed = from; seed < from + count && performance.now() < ends; seed++) {
+    const report = await simulate(seed);
+    sum.seeds++;
+    sum.sessions += report.sessions;
+    sum.steps += report.steps;
+    sum.simulatedMs += report.simulatedMs;
+    if (report.violation === undefined) continue;
+    failures.push({ seed, found: `${report.violation.promise}: ${report.violation.what}` });
+    if (failures.length === 1) console.error(describeFailure(report));
+    if (failures.length === FAILURES_MAX) break;
+  }
+  const result: SeedsReport = { ...sum, failures };
+  const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
+  if (values.json) console.log(JSON.stringify(result));
+  else
+    console.log(
+      `${sum.seeds} seeds, ${sum.sessions} sessions, ${sum.steps} steps in ${seconds} s; ` +
+        (failures.length === 0
+          ? "no promise broken"
+          : `broken by seeds ${failures.map(({ seed }) => seed).join(", ")}`),
+    );
+  process.exitCode = failures.length === 0 ? 0 : 1;
+}
+
+function whole(name: string, text: string): number {
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  console.error(`error[E_USAGE]: --${name} takes a whole number\n  got: ${text}`);
+  process.exit(2);
+}
