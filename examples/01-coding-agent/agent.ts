@@ -3,7 +3,7 @@
 // The repository is in the input, the model in the environment: another process that resumes the session finds both again.
 
 import { createCodingAgent, workspacesByRoot } from "@holdfast/agents";
-import { chooseModelAgain, SCRIPT_NOTICE } from "./model.ts";
+import { chooseModelAgain, SCRIPT_NOTICE, SCRIPT_REMINDER } from "./model.ts";
 
 /** Whether somebody has said already that the model is a script. */
 export const notice = { isTold: false };
@@ -12,7 +12,8 @@ export default createCodingAgent({
   workspace: workspacesByRoot(),
   model: (wanted) => {
     const model = chooseModelAgain(process.env, wanted);
-    if (model.isScripted && !notice.isTold) process.stderr.write(`${SCRIPT_NOTICE}\n`);
+    if (model.isScripted && !notice.isTold)
+      process.stderr.write(`${wanted === undefined ? SCRIPT_NOTICE : SCRIPT_REMINDER}\n`);
     notice.isTold = true;
     return model;
   },

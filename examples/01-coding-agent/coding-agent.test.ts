@@ -197,8 +197,8 @@ describe("npm start", () => {
   test("without a key and without a terminal it says that the model is a script, approves itself, and succeeds", async () => {
     const { code, output } = await start([]);
     expect({ code, output }).toMatchObject({ code: 0, output: expect.stringContaining("SCRIPTED model") });
-    expect(output).toContain("approved without one");
-    expect(output.match(/approved without one/g)).toHaveLength(1);
+    expect(output).toContain("is approved without one");
+    expect(output.match(/is approved without one/g)).toHaveLength(1);
     expect(output).toContain("completed: Two mistakes are mended");
     const id = /Session: (ses_[0-9a-f-]+)/.exec(output)?.[1] ?? "none";
     expect(output).toContain(`npx holdfast show ${id}`);
@@ -207,7 +207,7 @@ describe("npm start", () => {
     expect(await git(copy, "rev-list", "--count", "HEAD")).toBe("2");
   });
 
-  test("with a key it names the model and the cap before it asks anybody", async () => {
+  test("with a key it names the model and the cap, and without a terminal its plan waits for a person", async () => {
     const server = await startScriptedModelServer({ script: fixtureScript });
     const { code, output } = await start(["--repo", repo], {
       ANTHROPIC_API_KEY: CANARY,
@@ -218,10 +218,25 @@ describe("npm start", () => {
       /^Model: claude-sonnet-5 by Anthropic .*Cap: no further call once \$2\.00 is spent/,
     );
     expect({ code, output: output.includes(CANARY) }).toEqual({ code: 0, output: false });
-    expect(await git(repo, "rev-list", "--count", "HEAD")).toBe("2");
+    const id = /Session: (ses_[0-9a-f-]+)/.exec(output)?.[1] ?? "none";
+    expect(output).toContain(`npx holdfast approve ${id}`);
+    expect(await git(repo, "rev-list", "--count", "HEAD")).toBe("1");
+  });
+
+  test("--help tells how it is called, and does nothing", async () => {
+    const { code, output } = await start(["--help"]);
+    expect({ code, output }).toMatchObject({ code: 0, output: expect.stringContaining("usage: npm start") });
+    await expect(readFile(join(base, ".holdfast/holdfast.db"))).rejects.toThrow("ENOENT");
   });
 
   test.each<[string, readonly string[], Record<string, string>, number, string]>([
+    [
+      "a repository that is not there, without a key",
+      ["--repo", "nowhere"],
+      {},
+      2,
+      "nowhere is not a directory",
+    ],
     ["a repository of one's own without a key", ["--repo", "."], {}, 3, "E_CONFIG_INVALID"],
     [
       "a repository that is not there",

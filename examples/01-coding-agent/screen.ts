@@ -2,7 +2,7 @@
 
 import { createInterface } from "node:readline/promises";
 import { describeEnd, type ExecutionEnd } from "@holdfast/agents";
-import type { AgentTracer, Approval, TraceEvent } from "holdfast";
+import { readApproval, type AgentTracer, type Approval, type TraceEvent } from "holdfast";
 
 export interface Plan {
   readonly summary: string;
@@ -74,9 +74,9 @@ export async function askPerson(signal: AbortSignal): Promise<Approval | undefin
   terminal.on("SIGINT", () => process.emit("SIGINT"));
   try {
     for (;;) {
-      const answer = (await terminal.question("Approve? [y/n] ", { signal })).trim().toLowerCase();
-      if (answer === "y" || answer === "yes") return { approved: true };
-      if (answer !== "n" && answer !== "no") continue;
+      const approval = readApproval(await terminal.question("Approve? [y/n, and why] ", { signal }));
+      if (approval === undefined) continue;
+      if (approval.approved || approval.reason !== undefined) return approval;
       const reason = (
         await terminal.question("Why not? (the agent revises its plan with it) ", { signal })
       ).trim();

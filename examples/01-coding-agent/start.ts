@@ -7,7 +7,13 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { CODING_LIMITS, dollars, openWorkspace, type CodingReport } from "@holdfast/agents";
+import {
+  CODING_LIMITS,
+  dollars,
+  openWorkspace,
+  type CodingReport,
+  type ModelProvider,
+} from "@holdfast/agents";
 import { exitCodeOf, toHoldfastError } from "@holdfast/core";
 import { withSqliteStorage } from "@holdfast/storage/sqlite";
 import { createRuntime, HoldfastError, type AgentStorage, type Runtime, type SessionHandle } from "holdfast";
@@ -20,6 +26,16 @@ const here = dirname(fileURLToPath(import.meta.url));
 const database = resolve(process.env["HOLDFAST_DB"] ?? join(here, "../../.holdfast/holdfast.db"));
 const isTerminal = process.stdin.isTTY && process.stdout.isTTY;
 
+const HELP = `A coding agent repairs a small repository: it plans, asks, edits, tests and commits.
+
+usage: npm start [-- --repo PATH]
+
+  --repo PATH  work on a git repository of yours; this needs a real model
+  -h, --help   show this help
+
+The model is the one that ANTHROPIC_API_KEY, OPENAI_API_KEY or OPENAI_BASE_URL names; without any of them a script answers.
+Without a terminal a real model's plan waits to be approved from another one; a script's is approved here.`;
+
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
 try {
@@ -27,6 +43,7 @@ try {
 } catch (thrown) {
   const error = toHoldfastError(thrown);
   const details = [
+    error.at && `  at: ${error.at}`,
     error.got && `  got: ${error.got}`,
     error.expected && `  expected: ${error.expected}`,
     error.fix && `  fix: ${error.fix}`,
@@ -38,25 +55,31 @@ try {
 }
 
 async function main(): Promise<number> {
-  const { repo } = parseOptions();
-  tellModel(repo !== undefined);
+  const { repo, help } = parseOptions();
+  if (help === true) {
+    say(HELP);
+    return 0;
+  }
+  // Before anything else is asked for or stored: is it there?
+  const own = repo === undefined ? undefined : await openWorkspace({ root: resolve(repo) });
+  const model = tellModel(own !== undefined);
   const input = { repo: repo === undefined ? await freshCopy() : resolve(repo) };
-  const workspace = await openWorkspace({ root: input.repo }); // Before anything is stored: is it there?
+  const workspace = own ?? (await openWorkspace({ root: input.repo }));
   say(`Repository: ${workspace.describe()}`);
   await mkdir(dirname(database), { recursive: true });
-  return withSqliteStorage({ path: database }, ({ storage }) => runSession(storage, input));
+  return withSqliteStorage({ path: database }, ({ storage }) => runSession(storage, input, model));
 }
 
-function parseOptions(): { readonly repo?: string } {
+function parseOptions(): { readonly repo?: string; readonly help?: boolean } {
   try {
-    return parseArgs({ options: { repo: { type: "string" } } }).values;
+    return parseArgs({ options: { repo: { type: "string" }, help: { type: "boolean", short: "h" } } }).values;
   } catch (error) {
     throw new HoldfastError("usage", (error as Error).message, { expected: "npm start [-- --repo PATH]" });
   }
 }
 
 /** Before anything happens: who answers, and what it may cost. */
-function tellModel(isOwnRepository: boolean): void {
+function tellModel(isOwnRepository: boolean): ModelProvider {
   const model = chooseModel(process.env);
   notice.isTold = true;
   if (!model.isScripted) {
@@ -77,6 +100,7 @@ function tellModel(isOwnRepository: boolean): void {
     say(SCRIPT_NOTICE);
     if (isTerminal) process.env["HOLDFAST_SCRIPTED_PAUSE_MS"] ??= "25"; // Slow enough to be read.
   }
+  return model;
 }
 
 async function freshCopy(): Promise<string> {
@@ -92,11 +116,22 @@ async function freshCopy(): Promise<string> {
   return folder;
 }
 
-async function runSession(storage: AgentStorage, input: { readonly repo: string }): Promise<number> {
+async function runSession(
+  storage: AgentStorage,
+  input: { readonly repo: string },
+  model: ModelProvider,
+): Promise<number> {
   let question = new AbortController();
+  const parked = Promise.withResolvers<"parked">();
+  const ask = async (sessionId: string, plan: Plan | undefined): Promise<void> => {
+    say(`\n${showPlan(plan)}`);
+    if (isTerminal) await answerOnTerminal(runtime, sessionId, question.signal);
+    else if (model.isScripted) await approveScript(runtime, sessionId);
+    else parked.resolve("parked");
+  };
   const tracer = screen({
     write: (text) => void process.stdout.write(text),
-    onQuestion: (sessionId, plan) => void answer(runtime, sessionId, plan, question.signal).catch(() => {}),
+    onQuestion: (sessionId, plan) => void ask(sessionId, plan).catch(() => {}),
     onAnswered: () => {
       question.abort();
       question = new AbortController();
@@ -107,7 +142,8 @@ async function runSession(storage: AgentStorage, input: { readonly repo: string 
   try {
     const handle = await runtime.start(agent, input, { file: join(here, "agent.ts") });
     say(`Session: ${handle.sessionId}`);
-    const report = await Promise.race([handle.result(), stopped.promise]);
+    const report = await Promise.race([handle.result(), stopped.promise, parked.promise]);
+    if (report === "parked") return tellParked(handle);
     if (report !== "stopped") return tellReport(report, handle);
     question.abort();
     say(
@@ -120,21 +156,23 @@ async function runSession(storage: AgentStorage, input: { readonly repo: string 
   }
 }
 
-/** A person answers on the terminal or from another one; without a terminal the plan is approved here. */
-async function answer(
-  runtime: Runtime,
-  sessionId: string,
-  plan: Plan | undefined,
-  signal: AbortSignal,
-): Promise<void> {
-  say(`\n${showPlan(plan)}`);
-  if (!isTerminal) {
-    say("There is no terminal to ask a person on: the plan is approved without one.");
-    await runtime.answer(sessionId, { approved: true });
-    return;
-  }
+/** A person answers here, or from another terminal. */
+async function answerOnTerminal(runtime: Runtime, sessionId: string, signal: AbortSignal): Promise<void> {
   const approval = await askPerson(signal);
   if (approval !== undefined) await runtime.answer(sessionId, approval);
+}
+
+/** What a script plans is known; what a model plans is not, and nobody but a person approves it. */
+async function approveScript(runtime: Runtime, sessionId: string): Promise<void> {
+  say("There is no terminal to ask a person on: the script's plan is approved without one.");
+  await runtime.answer(sessionId, { approved: true });
+}
+
+function tellParked({ sessionId }: SessionHandle): number {
+  say("There is no terminal to ask a person on. Nothing is changed before the plan is approved:");
+  say(`  ${command(`approve ${sessionId}`)}`);
+  say(`  ${command(`resume ${sessionId}`)}`);
+  return 0;
 }
 
 function tellReport(report: CodingReport, { sessionId }: SessionHandle): number {

@@ -38,4 +38,18 @@ describe("a daemon", () => {
     expect(turn).toBe(5);
     expect(entries).toMatchObject([1, 2, 3, 4, 5].map((n) => ({ content: `shipped A-${n}` })));
   });
+
+  test("a wrong order is refused and remembered, and the next one is handled", async () => {
+    const running = project.start(["run", FILE, "--session", "desk"]);
+    await running.says('waits for signal "order"');
+    await project.run("signal", "desk", "order", '{"id": "A-1", "cents": null}');
+    await running.says("refused: ");
+    await project.run("signal", "desk", "order", '"not an order"');
+    await send(2);
+    await running.says("shipped A-2");
+    await project.run("signal", "desk", "close");
+    const { code, stdout } = await running.finished;
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toEqual({ shipped: 1, cents: 2 });
+  });
 });

@@ -1,10 +1,10 @@
 import { appendFileSync } from "node:fs";
-import { defineAgent, defineTask } from "holdfast";
+import { defineAgent, defineTask, HoldfastError } from "holdfast";
+import { z } from "zod";
 
-interface Order {
-  readonly id: string;
-  readonly cents: number;
-}
+/** What anybody may send: checked where it is taken, because a daemon must outlive a wrong one. */
+const orderSchema = z.object({ id: z.string().min(1), cents: z.int().nonnegative() });
+type Order = z.output<typeof orderSchema>;
 
 interface Input {
   /** A file that every shipped order is written to. */
@@ -31,14 +31,22 @@ export default defineAgent<Input | undefined, State, State>({
   initial: () => ({ shipped: 0, cents: 0 }),
   // One turn, one event. Each ends in a checkpoint, so waking up costs the same after ten orders as after ten million.
   async turn(ctx, state) {
-    const { key, value } = await ctx.select({
-      order: ctx.waitForSignal<Order>("order"),
-      close: ctx.waitForSignal("close"),
-    });
-    if (key === "close") return { done: state };
+    let order: Order;
+    try {
+      const { key, value } = await ctx.select({
+        order: ctx.waitForSignal("order", { schema: orderSchema }),
+        close: ctx.waitForSignal("close"),
+      });
+      if (key === "close") return { done: state };
+      order = value;
+    } catch (error) {
+      if (!HoldfastError.is(error) || error.code !== "invalid_signal") throw error;
+      ctx.appendEntry({ role: "assistant", content: `refused: ${error.message}` });
+      return { state };
+    }
 
-    await ctx.scheduleTask(ship, { order: value, ledger: ctx.input?.ledger });
-    ctx.appendEntry({ role: "assistant", content: `shipped ${value.id}` });
-    return { state: { shipped: state.shipped + 1, cents: state.cents + value.cents } };
+    await ctx.scheduleTask(ship, { order, ledger: ctx.input?.ledger });
+    ctx.appendEntry({ role: "assistant", content: `shipped ${order.id}` });
+    return { state: { shipped: state.shipped + 1, cents: state.cents + order.cents } };
   },
 });

@@ -308,13 +308,22 @@ describe("a person decides", () => {
     expect(questions).toHaveLength(2);
   });
 
-  test("an answer that is none is asked for again", async () => {
-    const { questions, report } = await play(model([PLAN, EDIT, FINISH]), {
-      answers: ["yes", { approved: "yes" }],
+  test("an answer that is none is refused where it is given, and the question stays open", async () => {
+    const agent = createCodingAgent({ workspace: workspacesByRoot(), model: model([PLAN]) });
+    const asked = Promise.withResolvers<void>();
+    runtime = createRuntime({
+      storage,
+      tracer: { trace: (event) => void (event.type === "waiting" && asked.resolve()) },
     });
-    expect(questions).toHaveLength(3);
-    expect(questions[1]).toContain('{"approved": true}');
-    expect(report.status).toBe("completed");
+    const handle = await runtime.start(agent, { repo });
+    await asked.promise;
+    for (const answer of ["yes", { approved: "yes" }, true, { approved: true, name: "Ada" }, null])
+      await expect(handle.answer(answer)).rejects.toMatchObject({
+        code: "usage",
+        fix: expect.stringContaining("approve"),
+      });
+    expect(await storage.reader.pendingSignals(handle.sessionId)).toEqual([]);
+    expect((await handle.session()).status).toBe("input_required");
   });
 
   test("the question shows the whole plan, where it will work, and that the shell is not isolated", async () => {

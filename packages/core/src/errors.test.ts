@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import {
+  errorFrom,
   ERROR_TABLE,
   exitCodeOf,
   HoldfastError,
@@ -83,7 +84,7 @@ describe("recordError takes whatever was thrown, and never throws", () => {
     expect(JSON.parse(JSON.stringify(recorded))).toEqual(recorded);
   });
 
-  test("name, message, code and cause are kept, and nothing else is", () => {
+  test("name, message, code, cause and the author's line are kept, and nothing else is", () => {
     const error = Object.assign(new TypeError("bad", { cause: new Error("root") }), {
       code: "E_BAD",
       secret: "token",
@@ -92,8 +93,46 @@ describe("recordError takes whatever was thrown, and never throws", () => {
       name: "TypeError",
       message: "bad",
       code: "E_BAD",
-      cause: { name: "Error", message: "root" },
+      at: expect.stringMatching(/errors\.test\.ts:\d+:\d+$/),
+      cause: { name: "Error", message: "root", at: expect.stringMatching(/errors\.test\.ts:\d+:\d+$/) },
     });
+  });
+
+  test("what an error of ours says besides is kept: where, what was there, what was expected, how to mend it", () => {
+    const details = { at: "here", got: "a", expected: "b", fix: "do" };
+    expect(recordError(new UsageError("bad", details))).toEqual({
+      name: "UsageError",
+      message: "bad",
+      code: "usage",
+      ...details,
+    });
+  });
+
+  test("a frame of our own packages is never named as the author's", () => {
+    const stack = (frames: readonly string[]) =>
+      Object.assign(new Error("x"), { stack: ["Error: x", ...frames].join("\n") });
+    const ours = new URL("../../runtime/src/define.ts", import.meta.url).href;
+    const frames = [
+      `    at run (${ours}:1:2)`,
+      "    at async Promise.all (index 0)",
+      "    at node:internal/process:3:4",
+      "    at x (/app/node_modules/zod/x.js:5:6)",
+      "    at async turn (file:///app/my%20agent.ts:7:8)",
+    ];
+    expect(recordError(stack(frames))).toMatchObject({ at: "/app/my agent.ts:7:8" });
+    expect(recordError(stack(frames.slice(0, 4)))).not.toHaveProperty("at");
+  });
+
+  test("what was recorded can be thrown again, and is recorded the same", () => {
+    const recorded = recordError(
+      new TypeError("bad", { cause: Object.assign(new Error("root"), { code: "E" }) }),
+    );
+    const error = errorFrom(recorded);
+    expect(error).toBeInstanceOf(Error);
+    expect(error).toMatchObject({ name: "TypeError", message: "bad", stack: "TypeError: bad" });
+    expect(recordError(error)).toEqual(recorded);
+    const failed = new TaskFailedError({ taskId: "t", kind: "k", attempts: 1 }, recorded);
+    expect(failed.cause).toBeInstanceOf(Error);
   });
 });
 

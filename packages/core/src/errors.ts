@@ -4,6 +4,8 @@
 // `code` or `X.is(e)`, never with `instanceof` across packages and never by text. Expected endings of domain
 // operations (fenced, duplicate, ended) are values, not errors; suspension is neither.
 
+import { lineOf } from "./author-line.ts";
+
 /** What happened, where, what was there, what was expected and how to mend it. The parts after `message` are optional. */
 export interface ErrorDetails {
   readonly at?: string;
@@ -120,7 +122,7 @@ export class LimitError extends HoldfastError {
   }
 }
 
-/** A task ended without an output: thrown at the agent's `await`. `cause` is the recorded error of the last attempt. */
+/** A task ended without an output: thrown at the agent's `await`. `cause` is the last attempt's, as an `Error` again. */
 export class TaskFailedError extends HoldfastError {
   override name = "TaskFailedError";
   readonly taskId: string;
@@ -129,7 +131,9 @@ export class TaskFailedError extends HoldfastError {
 
   constructor(task: { taskId: string; kind: string; attempts: number }, recorded: RecordedError) {
     const times = task.attempts === 1 ? "" : ` after ${task.attempts} attempts`;
-    super("task_failed", `task "${task.kind}" failed${times}: ${recorded.message}`, { cause: recorded });
+    super("task_failed", `task "${task.kind}" failed${times}: ${recorded.message}`, {
+      cause: errorFrom(recorded),
+    });
     this.taskId = task.taskId;
     this.kind = task.kind;
     this.attempts = task.attempts;
@@ -178,7 +182,7 @@ export class NondeterminismError extends HoldfastError {
   readonly attempted: string;
 
   constructor(
-    where: { sessionId: string; seq: number; line?: string | undefined },
+    where: { sessionId: string; seq: number; line?: string | undefined; mayDrift?: boolean },
     recorded: string,
     attempted: string,
   ) {
@@ -188,7 +192,7 @@ export class NondeterminismError extends HoldfastError {
       expected: recorded,
       fix:
         "usually the agent's code was changed, or it read a clock, randomness or other outside state that is not recorded. " +
-        "Nothing was committed: resume with the old code, or with --accept-drift if only inputs of the same kind changed",
+        `Nothing was committed: resume with the old code${where.mayDrift === true ? ", or with --accept-drift, which lets the recorded result stand for the new input" : ""}`,
     });
     this.sessionId = where.sessionId;
     this.seq = where.seq;
@@ -224,21 +228,32 @@ export interface RecordedError {
   readonly name: string;
   readonly message: string;
   readonly code?: string;
+  /** The place it is about, or where in the author's code it was thrown. */
+  readonly at?: string;
+  readonly got?: string;
+  readonly expected?: string;
+  readonly fix?: string;
   readonly cause?: RecordedError;
 }
 
 const ERROR_TEXT_MAX = 8_192;
 const CAUSES_MAX = 4;
+const DETAILS = ["got", "expected", "fix"] as const;
 
 /** Any thrown value as a recorded error. Never throws, whatever it is given; long texts are cut with a mark. */
 export function recordError(thrown: unknown, depth = 0): RecordedError {
   try {
     if (typeof thrown !== "object" || thrown === null) return { name: "Error", message: cut(String(thrown)) };
-    const { name, message, code, cause } = thrown as Record<string, unknown>;
+    const fields = thrown as Record<string, unknown>;
+    const { name, message, code, cause } = fields;
+    const at = typeof fields["at"] === "string" ? fields["at"] : authorLine(thrown);
+    const details = DETAILS.filter((field) => typeof fields[field] === "string");
     return {
       name: typeof name === "string" && name !== "" ? cut(name) : "Error",
       message: cut(typeof message === "string" ? message : JSON.stringify(thrown)),
       ...(typeof code === "string" ? { code: cut(code) } : {}),
+      ...(at === undefined ? {} : { at: cut(at) }),
+      ...Object.fromEntries(details.map((field) => [field, cut(fields[field] as string)])),
       ...(cause !== undefined && cause !== null && depth < CAUSES_MAX
         ? { cause: recordError(cause, depth + 1) }
         : {}),
@@ -246,6 +261,18 @@ export function recordError(thrown: unknown, depth = 0): RecordedError {
   } catch {
     return { name: "Error", message: "an error that cannot be read" };
   }
+}
+
+/** Where it was thrown; errors of ours that are thrown into an agent have no stack (K3), and what is no Error neither. */
+function authorLine(thrown: object): string | undefined {
+  return thrown instanceof Error ? lineOf(thrown) : undefined;
+}
+
+/** A recorded error as one that can be thrown, the same in the process that saw it and in the one that replays it. */
+export function errorFrom(recorded: RecordedError): Error {
+  const { name, message, cause, ...details } = recorded;
+  const error = new Error(message, cause === undefined ? undefined : { cause: errorFrom(cause) });
+  return Object.assign(error, { name, ...details, stack: `${name}: ${message}` });
 }
 
 function cut(text: string): string {

@@ -6,6 +6,7 @@ export {
   ConflictError,
   CorruptRecordError,
   ERROR_TABLE,
+  errorFrom,
   exitCodeOf,
   HoldfastError,
   invariant,
@@ -23,13 +24,13 @@ export {
   type ErrorDetails,
   type RecordedError,
 } from "./errors.ts";
+export { decodedPlace, lineOf } from "./author-line.ts";
 export { isName, isSessionId, mintId, positionId, type IdPrefix } from "./ids.ts";
 export { decodeJson, encodeJson, type Json, type JsonText } from "./json.ts";
 export { FORMAT_LIMITS, LIMITS, type Limits } from "./limits.ts";
 export { validate, type StandardSchemaV1 } from "./standard-schema.ts";
 export {
   AgentContext,
-  type Approval,
   type EntryInput,
   type HandoffOptions,
   type QuestionOptions,
@@ -37,6 +38,7 @@ export {
   type TaskType,
   type WaitOptions,
 } from "./kernel/context.ts";
+export { isApproval, type AnswerShape, type Approval } from "./journal/approval.ts";
 export { type AgentMode, type ChildHandle, type SpawnOptions } from "./kernel/child-asks.ts";
 export { NO_RELATIONS, type DescribeAgent, type Relations } from "./kernel/relations.ts";
 export {
@@ -51,7 +53,7 @@ export { ConversationRef } from "./kernel/conversation-ref.ts";
 export { DurableFuture } from "./kernel/future.ts";
 export { type Combinators } from "./kernel/combinators.ts";
 export { Kernel, type Ending, type Standstill } from "./kernel/kernel.ts";
-export { type KernelOptions } from "./kernel/kernel-options.ts";
+export { type KernelOptions, type Whereabouts } from "./kernel/kernel-options.ts";
 export { type SealedSegment } from "./kernel/segment.ts";
 export { type OpenTask } from "./kernel/open-items.ts";
 export { signalPattern } from "./kernel/pending-signals.ts";

@@ -2,8 +2,8 @@
 //
 //   J1. What is recorded is the text; agents only ever see values decoded from it, also in the process that made it.
 //   J2. A value that JSON would change without a word (NaN, Map, function, cycle, Error, `undefined` in a list) is refused
-//       with the place it stands at. Two conversions are kept because JSON itself defines them: `toJSON()` (so a Date
-//       becomes its ISO string), and properties that are `undefined` are left out.
+//       with the place it stands at, and so is a Date, which would come back as a text. Two conversions are kept because JSON
+//       itself defines them: `toJSON()` of other objects, and properties that are `undefined` are left out.
 //   J3. NUL and lone surrogates are kept as given: JSON escapes them, so no storage sees them raw.
 
 import { UsageError } from "./errors.ts";
@@ -24,13 +24,17 @@ export function encodeJson(value: unknown, what: string): JsonText | undefined {
   if (value === undefined) return undefined;
   const found = findProblem(value, 0, []);
   if (found !== undefined) {
-    throw new UsageError(`${what} cannot be recorded: ${found.reason}`, {
-      code: "not_json",
-      at: `${what}, at "${found.pointer.length === 0 ? "" : `/${found.pointer.join("/")}`}"`,
-      got: found.got,
-      expected: `JSON: null, boolean, finite number, string, list or plain object, at most ${FORMAT_LIMITS.jsonDepth} levels deep`,
-      fix: found.fix,
-    });
+    const pointer = found.pointer.length === 0 ? "" : `/${found.pointer.join("/")}`;
+    throw new UsageError(
+      `${what} cannot be recorded: ${found.reason}${pointer === "" ? "" : ` (at ${pointer})`}`,
+      {
+        code: "not_json",
+        at: `${what}, at "${pointer}"`,
+        got: found.got,
+        expected: `JSON: null, boolean, finite number, string, list or plain object, at most ${FORMAT_LIMITS.jsonDepth} levels deep`,
+        fix: found.fix,
+      },
+    );
   }
   return JSON.stringify(value);
 }
@@ -86,8 +90,9 @@ function findObjectProblem(value: object, depth: number, parents: object[]): Pro
   }
   parents.push(value);
   try {
-    if (value instanceof Date && Number.isNaN(value.getTime())) {
-      return problem("a date that is none would become null", "Invalid Date", "use null, or a valid date");
+    if (value instanceof Date) {
+      const got = Number.isNaN(value.getTime()) ? "Invalid Date" : "a Date";
+      return problem("a Date would come back as a text", got, "record date.toISOString() or date.getTime()");
     }
     if ("toJSON" in value && typeof value.toJSON === "function") {
       const converted: unknown = value.toJSON("");

@@ -17,6 +17,7 @@ import { fileURLToPath } from "node:url";
 import { findFetchedNode, handOver, satisfies } from "./node-version.mjs";
 
 const LAUNCHED = "HOLDFAST_LAUNCHED"; // set by the launcher for the Node it hands over to
+const KNOWN_WARNING = /^(SQLite is an|Type Stripping is an|Failed to load the ES module|Module type of )/;
 const SAME_PRESS_MS = 100; // copies of one SIGINT arrive within a few ms; a person's second press does not
 
 const range = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")).engines.node;
@@ -28,7 +29,10 @@ async function runUnderFetchedNode() {
   const node = findFetchedNode(here, range);
   if (node !== undefined) {
     const env = { ...process.env, [LAUNCHED]: "1" };
-    await handOver(node, [...process.execArgv, here, ...process.argv.slice(2)], { env, isTied: true });
+    await handOver(node, [...process.execArgv, process.argv[1] ?? here, ...process.argv.slice(2)], {
+      env,
+      isTied: true,
+    });
   }
   process.stderr.write(
     `error[E_NODE_VERSION]: this Node is too old or too new to run holdfast\n` +
@@ -73,12 +77,14 @@ function mergeRepeatedInterrupts() {
   };
 }
 
-/** SQLite and type stripping still announce themselves as experimental on some Nodes. Other warnings stand. */
+/**
+ * SQLite and type stripping still announce themselves as experimental on some Nodes, and which kind of module a user's file
+ * is our error says where it matters. Other warnings stand. Leaky: as above; some are emitted past `process.emitWarning`.
+ */
 function silenceKnownWarnings() {
-  const emitWarning = process.emitWarning;
-  process.emitWarning = function (warning, ...rest) {
-    const type = typeof rest[0] === "string" ? rest[0] : rest[0]?.type;
-    if (type === "ExperimentalWarning" && /^(SQLite|Type Stripping) /.test(String(warning))) return;
-    emitWarning.call(process, warning, ...rest);
+  const emit = process.emit;
+  process.emit = function (name, ...args) {
+    if (name === "warning" && KNOWN_WARNING.test(String(args[0]?.message))) return true;
+    return emit.call(this, name, ...args);
   };
 }

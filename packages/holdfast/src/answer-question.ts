@@ -1,15 +1,20 @@
 // An answer to a question that a session asks a person.
 
-import type { Session } from "@holdfast/core";
+import { UsageError, type Session, type StorageReader } from "@holdfast/core";
 import type { Arguments, Io } from "./command.ts";
 import { CommandError } from "./command-error.ts";
-import { openQuestions, statusText, type QuestionWait } from "./describe-session.ts";
+import { answerCommands, openQuestions, statusText, type QuestionWait } from "./describe-session.ts";
+import { JournalTail } from "./journal-events.ts";
 import { plainLine } from "./plain-text.ts";
-import { sendSignal } from "./send-signal.ts";
+import { sendSignal, type PendingSignals } from "./send-signal.ts";
+
+const TEXT_CHARS = 500;
 
 export interface Answering {
   readonly id: string;
   readonly payload: unknown;
+  /** Whether it is yes or no, which only some questions ask for. */
+  readonly isApproval: boolean;
   /** "approved": stands before the question. */
   readonly said: string;
   /** The oldest open one by default. */
@@ -19,17 +24,23 @@ export interface Answering {
 export async function answerQuestion(
   args: Arguments,
   io: Io,
-  { id, payload, said, question }: Answering,
+  { id, payload, isApproval, said, question }: Answering,
 ): Promise<number> {
   return sendSignal(args, io, {
     id,
-    choose: (session, pending) => {
-      const { id: number, name, prompt } = findQuestion(session, pending, question, io);
+    choose: async (session, pending, reader) => {
+      const found = findQuestion(session, pending, question);
+      if (found === undefined) throw await noSuchQuestion(session, reader, question, io);
+      if (isApproval && found.answer === "any") throw takesAnotherAnswer(session, found, io);
+      const { name, prompt } = found;
+      const first = pending.get(name);
       return {
         name,
-        send: (runtime, sessionId) => runtime.answer(sessionId, payload, { question: number }),
-        said: `${said}: ${plainLine(prompt, 500)}`,
-        repeated: `the question was answered before, and the first answer stands: ${plainLine(prompt, 500)}`,
+        send: (runtime, sessionId) => runtime.answer(sessionId, payload, { question: found.id }),
+        said: `${said}: ${plainLine(prompt, TEXT_CHARS)}`,
+        repeated:
+          `the question was answered before, and the first answer stands: ${plainLine(prompt, TEXT_CHARS)}` +
+          (first === undefined ? "" : `  ${plainLine(first, TEXT_CHARS)}`),
       };
     },
   });
@@ -38,19 +49,53 @@ export async function answerQuestion(
 /** The one that is meant; or the oldest that nobody has answered; or, when all are, the oldest, to say just that. */
 function findQuestion(
   session: Session,
-  pending: ReadonlySet<string>,
+  pending: PendingSignals,
+  number: number | undefined,
+): QuestionWait | undefined {
+  const open = openQuestions(session);
+  if (number !== undefined) return open.find(({ id }) => id === number);
+  return open.find(({ name }) => !pending.has(name)) ?? open[0];
+}
+
+async function noSuchQuestion(
+  session: Session,
+  reader: StorageReader,
   number: number | undefined,
   io: Io,
-): QuestionWait {
-  const open = openQuestions(session);
-  const oldest = open.find(({ name }) => !pending.has(name)) ?? open[0];
-  const found = number === undefined ? oldest : open.find(({ id }) => id === number);
-  if (found !== undefined) return found;
+): Promise<CommandError> {
   const { sessionId } = session;
   const what = number === undefined ? "asks nothing" : `has no open question ${number}`;
-  const known = open.map(({ id, prompt }) => `${id}: ${plainLine(prompt, 200)}`).join("\n");
-  throw new CommandError("question_not_found", `session ${sessionId} ${what}; it is ${statusText(session)}`, {
-    ...(known === "" ? {} : { expected: `one of\n${known}` }),
-    fix: `${io.call(`show ${sessionId}`)} tells what it waits for`,
+  const known = openQuestions(session)
+    .map(({ id, prompt }) => `${id}: ${plainLine(prompt, 200)}`)
+    .join("\n");
+  const last = await lastAnswer(sessionId, reader);
+  return new CommandError(
+    "question_not_found",
+    `session ${sessionId} ${what}; it is ${statusText(session)}`,
+    {
+      ...(last === undefined ? {} : { got: last }),
+      ...(known === "" ? {} : { expected: `one of\n${known}` }),
+      fix: `${io.call(`show ${sessionId}`)} tells what it waits for`,
+    },
+  );
+}
+
+/** Who comes late wants to know what was said instead. */
+async function lastAnswer(sessionId: string, reader: StorageReader): Promise<string | undefined> {
+  let last: string | undefined;
+  await new JournalTail(reader, sessionId).advance(({ type, prompt, payload }) => {
+    if (type === "signal_received" && prompt !== undefined)
+      last = `an answer that comes late: "${plainLine(prompt, 200)}" was answered ${plainLine(JSON.stringify(payload) ?? "", 200)}`;
   });
+  return last;
+}
+
+function takesAnotherAnswer({ sessionId }: Session, question: QuestionWait, io: Io): UsageError {
+  return new UsageError(
+    `the question takes another answer than yes or no: ${plainLine(question.prompt, TEXT_CHARS)}`,
+    {
+      expected: "what the agent asks for, as JSON",
+      fix: answerCommands(sessionId, question, false, io).join(" or "),
+    },
+  );
 }

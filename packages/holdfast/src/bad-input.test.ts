@@ -366,15 +366,22 @@ export default defineAgent({ name: "output", run: async (ctx, what: string) => {
   });
   afterAll(() => project.dispose());
 
-  test.each(["function", "cycle", "bigint", "nan", "map", "deep", "task function", "task deep"])(
-    "%s: the session fails, and says what cannot be recorded",
+  test.each(["function", "cycle", "bigint", "nan", "map", "deep"])(
+    "%s: the session is paused for its code to be corrected, and says what cannot be recorded",
     async (what) => {
       const finished = await project.run("run", "output.ts", "--input", JSON.stringify(what));
-      expectError(finished, 1, "E_SESSION_FAILED", ["cannot be recorded"]);
+      expectError(finished, 1, "E_NOT_JSON", ["cannot be recorded"]);
       const [session] = await project.json<{ status: string }[]>("list", "--limit", "1");
-      expect(session).toMatchObject({ status: "failed" });
+      expect(session).toMatchObject({ status: "paused", pauseReason: "agent_fault" });
     },
   );
+
+  test.each(["task function", "task deep"])("%s: its task fails, and so the session", async (what) => {
+    const finished = await project.run("run", "output.ts", "--input", JSON.stringify(what));
+    expectError(finished, 1, "E_SESSION_FAILED", ["cannot be recorded"]);
+    const [session] = await project.json<{ status: string }[]>("list", "--limit", "1");
+    expect(session).toMatchObject({ status: "failed" });
+  });
 
   test.each([
     ["nul", "a\u0000b"],

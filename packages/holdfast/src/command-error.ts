@@ -7,6 +7,7 @@ import { jsonLine, plain } from "./plain-text.ts";
 export const COMMAND_ERRORS = {
   ambiguous: 2,
   question_not_found: 4,
+  task_not_found: 4,
   session_not_ended: 6,
 } as const;
 
@@ -61,6 +62,18 @@ export function shownError(thrown: unknown): ShownError {
     ...shown("internal", ERROR_TABLE.internal, message, { fix }),
     cause: undefined,
     stack: thrown instanceof Error ? thrown.stack : undefined,
+  };
+}
+
+/** The commands that an error names, as this call was made. */
+export function asCalled(error: ShownError, called: string): ShownError {
+  const named = (text: string | undefined): string | undefined =>
+    text?.replaceAll("`holdfast ", `\`${called} `);
+  return {
+    ...error,
+    message: named(error.message) ?? "",
+    fix: named(error.fix),
+    expected: named(error.expected),
   };
 }
 
@@ -126,7 +139,7 @@ function chainOf(cause: unknown): Partial<RecordedError>[] {
   return chain;
 }
 
-function definedOf<T extends object>(fields: T): { [K in keyof T]?: NonNullable<T[K]> } {
+export function definedOf<T extends object>(fields: T): { [K in keyof T]?: NonNullable<T[K]> } {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
 }
 

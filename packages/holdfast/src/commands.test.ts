@@ -15,12 +15,12 @@ const AGENTS: Readonly<Record<string, string>> = {
   "ask.ts": `import { defineAgent } from "holdfast";
 export default defineAgent({ name: "ask", version: "2", run: async (ctx) => {
   const first = await ctx.requestInput({ prompt: "First?\\nWith a second line.", details: { command: "rm -rf x" } });
-  const second = await ctx.requestInput("Second?");
+  const second = await ctx.requestInput("Second?", { answer: "any" });
   return { first, second };
 } });
 `,
   "two-questions.ts": `import { defineAgent } from "holdfast";
-export default defineAgent({ name: "two-questions", run: (ctx) => ctx.all([ctx.requestInput("A?"), ctx.requestInput("B?")]) });
+export default defineAgent({ name: "two-questions", run: (ctx) => ctx.all([ctx.requestInput("A?", { answer: "any" }), ctx.requestInput("B?", { answer: "any" })]) });
 `,
   "flaky.ts": `import { defineAgent } from "holdfast";
 export default defineAgent({ name: "flaky", run: async (ctx) => {
@@ -174,7 +174,7 @@ describe("commands", () => {
       const { code, stdout, stderr } = await project.run("run", "flaky.ts", "--session", "f");
       expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
       expect(stderr).toContain('error[E_SESSION_FAILED]: session f failed: task "hopeless" failed: no way\n');
-      expect(stderr).toContain("attempt 1 failed; again");
+      expect(stderr).toContain("attempt 1 failed, again in");
       expect(stderr).not.toContain("\u001b");
 
       const { stdout: shown } = await project.run("show", "f");
@@ -217,6 +217,7 @@ describe("commands", () => {
       const again = await project.run("approve", "q");
       expect(again.code).toBe(0);
       expect(again.stderr).toContain("the first answer stands");
+      expect(again.stderr).toContain('{"approved":false,"reason":"no such x"}');
       expect((await project.run("show", "q")).stdout).toContain("(has arrived)");
       await project.run("resume", "q", "--park");
       expect(await project.json("answer", "q", '"blue"')).toMatchObject({
@@ -227,6 +228,31 @@ describe("commands", () => {
       expect(await project.json("result", "q")).toMatchObject({
         output: { first: { approved: false, reason: "no such x" }, second: "blue" },
       });
+    });
+
+    test("an answer of another shape than the question takes is refused, and not stored", async () => {
+      await project.run("run", "ask.ts", "--session", "q", "--park");
+      const wrong = await project.run("answer", "q", '"blue"');
+      expect(wrong.code).toBe(2);
+      expect(wrong.stderr).toContain("asks for yes or no");
+      expect(await project.json("show", "q")).toMatchObject({
+        pendingSignals: [],
+        waits: [{ answer: "approval" }],
+      });
+      await project.run("approve", "q");
+      await project.run("resume", "q", "--park");
+
+      const approved = await project.run("approve", "q");
+      expect(approved.code).toBe(2);
+      expect(approved.stderr).toMatch(
+        /takes another answer than yes or no: Second\?[^]*fix: holdfast answer q \d+ JSON/,
+      );
+      expect((await project.run("show", "q")).stdout).not.toContain("approve q");
+      expect(await project.json("show", "q")).toMatchObject({ pendingSignals: [] });
+      // Who comes too late hears what was said.
+      await project.run("answer", "q", '"blue"');
+      await project.run("resume", "q");
+      expect((await project.run("approve", "q")).stderr).toContain("has ended");
     });
 
     test("any open one can be answered by its number, before an older one", async () => {
@@ -301,7 +327,7 @@ describe("commands", () => {
     test("logs: every line by its position, and nothing that steers a terminal", async () => {
       await project.run("run", "flaky.ts", "--session", "f");
       const { stdout } = await project.run("logs", "f");
-      expect(stdout).toMatch(/^ +1 {2}\d{4}-\d\d-\d\d [\d:]{8} {2}\S flaky\n/);
+      expect(stdout).toMatch(/^ +1 {2}\d{4}-\d\d-\d\d [\d:]{8} {2}\S flaky #0\n/);
       expect(stdout).toMatch(/failed .*: no way\n/);
       expect(stdout).not.toContain("\u001b");
     });

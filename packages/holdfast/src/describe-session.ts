@@ -9,6 +9,8 @@ const TEXT_CHARS = 200;
 export interface Standing {
   /** What is waited for, completing "waits for". */
   readonly what: string;
+  /** How long, completing that; empty when there is no end to it. */
+  readonly until: string;
   /** The commands that answer it. */
   readonly commands: readonly string[];
   /** Whether it is there already, and taken when the session goes on. */
@@ -29,7 +31,7 @@ export function standings(
     const until = "until" in wait && wait.until !== undefined ? `, until ${moment(wait.until, now)}` : "";
     const hasArrived = wait.type === "timer" ? wait.at <= now : pending.has(wait.name);
     const commands = hasArrived ? [] : commandsFor(session.sessionId, wait, oldest?.id, io);
-    return { what: what(wait, now) + until, commands, hasArrived };
+    return { what: what(wait, now), until, commands, hasArrived };
   });
 }
 
@@ -43,8 +45,20 @@ export function goesOnWith(
   const standsOnOthers = session.status === "waiting" || session.status === "input_required";
   // Time passes by itself, but nobody looks at the clock for a session that no process runs.
   const canGoOn =
-    waits.some(({ hasArrived }) => hasArrived) || session.waits.some(({ type }) => type === "timer");
+    waits.some(({ hasArrived }) => hasArrived) ||
+    session.waits.some((wait) => wait.type === "timer" || wait.until !== undefined);
   return !standsOnOthers || canGoOn ? io.call(`resume ${session.sessionId}`) : undefined;
+}
+
+/** Whether its agent's code has to be corrected first: as it is, it would only stop again. */
+export function isAuthorsFault({ status, pauseReason }: Pick<Session, "status" | "pauseReason">): boolean {
+  if (status !== "paused") return false;
+  return pauseReason === "nondeterminism" || pauseReason === "agent_fault" || pauseReason === "poison";
+}
+
+/** What stands before the command that goes on with a session. */
+export function beforeResume(session: Pick<Session, "status" | "pauseReason">): string {
+  return isAuthorsFault(session) ? "correct the code, then" : "goes on with";
 }
 
 /** A question in full: a person must see all of what is asked. Lines of text, the first without indentation. */
@@ -101,6 +115,36 @@ export function errorLine(error: RecordedError | undefined): string {
   return plainLine(`${name}${error.message}`, TEXT_CHARS * 2);
 }
 
+/** An error in full, as it was recorded: what, and below it where, what was there, what was expected and how to mend it. */
+export function errorLines(error: RecordedError): string[] {
+  const { name, message, at, got, expected, fix, cause } = error;
+  const head = plain(name === "Error" ? message : `${name}: ${message}`).trimEnd();
+  const details = Object.entries({ at, got, expected, fix }).flatMap(([label, text]) =>
+    text === undefined ? [] : indentedLines(`${label}: ${plain(text)}`),
+  );
+  const behind = cause === undefined ? [] : errorLines(cause);
+  return [
+    ...head.split("\n"),
+    ...details,
+    ...behind.flatMap((line, i) => indentedLines(i === 0 ? `because of ${line}` : line)),
+  ];
+}
+
+function indentedLines(text: string): string[] {
+  return text
+    .trimEnd()
+    .split("\n")
+    .map((line) => `  ${line}`);
+}
+
+/** Whether what went wrong last still stands: a session that goes on keeps its row's error until it stops again. */
+export function standingError({
+  status,
+  error,
+}: Pick<Session, "status" | "error">): RecordedError | undefined {
+  return status === "failed" || status === "paused" || status === "cancelled" ? error : undefined;
+}
+
 /** A time, and how far away it is. */
 export function moment(at: number, now: number): string {
   const away = at - now;
@@ -125,8 +169,22 @@ function commandsFor(id: string, wait: Wait, oldest: number | undefined, io: Pic
     case "signal":
       return [io.call(`signal ${id} ${quoted(plainLine(wait.name, TEXT_CHARS))} [JSON]`)];
     case "input":
-      return wait.id === oldest
-        ? [io.call(`approve ${id}`), io.call(`answer ${id} JSON`)]
-        : [io.call(`answer ${id} ${wait.id} JSON`)];
+      return answerCommands(id, wait, wait.id === oldest, io);
   }
+}
+
+/** `approve` answers the oldest question; the others, and those that take something else, have `answer`. */
+export function answerCommands(
+  id: string,
+  question: Pick<QuestionWait, "id" | "answer">,
+  isOldest: boolean,
+  io: Pick<Io, "call">,
+): string[] {
+  const target = isOldest ? id : `${id} ${question.id}`;
+  const answer = io.call(
+    `answer ${target} ${question.answer === "approval" ? `'{"approved": true}'` : "JSON"}`,
+  );
+  if (question.answer === "any" || !isOldest) return [answer];
+  const approve = io.call(`approve ${id}`);
+  return question.answer === "approval" ? [approve, `${approve} --no`] : [approve, answer];
 }

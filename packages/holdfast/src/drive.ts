@@ -17,12 +17,13 @@ import {
   type Settled,
 } from "@holdfast/runtime";
 import { STOP_EXIT, type Io, type StopSignal } from "./command.ts";
+import { isAuthorsFault } from "./describe-session.ts";
 import { tellWarnings, withStorage } from "./find-session.ts";
 import { JournalTail } from "./journal-events.ts";
 import { liveView, type LiveView } from "./live-view.ts";
 import { guardOwner, type GuardedStorage } from "./owner-guard.ts";
 import type { Database } from "./project.ts";
-import { resultOf, tellEnd } from "./session-end.ts";
+import { resultOf, tellEnd, tellEndedBefore } from "./session-end.ts";
 import { StdinListener } from "./stdin-listener.ts";
 
 export interface DriveOptions {
@@ -60,6 +61,7 @@ export async function drive(options: DriveOptions, io: Io): Promise<number> {
   const stdin = options.readsStdin ? new StdinListener(sessionId, io) : undefined;
   const view = liveView({
     io,
+    sessionId,
     canType: stdin !== undefined && io.stdin.isTTY === true,
     isDurable: database !== undefined,
   });
@@ -153,7 +155,7 @@ class Life {
     if (outcome.type === "owner_gone") return undefined;
     this.#pump();
     await this.#pumping;
-    return this.#tell(outcome, await this.#session());
+    return this.#tell(outcome, await this.#session(), before);
   }
 
   #makeRuntime(watchdog: Watchdog | undefined): Runtime {
@@ -233,15 +235,22 @@ class Life {
     return options.database === undefined ? undefined : io.call(`resume ${options.sessionId}`);
   }
 
-  #tell(outcome: Exclude<Outcome, { type: "owner_gone" }>, session: Session | undefined): number {
+  #tell(
+    outcome: Exclude<Outcome, { type: "owner_gone" }>,
+    session: Session | undefined,
+    before: Session | undefined,
+  ): number {
     const { io, startedAt } = this.#parts;
     // Also when it ended while it was being stopped.
     if (session !== undefined && isEnded(session.status))
-      return tellEnd(session, io, performance.now() - startedAt);
+      return before !== undefined && isEnded(before.status)
+        ? tellEndedBefore(session, io)
+        : tellEnd(session, io, performance.now() - startedAt);
     const hint = this.#resumeHint();
     if (session !== undefined && io.isJson) io.result(resultOf(session, hint), "");
     const code = this.#tellOpen(outcome);
-    if (hint !== undefined) io.note(`go on with: ${hint}`);
+    const label = session !== undefined && isAuthorsFault(session) ? "correct the code, then" : "go on with";
+    if (hint !== undefined) io.note(`${label}: ${hint}`);
     return code;
   }
 
@@ -266,13 +275,18 @@ class Life {
             : settled.status === "released"
               ? settled.error
               : undefined;
-        return io.complain(
+        const code = io.complain(
           error ?? new Error(`the session left this process as "${settled.status}", and does not say why`),
         );
+        // A wrong use by the agent's code is no wrong use of the command.
+        return settled.status === "paused" && code === USAGE_EXIT ? RUN_FAILED_EXIT : code;
       }
     }
   }
 }
+
+const RUN_FAILED_EXIT = 1;
+const USAGE_EXIT = 2;
 
 /** Ctrl-C once stops cleanly; twice, at once. */
 function stopper(

@@ -1,15 +1,17 @@
 // A numbered event for people: one line, but for questions. Nothing for those that only replay needs.
 
 import type { Look } from "./command.ts";
-import { errorLine, moment, questionLines } from "./describe-session.ts";
+import type { Session } from "@holdfast/core";
+import { errorLine, moment, questionLines, statusText } from "./describe-session.ts";
 import type { JournalEvent } from "./journal-events.ts";
 import { duration, plainLine } from "./plain-text.ts";
 
 const TEXT_CHARS = 500;
 
 /** @param now what times are told from. */
-export function eventLine(event: JournalEvent, { paint, symbols }: Look, now: number): string | undefined {
-  const kind = plainLine(event.kind ?? String(event.taskId), TEXT_CHARS);
+export function eventLine(event: JournalEvent, look: Look, now: number): string | undefined {
+  const { paint, symbols } = look;
+  const kind = taskName(event, look);
   const name = `signal "${plainLine(event.name ?? "", TEXT_CHARS)}"`;
   switch (event.type) {
     case "schedule_task":
@@ -19,7 +21,8 @@ export function eventLine(event: JournalEvent, { paint, symbols }: Look, now: nu
     case "task_failed":
       return `${paint.red(symbols.failed)} ${kind}${paint.dim(took(event))}  ${paint.red(errorOf(event))}`;
     case "attempt_failed": {
-      const again = `attempt ${event.attempt} failed; again ${moment(event.retryAt ?? now, now)}`;
+      const delay = duration(Math.max(0, (event.retryAt ?? 0) - (event.at ?? 0)));
+      const again = `attempt ${event.attempt} failed, again in ${delay}`;
       return `${paint.yellow(symbols.again)} ${kind}  ${paint.yellow(again)}: ${errorOf(event)}`;
     }
     case "attempt_lost":
@@ -28,10 +31,12 @@ export function eventLine(event: JournalEvent, { paint, symbols }: Look, now: nu
       return `${symbols.wait} waits for a timer, due ${moment(event.fireAt ?? now, now)}`;
     case "wait_signal":
       return `${symbols.wait} waits for ${name}`;
-    case "request_input":
+    case "request_input": {
+      const until = event.expiresAt === undefined ? "" : `  (until ${moment(event.expiresAt, now)})`;
       return questionLines(event.prompt ?? "", event.details)
-        .map((line, i) => (i === 0 ? `${paint.bold(symbols.ask)} ${paint.bold(line)}` : `  ${line}`))
+        .map((line, i) => (i === 0 ? `${paint.bold(symbols.ask)} ${paint.bold(line)}${until}` : `  ${line}`))
         .join("\n");
+    }
     case "signal_received":
       return `${paint.cyan(symbols.arrived)} ${event.prompt === undefined ? name : "answered"}${valueOf(event.payload)}`;
     case "signal_ready":
@@ -78,14 +83,52 @@ export function eventLine(event: JournalEvent, { paint, symbols }: Look, now: nu
       return `${paint.green(symbols.done)} completed${valueOf(event.output)}`;
     case "fail":
       return `${paint.red(symbols.failed)} failed  ${paint.red(errorOf(event))}`;
+    case "withdraw":
+      return event.withdrawn === undefined
+        ? undefined
+        : paint.dim(
+            `${symbols.again} ${event.withdrawn.map((task) => taskName(task, look)).join(", ")}  withdrawn`,
+          );
+    case "outcome_kept":
+      return paint.dim(
+        `${symbols.done} ${kind}  ${event["outcome"] === "task_failed" ? "failed" : "completed"} (not delivered yet)`,
+      );
     case "started":
     case "reply_child":
-    case "outcome_kept":
     case "record_probe":
     case "wait_cancelled":
-    case "withdraw":
       return undefined;
   }
+}
+
+/** The line of a session's end or pause that its journal cannot have: of a fault, or of a cancel that did not ask the agent. */
+export function standingLine(session: Session, { paint, symbols }: Look): string | undefined {
+  switch (session.status) {
+    case "failed":
+      return `${paint.red(symbols.failed)} failed  ${paint.red(errorLine(session.error))}`;
+    case "paused":
+      return `${paint.red(symbols.warn)} ${statusText(session)}  ${paint.red(errorLine(session.error))}`;
+    case "cancelled":
+      return cancelledLine(session.cancel?.reason, { paint, symbols });
+    default:
+      return undefined;
+  }
+}
+
+/** What an agent's return or throw is called when its session was cancelled. */
+export function cancelledLine(
+  reason: string | undefined,
+  { paint, symbols }: Pick<Look, "paint" | "symbols">,
+): string {
+  return `${paint.yellow(symbols.warn)} cancelled${reason === undefined ? "" : `: ${plainLine(reason, TEXT_CHARS)}`}`;
+}
+
+/** With its number, because several of one kind may run at once. */
+function taskName(
+  { kind, task, taskId }: Pick<JournalEvent, "kind" | "task" | "taskId" | "id">,
+  { paint }: Look,
+): string {
+  return `${plainLine(kind ?? String(taskId), TEXT_CHARS)}${task === undefined ? "" : paint.dim(` #${task}`)}`;
 }
 
 /** Content of the conversation in one line: text as it is, blocks by their text, all else as JSON. */

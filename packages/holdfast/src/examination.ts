@@ -4,7 +4,7 @@ import { existsSync, statSync } from "node:fs";
 import { exitCodeOf, isEnded, toHoldfastError } from "@holdfast/core";
 import type { SqliteFileReader, VerifyReport } from "@holdfast/storage/sqlite";
 import type { Io, Look } from "./command.ts";
-import { standings, statusText } from "./describe-session.ts";
+import { isAuthorsFault, standings, statusText } from "./describe-session.ts";
 import { newestFirst } from "./find-session.ts";
 import { findOwner } from "./owner.ts";
 import { count, plainLine, table } from "./plain-text.ts";
@@ -33,7 +33,11 @@ export interface Examination {
     readonly agent: string;
     readonly waitsFor: string;
     readonly resume: string;
+    /** Whether its agent's code has to be corrected first. */
+    readonly isAuthors: boolean;
   }[];
+  /** What lists sessions, as this call would have to be made. */
+  readonly listCommand: string;
   readonly exitCode: number;
 }
 
@@ -43,7 +47,8 @@ const PROBLEMS_SHOWN = 20;
 export async function examine(database: Database, io: Io): Promise<Examination> {
   const { path, origin, from } = database;
   const place = { path, origin, ...(from === undefined ? {} : { from }) };
-  const base = { node: process.versions.node, sqlite: process.versions.sqlite ?? "none" };
+  const listCommand = io.call("list");
+  const base = { listCommand, node: process.versions.node, sqlite: process.versions.sqlite ?? "none" };
   const nothing = { rows: {}, sessions: {}, unfinished: [] };
   if (!existsSync(path)) {
     return { ...base, database: { ...place, exists: false }, problems: [], ...nothing, exitCode: 0 };
@@ -100,7 +105,7 @@ async function countSessions(reader: SqliteFileReader, io: Io) {
       sessions[session.status] = (sessions[session.status] ?? 0) + 1;
       if (isEnded(session.status)) continue;
       const waitsFor = standings(session, { io, now })
-        .map(({ what }) => what)
+        .map(({ what, until }) => what + until)
         .join("; ");
       const resume = io.call(`resume ${session.sessionId}`);
       unfinished.push({
@@ -109,6 +114,7 @@ async function countSessions(reader: SqliteFileReader, io: Io) {
         agent: session.agent.name,
         waitsFor,
         resume,
+        isAuthors: isAuthorsFault(session),
       });
     }
   } catch (error) {
@@ -128,7 +134,7 @@ export function examinationText(found: Examination, { paint, symbols }: Look): s
       "database",
       `${database.path} (${database.from === undefined ? "the project's" : `from ${database.from}`})`,
     ],
-    ["", database.exists ? `exists${size}` : "does not exist yet: `holdfast run` makes it"],
+    ["", database.exists ? `exists${size}` : "does not exist yet: `run` makes it"],
   ];
   if (database.exists)
     facts.push(["owner", database.ownerPid === undefined ? "none" : `process ${database.ownerPid}`]);
@@ -140,16 +146,28 @@ export function examinationText(found: Examination, { paint, symbols }: Look): s
 
   if (found.unfinished.length > 0) {
     lines.push("", paint.bold(count(found.unfinished.length, "unfinished session")));
-    for (const { status, agent, waitsFor, resume } of found.unfinished.slice(0, UNFINISHED_SHOWN)) {
+    for (const { status, agent, waitsFor, resume, isAuthors } of found.unfinished.slice(
+      0,
+      UNFINISHED_SHOWN,
+    )) {
       lines.push(
         `  ${status}  ${plainLine(agent, 60)}${waitsFor === "" ? "" : `: waits for ${waitsFor}`}`,
-        `      ${paint.cyan(resume)}`,
+        `      ${isAuthors ? "correct the code, then: " : ""}${paint.cyan(resume)}`,
       );
     }
-    if (found.unfinished.length > UNFINISHED_SHOWN) lines.push("  and more: `holdfast list`");
+    if (found.unfinished.length > UNFINISHED_SHOWN)
+      lines.push(`  and more: ${found.listCommand} --unfinished`);
   }
   lines.push("");
-  if (found.problems.length === 0) lines.push(`${paint.green(symbols.done)} nothing is wrong`);
+  if (found.problems.length === 0)
+    lines.push(`${paint.green(symbols.done)} nothing is wrong with the installation and the database`);
+  const stuck = ["paused", "failed"].flatMap((status) => {
+    const n = found.sessions[status];
+    return n === undefined
+      ? []
+      : [`${count(n, `${status} session`)}: ${found.listCommand} --status ${status}`];
+  });
+  if (stuck.length > 0) lines.push(`${paint.yellow(symbols.warn)} ${stuck.join("\n  ")}`);
   for (const problem of found.problems)
     lines.push(`${paint.red(symbols.failed)} ${plainLine(problem, 1_000)}`);
   return lines.join("\n");

@@ -3,7 +3,8 @@
 import { existsSync } from "node:fs";
 import { HoldfastError, isEnded, NotFoundError, type Session, type StorageReader } from "@holdfast/core";
 import type { SqliteFileReader, StorageAccess } from "@holdfast/storage/sqlite";
-import type { Io } from "./command.ts";
+import { refuse, takeOnly } from "./arguments.ts";
+import type { Arguments, Io } from "./command.ts";
 import { CommandError } from "./command-error.ts";
 import { localTime, plainLine } from "./plain-text.ts";
 import { makeProjectFolder, type Database } from "./project.ts";
@@ -67,6 +68,27 @@ export async function withReaderOf<T>(
   return withReader(database, async (reader) => {
     if (reader === undefined) throw sessionNotFound(id, database);
     return work(await findSession(reader, id), reader);
+  });
+}
+
+/** Read the session that a command line means: by its id or its beginning, or `--last`. */
+export async function withReaderOfMeant<T>(
+  database: Database,
+  args: Arguments,
+  usage: string,
+  work: (session: Session, reader: SqliteFileReader) => Promise<T>,
+): Promise<T> {
+  if (!args.has("last"))
+    return withReaderOf(database, takeOnly(args.positionals, "the session (its id, or --last)", usage), work);
+  if (args.positionals.length > 0)
+    throw refuse("an id and --last exclude each other", usage, { fix: "give one of them" });
+  return withReader(database, async (reader) => {
+    const [newest] = (await reader?.sessions({ limit: 1 })) ?? [];
+    if (reader !== undefined && newest !== undefined) return work(newest, reader);
+    throw new NotFoundError("session_not_found", "there is no session yet", {
+      at: database.path,
+      fix: "`holdfast run FILE` starts one",
+    });
   });
 }
 

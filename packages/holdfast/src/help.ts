@@ -7,6 +7,27 @@ const WIDTH = 100;
 
 export const USAGE = "usage: holdfast COMMAND [OPTIONS]";
 
+/** What a process of ours may end with; `docs/errors.md` has the errors behind each. */
+export const EXIT_CODES: Readonly<Record<number, string>> = {
+  0: "done",
+  1: "the session failed, or is paused",
+  2: "wrong usage",
+  3: "the agent's file or the configuration is wrong",
+  4: "not found",
+  5: "the model's provider refused the key",
+  6: "a conflict: claimed, locked, ended, cancelled",
+  7: "the model is not available",
+  9: "a budget",
+  10: "storage",
+  11: "incompatible version, also of Node",
+  12: "refused by a policy",
+  70: "a defect of Holdfast",
+  129: "stopped: the terminal was closed",
+  130: "stopped: Ctrl-C",
+  137: "ended by force, also by the watchdog when an agent kept the process busy",
+  143: "stopped: asked to end",
+};
+
 export function overview(commands: readonly Command[]): string {
   return [
     "Holdfast runs AI agents that must not lose their work.",
@@ -28,8 +49,10 @@ export function overview(commands: readonly Command[]): string {
       ]),
     ),
     "",
-    "`holdfast COMMAND --help` tells more, with examples. Exit codes: 0 done, 1 the session failed, 2 wrong usage, 3 the agent's",
-    "file or the configuration is wrong, 4 not found, 6 conflict or locked, 10 storage, 11 incompatible version, 130 Ctrl-C.",
+    "Exit codes",
+    ...indented(table(Object.entries(EXIT_CODES).map(([code, means]) => [code, means]))),
+    "",
+    "`holdfast COMMAND --help` tells more, with examples.",
     "",
   ].join("\n");
 }

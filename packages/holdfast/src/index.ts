@@ -51,6 +51,7 @@ export {
   WaitTimeoutError,
   type AgentStorage,
   type AgentTracer,
+  type AnswerShape,
   type Approval,
   type ConversationEntry,
   type EntryInput,
@@ -58,6 +59,7 @@ export {
   type IncomingSignal,
   type Json,
   type Limits,
+  type QuestionOptions,
   type RecordedError,
   type RetryPolicy,
   type Session,
@@ -74,6 +76,7 @@ export {
   type Wait,
   type WaitOptions,
 } from "@holdfast/core";
+export { readApproval } from "./typed-answer.ts";
 export {
   channelSignals,
   stdinSignals,

@@ -8,6 +8,7 @@
 import {
   decodeJson,
   positionId,
+  type AnswerShape,
   type RecordedError,
   type ChildRequest,
   type TokenUsage,
@@ -25,6 +26,7 @@ export interface JournalEvent {
   readonly id?: number;
   readonly at?: number;
   /** Of a task. */
+  readonly task?: number;
   readonly taskId?: string;
   readonly kind?: string;
   readonly attempt?: number;
@@ -36,6 +38,9 @@ export interface JournalEvent {
   readonly name?: string;
   readonly prompt?: string;
   readonly details?: unknown;
+  /** What a question takes for an answer. */
+  readonly takes?: AnswerShape;
+  readonly expiresAt?: number;
   /** Of an entry of the conversation. */
   readonly entryId?: string;
   readonly role?: string;
@@ -52,13 +57,21 @@ export interface JournalEvent {
   readonly deadlineAt?: number;
   readonly turn?: number;
   readonly names?: readonly string[];
-  /** Ids of what is withdrawn. */
+  /** Ids of what is withdrawn, and which of it are tasks. */
   readonly targets?: readonly number[];
+  readonly withdrawn?: readonly NamedTask[];
   readonly positions?: readonly number[];
   readonly reason?: string;
   readonly message?: unknown;
   /** What else the record says. */
   readonly [field: string]: unknown;
+}
+
+export interface NamedTask {
+  /** Number of the command that asked for it. */
+  readonly task: number;
+  readonly taskId: string;
+  readonly kind?: string;
 }
 
 interface OpenTask {
@@ -149,16 +162,28 @@ export class JournalTail {
       case "attempt_lost":
         return { ...base, ...this.#task(record.task), attempt: record.attempt };
       case "outcome_kept":
-        return { ...base, ...this.#task(record.task), attempt: record.attempt, outcome: record.outcome };
+        return {
+          ...base,
+          ...this.#task(record.task),
+          attempt: record.attempt,
+          outcome: record.outcome,
+          kept: payload,
+        };
       case "start_timer":
         return { ...base, fireAt: record.fireAt };
       case "wait_signal":
         this.#waits.set(record.id, { name: record.name });
         return { ...base, name: record.name, mode: record.mode, ...given(record, "timeoutAt") };
       case "request_input": {
-        const { prompt, details } = payload as Question;
+        const { prompt, details, answer } = payload as Question;
         this.#waits.set(record.id, { prompt });
-        return { ...base, prompt, details, ...given(record, "expiresAt", "cancelAt") };
+        return {
+          ...base,
+          prompt,
+          details,
+          ...(answer === undefined ? {} : { takes: answer }),
+          ...given(record, "expiresAt", "cancelAt"),
+        };
       }
       case "take_signals":
         return { ...base, pattern: record.pattern, names: record.names, payloads: payload };
@@ -200,8 +225,11 @@ export class JournalTail {
         return { ...base, childId: positionId(this.#sessionId, record.child), ...(payload as ChildRequest) };
       case "forked":
         return { ...base, from: record.from, tasks: record.tasks };
-      case "withdraw":
-        return { ...base, targets: record.targets };
+      case "withdraw": {
+        const tasks = record.targets.filter((id) => this.#tasks.has(id)).map((id) => this.#task(id));
+        for (const id of record.targets) this.#tasks.delete(id);
+        return { ...base, targets: record.targets, ...(tasks.length === 0 ? {} : { withdrawn: tasks }) };
+      }
       case "checkpoint":
         this.#tasks.clear();
         this.#waits.clear();
@@ -221,9 +249,9 @@ export class JournalTail {
     }
   }
 
-  #task(id: number): { taskId: string; kind?: string } {
+  #task(id: number): NamedTask {
     const kind = this.#tasks.get(id)?.kind;
-    return { taskId: positionId(this.#sessionId, id), ...(kind === undefined ? {} : { kind }) };
+    return { task: id, taskId: positionId(this.#sessionId, id), ...(kind === undefined ? {} : { kind }) };
   }
 
   #ended(record: {

@@ -3,12 +3,13 @@
 // Two sources. Events come from the journal, after their commit, and are numbered. Tokens and progress come from running
 // tasks and are provisional: a new attempt takes them back, and what is recorded in the end is the task's output (K12).
 
-import type { Session, TraceEvent } from "@holdfast/core";
+import type { AnswerShape, Session, TraceEvent } from "@holdfast/core";
 import type { Io } from "./command.ts";
-import { standings } from "./describe-session.ts";
+import { answerCommands, standings } from "./describe-session.ts";
 import { eventLine } from "./event-line.ts";
 import type { JournalEvent } from "./journal-events.ts";
 import { plainLine, plainPiece, quoted } from "./plain-text.ts";
+import { howToAnswer } from "./typed-answer.ts";
 
 export interface LiveView {
   /** @param pending names of the signals that were there before. */
@@ -19,6 +20,7 @@ export interface LiveView {
 
 export interface LiveViewOptions {
   readonly io: Io;
+  readonly sessionId: string;
   /** Whether a person may answer questions by typing. */
   readonly canType: boolean;
   /** Whether other terminals can reach the session. */
@@ -47,21 +49,28 @@ function jsonView(io: Io): LiveView {
   };
 }
 
-function textView({ io, canType, isDurable }: LiveViewOptions): LiveView {
+function textView({ io, sessionId, canType, isDurable }: LiveViewOptions): LiveView {
   const look = io.notes;
   const { paint, symbols } = look;
   let streaming: string | undefined;
   let hasStreamed = false;
-  let sessionId = "";
+  /** Signals whose command was told: a daemon waits for the same one again and again. */
+  const told = new Set<string>();
 
   const note = (line: string): void => {
     streaming = undefined;
     io.note(line);
   };
   /** How a question is answered: here, when somebody can type; from elsewhere, when others can reach the session. */
-  const hintAtAnswers = (commands: readonly string[]): void => {
-    if (canType) note(paint.dim("  type y or n, or an answer as JSON"));
+  const hintAtAnswers = (shape: AnswerShape | undefined, commands: readonly string[]): void => {
+    if (canType) note(paint.dim(`  ${howToAnswer(shape)}`));
     hintAtCommands(commands, canType ? "or from another terminal: " : "");
+  };
+  const hintAtSignal = (name: string, commands: readonly string[]): void => {
+    if (told.has(name)) return;
+    told.add(name);
+    if (name === "input" && canType) note(paint.dim("  type a line"));
+    hintAtCommands(commands);
   };
   const hintAtCommands = (commands: readonly string[], before = ""): void => {
     if (isDurable && commands.length > 0) note(paint.dim(`  ${before}${commands.join("   ")}`));
@@ -69,18 +78,18 @@ function textView({ io, canType, isDurable }: LiveViewOptions): LiveView {
 
   return {
     began(session, resumed, pending) {
-      sessionId = session.sessionId;
       const version = session.agent.version === "1" ? "" : ` ${session.agent.version}`;
       note(
         `${paint.bold(session.agent.name)}${version}  ${paint.dim(sessionId)}${resumed ? "  goes on" : ""}`,
       );
       if (!resumed) return;
       const waits = standings(session, { io, now: Date.now(), pending });
-      for (const [i, { what, commands, hasArrived }] of waits.entries()) {
+      for (const [i, { what, until, commands, hasArrived }] of waits.entries()) {
         if (hasArrived) continue;
-        note(`${symbols.wait} waits for ${what}`);
-        if (session.waits[i]?.type === "input") hintAtAnswers(commands);
-        else hintAtCommands(commands);
+        note(`${symbols.wait} waits for ${what}${until}`);
+        const wait = session.waits[i];
+        if (wait?.type === "input") hintAtAnswers(wait.answer, commands);
+        else if (wait?.type === "signal") hintAtSignal(wait.name, commands);
       }
     },
     event(event) {
@@ -93,16 +102,22 @@ function textView({ io, canType, isDurable }: LiveViewOptions): LiveView {
       const line = eventLine(event, look, Date.now());
       if (line === undefined) return;
       note(line);
-      if (event.type === "request_input") hintAtAnswers([io.call(`approve ${sessionId}`)]);
+      if (event.type === "request_input") {
+        const { id = 0, takes: answer } = event;
+        hintAtAnswers(
+          answer,
+          answerCommands(sessionId, { id, ...(answer === undefined ? {} : { answer }) }, true, io),
+        );
+      }
       if (event.type !== "wait_signal") return;
-      if (event.name === "input" && canType) note(paint.dim("  type a line"));
-      hintAtCommands([io.call(`signal ${sessionId} ${quoted(plainLine(event.name ?? "", 200))} [JSON]`)]);
+      const name = event.name ?? "";
+      hintAtSignal(name, [io.call(`signal ${sessionId} ${quoted(plainLine(name, 200))} [JSON]`)]);
     },
     trace(event) {
       if (event.type === "warned") note(`${paint.yellow(symbols.warn)} ${plainLine(event.message, 1_000)}`);
       if (event.type !== "task_delta") return;
       const { delta, kind, taskId, attempt } = event;
-      if (delta.type === "progress")
+      if (delta.type === "progress" && !isCommandOutput(delta.data))
         note(paint.dim(`  ${kind}: ${plainLine(progressText(delta.data), 300)}`));
       if (delta.type !== "token") return;
       const stream = `${taskId} ${attempt}`;
@@ -113,6 +128,11 @@ function textView({ io, canType, isDurable }: LiveViewOptions): LiveView {
       io.write(plainPiece(delta.text));
     },
   };
+}
+
+/** What a command of a task prints is for its task, and for `--json`: between the events nobody could tell whose it is. */
+function isCommandOutput(data: unknown): boolean {
+  return typeof data === "object" && data !== null && "stream" in data && "text" in data;
 }
 
 /** Progress in words: text as it is, anything else as JSON. */

@@ -1,12 +1,12 @@
 // An agent from a file of the user's. Whatever is wrong with the file is told with its place, and never with a stack.
 
 import { spawnSync } from "node:child_process";
-import { statSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { registerHooks } from "node:module";
-import { basename, extname, resolve } from "node:path";
+import { basename, dirname, extname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { HoldfastError, NotFoundError } from "@holdfast/core";
-import { decoded, placeOf } from "./error-place.ts";
+import { decodedPlace, HoldfastError, NotFoundError } from "@holdfast/core";
+import { placeOf } from "./error-place.ts";
 import { defineAgent, isAgent, type Agent } from "@holdfast/runtime";
 
 export interface LoadedAgent {
@@ -156,6 +156,17 @@ function importError(thrown: unknown, file: string): HoldfastError {
     const message = `the file imports something that is not there: ${withoutPath(error.message)}`;
     return invalid(message, file, { ...details, fix: "install the package, or correct the import" });
   }
+  const manifest = commonJsManifest(file);
+  if (manifest !== undefined && isModuleSyntaxError(error)) {
+    const renamed = basename(file).replace(/\.([jt]s)$/, ".m$1");
+    return invalid("the file is written as a module, and its package.json says that it is none", file, {
+      at: file,
+      got: `"type": "commonjs" in ${manifest}`,
+      expected: '"type": "module"',
+      fix: `write "type": "module" into ${manifest}, or name the file ${renamed}`,
+      cause: thrown,
+    });
+  }
   if (error instanceof SyntaxError) {
     const line = code === "" && at === file ? syntaxErrorLine(file) : undefined;
     const fix =
@@ -179,6 +190,33 @@ function importError(thrown: unknown, file: string): HoldfastError {
   });
 }
 
+/** The package.json that makes a file CommonJS, if one says so. */
+function commonJsManifest(file: string): string | undefined {
+  if (!/\.[jt]s$/.test(file)) return undefined;
+  for (let folder = dirname(file); ; folder = dirname(folder)) {
+    const manifest = join(folder, "package.json");
+    if (existsSync(manifest)) {
+      try {
+        const { type } = JSON.parse(readFileSync(manifest, "utf8")) as { type?: unknown };
+        return type === "commonjs" ? manifest : undefined;
+      } catch {
+        return undefined; // What is wrong with it is Node's to tell.
+      }
+    }
+    if (folder === dirname(folder)) return undefined;
+  }
+}
+
+/** What Node says when it finds `import`, `export` or a top-level `await` in what it takes for CommonJS. */
+function isModuleSyntaxError(error: Error): boolean {
+  return (
+    error instanceof SyntaxError &&
+    /import statement outside a module|Unexpected token 'export'|import\.meta|await is only valid/.test(
+      error.message,
+    )
+  );
+}
+
 /** "Cannot find package 'x' imported from /path": the path is told as the place. */
 function withoutPath(message: string): string {
   return message.replace(/ imported from .*$/s, "");
@@ -186,7 +224,7 @@ function withoutPath(message: string): string {
 
 function placeIn(error: Error, file: string): string {
   const importedFrom = / imported from (.+)$/.exec(error.message)?.[1];
-  if (importedFrom !== undefined) return decoded(importedFrom.replace(/^file:\/\//, ""));
+  if (importedFrom !== undefined) return decodedPlace(importedFrom.replace(/^file:\/\//, ""));
   return placeOf(error) ?? file;
 }
 

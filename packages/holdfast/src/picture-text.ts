@@ -2,9 +2,16 @@
 
 import { isEnded } from "@holdfast/core";
 import type { Look } from "./command.ts";
-import { errorLine, moment, paintStatus, questionLines } from "./describe-session.ts";
+import {
+  beforeResume,
+  errorLines,
+  moment,
+  paintStatus,
+  questionLines,
+  standingError,
+} from "./describe-session.ts";
 import { textOf } from "./event-line.ts";
-import { count, duration, plainLine, table } from "./plain-text.ts";
+import { count, duration, jsonText, plain, plainLine, table } from "./plain-text.ts";
 import type { EntryPicture, Picture, TaskPicture } from "./session-picture.ts";
 
 /** What is shown at most; `--json` has all. */
@@ -15,16 +22,18 @@ const LINE_CHARS = 160;
 
 export function pictureText(picture: Picture, look: Look, now: number): string {
   const { session, tasks, entries, pending } = picture;
-  const lines = [look.paint.bold(session.sessionId), ...facts(picture, look, now), ...waiting(picture, look)];
+  const error = standingError(session);
+  const lines = [look.paint.bold(session.sessionId), ...facts(picture, look, now)];
+  if (error !== undefined)
+    lines.push("", look.paint.bold("Error"), ...errorLines(error).map((line) => `  ${look.paint.red(line)}`));
+  lines.push(...waiting(picture, look));
   if (pending.length > 0) {
     lines.push(
       "",
       `${count(pending.length, "signal")} not taken yet: ${cut([...new Set(pending)].join(", "), look)}`,
     );
   }
-  lines.push(
-    ...section("Tasks", tasks, TASKS_SHOWN, (shown) => table(shown.map((task) => taskRow(task, look))), look),
-  );
+  lines.push(...section("Tasks", tasks, TASKS_SHOWN, (shown) => taskLines(shown, look), look));
   const entryLine = ({ role, content }: EntryPicture): string => {
     return `${look.paint.bold(`${plainLine(role, 40)}:`)} ${cut(textOf(content), look)}`;
   };
@@ -34,7 +43,7 @@ export function pictureText(picture: Picture, look: Look, now: number): string {
 
 function facts(picture: Picture, look: Look, now: number): string[] {
   const { session } = picture;
-  const { agent, input, output, error, cancel, createdAt, updatedAt, endedAt, turn } = session;
+  const { agent, input, output, cancel, createdAt, updatedAt, endedAt, turn } = session;
   const known: (readonly [string, string | undefined])[] = [
     ["status", paintStatus(session, look) + runBy(picture, look)],
     ["agent", `${agent.name}, version ${agent.version}`],
@@ -46,14 +55,13 @@ function facts(picture: Picture, look: Look, now: number): string[] {
     ["turns", turn === 0 ? undefined : String(turn)],
     ["input", input],
     ["output", output],
-    ["error", error === undefined ? undefined : errorLine(error)],
     ["cancelled", cancel === undefined ? undefined : (cancel.reason ?? cancel.mode)],
   ];
   const rows = known.flatMap(([name, value]) => {
     if (value === undefined) return [];
     // The status has colours of ours; a path is for copying.
     const text = name === "status" || name === "file" ? value : cut(value, look);
-    return [[`  ${look.paint.dim(name)}`, name === "error" ? look.paint.red(text) : text]];
+    return [[`  ${look.paint.dim(name)}`, text]];
   });
   return table(rows);
 }
@@ -61,20 +69,24 @@ function facts(picture: Picture, look: Look, now: number): string[] {
 function waiting({ session, waits, questions, resume }: Picture, look: Look): string[] {
   const { paint } = look;
   if (waits.length === 0 && resume === undefined) return [];
-  const lines = ["", paint.bold(waits.length > 0 ? "Waits for" : "Goes on with")];
-  for (const [i, { what, commands, hasArrived }] of waits.entries()) {
+  const label = beforeResume(session);
+  const lines = [
+    "",
+    paint.bold(waits.length > 0 ? "Waits for" : `${label[0]!.toUpperCase()}${label.slice(1)}`),
+  ];
+  for (const [i, { what, until, commands, hasArrived }] of waits.entries()) {
     const question = questions.get(session.waits[i]?.id ?? -1);
     const [first = "", ...others] =
       question === undefined ? [] : questionLines(question.prompt, question.details);
-    const text = question === undefined ? what : `an answer to question ${question.id}: ${first}`;
+    const text =
+      question === undefined ? what + until : `an answer to question ${question.id}${until}: ${first}`;
     lines.push(
       `  ${text}${hasArrived ? paint.green("  (has arrived)") : ""}`,
       ...others.map((line) => `    ${line}`),
     );
     lines.push(...commands.map((command) => `      ${paint.cyan(command)}`));
   }
-  if (resume !== undefined)
-    lines.push(`  ${waits.length > 0 ? "and goes on with: " : ""}${paint.cyan(resume)}`);
+  if (resume !== undefined) lines.push(`  ${waits.length > 0 ? `and ${label}: ` : ""}${paint.cyan(resume)}`);
   return lines;
 }
 
@@ -86,12 +98,21 @@ function section<T>(
   { paint }: Look,
 ): string[] {
   if (items.length === 0) return [];
-  const some = items.length > shownMax ? `, the last ${shownMax}; \`holdfast logs\` has all` : "";
+  const some = items.length > shownMax ? `, the last ${shownMax}; \`logs\` has all` : "";
   return [
     "",
     `${paint.bold(title)} ${paint.dim(`(${items.length}${some})`)}`,
     ...render(items.slice(-shownMax)).map((row) => `  ${row}`),
   ];
+}
+
+/** A row for each, and below it the error in full. */
+function taskLines(tasks: readonly TaskPicture[], look: Look): string[] {
+  const rows = table(tasks.map((task) => taskRow(task, look)));
+  return tasks.flatMap(({ error }, i) => [
+    rows[i]!,
+    ...(error === undefined ? [] : errorLines(error).map((line) => `       ${look.paint.red(line)}`)),
+  ]);
 }
 
 function taskRow(
@@ -102,17 +123,34 @@ function taskRow(
     open: symbols.begin,
     completed: paint.green(symbols.done),
     failed: paint.red(symbols.failed),
+    kept: symbols.done,
     withdrawn: symbols.again,
   };
   return [
-    paint.dim(String(id).padStart(3)),
+    paint.dim(`#${id}`.padStart(4)),
     marks[status],
     plainLine(kind, 60),
-    status,
+    status === "kept" ? `${error === undefined ? "completed" : "failed"} (not delivered yet)` : status,
     durationMs === undefined ? "" : duration(durationMs),
     attempts === 1 ? "" : count(attempts, "attempt"),
-    error === undefined ? "" : paint.red(errorLine(error)),
   ];
+}
+
+/** One task in full; lines of text are cut nowhere. */
+export function taskText(task: TaskPicture, look: Look): string {
+  const { status, input, output, error } = task;
+  const part = (title: string, value: unknown): string[] =>
+    value === undefined
+      ? []
+      : ["", look.paint.bold(title), typeof value === "string" ? plain(value) : jsonText(value)];
+  return [
+    table([taskRow(task, look)]).join(""),
+    ...part("Input", input ?? "none, or too large to be kept in the journal"),
+    ...(status === "open" || status === "withdrawn" || error !== undefined
+      ? []
+      : part("Output", output ?? "none")),
+    ...(error === undefined ? [] : ["", look.paint.bold("Error"), ...errorLines(error)]),
+  ].join("\n");
 }
 
 /** Who may be running it. Only the owner knows for sure, and it is not asked: looking must not disturb. */

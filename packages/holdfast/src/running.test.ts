@@ -55,7 +55,7 @@ export default defineAgent({ name: "stray", run: (ctx) => ctx.run("stray", () =>
   "ask.ts": `import { defineAgent } from "holdfast";
 export default defineAgent({ name: "ask", run: async (ctx) => [
   await ctx.requestInput({ prompt: "Ship it?", details: "npm publish" }),
-  await ctx.requestInput("Which colour?"),
+  await ctx.requestInput("Which colour?", { answer: "any" }),
 ] });
 `,
   "busy.ts": `import { defineAgent } from "holdfast";
@@ -81,7 +81,7 @@ describe("running", () => {
       "--input",
       JSON.stringify(project.path("begun")),
     ]);
-    await running.says(/two\n/);
+    await running.says("▸ two");
     return running;
   };
 
@@ -200,7 +200,7 @@ describe("running", () => {
   onTerminal("on a terminal", () => {
     test("a question shows what it asks, and y, n or JSON answer it", async () => {
       const running = project.startOnTerminal(["run", "ask.ts"]);
-      await running.says("type y or n, or an answer as JSON");
+      await running.says("type y or n (a reason may follow)");
       running.type("maybe");
       await running.says("the question is still open");
       running.type("n too risky");

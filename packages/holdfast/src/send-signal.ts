@@ -5,8 +5,10 @@ import {
   isAwaited,
   isEnded,
   type AgentStorage,
+  type JsonText,
   type Session,
   type SignalReceipt,
+  type StorageReader,
 } from "@holdfast/core";
 import { createRuntime, type Runtime } from "@holdfast/runtime";
 import type { Arguments, Io } from "./command.ts";
@@ -16,9 +18,16 @@ import { findDatabase } from "./project.ts";
 export interface Sending {
   /** Of the session, or its beginning. */
   readonly id: string;
-  /** What to send, once the session and the names of its pending signals are known. May throw. */
-  readonly choose: (session: Session, pending: ReadonlySet<string>) => Message;
+  /** What to send, once the session and its pending signals are known. May throw. */
+  readonly choose: (
+    session: Session,
+    pending: PendingSignals,
+    reader: StorageReader,
+  ) => Message | Promise<Message>;
 }
+
+/** Payloads of the signals that were not taken yet, the oldest of each name. */
+export type PendingSignals = ReadonlyMap<string, JsonText | undefined>;
 
 export interface Message {
   /** Of the signal. */
@@ -34,8 +43,9 @@ export async function sendSignal(args: Arguments, io: Io, { id, choose }: Sendin
   return withSession(findDatabase(args, io), id, async (session, { storage }) => {
     const { sessionId } = session;
     if (isEnded(session.status)) throw sessionEnded(session);
-    const pending = new Set((await storage.reader.pendingSignals(sessionId)).map((signal) => signal.name));
-    const { name, send, said, repeated } = choose(session, pending);
+    const signals = await storage.reader.pendingSignals(sessionId);
+    const pending = new Map(signals.toReversed().map(({ name, payload }) => [name, payload]));
+    const { name, send, said, repeated } = await choose(session, pending, storage.reader);
     const runtime = createRuntime({ storage, adopt: false, development: false });
     try {
       const { status, ...refusal } = await send(runtime, sessionId);

@@ -2,6 +2,8 @@
 
 import { decodeJson, HoldfastError, type Session } from "@holdfast/core";
 import type { Io } from "./command.ts";
+import { definedOf } from "./command-error.ts";
+import { standingError } from "./describe-session.ts";
 import { duration, jsonText } from "./plain-text.ts";
 
 /** @param tookMs how long it ran here, where that is known. */
@@ -31,16 +33,24 @@ export function tellEnd(session: Session, io: Io, tookMs?: number): number {
       "session_failed",
       `session ${sessionId} failed: ${error?.message ?? "for an unknown reason"}`,
       {
-        fix: `\`${io.call(`show ${sessionId}`)}\` and \`${io.call(`logs ${sessionId}`)}\` tell what it did`,
+        ...definedOf({ at: error?.at ?? error?.cause?.at, got: error?.got, expected: error?.expected }),
+        fix: `${error?.fix === undefined ? "" : `${error.fix}; `}\`${io.call(`show ${sessionId}`)}\` and \`${io.call(`logs ${sessionId}`)}\` tell what it did`,
         cause: error,
       },
     ),
   );
 }
 
+/** The end of a session that had ended before it was asked for. */
+export function tellEndedBefore(session: Session, io: Io): number {
+  io.note(io.notes.paint.dim(`session ${session.sessionId} has ended already`));
+  return tellEnd(session, io);
+}
+
 /** The last line of `run --json`, and all of `result --json`. */
 export function resultOf(session: Session, resume?: string): object {
-  const { sessionId, status, pauseReason, waits, error } = session;
+  const { sessionId, status, pauseReason, waits } = session;
+  const error = standingError(session);
   return {
     type: "result",
     sessionId,

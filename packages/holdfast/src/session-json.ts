@@ -1,9 +1,11 @@
 // A session as JSON for programs: decoded, without what only storage needs.
 
 import { decodeJson, type Session } from "@holdfast/core";
+import { standingError } from "./describe-session.ts";
 
 export function sessionJson(session: Session): object {
-  const { sessionId, agent, status, pauseReason, waits, wakeAt, turn, cancel, error } = session;
+  const { sessionId, agent, status, pauseReason, waits, wakeAt, turn, cancel } = session;
+  const error = standingError(session);
   const { input, output, entryCount, nextSeq, createdAt, updatedAt, endedAt } = session;
   return {
     sessionId,

@@ -12,12 +12,16 @@ export interface TaskPicture {
   readonly id: number;
   readonly taskId: string;
   readonly kind: string;
-  status: "open" | "completed" | "failed" | "withdrawn";
+  /** `kept`: it has an outcome, and the agent has not heard it. */
+  status: "open" | "kept" | "completed" | "failed" | "withdrawn";
   /** How many attempts were begun. */
   attempts: number;
   askedAt: number | undefined;
   durationMs: number | undefined;
   error: RecordedError | undefined;
+  /** Not recorded when it is large. */
+  readonly input: unknown;
+  output: unknown;
 }
 
 export interface EntryPicture {
@@ -92,6 +96,8 @@ function noteTask(tasks: Map<string, TaskPicture>, event: JournalEvent, at: numb
       askedAt: at,
       durationMs: undefined,
       error: undefined,
+      input: event.input,
+      output: undefined,
     } as const;
     tasks.set(taskId, { id, taskId, kind, ...task });
   }
@@ -106,7 +112,13 @@ function noteTask(tasks: Map<string, TaskPicture>, event: JournalEvent, at: numb
     task.attempts,
     type === "attempt_failed" || type === "attempt_lost" ? attempt + 1 : attempt,
   );
+  if (type === "outcome_kept") {
+    task.status = "kept";
+    if (event["outcome"] === "task_failed") task.error = event["kept"] as RecordedError;
+    else task.output = event["kept"];
+  }
   if (type !== "task_completed" && type !== "task_failed") return;
+  task.output = event.output;
   task.status = type === "task_completed" ? "completed" : "failed";
   task.durationMs = durationMs;
   task.error = event.error;

@@ -2,7 +2,13 @@
 //
 // The end of the input ends nothing: the terminal may be gone, the session is not.
 
-import type { AgentStorage, IncomingSignal, SignalReceipt } from "@holdfast/core";
+import {
+  isAwaited,
+  type AgentStorage,
+  type IncomingSignal,
+  type Session,
+  type SignalReceipt,
+} from "@holdfast/core";
 import type { Runtime } from "@holdfast/runtime";
 import type { Io } from "./command.ts";
 import { openQuestions } from "./describe-session.ts";
@@ -52,14 +58,35 @@ export class StdinListener {
       onReceipt: ({ name }, receipt) => {
         if (receipt.status === "refused") this.#warn(`signal "${name}" was refused: ${receipt.reason}`);
         if (receipt.status === "duplicate") this.#warn("that was answered already");
+        if (receipt.status === "stored") void this.#sayIfUnawaited(name).catch(() => {});
       },
     }).open((signal) => this.#send(signal));
   }
 
   async #oldestQuestion() {
-    const { storage } = await this.#target.promise;
-    const session = await storage.reader.session(this.#sessionId).catch(() => undefined);
+    const session = await this.#session();
     return session === undefined ? undefined : openQuestions(session)[0];
+  }
+
+  async #session(): Promise<Session | undefined> {
+    const { storage } = await this.#target.promise;
+    return storage.reader.session(this.#sessionId).catch(() => undefined);
+  }
+
+  /** Who types a line believes that somebody reads it. */
+  async #sayIfUnawaited(name: string): Promise<void> {
+    const { storage } = await this.#target.promise;
+    const session = await this.#session();
+    const isStanding = session?.status === "waiting" || session?.status === "input_required";
+    if (!isStanding || isAwaited(session, name)) return;
+    const pending = await storage.reader.pendingSignals(this.#sessionId);
+    if (!pending.some((signal) => signal.name === name)) return;
+    const names = session.waits.flatMap((wait) => (wait.type === "signal" ? [wait.name] : []));
+    const awaited =
+      names[0] === undefined
+        ? ""
+        : `; it waits for ${names.map((awaitedName) => `"${awaitedName}"`).join(", ")}: type {"name": "${names[0]}", "payload": …}`;
+    this.#warn(`nobody waits for signal "${name}" now; it is kept until the session does${awaited}`);
   }
 
   async #send({ sessionId, name, payload, dedupKey }: IncomingSignal): Promise<SignalReceipt> {

@@ -4,10 +4,11 @@
 //   O2. A reader that went away (`| head`) is no error: what is still written is dropped.
 //   O3. Colours and marks are for terminals that want them (NO_COLOR, TERM=dumb, the locale); without them the same lines.
 
+import { basename, delimiter, dirname, relative, resolve } from "node:path";
 import { isatty } from "node:tty";
 import picocolors from "picocolors";
 import { STOP_EXIT, type Io, type Look, type StopSignal, type Symbols } from "./command.ts";
-import { errorJson, errorText, shownError } from "./command-error.ts";
+import { asCalled, errorJson, errorText, shownError } from "./command-error.ts";
 import { jsonLine, plain, quoted } from "./plain-text.ts";
 
 export interface Terminal {
@@ -40,6 +41,7 @@ export function processTerminal(): Terminal {
     if (!isOutputClosed) stdout.write(text);
   };
   const printError = (text: string): void => void stderr.write(text);
+  const called = calledAs(env, process.argv[1], process.cwd());
   let atLineStart = true;
   let lastWords: string | undefined;
 
@@ -79,7 +81,7 @@ export function processTerminal(): Terminal {
         atLineStart = text.endsWith("\n");
       },
       complain(error) {
-        const shown = shownError(error);
+        const shown = asCalled(shownError(error), called);
         const text = isJson ? errorJson(shown, debug) : paintError(errorText(shown, debug), notes.paint.red);
         printError(atLineStart || isJson ? `${text}\n` : `\n${text}\n`);
         atLineStart = true;
@@ -88,8 +90,7 @@ export function processTerminal(): Terminal {
       lastWords(text) {
         lastWords = text;
       },
-      call: (commandLine) =>
-        `${calledAs(env)} ${commandLine}${db === undefined ? "" : ` --db ${quoted(db)}`}`,
+      call: (commandLine) => `${called} ${commandLine}${db === undefined ? "" : ` --db ${quoted(db)}`}`,
       onStop(listener) {
         const signals = Object.keys(STOP_EXIT) as StopSignal[];
         const listeners = signals.map((signal) => [signal, () => listener(signal)] as const);
@@ -103,7 +104,7 @@ export function processTerminal(): Terminal {
     async drained() {
       for (const stream of [stdout, stderr]) {
         if (stream.writableLength > 0)
-          await new Promise<void>((resolve) => stream.write("", () => resolve()));
+          await new Promise<void>((written) => stream.write("", () => written()));
       }
     },
   };
@@ -169,7 +170,15 @@ function paintError(text: string, red: (text: string) => string): string {
   return text.replace(/^error\[\w+\]/, (mark) => red(mark));
 }
 
-/** In a checkout the command is only there through npx. */
-function calledAs(env: Environment): string {
-  return env["npm_command"] === "exec" || env["npm_lifecycle_event"] === "npx" ? "npx holdfast" : "holdfast";
+/** As it has to be typed again from here: through npx, from the PATH, or as the file that it is. */
+export function calledAs(env: Environment, file: string | undefined, cwd: string): string {
+  if (env["npm_command"] === "exec" || env["npm_lifecycle_event"] === "npx") return "npx holdfast";
+  if (file === undefined) return "holdfast";
+  const isFile = /\.[cm]?js$/.test(file);
+  const folders = (env["PATH"] ?? "").split(delimiter);
+  if (!isFile && folders.some((folder) => folder !== "" && resolve(folder) === dirname(file)))
+    return basename(file);
+  const path = relative(cwd, file);
+  const shown = path.startsWith("..") ? file : `./${path}`;
+  return isFile ? `node ${quoted(shown)}` : quoted(shown);
 }

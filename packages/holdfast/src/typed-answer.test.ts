@@ -36,6 +36,21 @@ describe("a line typed while a question is open", () => {
   });
 });
 
+describe("a question that says what it takes", () => {
+  test.each(["blue", '"blue"', "42", '{"approved": "yes"}', '{"approved": true, "colour": "blue"}'])(
+    "for yes or no, %s is refused",
+    (line) => {
+      expect(readTypedLine(line, { ...QUESTION, answer: "approval" }).type).toBe("refused");
+    },
+  );
+
+  test("for anything, y is no approval", () => {
+    const question = { ...QUESTION, answer: "any" } as const;
+    expect(readTypedLine("y", question).type).toBe("refused");
+    expect(readTypedLine('"y"', question)).toMatchObject({ signal: { payload: "y" } });
+  });
+});
+
 describe("a line typed without an open question", () => {
   test("is a signal, also when it could be an answer", () => {
     expect(readTypedLine("y", undefined)).toEqual({

@@ -82,7 +82,7 @@ describe("a child", () => {
     const handle = await runtime.start(parent(async (ctx) => ctx.spawnAgent(local("nobody"))));
     expect(await handle.settled()).toMatchObject({
       status: "paused",
-      fault: { code: "agent_not_found", message: expect.stringContaining('"double"') },
+      fault: { code: "agent_not_found", expected: expect.stringContaining('"double"') },
     });
   });
 
@@ -315,6 +315,50 @@ describe("a hand-over", () => {
     expect(await runtime.handle(`${handle.sessionId}-0-0`).session()).toMatchObject({
       parent: { sessionId: handle.sessionId, child: 0 },
     });
+  });
+});
+
+describe("what a row says", () => {
+  test("of progress, while it waits, is only that", async () => {
+    const { runtime } = open();
+    const worker = defineAgent({
+      name: "worker",
+      run: async (ctx) => {
+        ctx.reportProgress({ done: 1 });
+        await ctx.waitForSignal("go");
+        ctx.reportProgress({ done: 2 });
+        await ctx.waitForSignal("more");
+      },
+    });
+    const handle = await runtime.start(worker);
+    expect(await handle.session()).toMatchObject({ status: "waiting", progress: '{"done":1}' });
+    await handle.signal("go");
+    await until(async () => (await handle.session()).progress === '{"done":2}', "it has gone on");
+    expect(await handle.session()).toMatchObject({ status: "waiting", waits: [{ name: "more" }] });
+  });
+});
+
+describe("a session of which only the row is kept", () => {
+  test("goes on where it was after a pause, being kept from then on", async () => {
+    const { runtime, storage } = open();
+    let counted = 0;
+    const agent = defineAgent({
+      name: "light",
+      run: async (ctx) => {
+        const n = await ctx.run("count", () => ++counted);
+        await ctx.waitForSignal("go");
+        return n;
+      },
+    });
+    const handle = await runtime.start(agent, undefined, { persistence: "minimal" });
+    await until(async () => (await handle.session()).status === "waiting", "it waits");
+    expect(await storage.reader.journal(handle.sessionId, 0, 9)).toEqual([]);
+    await handle.pause();
+    await handle.settled();
+    expect((await storage.reader.journal(handle.sessionId, 0, 9)).length).toBeGreaterThan(2);
+    await handle.unpause();
+    await handle.signal("go");
+    expect(await handle.result()).toBe(1);
   });
 });
 

@@ -10,12 +10,21 @@ export interface DevelopmentChecksOptions {
   /** The session whose agent is running this very moment, if one is. */
   readonly currentSession: () => string | undefined;
   readonly warn: (sessionId: string, message: string) => void;
+  /** Hears of every call, also of those that were reported before. */
+  readonly onOutsideCall: (sessionId: string, line: string) => void;
 }
+
+/** Without the scheme: some loaders give frames as paths, others as addresses. */
+const OWN = import.meta.url.replace("file://", "");
 
 type AnyFunction = (this: unknown, ...args: never[]) => unknown;
 
 /** Install the checks; the function given back takes them out again, in the reverse order of other installations. */
-export function installDevelopmentChecks({ currentSession, warn }: DevelopmentChecksOptions): () => void {
+export function installDevelopmentChecks({
+  currentSession,
+  warn,
+  onOutsideCall,
+}: DevelopmentChecksOptions): () => void {
   const reported = new Set<string>();
   const undo: (() => void)[] = [];
 
@@ -23,7 +32,9 @@ export function installDevelopmentChecks({ currentSession, warn }: DevelopmentCh
     const sessionId = currentSession();
     if (sessionId === undefined) return;
     const line = agentLine();
-    if (line === undefined || reported.has(`${what} ${line}`)) return;
+    if (line === undefined) return;
+    onOutsideCall(sessionId, line);
+    if (reported.has(`${what} ${line}`)) return;
     reported.add(`${what} ${line}`);
     warn(sessionId, `${what} in an agent gives another answer on replay (${line}); use ${instead}`);
   };
@@ -106,7 +117,7 @@ function refuseRacing(name: "race" | "any", currentSession: () => string | undef
 /** The calling line, if it is the user's own code. */
 function agentLine(): string | undefined {
   const frames = (new Error().stack ?? "").split("\n").slice(1);
-  const caller = frames.find((frame) => !frame.includes(import.meta.url));
+  const caller = frames.find((frame) => !frame.includes(OWN));
   if (caller === undefined || caller.includes("node:") || caller.includes("/node_modules/")) return undefined;
   return /\(?(?:file:\/\/)?([^()\s]+:\d+:\d+)\)?$/.exec(caller.trim())?.[1];
 }

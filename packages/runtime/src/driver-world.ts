@@ -12,6 +12,7 @@ import type {
   SessionSnapshot,
   TaskExecutor,
   TraceEvent,
+  Whereabouts,
 } from "@holdfast/core";
 import type { Agent } from "./define.ts";
 import type { Departure } from "./departure.ts";
@@ -64,6 +65,8 @@ export interface DriverWorld {
   noteWaiting(sessionId: string): void;
   /** Call the agent in a context in which its stray rejections can be told from others'. */
   enter<T>(sessionId: string, fn: () => T): T;
+  /** What is known of the code that runs this very moment. */
+  whereabouts(sessionId: string): Whereabouts;
   /** The driver is over. Called once. */
   departed(driver: Driven, departure: Departure): void;
 }

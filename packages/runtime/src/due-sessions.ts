@@ -15,6 +15,8 @@ export interface DueSessionsHost {
   readonly storage: AgentStorage;
   readonly clock: Clock;
   readonly timers: Timers;
+  /** For letting go of what only waits: no reason for a process to stay. */
+  readonly idleTimers: Timers;
   readonly sessions: LiveSessions;
   /** How long a session that only waits is kept in memory. */
   readonly warmMs: number;
@@ -74,7 +76,7 @@ export class DueSessions {
     this.#warm.delete(sessionId);
     this.#warm.set(sessionId, this.#host.clock.now() + this.#host.warmMs);
     if (this.#coolAlarm.queuedFor === Infinity)
-      this.#host.timers.set(this.#coolAlarm, this.#host.clock.now() + this.#host.warmMs);
+      this.#host.idleTimers.set(this.#coolAlarm, this.#host.clock.now() + this.#host.warmMs);
   }
 
   /** It is driven here no longer. */
@@ -98,7 +100,7 @@ export class DueSessions {
     const now = this.#host.clock.now();
     for (const [sessionId, until] of this.#warm) {
       if (until > now) {
-        this.#host.timers.set(this.#coolAlarm, until);
+        this.#host.idleTimers.set(this.#coolAlarm, until);
         return;
       }
       this.#warm.delete(sessionId);

@@ -110,6 +110,43 @@ describe("an agent", () => {
     ).toEqual([status, status, status]);
   });
 
+  test("that uses its context inside a task is told so, with the line", async () => {
+    const { runtime } = open();
+    const handle = await runtime.start(
+      agentOf((ctx) =>
+        ctx.run("lookup", async () => {
+          await new Promise((resolve) => setTimeout(resolve, 1));
+          return ctx.waitForSignal("go");
+        }),
+      ),
+    );
+    expect(await handle.settled()).toMatchObject({
+      status: "paused",
+      fault: {
+        code: "non_durable_await",
+        message: 'ctx was used inside the handler of task "lookup"',
+        at: expect.stringMatching(/isolation\.test\.ts:\d+:\d+$/),
+      },
+    });
+  });
+
+  test("in turn form that awaits what is not durable is told the line of its own code", async () => {
+    const { runtime } = open({ development: true });
+    const agent = defineAgent({
+      name: "turns",
+      initial: () => 0,
+      async turn() {
+        await new Promise((resolve) => setTimeout(resolve, 1));
+        return { state: 1 };
+      },
+    });
+    const handle = await runtime.start(agent);
+    expect(await handle.settled()).toMatchObject({
+      status: "paused",
+      fault: { code: "non_durable_await", at: expect.stringMatching(/isolation\.test\.ts:\d+:\d+$/) },
+    });
+  });
+
   test("that stands on nothing durable is faulted after the limit, not before", async () => {
     const { runtime, clock } = open();
     const handle = await runtime.start(agentOf(() => new Promise(() => {})));

@@ -123,6 +123,7 @@ export class LiveSessions {
 
   /** Something that was held for was settled: whoever waits for that asks again. */
   settled(): void {
+    if (this.#hungry.size === 0) return;
     for (const driver of this.#hungry) driver.retryQueued();
     this.#hungry.clear();
   }
@@ -167,7 +168,12 @@ export class LiveSessions {
     switch (claim.status) {
       case "claimed":
         if (this.#host.watchdog?.isCharged(sessionId) === true)
-          return this.#park(sessionId, claim.token, "poison", poisonFault(sessionId));
+          return this.#park(
+            sessionId,
+            claim.token,
+            "poison",
+            poisonFault(sessionId, this.#host.watchdog?.placeOf(sessionId)),
+          );
         return this.#drive(sessionId, agent, claim.token, acceptDrift);
       case "busy":
         throw new ConflictError("session_claimed", `session ${sessionId} is being run by ${claim.owner}`, {
@@ -224,6 +230,7 @@ export class LiveSessions {
   }
 
   arrived(sessionId: string, awaited: boolean): void {
+    this.settled(); // It may be a raise, by whoever.
     const live = this.#live.get(sessionId);
     if (live !== undefined) live.driver.poke();
     else if (this.#loading.has(sessionId)) this.#loading.set(sessionId, true);
@@ -486,11 +493,14 @@ export class LiveSessions {
 const PAGE = 200;
 
 /** K4a: it kept a process busy until the watchdog ended it, alone and so for certain. */
-function poisonFault(sessionId: string): HoldfastError {
+function poisonFault(sessionId: string, at: string | undefined): HoldfastError {
   return new HoldfastError(
     "session_paused",
     `session ${sessionId}: its agent kept the process busy without awaiting, twice`,
-    { fix: "correct the code; `holdfast resume` tries it again" },
+    {
+      ...(at === undefined ? {} : { at }),
+      fix: "move the loop into a task; `holdfast resume` tries it again",
+    },
   );
 }
 

@@ -5,6 +5,7 @@
 //   L3. An attempt ends exactly once: by its handler, its time-out, or its abort, whichever comes first. What the handler
 //       does afterwards is nobody's business; its slot is free.
 
+import { AsyncLocalStorage } from "node:async_hooks";
 import {
   ConflictError,
   decodeJson,
@@ -23,6 +24,13 @@ import {
   type TokenUsage,
 } from "@holdfast/core";
 import type { TaskContext, TaskDefinition } from "./define.ts";
+
+/** The task whose handler is running, for who asks of the agent's context what only the agent may ask. */
+const handlerOf = new AsyncLocalStorage<string>();
+
+export function runningHandler(): string | undefined {
+  return handlerOf.getStore();
+}
 
 export interface LocalTaskExecutorOptions {
   readonly tasks?: readonly TaskDefinition[];
@@ -202,7 +210,7 @@ class Attempt implements RunningAttempt, TaskContext {
         this.#end({ status: "failed", error, retryable: true });
       }, timeoutMs);
     }
-    void this.#perform().then((outcome) => this.#end(outcome));
+    void handlerOf.run(this.#request.kind, () => this.#perform()).then((outcome) => this.#end(outcome));
   }
 
   abort(reason: string): void {

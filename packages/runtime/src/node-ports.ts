@@ -13,12 +13,13 @@ const realTimeout = setTimeout;
 export const systemClock: Clock = {
   now: wallNow,
   monotonic: monotonicNow,
-  setTimer(callback, ms) {
+  setTimer(callback, ms, isIdle = false) {
     // `setTimeout` fires at once beyond 2^31-1 ms, so longer ones are made of several.
     let timer: NodeJS.Timeout;
     const arm = (left: number): void => {
       const now = Math.min(left, MAX_TIMEOUT_MS);
       timer = realTimeout(() => (left > now ? arm(left - now) : callback()), now);
+      if (isIdle) timer.unref();
     };
     arm(Math.max(0, Math.ceil(ms)));
     return () => clearTimeout(timer);

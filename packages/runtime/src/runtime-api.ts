@@ -22,7 +22,8 @@ import type { Watchdog } from "./watchdog.ts";
 export interface RuntimeOptions {
   readonly storage: AgentStorage;
   /** Agents whose sessions this process may run, besides those given to `start`. */
-  readonly agents?: readonly Agent[];
+  // oxlint-disable-next-line typescript/no-explicit-any -- a list of agents of any input and output has no other type.
+  readonly agents?: readonly Agent<any, any>[];
   /** Tasks for all agents, or an executor of your own. Agents bring their own tasks along. */
   readonly tasks?: readonly TaskDefinition[] | TaskExecutor;
   readonly signals?: readonly SignalSource[];
@@ -44,7 +45,7 @@ export interface RuntimeOptions {
   readonly owner?: string;
   /** Ends the process when an agent keeps it busy; made by whoever owns the process. */
   readonly watchdog?: Watchdog;
-  /** Report what an agent must not do between two deliveries. On unless NODE_ENV is `production`. */
+  /** Report what an agent must not do between two deliveries, and remember the lines of its waits. On unless NODE_ENV is `production`. */
   readonly development?: boolean;
 }
 

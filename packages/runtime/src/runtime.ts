@@ -8,6 +8,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import {
   checkBudget,
   encodeJson,
+  isApproval,
   HoldfastError,
   isEnded,
   isName,
@@ -22,6 +23,7 @@ import {
   type AgentRef,
   type AgentStorage,
   type AgentTracer,
+  type ChangeResult,
   type Clock,
   type CreateSession,
   type Budget,
@@ -42,7 +44,7 @@ import { readConversation } from "./conversation.ts";
 import { DueSessions } from "./due-sessions.ts";
 import { GroupCommitter } from "./group-committer.ts";
 import { LiveSessions, sessionNotFound } from "./live-sessions.ts";
-import { LocalTaskExecutor } from "./local-task-executor.ts";
+import { LocalTaskExecutor, runningHandler } from "./local-task-executor.ts";
 import { isDevelopment, sha256, silentTracer, systemClock, systemRandom } from "./node-ports.ts";
 import type {
   AnswerOptions,
@@ -87,11 +89,14 @@ class LocalRuntime implements Runtime {
   readonly #tracer: AgentTracer;
   readonly #executor: TaskExecutor;
   readonly #timers: Timers;
+  readonly #idleTimers: Timers;
   readonly #committer: GroupCommitter;
   readonly #world: DriverWorld;
   readonly #sessions: LiveSessions;
   readonly #due: DueSessions;
   readonly #context = new AsyncLocalStorage<string>();
+  /** Where the agent of a session last called something outside. */
+  readonly #outsideCalls = new Map<string, string>();
   readonly #watchdog: Watchdog | undefined;
   readonly #owner: string;
   readonly #closers: (() => void | Promise<void>)[] = [];
@@ -106,6 +111,7 @@ class LocalRuntime implements Runtime {
     this.#tracer = options.tracer ?? silentTracer;
     this.#owner = options.owner ?? `process ${process.pid} (${this.#random.u32().toString(36)})`;
     this.#timers = new Timers(this.#clock);
+    this.#idleTimers = new Timers(this.#clock, true);
     this.#executor = isExecutor(options.tasks)
       ? options.tasks
       : new LocalTaskExecutor({
@@ -135,6 +141,7 @@ class LocalRuntime implements Runtime {
       storage: this.#storage,
       clock: this.#clock,
       timers: this.#timers,
+      idleTimers: this.#idleTimers,
       sessions: this.#sessions,
       warmMs: options.warmMs ?? WARM_MS,
       adopt,
@@ -150,6 +157,7 @@ class LocalRuntime implements Runtime {
         installDevelopmentChecks({
           currentSession: () => (this.#world.loop.inSlice ? this.#context.getStore() : undefined),
           warn: (sessionId, message) => this.#trace(sessionId, message),
+          onOutsideCall: (sessionId, line) => void this.#outsideCalls.set(sessionId, line),
         }),
       );
     }
@@ -196,11 +204,20 @@ class LocalRuntime implements Runtime {
       ...this.#deadline(Math.min(timeoutMs ?? Infinity, budget?.ttlMs ?? Infinity)),
       claimFor: { owner: this.#owner, leaseMs: Infinity },
     };
-    const status = await this.#sessions.create(agent as unknown as Agent, creation);
+    const status = await this.#create(agent as unknown as Agent, creation);
     if (status === "created") return this.#handle<Output>(id, true);
     if (status !== "exists") throw unexpected("creating a session", status);
     await this.#goOn(id);
     return this.#handle<Output>(id, false);
+  }
+
+  /** K4a: where a watchdog may end the process in the first slice, the session is stored before its agent is called. */
+  async #create(agent: Agent, creation: CreateSession): Promise<ChangeResult["status"]> {
+    if (this.#watchdog === undefined) return this.#sessions.create(agent, creation);
+    const { claimFor: _, ...unclaimed } = creation;
+    const { status } = await this.#committer.commit(unclaimed);
+    if (status === "created") await this.#sessions.activate(creation.sessionId, false);
+    return status;
   }
 
   /** With a session that exists: ours, when the first answer was lost. Another's is run elsewhere, and nothing is to do here. */
@@ -220,8 +237,10 @@ class LocalRuntime implements Runtime {
   async resume(sessionId: string, { acceptDrift = false }: ResumeOptions = {}): Promise<SessionHandle> {
     this.#refuseIfClosed();
     const session = await this.#sessions.find(sessionId);
-    this.#watchdog?.clear(sessionId); // A person wants it tried again.
-    if (session.status === "paused") await this.#committer.commit({ type: "resume_session", sessionId });
+    if (session.status === "paused") {
+      this.#watchdog?.clear(sessionId); // A person has read why, and wants it tried again.
+      await this.#committer.commit({ type: "resume_session", sessionId });
+    }
     if (!isEnded(session.status)) await this.#sessions.activate(sessionId, acceptDrift);
     return this.#handle(sessionId, false);
   }
@@ -261,6 +280,7 @@ class LocalRuntime implements Runtime {
           : `session ${sessionId} has no open question ${question}; open: ${open.map(({ id }) => id).join(", ")}`;
       return { status: "refused", reason };
     }
+    if (wait.answer === "approval" && !isApproval(answer)) throw notAnApproval(wait.id);
     return this.#send(sessionId, wait.name, answer, { dedupKey: wait.name });
   }
 
@@ -287,7 +307,7 @@ class LocalRuntime implements Runtime {
       case "ended":
         return { status: "refused", reason: `session ${sessionId} has ended (${result.sessionStatus})` };
       case "not_found":
-        return { status: "refused", reason: `there is no session ${sessionId}` };
+        throw sessionNotFound(sessionId);
       case "invalid":
         return { status: "refused", reason: result.reason };
       default:
@@ -361,6 +381,7 @@ class LocalRuntime implements Runtime {
     await this.#committer.idle();
     for (const close of this.#closers.splice(0)) await close();
     this.#timers.close();
+    this.#idleTimers.close();
     await this.#tracer.flush?.().catch(() => {});
   }
 
@@ -370,6 +391,7 @@ class LocalRuntime implements Runtime {
     void this.#executor.close();
     for (const close of this.#closers.splice(0)) void close();
     this.#timers.close();
+    this.#idleTimers.close();
   }
 
   // ---- inside ------------------------------------------------------------------------------------------------------
@@ -425,7 +447,14 @@ class LocalRuntime implements Runtime {
       traceparent: guardedTraceparent(this.#tracer),
       noteWaiting: (sessionId) => this.#due.noteWaiting(sessionId),
       enter: (sessionId, fn) => this.#context.run(sessionId, fn),
-      departed: (driver, departure) => this.#sessions.departed(driver, departure),
+      whereabouts: (sessionId) => ({
+        task: runningHandler(),
+        outsideCall: this.#outsideCalls.get(sessionId),
+      }),
+      departed: (driver, departure) => {
+        this.#outsideCalls.delete(driver.sessionId);
+        this.#sessions.departed(driver, departure);
+      },
     };
   }
 
@@ -495,6 +524,13 @@ function guardedTraceparent(tracer: AgentTracer): DriverWorld["traceparent"] {
 
 function isExecutor(tasks: RuntimeOptions["tasks"]): tasks is TaskExecutor {
   return tasks !== undefined && !Array.isArray(tasks);
+}
+
+function notAnApproval(question: number): UsageError {
+  return new UsageError(`question ${question} asks for yes or no`, {
+    expected: '{"approved": true} or {"approved": false, "reason": "…"}',
+    fix: "`holdfast approve ID`, with --no to refuse; nothing was stored",
+  });
 }
 
 function unexpected(doing: string, status: string): HoldfastError {

@@ -16,6 +16,7 @@ import {
   type SealedSegment,
   type Session,
   type SessionPatch,
+  type SessionStatus,
 } from "@holdfast/core";
 import { toConversation } from "./conversation.ts";
 
@@ -37,6 +38,8 @@ export type Submit = (
 export interface Commit {
   readonly segment: SealedSegment;
   readonly patch: SessionPatch | undefined;
+  /** What the row says when nothing of it changes. */
+  readonly status: SessionStatus;
   readonly charges: readonly Charge[];
 }
 
@@ -106,13 +109,14 @@ export class SessionClaim {
 
   /** K11. Only the row, what is consumed and what concerns others; all there is, once that is asked for. */
   #minimalBatch(unstored: Unstored, commit: Commit): Batch | undefined {
-    const { segment, patch, charges } = commit;
+    const { segment, patch, status, charges } = commit;
     for (const record of segment.records) unstored.records.push(record);
     for (const entry of segment.entries) unstored.entries.push({ ...entry, createdAt: 0 });
     const whole = wholeBatch(commit);
-    if (segment.enablesPersistence) {
+    // A person who mends what it is paused for wants it to go on, not to start over.
+    if (segment.enablesPersistence || patch?.status === "paused") {
       this.#unstored = undefined;
-      const session = { status: "working", ...patch, persistence: "full" } as const;
+      const session = { status, ...whole.session, persistence: "full" } as const;
       return { ...whole, firstSeq: 0, records: unstored.records, entries: unstored.entries, session };
     }
     const isNothing =
@@ -130,9 +134,9 @@ interface Unstored {
 
 type Batch = Omit<CommitBatch, "type" | "sessionId" | "token">;
 
-function wholeBatch({ segment, patch, charges }: Commit): Batch {
+function wholeBatch({ segment, patch, status, charges }: Commit): Batch {
   const { firstSeq, records, entries, consumed, effects, progress } = segment;
-  const session = progress === undefined ? patch : { status: "working" as const, ...patch, progress };
+  const session = progress === undefined ? patch : { status, ...patch, progress };
   return {
     firstSeq,
     records,

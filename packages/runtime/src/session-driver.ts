@@ -264,6 +264,7 @@ export class SessionDriver implements SliceMember {
       origins: this.#session.fork?.origins ?? [],
       development: this.#world.development,
       acceptDrift: this.#acceptDrift,
+      whereabouts: () => this.#world.whereabouts(this.sessionId),
       // Outside a slice nobody is looking: take the fault at the next one.
       onStrayFault: () => this.#world.immediate(() => this.#settleStrayFault()),
     });
@@ -340,9 +341,8 @@ export class SessionDriver implements SliceMember {
         this.#crash(thrown); // The other sessions of the group are yet to be answered (K4a).
       }
     };
-    this.#claim.commit({ segment, patch, charges: opening.charges }, onResult, (error) =>
-      this.#abandon(error),
-    );
+    const commit = { segment, patch, status: this.#row.status, charges: opening.charges };
+    this.#claim.commit(commit, onResult, (error) => this.#abandon(error));
   }
 
   #answered(result: ChangeResult, segment: SealedSegment, opening: Opening, onCommitted: () => void): void {

@@ -8,6 +8,7 @@
 
 import {
   HoldfastError,
+  recordError,
   type Ending,
   type Exhausted,
   type Kernel,
@@ -33,6 +34,11 @@ export class SessionRow {
   constructor({ status, waits, wakeAt }: Session) {
     this.#status = status;
     this.#waitsKey = waitsKeyOf(waits, wakeAt);
+  }
+
+  /** What the row says of how it stands. */
+  get status(): SessionStatus {
+    return this.#status;
   }
 
   /** The row after a segment that goes on; `undefined` when nothing of it changed. */
@@ -75,7 +81,7 @@ export function endPatch(ending: Ending, cancelled: boolean): SessionPatch {
  * was being cancelled and so has nothing to go on to.
  */
 export function faultPatch(fault: HoldfastError, cancelled: boolean): SessionPatch {
-  const error = { name: fault.name, message: describeFault(fault), code: fault.code };
+  const error = recordError(fault);
   if (fault.code === "internal" || (cancelled && fault.code !== "nondeterminism"))
     return { status: "failed", waits: [], error };
   const pauseReason = fault.code === "nondeterminism" ? "nondeterminism" : "agent_fault";
@@ -102,16 +108,6 @@ function waitsKeyOf(waits: Session["waits"], wakeAt: number | undefined): string
   return waits.length === 0 && wakeAt === undefined
     ? ""
     : `${waits.map((wait) => wait.id).join(",")}@${wakeAt ?? ""}`;
-}
-
-/** A fault in one paragraph, for the session's row. */
-function describeFault(fault: HoldfastError): string {
-  const parts = [fault.message];
-  if (fault.at !== undefined) parts.push(`at ${fault.at}`);
-  if (fault.expected !== undefined) parts.push(`expected: ${fault.expected}`);
-  if (fault.got !== undefined) parts.push(`got: ${fault.got}`);
-  if (fault.fix !== undefined) parts.push(fault.fix);
-  return parts.join("; ");
 }
 
 /** How a session that stood down left. */

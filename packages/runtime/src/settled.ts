@@ -3,8 +3,10 @@
 import {
   decodeJson,
   ERROR_TABLE,
+  errorFrom,
   HoldfastError,
   type ErrorCode,
+  type ErrorDetails,
   type RecordedError,
   type Session,
 } from "@holdfast/core";
@@ -31,11 +33,13 @@ export function settledBy(departure: Departure): Settled {
 
 export function settledAs(session: Session): Settled {
   if (session.status === "paused") {
-    const code = session.error?.code as ErrorCode | undefined;
-    const fault = new HoldfastError(
-      code !== undefined && Object.hasOwn(ERROR_TABLE, code) ? code : "session_paused",
-      session.error?.message ?? `paused (${session.pauseReason ?? "unknown"})`,
-    );
+    const {
+      message = `paused (${session.pauseReason ?? "unknown"})`,
+      code,
+      ...details
+    } = session.error ?? {};
+    const isOurs = code !== undefined && Object.hasOwn(ERROR_TABLE, code);
+    const fault = new HoldfastError(isOurs ? (code as ErrorCode) : "session_paused", message, details);
     return { status: "paused", fault };
   }
   return ended(session.status as "completed", session.output, session.error);
@@ -62,11 +66,12 @@ export function outputOf<Output>(sessionId: string, settled: Settled<Output>): O
       return settled.output;
     case "failed":
       throw new HoldfastError("session_failed", `session ${sessionId} failed: ${settled.error.message}`, {
-        cause: settled.error,
+        ...detailsOf(settled.error),
+        cause: errorFrom(settled.error),
       });
     case "cancelled":
       throw new HoldfastError("session_cancelled", `session ${sessionId} was cancelled`, {
-        cause: settled.error,
+        cause: settled.error === undefined ? undefined : errorFrom(settled.error),
       });
     case "paused":
       throw settled.fault;
@@ -76,4 +81,13 @@ export function outputOf<Output>(sessionId: string, settled: Settled<Output>): O
         new HoldfastError("session_paused", `session ${sessionId} is not over, and its process has stopped`)
       );
   }
+}
+
+function detailsOf({ at, got, expected, fix }: RecordedError): ErrorDetails {
+  return {
+    ...(at === undefined ? {} : { at }),
+    ...(got === undefined ? {} : { got }),
+    ...(expected === undefined ? {} : { expected }),
+    ...(fix === undefined ? {} : { fix }),
+  };
 }

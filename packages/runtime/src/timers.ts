@@ -22,11 +22,14 @@ export function alarm(ring: () => void): Alarm {
 export class Timers {
   readonly #clock: Clock;
   readonly #queue = new WakeQueue<Alarm>();
+  readonly #isIdle: boolean;
   #cancel: (() => void) | undefined;
   #armedFor = Infinity;
 
-  constructor(clock: Clock) {
+  /** @param isIdle whether a process may end although these are armed. */
+  constructor(clock: Clock, isIdle = false) {
     this.#clock = clock;
+    this.#isIdle = isIdle;
   }
 
   /** Ring at `at` (epoch milliseconds) instead of whenever it was armed for. */
@@ -53,7 +56,7 @@ export class Timers {
     this.#armedFor = at;
     if (at === Infinity) return;
     const ms = Math.min(at - this.#clock.now(), LOOK_AGAIN_MS);
-    this.#cancel = this.#clock.setTimer(() => this.#fire(), ms);
+    this.#cancel = this.#clock.setTimer(() => this.#fire(), ms, this.#isIdle);
   }
 
   #fire(): void {

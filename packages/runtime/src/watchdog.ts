@@ -5,8 +5,8 @@
 // in time, writes them durably and kills the process. What follows is decided by the next process:
 //
 //   W1. Sessions of a slice that was ended are suspects: each is given slices of its own until it has ended or waits.
-//   W2. One that was alone in its slice did it for certain. It is charged: it parks as `paused(poison)` when it is next
-//       picked up by a process on its own; a person who resumes it has it tried again.
+//   W2. A suspect that does it again, alone in its slice, did it for certain. It is charged: when it is next picked up it
+//       parks as `paused(poison)`; a person who resumes it then has it tried again.
 //   W3. Without a file to write to (ephemeral sessions) there is nobody to tell: the process ends all the same.
 
 import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
@@ -35,6 +35,8 @@ export interface WatchdogOptions {
 interface Suspects {
   readonly suspects: readonly string[];
   readonly charged: readonly string[];
+  /** Where sessions that were alone in their slice were stuck, as far as that was seen. */
+  readonly places: Readonly<Record<string, string>>;
 }
 
 export class Watchdog implements SliceObserver {
@@ -45,10 +47,12 @@ export class Watchdog implements SliceObserver {
   readonly #encoder = new TextEncoder();
   readonly #suspects: Set<string>;
   readonly #charged: Set<string>;
+  readonly #places: Map<string, string>;
 
   constructor({ path, sliceMs = LIMITS.sliceMs }: WatchdogOptions = {}) {
     this.#path = path;
-    const { suspects, charged } = path === undefined ? { suspects: [], charged: [] } : readSuspects(path);
+    const { suspects, charged, places } = path === undefined ? NOBODY : readSuspects(path);
+    this.#places = new Map(Object.entries(places));
     this.#suspects = new Set(suspects);
     this.#charged = new Set(charged);
     const shared = new SharedArrayBuffer(WATCHDOG_HEADER_BYTES + NAMES_BYTES);
@@ -85,12 +89,22 @@ export class Watchdog implements SliceObserver {
     return this.#charged.has(sessionId);
   }
 
+  /** The author's line at which it was stuck, if that was seen. */
+  placeOf(sessionId: string): string | undefined {
+    return this.#places.get(sessionId);
+  }
+
   /** It got through, or a person wants it tried again. */
   clear(sessionId: string): void {
     const was = this.#suspects.delete(sessionId);
     if (!this.#charged.delete(sessionId) && !was) return;
     if (this.#path === undefined) return;
-    writeSuspects(this.#path, { suspects: [...this.#suspects], charged: [...this.#charged] });
+    this.#places.delete(sessionId);
+    writeSuspects(this.#path, {
+      suspects: [...this.#suspects],
+      charged: [...this.#charged],
+      places: Object.fromEntries(this.#places),
+    });
   }
 
   async close(): Promise<void> {
@@ -98,26 +112,36 @@ export class Watchdog implements SliceObserver {
   }
 }
 
-/** Add the sessions of a slice that was ended to those on file. */
-export function accuse(path: string, sessionIds: readonly string[]): void {
+/**
+ * Add the sessions of a slice that was ended to those on file.
+ *
+ * @param place the author's line at which the process was stuck.
+ */
+export function accuse(path: string, sessionIds: readonly string[], place: string | undefined): void {
   const known = readSuspects(path);
   const suspects = new Set([...known.suspects, ...sessionIds]);
   const charged = new Set(known.charged);
   const [only, ...others] = sessionIds;
-  if (only !== undefined && others.length === 0) {
+  if (only !== undefined && others.length === 0 && known.suspects.includes(only)) {
     suspects.delete(only);
     charged.add(only);
   }
-  writeSuspects(path, { suspects: [...suspects], charged: [...charged] });
+  const places = {
+    ...known.places,
+    ...(only !== undefined && others.length === 0 && place !== undefined ? { [only]: place } : {}),
+  };
+  writeSuspects(path, { suspects: [...suspects], charged: [...charged], places });
 }
+
+const NOBODY: Suspects = { suspects: [], charged: [], places: {} };
 
 /** A file that cannot be read accuses nobody: it is a hint about the past, never the truth about a session. */
 function readSuspects(path: string): Suspects {
   try {
     const parsed = JSON.parse(readFileSync(path, "utf8")) as Partial<Suspects>;
-    return { suspects: parsed.suspects ?? [], charged: parsed.charged ?? [] };
+    return { ...NOBODY, ...parsed };
   } catch {
-    return { suspects: [], charged: [] };
+    return NOBODY;
   }
 }
 

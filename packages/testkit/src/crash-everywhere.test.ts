@@ -46,4 +46,39 @@ describe("the harness sees what it is there to see", () => {
     });
     expect(report.failures.map(({ point }) => point.kind)).toContain("crash_after");
   });
+
+  test("a world that waits for what passed in an earlier life polls no longer than its own", async () => {
+    const looks: string[] = [];
+    const report = await crashEverywhere({
+      name: "passed",
+      agent: defineAgent({
+        name: "asks",
+        run: async (ctx) => {
+          const { approved } = await ctx.requestInput("Go?");
+          await ctx.run("after", () => 1);
+          return approved;
+        },
+      }),
+      world: async ({ runtime, sessionId, until }) => {
+        await until((session) => {
+          looks.push(session?.status ?? "none");
+          return session?.status === "input_required";
+        });
+        await runtime.answer(sessionId, { approved: true });
+      },
+    });
+    expect(report.failures).toEqual([]);
+    const seen = looks.length;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(looks.length).toBe(seen);
+  });
+
+  test("a scenario that does not end is told what it waits for", { timeout: 30_000 }, async () => {
+    const agent = defineAgent({ name: "waits", run: (ctx) => ctx.waitForSignal("never sent") });
+    await expect(crashEverywhere({ name: "no world", agent })).rejects.toMatchObject({
+      message: 'scenario "no world" does not end even undisturbed',
+      got: 'it is waiting, and waits for signal "never sent"',
+      fix: expect.stringContaining("`world`"),
+    });
+  });
 });

@@ -10,7 +10,9 @@
 // Real kills of real processes are a different test; this one reaches every point, and takes milliseconds for each.
 
 import { isDeepStrictEqual } from "node:util";
+import { UsageError } from "@holdfast/core";
 import type {
+  Session,
   AgentStorage,
   AttemptOutcome,
   Change,
@@ -110,10 +112,13 @@ export async function crashEverywhere<Input, Output>(
   subject: CrashSubject = memorySubject,
 ): Promise<CrashReport> {
   const undisturbed = await new Run(scenario, subject, undefined).play();
-  if (undisturbed.hung)
-    throw new Error(
-      `scenario "${scenario.name}" does not end even undisturbed: ${JSON.stringify(undisturbed.snapshot)}`,
-    );
+  if (undisturbed.hung) {
+    throw new UsageError(`scenario "${scenario.name}" does not end even undisturbed`, {
+      got: describeHung(undisturbed.standing),
+      expected: `a session that ends within ${RUN_LIMIT_MS / 1_000} s`,
+      fix: "play the outside world in the scenario's `world`: send the signals and answers that the agent waits for; and keep timers short",
+    });
+  }
   const points = [
     ...COMMIT_FAULTS.flatMap((kind) => numbered(kind, undisturbed.commits)),
     ...numbered("task_start", undisturbed.starts),
@@ -125,7 +130,9 @@ export async function crashEverywhere<Input, Output>(
     if (!isDeepStrictEqual(run.snapshot, undisturbed.snapshot)) {
       failures.push({
         point,
-        what: "another outcome than without the fault",
+        what: run.hung
+          ? `it does not end: ${describeHung(run.standing)}`
+          : "another outcome than without the fault",
         expected: undisturbed.snapshot,
         got: run.snapshot,
       });
@@ -143,6 +150,20 @@ export async function crashEverywhere<Input, Output>(
   };
 }
 
+/** Where a session stands that does not end, in words. */
+function describeHung(session: Session | undefined): string {
+  if (session === undefined) return "no session was stored";
+  const waits = session.waits.map((wait) => {
+    if (wait.type === "timer") return `a timer due ${new Date(wait.at).toISOString()}`;
+    return wait.type === "signal" ? `signal "${wait.name}"` : `an answer to "${wait.prompt}"`;
+  });
+  const why =
+    waits.length > 0
+      ? `waits for ${waits.join(" and ")}`
+      : (session.error?.message ?? "waits for nothing named: a task may hang");
+  return `it is ${session.status}, and ${why}`;
+}
+
 function numbered(kind: CrashKind, count: number): CrashPoint[] {
   return Array.from({ length: count }, (_, i) => ({ kind, number: i + 1 }));
 }
@@ -156,6 +177,8 @@ interface Snapshot {
 interface Played {
   readonly snapshot: Snapshot;
   readonly hung: boolean;
+  /** The session's row when the run was over. */
+  readonly standing: Session | undefined;
   readonly commits: number;
   readonly starts: number;
   readonly ends: number;
@@ -199,6 +222,7 @@ class Run<Input, Output> {
         continue;
       }
       const snapshot = await this.#snapshot(inner, settled);
+      const standing = await inner.reader.session(SESSION_ID);
       if (settled === "hung" || settled === "died") vanishRuntime(runtime);
       else await runtime.close();
       await inner.close();
@@ -206,6 +230,7 @@ class Run<Input, Output> {
       return {
         snapshot,
         hung: typeof settled === "string",
+        standing,
         commits,
         starts,
         ends,
@@ -220,26 +245,30 @@ class Run<Input, Output> {
     const work = async (): Promise<Settled<Output>> => {
       const handle = await runtime.start(agent, input, { sessionId: SESSION_ID });
       if (!handle.created) await runtime.resume(SESSION_ID);
-      world?.(this.#world(runtime, storage)).catch((error: unknown) =>
+      world?.(this.#world(runtime, storage, life)).catch((error: unknown) =>
         this.#violations.push(`the world threw: ${String(error)}`),
       );
       return handle.settled();
     };
     const { promise: late, resolve: giveUp } = Promise.withResolvers<"hung">();
     const timer = setTimeout(() => giveUp("hung"), RUN_LIMIT_MS);
+    const life = { isOver: false };
     try {
       return await Promise.race([work(), storage.died.then(() => "died" as const), late]);
     } finally {
       clearTimeout(timer);
+      life.isOver = true;
     }
   }
 
-  #world(runtime: Runtime, storage: FaultyStorage): CrashWorld {
+  #world(runtime: Runtime, storage: FaultyStorage, life: { readonly isOver: boolean }): CrashWorld {
     return {
       runtime,
       sessionId: SESSION_ID,
       until: async (holds) => {
         for (;;) {
+          // A state that passed before this life is waited for in vain: its `world` is dropped with it.
+          if (life.isOver) return new Promise<never>(() => {});
           const session = await storage.reader.session(SESSION_ID);
           if (holds(session)) return;
           await new Promise((resolve) => setTimeout(resolve, 1));

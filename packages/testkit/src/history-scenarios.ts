@@ -179,7 +179,7 @@ export const HISTORY_SCENARIOS: readonly HistoryScenario[] = [
     async run(ctx) {
       const [plain, detailed] = [
         ctx.requestInput("sure?"),
-        ctx.requestInput({ prompt: "which?", details: ["a", "b"] }),
+        ctx.requestInput({ prompt: "which?", details: ["a", "b"] }, { answer: "any" }),
       ];
       return [await detailed, await plain];
     },

@@ -2,7 +2,7 @@
 //
 // Pure apart from scheduling: what is in here runs again when a session is replayed.
 
-import { HoldfastError, type RecordedError } from "@holdfast/core";
+import { HoldfastError } from "@holdfast/core";
 import type { AgentContext } from "@holdfast/runtime";
 import { z } from "zod";
 
@@ -253,7 +253,7 @@ function makeTool<Schema extends z.ZodObject>(
 /** A task that failed is a result like any other. Everything else (a cancel, a fault) is not for the model. */
 function explainFailure(error: unknown): string {
   if (!HoldfastError.is(error) || error.code !== "task_failed") throw error;
-  const cause = error.cause as RecordedError | undefined;
+  const cause = error.cause as Error | undefined;
   if (cause?.name === "AttemptLostError") {
     return "The command was cut off by a crash, and nobody knows whether it took effect. Find out before you repeat it.";
   }

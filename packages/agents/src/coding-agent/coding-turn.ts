@@ -1,9 +1,8 @@
 // One turn of the coding agent: a model call, the tool calls it asks for, their results. What a turn may do and what not
 // is said in `coding-agent.ts`.
 
-import { HoldfastError } from "@holdfast/core";
+import { HoldfastError, type Approval } from "@holdfast/core";
 import type { AgentContext, TurnResult } from "@holdfast/runtime";
-import { z } from "zod";
 
 import type {
   AssistantContent,
@@ -52,10 +51,6 @@ import {
 
 type Context = AgentContext<CodingInput, CodingState>;
 type Turn = TurnResult<CodingState, CodingReport>;
-
-const approval = z.object({ approved: z.boolean(), reason: z.string().optional() });
-/** Answers to one question that were no answers. */
-const ANSWERS_MAX = 10;
 
 export type CodingTasks = WorkspaceTasks & {
   readonly inspect: ReturnType<typeof inspectRepositoryTask>;
@@ -271,31 +266,17 @@ export class CodingTurn {
     return { text: planRefused(reason), isError: false };
   }
 
-  async #askPerson(plan: Plan): Promise<z.output<typeof approval>> {
+  #askPerson(plan: Plan): Promise<Approval> {
     const { repository } = this.#state;
-    for (let answers = 1; ; answers++) {
-      const again =
-        answers === 1
-          ? ""
-          : ' (the last answer was none: it must be {"approved": true} or {"approved": false, "reason": "..."})';
-      try {
-        return await this.#ctx.requestInput(
-          {
-            prompt: `Approve this plan for ${repository?.root ?? "the repository"}?${again}`,
-            details: {
-              plan,
-              workspace: repository?.containment ?? null,
-              testCommand: repository?.testCommand ?? null,
-              model: this.#state.model,
-            },
-          },
-          { schema: approval },
-        );
-      } catch (error) {
-        if (!HoldfastError.is(error) || error.code !== "invalid_signal" || answers >= ANSWERS_MAX)
-          throw error;
-      }
-    }
+    return this.#ctx.requestInput({
+      prompt: `Approve this plan for ${repository?.root ?? "the repository"}?`,
+      details: {
+        plan,
+        workspace: repository?.containment ?? null,
+        testCommand: repository?.testCommand ?? null,
+        model: this.#state.model,
+      },
+    });
   }
 
   async #finish(finish: Finish, { testCommand }: RepositoryFacts, ending: Ending): Promise<CallOutcome> {

@@ -9,6 +9,7 @@
 //   R4. Format: see `codec.ts`; a field's meaning never changes, new meanings get new types.
 
 import type { JsonText } from "../json.ts";
+import type { AnswerShape } from "./approval.ts";
 import type { Remaining } from "../session/budget.ts";
 import type { CancelCause } from "../session/session.ts";
 
@@ -403,6 +404,8 @@ export interface RetryPolicy {
 export interface Question {
   readonly prompt: string;
   readonly details?: unknown;
+  /** What it takes for an answer; not recorded of questions that were asked before there was a difference. */
+  readonly answer?: AnswerShape;
 }
 
 /** What one model call used. Integers. */

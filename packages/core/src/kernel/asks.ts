@@ -14,6 +14,7 @@
 import { UsageError } from "../errors.ts";
 import { positionId } from "../ids.ts";
 import { decodeJson, encodeJson, type JsonText } from "../json.ts";
+import type { AnswerShape } from "../journal/approval.ts";
 import type {
   ChildRequest,
   CommandRecord,
@@ -244,17 +245,20 @@ export class Asks implements FutureOwner {
 
   requestInput(
     question: { prompt: string; details?: unknown },
+    answer: AnswerShape,
     { timeoutMs, ttlMs }: { readonly timeoutMs?: number | undefined; readonly ttlMs?: number | undefined },
     sheltered: boolean,
   ): DurableFuture<unknown> {
     this.#door.guard();
     this.#refuseUnlessText(question.prompt, "the prompt of a question", Infinity);
-    const payload = this.#encode(question, "question");
+    const asked = this.#encode(question, "question");
+    const payload = this.#encode({ ...question, answer }, "question");
     const expiresAt = this.#momentAfter(timeoutMs);
     const cancelAt = this.#momentAfter(ttlMs);
     const { id } = this.#ask({
       type: "request_input",
-      hash: this.#door.options.hash(payload ?? ""),
+      // Without the shape of the answer: what was recorded before there was one replays.
+      hash: this.#door.options.hash(asked ?? ""),
       ...(expiresAt === undefined ? {} : { expiresAt }),
       ...(cancelAt === undefined ? {} : { cancelAt }),
       payload,
@@ -266,6 +270,7 @@ export class Asks implements FutureOwner {
       at: expiresAt,
       cancelAt,
       prompt: question.prompt,
+      answer,
       sheltered,
     });
     return future;

@@ -13,7 +13,7 @@ import { encodeJson, type JsonText } from "../json.ts";
 import type { ChildRequest, CommandRecord } from "../journal/record.ts";
 import { childEndName, replyName, requestName } from "../journal/signal-names.ts";
 import type { CreateSession, Effect } from "../ports/storage.ts";
-import { checkBudget, type Budget } from "../session/budget.ts";
+import { checkBudget, type Budget, type Remaining } from "../session/budget.ts";
 import { toParent } from "../session/consequences.ts";
 import type { ParentEndPolicy, ParentRef, Persistence, SharedContext } from "../session/session.ts";
 import type { AskDoor, Asks } from "./asks.ts";
@@ -119,7 +119,10 @@ export class ChildAsks {
   handOff(mode: AgentMode, input: unknown, options: SpawnOptions): string {
     const draft = this.#draftChild(mode.name, input, options, undefined);
     const id = this.#append({ type: "spawn_child", agent: mode.name, hash: draft.hash, handOff: true });
-    this.#effect(() => this.#creation(id, draft, this.#door.options.relations.parent));
+    // Nobody pays for it whom it does not have above: what is left of what this session had goes with it.
+    const { relations, remaining } = this.#door.options;
+    const heir = (): DraftChild => ({ ...draft, budget: draft.budget ?? budgetOf(remaining()) });
+    this.#effect(() => this.#creation(id, heir(), relations.parent));
     return positionId(this.#sessionId, id);
   }
 
@@ -296,6 +299,23 @@ interface DraftChild {
   readonly persistence: Persistence;
   readonly timeoutMs: number | undefined;
   readonly hash: string;
+}
+
+/** What is left as limits; of nothing left, the least there is. */
+function budgetOf(remaining: Remaining | undefined): Budget | undefined {
+  if (remaining === undefined) return undefined;
+  const { tokens, costMicroUsd, steps, turns, tokensPerCall } = remaining;
+  const limits = {
+    maxTokens: tokens,
+    maxCostMicroUsd: costMicroUsd,
+    maxSteps: steps,
+    maxTurns: turns,
+    maxTokensPerCall: tokensPerCall,
+  };
+  const given = Object.entries(limits).flatMap(([name, left]) =>
+    left === undefined ? [] : [[name, Math.max(1, left)] as const],
+  );
+  return given.length === 0 ? undefined : Object.fromEntries(given);
 }
 
 function unknownAgent(name: string, known: readonly string[]): UsageError {

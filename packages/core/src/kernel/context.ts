@@ -2,6 +2,7 @@
 
 import { ChildFailedError, HoldfastError, UsageError, type RecordedError } from "../errors.ts";
 import { isName } from "../ids.ts";
+import type { AnswerShape, Approval } from "../journal/approval.ts";
 import type { RetryPolicy } from "../journal/record.ts";
 import { childEventName, isReservedName, replyName } from "../journal/signal-names.ts";
 import { LIMITS } from "../limits.ts";
@@ -46,6 +47,8 @@ export interface WaitOptions<T> {
 }
 
 export interface QuestionOptions<T> extends WaitOptions<T> {
+  /** Without a schema and without this a question asks for an `Approval`. `any` takes any JSON as it is. */
+  readonly answer?: AnswerShape;
   /** Without an answer after this long the session is cancelled (`input_timeout`); its agent may clean up. */
   readonly ttlMs?: number;
 }
@@ -56,12 +59,6 @@ export interface HandoffOptions extends SpawnOptions {
    * `{ handedOffTo }`, and that one takes its place below its parent.
    */
   readonly completion?: "wait_for_child" | "immediate";
-}
-
-/** How an approval is answered by `holdfast approve`. */
-export interface Approval {
-  readonly approved: boolean;
-  readonly reason?: string;
 }
 
 export interface AgentInfo {
@@ -242,13 +239,25 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     return this.#asks.takeSignals(pattern, "all") as { name: string; payload: T }[];
   }
 
-  /** Ask a person. The session is `input_required` until `holdfast answer` or `holdfast approve`. */
-  requestInput<T = Approval>(
+  /**
+   * Ask a person. The session is `input_required` until `holdfast approve` or, for what has a schema or takes `any`
+   * answer, `holdfast answer`. An answer of another shape is refused where it is given, and not stored.
+   */
+  requestInput(
+    question: string | { readonly prompt: string; readonly details?: unknown },
+    options?: { readonly timeoutMs?: number; readonly ttlMs?: number },
+  ): DurableFuture<Approval>;
+  requestInput<T>(
+    question: string | { readonly prompt: string; readonly details?: unknown },
+    options: QuestionOptions<T>,
+  ): DurableFuture<T>;
+  requestInput<T>(
     question: string | { readonly prompt: string; readonly details?: unknown },
     options: QuestionOptions<T> = {},
   ): DurableFuture<T> {
     const asked = typeof question === "string" ? { prompt: question } : question;
-    const future = this.#asks.requestInput(asked, options, this.#sheltered);
+    const answer = options.answer ?? (options.schema === undefined ? "approval" : "any");
+    const future = this.#asks.requestInput(asked, answer, options, this.#sheltered);
     return this.#validated(future, options.schema, `answer to "${asked.prompt}"`);
   }
 

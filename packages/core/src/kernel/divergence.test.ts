@@ -11,6 +11,7 @@ import {
 import { describe, expect, test } from "vitest";
 import { NondeterminismError } from "../errors.ts";
 import type { JournalRecord } from "../journal/record.ts";
+import type { AgentContext } from "./context.ts";
 
 /** The agent whose journal is used below, with the places where a changed one differs. */
 interface Changes {
@@ -80,7 +81,13 @@ async function record(): Promise<JournalRecord[]> {
 }
 
 const CORPUS: readonly (readonly [string, Changes, number, string, string])[] = [
-  ["another input", { input: { n: 9 } }, 2, 'task "work" with input', 'task "work" with input'],
+  [
+    "another input",
+    { input: { n: 9 } },
+    2,
+    'task "work" with input {"n":1}',
+    'task "work" with input {"n":9}',
+  ],
   ["another kind", { kind: "test" }, 2, 'task "work"', 'task "test"'],
   ["another order", { swapped: true }, 2, 'task "work"', 'task "other"'],
   ["one command fewer", { fewer: true }, 3, 'task "other"', "nothing more"],
@@ -97,7 +104,7 @@ const CORPUS: readonly (readonly [string, Changes, number, string, string])[] = 
   ["a key where there was none", { keyed: true }, 2, 'task "work" with input', 'task "work" with key "k"'],
   ["another time", { sleepMs: 60 }, 6, "timer for", "timer for"],
   ["another signal", { signal: "stop" }, 8, 'wait for signal "go"', 'wait for signal "stop"'],
-  ["another question", { question: "really?" }, 10, "question with input", "question with input"],
+  ["another question", { question: "really?" }, 10, '"prompt":"sure?"', '"prompt":"really?"'],
   ["not awaiting what was awaited", { notAwaited: true }, 4, "the outcome of task 2", "timer for"],
   // Tasks that nobody observed are awaited (K13), so it is seen only after them.
   ["an end where it went on", { endEarly: true }, 6, "timer for", "complete"],
@@ -105,33 +112,52 @@ const CORPUS: readonly (readonly [string, Changes, number, string, string])[] = 
   ["a checkpoint where it went on", { checkpointEarly: true }, 4, "the outcome of task 2", "withdrawing"],
 ];
 
-describe("changed code against a recorded journal", () => {
-  test.each(CORPUS)(
-    "%s is seen at its place, with both sides",
-    async (_name, changes, seq, expected, got) => {
-      const recorded = await record();
-      const stand = new KernelStand(agent(changes), { recorded });
-      const stands = await stand.replay();
-      expect(stands?.type).toBe("faulted");
-      const fault = stand.kernel.fault as NondeterminismError;
-      expect(fault).toBeInstanceOf(NondeterminismError);
-      expect(fault).toMatchObject({ code: "nondeterminism", sessionId: "ses_test", seq });
-      expect(fault.recorded).toContain(expected);
-      expect(fault.attempted).toContain(got);
-      expect(fault.recorded).not.toBe(fault.attempted);
-      expect(fault.fix).toContain("accept-drift");
-      // Nothing is committed: not even when asked, and there are no outcomes to keep.
-      expect(() => stand.seal()).toThrow(NondeterminismError);
-      expect(stand.kernel.salvage(1).records).toEqual([]);
-      expect(stand.journal).toEqual(recorded);
+const DRIFT: ReadonlySet<string> = new Set([
+  "another input",
+  "an entry with other words",
+  "another time",
+  "another question",
+]);
 
-      // The old code resumes as if nothing had been.
-      const old = new KernelStand(agent(), { recorded });
-      expect(await old.replay()).toEqual({ type: "open" });
-      old.answer(5, true);
-      expect(await old.deliverOwn()).toMatchObject({ type: "ended", ending: { output: '"done"' } });
-    },
-  );
+describe("changed code against a recorded journal", () => {
+  test("of long inputs both sides show the place where they part", async () => {
+    const run = (tail: string) => async (ctx: AgentContext) => {
+      await ctx.scheduleTask("work", { text: `${"a".repeat(4_000)}${tail}` });
+    };
+    const before = new KernelStand(run("old end"));
+    await before.start();
+    before.seal();
+    const stand = new KernelStand(run("new end"), { recorded: before.journal });
+    await stand.replay();
+    const { recorded, attempted } = stand.kernel.fault as NondeterminismError;
+    expect(recorded).toMatch(/^task "work" with input … \(from character \d+\) a+old end"\}$/);
+    expect(attempted).toMatch(/a+new end"\}$/);
+  });
+
+  test.each(CORPUS)("%s is seen at its place, with both sides", async (name, changes, seq, expected, got) => {
+    const recorded = await record();
+    const stand = new KernelStand(agent(changes), { recorded });
+    const stands = await stand.replay();
+    expect(stands?.type).toBe("faulted");
+    const fault = stand.kernel.fault as NondeterminismError;
+    expect(fault).toBeInstanceOf(NondeterminismError);
+    expect(fault).toMatchObject({ code: "nondeterminism", sessionId: "ses_test", seq });
+    expect(fault.recorded).toContain(expected);
+    expect(fault.attempted).toContain(got);
+    expect(fault.recorded).not.toBe(fault.attempted);
+    // Advised only where it can help: the same kind of command, asked for with another input.
+    expect(fault.fix?.includes("accept-drift")).toBe(DRIFT.has(name));
+    // Nothing is committed: not even when asked, and there are no outcomes to keep.
+    expect(() => stand.seal()).toThrow(NondeterminismError);
+    expect(stand.kernel.salvage(1).records).toEqual([]);
+    expect(stand.journal).toEqual(recorded);
+
+    // The old code resumes as if nothing had been.
+    const old = new KernelStand(agent(), { recorded });
+    expect(await old.replay()).toEqual({ type: "open" });
+    old.answer(5, true);
+    expect(await old.deliverOwn()).toMatchObject({ type: "ended", ending: { output: '"done"' } });
+  });
 
   test("one more at the very end of the journal, where the process died, is seen too", async () => {
     const recorded = await record();

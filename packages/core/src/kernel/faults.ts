@@ -4,13 +4,33 @@ import { HoldfastError, LimitError, UsageError } from "../errors.ts";
 import { positionId } from "../ids.ts";
 import type { Limits } from "../limits.ts";
 import { callerLine } from "./caller.ts";
+import type { Whereabouts } from "./kernel-options.ts";
 import type { OpenItem, OpenTask } from "./open-items.ts";
 
-export function nonDurableAwait(message: string, line: string | undefined): HoldfastError {
+function nonDurableAwait(message: string, line: string | undefined): HoldfastError {
   return new HoldfastError("non_durable_await", message, {
     ...at(line),
     expected: "agents await only what ctx gives them: tasks, timers, signals, and helpers made of these",
     fix: "move fetch, files, setTimeout and other outside work into a task: ctx.run(name, fn) or defineTask()",
+  });
+}
+
+/** K2: somebody asked outside a slice. Usually the agent, after it awaited what is not durable; or one of its tasks. */
+export function strayFault(
+  message: string,
+  line: string | undefined,
+  { task, outsideCall }: Partial<Whereabouts> = {},
+): HoldfastError {
+  return task === undefined ? nonDurableAwait(message, line ?? outsideCall) : contextInsideTask(task, line);
+}
+
+/** The context is the agent's: a task runs outside of replay, where nothing it asked for could be found again. */
+function contextInsideTask(task: string, line: string | undefined): HoldfastError {
+  return new HoldfastError("non_durable_await", `ctx was used inside the handler of task "${task}"`, {
+    ...at(line),
+    expected:
+      "a task gets its input, returns its output, and has a context of its own: its handler's last argument",
+    fix: "ask for tasks, signals and timers in the agent's function, and give the task what it needs as its input",
   });
 }
 

@@ -74,10 +74,49 @@ function inputOf(command: Omit<CommandRecord, "seq" | "id">): string {
   }
 }
 
+/** What each side of a divergence asks for: with the inputs, where the journal keeps them, and where they part. */
+export function describeSides(
+  recorded: JournalRecord | undefined,
+  attempted: Omit<CommandRecord, "seq" | "id">,
+): readonly [recorded: string, attempted: string] {
+  if (recorded === undefined || !isCommand(recorded) || sortOf(recorded) !== sortOf(attempted))
+    return [describeRecord(recorded), withInput(attempted)];
+  const [before, now] = [recorded.payload, attempted.payload];
+  if (before === undefined || now === undefined)
+    return [describeRecord(recorded), describeRecord(attempted as CommandRecord)];
+  const from = firstDifference(before, now);
+  return [
+    `${sortOf(recorded)} with input ${excerpt(before, from)}`,
+    `${sortOf(attempted)} with input ${excerpt(now, from)}`,
+  ];
+}
+
+function withInput(command: Omit<CommandRecord, "seq" | "id">): string {
+  return command.payload === undefined
+    ? identityOf(command).trim()
+    : `${sortOf(command)} with input ${excerpt(command.payload, 0)}`;
+}
+
+function firstDifference(a: string, b: string): number {
+  let i = 0;
+  while (i < a.length && a[i] === b[i]) i++;
+  return i;
+}
+
+const EXCERPT_CHARS = 240;
+
+/** A text around a place in it. */
+function excerpt(text: string, place: number): string {
+  if (text.length <= EXCERPT_CHARS) return text;
+  const from = Math.max(0, Math.min(place - EXCERPT_CHARS / 4, text.length - EXCERPT_CHARS));
+  const part = text.slice(from, from + EXCERPT_CHARS);
+  return `${from === 0 ? "" : `… (from character ${from}) `}${part}${from + EXCERPT_CHARS < text.length ? "…" : ""}`;
+}
+
 /** A record in words, for the two sides of a divergence. */
 export function describeRecord(record: JournalRecord | undefined): string {
   if (record === undefined) return "nothing more";
-  if (isCommand(record)) return identityOf(record).trim();
+  if (isCommand(record)) return withInput(record);
   switch (record.type) {
     case "task_completed":
     case "task_failed":

@@ -18,7 +18,7 @@ import {
 import { callerLine } from "./caller.ts";
 import type { FaultMemory } from "./fault-memory.ts";
 import { limitReached } from "./faults.ts";
-import { describeRecord, identityOf, sortOf } from "./identity.ts";
+import { describeRecord, describeSides, identityOf, sortOf } from "./identity.ts";
 import type { KernelOptions } from "./kernel-options.ts";
 import type { Segment } from "./segment.ts";
 
@@ -157,6 +157,18 @@ export class JournalCursor {
     return new NondeterminismError(where, describeRecord(recorded), attempted);
   }
 
+  #divergentCommand(
+    recorded: JournalRecord | undefined,
+    draft: Draft<CommandRecord>,
+    where: { readonly line: string | undefined; readonly mayDrift: boolean },
+  ): NondeterminismError {
+    const sides = describeSides(recorded, draft);
+    return new NondeterminismError(
+      { sessionId: this.#options.sessionId, seq: this.#seq, ...where },
+      ...sides,
+    );
+  }
+
   #acceptDriftOrDiverge(
     recorded: JournalRecord | undefined,
     draft: Draft<CommandRecord>,
@@ -165,7 +177,9 @@ export class JournalCursor {
     const sameSort = recorded !== undefined && isCommand(recorded) && sortOf(recorded) === sortOf(draft);
     if (sameSort && this.#accepted.has(this.#seq)) return;
     if (!sameSort || !this.#options.acceptDrift)
-      throw this.#faults.fail(this.divergence(recorded, identityOf(draft).trim(), lineOf?.()));
+      throw this.#faults.fail(
+        this.#divergentCommand(recorded, draft, { line: lineOf?.(), mayDrift: sameSort }),
+      );
     this.#drifted.push(this.#seq);
   }
 

@@ -46,4 +46,13 @@ export interface KernelOptions {
   readonly acceptDrift: boolean;
   /** Called once when a fault arises outside a slice, where nobody is looking. Must not throw. */
   readonly onStrayFault: () => void;
+  /** What is known of the code that runs this very moment, for the words of a fault outside a slice. */
+  readonly whereabouts?: () => Whereabouts;
+}
+
+export interface Whereabouts {
+  /** The task whose handler it is. */
+  readonly task: string | undefined;
+  /** Where the agent last called something outside, such as `fetch`. */
+  readonly outsideCall: string | undefined;
 }

@@ -46,7 +46,7 @@ import {
   checkpointWithoutProgress,
   isMistake,
   mistakeOf,
-  nonDurableAwait,
+  strayFault,
 } from "./faults.ts";
 import type { DurableFuture } from "./future.ts";
 import { JournalCursor, type Draft } from "./journal-cursor.ts";
@@ -353,7 +353,7 @@ export class Kernel {
   /** Fault the session from outside: it stood on nothing durable for too long. */
   faultStandingOnNothing(): void {
     const what = `the agent of session ${this.#sessionId} awaits something that is not durable, and nothing else`;
-    this.#faults.remember(nonDurableAwait(what, undefined));
+    this.#faults.remember(strayFault(what, this.#options.whereabouts?.().outsideCall));
     this.#closed = true;
   }
 
@@ -588,7 +588,7 @@ export class Kernel {
 
   #strayFault(what: string, line: string | undefined): HoldfastError {
     const first = this.#faults.first === undefined && !this.#closed;
-    const fault = nonDurableAwait(`${what} (session ${this.#sessionId})`, line);
+    const fault = strayFault(`${what} (session ${this.#sessionId})`, line, this.#options.whereabouts?.());
     if (first) {
       this.#faults.remember(fault);
       this.#options.onStrayFault();

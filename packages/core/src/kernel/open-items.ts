@@ -4,6 +4,7 @@
 // costs nothing while only tasks are open, however many.
 
 import type { JsonText } from "../json.ts";
+import type { AnswerShape } from "../journal/approval.ts";
 import type { ChildRequest, NoteRecord, RetryPolicy, TokenUsage } from "../journal/record.ts";
 import { isReservedName } from "../journal/signal-names.ts";
 import type { Wait } from "../session/session.ts";
@@ -49,6 +50,7 @@ export interface OpenItem {
   readonly cancelAt?: number | undefined;
   /** The question to a person. */
   readonly prompt?: string;
+  readonly answer?: AnswerShape;
   /** Asked inside `ctx.cleanup`: a graceful cancel leaves it alone. */
   readonly sheltered?: boolean;
   /** Where it was asked, for errors; only in development. */
@@ -172,7 +174,7 @@ export class OpenItems {
   waits(): Wait[] {
     if (this.waitCount === 0) return [];
     const waits: Wait[] = [];
-    for (const [id, { future, name = "", at, cancelAt, prompt = "" }] of this.#items) {
+    for (const [id, { future, name = "", at, cancelAt, prompt = "", answer }] of this.#items) {
       const end = earlier(at, cancelAt);
       const until = end === undefined ? {} : { until: end };
       switch (future.type) {
@@ -182,7 +184,14 @@ export class OpenItems {
           waits.push({ type: "timer", id, at: at ?? 0 });
           break;
         case "input":
-          waits.push({ type: "input", id, name, prompt, ...until });
+          waits.push({
+            type: "input",
+            id,
+            name,
+            prompt,
+            ...(answer === undefined ? {} : { answer }),
+            ...until,
+          });
           break;
         case "signal":
         case "signal_ready":

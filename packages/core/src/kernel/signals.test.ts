@@ -161,7 +161,10 @@ describe("K9: waits and signals", () => {
 
   test("a question is answered by its own name, and by no other", async () => {
     const stand = new KernelStand(async (ctx) =>
-      Promise.all([ctx.requestInput("first?"), ctx.requestInput({ prompt: "second?", details: [1] })]),
+      Promise.all([
+        ctx.requestInput("first?"),
+        ctx.requestInput({ prompt: "second?", details: [1] }, { answer: "any" }),
+      ]),
     );
     await stand.start();
     expect(
@@ -169,7 +172,10 @@ describe("K9: waits and signals", () => {
         .seal()
         .records.slice(1)
         .map(({ payload }) => payload),
-    ).toEqual(['{"prompt":"first?"}', '{"prompt":"second?","details":[1]}']);
+    ).toEqual([
+      '{"prompt":"first?","answer":"approval"}',
+      '{"prompt":"second?","details":[1],"answer":"any"}',
+    ]);
     stand.answer(1, "b");
     await stand.deliverOwn();
     stand.answer(0, "a");

@@ -263,7 +263,7 @@ describe("K3: nothing starts before its batch is committed", () => {
   });
 
   test("agents see what was decoded from recorded bytes, never what was passed in", async () => {
-    const given = { at: new Date(0), list: [1] };
+    const given = { at: new URL("file:///a"), list: [1] };
     let seen: unknown;
     const stand = new KernelStand(
       async (ctx, input) => {
@@ -277,8 +277,8 @@ describe("K3: nothing starts before its batch is committed", () => {
     );
     await stand.start();
     given.list.push(99);
-    expect(seen).toEqual({ at: "1970-01-01T00:00:00.000Z", list: [1, 2] });
-    expect(stand.seal().newTasks[0]?.input).toBe('{"at":"1970-01-01T00:00:00.000Z","list":[1]}');
+    expect(seen).toEqual({ at: "file:///a", list: [1, 2] });
+    expect(stand.seal().newTasks[0]?.input).toBe('{"at":"file:///a","list":[1]}');
   });
 
   test("a rejection nobody awaits yet never ends the process", async () => {

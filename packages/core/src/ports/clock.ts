@@ -5,8 +5,12 @@ export interface Clock {
   now(): number;
   /** Milliseconds that never go back, with fractions, from an arbitrary start. */
   monotonic(): number;
-  /** Call back once, not before `ms` have passed. The callback must not throw. Returns the canceller, safe to call twice. */
-  setTimer(callback: () => void, ms: number): () => void;
+  /**
+   * Call back once, not before `ms` have passed. The callback must not throw. Returns the canceller, safe to call twice.
+   *
+   * @param isIdle whether a process that has nothing else to do may end without it.
+   */
+  setTimer(callback: () => void, ms: number, isIdle?: boolean): () => void;
 }
 
 export interface Random {

@@ -12,6 +12,7 @@
 
 import type { RecordedError } from "../errors.ts";
 import type { JsonText } from "../json.ts";
+import type { AnswerShape } from "../journal/approval.ts";
 import { REQUEST_PREFIX } from "../journal/signal-names.ts";
 import type { Account, Exhausted } from "./budget.ts";
 
@@ -113,6 +114,8 @@ export type Wait =
       readonly id: number;
       readonly name: string;
       readonly prompt: string;
+      /** What it takes for an answer, where that is recorded. */
+      readonly answer?: AnswerShape;
       readonly until?: number;
     };
 

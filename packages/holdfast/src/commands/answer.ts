@@ -6,7 +6,8 @@ export const answer: Command = {
   summary: "Answer a session's open question with any JSON",
   usage: "answer ID [QUESTION] JSON",
   description:
-    "Without QUESTION, the number that `holdfast show` gives, the oldest open question is answered.",
+    "Without QUESTION, the number that `holdfast show` gives, the oldest open question is answered. A question that asks for yes " +
+    'or no takes {"approved": true} or {"approved": false, "reason": "…"} and nothing else.',
   options: {},
   examples: [
     [`answer ses_019a '"blue"'`, "a text, in the quotes of JSON"],
@@ -34,6 +35,7 @@ export const answer: Command = {
     return answerQuestion(args, io, {
       id,
       payload,
+      isApproval: false,
       said: "answered",
       ...(number === undefined ? {} : { question: Number(number) }),
     });

@@ -6,6 +6,8 @@ export const approve: Command = {
   name: "approve",
   summary: "Answer a session's oldest open question with yes, or with no",
   usage: "approve ID [--no] [--reason TEXT]",
+  description:
+    "Only for questions that ask for yes or no; what asks for something else is answered with `holdfast answer`.",
   options: {
     no: { help: "do not approve" },
     reason: { help: "why; the agent gets it", value: "TEXT" },
@@ -23,6 +25,7 @@ export const approve: Command = {
     return answerQuestion(args, io, {
       id,
       payload: approval,
+      isApproval: true,
       said: approval.approved ? "approved" : "not approved",
     });
   },

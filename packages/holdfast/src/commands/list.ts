@@ -1,4 +1,10 @@
-import { SESSION_STATUSES, type Session, type SessionStatus } from "@holdfast/core";
+import {
+  isEnded,
+  SESSION_STATUSES,
+  type Session,
+  type SessionStatus,
+  type StorageReader,
+} from "@holdfast/core";
 import { didYouMean, refuse, takeNothing } from "../arguments.ts";
 import type { Arguments, Command, Io } from "../command.ts";
 
@@ -7,13 +13,15 @@ const LIMIT = 50;
 export const list: Command = {
   name: "list",
   summary: "List the sessions of this project, the newest first",
-  usage: "list [--status STATUS] [--limit N]",
+  usage: "list [--status STATUS | --unfinished] [--limit N]",
   options: {
     status: { help: `only sessions that are ${SESSION_STATUSES.join(", ")}`, value: "STATUS" },
+    unfinished: { help: "only sessions that have not ended", excludes: ["status"] },
     limit: { help: `how many (default: ${LIMIT})`, value: "N" },
   },
   examples: [
     ["list", "what there is"],
+    ["list --unfinished", "what may have to be resumed or answered"],
     ["list --status input_required", "what waits for a person"],
     ["list --json --limit 1000", "one JSON list, for programs"],
   ],
@@ -25,21 +33,33 @@ export const list: Command = {
     const { findDatabase } = await import("../project.ts");
     const { withReader } = await import("../find-session.ts");
     const database = findDatabase(args, io);
+    // One more than is shown, to know whether there are more.
     const sessions = await withReader(database, async (reader) => {
-      // One more than is shown, to know whether there are more.
-      return (
-        (await reader?.sessions({ limit: limit + 1, ...(status === undefined ? {} : { status }) })) ?? []
-      );
+      if (reader === undefined) return [];
+      if (args.has("unfinished")) return firstUnfinished(reader, limit + 1);
+      return reader.sessions({ limit: limit + 1, ...(status === undefined ? {} : { status }) });
     });
     const shown = sessions.slice(0, limit);
     const { sessionJson } = await import("../session-json.ts");
     io.show(shown.map(sessionJson), await linesOf(shown, database.path, io));
     if (shown.length === 0)
-      io.note(`no sessions${status === undefined ? "" : ` that are ${status}`} in ${database.path}`);
+      io.note(
+        `no ${args.has("unfinished") ? "unfinished " : ""}sessions${status === undefined ? "" : ` that are ${status}`} in ${database.path}`,
+      );
     if (sessions.length > limit) io.note(io.notes.paint.dim(`there are more: --limit ${limit * 10}`));
     return 0;
   },
 };
+
+async function firstUnfinished(reader: StorageReader, limit: number): Promise<Session[]> {
+  const { newestFirst } = await import("../find-session.ts");
+  const found: Session[] = [];
+  for await (const session of newestFirst(reader)) {
+    if (!isEnded(session.status)) found.push(session);
+    if (found.length === limit) break;
+  }
+  return found;
+}
 
 async function linesOf(sessions: readonly Session[], path: string, io: Io): Promise<string> {
   if (sessions.length === 0) return "";
@@ -55,7 +75,7 @@ async function linesOf(sessions: readonly Session[], path: string, io: Io): Prom
     isOnRun(session) && !hasOwner
       ? "somebody to resume it"
       : standings(session, { io, now })
-          .map(({ what }) => what)
+          .map(({ what, until }) => what + until)
           .join("; "),
   ]);
   const lines = table([["SESSION", "STATUS", "AGENT", "UPDATED", "WAITS FOR"], ...rows]);

@@ -1,5 +1,4 @@
 import { isEnded } from "@holdfast/core";
-import { takeOnly } from "../arguments.ts";
 import type { Command } from "../command.ts";
 
 const POLL_MS = 200;
@@ -7,11 +6,12 @@ const POLL_MS = 200;
 export const logs: Command = {
   name: "logs",
   summary: "Show everything a session did, from its journal",
-  usage: "logs ID [--follow]",
+  usage: "logs ID|--last [--follow]",
   description:
     "Every line is numbered by its position in the journal, which never changes. With --json each event is one line of JSON, and " +
     "the result of a session that has ended is the last one.",
   options: {
+    last: { help: "the newest session" },
     follow: { help: "stay, and show what is committed, until the session ends", short: "f" },
   },
   examples: [
@@ -21,31 +21,44 @@ export const logs: Command = {
   ],
 
   async run(args, io) {
-    const id = takeOnly(args.positionals, "the session's id", logs.usage);
     const { findDatabase } = await import("../project.ts");
-    const { withReaderOf } = await import("../find-session.ts");
+    const { withReaderOfMeant } = await import("../find-session.ts");
     const { JournalTail } = await import("../journal-events.ts");
-    const { eventLine } = await import("../event-line.ts");
+    const { cancelledLine, eventLine, standingLine } = await import("../event-line.ts");
     const { localTime } = await import("../plain-text.ts");
     const { resultOf } = await import("../session-end.ts");
-    return withReaderOf(findDatabase(args, io), id, async ({ sessionId }, reader) => {
+    return withReaderOfMeant(findDatabase(args, io), args, logs.usage, async ({ sessionId }, reader) => {
       const tail = new JournalTail(reader, sessionId);
       const now = Date.now();
       let at = "";
+      let isEndTold = false;
+      // A fault stands in the session's row, not in its journal.
+      const showLast = (line: string, when: number | undefined): void => {
+        const time = when === undefined ? "" : localTime(when);
+        io.show(line, `${io.results.paint.dim(`${" ".repeat(4)}  ${time.padEnd(19)}`)}  ${line}`);
+      };
       for (;;) {
         // Asked before the journal, so that nothing that was committed before the end is missed.
         const session = await reader.session(sessionId);
+        const isCancelled = session?.status === "cancelled";
         await tail.advance((event) => {
           if (event.at !== undefined) at = localTime(event.at);
-          const line = eventLine(event, io.results, now);
+          isEndTold = event.type === "complete" || event.type === "fail";
+          const line =
+            isEndTold && isCancelled
+              ? cancelledLine(session.cancel?.reason, io.results)
+              : eventLine(event, io.results, now);
           const number = String(event.seq).padStart(4);
           if (io.isJson || line !== undefined)
             io.show(event, `${io.results.paint.dim(`${number}  ${at.padEnd(19)}`)}  ${line ?? ""}`);
         });
+        const last = session === undefined || isEndTold ? undefined : standingLine(session, io.results);
         if (session === undefined || isEnded(session.status)) {
           if (session !== undefined && io.isJson) io.show(resultOf(session), "");
+          else if (last !== undefined) showLast(last, session?.endedAt);
           return 0;
         }
+        if (!args.has("follow") && last !== undefined && !io.isJson) showLast(last, session.updatedAt);
         if (!args.has("follow") || io.isOutputClosed) return 0;
         await new Promise((resolve) => setTimeout(resolve, POLL_MS));
       }

@@ -1,25 +1,25 @@
 import { isEnded } from "@holdfast/core";
-import { takeOnly } from "../arguments.ts";
 import type { Command } from "../command.ts";
 import { CommandError } from "../command-error.ts";
 
 export const result: Command = {
   name: "result",
   summary: "Show the output of a session that has ended",
-  usage: "result ID",
+  usage: "result ID|--last",
   description:
     "A text is written as it is, everything else as JSON. The exit code is 0 when the session completed, 1 when it failed.",
-  options: {},
+  options: { last: { help: "the newest session" } },
   examples: [
     ["result ses_019a", "the output"],
     ["result ses_019a --json", "status, output and error as one JSON object"],
   ],
 
   async run(args, io) {
-    const id = takeOnly(args.positionals, "the session's id", result.usage);
     const { findDatabase } = await import("../project.ts");
-    const { withReaderOf } = await import("../find-session.ts");
-    const session = await withReaderOf(findDatabase(args, io), id, (found) => Promise.resolve(found));
+    const { withReaderOfMeant } = await import("../find-session.ts");
+    const session = await withReaderOfMeant(findDatabase(args, io), args, result.usage, (found) =>
+      Promise.resolve(found),
+    );
     if (isEnded(session.status)) {
       const { tellEnd } = await import("../session-end.ts");
       return tellEnd(session, io);

@@ -27,9 +27,8 @@ export const resume: Command = {
     const database = findDatabase(args, io);
     const session = await sessionOf(args, database, resume.usage);
     if (isEnded(session.status)) {
-      io.note(io.notes.paint.dim(`session ${session.sessionId} has ended already`));
-      const { tellEnd } = await import("../session-end.ts");
-      return tellEnd(session, io);
+      const { tellEndedBefore } = await import("../session-end.ts");
+      return tellEndedBefore(session, io);
     }
     const agent = await agentOf(session, args, io);
     const { sessionId } = session;

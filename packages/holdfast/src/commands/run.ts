@@ -1,5 +1,7 @@
 import {
   encodeJson,
+  HoldfastError,
+  isEnded,
   isSessionId,
   mintId,
   UsageError,
@@ -10,6 +12,7 @@ import {
 import type { Agent, Runtime } from "@holdfast/runtime";
 import { takeOnly } from "../arguments.ts";
 import { TRACE_OPTION, type Arguments, type Command, type Io } from "../command.ts";
+import { quoted } from "../plain-text.ts";
 import type { Database } from "../project.ts";
 
 export const run: Command = {
@@ -62,11 +65,15 @@ export const run: Command = {
       database === undefined ? undefined : await findStarted(database, { args, io, agent, file, wanted });
     // Before anything is written. What the schema makes of it is what is recorded.
     if (found === undefined || given !== undefined) {
-      const valid = await validate(agent.input, input, `input of agent "${agent.name}"`, "invalid_input");
+      const valid = await validInput(agent, input, given === undefined, path, io);
       if (found !== undefined && encodeJson(valid, "the input") !== found.input)
         throw otherInput(found, given);
     }
 
+    if (found !== undefined && isEnded(found.status)) {
+      const { tellEndedBefore } = await import("../session-end.ts");
+      return tellEndedBefore(found, io);
+    }
     const sessionId = found?.sessionId ?? wanted ?? mintId("ses", Date.now(), randomU32);
     const { findTraces } = await import("../project.ts");
     const { wantedTracer } = await import("../wanted-tracer.ts");
@@ -123,6 +130,26 @@ async function findStarted(
     }
     return session;
   });
+}
+
+/** What the schema makes of it. Who gave none may not know that one is wanted, nor how. */
+async function validInput(
+  agent: Agent,
+  input: unknown,
+  isMissing: boolean,
+  path: string,
+  io: Io,
+): Promise<unknown> {
+  try {
+    return await validate(agent.input, input, `input of agent "${agent.name}"`, "invalid_input");
+  } catch (error) {
+    if (!isMissing || !HoldfastError.is(error)) throw error;
+    throw new HoldfastError("invalid_input", `agent "${agent.name}" needs an input, and none was given`, {
+      expected: error.message,
+      fix: `give it: ${io.call(`run ${quoted(path)} --input '{…}'`)}`,
+      cause: error,
+    });
+  }
 }
 
 function otherInput({ sessionId, input }: Session, given: string | undefined): ConflictError {

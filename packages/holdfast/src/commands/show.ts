@@ -1,28 +1,62 @@
-import { takeOnly } from "../arguments.ts";
-import type { Command } from "../command.ts";
+import { refuse } from "../arguments.ts";
+import type { Arguments, Command } from "../command.ts";
+import { CommandError } from "../command-error.ts";
+import type { TaskPicture } from "../session-picture.ts";
 
 export const show: Command = {
   name: "show",
   summary: "Show how a session stands, and the command that answers what it waits for",
-  usage: "show ID",
-  options: {},
+  usage: "show ID|--last [--task NUMBER]",
+  options: {
+    last: { help: "the newest session" },
+    task: { help: "one task: its input, output and error in full", value: "NUMBER" },
+  },
   examples: [
     ["show ses_019a", "status, waits, tasks with attempts and durations, conversation"],
+    ["show --last --task 3", "what task 3 of the newest session was given and gave"],
     ["show ses_019a --json | jq .tasks", "all of it, for programs"],
   ],
 
   async run(args, io) {
-    const id = takeOnly(args.positionals, "the session's id", show.usage);
+    const task = readTaskNumber(args);
     const { findDatabase } = await import("../project.ts");
-    const { withReaderOf } = await import("../find-session.ts");
+    const { withReaderOfMeant } = await import("../find-session.ts");
     const { readPicture, pictureJson } = await import("../session-picture.ts");
-    const { pictureText } = await import("../picture-text.ts");
+    const { pictureText, taskText } = await import("../picture-text.ts");
     const database = findDatabase(args, io);
-    return withReaderOf(database, id, async ({ sessionId }, reader) => {
+    return withReaderOfMeant(database, args, show.usage, async ({ sessionId }, reader) => {
       const picture = await readPicture(reader, sessionId, database.path, io);
       const now = Date.now();
+      if (task !== undefined) {
+        const found = picture.tasks.find(({ id }) => id === task);
+        if (found === undefined) throw noSuchTask(sessionId, task, picture.tasks);
+        io.show(found, taskText(found, io.results));
+        return 0;
+      }
       io.show(pictureJson(picture, now), pictureText(picture, io.results, now));
       return 0;
     });
   },
 };
+
+function readTaskNumber(args: Arguments): number | undefined {
+  const text = args.text("task");
+  if (text === undefined) return undefined;
+  if (/^#?\d{1,15}$/.test(text)) return Number(text.replace("#", ""));
+  throw refuse("--task is not the number of a task", show.usage, {
+    got: text,
+    fix: "`holdfast show ID` lists the tasks with their numbers",
+  });
+}
+
+function noSuchTask(sessionId: string, task: number, tasks: readonly TaskPicture[]): CommandError {
+  return new CommandError("task_not_found", `session ${sessionId} has no task ${task}`, {
+    expected:
+      tasks.length === 0
+        ? "a task; it has none"
+        : `one of ${tasks
+            .slice(-20)
+            .map(({ id }) => `#${id}`)
+            .join(", ")}`,
+  });
+}

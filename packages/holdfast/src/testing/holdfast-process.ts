@@ -6,10 +6,12 @@
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
 import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const LAUNCHER = fileURLToPath(new URL("../../bin/holdfast.mjs", import.meta.url));
+/** As it is installed, and found on the PATH: commands are printed as they were called. */
+const BIN = fileURLToPath(new URL("../../../../node_modules/.bin", import.meta.url));
+const LAUNCHER = join(BIN, "holdfast");
 
 export interface Finished {
   readonly code: number | null;
@@ -46,7 +48,12 @@ export class Project {
     const child = spawn(command, args, {
       cwd: this.folder,
       // Nothing of the caller's settings: a test on one machine is the same on another.
-      env: { PATH: process.env["PATH"] ?? "", HOME: this.folder, LANG: "C.UTF-8", ...env },
+      env: {
+        PATH: `${BIN}${delimiter}${process.env["PATH"] ?? ""}`,
+        HOME: this.folder,
+        LANG: "C.UTF-8",
+        ...env,
+      },
     });
     const started = new HoldfastProcess(child);
     this.#running.add(started);

@@ -178,7 +178,9 @@ async function locked(paths: DatabasePaths): Promise<ConflictError> {
     at: paths.file,
     got: `a lock on ${paths.lock}, held by ${who}`,
     expected: "no other owner",
-    fix: "signals, approvals and cancels reach the running process by themselves; to run agents here, end it first",
+    fix:
+      "signals, approvals and cancels reach the running process by themselves; to run agents here as well, use its storage over " +
+      "its socket with connectSqliteStorage({ path }), give this program a database of its own, or end the other process first",
   });
 }
 

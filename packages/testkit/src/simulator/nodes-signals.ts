@@ -110,7 +110,7 @@ interface QuestionNode extends ProgramNode {
 
 export const question: NodeKind<QuestionNode> = {
   draw: ({ name }) => ({ kind: "question", prompt: name("q") }),
-  perform: ({ prompt }, { ctx }) => ctx.requestInput<Value>(prompt),
+  perform: ({ prompt }, { ctx }) => ctx.requestInput<Value>(prompt, { answer: "any" }),
   expect: ({ prompt }) => answerTo(prompt),
 };
 
