@@ -95,6 +95,7 @@ export class Attempts {
 
   /** The earliest moment a task is to be tried again. */
   get wakeAt(): number | undefined {
+    if (this.#retries.size === 0) return undefined;
     let earliest: number | undefined;
     for (const { retryAt } of this.#retries.values()) {
       if (retryAt !== undefined && (earliest === undefined || retryAt < earliest)) earliest = retryAt;
@@ -152,6 +153,7 @@ export class Attempts {
 
   /** Start the tasks whose back-off is over. */
   startDueRetries(now: number): void {
+    if (this.#retries.size === 0) return;
     for (const [id, task] of this.#retries) {
       if ((task.retryAt ?? 0) > now) continue;
       this.#retries.delete(id);

@@ -37,6 +37,8 @@ export interface DriverWorld {
   readonly clock: Clock;
   readonly hash: Hash;
   readonly limits: Limits;
+  /** Whether mistakes of agents are looked for that cost a little to find. */
+  readonly development: boolean;
   readonly executor: TaskExecutor;
   /** Integers in [0, 2^32), for jitter. */
   readonly random: () => number;

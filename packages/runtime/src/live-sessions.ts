@@ -139,23 +139,24 @@ export class LiveSessions {
     return session;
   }
 
-  /** Claim and drive it, unless it is driven already. */
-  activate(sessionId: string, acceptDrift: boolean): Promise<void> {
-    return this.#activateBy(sessionId, () => this.#claimAndDrive(sessionId, acceptDrift));
-  }
-
-  /** T2: once at a time. */
-  #activateBy(sessionId: string, begin: () => Promise<void>): Promise<void> {
+  /**
+   * Claim and drive it, unless it is driven already (T2).
+   *
+   * @param read the session, by who has just read it. As that is before the claim, only what never changes of it is relied on.
+   */
+  activate(sessionId: string, acceptDrift: boolean, read?: Session): Promise<void> {
     if (this.#live.has(sessionId)) return Promise.resolve();
     const known = this.#activating.get(sessionId);
     if (known !== undefined) return known;
-    const activating = begin().finally(() => this.#activating.delete(sessionId));
+    const activating = this.#claimAndDrive(sessionId, acceptDrift, read).finally(() =>
+      this.#activating.delete(sessionId),
+    );
     this.#activating.set(sessionId, activating);
     return activating;
   }
 
-  async #claimAndDrive(sessionId: string, acceptDrift: boolean): Promise<void> {
-    const session = await this.find(sessionId);
+  async #claimAndDrive(sessionId: string, acceptDrift: boolean, read: Session | undefined): Promise<void> {
+    const session = read ?? (await this.find(sessionId));
     const agent = await this.#agentOf(session, acceptDrift);
     const now = this.#host.world.clock.now();
     const claim = await this.#host.storage.claim({
@@ -168,7 +169,7 @@ export class LiveSessions {
       case "claimed":
         if (this.#host.watchdog?.isCharged(sessionId) === true)
           return this.#park(
-            session,
+            sessionId,
             claim.token,
             "poison",
             poisonFault(sessionId, this.#host.watchdog?.placeOf(sessionId)),
@@ -246,7 +247,8 @@ export class LiveSessions {
       const session = await this.#host.storage.reader.session(sessionId);
       if (session === undefined) return;
       if (isEnded(session.status)) this.#settle(sessionId, settledAs(session));
-      else if (this.#agents.latest(session.agent.name) !== undefined) await this.activate(sessionId, false);
+      else if (this.#agents.latest(session.agent.name) !== undefined)
+        await this.activate(sessionId, false, session);
       else if (session.cancel !== undefined) this.#host.lookAt(session.cancel.deadlineAt);
     } catch (error) {
       this.failedToRun(sessionId, toHoldfastError(error));
@@ -353,13 +355,14 @@ export class LiveSessions {
 
   // ---- inside ------------------------------------------------------------------------------------------------------
 
-  /** Store that it cannot go on here, and why. */
+  /** Store that it cannot go on here, and why. It is read now: only what is read under a claim stays so. */
   async #park(
-    { sessionId, nextSeq }: Session,
+    sessionId: string,
     token: number,
     pauseReason: PauseReason,
     fault: HoldfastError,
   ): Promise<void> {
+    const { nextSeq } = await this.find(sessionId);
     await this.#host.committer.commit({
       type: "commit_batch",
       sessionId,
@@ -389,7 +392,7 @@ export class LiveSessions {
       driver = this.#launch({ agent, snapshot, claim: token, acceptDrift }, reloads);
     } catch (error) {
       if (!HoldfastError.is(error) || error.code !== "state_version") throw error;
-      await this.#park(snapshot.session, token, "nondeterminism", error);
+      await this.#park(sessionId, token, "nondeterminism", error);
       throw error;
     }
     if (arrived) driver.poke();
@@ -481,7 +484,7 @@ export class LiveSessions {
         throw error;
       const { owner, world, storage } = this.#host;
       const claim = await storage.claim({ sessionId, owner, now: world.clock.now(), leaseMs: Infinity });
-      if (claim.status === "claimed") await this.#park(session, claim.token, "no_matching_runner", error);
+      if (claim.status === "claimed") await this.#park(sessionId, claim.token, "no_matching_runner", error);
       throw error;
     }
   }

@@ -236,10 +236,7 @@ class Attempt implements RunningAttempt, TaskContext {
     }
     this.#performing = handlerOf
       .run(this.#request.kind, () => this.#perform())
-      .then(
-        (output) => this.#end({ status: "completed", output }),
-        (thrown: unknown) => this.#end(failure(thrown)),
-      );
+      .then((outcome) => this.#end(outcome));
     if (this.#controller !== undefined) this.#heed(); // A handler may ask for its signal before it first awaits.
   }
 
@@ -257,9 +254,19 @@ class Attempt implements RunningAttempt, TaskContext {
     queueMicrotask(() => this.#end({ status: "aborted" }));
   }
 
-  async #perform(): Promise<string | undefined> {
-    const { kind, closure } = this.#request;
-    const output = closure === undefined ? await this.#performDefined() : await closure(this);
+  /** Never rejects. */
+  async #perform(): Promise<AttemptOutcome> {
+    const { closure } = this.#request;
+    try {
+      const output = closure === undefined ? await this.#performDefined() : await closure(this);
+      return { status: "completed", output: this.#encode(output) };
+    } catch (thrown) {
+      return failure(thrown);
+    }
+  }
+
+  #encode(output: unknown): string | undefined {
+    const { kind } = this.#request;
     const text = encodeJson(output, `output of task "${kind}"`);
     if (text !== undefined && text.length > this.#payloadChars) {
       throw new HoldfastError(

@@ -79,6 +79,7 @@ export async function replaySession(options: ReplayOptions): Promise<ReplayStand
     agentNames: () => [],
     handlerOf: (request) => agent.handlers[request]?.name,
     remaining: () => undefined,
+    development: true,
     acceptDrift,
     onStrayFault: () => {},
   });

@@ -45,7 +45,7 @@ export interface RuntimeOptions {
   readonly owner?: string;
   /** Ends the process when an agent keeps it busy; made by whoever owns the process. */
   readonly watchdog?: Watchdog;
-  /** Report what an agent must not do between two deliveries. On unless NODE_ENV is `production`. */
+  /** Report what an agent must not do between two deliveries, and remember the lines of its waits. On unless NODE_ENV is `production`. */
   readonly development?: boolean;
 }
 

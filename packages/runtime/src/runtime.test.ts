@@ -498,6 +498,20 @@ describe("divergence in a running process", () => {
   });
 });
 
+// K2a. The stack that the line is taken from costs every wait, and so it is taken where mistakes are looked for.
+test.each([
+  [true, /it: the wait for signal "go", command 0, asked at \S+runtime\.test\.ts:\d+:\d+/],
+  [false, /it: the wait for signal "go", command 0(?!, asked)/],
+])("a second wait names the first, in development (%s) with its line", async (development, message) => {
+  const { runtime } = open({ development });
+  const twice = agentOf(async (ctx) => {
+    void ctx.waitForSignal("go");
+    await ctx.waitForSignal("go");
+  });
+  const settled = await (await runtime.start(twice)).settled();
+  expect(settled).toMatchObject({ fault: { code: "usage", message: expect.stringMatching(message) } });
+});
+
 function open(options: Partial<RuntimeOptions> & { storage?: AgentStorage; clock?: TestClock } = {}) {
   const storage = options.storage ?? new MemoryStorage();
   const clock = options.clock ?? new TestClock();

@@ -84,6 +84,7 @@ class LocalRuntime implements Runtime {
   readonly #random: Random;
   readonly #immediate: Immediate;
   readonly #limits: Limits;
+  readonly #development: boolean;
   readonly #prices: Prices | undefined;
   readonly #tracer: AgentTracer;
   readonly #executor: TaskExecutor;
@@ -105,6 +106,7 @@ class LocalRuntime implements Runtime {
     this.#clock = options.clock ?? systemClock;
     this.#random = options.random ?? systemRandom();
     this.#limits = { ...LIMITS, ...options.limits };
+    this.#development = options.development ?? isDevelopment();
     this.#prices = options.prices;
     this.#tracer = options.tracer ?? silentTracer;
     this.#owner = options.owner ?? `process ${process.pid} (${this.#random.u32().toString(36)})`;
@@ -150,7 +152,7 @@ class LocalRuntime implements Runtime {
       this.#storage.subscribe(({ sessionId, awaited }) => this.#sessions.arrived(sessionId, awaited)),
       watchStrayRejections(this.#context, (sessionId, reason) => this.#warn(sessionId, reason)),
     );
-    if (options.development ?? isDevelopment()) {
+    if (this.#development) {
       this.#closers.push(
         installDevelopmentChecks({
           currentSession: () => (this.#world.loop.inSlice ? this.#context.getStore() : undefined),
@@ -223,7 +225,7 @@ class LocalRuntime implements Runtime {
     try {
       const session = await this.#sessions.find(sessionId);
       if (isEnded(session.status) || session.status === "paused") return;
-      await this.#sessions.activate(sessionId, false);
+      await this.#sessions.activate(sessionId, false, session);
     } catch (thrown) {
       const error = toHoldfastError(thrown);
       if (error.code === "session_claimed") return;
@@ -354,9 +356,9 @@ class LocalRuntime implements Runtime {
 
   async unpause(sessionId: string): Promise<SessionStatus> {
     const status = await this.#request({ type: "resume_session", sessionId }, "resuming");
-    const { agent } = await this.#sessions.find(sessionId);
-    if (!isEnded(status) && this.#sessions.agents.latest(agent.name) !== undefined)
-      await this.#sessions.activate(sessionId, false);
+    const session = await this.#sessions.find(sessionId);
+    if (!isEnded(status) && this.#sessions.agents.latest(session.agent.name) !== undefined)
+      await this.#sessions.activate(sessionId, false, session);
     return status;
   }
 
@@ -439,6 +441,7 @@ class LocalRuntime implements Runtime {
       clock: this.#clock,
       hash: sha256,
       limits: this.#limits,
+      development: this.#development,
       executor: this.#executor,
       random: () => this.#random.u32(),
       submit: (change, onResult, onError) => this.#committer.submit({ change, onResult, onError }),

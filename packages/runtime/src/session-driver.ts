@@ -48,7 +48,7 @@ import { endPatch, exhaustedPatch, faultPatch, pausedBy, PAUSED_BY_USER, Session
 import { SessionTrace } from "./session-trace.ts";
 import type { SliceMember } from "./slice-loop.ts";
 import { Spending } from "./spending.ts";
-import { TaskStarts, type Opening } from "./task-starts.ts";
+import { TaskStarts, type Opening, type Refused } from "./task-starts.ts";
 import { alarm } from "./timers.ts";
 
 export class SessionDriver implements SliceMember {
@@ -210,7 +210,7 @@ export class SessionDriver implements SliceMember {
       this.#trace.turnStarted(kernel.turn, false);
       return { type: "started", at };
     }
-    for (const note of this.#notes.splice(0)) kernel.note(note);
+    if (this.#notes.length > 0) for (const note of this.#notes.splice(0)) kernel.note(note);
     if (this.#deliveries >= this.#world.limits.deliveriesPerSegment) return undefined;
     if (this.#deliveredChars > this.#world.limits.batchChars / 2) return undefined;
     this.#attempts.startDueRetries(at);
@@ -262,6 +262,7 @@ export class SessionDriver implements SliceMember {
       handlerOf: (request) => this.#agent.handlers[request]?.name,
       remaining: () => this.#starts.remaining,
       origins: this.#session.fork?.origins ?? [],
+      development: this.#world.development,
       acceptDrift: this.#acceptDrift,
       whereabouts: () => this.#world.whereabouts(this.sessionId),
       // Outside a slice nobody is looking: take the fault at the next one.
@@ -352,7 +353,7 @@ export class SessionDriver implements SliceMember {
       const spawned = segment.effects.flatMap((effect) =>
         effect.type === "create_session" ? effect.sessionId : [],
       );
-      const refused = this.#starts.committed(opening, result);
+      const refused = this.#startTasks(opening, result);
       if (opening.charges.some(({ type }) => type === "settle")) this.#world.settled();
       onCommitted();
       if (refused !== undefined && !this.#over) this.#exhaust(refused);
@@ -361,6 +362,15 @@ export class SessionDriver implements SliceMember {
       return;
     }
     this.#abandon(refusalOf(this.sessionId, result));
+  }
+
+  /** D1. Entered once for all of them: each entering copies the process's contexts. */
+  #startTasks(
+    opening: Opening,
+    result: ChangeResult & { readonly status: "committed" },
+  ): Refused | undefined {
+    if (opening.tasks.length === 0) return this.#starts.committed(opening, result);
+    return this.#world.enter(this.sessionId, () => this.#starts.committed(opening, result));
   }
 
   /** D1. */
@@ -584,8 +594,4 @@ export class SessionDriver implements SliceMember {
     this.#trace.departed(departure);
     this.#world.departed(this, departure);
   }
-
-  // ---- tracing -----------------------------------------------------------------------------------------------------
-
-  /** What every event has. A method of its own, so that each event is made in one go: it is made at every step. */
 }

@@ -37,7 +37,7 @@ export interface Opening {
   readonly asked: readonly { readonly task: OpenTask; readonly amount: Amount }[];
 }
 
-type Refused = Extract<Admission, { status: "refused" }>;
+export type Refused = Extract<Admission, { status: "refused" }>;
 
 export class TaskStarts {
   readonly #host: TaskStartsHost;

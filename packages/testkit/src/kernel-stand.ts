@@ -49,6 +49,7 @@ export interface StandOptions {
   readonly cancel?: CancelNotice;
   readonly limits?: Partial<Limits>;
   readonly acceptDrift?: boolean;
+  readonly development?: boolean;
   /** Another hash than the stand's own, for journals recorded elsewhere. */
   readonly hash?: Hash;
   /** Task kinds that are known besides closures, with their traits. */
@@ -117,6 +118,7 @@ export class KernelStand {
       limits: { ...LIMITS, ...options.limits },
       describeTask: (kind) => kinds[kind],
       taskKinds: () => Object.keys(kinds),
+      development: options.development ?? true,
       acceptDrift: options.acceptDrift ?? false,
       onStrayFault: () => void this.strayFaults++,
     });

@@ -15,7 +15,13 @@ import { UsageError } from "../errors.ts";
 import { positionId } from "../ids.ts";
 import { decodeJson, encodeJson, type JsonText } from "../json.ts";
 import type { AnswerShape } from "../journal/approval.ts";
-import type { ChildRequest, CommandRecord, RecordProbe, RetryPolicy } from "../journal/record.ts";
+import type {
+  ChildRequest,
+  CommandRecord,
+  RecordProbe,
+  RetryPolicy,
+  ScheduleTask,
+} from "../journal/record.ts";
 import { answerSignalName } from "../journal/signal-names.ts";
 import { FORMAT_LIMITS } from "../limits.ts";
 import { callerLine, laterCallerLine } from "./caller.ts";
@@ -46,6 +52,7 @@ import type { SealedState, SessionState } from "./session-state.ts";
 export interface AskDoor {
   readonly options: Pick<
     KernelOptions,
+    | "development"
     | "sessionId"
     | "baseId"
     | "seed"
@@ -68,7 +75,7 @@ export interface AskDoor {
   readonly open: Pick<OpenItems, "add" | "get" | "tasks" | "values" | "waitCount">;
   readonly pending: Pick<PendingSignals, "drain" | "has" | "take">;
   readonly tip: ConversationTip;
-  readonly faults: Pick<FaultMemory, "fail">;
+  readonly faults: Pick<FaultMemory, "check" | "fail">;
   /** K2, K4. @throws the fault, when nobody may ask now. */
   guard(): void;
   isClosed(): boolean;
@@ -81,8 +88,6 @@ export interface AskDoor {
   encode(value: unknown, what: string): JsonText | undefined;
   /** The same, the error being remembered (K4). */
   encodeFor(value: unknown, what: string): JsonText | undefined;
-  /** The result of a check, whose error is remembered (K4). */
-  checked<T>(check: () => T): T;
   /** Whether a checkpoint now would have seen nothing but the agent's start. */
   mustProgress(): boolean;
   /** Close the segment at the end of this slice. */
@@ -90,6 +95,8 @@ export interface AskDoor {
   /** End with nothing but a reference to this session. */
   endBy(successor: string): void;
 }
+
+type Mutable<T> = { -readonly [key in keyof T]: T[key] };
 
 export interface CheckpointRequest {
   readonly state: SealedState;
@@ -164,17 +171,14 @@ export class Asks implements FutureOwner {
         throw this.#door.faults.fail(keyOfAnother(key ?? "", known.future.label, kind, callerLine()));
       return known.future;
     }
-    const retry = this.#checked(() => checkRetry(request.retry ?? traits.retry));
-    const timeoutMs = this.#checked(() => checkTimeout(request.timeoutMs ?? traits.timeoutMs));
-    const { id } = this.#ask({
-      type: "schedule_task",
-      kind,
-      hash,
-      ...(key === undefined ? {} : { key }),
-      ...(timeoutMs === undefined ? {} : { timeoutMs }),
-      ...(retry === undefined ? {} : { retry }),
-      ...(input === undefined || input.length > FORMAT_LIMITS.inputKeptChars ? {} : { payload: input }),
-    });
+    const retry = this.#door.faults.check(checkRetry, request.retry ?? traits.retry);
+    const timeoutMs = this.#door.faults.check(checkTimeout, request.timeoutMs ?? traits.timeoutMs);
+    const draft: Mutable<Draft<ScheduleTask>> = { type: "schedule_task", kind, hash };
+    if (key !== undefined) draft.key = key;
+    if (timeoutMs !== undefined) draft.timeoutMs = timeoutMs;
+    if (retry !== undefined) draft.retry = retry;
+    if (input !== undefined && input.length <= FORMAT_LIMITS.inputKeptChars) draft.payload = input;
+    const { id } = this.#ask(draft);
     const future = new DurableFuture<unknown>(this, "task", id, `task "${kind}"`);
     const task: OpenTask = {
       ...newTask(id, kind, input),
@@ -224,7 +228,7 @@ export class Asks implements FutureOwner {
     sheltered: boolean,
   ): DurableFuture<unknown> {
     this.#door.guard();
-    const lineOf = laterCallerLine();
+    const lineOf = this.#door.options.development ? laterCallerLine() : undefined;
     this.#refuseIfConsuming(name);
     const timeoutAt = this.#momentAfter(timeoutMs);
     const { id } = this.#ask({
@@ -494,10 +498,6 @@ export class Asks implements FutureOwner {
         },
       ),
     );
-  }
-
-  #checked<T>(check: () => T): T {
-    return this.#door.checked(check);
   }
 }
 

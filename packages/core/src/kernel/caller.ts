@@ -7,7 +7,7 @@ export function callerLine(here: Error = new Error()): string | undefined {
   return lineOf(here);
 }
 
-/** The same for later: a stack is cheap to take and dear to write out, and most waits never need theirs. */
+/** The same for later: a stack is cheaper to take than to write out, and most waits never need theirs. */
 export function laterCallerLine(): () => string | undefined {
   const here = new Error();
   return () => callerLine(here);

@@ -231,7 +231,7 @@ export class ChildAsks {
         new UsageError(`"${agent}" cannot be the name of an agent`, at(callerLine())),
       );
     const budget =
-      options.budget === undefined ? undefined : this.#door.checked(() => checkBudget(options.budget!));
+      options.budget === undefined ? undefined : this.#door.faults.check(checkBudget, options.budget);
     const text = this.#door.encodeFor(input, `input of agent "${agent}"`);
     const resumed = this.#door.encodeFor(resumedFrom, "progress");
     const shared = this.#sharedContext(options.shared);

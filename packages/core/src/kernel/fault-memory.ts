@@ -2,7 +2,7 @@
 //
 //   K4.  A fault is remembered: an agent that catches it cannot make it undone, and its kernel never seals again.
 
-import type { HoldfastError } from "../errors.ts";
+import { HoldfastError } from "../errors.ts";
 
 export class FaultMemory {
   #first: HoldfastError | undefined;
@@ -20,5 +20,19 @@ export class FaultMemory {
   fail<E extends HoldfastError>(fault: E): E {
     this.remember(fault);
     return fault;
+  }
+
+  /** The same for whatever was thrown: what is not ours, as what an author's reducer throws, is the author's to catch. */
+  failWith(thrown: unknown): unknown {
+    return HoldfastError.is(thrown) ? this.fail(thrown) : thrown;
+  }
+
+  /** The result of a check, whose error is remembered. */
+  check<Given, T>(check: (given: Given) => T, given: Given): T {
+    try {
+      return check(given);
+    } catch (error) {
+      throw this.failWith(error);
+    }
   }
 }

@@ -98,7 +98,8 @@ export function keyOfAnother(
 export function signalIsSpokenFor(pattern: string, holder: OpenItem, line: string | undefined): UsageError {
   const asked = holder.lineOf?.();
   const where = asked === undefined ? "" : `, asked at ${asked}`;
-  return new UsageError(`signal "${pattern}" already has an open wait that consumes it${where}`, {
+  const which = `${holder.future.label}, command ${holder.future.id}${where}`;
+  return new UsageError(`signal "${pattern}" already has an open wait that consumes it: ${which}`, {
     ...at(line),
     expected: "one consumer of a signal name at a time",
     fix: "await the first wait, give it { timeoutMs }, or race it with ctx.race(), which withdraws the losers",

@@ -40,7 +40,7 @@ export class DurableFuture<T> implements Promise<T> {
     this.type = type;
     this.id = id;
     this.label = label;
-    this.#resolvers.promise.catch(() => {});
+    this.#resolvers.promise.catch(ignore);
   }
 
   /** Whether anybody ever asked for the answer (K13). */
@@ -120,6 +120,8 @@ export class DurableFuture<T> implements Promise<T> {
     });
   }
 }
+
+const ignore = (): void => {};
 
 /** Errors of ours have a fixed stack: the process that saw it happen and the one that replays it must not differ. */
 function fixStack(error: Error): Error {

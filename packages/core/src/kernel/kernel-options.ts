@@ -40,6 +40,8 @@ export interface KernelOptions {
   readonly handlerOf: (request: string) => string | undefined;
   /** What is left to spend, when anybody pays. */
   readonly remaining: () => Remaining | undefined;
+  /** Whether a wait remembers its line: taking a stack for each costs a tenth of a round trip of signals. */
+  readonly development: boolean;
   /** Let recorded results stand for changed inputs of the same kind (K5). */
   readonly acceptDrift: boolean;
   /** Called once when a fault arises outside a slice, where nobody is looking. Must not throw. */

@@ -123,8 +123,7 @@ export class Kernel {
       turn: () => this.#turn,
       drop: (id) => this.#drop(id),
       encode: (value, what) => this.#encode(value, what),
-      encodeFor: (value, what) => this.#checked(() => this.#encode(value, what)),
-      checked: (check) => this.#checked(check),
+      encodeFor: (value, what) => this.#encodeFor(value, what),
       mustProgress: () => this.#deliveries === 1 && options.turn > 0,
       checkpoint: (request) => {
         this.#checkpoint = request;
@@ -555,12 +554,11 @@ export class Kernel {
     if (task !== undefined) this.#segment.withdrawTask(task);
   }
 
-  #checked<T>(check: () => T): T {
+  #encodeFor(value: unknown, what: string): JsonText | undefined {
     try {
-      return check();
+      return this.#encode(value, what);
     } catch (error) {
-      // What an author's reducer throws is the author's to catch.
-      throw HoldfastError.is(error) ? this.#faults.fail(error) : error;
+      throw this.#faults.failWith(error);
     }
   }
 

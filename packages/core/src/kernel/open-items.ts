@@ -53,7 +53,7 @@ export interface OpenItem {
   readonly answer?: AnswerShape;
   /** Asked inside `ctx.cleanup`: a graceful cancel leaves it alone. */
   readonly sheltered?: boolean;
-  /** Where it was asked, for errors. */
+  /** Where it was asked, for errors; only in development. */
   readonly lineOf?: (() => string | undefined) | undefined;
 }
 

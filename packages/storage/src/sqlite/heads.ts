@@ -8,13 +8,18 @@
 //       memory, and die with the owner).
 //       The token of a claim that is over is kept as well, for the last `TOKENS_MAX` sessions; a holder that asks after
 //       that is fenced, where before it would have been told what became of its batch.
-//   H3. What a session was made with and no rule looks at (input, shared context) is not kept: it may be large.
+//   H3. What a session was made with and no rule looks at (input, shared context) is not kept: it may be large. A few small
+//       signals are, until they are consumed: who is told that one arrived asks for it at once.
 
-import { invariant, isEnded, type Amount, type Session, type Wait } from "@holdfast/core";
+import { invariant, isEnded, type Amount, type Session, type StoredSignal, type Wait } from "@holdfast/core";
 import { isAnsweredBy, NO_CLAIM, type Claim } from "@holdfast/core/internal";
 import type { Reads } from "./reads.ts";
 
 const TOKENS_MAX = 65_536;
+
+/** How many pending signals of a session are kept whole, and how long their payloads may be: 16 MB over all heads at hand. */
+const AT_HAND_MAX = 4;
+const AT_HAND_CHARS = 1_024;
 
 export interface Head {
   /** The session's number in this file. */
@@ -32,9 +37,16 @@ export interface Head {
   readonly holds: Map<number, Amount>;
 }
 
+interface PendingSignal {
+  readonly order: number;
+  readonly name: string;
+  /** Itself, if it is one of those kept whole (H3). */
+  readonly signal: StoredSignal | undefined;
+}
+
 /** Which signals of a session are pending. A backlog of many thousand makes no single step slower. */
 export class PendingSignals {
-  readonly #byId = new Map<string, { readonly order: number; readonly name: string }>();
+  readonly #byId = new Map<string, PendingSignal>();
   /** How many of each name. */
   readonly #names = new Map<string, number>();
 
@@ -46,8 +58,21 @@ export class PendingSignals {
     return this.#byId.has(signalId);
   }
 
-  add(signalId: string, order: number, name: string): void {
-    this.#byId.set(signalId, { order, name });
+  /** Those after this place in the inbox, when all of them are kept whole; otherwise the file has them. */
+  atHand(after: number): StoredSignal[] | undefined {
+    if (this.#byId.size > AT_HAND_MAX) return undefined;
+    const signals: StoredSignal[] = [];
+    for (const { order, signal } of this.#byId.values()) {
+      if (order <= after) continue;
+      if (signal === undefined) return undefined;
+      signals.push(signal);
+    }
+    return signals;
+  }
+
+  add(signalId: string, order: number, name: string, signal?: StoredSignal): void {
+    const isKept = this.#byId.size < AT_HAND_MAX && (signal?.payload?.length ?? 0) <= AT_HAND_CHARS;
+    this.#byId.set(signalId, { order, name, signal: isKept ? signal : undefined });
     this.#names.set(name, (this.#names.get(name) ?? 0) + 1);
   }
 

@@ -14,6 +14,8 @@
 //   session  `origin` and `rest` of `state` are what few sessions have, as one JSON object each and NULL for most: relations to
 //            other sessions. A column for each would be bound and summed with every row that has none.
 //   account  Apart from `state`, because those of parents change with every task of their children. Only of payers.
+//   entry    What the agent took from an outcome or a signal as it was is not stored twice: `record` is the position of the
+//            record that holds the text.
 //   signal   Pending ones only; a consumed one lives on in the journal.
 //   seen     Ids (`i:…`) and dedup keys (`k:…`) for ever. The key leads, because ids minted in one moment are neighbours:
 //            led by the session, every signal would dirty a page of its own.
@@ -107,6 +109,7 @@ const STEPS: readonly string[] = [
     turn        INTEGER NOT NULL,
     content     TEXT,
     blob        TEXT,
+    record      INTEGER,
     created_at  INTEGER NOT NULL,
     checksum    INTEGER NOT NULL,
     UNIQUE (session, seq)

@@ -60,7 +60,11 @@ export class Reads {
   readonly #exhausted: SqlStatement;
 
   constructor(driver: SqlDriver, path: string, blobs: Blobs) {
-    this.source = { path, blobs };
+    this.source = {
+      path,
+      blobs,
+      payloadAt: (number, seq) => this.journal(number, seq, 1)[0]?.payload,
+    };
     this.accounts = new Accounts(driver, path);
     this.schedules = new Schedules(driver, path);
     this.#path = path;

@@ -12,6 +12,7 @@ import {
   type CancelRequest,
   type Entry,
   type JournalRecord,
+  type JsonText,
   type NewEntry,
   type RecordedError,
   type Session,
@@ -25,10 +26,12 @@ import { journalChecksum, rowChecksum } from "./checksum.ts";
 import type { SqlRow, SqlValue } from "./driver.ts";
 import { assertChecksum, corruptRow, list, marks, valuesOf } from "./row-checks.ts";
 
-/** What reading a row needs besides the row: the file's name for errors, and its blobs. */
+/** What reading a row needs besides the row: the file's name for errors, and the texts that it refers to. */
 export interface RowSource {
   readonly path: string;
   readonly blobs: Blobs;
+  /** Of the record at this position of a session's journal. */
+  payloadAt(session: number, seq: number): JsonText | undefined;
 }
 
 // ---- session and state -------------------------------------------------------------------------------------------
@@ -315,21 +318,53 @@ export function readJournal(row: SqlRow, { path, blobs }: RowSource): JournalRec
 
 // ---- entries -----------------------------------------------------------------------------------------------------
 
-const ENTRY_COLUMNS = ["session", "seq", "idx", "parent", "role", "turn", "content", "blob", "created_at"];
+const ENTRY_COLUMNS = [
+  "session",
+  "seq",
+  "idx",
+  "parent",
+  "role",
+  "turn",
+  "content",
+  "blob",
+  "record",
+  "created_at",
+];
 export const INSERT_ENTRY = `INSERT INTO entry (${list(ENTRY_COLUMNS)}, checksum) VALUES (${marks(ENTRY_COLUMNS)}, ?)`;
 export const SELECT_ENTRY = `SELECT ${list(ENTRY_COLUMNS)}, checksum FROM entry`;
 
-export function entryValues(number: number, entry: NewEntry, createdAt: number, blobs: Blobs): SqlValue[] {
+/** @param record position of the record of the session's journal whose payload the content is, if there is one. */
+export function entryValues(
+  number: number,
+  entry: NewEntry,
+  record: number | undefined,
+  createdAt: number,
+  blobs: Blobs,
+): SqlValue[] {
   const { id, index, parent, role, turn, content } = entry;
-  const values = [number, id, index, parent ?? null, role, turn, ...blobs.toColumns(content), createdAt];
+  const values = [
+    number,
+    id,
+    index,
+    parent ?? null,
+    role,
+    turn,
+    ...blobs.toColumns(record === undefined ? content : undefined),
+    record ?? null,
+    createdAt,
+  ];
   values.push(rowChecksum(values));
   return values;
 }
 
-export function readEntry(row: SqlRow, { path, blobs }: RowSource): Entry {
+export function readEntry(row: SqlRow, { path, blobs, payloadAt }: RowSource): Entry {
   const key = `${String(row["session"])}/${String(row["seq"])}`;
   assertChecksum(path, "entry", key, row["checksum"], rowChecksum(valuesOf(row, ENTRY_COLUMNS)));
-  const content = blobs.fromColumns(row["content"], row["blob"]);
+  const record = row["record"] as number | null;
+  const content =
+    record === null
+      ? blobs.fromColumns(row["content"], row["blob"])
+      : payloadAt(row["session"] as number, record);
   if (content === undefined) throw corruptRow(path, "entry", key, "the entry has no content");
   return {
     id: row["seq"] as number,

@@ -162,7 +162,7 @@ export class SqliteStorage implements AgentStorage {
       const head = this.#heads.get(sessionId);
       if (head === undefined) throw notFound(sessionId);
       const { inbox, status, cancel } = head.session;
-      const signals = head.pending.size === 0 ? [] : this.#reads.signals(head.number, after);
+      const signals = head.pending.atHand(after) ?? this.#reads.signals(head.number, after);
       return { inbox, signals, session: cancel === undefined ? { status } : { status, cancel } };
     });
   }

@@ -9,6 +9,7 @@ import { HoldfastError, toError } from "@holdfast/core";
 import { readHold, SELECT_HOLDS } from "./accounts.ts";
 import { Blobs } from "./blobs.ts";
 import type { SqlDriver, SqlRow } from "./driver.ts";
+import { Reads } from "./reads.ts";
 import {
   readEntry,
   readJournal,
@@ -60,7 +61,7 @@ class Check {
 
   constructor(driver: SqlDriver, path: string) {
     this.#driver = driver;
-    this.#source = { path, blobs: new Blobs(driver, path) };
+    this.#source = new Reads(driver, path, new Blobs(driver, path)).source;
   }
 
   report(): VerifyReport {

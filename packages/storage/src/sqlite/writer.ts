@@ -10,6 +10,7 @@
 
 import {
   encodeRecords,
+  FORMAT_LIMITS,
   invariant,
   isEnded,
   type Account,
@@ -21,6 +22,7 @@ import {
   type Hold,
   type ImportSession,
   type JournalRecord,
+  type JsonText,
   type ReleaseClaim,
   type Schedule,
   type SendSignal,
@@ -173,7 +175,7 @@ export class Writer implements CascadeDoor {
     const head = this.#insert(session);
     for (const part of partsOf(records)) this.#writeJournal(head.number, part, session.updatedAt);
     for (const entry of entries)
-      this.#insertEntry.run(...entryValues(head.number, entry, entry.createdAt, this.#blobs));
+      this.#insertEntry.run(...entryValues(head.number, entry, undefined, entry.createdAt, this.#blobs));
     this.#insertState.run(...stateValues(head.number, session, this.#blobs));
     this.#heads.place(head);
     return { status: "created" };
@@ -220,7 +222,10 @@ export class Writer implements CascadeDoor {
 
   #writeRecords(number: number, { records, entries }: CommitBatch, now: number): void {
     if (records.length > 0) this.#writeJournal(number, records, now);
-    for (const entry of entries) this.#insertEntry.run(...entryValues(number, entry, now, this.#blobs));
+    for (const entry of entries) {
+      const record = findRecordOf(entry.content, records);
+      this.#insertEntry.run(...entryValues(number, entry, record, now, this.#blobs));
+    }
   }
 
   /** One row; there is at least one record. */
@@ -256,14 +261,13 @@ export class Writer implements CascadeDoor {
 
     this.#touch(head);
     const { order, awaited } = decision.result;
-    this.#insertSignal.run(
-      ...signalValues(head.number, { signalId, name, payload, order, sentAt: now }, this.#blobs),
-    );
+    const stored = { signalId, name, payload, order, sentAt: now };
+    this.#insertSignal.run(...signalValues(head.number, stored, this.#blobs));
     this.#insertSeen.run(`i:${signalId}`, head.number);
     if (dedupKey !== undefined) this.#insertSeen.run(`k:${dedupKey}`, head.number);
     // The row in the file stays: the signal's own number says what the inbox is.
     head.session = decision.session;
-    head.pending.add(signalId, order, name);
+    head.pending.add(signalId, order, name, stored);
     head.answered ||= isAnsweredBy(head.session.waits, name);
     this.arrived.push({ sessionId, awaited });
     return decision.result;
@@ -363,6 +367,15 @@ class Lookups implements BatchLookups {
   isPending(signalId: string): boolean {
     return this.#head.pending.has(signalId);
   }
+}
+
+/** A shorter text is not worth the look-up on reading it. */
+const REFERRED_CHARS_MIN = 256;
+
+/** Position of the record whose payload is this very text. Large texts are stored once anyway, as blobs. */
+function findRecordOf(content: JsonText, records: readonly JournalRecord[]): number | undefined {
+  if (content.length < REFERRED_CHARS_MIN || content.length >= FORMAT_LIMITS.blobChars) return undefined;
+  return records.find(({ payload }) => payload === content)?.seq;
 }
 
 /** For comparing only: a large payload stands for itself. */
