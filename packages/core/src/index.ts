@@ -112,6 +112,7 @@ export {
   type LimitName,
   type Remaining,
 } from "./session/budget.ts";
+export { forkSession, type ForkRequest, type WholeSession } from "./session/fork.ts";
 export { isLastEvent, type ChildEvent } from "./session/consequences.ts";
 export { mayRetryLost, RETRY_DEFAULTS, retryDelayMs } from "./session/retry.ts";
 export { type Clock, type Hash, type Random } from "./ports/clock.ts";

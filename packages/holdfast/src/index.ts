@@ -18,6 +18,7 @@ export {
   type AgentContext,
   type CancelOptions,
   type CancelReceipt,
+  type ForkOptions,
   type FileTracerOptions,
   type ResumeOptions,
   type RunAgent,

@@ -12,12 +12,12 @@ import type { Agent } from "./define.ts";
 
 /** Call it on the session's input and the state of its last checkpoint. Its output is checked against its schema. */
 export async function callAgent(kernel: Kernel, agent: Agent, session: Session): Promise<unknown> {
-  const { sessionId, parent, shared, persistence, progress, resumedFrom } = session;
+  const { sessionId, shared, persistence, progress, resumedFrom } = session;
   const ctx = new AgentContext(kernel, {
     sessionId,
     agentName: agent.name,
     input: decodeJson(session.input),
-    parentId: parent?.sessionId,
+    parentId: kernel.children.parentId,
     shared: shared?.kind === "custom" ? decodeJson(shared.value) : undefined,
     // How far an earlier try of it had come, when nothing else of that is left; or the one whose place it took.
     resumedFrom: decodeJson(persistence === "minimal" ? (progress ?? resumedFrom) : resumedFrom),

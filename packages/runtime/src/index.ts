@@ -20,6 +20,7 @@ export {
   type AnswerOptions,
   type CancelOptions,
   type CancelReceipt,
+  type ForkOptions,
   type ResumeOptions,
   type Runtime,
   type RuntimeOptions,

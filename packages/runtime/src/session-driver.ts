@@ -35,6 +35,7 @@ import {
   type TaskTraits,
   type Wait,
 } from "@holdfast/core";
+import { isDone, isForkPending } from "@holdfast/core/internal";
 import { Attempts, keptOutcome, type AttemptsHost, type EventDraft, type NoteDraft } from "./attempts.ts";
 import { CancelWatch, type CancelHost } from "./cancel-watch.ts";
 import type { Agent } from "./define.ts";
@@ -100,7 +101,7 @@ export class SessionDriver implements SliceMember {
     this.#recovering = snapshot.records.length > 0;
     this.#rowStale = this.#recovering;
     const life = storedLife(snapshot, agent);
-    this.#forkPending = session.fork?.at === session.nextSeq && session.fork.at !== life.baseSeq;
+    this.#forkPending = isForkPending(session, life.baseSeq, life.recorded);
     this.#kernel = this.#makeKernel(life);
     this.#cancel = new CancelWatch(this.#cancelHost(), session);
   }
@@ -252,7 +253,6 @@ export class SessionDriver implements SliceMember {
     return new Kernel({
       ...life,
       sessionId: this.sessionId,
-      seed: this.#session.seed,
       hash: this.#world.hash,
       limits: this.#world.limits,
       describeTask: (kind) => this.#world.executor.describe(kind),
@@ -261,7 +261,6 @@ export class SessionDriver implements SliceMember {
       agentNames: () => this.#world.agentNames(),
       handlerOf: (request) => this.#agent.handlers[request]?.name,
       remaining: () => this.#starts.remaining,
-      origins: this.#session.fork?.origins ?? [],
       acceptDrift: this.#acceptDrift,
       // Outside a slice nobody is looking: take the fault at the next one.
       onStrayFault: () => this.#world.immediate(() => this.#settleStrayFault()),
@@ -503,7 +502,9 @@ export class SessionDriver implements SliceMember {
     if (!this.#startPending) this.#trace.turnStarted(this.#kernel.turn, true);
     const drift = this.#kernel.takeDrift();
     if (drift.length > 0) this.#notes.push({ type: "drift_accepted", at, positions: drift });
-    this.#attempts.recover(this.#kernel.open.tasks(), at);
+    const open = this.#kernel.open.tasks();
+    // A fork's tasks never ran: what is not done is asked for anew once it has heard that it is one.
+    this.#attempts.recover(this.#forkPending ? open.filter(isDone) : open, at);
   }
 
   // ---- arrivals and time -------------------------------------------------------------------------------------------
@@ -584,8 +585,4 @@ export class SessionDriver implements SliceMember {
     this.#trace.departed(departure);
     this.#world.departed(this, departure);
   }
-
-  // ---- tracing -----------------------------------------------------------------------------------------------------
-
-  /** What every event has. A method of its own, so that each event is made in one go: it is made at every step. */
 }

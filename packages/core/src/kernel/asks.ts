@@ -46,6 +46,7 @@ export interface AskDoor {
   readonly options: Pick<
     KernelOptions,
     | "sessionId"
+    | "origins"
     | "baseId"
     | "seed"
     | "hash"

@@ -510,13 +510,15 @@ export class Kernel {
     this.#closed = true;
   }
 
-  /** What another session waited for is nobody's here. */
+  /** What another session waited for is nobody's here; a task it had open is asked for anew, or not wanted. */
   #goOnAlone({ seed, tasks }: Pick<Forked, "seed" | "tasks">): void {
     this.asks.reseed(seed);
+    this.children.goOnAlone(seed);
     for (const { future } of this.#open.ofOthers(tasks === "cancel")) {
       this.#drop(future.id);
       future.reject(new CancelledError(future.label, "the session was forked"));
     }
+    for (const task of this.#open.startOver()) if (this.#cursor.slice === "live") this.#segment.addTask(task);
   }
 
   #withdrawAll(): void {

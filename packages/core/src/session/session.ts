@@ -169,6 +169,8 @@ export interface ForkOrigin {
   /** Chance from there on, when `at` is no checkpoint. */
   readonly seed: number;
   readonly tasks: "rerun" | "cancel";
+  /** Whom the origin told what is recorded: nobody hears of the fork. */
+  readonly parent?: ParentRef;
 }
 
 /** How much of a session survives its process: everything; its row, input and unread signals; nothing. */

@@ -196,7 +196,13 @@ const isSession = hasShape({
   deadlineAt: optional(isTime),
   account: optional(isAccount),
   fork: optional(
-    hasShape({ origins: listOf(isText), at: isCount, seed: isTime, tasks: isOneOf("rerun", "cancel") }),
+    hasShape({
+      origins: listOf(isText),
+      at: isCount,
+      seed: isTime,
+      tasks: isOneOf("rerun", "cancel"),
+      parent: optional(isParent),
+    }),
   ),
   payers: listOf(isText),
   progress: optional(isText),
