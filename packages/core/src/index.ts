@@ -78,7 +78,14 @@ export {
   replyName,
   requestName,
 } from "./journal/signal-names.ts";
-export { decodeRecords, encodeRecords, type BlobSink, type BlobSource } from "./journal/codec.ts";
+export {
+  decodeLine,
+  decodeRecords,
+  encodeLine,
+  encodeRecords,
+  type BlobSink,
+  type BlobSource,
+} from "./journal/codec.ts";
 export { describeRecord } from "./kernel/identity.ts";
 export {
   isAwaited,
@@ -136,6 +143,7 @@ export {
   type Entry,
   type FireSchedule,
   type FirstBatch,
+  type ImportedSignal,
   type ImportSession,
   type NewEntry,
   type Paid,

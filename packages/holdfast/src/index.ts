@@ -19,6 +19,7 @@ export {
   type CancelOptions,
   type CancelReceipt,
   type ForkOptions,
+  type ImportOptions,
   type FileTracerOptions,
   type ResumeOptions,
   type RunAgent,

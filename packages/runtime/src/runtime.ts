@@ -8,6 +8,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import {
   checkBudget,
   ConflictError,
+  CorruptRecordError,
   encodeJson,
   forkSession,
   HoldfastError,
@@ -52,6 +53,7 @@ import type {
   CancelOptions,
   CancelReceipt,
   ForkOptions,
+  ImportOptions,
   ResumeOptions,
   Runtime,
   RuntimeOptions,
@@ -65,6 +67,7 @@ import { SliceLoop, type Immediate } from "./slice-loop.ts";
 import { watchStrayRejections } from "./stray-rejections.ts";
 import { Timers } from "./timers.ts";
 import type { Watchdog } from "./watchdog.ts";
+import { exportLines, readSessionFile } from "./session-file.ts";
 import { readWhole } from "./whole-session.ts";
 
 export type { Runtime, RuntimeOptions } from "./runtime-api.ts";
@@ -237,6 +240,33 @@ class LocalRuntime implements Runtime {
     if (result.status === "exists") await this.#refuseOther(id, change);
     if (run && agent !== undefined) await this.#goOn(id);
     return this.#handle(id, result.status === "created");
+  }
+
+  export(sessionId: string): AsyncIterable<string> {
+    return exportLines(this.#storage.reader, sessionId);
+  }
+
+  async import(
+    file: AsyncIterable<Uint8Array>,
+    { name = "the file", sessionId: wanted }: ImportOptions = {},
+  ): Promise<SessionHandle> {
+    this.#refuseIfClosed();
+    const change = await readSessionFile(file, name, wanted);
+    const { sessionId } = change;
+    const result = await this.#committer.commit(change);
+    switch (result.status) {
+      case "created":
+        return this.#handle(sessionId, true);
+      case "exists":
+        throw new ConflictError("session_exists", `there is a session ${sessionId} already`, {
+          at: name,
+          fix: "import it under another id",
+        });
+      case "invalid":
+        throw new CorruptRecordError(name, result.reason);
+      default:
+        throw unexpected("importing a session", result.status);
+    }
   }
 
   /** The answer may have been lost, or the same was asked before: then it is the fork that was asked for. */

@@ -232,6 +232,7 @@ const CHANGES: { readonly [type in Change["type"]]: Check } = {
     session: isSession,
     records: listOf(isRecord),
     entries: listOf((value) => isEntry(value) && isTime((value as Entry).createdAt)),
+    signals: optional(listOf(hasShape({ signalId: isText, name: isText, payload: optional(isText) }))),
   }),
   pause_session: hasShape({ sessionId: isText }),
   resume_session: hasShape({ sessionId: isText }),
