@@ -271,6 +271,8 @@ export interface SessionPatch {
   readonly handedOffTo?: string;
   /** From now on everything of it survives. */
   readonly persistence?: "full";
+  /** What its agent was told of an earlier try: with all else that survives from now on. */
+  readonly resumedFrom?: JsonText;
 }
 
 export interface ReleaseClaim {

@@ -114,6 +114,7 @@ const isPatch = hasShape({
   progress: optional(isText),
   handedOffTo: optional(isText),
   persistence: optional(isOneOf("full")),
+  resumedFrom: optional(isText),
   waits: optional(listOf(isWait)),
   wakeAt: optional(isTime),
   turn: optional(isCount),
