@@ -275,9 +275,8 @@ describe("in the middle", () => {
       },
     });
     const first = open({ storage, agents: [agent] });
-    const origin = (await (
-      await first.runtime.start(agent, undefined, { sessionId: "origin" })
-    ).result()) as number[];
+    const started = await first.runtime.start(agent, undefined, { sessionId: "origin" });
+    const origin = await started.result();
     const at = await positionOf(storage, "origin", ({ type }) => type === "task_completed");
     const fragile = mortal(storage);
     const dying = open({ storage: fragile.storage, agents: [agent], owner: "dying" });

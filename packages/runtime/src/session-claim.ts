@@ -109,7 +109,7 @@ export class SessionClaim {
 
   /** K11. Only the row, what is consumed and what concerns others; all there is, once that is asked for. */
   #minimalBatch(unstored: Unstored, commit: Commit): Batch | undefined {
-    const { segment, patch, charges } = commit;
+    const { segment, charges } = commit;
     for (const record of segment.records) unstored.records.push(record);
     for (const entry of segment.entries) unstored.entries.push({ ...entry, createdAt: 0 });
     const whole = wholeBatch(commit);

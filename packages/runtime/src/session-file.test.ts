@@ -95,7 +95,7 @@ describe("a session", () => {
 
   test("that ended comes in with its end", async () => {
     const done = defineAgent({ name: "done", run: async (ctx) => ctx.run("work", () => 7) });
-    const here = open([done as Agent]);
+    const here = open([done]);
     await (await here.runtime.start(done, undefined, { sessionId: "s" })).result();
     const there = open([]);
     const imported = await there.runtime.import(bytes(await textOf(here.runtime.export("s")), 1_000));
@@ -111,10 +111,10 @@ describe("a session", () => {
       run: async () => (++ran === 1 ? never.then(() => 0) : ran),
     });
     const busy = defineAgent({ name: "busy", tasks: [work], run: async (ctx) => ctx.scheduleTask(work, {}) });
-    const here = open([busy as Agent]);
+    const here = open([busy]);
     await here.runtime.start(busy, undefined, { sessionId: "s", budget: { maxTokens: 5 } });
     await until(() => ran === 1, "it runs");
-    const there = open([busy as Agent]);
+    const there = open([busy]);
     await there.runtime.import(bytes(await textOf(here.runtime.export("s"))));
     expect(await (await there.runtime.resume("s")).result()).toBe(2);
   });
@@ -138,11 +138,11 @@ describe("a session", () => {
       agents: [child],
       run: (ctx) => ctx.waitForChild(ctx.spawnAgent(local(child))),
     });
-    const here = open([parent as Agent]);
+    const here = open([parent]);
     await here.runtime.start(parent, undefined, { sessionId: "p" });
     await until(async () => (await here.storage.reader.session("p-0"))?.status === "waiting", "it waits");
     const text = await textOf(here.runtime.export("p-0"));
-    const there = open([child as Agent]);
+    const there = open([child]);
     await expect(there.runtime.import(bytes(text), { sessionId: "c" })).rejects.toMatchObject({
       code: "usage",
     });
@@ -236,7 +236,7 @@ describe("a file", () => {
 
   test("cut off anywhere is refused, as is one with any byte changed", async () => {
     const small = defineAgent({ name: "small", run: async (ctx) => ctx.run("work", () => "x") });
-    const here = open([small as Agent]);
+    const here = open([small]);
     await (await here.runtime.start(small, undefined, { sessionId: "s" })).result();
     const text = await textOf(here.runtime.export("s"));
     for (let length = 0; length < text.length - 1; length += 3) {
@@ -275,6 +275,12 @@ describe("a file", () => {
     [
       "without a session",
       (body) => body.replace('"status":"', '"status":"un'),
+      "corrupt_record",
+      "not a session",
+    ],
+    [
+      "of nothing",
+      () => '{"holdfast":"session","format":1,"session":null}\n',
       "corrupt_record",
       "not a session",
     ],

@@ -205,15 +205,20 @@ function readHeader(line: string, at: string): Header {
   }
   const { session } = header;
   const isRow =
-    typeof session === "object" &&
-    isSessionId(String(session.sessionId)) &&
+    isObject(session) &&
+    typeof session.sessionId === "string" &&
+    isSessionId(session.sessionId) &&
     SESSION_STATUSES.includes(session.status) &&
-    typeof session.agent === "object" &&
+    isObject(session.agent) &&
     Array.isArray(session.waits) &&
     Array.isArray(session.payers);
   if (!isRow)
     throw new CorruptRecordError(at, "the file's first line is not a session", { got: line.slice(0, 80) });
   return header as Header;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
 }
 
 function notOurs(at: string, line: string): CorruptRecordError {

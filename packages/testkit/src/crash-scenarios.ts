@@ -323,7 +323,7 @@ export const crashScenarios: readonly CrashScenario[] = [
   scenario("a fork at a checkpoint, with another input", (outside) => {
     const step = effect(outside);
     return {
-      agent: defineAgent<unknown, unknown, unknown>({
+      agent: defineAgent({
         name: "forked-at-checkpoint",
         tasks: [step],
         run: async (ctx, input) => {

@@ -29,7 +29,6 @@ import {
   type CancelNotice,
   type ChildRequest,
   type EventRecord,
-  type Forked,
   type NoteRecord,
 } from "../journal/record.ts";
 import { requestingChild } from "../journal/signal-names.ts";
@@ -266,8 +265,7 @@ export class Kernel {
         this.children.handle(decodeJson(event.payload) as ChildRequest, this.asks);
         return;
       case "forked":
-        this.#goOnAlone(event);
-        return;
+        return this.#goOnAlone(event.seed, event.tasks);
       case "signal_ready":
         this.#close(event.wait, "signal_ready")?.future.fulfil(undefined);
         return;
@@ -511,7 +509,7 @@ export class Kernel {
   }
 
   /** What another session waited for is nobody's here; a task it had open is asked for anew, or not wanted. */
-  #goOnAlone({ seed, tasks }: Pick<Forked, "seed" | "tasks">): void {
+  #goOnAlone(seed: number, tasks: "rerun" | "cancel"): void {
     this.asks.reseed(seed);
     this.children.goOnAlone(seed);
     for (const { future } of this.#open.ofOthers(tasks === "cancel")) {

@@ -36,7 +36,7 @@ const CREATION: CreateSession = {
 };
 
 function whole(drafts: readonly Draft[], more: Partial<Session> = {}): WholeSession {
-  const records = drafts.map((draft, seq) => ({ ...draft, seq }) as JournalRecord);
+  const records = drafts.map((draft, seq) => ({ ...draft, seq }));
   const entries = records
     .filter((record) => record.type === "append_entry")
     .map(({ id }, index) => ({ id, index, role: "user", turn: 0, content: `${id}`, createdAt: 5 }));
@@ -108,19 +108,12 @@ describe("X1: a point", () => {
 });
 
 describe("X2: what ended the session is not part of a fork", () => {
-  test.each([
+  test.each<[string, readonly Draft[], number]>([
     ["it failed", [STARTED, task(0), done(0), task(1), done(1), FAILED], 4],
-    ["it completed at once", [STARTED, { type: "complete", id: 0 } as Draft], 0],
+    ["it completed at once", [STARTED, { type: "complete", id: 0 }], 0],
     [
       "it was cancelled",
-      [
-        STARTED,
-        task(0),
-        { type: "cancel_requested", at: 2, deadlineAt: 9 } as Draft,
-        task(1),
-        done(1),
-        FAILED,
-      ],
+      [STARTED, task(0), { type: "cancel_requested", at: 2, deadlineAt: 9 }, task(1), done(1), FAILED],
       2,
     ],
     ["it was ended from outside", [STARTED, task(0)], 2],

@@ -149,16 +149,12 @@ function describePlace(records: readonly JournalRecord[], at: number, end: numbe
 
 /** The last point before, the first one after. */
 function nearest(records: readonly JournalRecord[], at: number, end: number): number[] {
-  const points: number[] = [];
-  let before = Math.min(Math.max(0, Math.floor(at) || 0), end);
+  const wanted = Math.min(Math.max(0, Math.floor(at) || 0), end);
+  let before = wanted;
   while (!isPoint(records, before)) before--;
-  points.push(before);
-  for (let after = before + 1; after <= end && before < at; after++) {
-    if (!isPoint(records, after)) continue;
-    points.push(after);
-    break;
-  }
-  return points;
+  let after = wanted + 1;
+  while (after <= end && !isPoint(records, after)) after++;
+  return after > end || before === at || at < 0 || Number.isNaN(at) ? [before] : [before, after];
 }
 
 function inputTooLate({ sessionId }: Session, at: number, baseSeq: number): UsageError {
