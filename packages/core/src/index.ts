@@ -81,7 +81,14 @@ export {
   replyName,
   requestName,
 } from "./journal/signal-names.ts";
-export { decodeRecords, encodeRecords, type BlobSink, type BlobSource } from "./journal/codec.ts";
+export {
+  decodeLine,
+  decodeRecords,
+  encodeLine,
+  encodeRecords,
+  type BlobSink,
+  type BlobSource,
+} from "./journal/codec.ts";
 export { describeRecord } from "./kernel/identity.ts";
 export {
   isAwaited,
@@ -115,6 +122,7 @@ export {
   type LimitName,
   type Remaining,
 } from "./session/budget.ts";
+export { forkSession, type ForkRequest, type WholeSession } from "./session/fork.ts";
 export { isLastEvent, type ChildEvent } from "./session/consequences.ts";
 export { mayRetryLost, RETRY_DEFAULTS, retryDelayMs } from "./session/retry.ts";
 export { type Clock, type Hash, type Random } from "./ports/clock.ts";
@@ -138,6 +146,7 @@ export {
   type Entry,
   type FireSchedule,
   type FirstBatch,
+  type ImportedSignal,
   type ImportSession,
   type NewEntry,
   type Paid,

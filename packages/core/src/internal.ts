@@ -28,5 +28,7 @@ export {
   type SignalDecision,
   type SignalFacts,
 } from "./session/storage-rules.ts";
+export { isForkPending, parentAt, seedAt } from "./session/fork.ts";
+export { isDone } from "./kernel/open-items.ts";
 export { openAccount, remainingOf } from "./session/budget.ts";
-export { isAnsweredBy } from "./session/session.ts";
+export { isAnsweredBy, resumedFromOf } from "./session/session.ts";

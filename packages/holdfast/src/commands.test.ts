@@ -135,6 +135,17 @@ describe("commands", () => {
       expect(statSync(project.path(".holdfast"), { throwIfNoEntry: false })).toBeUndefined();
     });
 
+    test("--persistence minimal keeps how it stands and ended, and starts over", async () => {
+      await project.run("run", "wait.ts", "--persistence", "minimal", "--session", "m", "--park");
+      expect(await project.json("show", "m")).toMatchObject({ status: "waiting" });
+      expect((await project.run("logs", "m")).stdout).toBe("");
+      await project.run("signal", "m", "go", "7");
+      expect(await project.run("resume", "m")).toMatchObject({ code: 0, stdout: "7\n" });
+      expect(await project.run("result", "m")).toMatchObject({ code: 0, stdout: "7\n" });
+      const wrong = await project.run("run", "wait.ts", "--persistence", "none");
+      expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining("neither full nor minimal") });
+    });
+
     test("--continue goes on with the newest unfinished session of this agent, else it starts one", async () => {
       await project.run("run", "wait.ts", "--continue", "--park");
       await project.run("run", "ask.ts", "--park");

@@ -18,6 +18,8 @@ export {
   type AgentContext,
   type CancelOptions,
   type CancelReceipt,
+  type ForkOptions,
+  type ImportOptions,
   type FileTracerOptions,
   type ResumeOptions,
   type RunAgent,

@@ -8,19 +8,19 @@ import {
   type Kernel,
   type Session,
 } from "@holdfast/core";
+import { resumedFromOf } from "@holdfast/core/internal";
 import type { Agent } from "./define.ts";
 
 /** Call it on the session's input and the state of its last checkpoint. Its output is checked against its schema. */
 export async function callAgent(kernel: Kernel, agent: Agent, session: Session): Promise<unknown> {
-  const { sessionId, parent, shared, persistence, progress, resumedFrom } = session;
+  const { sessionId, shared } = session;
   const ctx = new AgentContext(kernel, {
     sessionId,
     agentName: agent.name,
     input: decodeJson(session.input),
-    parentId: parent?.sessionId,
+    parentId: kernel.children.parentId,
     shared: shared?.kind === "custom" ? decodeJson(shared.value) : undefined,
-    // How far an earlier try of it had come, when nothing else of that is left; or the one whose place it took.
-    resumedFrom: decodeJson(persistence === "minimal" ? (progress ?? resumedFrom) : resumedFrom),
+    resumedFrom: decodeJson(resumedFromOf(session)),
   });
   kernel.asks.state.begin(ctx.input);
   const returned = await agent.main(ctx as CoreAgentContext<never>);

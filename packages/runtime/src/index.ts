@@ -16,10 +16,13 @@ export {
   type TurnResult,
 } from "./define.ts";
 export { createRuntime } from "./runtime.ts";
+export { exportLines } from "./session-file.ts";
 export {
   type AnswerOptions,
   type CancelOptions,
   type CancelReceipt,
+  type ForkOptions,
+  type ImportOptions,
   type ResumeOptions,
   type Runtime,
   type RuntimeOptions,

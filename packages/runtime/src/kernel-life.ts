@@ -10,6 +10,7 @@ import {
   type Session,
   type SessionSnapshot,
 } from "@holdfast/core";
+import { parentAt, seedAt } from "@holdfast/core/internal";
 import type { Agent } from "./define.ts";
 
 /** The part of a kernel's options that tells one kernel of a session from the next. */
@@ -25,6 +26,8 @@ export type KernelLife = Pick<
   | "leaf"
   | "cancel"
   | "relations"
+  | "seed"
+  | "origins"
 >;
 
 /**
@@ -46,7 +49,13 @@ export function storedLife({ session, records, signals, states }: SessionSnapsho
       entryCount: first.entryCount,
       leaf: first.leaf,
       cancel: first.cancel,
-      relations: relationsOf(session, session.children, first.awaited ?? []),
+      ...descentOf(session, first.seq + 1),
+      // Children a fork's origin waited for are not the fork's.
+      relations: relationsOf(session, {
+        baseSeq: first.seq + 1,
+        children: session.children,
+        awaited: session.fork?.at === first.seq + 1 ? [] : (first.awaited ?? []),
+      }),
     };
   }
   return {
@@ -59,7 +68,8 @@ export function storedLife({ session, records, signals, states }: SessionSnapsho
     entryCount: 0,
     leaf: undefined,
     cancel: undefined,
-    relations: relationsOf(session, session.children, []),
+    ...descentOf(session, 0),
+    relations: relationsOf(session, { baseSeq: 0, children: session.children, awaited: [] }),
   };
 }
 
@@ -75,14 +85,28 @@ export function nextLife(last: Kernel, state: SessionState, session: Session): K
     entryCount: last.entryCount,
     leaf: last.leaf,
     cancel: last.cancelNotice,
-    relations: relationsOf(session, last.children.children, last.children.awaited),
+    ...descentOf(session, last.nextSeq),
+    relations: relationsOf(session, {
+      baseSeq: last.nextSeq,
+      children: last.children.children,
+      awaited: last.children.awaited,
+    }),
   };
 }
 
+/** Whose chance and whose names a life that begins at this position has. */
+function descentOf(session: Session, baseSeq: number): Pick<KernelLife, "seed" | "origins"> {
+  return { seed: seedAt(session, baseSeq), origins: session.fork?.origins ?? [] };
+}
+
 function relationsOf(
-  { parent, depth, shared, flags, format }: Session,
-  children: number,
-  awaited: readonly number[],
+  session: Session,
+  {
+    baseSeq,
+    children,
+    awaited,
+  }: { readonly baseSeq: number; readonly children: number; readonly awaited: readonly number[] },
 ): KernelLife["relations"] {
-  return { parent, depth, children, awaited, shared, flags, format };
+  const { depth, shared, flags, format } = session;
+  return { parent: parentAt(session, baseSeq), depth, children, awaited, shared, flags, format };
 }

@@ -67,7 +67,6 @@ export async function replaySession(options: ReplayOptions): Promise<ReplayStand
   const kernel = new Kernel({
     ...life,
     sessionId: session.sessionId,
-    seed: session.seed,
     hash: sha256,
     limits: LIMITS,
     // What was done once was known to somebody, if not to this process.

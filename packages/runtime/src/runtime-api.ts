@@ -64,6 +64,29 @@ export interface StartOptions {
   readonly traceparent?: string;
 }
 
+export interface ForkOptions {
+  /**
+   * Where it leaves the other one: how many records of the journal it begins with, or the `seq` of a checkpoint. The last checkpoint
+   * by default; where there is none, as far as the other one had got, short of its end.
+   */
+  readonly at?: number;
+  /** Another input, at a checkpoint or at position 0. */
+  readonly input?: unknown;
+  /** What becomes of tasks that had no outcome there: done again, by default. */
+  readonly tasks?: "rerun" | "cancel";
+  /** Your own id: forking the same there again finds the fork instead of making another. */
+  readonly sessionId?: string;
+  /** Go on with it here, if its agent is known; by default. */
+  readonly run?: boolean;
+}
+
+export interface ImportOptions {
+  /** Names the file in errors. */
+  readonly name?: string;
+  /** An id to store it under instead of its own. Not for a child: its parent knows it by that. */
+  readonly sessionId?: string;
+}
+
 export interface ResumeOptions {
   /** Recorded results stand although the code asks with other inputs (K5). */
   readonly acceptDrift?: boolean;
@@ -125,6 +148,15 @@ export interface Runtime {
   ): Promise<SessionHandle<Output>>;
   /** Go on with a session of a known agent that no process is running. */
   resume(sessionId: string, options?: ResumeOptions): Promise<SessionHandle>;
+  /** Make a session that begins as this one did, up to a point, and goes on by itself. Answers when it is stored. */
+  fork(sessionId: string, options?: ForkOptions): Promise<SessionHandle>;
+  /**
+   * One session as lines of a file, as it stands: its journal, its entries and the signals it has not read. It may go on meanwhile;
+   * its children and its parent are not in it.
+   */
+  export(sessionId: string): AsyncIterable<string>;
+  /** Store the session of a file, whole or not at all. It stands as it stood there, until somebody resumes it. */
+  import(file: AsyncIterable<Uint8Array>, options?: ImportOptions): Promise<SessionHandle>;
   /** Go on with every session of known agents that has something to do. Answers their ids. */
   recover(): Promise<readonly string[]>;
   handle(sessionId: string): SessionHandle;

@@ -7,7 +7,10 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import {
   checkBudget,
+  ConflictError,
+  CorruptRecordError,
   encodeJson,
+  forkSession,
   isApproval,
   HoldfastError,
   isEnded,
@@ -26,6 +29,7 @@ import {
   type ChangeResult,
   type Clock,
   type CreateSession,
+  type ImportSession,
   type Budget,
   type Limits,
   type PauseSession,
@@ -50,6 +54,8 @@ import type {
   AnswerOptions,
   CancelOptions,
   CancelReceipt,
+  ForkOptions,
+  ImportOptions,
   ResumeOptions,
   Runtime,
   RuntimeOptions,
@@ -63,6 +69,8 @@ import { SliceLoop, type Immediate } from "./slice-loop.ts";
 import { watchStrayRejections } from "./stray-rejections.ts";
 import { Timers } from "./timers.ts";
 import type { Watchdog } from "./watchdog.ts";
+import { exportLines, readSessionFile } from "./session-file.ts";
+import { readWhole } from "./whole-session.ts";
 
 export type { Runtime, RuntimeOptions } from "./runtime-api.ts";
 
@@ -174,17 +182,9 @@ class LocalRuntime implements Runtime {
     { sessionId, file, budget, persistence = "full", timeoutMs, traceparent }: StartOptions = {},
   ): Promise<SessionHandle<Output>> {
     this.#refuseIfClosed();
-    if (sessionId !== undefined && !isSessionId(sessionId)) {
-      throw new UsageError(`"${sessionId}" cannot be a session id`, {
-        expected: "1 to 100 letters, digits, dots, dashes and underscores, starting with a letter or digit",
-      });
-    }
+    const id = this.#idOf(sessionId);
     this.#know(agent as unknown as Agent);
-    // What the schema makes of it (defaults, conversions) is what is recorded, and so what the agent sees.
-    const valid = await validate(agent.input, input, `input of agent "${agent.name}"`, "invalid_input");
-    const text = encodeJson(valid, `input of agent "${agent.name}"`);
-    this.#refuseIfLarge(text, `input of agent "${agent.name}"`);
-    const id = sessionId ?? mintId("ses", this.#clock.now(), () => this.#random.u32());
+    const text = await this.#inputText(agent.name, agent.input, input);
     const ref: AgentRef = {
       name: agent.name,
       version: agent.version,
@@ -232,6 +232,74 @@ class LocalRuntime implements Runtime {
       this.#sessions.failedToRun(sessionId, error); // Ours is claimed already: nobody else would.
       throw error;
     }
+  }
+
+  async fork(
+    sessionId: string,
+    { at, tasks = "rerun", sessionId: wanted, run = true, ...options }: ForkOptions = {},
+  ): Promise<SessionHandle> {
+    this.#refuseIfClosed();
+    const id = this.#idOf(wanted);
+    const origin = await this.#sessions.find(sessionId);
+    const agent = this.#sessions.agents.latest(origin.agent.name);
+    const input =
+      options.input === undefined
+        ? {}
+        : { input: { text: await this.#inputText(origin.agent.name, agent?.input, options.input) } };
+    const change = forkSession(await readWhole(this.#storage.reader, origin), {
+      sessionId: id,
+      ...(at === undefined ? {} : { at }),
+      ...input,
+      tasks,
+      seed: this.#random.u32(),
+      now: this.#clock.now(),
+    });
+    const result = await this.#committer.commit(change);
+    if (result.status === "invalid") throw new HoldfastError("internal", result.reason);
+    if (result.status === "exists") await this.#refuseOther(id, change);
+    if (run && agent !== undefined) await this.#goOn(id);
+    return this.#handle(id, result.status === "created");
+  }
+
+  export(sessionId: string): AsyncIterable<string> {
+    return exportLines(this.#storage.reader, sessionId);
+  }
+
+  async import(
+    file: AsyncIterable<Uint8Array>,
+    { name = "the file", sessionId: wanted }: ImportOptions = {},
+  ): Promise<SessionHandle> {
+    this.#refuseIfClosed();
+    const change = await readSessionFile(file, name, wanted);
+    const { sessionId } = change;
+    const result = await this.#committer.commit(change);
+    switch (result.status) {
+      case "created":
+        return this.#handle(sessionId, true);
+      case "exists":
+        throw new ConflictError("session_exists", `there is a session ${sessionId} already`, {
+          at: name,
+          fix: "import it under another id",
+        });
+      case "invalid":
+        throw new CorruptRecordError(name, result.reason);
+      default:
+        throw unexpected("importing a session", result.status);
+    }
+  }
+
+  /** The answer may have been lost, or the same was asked before: then it is the fork that was asked for. */
+  async #refuseOther(sessionId: string, { session: { fork, input } }: ImportSession): Promise<void> {
+    const stored = await this.#sessions.find(sessionId);
+    const isSame = stored.fork?.at === fork?.at && stored.fork?.origins[0] === fork?.origins[0];
+    if (isSame && stored.input === input) return;
+    throw new ConflictError(
+      "session_exists",
+      `there is a session ${sessionId} already, and it is not this fork`,
+      {
+        fix: "choose another id",
+      },
+    );
   }
 
   async resume(sessionId: string, { acceptDrift = false }: ResumeOptions = {}): Promise<SessionHandle> {
@@ -411,6 +479,26 @@ class LocalRuntime implements Runtime {
     if (this.#executor instanceof LocalTaskExecutor)
       for (const task of agent.tasks) this.#executor.register(task);
     for (const child of agent.agents) this.#know(child);
+  }
+
+  #idOf(wanted: string | undefined): string {
+    if (wanted === undefined) return mintId("ses", this.#clock.now(), () => this.#random.u32());
+    if (isSessionId(wanted)) return wanted;
+    throw new UsageError(`"${wanted}" cannot be a session id`, {
+      expected: "1 to 100 letters, digits, dots, dashes and underscores, starting with a letter or digit",
+    });
+  }
+
+  /** What the schema makes of it (defaults, conversions) is what is recorded, and so what the agent sees. */
+  async #inputText(
+    name: string,
+    schema: Agent["input"],
+    input: unknown,
+  ): Promise<ReturnType<typeof encodeJson>> {
+    const what = `input of agent "${name}"`;
+    const text = encodeJson(await validate(schema, input, what, "invalid_input"), what);
+    this.#refuseIfLarge(text, what);
+    return text;
   }
 
   #deadline(ms: number): { readonly deadlineAt?: number } {

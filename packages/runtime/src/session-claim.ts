@@ -12,12 +12,14 @@ import {
   type Entry,
   type FirstBatch,
   type JournalRecord,
+  type JsonText,
   type Paid,
   type SealedSegment,
   type Session,
   type SessionPatch,
   type SessionStatus,
 } from "@holdfast/core";
+import { resumedFromOf } from "@holdfast/core/internal";
 import { toConversation } from "./conversation.ts";
 
 /** Store a session together with the first batch of its agent. Calls one of the two, once. */
@@ -50,11 +52,12 @@ export class SessionClaim {
   /** What would be stored of a session of which only the row is; all of it, to be stored when it asks for that. */
   #unstored: Unstored | undefined;
 
-  constructor({ sessionId, persistence }: Session, claim: number | Creator, submit: Submit) {
-    this.#sessionId = sessionId;
+  constructor(session: Session, claim: number | Creator, submit: Submit) {
+    this.#sessionId = session.sessionId;
     this.#claim = claim;
     this.#submit = submit;
-    if (persistence !== undefined) this.#unstored = { records: [], entries: [] };
+    if (session.persistence !== undefined)
+      this.#unstored = { records: [], entries: [], resumedFrom: resumedFromOf(session) };
   }
 
   /** Whether nothing but the row and what arrived is stored (K11): then nobody else could go on with it. */
@@ -116,18 +119,22 @@ export class SessionClaim {
     // A person who mends what it is paused for wants it to go on, not to start over.
     if (segment.enablesPersistence || patch?.status === "paused") {
       this.#unstored = undefined;
-      const session = { status, ...whole.session, persistence: "full" } as const;
+      const { resumedFrom } = unstored;
+      const told = resumedFrom === undefined ? {} : { resumedFrom };
+      const session = { status, ...whole.session, persistence: "full", ...told } as const;
       return { ...whole, firstSeq: 0, records: unstored.records, entries: unstored.entries, session };
     }
     const isNothing =
       typeof this.#claim === "number" &&
-      patch === undefined &&
+      whole.session === undefined &&
       segment.consumed.length + segment.effects.length + charges.length === 0;
     return isNothing ? undefined : { ...whole, firstSeq: 0, records: [], entries: [] };
   }
 }
 
 interface Unstored {
+  /** What its agent was told, and so must be told again once its journal is there to be gone through. */
+  readonly resumedFrom: JsonText | undefined;
   readonly records: JournalRecord[];
   readonly entries: Entry[];
 }

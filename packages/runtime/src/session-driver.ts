@@ -35,6 +35,7 @@ import {
   type TaskTraits,
   type Wait,
 } from "@holdfast/core";
+import { isDone, isForkPending } from "@holdfast/core/internal";
 import { Attempts, keptOutcome, type AttemptsHost, type EventDraft, type NoteDraft } from "./attempts.ts";
 import { CancelWatch, type CancelHost } from "./cancel-watch.ts";
 import type { Agent } from "./define.ts";
@@ -100,7 +101,7 @@ export class SessionDriver implements SliceMember {
     this.#recovering = snapshot.records.length > 0;
     this.#rowStale = this.#recovering;
     const life = storedLife(snapshot, agent);
-    this.#forkPending = session.fork?.at === session.nextSeq && session.fork.at !== life.baseSeq;
+    this.#forkPending = isForkPending(session, life.baseSeq, life.recorded);
     this.#kernel = this.#makeKernel(life);
     this.#cancel = new CancelWatch(this.#cancelHost(), session);
   }
@@ -252,7 +253,6 @@ export class SessionDriver implements SliceMember {
     return new Kernel({
       ...life,
       sessionId: this.sessionId,
-      seed: this.#session.seed,
       hash: this.#world.hash,
       limits: this.#world.limits,
       describeTask: (kind) => this.#world.executor.describe(kind),
@@ -261,7 +261,6 @@ export class SessionDriver implements SliceMember {
       agentNames: () => this.#world.agentNames(),
       handlerOf: (request) => this.#agent.handlers[request]?.name,
       remaining: () => this.#starts.remaining,
-      origins: this.#session.fork?.origins ?? [],
       development: this.#world.development,
       acceptDrift: this.#acceptDrift,
       whereabouts: () => this.#world.whereabouts(this.sessionId),
@@ -513,7 +512,9 @@ export class SessionDriver implements SliceMember {
     if (!this.#startPending) this.#trace.turnStarted(this.#kernel.turn, true);
     const drift = this.#kernel.takeDrift();
     if (drift.length > 0) this.#notes.push({ type: "drift_accepted", at, positions: drift });
-    this.#attempts.recover(this.#kernel.open.tasks(), at);
+    const open = this.#kernel.open.tasks();
+    // A fork's tasks never ran: what is not done is asked for anew once it has heard that it is one.
+    this.#attempts.recover(this.#forkPending ? open.filter(isDone) : open, at);
   }
 
   // ---- arrivals and time -------------------------------------------------------------------------------------------

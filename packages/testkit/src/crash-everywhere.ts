@@ -51,6 +51,7 @@ export const memorySubject: CrashSubject = { name: "memory", open: async () => n
 export interface CrashWorld {
   readonly runtime: Runtime;
   readonly sessionId: string;
+  readonly storage: Pick<AgentStorage, "reader">;
   /** Resolves once the session's row satisfies this; give up by returning from `world` is not needed, it is dropped. */
   until(holds: (session: Awaited<ReturnType<SessionRow>>) => boolean): Promise<void>;
 }
@@ -61,6 +62,7 @@ export interface CrashScenario<Input = unknown, Output = unknown> {
   readonly name: string;
   readonly agent: Agent<Input, Output>;
   readonly input?: Input;
+  readonly persistence?: "full" | "minimal";
   /** Signals, answers, cancels: played in every life of the process, so it must be safe to repeat (dedup keys). */
   readonly world?: (world: CrashWorld) => Promise<void>;
   /** What else must be equal: files, rows, mails. Read after the session has ended. */
@@ -244,9 +246,9 @@ class Run<Input, Output> {
 
   /** One life of the process: until the session has ended, the process has died, or nothing happens any more. */
   async #live(runtime: Runtime, storage: FaultyStorage): Promise<Settled<Output> | "died" | "hung"> {
-    const { agent, input, world } = this.#scenario;
+    const { agent, input, persistence = "full", world } = this.#scenario;
     const work = async (): Promise<Settled<Output>> => {
-      const handle = await runtime.start(agent, input, { sessionId: SESSION_ID });
+      const handle = await runtime.start(agent, input, { sessionId: SESSION_ID, persistence });
       if (!handle.created) await runtime.resume(SESSION_ID);
       world?.(this.#world(runtime, storage, life)).catch((error: unknown) =>
         this.#violations.push(`the world threw: ${toError(error).message}`),
@@ -268,6 +270,7 @@ class Run<Input, Output> {
     return {
       runtime,
       sessionId: SESSION_ID,
+      storage,
       until: async (holds) => {
         for (;;) {
           // A state that passed before this life is waited for in vain: its `world` is dropped with it.
@@ -334,7 +337,7 @@ class Run<Input, Output> {
             changes.forEach((change, i) => {
               if (change.type === "create_session") granted(change.sessionId, results[i]);
               if (change.type === "commit_batch" && results[i]?.status === "committed")
-                this.#acknowledge(change.records);
+                this.#acknowledge(change);
             });
             return results;
           };
@@ -352,14 +355,14 @@ class Run<Input, Output> {
     });
   }
 
-  #acknowledge(records: Extract<Change, { type: "commit_batch" }>["records"]): void {
+  #acknowledge({ sessionId, records }: Extract<Change, { type: "commit_batch" }>): void {
     for (const record of records) {
       if (
         record.type === "task_completed" ||
         record.type === "task_failed" ||
         record.type === "outcome_kept"
       ) {
-        this.#acknowledged.add(`${SESSION_ID}-${record.task}`);
+        this.#acknowledged.add(`${sessionId}-${record.task}`);
       }
     }
   }

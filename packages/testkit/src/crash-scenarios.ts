@@ -1,7 +1,8 @@
 // Scenarios for `crashEverywhere`: one per thing that can be interrupted. Adapters run them all on their storage.
 
+import type { JournalRecord } from "@holdfast/core";
 import { defineAgent, defineTask } from "@holdfast/runtime";
-import type { CrashScenario } from "./crash-everywhere.ts";
+import type { CrashScenario, CrashWorld } from "./crash-everywhere.ts";
 
 /** A scenario over a small outside world: what tasks did, by idempotency key, so that doing it twice is seen as one. */
 type Outside = Map<string, unknown>;
@@ -301,6 +302,69 @@ export const crashScenarios: readonly CrashScenario[] = [
     };
   }),
 
+  scenario("a fork in the middle of a fan-out, whose open tasks are done again", (outside) => {
+    const step = effect(outside);
+    return {
+      agent: defineAgent({
+        name: "forked-midway",
+        tasks: [step],
+        run: async (ctx) => {
+          ctx.appendEntry({ role: "user", content: "begin" });
+          const parts = await Promise.all([1, 2].map((value) => ctx.scheduleTask(step, { value })));
+          const word = await ctx.waitForSignal("word");
+          return [parts, word, await ctx.scheduleTask(step, { value: word })];
+        },
+      }),
+      // Both tasks are open where the first thing became of one of them, whatever the faults made that.
+      world: forkedWorld(({ type }) => ["task_completed", "attempt_lost", "outcome_kept"].includes(type)),
+    };
+  }),
+
+  scenario("a fork at a checkpoint, with another input", (outside) => {
+    const step = effect(outside);
+    return {
+      agent: defineAgent({
+        name: "forked-at-checkpoint",
+        tasks: [step],
+        run: async (ctx, input) => {
+          if (ctx.state === undefined) {
+            const value = await ctx.scheduleTask(step, { value: input });
+            ctx.appendEntry({ role: "user", content: input });
+            return ctx.checkpoint({ value });
+          }
+          ctx.appendEntry({ role: "user", content: input });
+          const word = await ctx.waitForSignal("word");
+          return [ctx.state, word, await ctx.scheduleTask(step, { value: input })];
+        },
+      }),
+      input: "old",
+      world: forkedWorld(({ type }) => type === "checkpoint", "new"),
+    };
+  }),
+
+  scenario("a session of which little survives until it turns that up", (outside) => {
+    const step = effect(outside);
+    return {
+      agent: defineAgent({
+        name: "rising",
+        tasks: [step],
+        run: async (ctx) => {
+          ctx.appendEntry({ role: "user", content: "begin" });
+          const first = await ctx.scheduleTask(step, { value: 1 });
+          await ctx.sleep(2);
+          ctx.enablePersistence();
+          ctx.appendEntry({ role: "user", content: "from here on" });
+          const second = await ctx.scheduleTask(step, { value: 2 });
+          return [first, second, await ctx.waitForSignal("word")];
+        },
+      }),
+      persistence: "minimal",
+      world: async ({ runtime, sessionId }) => {
+        await runtime.signal(sessionId, "word", "go", { dedupKey: "word" });
+      },
+    };
+  }),
+
   scenario("tasks nobody observes, and a task that is cancelled", (outside) => {
     const step = effect(outside);
     return {
@@ -324,3 +388,31 @@ export const crashScenarios: readonly CrashScenario[] = [
     };
   }),
 ];
+
+/**
+ * Forks the session there once it waits, answers the fork, and then the session, with what became of the fork: so that what the session
+ * returns tells of both.
+ */
+function forkedWorld(
+  isPoint: (record: JournalRecord) => boolean,
+  input?: unknown,
+): (world: CrashWorld) => Promise<void> {
+  return async ({ runtime, sessionId, until, storage }) => {
+    const forkId = `${sessionId}.fork`;
+    await until((session) => session?.status === "waiting" || session?.endedAt !== undefined);
+    const forked = await storage.reader.session(forkId);
+    if (forked === undefined) {
+      const journal = await storage.reader.journal(sessionId, 0, 1_000);
+      const at = journal.find(isPoint)!.seq;
+      await runtime.fork(sessionId, { at, sessionId: forkId, ...(input === undefined ? {} : { input }) });
+    } else if (forked.endedAt === undefined) {
+      await runtime.resume(forkId);
+    }
+    await runtime.signal(forkId, "word", "of the fork", { dedupKey: "word" });
+    await runtime.handle(forkId).settled();
+    const { output } = (await storage.reader.session(forkId))!;
+    const entries = await storage.reader.entries(forkId, 0, 100);
+    const told = { output, entries: entries.map(({ content }) => content) };
+    await runtime.signal(sessionId, "word", told, { dedupKey: "word" });
+  };
+}

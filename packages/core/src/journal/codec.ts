@@ -34,11 +34,15 @@ export function encodeRecords(records: readonly JournalRecord[], blobs: BlobSink
 
 function encodeRecord(record: JournalRecord, blobs: BlobSink): string {
   const { payload, ...header } = record;
+  if (payload !== undefined && payload.length >= FORMAT_LIMITS.blobChars)
+    return `${JSON.stringify(header).slice(0, -1)},"blob":"${blobs.put(payload)}"}`;
+  return encodeLine(header, payload);
+}
+
+/** One line: what is ours, and last a text that is the user's, whatever its size. */
+export function encodeLine(header: object, payload: JsonText | undefined): string {
   const text = JSON.stringify(header);
-  if (payload === undefined) return text;
-  if (payload.length >= FORMAT_LIMITS.blobChars)
-    return `${text.slice(0, -1)},"blob":"${blobs.put(payload)}"}`;
-  return `${text.slice(0, -1)}${PAYLOAD_MARK}${payload}}`;
+  return payload === undefined ? text : `${text.slice(0, -1)}${PAYLOAD_MARK}${payload}}`;
 }
 
 /**
@@ -51,31 +55,40 @@ export function decodeRecords(body: string, blobs: BlobSource, where: string): J
 }
 
 function decodeRecord(line: string, blobs: BlobSource, where: string): JournalRecord {
-  const cut = line.indexOf(PAYLOAD_MARK);
-  if (!line.endsWith("}"))
-    throw new CorruptRecordError(where, "a journal line is cut off", { got: line.slice(0, 80) });
-  const header = parseHeader(cut === -1 ? line : `${line.slice(0, cut)}}`, where);
-  if (cut !== -1)
-    return { ...header, payload: line.slice(cut + PAYLOAD_MARK.length, -1) } as unknown as JournalRecord;
-  const { blob, ...rest } = header;
+  const { header, payload } = decodeLine(line, where);
+  const { seq, type } = header;
+  if (!Number.isSafeInteger(seq) || (seq as number) < 0 || !isRecordType(type)) {
+    throw new CorruptRecordError(where, "a journal line is no record", {
+      got: line.slice(0, 80),
+      expected: "a position, and a type that this version knows",
+    });
+  }
+  if (payload !== undefined) return { ...header, payload } as unknown as JournalRecord;
+  const { blob, ...rest } = header; // Its properties in their order: what is encoded again is the same.
   return (typeof blob === "string"
     ? { ...rest, payload: blobs.get(blob) }
     : header) as unknown as JournalRecord;
 }
 
-function parseHeader(text: string, where: string): Record<string, unknown> {
+/** What `encodeLine` was given. @throws CorruptRecordError */
+export function decodeLine(
+  line: string,
+  where: string,
+): { readonly header: Readonly<Record<string, unknown>>; readonly payload: JsonText | undefined } {
+  const cut = line.indexOf(PAYLOAD_MARK);
+  if (!line.endsWith("}"))
+    throw new CorruptRecordError(where, "a journal line is cut off", { got: line.slice(0, 80) });
+  const header = parseHeader(cut === -1 ? line : `${line.slice(0, cut)}}`, where);
+  return { header, payload: cut === -1 ? undefined : line.slice(cut + PAYLOAD_MARK.length, -1) };
+}
+
+function parseHeader(text: string, where: string): Readonly<Record<string, unknown>> {
   let parsed: unknown;
   try {
     parsed = JSON.parse(text);
   } catch (cause) {
     throw new CorruptRecordError(where, "a journal line is not JSON", { got: text.slice(0, 80), cause });
   }
-  if (typeof parsed === "object" && parsed !== null && "seq" in parsed && "type" in parsed) {
-    const { seq, type } = parsed;
-    if (Number.isSafeInteger(seq) && (seq as number) >= 0 && isRecordType(type)) return parsed;
-  }
-  throw new CorruptRecordError(where, "a journal line is no record", {
-    got: text.slice(0, 80),
-    expected: "a position, and a type that this version knows",
-  });
+  if (typeof parsed === "object" && parsed !== null) return parsed as Readonly<Record<string, unknown>>;
+  throw new CorruptRecordError(where, "a journal line is no record", { got: text.slice(0, 80) });
 }

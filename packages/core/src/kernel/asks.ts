@@ -54,6 +54,7 @@ export interface AskDoor {
     KernelOptions,
     | "development"
     | "sessionId"
+    | "origins"
     | "baseId"
     | "seed"
     | "hash"

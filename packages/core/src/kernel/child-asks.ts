@@ -6,8 +6,9 @@
 //   C1. A child is named by the position that asked for it: asked again on replay, it is the same child.
 //   C2. A child's end can be waited for any number of times in a life; it is consumed once.
 //   C3. A child's request is handled by a task the kernel schedules, and answered when that has an outcome. The agent sees none of it.
+//   C4. After a fork, what was asked of children and told by them is another session's; what is recorded of it still replays.
 
-import { UsageError } from "../errors.ts";
+import { CancelledError, UsageError } from "../errors.ts";
 import { isName, positionId } from "../ids.ts";
 import { encodeJson, type JsonText } from "../json.ts";
 import type { ChildRequest, CommandRecord } from "../journal/record.ts";
@@ -56,9 +57,15 @@ export class ChildAsks {
   readonly #awaited: Set<number>;
   readonly #endWaits = new Map<number, DurableFuture<unknown>>();
   #children: number;
+  #parent: ParentRef | undefined;
+  #seed: number;
+  /** Children with a lower number are another session's (C4). */
+  #firstChild = 0;
 
   constructor(door: AskDoor) {
     this.#door = door;
+    this.#parent = door.options.relations.parent;
+    this.#seed = door.options.seed;
     this.#children = door.options.relations.children;
     this.#awaited = new Set(door.options.relations.awaited);
   }
@@ -66,6 +73,20 @@ export class ChildAsks {
   /** How many children were ever asked for. */
   get children(): number {
     return this.#children;
+  }
+
+  /** Who asked for this session, as far as its agent knows. */
+  get parentId(): string | undefined {
+    return this.#parent?.sessionId;
+  }
+
+  /** C4. */
+  goOnAlone(seed: number): void {
+    this.#seed = seed;
+    this.#parent = undefined;
+    this.#awaited.clear();
+    this.#endWaits.clear();
+    this.#firstChild = this.#door.cursor.id;
   }
 
   /** Children whose end the session's own waits for, unheard so far. */
@@ -120,9 +141,9 @@ export class ChildAsks {
     const draft = this.#draftChild(mode.name, input, options, undefined);
     const id = this.#append({ type: "spawn_child", agent: mode.name, hash: draft.hash, handOff: true });
     // Nobody pays for it whom it does not have above: what is left of what this session had goes with it.
-    const { relations, remaining } = this.#door.options;
+    const { remaining } = this.#door.options;
     const heir = (): DraftChild => ({ ...draft, budget: draft.budget ?? budgetOf(remaining()) });
-    this.#effect(() => this.#creation(id, heir(), relations.parent));
+    this.#effect(() => this.#creation(id, heir(), this.#parent));
     return positionId(this.#sessionId, id);
   }
 
@@ -135,7 +156,7 @@ export class ChildAsks {
 
   /** Tell the parent, if there is one. Answers whether there is. */
   tellParent(name: string, event: unknown): boolean {
-    const { parent } = this.#door.options.relations;
+    const parent = this.#parent;
     this.#door.guard();
     const text = this.#door.encodeFor(event, "what is told to the parent") ?? "null";
     if (parent === undefined) return false;
@@ -152,7 +173,7 @@ export class ChildAsks {
 
   /** Answers the number of the request; the answer comes as a signal. */
   requestParent(name: string, payload: unknown): number {
-    const { parent } = this.#door.options.relations;
+    const parent = this.#parent;
     if (parent === undefined) {
       throw this.#door.faults.fail(
         new UsageError(`ctx.requestFromParent("${name}") in a session without a parent`, {
@@ -187,16 +208,23 @@ export class ChildAsks {
 
   /** C2. The future of a child's end; `ask` makes it when nobody has waited for it in this life. */
   endOf(childId: string, ask: (name: string) => DurableFuture<unknown>): DurableFuture<unknown> {
-    const child = this.numberOf(childId);
+    const child = this.#numberIn(childId);
     const known = this.#ends.get(child);
     if (known !== undefined && (known.fulfilled || !known.settled)) return known;
+    this.numberOf(childId);
     const future = ask(childEndName(child));
     this.#ends.set(child, future);
     return future;
   }
 
-  /** The number in a child's session id. */
+  /** The number in a child's session id. C4. @throws CancelledError */
   numberOf(childId: string): number {
+    const id = this.#numberIn(childId);
+    if (id < this.#firstChild) throw new CancelledError(`child ${childId}`, "the session was forked");
+    return id;
+  }
+
+  #numberIn(childId: string): number {
     const prefix = `${this.#sessionId}-`;
     const digits = childId.startsWith(prefix) ? childId.slice(prefix.length) : "";
     const id = /^\d{1,15}$/.test(digits) ? Number(digits) : Number.NaN;
@@ -236,7 +264,8 @@ export class ChildAsks {
     const resumed = this.#door.encodeFor(resumedFrom, "progress");
     const shared = this.#sharedContext(options.shared);
     const { persistence = "full", onParentEnd = "cancel", timeoutMs } = options;
-    const told = encodeJson({ budget, shared, persistence, onParentEnd, timeoutMs }, "options");
+    const named = this.#asHashed(shared);
+    const told = encodeJson({ budget, shared: named, persistence, onParentEnd, timeoutMs }, "options");
     const hash = this.#hash(`${text ?? ""} ${told ?? ""} ${resumed ?? ""}`);
     return { agent, input: text, resumed, shared, budget, persistence, timeoutMs, hash };
   }
@@ -249,8 +278,16 @@ export class ChildAsks {
     return { kind: shared, sessionId: this.#sessionId, ...(leaf === undefined ? {} : { leaf }) };
   }
 
+  /** A fork must hash what it asks to what its origin's journal says. */
+  #asHashed(shared: SharedContext | undefined): SharedContext | undefined {
+    const first = this.#door.options.origins?.at(-1);
+    return shared === undefined || shared.kind === "custom" || first === undefined
+      ? shared
+      : { ...shared, sessionId: first };
+  }
+
   #creation(id: number, child: DraftChild, parent: ParentRef | undefined): CreateSession {
-    const { relations, seed, describeAgent } = this.#door.options;
+    const { relations, describeAgent } = this.#door.options;
     const { agent, input, resumed, shared, budget, persistence, timeoutMs } = child;
     const ref = describeAgent(agent);
     if (ref === undefined) throw this.#door.faults.fail(unknownAgent(agent, this.#door.options.agentNames()));
@@ -260,7 +297,7 @@ export class ChildAsks {
       sessionId: positionId(this.#sessionId, id),
       agent: ref,
       input,
-      seed: (seed ^ Math.imul(id + 1, 0x9e3779b1)) >>> 0,
+      seed: (this.#seed ^ Math.imul(id + 1, 0x9e3779b1)) >>> 0,
       flags: relations.flags,
       format: relations.format,
       depth: relations.depth + 1,

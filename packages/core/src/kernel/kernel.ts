@@ -29,7 +29,6 @@ import {
   type CancelNotice,
   type ChildRequest,
   type EventRecord,
-  type Forked,
   type NoteRecord,
 } from "../journal/record.ts";
 import { requestingChild } from "../journal/signal-names.ts";
@@ -265,8 +264,7 @@ export class Kernel {
         this.children.handle(decodeJson(event.payload) as ChildRequest, this.asks);
         return;
       case "forked":
-        this.#goOnAlone(event);
-        return;
+        return this.#goOnAlone(event.seed, event.tasks);
       case "signal_ready":
         this.#close(event.wait, "signal_ready")?.future.fulfil(undefined);
         return;
@@ -509,13 +507,15 @@ export class Kernel {
     this.#closed = true;
   }
 
-  /** What another session waited for is nobody's here. */
-  #goOnAlone({ seed, tasks }: Pick<Forked, "seed" | "tasks">): void {
+  /** What another session waited for is nobody's here; a task it had open is asked for anew, or not wanted. */
+  #goOnAlone(seed: number, tasks: "rerun" | "cancel"): void {
     this.asks.reseed(seed);
+    this.children.goOnAlone(seed);
     for (const { future } of this.#open.ofOthers(tasks === "cancel")) {
       this.#drop(future.id);
       future.reject(new CancelledError(future.label, "the session was forked"));
     }
+    for (const task of this.#open.startOver()) if (this.#cursor.slice === "live") this.#segment.addTask(task);
   }
 
   #withdrawAll(): void {

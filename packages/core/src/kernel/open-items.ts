@@ -137,13 +137,21 @@ export class OpenItems {
     task.retryAt = note.type === "attempt_failed" ? note.retryAt : undefined;
   }
 
-  /** Waits for what other sessions tell this one; with `tasks`, its tasks too. */
+  /** Waits for what other sessions tell this one, and what it does for them; with `tasks`, its own tasks too. */
   ofOthers(tasks: boolean): OpenItem[] {
     return [...this.#items.values()].filter((item) =>
       item.task === undefined
         ? item.future.type !== "input" && item.name !== undefined && isReservedName(item.name)
-        : tasks,
+        : tasks || item.task.request !== undefined,
     );
+  }
+
+  /** Forget all attempts of tasks but those that are done. Answers which are to be done again. */
+  startOver(): OpenTask[] {
+    const again = this.tasks().filter((task) => !isDone(task));
+    for (const task of again)
+      Object.assign(task, { attempt: 1, retryAt: undefined, lost: 0, kept: undefined });
+    return again;
   }
 
   hangs(item: OpenItem): boolean {
@@ -201,6 +209,11 @@ export class OpenItems {
     }
     return waits;
   }
+}
+
+/** Whether its output is stored and only has to be delivered. */
+export function isDone({ kept }: OpenTask): boolean {
+  return kept?.outcome === "task_completed";
 }
 
 function earlier(a: number | undefined, b: number | undefined): number | undefined {

@@ -73,7 +73,8 @@ import type { RecordedError } from "../errors.ts";
  *   ST30. A paused session is not due and stays paused whatever its driver commits, short of an end. Resuming makes it `working`.
  *         Raising a budget resumes whoever below it is paused for want of one.
  *   ST31. A session past its `deadlineAt` is cancelled by `due` as if asked gracefully, with the cause `deadline`.
- *   ST32. An imported session is stored whole or not at all, and is as if it had been made here; one that exists is `exists`.
+ *   ST32. An imported session is stored whole or not at all, with the signals that come along, and is as if it had been made
+ *         here; one that exists is `exists`.
  *   ST33. `load` gives the states a checkpoint's changes build on: of the checkpoints from its `base` to the one before it.
  *   ST34. A schedule fires once for each time it is due: its effect and its next time are one transaction, and whoever comes
  *         second is told `fenced`. Schedules that are due are found by `due`, those to come by its `nextAt`.
@@ -191,7 +192,11 @@ export interface ImportSession {
   readonly records: readonly JournalRecord[];
   /** All of them, in order. */
   readonly entries: readonly Entry[];
+  /** Nobody has read them; they arrive with it, oldest first. */
+  readonly signals?: readonly ImportedSignal[];
 }
+
+export type ImportedSignal = Pick<SendSignal, "signalId" | "name" | "payload">;
 
 export interface SendSignal {
   readonly type: "send_signal";
@@ -266,6 +271,8 @@ export interface SessionPatch {
   readonly handedOffTo?: string;
   /** From now on everything of it survives. */
   readonly persistence?: "full";
+  /** What its agent was told of an earlier try: with all else that survives from now on. */
+  readonly resumedFrom?: JsonText;
 }
 
 export interface ReleaseClaim {

@@ -94,7 +94,7 @@ export function applyChange(door: CascadeDoor, change: Change, now: number): Cha
     case "create_session":
       return create(door, change, now);
     case "import_session":
-      return door.import(change);
+      return importSession(door, change, now);
     case "send_signal":
       return door.send(change, now);
     case "commit_batch":
@@ -135,6 +135,14 @@ function create(door: CascadeDoor, change: CreateSession, now: number): ChangeRe
     return result;
   const admissions = follow(door, rows.before, rows.after, now, change.first);
   return { ...result, ...paid(door, rows.after, admissions) };
+}
+
+function importSession(door: CascadeDoor, change: ImportSession, now: number): ChangeResult {
+  const result = door.import(change);
+  if (result.status !== "created" || change.signals === undefined) return result;
+  const { sessionId } = change;
+  for (const signal of change.signals) door.send({ type: "send_signal", sessionId, ...signal }, now);
+  return result;
 }
 
 function commitBatch(door: CascadeDoor, batch: CommitBatch, now: number): ChangeResult {

@@ -172,6 +172,17 @@ export interface ForkOrigin {
   /** Chance from there on, when `at` is no checkpoint. */
   readonly seed: number;
   readonly tasks: "rerun" | "cancel";
+  /** Whom the origin told what is recorded: nobody hears of the fork. */
+  readonly parent?: ParentRef;
+}
+
+/** What the agent is told of how far an earlier try had come: this one's, when nothing else of that is left. */
+export function resumedFromOf({
+  persistence,
+  progress,
+  resumedFrom,
+}: Pick<Session, "persistence" | "progress" | "resumedFrom">): JsonText | undefined {
+  return persistence === undefined ? resumedFrom : (progress ?? resumedFrom);
 }
 
 /** How much of a session survives its process: everything; its row, input and unread signals; nothing. */

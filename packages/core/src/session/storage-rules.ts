@@ -461,6 +461,7 @@ function applyPatch(next: Mutable<Session>, patch: SessionPatch, now: number): v
   if (patch.progress !== undefined) next.progress = patch.progress;
   if (patch.handedOffTo !== undefined) next.handedOffTo = patch.handedOffTo;
   if (patch.persistence !== undefined) delete next.persistence;
+  if (patch.resumedFrom !== undefined) next.resumedFrom = patch.resumedFrom;
   if (isEnded(status)) next.endedAt = now;
   next.status = status;
 }

@@ -15,6 +15,9 @@ export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   approve: async () => (await import("./approve.ts")).approve,
   answer: async () => (await import("./answer.ts")).answer,
   cancel: async () => (await import("./cancel.ts")).cancel,
+  fork: async () => (await import("./fork.ts")).fork,
+  export: async () => (await import("./export.ts")).exportSession,
+  import: async () => (await import("./import.ts")).importSession,
   config: async () => (await import("./config.ts")).config,
   doctor: async () => (await import("./doctor.ts")).doctor,
 };

@@ -9,8 +9,8 @@ import {
   validate,
   type Session,
 } from "@holdfast/core";
-import type { Agent, Runtime } from "@holdfast/runtime";
-import { takeOnly } from "../arguments.ts";
+import type { Agent, Runtime, StartOptions } from "@holdfast/runtime";
+import { refuse, takeOnly } from "../arguments.ts";
 import { TRACE_OPTION, type Arguments, type Command, type Io } from "../command.ts";
 import { quoted } from "../plain-text.ts";
 import type { Database } from "../project.ts";
@@ -19,7 +19,8 @@ import { randomU32 } from "../random.ts";
 export const run: Command = {
   name: "run",
   summary: "Run an agent until its session ends",
-  usage: "run FILE [--input JSON|@file|-] [--session ID] [--ephemeral] [--trace WHERE] [--park] [--continue]",
+  usage:
+    "run FILE [--input JSON|@file|-] [--session ID] [--persistence full|minimal] [--ephemeral] [--trace WHERE] [--park] [--continue]",
   description:
     "Starts a session of the agent that FILE exports and stays until it ends. Kill it at any moment: `holdfast resume` goes on " +
     "where the last commit left it. The output goes to standard output, everything else to standard error. Lines of standard " +
@@ -34,6 +35,11 @@ export const run: Command = {
     continue: { help: "go on with the newest unfinished session of this agent, if there is one" },
     trace: TRACE_OPTION,
     park: { help: "leave as soon as the session waits, with exit code 0", excludes: ["ephemeral"] },
+    persistence: {
+      help: "minimal: store only how the session stands, and start over after a crash (default: full)",
+      value: "full|minimal",
+      excludes: ["ephemeral"],
+    },
     ephemeral: { help: "keep nothing: the session lives in memory", excludes: ["continue", "db"] },
   },
   examples: [
@@ -51,6 +57,7 @@ export const run: Command = {
         expected: "1 to 100 letters, digits, dots, dashes and underscores, starting with a letter or a digit",
       });
     }
+    const persistence = persistenceOf(args);
     const { readInput } = await import("../input.ts");
     const { loadAgent } = await import("../load-agent.ts");
     const given = args.text("input");
@@ -86,7 +93,13 @@ export const run: Command = {
         sessionId,
         database,
         begin: (runtime) =>
-          startOrResume(runtime, agent, input, { sessionId, file, ...callersTrace(io) }, found !== undefined),
+          startOrResume(
+            runtime,
+            agent,
+            input,
+            { sessionId, file, ...persistence, ...callersTrace(io) },
+            found !== undefined,
+          ),
         tracer,
         parks: args.has("park"),
         readsStdin: given !== "-",
@@ -165,12 +178,22 @@ async function startOrResume(
   runtime: Runtime,
   agent: Agent,
   input: unknown,
-  options: { readonly sessionId: string; readonly file: string; readonly traceparent?: string },
+  options: StartOptions & { readonly sessionId: string },
   isStarted: boolean,
 ) {
   if (isStarted) return runtime.resume(options.sessionId);
   const handle = await runtime.start(agent, input, options);
   return handle.created ? handle : runtime.resume(options.sessionId);
+}
+
+function persistenceOf(args: Arguments): Pick<StartOptions, "persistence"> {
+  const persistence = args.text("persistence");
+  if (persistence === undefined) return {};
+  if (persistence === "full" || persistence === "minimal") return { persistence };
+  throw refuse("--persistence is neither full nor minimal", run.usage, {
+    got: persistence,
+    fix: "a session of which nothing is to survive is --ephemeral",
+  });
 }
 
 /** Who calls us from within a trace says so in the environment, as other commands are told. */

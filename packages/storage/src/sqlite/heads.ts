@@ -194,7 +194,7 @@ export class Heads {
 }
 
 export function newHead(number: number, session: Session): Head {
-  const { shared: _shared, resumedFrom: _resumedFrom, ...kept } = session;
+  const { shared: _shared, ...kept } = session;
   return {
     number,
     session: { ...kept, input: undefined }, // H3.

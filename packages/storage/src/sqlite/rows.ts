@@ -112,7 +112,7 @@ export function sessionValues(number: number, session: Session, blobs: Blobs): S
 }
 
 /** What only some sessions are made with, and never changes. */
-function originOf({ parent, depth, shared, deadlineAt, fork, payers, resumedFrom }: Session): string | null {
+function originOf({ parent, depth, shared, deadlineAt, fork, payers }: Session): string | null {
   const origin = JSON.stringify({
     parent,
     depth: depth === 0 ? undefined : depth,
@@ -120,19 +120,26 @@ function originOf({ parent, depth, shared, deadlineAt, fork, payers, resumedFrom
     deadlineAt,
     fork,
     payers: payers.length === 0 ? undefined : payers,
-    resumedFrom,
   } satisfies Partial<Record<keyof Session, unknown>>);
   return origin === "{}" ? null : origin;
 }
 
 /** What only some sessions come to, and may change. */
-function restOf({ exhausted, children, handedOffTo, persistence, progress }: Session): string | null {
+function restOf({
+  exhausted,
+  children,
+  handedOffTo,
+  persistence,
+  progress,
+  resumedFrom,
+}: Session): string | null {
   const rest = JSON.stringify({
     exhausted,
     children: children === 0 ? undefined : children,
     handedOffTo,
     persistence,
     progress,
+    resumedFrom,
   } satisfies Partial<Record<keyof Session, unknown>>);
   return rest === "{}" ? null : rest;
 }

@@ -52,7 +52,11 @@ function findPartsProblem({ records, entries, session, effects }: Parts): string
       if (problem !== undefined) return problem;
     }
   }
-  return findTextProblem("output", session?.output) ?? findTextProblem("progress", session?.progress);
+  return (
+    findTextProblem("output", session?.output) ??
+    findTextProblem("progress", session?.progress) ??
+    findTextProblem("progress it goes on from", session?.resumedFrom)
+  );
 }
 
 /** What an effect says is refused with its batch: afterwards it is too late (N1 of the core's `cascade.ts`). */

@@ -37,6 +37,28 @@ export function creationConformance(fixture: Fixture): void {
     });
   });
 
+  test("ST14: a session of which all survives from now on keeps what it was told of an earlier try", async () => {
+    const shared = { kind: "custom", value: "1" } as const;
+    const more = { ...CLAIM, persistence: "minimal", resumedFrom: '"old"', shared } as const;
+    const token = tokenOf(await fixture.apply(creating("ses-1", more), 1));
+    expect((await fixture.session("ses-1")).resumedFrom).toBe('"old"');
+    const batch = {
+      type: "commit_batch",
+      sessionId: "ses-1",
+      token,
+      firstSeq: 0,
+      entries: [],
+      consumed: [],
+    } as const;
+    const session = { status: "working", persistence: "full", resumedFrom: '"new"', progress: "7" } as const;
+    await fixture.apply({ ...batch, records: [{ type: "started", at: 1, seq: 0 }], session }, 2);
+    const stored = await fixture.session("ses-1");
+    expect(stored).toMatchObject({ resumedFrom: '"new"', progress: "7", shared });
+    expect(stored.persistence).toBeUndefined();
+    await fixture.apply({ ...batch, firstSeq: 1, records: [{ type: "started", at: 1, seq: 1 }] }, 3);
+    expect((await fixture.storage.load("ses-1"))?.session).toMatchObject({ resumedFrom: '"new"', shared });
+  });
+
   test("ST25: one whose first batch is invalid does not exist", async () => {
     const broken: FirstBatch = { ...FIRST, entries: [] };
     expect(await fixture.apply(creating("ses-1", { ...CLAIM, first: broken }), 1)).toMatchObject({

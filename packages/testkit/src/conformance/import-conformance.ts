@@ -78,6 +78,41 @@ export function importConformance(fixture: Fixture): void {
       expect(await claimant.commit({ session: PATCH_TO.completed })).toMatchObject({ status: "committed" });
     });
 
+    test("ST32: signals that come along have arrived, in order, once, and are consumed like any", async () => {
+      const signals = [
+        { signalId: "sig-1", name: "go", payload: "1" },
+        { signalId: "sig-2", name: "go", payload: undefined },
+      ];
+      const change = { ...renamed(await make(), "ses-new"), signals };
+      expect(await fixture.apply(change, 99)).toEqual({ status: "created" });
+      expect((await fixture.session("ses-new")).inbox).toBe(2);
+      const { signals: stored } = (await fixture.storage.load("ses-new"))!;
+      expect(stored.map(({ signalId, payload, order }) => [signalId, payload, order])).toEqual([
+        ["sig-1", "1", 1],
+        ["sig-2", undefined, 2],
+      ]);
+      // It waits for them.
+      expect((await fixture.storage.due({ now: 100, limit: 10 })).sessionIds).toEqual(["ses-new"]);
+      expect(await fixture.apply(change, 99)).toEqual({ status: "exists" });
+      expect(await fixture.apply(signalling("ses-new", "sig-1", { name: "go" }))).toEqual({
+        status: "duplicate",
+      });
+      const claimant = await fixture.claim("ses-new", "owner-1", 100);
+      expect(await claimant.commit({ records: [STARTED], consumed: ["sig-1"] })).toMatchObject({ inbox: 2 });
+      expect((await fixture.storage.load("ses-new"))!.signals).toHaveLength(1);
+    });
+
+    test("ST32: nothing arrives at a session that exists, nor with one that is refused", async () => {
+      const change = await make();
+      const signals = [{ signalId: "sig-1", name: "go", payload: undefined }];
+      const before = await fixture.everything("ses-made");
+      expect(await fixture.apply({ ...change, signals })).toEqual({ status: "exists" });
+      expect(await fixture.everything("ses-made")).toEqual(before);
+      const spoilt = { ...renamed(change, "ses-new", { turn: 1, nextSeq: 99 }), signals };
+      expect(await fixture.apply(spoilt)).toEqual(INVALID);
+      expect(await fixture.storage.reader.session("ses-new")).toBeUndefined();
+    });
+
     test("ST32: one that exists is left as it is", async () => {
       const change = await make();
       const before = await fixture.everything("ses-made");

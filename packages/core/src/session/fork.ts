@@ -1,0 +1,171 @@
+// A session made from another one: its state, journal and entries up to a point, under an id of its own. Pure.
+//
+//   X1. A point is a standstill: the agent had been told everything before it and had asked for all it would. In the journal that
+//       is wherever an event or a note follows, or nothing. Each commit ends at one, and each checkpoint is one.
+//   X2. What ended the session, or was to end it, is not part of a fork: the outcome its agent returned or threw upon, and a cancel.
+//   X3. Nothing of it belongs to others: no parent, children, signals or spend. What a budget or a deadline allowed is allowed anew.
+//   X4. At a checkpoint, or at the beginning, chance is another from the first line on, and the input may be. Anywhere else the
+//       agent's function is gone through again: on the old input and the old chance up to the point, on its own from the `forked`
+//       event on.
+//
+// It knows no storage: it is handed a session as a whole and gives what `import_session` stores.
+
+import { UsageError } from "../errors.ts";
+import type { JsonText } from "../json.ts";
+import { isCommand, type JournalRecord } from "../journal/record.ts";
+import type { Entry, ImportSession } from "../ports/storage.ts";
+import { openAccount } from "./budget.ts";
+import type { ForkOrigin, ParentRef, Session } from "./session.ts";
+
+/** A session as a whole. */
+export interface WholeSession {
+  readonly session: Session;
+  /** From position 0 on, `session.nextSeq` of them. */
+  readonly records: readonly JournalRecord[];
+  readonly entries: readonly Entry[];
+}
+
+export interface ForkRequest {
+  /** Of the fork. */
+  readonly sessionId: string;
+  /**
+   * How many records it begins with, or the `seq` of a checkpoint; the last checkpoint when absent, or as far as it goes where there
+   * is none.
+   */
+  readonly at?: number;
+  /** Instead of the origin's. */
+  readonly input?: { readonly text: JsonText | undefined };
+  /** What becomes of tasks without an outcome. */
+  readonly tasks: ForkOrigin["tasks"];
+  readonly seed: number;
+  readonly now: number;
+}
+
+/** @throws UsageError when there is no such point, or another input is not possible there. */
+export function forkSession(origin: WholeSession, request: ForkRequest): ImportSession {
+  const { session } = origin;
+  const { sessionId, input, tasks, seed, now } = request;
+  const at = findPoint(origin, request.at);
+  const records = origin.records.slice(0, at);
+  const entries = origin.entries.slice(0, records.filter(({ type }) => type === "append_entry").length);
+  const checkpoint = records.findLast((record) => record.type === "checkpoint");
+  const baseSeq = checkpoint === undefined ? 0 : checkpoint.seq + 1;
+  if (input !== undefined && baseSeq !== at) throw inputTooLate(session, at, baseSeq);
+  const parent = parentAt(session, baseSeq);
+  const { shared, resumedFrom, account, deadlineAt, flags, format } = session;
+  const row: Session = {
+    sessionId,
+    agent: agentOf(session),
+    input: input === undefined ? session.input : input.text,
+    status: at === 0 ? "submitted" : "working",
+    waits: [],
+    nextSeq: at,
+    ...(checkpoint === undefined ? {} : { checkpointSeq: checkpoint.seq }),
+    entryCount: entries.length,
+    turn: checkpoint?.turn ?? 0,
+    inbox: 0,
+    seed: seedAt(session, baseSeq),
+    flags,
+    format,
+    depth: 0,
+    children: 0,
+    payers: account === undefined ? [] : [sessionId],
+    ...(account === undefined ? {} : { account: openAccount(account.limits) }),
+    ...(deadlineAt === undefined ? {} : { deadlineAt: now + (deadlineAt - session.createdAt) }),
+    ...(shared === undefined ? {} : { shared }),
+    ...(resumedFrom === undefined ? {} : { resumedFrom }),
+    fork: {
+      origins: [session.sessionId, ...(session.fork?.origins ?? [])],
+      at,
+      seed,
+      tasks,
+      ...(parent === undefined ? {} : { parent }),
+    },
+    createdAt: now,
+    updatedAt: now,
+  };
+  return { type: "import_session", sessionId, session: row, records, entries };
+}
+
+/** Chance of a life that begins at this position (X4). */
+export function seedAt({ seed, fork }: Pick<Session, "seed" | "fork">, baseSeq: number): number {
+  return fork !== undefined && baseSeq >= fork.at ? fork.seed : seed;
+}
+
+/** The parent that an agent knows of in a life that begins at this position: a fork's, as long as it goes through the origin's. */
+export function parentAt(
+  { parent, fork }: Pick<Session, "parent" | "fork">,
+  baseSeq: number,
+): ParentRef | undefined {
+  return fork !== undefined && baseSeq < fork.at ? fork.parent : parent;
+}
+
+/** Whether a fork has yet to hear that it goes on by itself. */
+export function isForkPending(
+  { fork }: Pick<Session, "fork">,
+  baseSeq: number,
+  recorded: readonly JournalRecord[],
+): boolean {
+  if (fork === undefined || baseSeq >= fork.at) return false;
+  return !recorded.some(({ type, seq }) => type === "forked" && seq >= fork.at);
+}
+
+/** X1. How many records to begin with. */
+function findPoint({ session, records }: WholeSession, wanted: number | undefined): number {
+  const end = usableEnd(records);
+  if (wanted === undefined) {
+    const checkpoint = records.findLast(({ type, seq }) => type === "checkpoint" && seq < end);
+    return checkpoint === undefined ? end : checkpoint.seq + 1;
+  }
+  if (records[wanted]?.type === "checkpoint" && wanted < end) return wanted + 1;
+  if (Number.isSafeInteger(wanted) && wanted >= 0 && wanted <= end && isPoint(records, wanted)) return wanted;
+  throw new UsageError(`session ${session.sessionId} cannot be forked at ${wanted}`, {
+    got: describePlace(records, wanted, end),
+    expected: `a position between two commits; the nearest: ${nearest(records, wanted, end).join(", ")}`,
+    fix: "`holdfast logs` shows the positions; a checkpoint can also be named by its own",
+  });
+}
+
+function isPoint(records: readonly JournalRecord[], at: number): boolean {
+  const next = records[at];
+  return next === undefined || !isCommand(next);
+}
+
+/** X2. */
+function usableEnd(records: readonly JournalRecord[]): number {
+  const cancelled = records.findIndex(({ type }) => type === "cancel_requested");
+  if (cancelled !== -1) return cancelled;
+  const last = records.at(-1);
+  if (last?.type !== "complete" && last?.type !== "fail") return records.length;
+  return records.findLastIndex((record, i) => !isCommand(record) && isPoint(records, i));
+}
+
+function describePlace(records: readonly JournalRecord[], at: number, end: number): string {
+  if (!Number.isSafeInteger(at) || at < 0 || at > records.length)
+    return `${at}, and the journal has ${records.length} records`;
+  if (at > end) return `${at}, and from ${end} on the session was ending`;
+  return `${at}, in the middle of what the agent did at once`;
+}
+
+/** The last point before, the first one after. */
+function nearest(records: readonly JournalRecord[], at: number, end: number): number[] {
+  const wanted = Math.min(Math.max(0, Math.floor(at) || 0), end);
+  let before = wanted;
+  while (!isPoint(records, before)) before--;
+  let after = wanted + 1;
+  while (after <= end && !isPoint(records, after)) after++;
+  return after > end || before === at || at < 0 || Number.isNaN(at) ? [before] : [before, after];
+}
+
+function inputTooLate({ sessionId }: Session, at: number, baseSeq: number): UsageError {
+  return new UsageError(`a fork of session ${sessionId} at ${at} cannot have another input`, {
+    got: `position ${at}, up to which the agent did what it did on the input it had`,
+    expected: baseSeq === 0 ? "position 0" : `a checkpoint (the last one before is at ${baseSeq - 1}), or 0`,
+    fix: "leave the input out, or fork there",
+  });
+}
+
+/** Its spans are no part of the origin's trace. */
+function agentOf({ agent: { name, version, file } }: Session): Session["agent"] {
+  return { name, version, ...(file === undefined ? {} : { file }) };
+}

@@ -1,0 +1,104 @@
+import { isSessionId } from "@holdfast/core";
+import type { ForkOptions } from "@holdfast/runtime";
+import { refuse, takeOnly } from "../arguments.ts";
+import type { Arguments, Command } from "../command.ts";
+
+export const fork: Command = {
+  name: "fork",
+  summary: "Make a session that begins as another one did, up to a point, and goes on by itself",
+  usage: "fork ID [--at N] [--input JSON|@file|-] [--tasks rerun|cancel] [--session NEW] [--run]",
+  description:
+    "The way to go on after a failure, or to try something else from where a session was: state, journal and conversation up to the " +
+    "point are copied, and the other session is left as it is, ended or not. No signals, children or spend come along. Without --at " +
+    "it is the last checkpoint, or where there is none as far as the session got before it ended.",
+  options: {
+    at: { help: "a position of the journal (`holdfast logs` shows them), or a checkpoint's", value: "N" },
+    input: { help: "another input, at a checkpoint or at position 0", value: "JSON|@file|-" },
+    tasks: {
+      help: "do tasks that had no outcome there again (the default), or cancel them",
+      value: "rerun|cancel",
+    },
+    session: { help: "an id of your own for the new session", value: "NEW" },
+    run: { help: "go on with it at once, until it ends" },
+  },
+  examples: [
+    ["fork ses_019a --run", "after a failure: go on from the last checkpoint"],
+    ["fork ses_019a --at 12 --tasks cancel", "from position 12, without what was running then"],
+    [`fork ses_019a --at 0 --input '{"name": "Ada"}' --run`, "from the start, with another input"],
+  ],
+
+  async run(args, io) {
+    const id = takeOnly(args.positionals, "the session's id", fork.usage);
+    const wanted = wantedOf(args);
+    const { readInput } = await import("../input.ts");
+    const given = args.text("input");
+    const input = given === undefined ? {} : { input: await readInput(given, io) };
+    const { findDatabase } = await import("../project.ts");
+    const { withReaderOf, withSession } = await import("../find-session.ts");
+    const { agentOf } = await import("../recorded-agent.ts");
+    const { createRuntime } = await import("@holdfast/runtime");
+    const database = findDatabase(args, io);
+    const origin = await withReaderOf(database, id, (session) => Promise.resolve(session));
+    // Before anything is written: the agent says what its input may be.
+    const isNeeded = args.has("run") || (given !== undefined && origin.agent.file !== undefined);
+    const agent = isNeeded ? await agentOf(origin, args, io) : undefined;
+
+    const made = await withSession(database, origin.sessionId, async (_session, { storage }) => {
+      const agents = agent === undefined ? [] : [agent];
+      const runtime = createRuntime({ storage, agents, adopt: false, development: false });
+      try {
+        const handle = await runtime.fork(origin.sessionId, { ...wanted, ...input, run: false });
+        return { session: await handle.session(), isNew: handle.created };
+      } finally {
+        await runtime.close();
+      }
+    });
+
+    const { sessionId, fork: from } = made.session;
+    const what = made.isNew ? "forked" : "was forked before";
+    io.note(`${sessionId} ${what} from ${origin.sessionId} at ${from?.at ?? 0}`);
+    if (agent !== undefined && args.has("run")) {
+      const { drive } = await import("../drive.ts");
+      return drive(
+        {
+          agent,
+          sessionId,
+          database,
+          begin: (runtime) => runtime.resume(sessionId),
+          tracer: undefined,
+          parks: false,
+          readsStdin: given !== "-",
+        },
+        io,
+      );
+    }
+    const resume = io.call(`resume ${sessionId}`);
+    io.result(
+      { sessionId, origin: origin.sessionId, at: from?.at ?? 0, created: made.isNew, resume },
+      sessionId,
+    );
+    io.note(`go on with: ${resume}`);
+    return 0;
+  },
+};
+
+/** What can be told to be wrong without looking at the session. */
+function wantedOf(args: Arguments): ForkOptions {
+  const at = args.text("at");
+  if (at !== undefined && !/^\d{1,15}$/.test(at))
+    throw refuse("--at is not a position", fork.usage, { got: at, expected: "--at 0, 1, 2, ..." });
+  const tasks = args.text("tasks");
+  if (tasks !== undefined && tasks !== "rerun" && tasks !== "cancel")
+    throw refuse("--tasks is neither rerun nor cancel", fork.usage, { got: tasks });
+  const sessionId = args.text("session");
+  if (sessionId !== undefined && !isSessionId(sessionId)) {
+    throw refuse(`"${sessionId}" cannot be the id of a session`, fork.usage, {
+      expected: "1 to 100 letters, digits, dots, dashes and underscores, starting with a letter or a digit",
+    });
+  }
+  return {
+    ...(at === undefined ? {} : { at: Number(at) }),
+    ...(tasks === undefined ? {} : { tasks }),
+    ...(sessionId === undefined ? {} : { sessionId }),
+  };
+}
