@@ -30,6 +30,8 @@ import {
   type Prices,
   type Random,
   type ResumeSession,
+  type Schedule,
+  type ScheduledAction,
   type SessionStatus,
   type SetBudget,
   type SignalReceipt,
@@ -44,6 +46,8 @@ import { GroupCommitter } from "./group-committer.ts";
 import { LiveSessions, sessionNotFound } from "./live-sessions.ts";
 import { LocalTaskExecutor } from "./local-task-executor.ts";
 import { isDevelopment, sha256, silentTracer, systemClock, systemRandom } from "./node-ports.ts";
+import { ScheduleKeeper } from "./schedule-keeper.ts";
+import { Schedules } from "./schedules.ts";
 import type {
   AnswerOptions,
   CancelOptions,
@@ -51,6 +55,7 @@ import type {
   ResumeOptions,
   Runtime,
   RuntimeOptions,
+  ScheduleRequest,
   SessionHandle,
   SignalOptions,
   StartOptions,
@@ -90,6 +95,8 @@ class LocalRuntime implements Runtime {
   readonly #world: DriverWorld;
   readonly #sessions: LiveSessions;
   readonly #due: DueSessions;
+  readonly #schedules: Schedules;
+  readonly #keeper: ScheduleKeeper | undefined;
   readonly #context = new AsyncLocalStorage<string>();
   readonly #watchdog: Watchdog | undefined;
   readonly #owner: string;
@@ -152,6 +159,23 @@ class LocalRuntime implements Runtime {
       );
     }
     for (const source of options.signals ?? []) this.#listen(source);
+    const scheduling = {
+      storage: this.#storage,
+      committer: this.#committer,
+      clock: this.#clock,
+      random: this.#random,
+    };
+    this.#schedules = new Schedules(scheduling);
+    if (options.schedules === undefined || options.schedules === false) return;
+    this.#keeper = new ScheduleKeeper({
+      ...scheduling,
+      options: options.schedules === true ? {} : options.schedules,
+      agents: this.#sessions.agents,
+      know: (agent) => this.#know(agent),
+      goOn: (sessionId) => this.#goOn(sessionId),
+      failedToRun: (sessionId, error) => this.#sessions.failedToRun(sessionId, error),
+      warn,
+    });
   }
 
   get live(): number {
@@ -170,10 +194,7 @@ class LocalRuntime implements Runtime {
       });
     }
     this.#know(agent as unknown as Agent);
-    // What the schema makes of it (defaults, conversions) is what is recorded, and so what the agent sees.
-    const valid = await validate(agent.input, input, `input of agent "${agent.name}"`, "invalid_input");
-    const text = encodeJson(valid, `input of agent "${agent.name}"`);
-    this.#refuseIfLarge(text, `input of agent "${agent.name}"`);
+    const text = await this.#inputText(agent, input);
     const id = sessionId ?? mintId("ses", this.#clock.now(), () => this.#random.u32());
     const ref: AgentRef = {
       name: agent.name,
@@ -239,12 +260,7 @@ class LocalRuntime implements Runtime {
     payload?: unknown,
     options: SignalOptions = {},
   ): Promise<SignalReceipt> {
-    if (!isName(name) || isReservedName(name)) {
-      throw new UsageError(`"${name}" cannot be the name of a signal`, {
-        expected:
-          '1 to 200 letters, digits, spaces and . _ : / @ + -, not starting with "answer:", "child:", "child-end:", "request:" or "reply:"',
-      });
-    }
+    refuseSignalName(name);
     return this.#send(sessionId, name, payload, options);
   }
 
@@ -268,8 +284,7 @@ class LocalRuntime implements Runtime {
     payload: unknown,
     { dedupKey }: SignalOptions,
   ): Promise<SignalReceipt> {
-    const text = encodeJson(payload, `payload of signal "${name}"`);
-    this.#refuseIfLarge(text, `payload of signal "${name}"`);
+    const text = this.#payloadText(name, payload);
     const result = await this.#committer.commit({
       type: "send_signal",
       sessionId,
@@ -352,8 +367,23 @@ class LocalRuntime implements Runtime {
     }
   }
 
+  async schedule<Input, Output>(request: ScheduleRequest<Input, Output>): Promise<Schedule> {
+    this.#refuseIfClosed();
+    const { id, cron, timeZone } = request;
+    return this.#schedules.put({ id, cron, timeZone, action: await this.#actionOf(request) });
+  }
+
+  schedules(): Promise<readonly Schedule[]> {
+    return this.#schedules.list();
+  }
+
+  unschedule(scheduleId: string): Promise<boolean> {
+    return this.#schedules.remove(scheduleId);
+  }
+
   async close(): Promise<void> {
     if (this.#sessions.closed) return;
+    this.#keeper?.close();
     await this.#sessions.close();
     await this.#executor.close();
     await this.#committer.idle();
@@ -364,6 +394,7 @@ class LocalRuntime implements Runtime {
 
   /** @internal Vanish as a killed process would: nothing is released, committed or awaited. For crash tests. */
   vanish(): void {
+    this.#keeper?.close();
     this.#sessions.vanish();
     void this.#executor.close();
     for (const close of this.#closers.splice(0)) void close();
@@ -377,6 +408,26 @@ class LocalRuntime implements Runtime {
     if (this.#executor instanceof LocalTaskExecutor)
       for (const task of agent.tasks) this.#executor.register(task);
     for (const child of agent.agents) this.#know(child);
+  }
+
+  async #actionOf<Input, Output>({
+    start,
+    signal,
+  }: ScheduleRequest<Input, Output>): Promise<ScheduledAction> {
+    if (start !== undefined) {
+      const { agent, input, file } = start;
+      this.#know(agent as unknown as Agent);
+      const text = await this.#inputText(agent, input);
+      const { name, version } = agent;
+      return {
+        type: "start",
+        agent: { name, version, ...(file === undefined ? {} : { file }) },
+        input: text,
+      };
+    }
+    const { sessionId, name, payload } = signal;
+    refuseSignalName(name);
+    return { type: "signal", sessionId, name, payload: this.#payloadText(name, payload) };
   }
 
   #deadline(ms: number): { readonly deadlineAt?: number } {
@@ -437,6 +488,24 @@ class LocalRuntime implements Runtime {
     this.#world.trace?.({ type: "warned", sessionId, at: this.#clock.now(), message });
   }
 
+  /** What the schema makes of it (defaults, conversions) is what is recorded, and so what the agent sees. */
+  async #inputText<Input>(
+    agent: Pick<Agent<Input>, "name" | "input">,
+    input: Input | undefined,
+  ): Promise<string | undefined> {
+    const what = `input of agent "${agent.name}"`;
+    const text = encodeJson(await validate(agent.input, input, what, "invalid_input"), what);
+    this.#refuseIfLarge(text, what);
+    return text;
+  }
+
+  #payloadText(name: string, payload: unknown): string | undefined {
+    const what = `payload of signal "${name}"`;
+    const text = encodeJson(payload, what);
+    this.#refuseIfLarge(text, what);
+    return text;
+  }
+
   #refuseIfLarge(text: string | undefined, what: string): void {
     if (text === undefined || text.length <= this.#limits.payloadChars) return;
     throw new UsageError(`${what} is ${text.length} characters of JSON`, {
@@ -488,6 +557,14 @@ function guardedTraceparent(tracer: AgentTracer): DriverWorld["traceparent"] {
       return undefined;
     }
   };
+}
+
+function refuseSignalName(name: string): void {
+  if (isName(name) && !isReservedName(name)) return;
+  throw new UsageError(`"${name}" cannot be the name of a signal`, {
+    expected:
+      '1 to 200 letters, digits, spaces and . _ : / @ + -, not starting with "answer:", "child:", "child-end:", "request:" or "reply:"',
+  });
 }
 
 function isExecutor(tasks: RuntimeOptions["tasks"]): tasks is TaskExecutor {
