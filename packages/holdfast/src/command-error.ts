@@ -7,6 +7,7 @@ import { jsonLine, plain } from "./plain-text.ts";
 export const COMMAND_ERRORS = {
   ambiguous: 2,
   question_not_found: 4,
+  schedule_not_found: 4,
   session_not_ended: 6,
 } as const;
 

@@ -15,6 +15,7 @@ export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   approve: async () => (await import("./approve.ts")).approve,
   answer: async () => (await import("./answer.ts")).answer,
   cancel: async () => (await import("./cancel.ts")).cancel,
+  schedule: async () => (await import("./schedule.ts")).schedule,
   config: async () => (await import("./config.ts")).config,
   doctor: async () => (await import("./doctor.ts")).doctor,
 };
