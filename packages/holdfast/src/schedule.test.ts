@@ -32,6 +32,11 @@ export default defineAgent({ name: "typed", input: number, run: async (ctx, inpu
   "broken.ts": `throw new Error("no way");\n`,
 };
 
+/** The words of a command line, with a cron line in the place of @. */
+function words(text: string, cron: string): string[] {
+  return text.split(" ").map((word) => (word === "@" ? cron : word));
+}
+
 interface ListedSession {
   readonly sessionId: string;
   readonly status: string;
@@ -50,8 +55,7 @@ describe("holdfast schedule", () => {
 
   test("add, list and remove: what is said is what is stored", async () => {
     const added = await project.run(
-      ...["schedule", "add", "30 9 * * 1-5", "--run", "echo.ts", "--input", '{"a":1}'],
-      ...["--tz", "Asia/Tokyo", "--id", "morning"],
+      ...words(`schedule add @ --run echo.ts --input {"a":1} --tz Asia/Tokyo --id morning`, "30 9 * * 1-5"),
     );
     expect(added).toMatchObject({ code: 0, stdout: "morning\n" });
     expect(added.stderr).toContain("starts echo");
@@ -174,8 +178,7 @@ describe("holdfast schedule", () => {
     async () => {
       const ledger = project.path("ledger.txt");
       await project.run(
-        ...["schedule", "add", "* * * * * *", "--run", "work.ts", "--id", "tick"],
-        ...["--input", JSON.stringify({ ledger })],
+        ...words(`schedule add @ --run work.ts --id tick --input {"ledger":"${ledger}"}`, "* * * * * *"),
       );
       const all: HoldfastProcess[] = [];
       const begin = (): HoldfastProcess => {
@@ -195,21 +198,7 @@ describe("holdfast schedule", () => {
       running[0]!.kill("SIGKILL");
       await running[0]!.finished;
       // Whoever is left finds what the others were running.
-      expect(
-        (
-          await project.run(
-            "schedule",
-            "add",
-            "0 0 1 1 *",
-            "--run",
-            "work.ts",
-            "--id",
-            "tick",
-            "--input",
-            JSON.stringify({ ledger }),
-          )
-        ).code,
-      ).toBe(0);
+      expect(await project.run("schedule", "remove", "tick")).toMatchObject({ code: 0 });
       let listed = await sessions();
       while (listed.some(({ status }) => status !== "completed")) listed = await sessions();
       running[1]!.kill("SIGINT");

@@ -77,16 +77,16 @@ describe("a schedule", () => {
 
   test("keeps when it is due when it is put again, and not when its line or zone is another", async () => {
     const { runtime, clock } = open("2026-11-21T08:59:30Z", { schedules: false });
-    const put = (cron: string, timeZone = "UTC") =>
+    const again = (cron: string, timeZone = "UTC") =>
       runtime.schedule({ id: "tick", cron, timeZone, start: { agent: echo, input: cron } });
-    const first = await put("0 9 * * *");
+    const first = await again("0 9 * * *");
     await clock.advance(HOUR_MS);
-    expect(await put("0 9 * * *")).toEqual(first);
-    expect(await put("0 9 * * *", "Asia/Tokyo")).toMatchObject({
+    expect(await again("0 9 * * *")).toEqual(first);
+    expect(await again("0 9 * * *", "Asia/Tokyo")).toMatchObject({
       nextAt: Date.parse("2026-11-22T00:00:00Z"),
       createdAt: first.createdAt,
     });
-    expect(await put("0 10 * * *")).toMatchObject({ nextAt: Date.parse("2026-11-21T10:00:00Z") });
+    expect(await again("0 10 * * *")).toMatchObject({ nextAt: Date.parse("2026-11-21T10:00:00Z") });
     expect(await runtime.schedules()).toHaveLength(1);
   });
 
@@ -192,7 +192,7 @@ describe("each time once", () => {
       name: "told",
       run: async (ctx) => {
         await ctx.waitForSignal("go");
-        return (await ctx.waitForSignal("go", { timeoutMs: 1_000 }).catch(() => "once")) as unknown;
+        return ctx.waitForSignal("go", { timeoutMs: 1_000 }).catch(() => "once");
       },
     });
     const handle = await runtime.start(told);

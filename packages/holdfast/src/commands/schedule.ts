@@ -45,12 +45,16 @@ export const schedule: Command = {
     refuseForeignOptions(action, args);
     switch (action) {
       case "add":
-        return (await import("../schedule-add.ts")).addSchedule(rest, args, io, schedule.usage);
+        return (await import("../schedule-changes.ts")).addSchedule(rest, args, io, schedule.usage);
       case "list":
         takeNothing(rest, schedule.usage);
         return list(args, io);
       case "remove":
-        return remove(takeOnly(rest, "the schedule's id", schedule.usage), args, io);
+        return (await import("../schedule-changes.ts")).removeSchedule(
+          takeOnly(rest, "the schedule's id", schedule.usage),
+          args,
+          io,
+        );
       case "run":
         takeNothing(rest, schedule.usage);
         return (await import("../schedule-run.ts")).runSchedules(args, io);
@@ -88,33 +92,5 @@ async function list(args: Arguments, io: Io): Promise<number> {
   const schedules = await withReader(database, async (reader) => (await reader?.schedules()) ?? []);
   io.show(schedules.map(scheduleJson), schedules.length === 0 ? "" : scheduleTable(schedules, Date.now()));
   if (schedules.length === 0) io.note(`no schedules in ${database.path}`);
-  return 0;
-}
-
-async function remove(scheduleId: string, args: Arguments, io: Io): Promise<number> {
-  const { findDatabase } = await import("../project.ts");
-  const { withReader, withStorage } = await import("../find-session.ts");
-  const { CommandError } = await import("../command-error.ts");
-  const { createRuntime } = await import("@holdfast/runtime");
-  const { plainLine } = await import("../plain-text.ts");
-  const database = findDatabase(args, io);
-  // Looked for first, so that a wrong id makes no database.
-  const isThere = await withReader(database, async (reader) =>
-    ((await reader?.schedules()) ?? []).some((each) => each.scheduleId === scheduleId),
-  );
-  const wasRemoved =
-    isThere &&
-    (await withStorage(database, async ({ storage }) => {
-      const runtime = createRuntime({ storage, adopt: false, development: false });
-      return runtime.unschedule(scheduleId).finally(() => runtime.close());
-    }));
-  if (!wasRemoved) {
-    throw new CommandError("schedule_not_found", `there is no schedule ${plainLine(scheduleId, 120)}`, {
-      at: database.path,
-      fix: `\`${io.call("schedule list")}\` shows them`,
-    });
-  }
-  io.result({ scheduleId, status: "removed" }, "");
-  io.note(`schedule ${scheduleId} is removed; sessions that it started stay`);
   return 0;
 }

@@ -1,10 +1,18 @@
-// `holdfast schedule add`: everything that is wrong with a schedule is said now, to whoever puts it, and not at night to nobody.
+// `holdfast schedule add` and `remove`: everything that is wrong with a schedule is said now, to whoever puts it, and not at night
+// to nobody.
 
 import { ConflictError, isEnded, type AgentStorage, type Schedule } from "@holdfast/core";
-import { createRuntime, MemoryStorage, type Agent, type ScheduleRequest } from "@holdfast/runtime";
+import {
+  createRuntime,
+  MemoryStorage,
+  type Agent,
+  type Runtime,
+  type ScheduleRequest,
+} from "@holdfast/runtime";
 import { refuse } from "./arguments.ts";
+import { CommandError } from "./command-error.ts";
 import type { Arguments, Io } from "./command.ts";
-import { withSession, withStorage } from "./find-session.ts";
+import { withReader, withSession, withStorage } from "./find-session.ts";
 import { readInput, readJson } from "./input.ts";
 import { loadAgent } from "./load-agent.ts";
 import { localTime, plainLine } from "./plain-text.ts";
@@ -38,6 +46,29 @@ export async function addSchedule(
   if (sessionId === undefined) throw refuse("--run FILE or --signal ID is missing", usage);
   if (name === undefined) throw refuse("the signal's name is missing", usage);
   return addSignal({ sessionId, name, payload }, timing, args, io);
+}
+
+/** @returns the exit code. */
+export async function removeSchedule(scheduleId: string, args: Arguments, io: Io): Promise<number> {
+  const database = findDatabase(args, io);
+  // Looked for first, so that a wrong id makes no database.
+  const isThere = await withReader(database, async (reader) =>
+    ((await reader?.schedules()) ?? []).some((schedule) => schedule.scheduleId === scheduleId),
+  );
+  const wasRemoved =
+    isThere &&
+    (await withStorage(database, ({ storage }) =>
+      withRuntime(storage, (runtime) => runtime.unschedule(scheduleId)),
+    ));
+  if (!wasRemoved) {
+    throw new CommandError("schedule_not_found", `there is no schedule ${plainLine(scheduleId, 120)}`, {
+      at: database.path,
+      fix: `\`${io.call("schedule list")}\` shows them`,
+    });
+  }
+  io.result({ scheduleId, status: "removed" }, "");
+  io.note(`schedule ${scheduleId} is removed; sessions that it started stay`);
+  return 0;
 }
 
 type Timing = Pick<ScheduleRequest, "id" | "cron" | "timeZone">;
@@ -90,9 +121,17 @@ async function refuseWrong(request: ScheduleRequest): Promise<void> {
   await put(new MemoryStorage(), request);
 }
 
-async function put(storage: AgentStorage, request: ScheduleRequest): Promise<Schedule> {
+function put(storage: AgentStorage, request: ScheduleRequest): Promise<Schedule> {
+  return withRuntime(storage, (runtime) => runtime.schedule(request));
+}
+
+async function withRuntime<T>(storage: AgentStorage, work: (runtime: Runtime) => Promise<T>): Promise<T> {
   const runtime = createRuntime({ storage, adopt: false, development: false });
-  return runtime.schedule(request).finally(() => runtime.close());
+  try {
+    return await work(runtime);
+  } finally {
+    await runtime.close();
+  }
 }
 
 /** `schedule run` knows agents by their names, as every process does: two files of one name would be taken for each other. */
