@@ -293,6 +293,27 @@ export const MUTANTS: readonly Mutant[] = [
     replace: "false;",
     tests: [`${KERNEL}end.test.ts`],
   },
+  {
+    name: "K10c: times that were missed fire once",
+    file: "packages/runtime/src/schedule-keeper.ts",
+    find: ".after(Math.max(dueAt, clock.now()))",
+    replace: ".after(dueAt)",
+    tests: ["packages/runtime/src/schedules.test.ts"],
+  },
+  {
+    name: "K10c: what a time starts is named by it",
+    file: "packages/runtime/src/schedule-keeper.ts",
+    find: "new Date(dueAt).toISOString()",
+    replace: "new Date(dueAt).toISOString() + Math.random()",
+    tests: ["packages/runtime/src/schedules.test.ts"],
+  },
+  {
+    name: "K10c: a time that exists twice is the first",
+    file: "packages/runtime/src/cron.ts",
+    find: "namesNoHour(line) ? nextBySteps : nextByDay",
+    replace: "nextBySteps",
+    tests: ["packages/runtime/src/cron.test.ts"],
+  },
 ];
 
 const root = fileURLToPath(new URL("..", import.meta.url));

@@ -9,6 +9,7 @@ export const COMMAND_ERRORS = {
   question_not_found: 4,
   task_not_found: 4,
   answered_otherwise: 6,
+  schedule_not_found: 4,
   session_not_ended: 6,
 } as const;
 

@@ -2,8 +2,7 @@
 //
 //   P1. It ends when the session ends, when it is told to park and the session waits, or when a person stops it. In all but
 //       the first case the session stays as its last commit left it, and the command that goes on with it is told.
-//   P2. When the process that owns the database ends while we run over its socket, we go on as after a crash of ours:
-//       with storage opened anew, from the last commit, as the owner or as a client of the next one.
+// When the owner of the database changes it goes on: P2, in `across-owners.ts`.
 
 import { isEnded, type AgentStorage, type AgentTracer, type Session } from "@holdfast/core";
 import {
@@ -16,12 +15,12 @@ import {
   type SessionHandle,
   type Settled,
 } from "@holdfast/runtime";
+import { acrossOwners } from "./across-owners.ts";
 import { STOP_EXIT, type Io, type StopSignal } from "./command.ts";
 import { isAuthorsFault } from "./describe-session.ts";
-import { tellWarnings, withStorage } from "./find-session.ts";
 import { JournalTail } from "./journal-events.ts";
 import { liveView, type LiveView } from "./live-view.ts";
-import { guardOwner, type GuardedStorage } from "./owner-guard.ts";
+import type { GuardedStorage } from "./owner-guard.ts";
 import type { Database } from "./project.ts";
 import { resultOf, tellEnd, tellEndedBefore } from "./session-end.ts";
 import { StdinListener } from "./stdin-listener.ts";
@@ -55,9 +54,9 @@ const LOOK_MS = 250;
 export async function drive(options: DriveOptions, io: Io): Promise<number> {
   const { database, sessionId } = options;
   const stopped = Promise.withResolvers<Outcome>();
-  const release = io.onStop(
-    stopper(io, database !== undefined, (signal) => stopped.resolve({ type: "stopped", signal })),
-  );
+  const after =
+    database === undefined ? "the session is ephemeral and will be gone" : "the session can be resumed";
+  const release = io.onStop(stopper(io, after, (signal) => stopped.resolve({ type: "stopped", signal })));
   const stdin = options.readsStdin ? new StdinListener(sessionId, io) : undefined;
   const view = liveView({
     io,
@@ -71,16 +70,9 @@ export async function drive(options: DriveOptions, io: Io): Promise<number> {
   try {
     if (database === undefined)
       return (await new Life({ ...common, storage: new MemoryStorage() }).run()) ?? 1;
-    for (;;) {
-      const code = await withStorage(database, (access) => {
-        tellWarnings(access, io);
-        if (access.role === "owner") return new Life({ ...common, storage: access.storage }).run();
-        const owner = guardOwner(access.storage);
-        return new Life({ ...common, storage: owner.storage, owner }).run();
-      });
-      if (code !== undefined) return code;
-      io.note(io.notes.paint.dim("the process that owned the database has ended; going on from here")); // P2.
-    }
+    return await acrossOwners(database, io, (storage, owner) =>
+      new Life({ ...common, storage, ...(owner === undefined ? {} : { owner }) }).run(),
+    );
   } finally {
     clearInterval(alive);
     await stdin?.close();
@@ -116,18 +108,6 @@ class Life {
 
   /** @returns the exit code; `undefined` when the owner of the storage ended and it goes on elsewhere. */
   async run(): Promise<number | undefined> {
-    const { owner } = this.#parts;
-    try {
-      return await this.#live();
-    } catch (error) {
-      // P2, whatever was being asked of the owner when it ended: a command that only owned the database for its one signal
-      // is gone as soon as it has answered us.
-      if (owner === undefined || (await owner.look())) throw error;
-      return undefined;
-    }
-  }
-
-  async #live(): Promise<number | undefined> {
     const { storage, options, view, stdin, io } = this.#parts;
     const before = await this.#session();
     const pending = before === undefined ? [] : await storage.reader.pendingSignals(before.sessionId);
@@ -290,22 +270,21 @@ const RUN_FAILED_EXIT = 1;
 const USAGE_EXIT = 2;
 
 /** Ctrl-C once stops cleanly; twice, at once. */
-function stopper(
+export function stopper(
   io: Io,
-  isDurable: boolean,
+  after: string,
   stop: (signal: StopSignal) => void,
 ): (signal: StopSignal) => void {
   let isStopping = false;
   return (signal) => {
     if (isStopping) io.stopNow(signal);
     isStopping = true;
-    const after = isDurable ? "the session can be resumed" : "the session is ephemeral and will be gone";
     io.note(io.notes.paint.dim(`stopping: ${after}; once more stops at once`));
     stop(signal);
   };
 }
 
 /** A watchdog must not end what stands at a breakpoint. */
-function isDebugged(): boolean {
+export function isDebugged(): boolean {
   return process.execArgv.some((option) => option.startsWith("--inspect"));
 }

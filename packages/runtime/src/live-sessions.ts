@@ -257,6 +257,7 @@ export class LiveSessions {
 
   /** Nobody may be waiting for it, so it is told; and when storage was only away, it is tried again (K10, D1). */
   failedToRun(sessionId: string, error: HoldfastError): void {
+    if (error.code === "session_claimed") return; // It runs: somebody else was told of the same arrival.
     this.#host.warn(sessionId, error.message);
     if (!STORAGE_IS_AWAY.has(error.code) || this.#closed) return;
     const { clock, timers } = this.#host.world;

@@ -1,6 +1,7 @@
 // What a runtime offers to those who start sessions and talk to them: options in, handles and receipts out.
 
 import type {
+  AgentRef,
   AgentStorage,
   AgentTracer,
   Budget,
@@ -8,6 +9,7 @@ import type {
   Limits,
   Prices,
   Random,
+  Schedule,
   Session,
   SessionStatus,
   SignalReceipt,
@@ -41,6 +43,11 @@ export interface RuntimeOptions {
   readonly warmMs?: number;
   /** Run sessions of known agents whenever something they wait for arrives or is due, not only those started here. */
   readonly adopt?: boolean;
+  /**
+   * Fire schedules that are due, whoever put them, while this runtime lives. Not unless it is asked for: a process that runs one
+   * session, or only sends a signal, must not begin the work of others, and would end in the middle of it.
+   */
+  readonly schedules?: boolean | ScheduleOptions;
   /** Names this process in claims. */
   readonly owner?: string;
   /** Ends the process when an agent keeps it busy; made by whoever owns the process. */
@@ -48,6 +55,51 @@ export interface RuntimeOptions {
   /** Report what an agent must not do between two deliveries, and remember the lines of its waits. On unless NODE_ENV is `production`. */
   readonly development?: boolean;
 }
+
+export interface ScheduleOptions {
+  /**
+   * Find an agent that is not known here, for what a schedule started or sent a signal to. May reject, which is told as a
+   * warning of the session; may be called for several at once.
+   */
+  readonly findAgent?: (agent: AgentRef) => Promise<Agent | undefined>;
+  /** Told of each firing of this runtime, after it is stored. Must not throw. */
+  readonly onFired?: (firing: Firing) => void;
+}
+
+/** A schedule has done what it says for one of its times. */
+export interface Firing {
+  readonly scheduleId: string;
+  /** What was started or sent to. */
+  readonly sessionId: string;
+  readonly type: "start" | "signal";
+  /** The first of its times that had not fired. */
+  readonly dueAt: number;
+  readonly nextAt: number;
+}
+
+/** What is to be done again and again. */
+export type ScheduleRequest<Input = unknown, Output = unknown> = {
+  /** Your own id: putting the same id again replaces it. */
+  readonly id?: string;
+  /** Five or six fields: [second] minute hour day month weekday. */
+  readonly cron: string;
+  /** IANA name of the zone whose clock is meant. */
+  readonly timeZone: string;
+} & (
+  | {
+      readonly start: {
+        readonly agent: Agent<Input, Output>;
+        readonly input?: Input;
+        /** Where the agent's code came from, to be found again. */
+        readonly file?: string;
+      };
+      readonly signal?: never;
+    }
+  | {
+      readonly signal: { readonly sessionId: string; readonly name: string; readonly payload?: unknown };
+      readonly start?: never;
+    }
+);
 
 export interface StartOptions {
   /** Your own id: starting the same id again finds the session instead of making another. */
@@ -170,6 +222,16 @@ export interface Runtime {
   unpause(sessionId: string): Promise<SessionStatus>;
   /** Replace limits of its budget. Sessions paused for want of one go on. */
   setBudget(sessionId: string, limits: Budget): Promise<SessionStatus>;
+  /**
+   * Start a session, or send a signal, whenever the clock of a zone shows a time; answers when it is stored. A time that does not
+   * exist there is the first moment after the gap, one that exists twice the first of the two. Fired by runtimes with the option
+   * `schedules`; times that pass while there is none fire once, together, as soon as there is.
+   */
+  schedule<Input, Output>(request: ScheduleRequest<Input, Output>): Promise<Schedule>;
+  /** All that are stored, the next to fire first. */
+  schedules(): Promise<readonly Schedule[]>;
+  /** Remove a schedule; sessions it started stay. Answers whether there was one. */
+  unschedule(scheduleId: string): Promise<boolean>;
   /** Sessions driven now. */
   readonly live: number;
   /** Stop: running tasks are aborted, sessions stay as their last commit left them. Does not close the storage. */

@@ -11,11 +11,8 @@ import {
   CorruptRecordError,
   encodeJson,
   forkSession,
-  isApproval,
   HoldfastError,
   isEnded,
-  isName,
-  isReservedName,
   isSessionId,
   JOURNAL_FORMAT,
   LIMITS,
@@ -32,12 +29,11 @@ import {
   type ImportSession,
   type Budget,
   type Limits,
-  type PauseSession,
   type Prices,
   type Random,
-  type ResumeSession,
+  type Schedule,
+  type ScheduledAction,
   type SessionStatus,
-  type SetBudget,
   type SignalReceipt,
   type SignalSource,
   type TaskExecutor,
@@ -50,6 +46,8 @@ import { GroupCommitter } from "./group-committer.ts";
 import { LiveSessions, sessionNotFound } from "./live-sessions.ts";
 import { LocalTaskExecutor, runningHandler } from "./local-task-executor.ts";
 import { isDevelopment, sha256, silentTracer, systemClock, systemRandom } from "./node-ports.ts";
+import { ScheduleKeeper } from "./schedule-keeper.ts";
+import { Schedules } from "./schedules.ts";
 import type {
   AnswerOptions,
   CancelOptions,
@@ -59,10 +57,12 @@ import type {
   ResumeOptions,
   Runtime,
   RuntimeOptions,
+  ScheduleRequest,
   SessionHandle,
   SignalOptions,
   StartOptions,
 } from "./runtime-api.ts";
+import { refuseIfLarge, refuseSignalName, SessionRequests, unexpected } from "./session-requests.ts";
 import type { DriverWorld } from "./driver-world.ts";
 import { outputOf, type Settled } from "./settled.ts";
 import { SliceLoop, type Immediate } from "./slice-loop.ts";
@@ -102,6 +102,9 @@ class LocalRuntime implements Runtime {
   readonly #world: DriverWorld;
   readonly #sessions: LiveSessions;
   readonly #due: DueSessions;
+  readonly #schedules: Schedules;
+  readonly #requests: SessionRequests;
+  readonly #keeper: ScheduleKeeper | undefined;
   readonly #context = new AsyncLocalStorage<string>();
   /** Where the agent of a session last called something outside. */
   readonly #outsideCalls = new Map<string, string>();
@@ -145,6 +148,14 @@ class LocalRuntime implements Runtime {
       left: (sessionId) => this.#due.forget(sessionId),
       warn,
     });
+    this.#requests = new SessionRequests({
+      clock: this.#clock,
+      random: this.#random,
+      limits: this.#limits,
+      commit: (change) => this.#committer.commit(change),
+      find: (sessionId) => this.#sessions.find(sessionId),
+      lookAt: (at) => this.#due.lookAt(at),
+    });
     this.#due = new DueSessions({
       storage: this.#storage,
       clock: this.#clock,
@@ -170,6 +181,23 @@ class LocalRuntime implements Runtime {
       );
     }
     for (const source of options.signals ?? []) this.#listen(source);
+    const scheduling = {
+      storage: this.#storage,
+      committer: this.#committer,
+      clock: this.#clock,
+      random: this.#random,
+    };
+    this.#schedules = new Schedules(scheduling);
+    if (options.schedules === undefined || options.schedules === false) return;
+    this.#keeper = new ScheduleKeeper({
+      ...scheduling,
+      options: options.schedules === true ? {} : options.schedules,
+      agents: this.#sessions.agents,
+      know: (agent) => this.#know(agent),
+      goOn: (sessionId) => this.#goOn(sessionId),
+      failedToRun: (sessionId, error) => this.#sessions.failedToRun(sessionId, error),
+      warn,
+    });
   }
 
   get live(): number {
@@ -328,102 +356,24 @@ class LocalRuntime implements Runtime {
     payload?: unknown,
     options: SignalOptions = {},
   ): Promise<SignalReceipt> {
-    if (!isName(name) || isReservedName(name)) {
-      throw new UsageError(`"${name}" cannot be the name of a signal`, {
-        expected:
-          '1 to 200 letters, digits, spaces and . _ : / @ + -, not starting with "answer:", "child:", "child-end:", "request:" or "reply:"',
-      });
-    }
-    return this.#send(sessionId, name, payload, options);
+    refuseSignalName(name);
+    return this.#requests.send(sessionId, name, payload, options);
   }
 
-  async answer(
-    sessionId: string,
-    answer: unknown,
-    { question, ...options }: AnswerOptions = {},
-  ): Promise<SignalReceipt> {
-    const session = await this.#sessions.find(sessionId);
-    const open = session.waits.filter((wait) => wait.type === "input");
-    const wait = question === undefined ? open[0] : open.find(({ id }) => id === question);
-    if (wait === undefined) {
-      const reason =
-        open.length === 0
-          ? `session ${sessionId} asks nothing (it is ${session.status})`
-          : `session ${sessionId} has no open question ${question}; open: ${open.map(({ id }) => id).join(", ")}`;
-      return { status: "refused", reason };
-    }
-    if (wait.answer === "approval" && !isApproval(answer)) throw notAnApproval(wait.id);
-    return this.#send(sessionId, wait.name, answer, { ...options, dedupKey: wait.name });
+  answer(sessionId: string, answer: unknown, options: AnswerOptions = {}): Promise<SignalReceipt> {
+    return this.#requests.answer(sessionId, answer, options);
   }
 
-  async #send(
-    sessionId: string,
-    name: string,
-    payload: unknown,
-    { dedupKey, signalId }: SignalOptions,
-  ): Promise<SignalReceipt> {
-    const text = encodeJson(payload, `payload of signal "${name}"`);
-    this.#refuseIfLarge(text, `payload of signal "${name}"`);
-    const result = await this.#committer.commit({
-      type: "send_signal",
-      sessionId,
-      signalId: signalId ?? mintId("sig", this.#clock.now(), () => this.#random.u32()),
-      name,
-      payload: text,
-      ...(dedupKey === undefined ? {} : { dedupKey }),
-    });
-    switch (result.status) {
-      case "stored":
-      case "duplicate":
-        return { status: result.status };
-      case "ended":
-        return { status: "refused", reason: `session ${sessionId} has ended (${result.sessionStatus})` };
-      case "not_found":
-        throw sessionNotFound(sessionId);
-      case "invalid":
-        return { status: "refused", reason: result.reason };
-      default:
-        throw unexpected("sending a signal", result.status);
-    }
-  }
-
-  async cancel(
-    sessionId: string,
-    { hard = false, graceMs = this.#limits.cancelGraceMs, reason }: CancelOptions = {},
-  ): Promise<CancelReceipt> {
-    if (!(graceMs >= 0 && Number.isFinite(graceMs))) {
-      throw new UsageError(`a session cannot be given ${graceMs} ms to clean up`, {
-        expected: "a finite number of milliseconds, 0 or more",
-        fix: "use hard: true to end it at once",
-      });
-    }
-    const result = await this.#committer.commit({
-      type: "request_cancel",
-      sessionId,
-      mode: hard ? "hard" : "graceful",
-      graceMs,
-      ...(reason === undefined ? {} : { reason }),
-    });
-    switch (result.status) {
-      case "requested":
-        // Whatever becomes of its agent: at the deadline it ends.
-        if (!hard) this.#due.lookAt(this.#clock.now() + graceMs);
-        return { status: "requested", sessionStatus: result.sessionStatus };
-      case "ended":
-        return { status: "already_ended", sessionStatus: result.sessionStatus };
-      case "not_found":
-        throw sessionNotFound(sessionId);
-      default:
-        throw unexpected("cancelling", result.status);
-    }
+  cancel(sessionId: string, options: CancelOptions = {}): Promise<CancelReceipt> {
+    return this.#requests.cancel(sessionId, options);
   }
 
   async pause(sessionId: string): Promise<SessionStatus> {
-    return this.#request({ type: "pause_session", sessionId }, "pausing");
+    return this.#requests.ask({ type: "pause_session", sessionId }, "pausing");
   }
 
   async unpause(sessionId: string): Promise<SessionStatus> {
-    const status = await this.#request({ type: "resume_session", sessionId }, "resuming");
+    const status = await this.#requests.ask({ type: "resume_session", sessionId }, "resuming");
     const session = await this.#sessions.find(sessionId);
     if (!isEnded(status) && this.#sessions.agents.latest(session.agent.name) !== undefined)
       await this.#sessions.activate(sessionId, false, session);
@@ -431,29 +381,29 @@ class LocalRuntime implements Runtime {
   }
 
   async setBudget(sessionId: string, limits: Budget): Promise<SessionStatus> {
-    return this.#request(
+    return this.#requests.ask(
       { type: "set_budget", sessionId, limits: checkBudget(limits) },
       "raising the budget",
     );
   }
 
-  async #request(change: PauseSession | ResumeSession | SetBudget, doing: string): Promise<SessionStatus> {
-    const result = await this.#committer.commit(change);
-    switch (result.status) {
-      case "requested":
-      case "ended":
-        return result.sessionStatus;
-      case "not_found":
-        throw sessionNotFound(change.sessionId);
-      case "invalid":
-        throw new UsageError(result.reason);
-      default:
-        throw unexpected(doing, result.status);
-    }
+  async schedule<Input, Output>(request: ScheduleRequest<Input, Output>): Promise<Schedule> {
+    this.#refuseIfClosed();
+    const { id, cron, timeZone } = request;
+    return this.#schedules.put({ id, cron, timeZone, action: await this.#actionOf(request) });
+  }
+
+  schedules(): Promise<readonly Schedule[]> {
+    return this.#schedules.list();
+  }
+
+  unschedule(scheduleId: string): Promise<boolean> {
+    return this.#schedules.remove(scheduleId);
   }
 
   async close(): Promise<void> {
     if (this.#sessions.closed) return;
+    this.#keeper?.close();
     await this.#sessions.close();
     await this.#executor.close();
     await this.#committer.idle();
@@ -465,6 +415,7 @@ class LocalRuntime implements Runtime {
 
   /** @internal Vanish as a killed process would: nothing is released, committed or awaited. For crash tests. */
   vanish(): void {
+    this.#keeper?.close();
     this.#sessions.vanish();
     void this.#executor.close();
     for (const close of this.#closers.splice(0)) void close();
@@ -497,8 +448,28 @@ class LocalRuntime implements Runtime {
   ): Promise<ReturnType<typeof encodeJson>> {
     const what = `input of agent "${name}"`;
     const text = encodeJson(await validate(schema, input, what, "invalid_input"), what);
-    this.#refuseIfLarge(text, what);
+    refuseIfLarge(text, what, this.#limits.payloadChars);
     return text;
+  }
+
+  async #actionOf<Input, Output>({
+    start,
+    signal,
+  }: ScheduleRequest<Input, Output>): Promise<ScheduledAction> {
+    if (start !== undefined) {
+      const { agent, input, file } = start;
+      this.#know(agent as unknown as Agent);
+      const text = await this.#inputText(agent.name, agent.input, input);
+      const { name, version } = agent;
+      return {
+        type: "start",
+        agent: { name, version, ...(file === undefined ? {} : { file }) },
+        input: text,
+      };
+    }
+    const { sessionId, name, payload } = signal;
+    refuseSignalName(name);
+    return { type: "signal", sessionId, name, payload: this.#requests.payloadText(name, payload) };
   }
 
   #deadline(ms: number): { readonly deadlineAt?: number } {
@@ -567,15 +538,6 @@ class LocalRuntime implements Runtime {
     this.#world.trace?.({ type: "warned", sessionId, at: this.#clock.now(), message });
   }
 
-  #refuseIfLarge(text: string | undefined, what: string): void {
-    if (text === undefined || text.length <= this.#limits.payloadChars) return;
-    throw new UsageError(`${what} is ${text.length} characters of JSON`, {
-      code: "limit_exceeded",
-      expected: `at most ${this.#limits.payloadChars} (limit "payloadChars")`,
-      fix: "keep large content in a file and pass its path, or raise the limit",
-    });
-  }
-
   #refuseIfClosed(): void {
     if (this.#sessions.closed)
       throw new UsageError("the runtime is closed", { fix: "make another with createRuntime()" });
@@ -622,15 +584,4 @@ function guardedTraceparent(tracer: AgentTracer): DriverWorld["traceparent"] {
 
 function isExecutor(tasks: RuntimeOptions["tasks"]): tasks is TaskExecutor {
   return tasks !== undefined && !Array.isArray(tasks);
-}
-
-function notAnApproval(question: number): UsageError {
-  return new UsageError(`question ${question} asks for yes or no`, {
-    expected: '{"approved": true} or {"approved": false, "reason": "…"}',
-    fix: "`holdfast approve ID`, with --no to refuse; nothing was stored",
-  });
-}
-
-function unexpected(doing: string, status: string): HoldfastError {
-  return new HoldfastError("internal", `${doing}: storage answered "${status}"`);
 }

@@ -18,6 +18,7 @@ export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   fork: async () => (await import("./fork.ts")).fork,
   export: async () => (await import("./export.ts")).exportSession,
   import: async () => (await import("./import.ts")).importSession,
+  schedule: async () => (await import("./schedule.ts")).schedule,
   config: async () => (await import("./config.ts")).config,
   doctor: async () => (await import("./doctor.ts")).doctor,
 };

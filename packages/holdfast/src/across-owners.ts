@@ -1,0 +1,34 @@
+// Working on a database for as long as it takes, whichever process owns it.
+//
+//   P2. When the process that owns the database ends while we work over its socket, we go on as after a crash of ours: with
+//       storage opened anew, from the last commit, as the owner or as a client of the next one.
+
+import type { AgentStorage } from "@holdfast/core";
+import type { Io } from "./command.ts";
+import { tellWarnings, withStorage } from "./find-session.ts";
+import { guardOwner, type GuardedStorage } from "./owner-guard.ts";
+import type { Database } from "./project.ts";
+
+/** @param work may be called again; answers `undefined` when it noticed that the owner is gone. */
+export async function acrossOwners<T>(
+  database: Database,
+  io: Io,
+  work: (storage: AgentStorage, owner?: GuardedStorage) => Promise<T | undefined>,
+): Promise<T> {
+  for (;;) {
+    const done = await withStorage(database, async (access) => {
+      tellWarnings(access, io);
+      if (access.role === "owner") return work(access.storage);
+      const owner = guardOwner(access.storage);
+      try {
+        return await work(owner.storage, owner);
+      } catch (error) {
+        // At any moment: a command that only owned the database for its one signal is gone as soon as it has answered us.
+        if (await owner.look()) throw error;
+        return undefined;
+      }
+    });
+    if (done !== undefined) return done;
+    io.note(io.notes.paint.dim("the process that owned the database has ended; going on from here"));
+  }
+}

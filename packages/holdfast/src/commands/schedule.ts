@@ -1,0 +1,96 @@
+import { refuse, takeNothing, takeOnly } from "../arguments.ts";
+import { TRACE_OPTION, type Arguments, type Command, type Io } from "../command.ts";
+
+export const schedule: Command = {
+  name: "schedule",
+  summary: "Start sessions, or send signals, at times that come again",
+  usage:
+    "schedule add CRON (--run FILE [--input JSON|@file|-] | --signal ID NAME [JSON]) [--tz ZONE] [--id ID] | " +
+    "schedule list | schedule remove ID | schedule run",
+  description:
+    "CRON has five or six fields, in quotes: [second] minute hour day month weekday. The clock is that of ZONE, or of this machine: " +
+    "where it is put forward over a time, that time is the first moment after the gap; a time that it shows twice is the first of the two. " +
+    "Schedules fire while a `holdfast schedule run` is running, each time once however many there are; what passes while there is none " +
+    "fires once, as soon as there is. It runs what it starts or signals, goes on with other unfinished sessions of the same agents, and " +
+    "can be stopped or killed at any moment. Exit codes: 2 a line, zone or option is wrong, 3 the agent's file is wrong, 4 no such " +
+    "schedule or session, 6 the session has ended, 10 storage, 130 stopped by Ctrl-C.",
+  options: {
+    run: { help: "start a session of the agent that this file exports", value: "FILE", excludes: ["signal"] },
+    input: {
+      help: "its input: JSON, @file, or - for standard input",
+      value: "JSON|@file|-",
+      excludes: ["signal"],
+    },
+    signal: { help: "send a signal to this session; its name and payload follow CRON", value: "ID" },
+    tz: {
+      help: "IANA name of the time zone, such as Europe/Berlin (default: this machine's)",
+      value: "ZONE",
+    },
+    id: { help: "an id of your own; adding it again replaces the schedule", value: "ID" },
+    trace: TRACE_OPTION,
+  },
+  examples: [
+    [
+      `schedule add "0 3 * * *" --run nightly.ts --tz Europe/Berlin --id nightly`,
+      "every night at three in Berlin",
+    ],
+    [`schedule add "*/5 * * * *" --signal desk tick '{"n": 1}'`, "poke a session every five minutes"],
+    ["schedule run", "fire them, and run their agents, until Ctrl-C"],
+    ["schedule list --json", "what there is, the next to fire first"],
+    ["schedule remove nightly", "sessions that it started stay"],
+  ],
+
+  async run(args, io) {
+    const [action, ...rest] = args.positionals;
+    refuseForeignOptions(action, args);
+    switch (action) {
+      case "add":
+        return (await import("../schedule-changes.ts")).addSchedule(rest, args, io, schedule.usage);
+      case "list":
+        takeNothing(rest, schedule.usage);
+        return list(args, io);
+      case "remove":
+        return (await import("../schedule-changes.ts")).removeSchedule(
+          takeOnly(rest, "the schedule's id", schedule.usage),
+          args,
+          io,
+        );
+      case "run":
+        takeNothing(rest, schedule.usage);
+        return (await import("../schedule-run.ts")).runSchedules(args, io);
+      default:
+        throw refuse(
+          action === undefined ? "add, list, remove or run?" : `there is no schedule ${action}`,
+          schedule.usage,
+          { got: action ?? "nothing" },
+        );
+    }
+  },
+};
+
+const OPTIONS_OF: Readonly<Record<string, readonly string[]>> = {
+  add: ["run", "input", "signal", "tz", "id"],
+  run: ["trace"],
+};
+
+/** An option that is not looked at would be a wish that is not heard. */
+function refuseForeignOptions(action: string | undefined, args: Arguments): void {
+  const own = OPTIONS_OF[action ?? ""] ?? [];
+  const foreign = Object.keys(schedule.options).find((name) => args.has(name) && !own.includes(name));
+  if (action === undefined || foreign === undefined) return;
+  throw refuse(`schedule ${action} has no option --${foreign}`, schedule.usage, {
+    got: `--${foreign}`,
+    fix: own.length === 0 ? "leave it out" : `its options are ${own.map((name) => `--${name}`).join(", ")}`,
+  });
+}
+
+async function list(args: Arguments, io: Io): Promise<number> {
+  const { findDatabase } = await import("../project.ts");
+  const { withReader } = await import("../find-session.ts");
+  const { scheduleJson, scheduleTable } = await import("../schedule-text.ts");
+  const database = findDatabase(args, io);
+  const schedules = await withReader(database, async (reader) => (await reader?.schedules()) ?? []);
+  io.show(schedules.map(scheduleJson), schedules.length === 0 ? "" : scheduleTable(schedules, Date.now()));
+  if (schedules.length === 0) io.note(`no schedules in ${database.path}`);
+  return 0;
+}

@@ -1,0 +1,177 @@
+// What is asked of a stored session, whoever runs it: a signal, an answer, a cancel, a pause, another budget.
+//
+// Each is one change, answered once it is durable; what it does is the storage rules' to decide. It knows no drivers.
+
+import {
+  encodeJson,
+  HoldfastError,
+  isApproval,
+  isName,
+  isReservedName,
+  mintId,
+  UsageError,
+  type Change,
+  type ChangeResult,
+  type Clock,
+  type Limits,
+  type PauseSession,
+  type Random,
+  type ResumeSession,
+  type Session,
+  type SessionStatus,
+  type SetBudget,
+  type SignalReceipt,
+} from "@holdfast/core";
+import { sessionNotFound } from "./live-sessions.ts";
+import type { AnswerOptions, CancelOptions, CancelReceipt, SignalOptions } from "./runtime-api.ts";
+
+export interface SessionRequestsHost {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly limits: Limits;
+  commit(change: Change): Promise<ChangeResult>;
+  /** @throws NotFoundError */
+  find(sessionId: string): Promise<Session>;
+  /** Something is due at this time. */
+  lookAt(at: number): void;
+}
+
+export class SessionRequests {
+  readonly #host: SessionRequestsHost;
+
+  constructor(host: SessionRequestsHost) {
+    this.#host = host;
+  }
+
+  async answer(
+    sessionId: string,
+    answer: unknown,
+    { question, ...options }: AnswerOptions = {},
+  ): Promise<SignalReceipt> {
+    const session = await this.#host.find(sessionId);
+    const open = session.waits.filter((wait) => wait.type === "input");
+    const wait = question === undefined ? open[0] : open.find(({ id }) => id === question);
+    if (wait === undefined) {
+      const reason =
+        open.length === 0
+          ? `session ${sessionId} asks nothing (it is ${session.status})`
+          : `session ${sessionId} has no open question ${question}; open: ${open.map(({ id }) => id).join(", ")}`;
+      return { status: "refused", reason };
+    }
+    if (wait.answer === "approval" && !isApproval(answer)) throw notAnApproval(wait.id);
+    return this.send(sessionId, wait.name, answer, { ...options, dedupKey: wait.name });
+  }
+
+  async send(
+    sessionId: string,
+    name: string,
+    payload: unknown,
+    { dedupKey, signalId }: SignalOptions,
+  ): Promise<SignalReceipt> {
+    const text = this.payloadText(name, payload);
+    const result = await this.#host.commit({
+      type: "send_signal",
+      sessionId,
+      signalId: signalId ?? mintId("sig", this.#host.clock.now(), () => this.#host.random.u32()),
+      name,
+      payload: text,
+      ...(dedupKey === undefined ? {} : { dedupKey }),
+    });
+    switch (result.status) {
+      case "stored":
+      case "duplicate":
+        return { status: result.status };
+      case "ended":
+        return { status: "refused", reason: `session ${sessionId} has ended (${result.sessionStatus})` };
+      case "not_found":
+        throw sessionNotFound(sessionId);
+      case "invalid":
+        return { status: "refused", reason: result.reason };
+      default:
+        throw unexpected("sending a signal", result.status);
+    }
+  }
+
+  async cancel(
+    sessionId: string,
+    { hard = false, graceMs = this.#host.limits.cancelGraceMs, reason }: CancelOptions = {},
+  ): Promise<CancelReceipt> {
+    if (!(graceMs >= 0 && Number.isFinite(graceMs))) {
+      throw new UsageError(`a session cannot be given ${graceMs} ms to clean up`, {
+        expected: "a finite number of milliseconds, 0 or more",
+        fix: "use hard: true to end it at once",
+      });
+    }
+    const result = await this.#host.commit({
+      type: "request_cancel",
+      sessionId,
+      mode: hard ? "hard" : "graceful",
+      graceMs,
+      ...(reason === undefined ? {} : { reason }),
+    });
+    switch (result.status) {
+      case "requested":
+        // Whatever becomes of its agent: at the deadline it ends.
+        if (!hard) this.#host.lookAt(this.#host.clock.now() + graceMs);
+        return { status: "requested", sessionStatus: result.sessionStatus };
+      case "ended":
+        return { status: "already_ended", sessionStatus: result.sessionStatus };
+      case "not_found":
+        throw sessionNotFound(sessionId);
+      default:
+        throw unexpected("cancelling", result.status);
+    }
+  }
+
+  /** Ask for what only changes how a session stands. Answers that. */
+  async ask(change: PauseSession | ResumeSession | SetBudget, doing: string): Promise<SessionStatus> {
+    const result = await this.#host.commit(change);
+    switch (result.status) {
+      case "requested":
+      case "ended":
+        return result.sessionStatus;
+      case "not_found":
+        throw sessionNotFound(change.sessionId);
+      case "invalid":
+        throw new UsageError(result.reason);
+      default:
+        throw unexpected(doing, result.status);
+    }
+  }
+
+  payloadText(name: string, payload: unknown): string | undefined {
+    const what = `payload of signal "${name}"`;
+    const text = encodeJson(payload, what);
+    refuseIfLarge(text, what, this.#host.limits.payloadChars);
+    return text;
+  }
+}
+
+/** @throws UsageError for what nobody may send by name. */
+export function refuseSignalName(name: string): void {
+  if (isName(name) && !isReservedName(name)) return;
+  throw new UsageError(`"${name}" cannot be the name of a signal`, {
+    expected:
+      '1 to 200 letters, digits, spaces and . _ : / @ + -, not starting with "answer:", "child:", "child-end:", "request:" or "reply:"',
+  });
+}
+
+export function refuseIfLarge(text: string | undefined, what: string, max: number): void {
+  if (text === undefined || text.length <= max) return;
+  throw new UsageError(`${what} is ${text.length} characters of JSON`, {
+    code: "limit_exceeded",
+    expected: `at most ${max} (limit "payloadChars")`,
+    fix: "keep large content in a file and pass its path, or raise the limit",
+  });
+}
+
+function notAnApproval(question: number): UsageError {
+  return new UsageError(`question ${question} asks for yes or no`, {
+    expected: '{"approved": true} or {"approved": false, "reason": "…"}',
+    fix: "`holdfast approve ID`, with --no to refuse; nothing was stored",
+  });
+}
+
+export function unexpected(doing: string, status: string): HoldfastError {
+  return new HoldfastError("internal", `${doing}: storage answered "${status}"`);
+}
