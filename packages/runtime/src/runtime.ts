@@ -43,7 +43,7 @@ import { installDevelopmentChecks } from "./development-checks.ts";
 import { readConversation } from "./conversation.ts";
 import { DueSessions } from "./due-sessions.ts";
 import { GroupCommitter } from "./group-committer.ts";
-import { LiveSessions, sessionNotFound } from "./live-sessions.ts";
+import { LiveSessions } from "./live-sessions.ts";
 import { LocalTaskExecutor, runningHandler } from "./local-task-executor.ts";
 import { isDevelopment, sha256, silentTracer, systemClock, systemRandom } from "./node-ports.ts";
 import { ScheduleKeeper } from "./schedule-keeper.ts";

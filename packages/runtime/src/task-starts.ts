@@ -84,7 +84,7 @@ export class TaskStarts {
   open(segment: SealedSegment, begins: boolean): Opening {
     const tasks = begins ? this.#toStart(segment) : [];
     const spending = this.#spending;
-    if (spending === undefined) return { ...NOTHING, tasks };
+    if (spending === undefined) return tasks.length === 0 ? NOTHING : { tasks, charges: [], asked: [] };
     const charges = spending.settlements(segment);
     const asked: { task: OpenTask; amount: Amount }[] = [];
     for (const task of tasks) {
@@ -125,11 +125,13 @@ export class TaskStarts {
 
   /** New ones, those whose attempt was lost, and those that wait to be asked for. */
   #toStart({ newTasks, records }: SealedSegment): readonly OpenTask[] {
+    const isPlain = this.#asking.length === 0 && !records.some(({ type }) => type === "attempt_lost");
+    if (isPlain) return newTasks;
     const lost = records.flatMap((record) =>
       record.type === "attempt_lost" ? (this.#host.openTask(record.task) ?? []) : [],
     );
     const asking = this.#asking.splice(0).filter((task) => this.#host.openTask(task.id) === task);
-    return lost.length === 0 && asking.length === 0 ? newTasks : [...newTasks, ...lost, ...asking];
+    return [...newTasks, ...lost, ...asking];
   }
 }
 

@@ -181,14 +181,7 @@ export class Asks implements FutureOwner {
     if (input !== undefined && input.length <= FORMAT_LIMITS.inputKeptChars) draft.payload = input;
     const { id } = this.#ask(draft);
     const future = new DurableFuture<unknown>(this, "task", id, `task "${kind}"`);
-    const task: OpenTask = {
-      ...newTask(id, kind, input),
-      key,
-      retry,
-      timeoutMs,
-      closure,
-      hasConversation,
-    };
+    const task = newTask(id, kind, input, { key, retry, timeoutMs, closure, hasConversation });
     this.#door.open.add({ future, task });
     if (key !== undefined) this.#keyed.set(key, { future, asked });
     if (this.#door.cursor.slice === "live") this.#door.segment.addTask(task);
@@ -208,7 +201,7 @@ export class Asks implements FutureOwner {
       ...kept,
     });
     const future = new DurableFuture<unknown>(this, "task", id, `the handler "${kind}"`);
-    const task = { ...newTask(id, kind, input), retry, timeoutMs, request };
+    const task = { ...newTask(id, kind, input, { retry, timeoutMs }), request };
     this.#door.open.add({ future, task });
     if (this.#door.cursor.slice === "live") this.#door.segment.addTask(task);
   }
@@ -502,20 +495,28 @@ export class Asks implements FutureOwner {
   }
 }
 
-function newTask(id: number, kind: string, input: JsonText | undefined): OpenTask {
+type Traits = Pick<OpenTask, "retry" | "timeoutMs"> &
+  Partial<Pick<OpenTask, "key" | "closure" | "hasConversation">>;
+
+function newTask(
+  id: number,
+  kind: string,
+  input: JsonText | undefined,
+  { key, retry, timeoutMs, closure, hasConversation = false }: Traits,
+): OpenTask {
   return {
     id,
     kind,
     input,
-    key: undefined,
-    retry: undefined,
-    timeoutMs: undefined,
-    closure: undefined,
+    key,
+    retry,
+    timeoutMs,
+    closure,
     attempt: 1,
     retryAt: undefined,
     lost: 0,
     kept: undefined,
-    hasConversation: false,
+    hasConversation,
   };
 }
 

@@ -33,8 +33,8 @@ export interface Head {
   writtenInbox: number;
   /** Whether any session names it as its parent; most have none, and it is not asked for them. */
   hasChildren: boolean;
-  /** What is held for its tasks. */
-  readonly holds: Map<number, Amount>;
+  /** What is held for its tasks; few sessions are paid for. */
+  holds: Map<number, Amount> | undefined;
 }
 
 interface PendingSignal {
@@ -183,7 +183,7 @@ export class Heads {
     head.writtenInbox = row.writtenInbox;
     head.hasChildren = row.hasChildren;
     if (row.session.payers.length > 0)
-      for (const { task, amount } of this.#reads.accounts.holds(row.number)) head.holds.set(task, amount);
+      head.holds = new Map(this.#reads.accounts.holds(row.number).map(({ task, amount }) => [task, amount]));
     if (row.session.inbox > 0 && !isEnded(row.session.status)) {
       this.#reads.pending(row.number, (signalId, order, name) => head.pending.add(signalId, order, name));
     }
@@ -194,17 +194,24 @@ export class Heads {
 }
 
 export function newHead(number: number, session: Session): Head {
-  const { shared: _shared, ...kept } = session;
   return {
     number,
-    session: { ...kept, input: undefined }, // H3.
+    session: withoutContent(session),
     claim: NO_CLAIM,
     pending: new PendingSignals(),
     answered: false,
     writtenInbox: 0,
     hasChildren: false,
-    holds: new Map(),
+    holds: undefined,
   };
+}
+
+/** H3. */
+function withoutContent(session: Session): Session {
+  if (session.shared === undefined)
+    return session.input === undefined ? session : { ...session, input: undefined };
+  const { shared: _shared, ...kept } = session;
+  return { ...kept, input: undefined };
 }
 
 export function isClaimed(claim: Claim): boolean {

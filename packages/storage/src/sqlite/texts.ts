@@ -38,13 +38,13 @@ export function findBatchProblem(batch: CommitBatch): string | undefined {
 }
 
 function findPartsProblem({ records, entries, session, effects }: Parts): string | undefined {
+  // Words only for what is wrong: every step of every agent comes through here.
   for (const { payload, seq } of records) {
-    const problem = payload === undefined ? undefined : findTextProblem(`payload of record ${seq}`, payload);
-    if (problem !== undefined) return problem;
+    if (hasTextProblem(payload)) return findTextProblem(`payload of record ${seq}`, payload);
   }
   for (const { id, role, content } of entries) {
-    const problem = findTextProblem(`role of entry ${id}`, role) ?? findTextProblem(`entry ${id}`, content);
-    if (problem !== undefined) return problem;
+    if (hasTextProblem(role)) return findTextProblem(`role of entry ${id}`, role);
+    if (hasTextProblem(content)) return findTextProblem(`entry ${id}`, content);
   }
   if (effects !== undefined) {
     for (const effect of effects) {
@@ -88,6 +88,10 @@ export function findScheduleProblem({ scheduleId, cron, timeZone, action }: Sche
     findTextProblem("time zone", timeZone) ??
     findTextProblem("what it starts or signals with", action.type === "start" ? action.input : action.payload)
   );
+}
+
+function hasTextProblem(text: string | undefined): boolean {
+  return findTextProblem("", text) !== undefined;
 }
 
 function findTextProblem(what: string, text: string | undefined): string | undefined {

@@ -127,7 +127,7 @@ export class Writer implements CascadeDoor {
 
   holds(sessionId: string): readonly Hold[] {
     const { holds } = this.#find(sessionId);
-    return [...holds].map(([task, amount]) => ({ task, amount }));
+    return holds === undefined ? [] : [...holds].map(([task, amount]) => ({ task, amount }));
   }
 
   schedule(scheduleId: string): Schedule | undefined {
@@ -307,8 +307,8 @@ export class Writer implements CascadeDoor {
     const head = this.#find(sessionId);
     this.#touch(head);
     this.#reads.accounts.putHold(head.number, task, amount);
-    if (amount === undefined) head.holds.delete(task);
-    else head.holds.set(task, amount);
+    if (amount === undefined) head.holds?.delete(task);
+    else (head.holds ??= new Map()).set(task, amount);
   }
 
   putSchedule(schedule: Schedule): ChangeResult {
