@@ -402,6 +402,97 @@ describe("others", () => {
     expect(await handle.result()).toEqual(["progress", "failed"]);
   });
 
+  test("what its origin does for a child is not done for that child twice", async () => {
+    const { runtime, storage } = open();
+    const ready = gate();
+    let handled = 0;
+    const answer = defineTask({
+      name: "answer",
+      run: async () => {
+        handled++;
+        await ready.opened;
+        return "an answer";
+      },
+    });
+    const asking = defineAgent({
+      name: "asking",
+      run: async (ctx) => [await ctx.requestFromParent("ask", {}), await ctx.waitForSignal("word")],
+    });
+    const agent = defineAgent({
+      name: "parent",
+      agents: [asking],
+      handlers: { ask: answer },
+      run: async (ctx) => {
+        const spawned = ctx.spawnAgent(local(asking));
+        return ctx.waitForChild(spawned).catch(() => "alone");
+      },
+    });
+    const handle = await runtime.start(agent, undefined, { sessionId: "p" });
+    await until(() => handled === 1, "the child is being answered");
+    expect(await (await runtime.fork("p")).result()).toBe("alone");
+    ready.open();
+    await until(async () => (await storage.reader.session("p-0"))?.waits[0]?.type === "signal", "it waits");
+    await turns(50);
+    expect(handled).toBe(1);
+    expect(await storage.reader.pendingSignals("p-0")).toEqual([]);
+    await runtime.signal("p-0", "word", "go");
+    expect(await handle.result()).toEqual(["an answer", "go"]);
+  });
+
+  test("a child that shares the conversation is the same child when it is gone through again", async () => {
+    const { runtime } = open();
+    const agent = defineAgent({
+      name: "parent",
+      agents: [child],
+      run: async (ctx) => {
+        ctx.appendEntry({ role: "user", content: "shared" });
+        const spawned = ctx.spawnAgent(local(child), undefined, { shared: "conversation" });
+        return ctx.waitForChild(spawned).catch(() => "alone");
+      },
+    });
+    const handle = await runtime.start(agent);
+    await until(async () => (await handle.session()).status === "waiting", "it waits");
+    const fork = await runtime.fork(handle.sessionId);
+    expect(await fork.result()).toBe("alone");
+    expect(await (await runtime.fork(fork.sessionId)).result()).toBe("alone");
+  });
+
+  test("at a checkpoint, children its origin's end waits for are not waited for", async () => {
+    const { runtime } = open();
+    const agent = defineAgent<unknown, string, string>({
+      name: "parent",
+      agents: [child],
+      run: async (ctx) => {
+        if (ctx.state !== undefined) return "done";
+        ctx.spawnAgent(local(child), undefined, { onParentEnd: "wait" });
+        return ctx.checkpoint("second");
+      },
+    });
+    const handle = await runtime.start(agent);
+    await until(async () => (await handle.session()).status === "waiting", "it waits for its child");
+    expect(await (await runtime.fork(handle.sessionId)).result()).toBe("done");
+  });
+
+  test("an output that was kept is not asked for again", async () => {
+    const { runtime, storage } = open();
+    let isWrong = true;
+    let ran = 0;
+    const agent = defineAgent({
+      name: "stumbling",
+      run: async (ctx) => {
+        const value = await ctx.run("work", () => ++ran);
+        if (isWrong) (undefined as unknown as { x: () => void }).x();
+        return value;
+      },
+    });
+    const handle = await runtime.start(agent);
+    await handle.settled();
+    expect((await journalOf(storage, handle.sessionId)).at(-1)?.type).toBe("outcome_kept");
+    isWrong = false;
+    expect(await (await runtime.fork(handle.sessionId)).result()).toBe(1);
+    expect(ran).toBe(1);
+  });
+
   test("a budget's limits start anew", async () => {
     const { runtime } = open();
     const call = defineTask({
