@@ -44,6 +44,7 @@ import { Inbox, type InboxHost } from "./inbox.ts";
 import { callAgent } from "./call-agent.ts";
 import { nextLife, storedLife, type KernelLife } from "./kernel-life.ts";
 import { refusalOf, SessionClaim } from "./session-claim.ts";
+import { endedBy } from "./settled.ts";
 import { endPatch, exhaustedPatch, faultPatch, pausedBy, PAUSED_BY_USER, SessionRow } from "./session-row.ts";
 import { SessionTrace } from "./session-trace.ts";
 import type { SliceMember } from "./slice-loop.ts";
@@ -291,7 +292,8 @@ export class SessionDriver implements SliceMember {
   #hasMore(): boolean {
     if (this.#outcomes.length > 0 || this.#notes.length > 0) return true;
     const wakeAt = this.#kernel.open.wakeAt;
-    return (wakeAt !== undefined && wakeAt <= this.#world.clock.now()) || this.#kernel.hasOwn;
+    const isDue = wakeAt !== undefined && wakeAt <= this.#world.clock.now();
+    return (isDue && !this.#cancel.isGivingUp) || this.#kernel.hasOwn;
   }
 
   // ---- commits -----------------------------------------------------------------------------------------------------
@@ -326,7 +328,9 @@ export class SessionDriver implements SliceMember {
 
   /** D5. */
   #sealLast(patch: SessionPatch): void {
-    this.#commit(this.#kernel.seal(), patch, () => this.#depart(pausedBy(this.sessionId, patch)));
+    // That a person paused it is stored already; that it was resumed since may be, too.
+    const stored = patch === PAUSED_BY_USER ? undefined : patch;
+    this.#commit(this.#kernel.seal(), stored, () => this.#depart(pausedBy(this.sessionId, patch)));
   }
 
   #commit(segment: SealedSegment, patch: SessionPatch | undefined, onCommitted: () => void): void {
@@ -528,8 +532,7 @@ export class SessionDriver implements SliceMember {
     }
     if (isEnded(arrivals.session.status)) {
       if (this.#inFlight) return; // It may be the end that is being committed: the answer to that says how.
-      const message = arrivals.session.cancel?.reason ?? "cancelled";
-      const error = { name: "CancelledError", message, code: "cancelled" };
+      const error = endedBy(arrivals.session);
       this.#depart({ type: "ended", status: arrivals.session.status, output: undefined, error });
       return;
     }
@@ -564,7 +567,7 @@ export class SessionDriver implements SliceMember {
   }
 
   #armAlarm(): void {
-    this.#world.timers.set(this.#alarm, this.#wakeAt() ?? Infinity);
+    this.#world.timers.set(this.#alarm, this.#cancel.isGivingUp ? Infinity : (this.#wakeAt() ?? Infinity));
   }
 
   // ---- the end -----------------------------------------------------------------------------------------------------

@@ -1,24 +1,29 @@
 // Run an agent once, then once for every commit and every task boundary with a fault there, and compare (H9).
 //
 //   C1. Points are counted in an undisturbed run: each `commit` of the storage, each start and each end of an attempt.
-//   C2. A run with a fault goes on, after a death with a new runtime over what the storage kept, until the session has
-//       ended. It must end as the undisturbed run did: outcome, entries, and whatever else the scenario calls its effects.
+//   C2. A run with a fault goes on, after a death with a new runtime over what the storage kept, until the session and all
+//       it asked for have ended. They must end as in the undisturbed run: outcomes, entries, and whatever else the scenario
+//       calls its effects.
 //   C3. A task whose outcome storage has acknowledged is never started again (H7).
 //   C4. The death of a process is played in this one: its storage answers nothing more, its tasks are aborted, and
 //       nothing of it is awaited. A handler that ignores its abort signal lives on, as no real one would.
+//   C5. When all have ended nothing is held of any account, and no limit was overspent (B1).
 //
 // Real kills of real processes are a different test; this one reaches every point, and takes milliseconds for each.
 
 import { isDeepStrictEqual } from "node:util";
-import type {
-  AgentStorage,
-  AttemptOutcome,
-  Change,
-  ChangeResult,
-  ClaimResult,
-  RunningAttempt,
-  TaskAttempt,
-  TaskExecutor,
+import {
+  isEnded,
+  type AgentStorage,
+  type AttemptOutcome,
+  type Change,
+  type ChangeResult,
+  type ClaimResult,
+  type CommitBatch,
+  type RunningAttempt,
+  type Session,
+  type TaskAttempt,
+  type TaskExecutor,
 } from "@holdfast/core";
 import {
   createRuntime,
@@ -28,6 +33,8 @@ import {
   type Agent,
   type Runtime,
   type Settled,
+  type StartOptions,
+  type TaskDefinition,
 } from "@holdfast/runtime";
 import { vanishRuntime } from "@holdfast/runtime/internal";
 import { faultyStorage, type FaultKind, type FaultyStorage } from "./faulty-storage.ts";
@@ -48,8 +55,11 @@ export const memorySubject: CrashSubject = { name: "memory", open: async () => n
 export interface CrashWorld {
   readonly runtime: Runtime;
   readonly sessionId: string;
-  /** Resolves once the session's row satisfies this; give up by returning from `world` is not needed, it is dropped. */
-  until(holds: (session: Awaited<ReturnType<SessionRow>>) => boolean): Promise<void>;
+  /**
+   * Resolves once the row of the session, or of another one by its id, satisfies this; give up by returning from `world` is not
+   * needed, it is dropped.
+   */
+  until(holds: (session: Awaited<ReturnType<SessionRow>>) => boolean, sessionId?: string): Promise<void>;
 }
 
 type SessionRow = AgentStorage["reader"]["session"];
@@ -58,6 +68,9 @@ export interface CrashScenario<Input = unknown, Output = unknown> {
   readonly name: string;
   readonly agent: Agent<Input, Output>;
   readonly input?: Input;
+  readonly options?: Pick<StartOptions, "budget" | "persistence" | "timeoutMs">;
+  /** It parks on the way, and its world mends that: only an end is the end. */
+  readonly parks?: boolean;
   /** Signals, answers, cancels: played in every life of the process, so it must be safe to repeat (dedup keys). */
   readonly world?: (world: CrashWorld) => Promise<void>;
   /** What else must be equal: files, rows, mails. Read after the session has ended. */
@@ -101,6 +114,7 @@ const COMMIT_FAULTS: readonly FaultKind[] = ["before", "crash_before", "crash_af
 const SESSION_ID = "crash-scenario";
 const RUN_LIMIT_MS = 10_000;
 const LIVES_MAX = 5;
+const SESSIONS_MAX = 1_000;
 
 /**
  * @returns the report; it is crash-proof when `failures` is empty. Throws only when the undisturbed run does not end.
@@ -150,6 +164,8 @@ function numbered(kind: CrashKind, count: number): CrashPoint[] {
 interface Snapshot {
   readonly outcome: unknown;
   readonly entries: unknown;
+  /** The sessions it asked for. */
+  readonly others: unknown;
   readonly effects: unknown;
 }
 
@@ -192,7 +208,7 @@ class Run<Input, Output> {
         development: false,
         warmMs: Infinity,
       });
-      const settled = await this.#live(runtime, storage);
+      const settled = await this.#live(runtime, storage, life);
       if (settled === "died" && life < LIVES_MAX) {
         vanishRuntime(runtime);
         inner = await this.#afterDeath(inner);
@@ -215,15 +231,25 @@ class Run<Input, Output> {
   }
 
   /** One life of the process: until the session has ended, the process has died, or nothing happens any more. */
-  async #live(runtime: Runtime, storage: FaultyStorage): Promise<Settled<Output> | "died" | "hung"> {
-    const { agent, input, world } = this.#scenario;
+  async #live(
+    runtime: Runtime,
+    storage: FaultyStorage,
+    life: number,
+  ): Promise<Settled<Output> | "died" | "hung"> {
+    const { agent, input, options, world, parks = false } = this.#scenario;
+    const outside = this.#world(runtime, storage);
     const work = async (): Promise<Settled<Output>> => {
-      const handle = await runtime.start(agent, input, { sessionId: SESSION_ID });
-      if (!handle.created) await runtime.resume(SESSION_ID);
-      world?.(this.#world(runtime, storage)).catch((error: unknown) =>
-        this.#violations.push(`the world threw: ${String(error)}`),
-      );
-      return handle.settled();
+      const handle = await runtime.start(agent, input, { sessionId: SESSION_ID, ...options });
+      if (!handle.created && !parks) await runtime.resume(SESSION_ID);
+      if (life > 1) await runtime.recover();
+      world?.(outside).catch((error: unknown) => this.#violations.push(`the world threw: ${String(error)}`));
+      let settled = await handle.settled();
+      while (parks && (settled.status === "paused" || settled.status === "released")) {
+        await outside.until((session) => session?.status !== "paused");
+        settled = await handle.settled();
+      }
+      await this.#untilAllEnded(storage);
+      return settled;
     };
     const { promise: late, resolve: giveUp } = Promise.withResolvers<"hung">();
     const timer = setTimeout(() => giveUp("hung"), RUN_LIMIT_MS);
@@ -238,14 +264,21 @@ class Run<Input, Output> {
     return {
       runtime,
       sessionId: SESSION_ID,
-      until: async (holds) => {
-        for (;;) {
-          const session = await storage.reader.session(SESSION_ID);
-          if (holds(session)) return;
-          await new Promise((resolve) => setTimeout(resolve, 1));
-        }
-      },
+      until: (holds, sessionId = SESSION_ID) =>
+        this.#until(async () => holds(await storage.reader.session(sessionId))),
     };
+  }
+
+  /** Of those that were asked for; the session itself may have parked. */
+  #untilAllEnded(storage: FaultyStorage): Promise<void> {
+    return this.#until(async () => {
+      const sessions = await storage.reader.sessions({ limit: SESSIONS_MAX });
+      return sessions.every(({ sessionId, status }) => sessionId === SESSION_ID || isEnded(status));
+    });
+  }
+
+  async #until(isSo: () => Promise<boolean>): Promise<void> {
+    while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 1));
   }
 
   /** What the death of a process leaves: its claims are free, its storage is as it was. */
@@ -266,11 +299,27 @@ class Run<Input, Output> {
 
   async #snapshot(inner: AgentStorage, settled: Settled<Output> | "died" | "hung"): Promise<Snapshot> {
     const entries = await inner.reader.entries(SESSION_ID, 0, 100_000);
+    const sessions = await inner.reader.sessions({ limit: SESSIONS_MAX });
+    for (const session of sessions) this.#checkAccount(session);
     return {
       outcome: typeof settled === "string" ? settled : plain(settled),
       entries: entries.map(({ index, role, turn, content }) => ({ index, role, turn, content })),
+      others: sessions
+        .filter(({ sessionId }) => sessionId !== SESSION_ID)
+        .map(({ sessionId, status, output, parent }) => ({ sessionId, status, output, parent }))
+        .sort((a, b) => (a.sessionId < b.sessionId ? -1 : 1)),
       effects: await this.#scenario.effects?.(),
     };
+  }
+
+  /** C5. */
+  #checkAccount({ sessionId, account }: Session): void {
+    if (account === undefined) return;
+    const { limits, spent, reserved } = account;
+    if (reserved.tokens + reserved.costMicroUsd > 0)
+      this.#violations.push(`${sessionId} has ended, and holds ${JSON.stringify(reserved)}`);
+    if (spent.tokens > (limits.maxTokens ?? Infinity))
+      this.#violations.push(`${sessionId} has spent ${spent.tokens} of ${limits.maxTokens} tokens`);
   }
 
   // ---- faults ------------------------------------------------------------------------------------------------------
@@ -302,7 +351,7 @@ class Run<Input, Output> {
             changes.forEach((change, i) => {
               if (change.type === "create_session") granted(change.sessionId, results[i]);
               if (change.type === "commit_batch" && results[i]?.status === "committed")
-                this.#acknowledge(change.records);
+                this.#acknowledge(change);
             });
             return results;
           };
@@ -320,20 +369,23 @@ class Run<Input, Output> {
     });
   }
 
-  #acknowledge(records: Extract<Change, { type: "commit_batch" }>["records"]): void {
+  #acknowledge({ sessionId, records }: CommitBatch): void {
     for (const record of records) {
       if (
         record.type === "task_completed" ||
         record.type === "task_failed" ||
         record.type === "outcome_kept"
       ) {
-        this.#acknowledged.add(`${SESSION_ID}-${record.task}`);
+        this.#acknowledged.add(`${sessionId}-${record.task}`);
       }
     }
   }
 
   #countingExecutor(storage: FaultyStorage, life: number): TaskExecutor {
-    const local = new LocalTaskExecutor({ tasks: this.#scenario.agent.tasks, clock: systemClock });
+    const local = new LocalTaskExecutor({
+      tasks: tasksOf(this.#scenario.agent as Agent),
+      clock: systemClock,
+    });
     const dies = (kind: CrashKind, number: number): boolean =>
       life === 1 && this.#point?.kind === kind && this.#point.number === number;
     return {
@@ -362,6 +414,13 @@ class Run<Input, Output> {
       },
     };
   }
+}
+
+/** Its own, and those of the agents it asks for. */
+function tasksOf(agent: Agent, seen = new Set<Agent>()): readonly TaskDefinition[] {
+  if (seen.has(agent)) return [];
+  seen.add(agent);
+  return [...agent.tasks, ...agent.agents.flatMap((child) => tasksOf(child, seen))];
 }
 
 /** Every run draws the same seeds. */

@@ -2,36 +2,9 @@
 
 import { defineAgent, defineTask } from "@holdfast/runtime";
 import type { CrashScenario } from "./crash-everywhere.ts";
-
-/** A scenario over a small outside world: what tasks did, by idempotency key, so that doing it twice is seen as one. */
-type Outside = Map<string, unknown>;
-
-function scenario(
-  name: string,
-  make: (outside: Outside) => Omit<CrashScenario, "name" | "effects" | "reset">,
-): CrashScenario {
-  const outside: Outside = new Map();
-  return {
-    ...make(outside),
-    name,
-    effects: () => [...outside].sort(([a], [b]) => (a < b ? -1 : 1)),
-    reset: () => outside.clear(),
-  };
-}
-
-/**
- * A task whose effect is idempotent, as effects on the outside world must be: by its key, or, where branches race and a
- * crash may change which of them asks first, by its value.
- */
-function effect(outside: Outside, by: "key" | "value" = "key") {
-  return defineTask({
-    name: "effect",
-    run: (input: { value: unknown }, task) => {
-      outside.set(by === "key" ? task.idempotencyKey : JSON.stringify(input.value), input.value);
-      return input.value;
-    },
-  });
-}
+import { budgetScenarios } from "./crash-scenarios-budget.ts";
+import { familyScenarios } from "./crash-scenarios-family.ts";
+import { effect, scenario } from "./crash-scenario.ts";
 
 export const crashScenarios: readonly CrashScenario[] = [
   scenario("a sequence of tasks", (outside) => {
@@ -323,4 +296,7 @@ export const crashScenarios: readonly CrashScenario[] = [
       }),
     };
   }),
+
+  ...familyScenarios,
+  ...budgetScenarios,
 ];
