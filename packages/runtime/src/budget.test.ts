@@ -5,7 +5,7 @@ import { gate, TestClock, turns, until } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
 import { defineAgent, defineTask, local, type TaskContext } from "./define.ts";
 import { MemoryStorage } from "./memory-storage.ts";
-import { createRuntime, type Runtime, type RuntimeOptions } from "./runtime.ts";
+import { createRuntime, vanishRuntime, type Runtime, type RuntimeOptions } from "./runtime.ts";
 
 const opened: Runtime[] = [];
 afterEach(async () => {
@@ -363,6 +363,40 @@ describe("a pause", () => {
     ready.open();
     await clock.advance(1_000);
     expect(await handle.session()).toMatchObject({ status: "completed", output: "[0,1]" });
+  });
+
+  // An outcome that cost a process is kept before it is delivered: it is delivered again once it is kept, and must not be kept again.
+  test("keeps an outcome once, also one that is kept already", async () => {
+    const { runtime, storage } = open();
+    const ready = gate();
+    const { agent, ran } = inSequence(
+      1,
+      calls(1, () => ready.opened),
+    );
+    const lost = createRuntime({ storage, clock: new TestClock(), owner: "lost", development: false });
+    await lost.start(agent, undefined, { sessionId: "kept" });
+    await until(() => ran.length === 1, "it runs");
+    vanishRuntime(lost);
+    await storage.commit([{ type: "release_claim", sessionId: "kept", token: 1 }], 0);
+    const commit = storage.commit.bind(storage);
+    storage.commit = async (changes, now) => {
+      const isKept = changes.some(
+        (change) =>
+          change.type === "commit_batch" && change.records.some(({ type }) => type === "outcome_kept"),
+      );
+      // In the same transaction as what is kept, so that its driver hears of the pause with the answer.
+      return isKept
+        ? (await commit([...changes, { type: "pause_session", sessionId: "kept" }], now)).slice(0, -1)
+        : commit(changes, now);
+    };
+    const handle = await runtime.start(agent, undefined, { sessionId: "kept" });
+    await until(() => ran.length === 2, "it runs again");
+    ready.open();
+    await handle.settled();
+    const journal = await storage.reader.journal("kept", 0, 1_000);
+    expect(journal.filter(({ type }) => type === "outcome_kept")).toHaveLength(1);
+    await handle.unpause();
+    expect(await handle.result()).toEqual([0]);
   });
 
   test("waits for what runs, keeps it, begins nothing more, and goes on where it was", async () => {

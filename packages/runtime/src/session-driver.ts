@@ -225,7 +225,8 @@ export class SessionDriver implements SliceMember {
   #keepOutcomes(): undefined {
     for (const event of this.#outcomes.splice(0)) {
       if (event.type !== "task_completed" && event.type !== "task_failed") continue;
-      if (this.#kernel.open.get(event.task) !== undefined) this.#notes.push(keptOutcome(event));
+      const task = this.#kernel.open.get(event.task)?.task;
+      if (task !== undefined && task.kept === undefined) this.#notes.push(keptOutcome(event));
     }
     for (const note of this.#notes.splice(0)) this.#kernel.note(note);
     return undefined;
@@ -308,7 +309,7 @@ export class SessionDriver implements SliceMember {
     this.#rowStale = false;
     const patch =
       closing?.type === "ended"
-        ? endPatch(closing.ending, this.#kernel.cancelNotice !== undefined)
+        ? endPatch(closing.ending, this.#kernel.cancelNotice !== undefined || this.#cancel.seen)
         : this.#standPatch(closing !== undefined);
     if (segment.records.length === 0 && patch === undefined && !this.#starts.isAsking) {
       this.#armAlarm();
