@@ -11,6 +11,7 @@
 //
 // Real kills of real processes are a different test; this one reaches every point, and takes milliseconds for each.
 
+import { PassThrough } from "node:stream";
 import { isDeepStrictEqual } from "node:util";
 import {
   isEnded,
@@ -22,13 +23,16 @@ import {
   type CommitBatch,
   type RunningAttempt,
   type Session,
+  type SignalSource,
   type TaskAttempt,
   type TaskExecutor,
 } from "@holdfast/core";
 import {
+  channelSignals,
   createRuntime,
   LocalTaskExecutor,
   MemoryStorage,
+  stdinSignals,
   systemClock,
   type Agent,
   type Runtime,
@@ -157,16 +161,32 @@ export async function crashEverywhere<Input, Output>(
   };
 }
 
-function numbered(kind: CrashKind, count: number): CrashPoint[] {
-  return Array.from({ length: count }, (_, i) => ({ kind, number: i + 1 }));
+/** The ports a scenario is run over, besides its storage. */
+export interface Composition {
+  readonly signals: "direct" | "channel" | "stdin";
+  readonly persistence?: "minimal";
 }
 
-interface Snapshot {
+/** What came of one undisturbed run: how it ended, and what it left behind. */
+export interface Snapshot {
   readonly outcome: unknown;
   readonly entries: unknown;
   /** The sessions it asked for. */
   readonly others: unknown;
   readonly effects: unknown;
+}
+
+/** Run a scenario once, undisturbed, over these ports. */
+export async function playScenario<Input, Output>(
+  scenario: CrashScenario<Input, Output>,
+  subject: CrashSubject,
+  composition: Composition,
+): Promise<Snapshot> {
+  return (await new Run(scenario, subject, undefined, composition).play()).snapshot;
+}
+
+function numbered(kind: CrashKind, count: number): CrashPoint[] {
+  return Array.from({ length: count }, (_, i) => ({ kind, number: i + 1 }));
 }
 
 interface Played {
@@ -183,6 +203,9 @@ class Run<Input, Output> {
   readonly #scenario: CrashScenario<Input, Output>;
   readonly #subject: CrashSubject;
   readonly #point: CrashPoint | undefined;
+  readonly #composition: Composition;
+  readonly #channel = channelSignals();
+  readonly #stdin = new PassThrough();
   readonly #violations: string[] = [];
   readonly #acknowledged = new Set<string>();
   readonly #claims = new Map<string, number>();
@@ -190,7 +213,13 @@ class Run<Input, Output> {
   #starts = 0;
   #ends = 0;
 
-  constructor(scenario: CrashScenario<Input, Output>, subject: CrashSubject, point: CrashPoint | undefined) {
+  constructor(
+    scenario: CrashScenario<Input, Output>,
+    subject: CrashSubject,
+    point: CrashPoint | undefined,
+    composition: Composition = { signals: "direct" },
+  ) {
+    this.#composition = composition;
     this.#scenario = scenario;
     this.#subject = subject;
     this.#point = point;
@@ -205,6 +234,7 @@ class Run<Input, Output> {
         storage,
         tasks: this.#countingExecutor(storage, life),
         random: countingRandom(),
+        signals: this.#sources(),
         development: false,
         warmMs: Infinity,
       });
@@ -239,7 +269,12 @@ class Run<Input, Output> {
     const { agent, input, options, world, parks = false } = this.#scenario;
     const outside = this.#world(runtime, storage);
     const work = async (): Promise<Settled<Output>> => {
-      const handle = await runtime.start(agent, input, { sessionId: SESSION_ID, ...options });
+      const { persistence } = this.#composition;
+      const handle = await runtime.start(agent, input, {
+        sessionId: SESSION_ID,
+        ...options,
+        ...(persistence === undefined ? {} : { persistence }),
+      });
       if (!handle.created && !parks) await runtime.resume(SESSION_ID);
       if (life > 1) await runtime.recover();
       world?.(outside).catch((error: unknown) => this.#violations.push(`the world threw: ${String(error)}`));
@@ -262,11 +297,41 @@ class Run<Input, Output> {
 
   #world(runtime: Runtime, storage: FaultyStorage): CrashWorld {
     return {
-      runtime,
+      runtime: this.#signalling(runtime),
       sessionId: SESSION_ID,
       until: (holds, sessionId = SESSION_ID) =>
         this.#until(async () => holds(await storage.reader.session(sessionId))),
     };
+  }
+
+  #sources(): readonly SignalSource[] {
+    switch (this.#composition.signals) {
+      case "direct":
+        return [];
+      case "channel":
+        return [this.#channel];
+      case "stdin":
+        return [stdinSignals({ input: this.#stdin, sessionId: SESSION_ID })];
+    }
+  }
+
+  /** Signals take the way of the composition; everything else is asked of the runtime itself. */
+  #signalling(runtime: Runtime): Runtime {
+    const { signals } = this.#composition;
+    if (signals === "direct") return runtime;
+    const send: Runtime["signal"] = async (sessionId, name, payload, { dedupKey } = {}) => {
+      const signal = { name, payload, ...(dedupKey === undefined ? {} : { dedupKey }) };
+      if (signals === "channel") return this.#channel.send({ sessionId, ...signal });
+      this.#stdin.write(`${JSON.stringify(signal)}\n`);
+      return { status: "stored" };
+    };
+    return new Proxy(runtime, {
+      get: (target, property) => {
+        if (property === "signal") return send;
+        const value: unknown = Reflect.get(target, property, target);
+        return typeof value === "function" ? (value.bind(target) as unknown) : value;
+      },
+    });
   }
 
   /** Of those that were asked for; the session itself may have parked. */
