@@ -15,7 +15,7 @@ const CANARIES = [
   ["H7: a kept outcome is delivered, not done again", 100],
   ["H8: a lost attempt is followed by another", 50],
   ["S2: what arrived while a commit was in flight is looked for", 50],
-  ["O1, ST2: an older token is fenced", 100],
+  ["O1, ST2: an older token is fenced", 300],
   ["D3: a clock that was set forward is noticed", 100],
   ["K10: a session that could not be claimed for a moment is tried again", 100],
   ["S4: the end of a child is told", 20],

@@ -266,7 +266,7 @@ class Run<Input, Output> {
     storage: FaultyStorage,
     life: number,
   ): Promise<Settled<Output> | "died" | "hung"> {
-    const { agent, input, options, world, parks = false } = this.#scenario;
+    const { agent, input, options, world, parks } = this.#scenario;
     const outside = this.#world(runtime, storage);
     const work = async (): Promise<Settled<Output>> => {
       const { persistence } = this.#composition;
@@ -275,11 +275,13 @@ class Run<Input, Output> {
         ...options,
         ...(persistence === undefined ? {} : { persistence }),
       });
-      if (!handle.created && !parks) await runtime.resume(SESSION_ID);
+      if (!handle.created && parks !== true) await runtime.resume(SESSION_ID);
       if (life > 1) await runtime.recover();
       world?.(outside).catch((error: unknown) => this.#violations.push(`the world threw: ${String(error)}`));
       let settled = await handle.settled();
-      while (parks && (settled.status === "paused" || settled.status === "released")) {
+      const isParked = (): boolean =>
+        parks === true && (settled.status === "paused" || settled.status === "released");
+      while (isParked()) {
         await outside.until((session) => session?.status !== "paused");
         settled = await handle.settled();
       }

@@ -102,7 +102,7 @@ export const familyScenarios: readonly CrashScenario[] = [
 
   scenario("a tree of three generations", (outside) => {
     const leaf = worker(outside);
-    const middle = defineAgent<number, unknown>({
+    const middle = defineAgent<number>({
       name: "middle",
       agents: [leaf],
       run: async (ctx, n) => {

@@ -137,7 +137,9 @@ export const respawned: NodeKind<RespawnedNode> = {
   },
   async perform({ program, times }, { ctx }) {
     const respawn = { maxAttempts: times + 1 };
-    return (await ctx.waitForChild(ctx.spawnAgent(local(agentOf(program)), program, { respawn }))) as Value;
+    return ctx.waitForChild<Value>(
+      ctx.spawnAgent(local<Program, Value>(agentOf(program)), program, { respawn }),
+    );
   },
   expect: ({ program }, expectation) => expectation.child(program).heard,
 };
@@ -176,7 +178,7 @@ export const askParent: NodeKind<AskParentNode> = {
         node: `${ctx.sessionId} ${node}`,
         behaviour: { isPatient: true },
       })
-      .then((answer) => (String(answer).endsWith(` ${node}`) ? node : answer)),
+      .then((answer) => (typeof answer === "string" && answer.endsWith(` ${node}`) ? node : answer)),
   expect: ({ node }) => node,
 };
 
