@@ -8,6 +8,7 @@ import { HoldfastError, UsageError } from "@holdfast/core";
 import { makeLine, toJsonLine, toTable, type Line } from "./line.ts";
 import { readOptions, USAGE, type Options } from "./options.ts";
 import type { Bench, Workload } from "./workload.ts";
+import { families } from "./workloads/families.ts";
 import { install } from "./workloads/install.ts";
 import { parallel } from "./workloads/parallel.ts";
 import { parked } from "./workloads/parked.ts";
@@ -23,6 +24,7 @@ const WORKLOADS: readonly Workload[] = [
   parallel,
   sessions,
   signals,
+  families,
   restart,
   parked,
   turns,

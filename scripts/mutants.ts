@@ -23,6 +23,7 @@ const TESTS_MAX_MS = 100_000;
 const CRASHES = "packages/testkit/src/crash-everywhere.test.ts";
 const MEMORY = "packages/runtime/src/memory-storage.test.ts";
 const KERNEL = "packages/core/src/kernel/";
+const CONSEQUENCES = "packages/core/src/session/consequences.ts";
 const RULES = "packages/core/src/session/storage-rules.ts";
 
 export const MUTANTS: readonly Mutant[] = [
@@ -313,6 +314,59 @@ export const MUTANTS: readonly Mutant[] = [
     find: "namesNoHour(line) ? nextBySteps : nextByDay",
     replace: "nextBySteps",
     tests: ["packages/runtime/src/cron.test.ts"],
+  },
+  {
+    name: "S4: the end of a child is told",
+    file: CONSEQUENCES,
+    find: "if (parent === undefined || handedOffTo !== undefined) return NONE;",
+    replace: "if (parent !== undefined) return NONE;\n  if (parent === undefined) return NONE;",
+    tests: ["packages/core/src/session/consequences.test.ts", "packages/runtime/src/children.test.ts"],
+  },
+  {
+    name: "S4: the end of a child is told once",
+    file: CONSEQUENCES,
+    find: "return [last, {",
+    replace: "return [last, { ...last, signalId: `${sessionId}:again` }, {",
+    tests: ["packages/core/src/session/consequences.test.ts", MEMORY],
+  },
+  {
+    name: "S4: a cancel reaches the whole tree below",
+    file: CONSEQUENCES,
+    find: "if (after.cancel !== undefined && before.cancel === undefined) {",
+    replace: "if (after.cancel !== undefined && before.cancel === undefined && after.depth === 0) {",
+    tests: [
+      "packages/core/src/session/consequences.test.ts",
+      MEMORY,
+      "packages/runtime/src/children.test.ts",
+    ],
+  },
+  {
+    name: "B1: every payer is asked",
+    file: "packages/core/src/session/budget.ts",
+    find: "for (const [payer, { limits, spent, reserved }] of payers) {",
+    replace: "for (const [payer, { limits, spent, reserved }] of [...payers].slice(0, 1)) {",
+    tests: ["packages/core/src/session/budget.test.ts", MEMORY],
+  },
+  {
+    name: "B2: what a task used is settled",
+    file: "packages/runtime/src/spending.ts",
+    find: 'charges.push({ type: "settle", task, used: usedOf(held, usage) });',
+    replace: "",
+    tests: ["packages/runtime/src/budget.test.ts"],
+  },
+  {
+    name: "K10: a session resumed before its driver let go is not paused again",
+    file: "packages/runtime/src/session-driver.ts",
+    find: "patch === PAUSED_BY_USER ? undefined : patch;",
+    replace: "patch;",
+    tests: ["packages/runtime/src/budget.test.ts", CRASHES],
+  },
+  {
+    name: "L2: an agent that ends before it heard of its cancel is cancelled",
+    file: "packages/runtime/src/session-driver.ts",
+    find: "this.#kernel.cancelNotice !== undefined || this.#cancel.seen",
+    replace: "this.#kernel.cancelNotice !== undefined",
+    tests: ["packages/runtime/src/children.test.ts"],
   },
 ];
 

@@ -15,9 +15,15 @@ const CANARIES = [
   ["H7: a kept outcome is delivered, not done again", 100],
   ["H8: a lost attempt is followed by another", 50],
   ["S2: what arrived while a commit was in flight is looked for", 50],
-  ["O1, ST2: an older token is fenced", 100],
-  ["D3: a clock that was set forward is noticed", 200],
+  ["O1, ST2: an older token is fenced", 700],
+  ["D3: a clock that was set forward is noticed", 300],
   ["K10: a session that could not be claimed for a moment is tried again", 300],
+  ["S4: the end of a child is told", 20],
+  ["S4: the end of a child is told once", 20],
+  ["S4: a cancel reaches the whole tree below", 50],
+  ["B1: every payer is asked", 150],
+  ["B2: what a task used is settled", 50],
+  ["K10: a session resumed before its driver let go is not paused again", 100],
 ] as const;
 
 describe("a planted bug is found", () => {

@@ -5,7 +5,7 @@ import { gate, TestClock, turns, until } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
 import { defineAgent, defineTask, local, type TaskContext } from "./define.ts";
 import { MemoryStorage } from "./memory-storage.ts";
-import { createRuntime, type Runtime, type RuntimeOptions } from "./runtime.ts";
+import { createRuntime, vanishRuntime, type Runtime, type RuntimeOptions } from "./runtime.ts";
 
 const opened: Runtime[] = [];
 afterEach(async () => {
@@ -193,6 +193,46 @@ describe("what is reserved", () => {
     expect(await handle.result()).toEqual([0, 1, 2, 3]);
   });
 
+  test("by another process: asked for again after a while", async () => {
+    const storage = new MemoryStorage();
+    const ready = gate();
+    const made = calls(10, () => ready.opened);
+    const { agent } = inSequence(1, made);
+    const parent = defineAgent({
+      name: "parent",
+      agents: [agent],
+      run: async (ctx) => ctx.waitForSignal("never"),
+    });
+    const clock = new TestClock();
+    const processes = ["a", "b"].map((owner) =>
+      createRuntime({ storage, clock, owner, development: false, agents: [parent] }),
+    ) as [Runtime, Runtime];
+    opened.push(...processes);
+    await processes[0].start(parent, undefined, { sessionId: "p", budget: { maxTokens: 150 } });
+    const now = clock.now();
+    const born = (sessionId: string, child: number) =>
+      ({
+        type: "create_session",
+        sessionId,
+        agent: { name: "sequence", version: "1" },
+        input: undefined,
+        seed: 1,
+        flags: 0,
+        format: 1,
+        depth: 1,
+        parent: { sessionId: "p", child, onEnd: "cancel" },
+      }) as const;
+    await storage.commit([born("p-100", 100), born("p-101", 101)], now);
+    await processes[0].resume("p-100");
+    await until(() => made.ran.length === 1, "the first runs");
+    await processes[1].resume("p-101");
+    await turns(10);
+    expect(made.ran).toHaveLength(1);
+    ready.open();
+    await clock.advance(2_000);
+    expect(await processes[1].handle("p-101").session()).toMatchObject({ status: "completed" });
+  });
+
   test("is asked for along the tree: children spend what their parent has", async () => {
     const { runtime } = open();
     const { agent: child, ran } = inSequence(3);
@@ -289,7 +329,76 @@ describe("time to live", () => {
   });
 });
 
+describe("a session whose time is up before it is stored", () => {
+  test("is cancelled once it is", async () => {
+    const { runtime, clock } = open();
+    const agent = defineAgent({
+      name: "slow-to-ask",
+      run: async (ctx) => {
+        const answer = ctx.requestInput("sure?", { ttlMs: 5 });
+        clock.jump(10); // As a first slice that takes long.
+        return answer;
+      },
+    });
+    const handle = await runtime.start(agent);
+    await clock.advance(1_000);
+    expect(await handle.session()).toMatchObject({ status: "cancelled", cancel: { cause: "input_timeout" } });
+  });
+});
+
 describe("a pause", () => {
+  // Its driver has heard of the pause, and stores what ran meanwhile when nobody wants it to stand still any more.
+  test("that is over before its driver has let go is over", async () => {
+    const { runtime, clock } = open();
+    const ready = gate();
+    const { agent, ran } = inSequence(
+      2,
+      calls(1, () => ready.opened),
+    );
+    const handle = await runtime.start(agent);
+    await until(() => ran.length === 1, "the first runs");
+    await handle.pause();
+    await turns(10);
+    await handle.unpause();
+    ready.open();
+    await clock.advance(1_000);
+    expect(await handle.session()).toMatchObject({ status: "completed", output: "[0,1]" });
+  });
+
+  // An outcome that cost a process is kept before it is delivered: it is delivered again once it is kept, and must not be kept again.
+  test("keeps an outcome once, also one that is kept already", async () => {
+    const { runtime, storage } = open();
+    const ready = gate();
+    const { agent, ran } = inSequence(
+      1,
+      calls(1, () => ready.opened),
+    );
+    const lost = createRuntime({ storage, clock: new TestClock(), owner: "lost", development: false });
+    await lost.start(agent, undefined, { sessionId: "kept" });
+    await until(() => ran.length === 1, "it runs");
+    vanishRuntime(lost);
+    await storage.commit([{ type: "release_claim", sessionId: "kept", token: 1 }], 0);
+    const commit = storage.commit.bind(storage);
+    storage.commit = async (changes, now) => {
+      const isKept = changes.some(
+        (change) =>
+          change.type === "commit_batch" && change.records.some(({ type }) => type === "outcome_kept"),
+      );
+      // In the same transaction as what is kept, so that its driver hears of the pause with the answer.
+      return isKept
+        ? (await commit([...changes, { type: "pause_session", sessionId: "kept" }], now)).slice(0, -1)
+        : commit(changes, now);
+    };
+    const handle = await runtime.start(agent, undefined, { sessionId: "kept" });
+    await until(() => ran.length === 2, "it runs again");
+    ready.open();
+    await handle.settled();
+    const journal = await storage.reader.journal("kept", 0, 1_000);
+    expect(journal.filter(({ type }) => type === "outcome_kept")).toHaveLength(1);
+    await handle.unpause();
+    expect(await handle.result()).toEqual([0]);
+  });
+
   test("waits for what runs, keeps it, begins nothing more, and goes on where it was", async () => {
     const { runtime } = open();
     const ready = gate();

@@ -8,6 +8,8 @@ import type { EventDraft } from "./attempts.ts";
 import type { Submit } from "./session-claim.ts";
 import { alarm, type Timers } from "./timers.ts";
 
+const AGAIN_MS = 100;
+
 /** What it needs of its session. */
 export interface CancelHost {
   readonly sessionId: string;
@@ -59,6 +61,11 @@ export class CancelWatch {
     });
   }
 
+  /** Whether one was asked for because of a question, and is not stored yet: until it is, that time is up is nothing to act on. */
+  get isGivingUp(): boolean {
+    return this.#questionGivenUp && !this.#seen;
+  }
+
   /** Ask for one, unless there is one. */
   request(cause: CancelCause, reason: string): void {
     if (!this.#seen) this.#submit({ mode: "graceful", graceMs: this.#host.graceMs, cause, reason });
@@ -86,10 +93,17 @@ export class CancelWatch {
     cause?: CancelCause;
     reason: string;
   }): void {
-    const { sessionId } = this.#host;
+    const { sessionId, timers, clock } = this.#host;
+    const again = alarm(() => {
+      if (!this.#host.isOver()) this.#submit(request);
+    });
     this.#host.submit(
       { type: "request_cancel", sessionId, ...request },
-      () => this.#host.look(),
+      ({ status }) => {
+        // Asked for in its first slice: it is not stored yet.
+        if (status === "not_found") timers.set(again, clock.now() + AGAIN_MS);
+        else this.#host.look();
+      },
       (error) => this.#host.fail(error),
     );
   }

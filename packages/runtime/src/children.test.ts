@@ -362,6 +362,34 @@ describe("a session of which only the row is kept", () => {
   });
 });
 
+describe("a session that is cancelled before its agent was ever called", () => {
+  test("is cancelled, although its agent ends at once", async () => {
+    const { runtime, storage, clock } = open();
+    const quick = defineAgent({ name: "quick", run: async () => "at once" });
+    const agent = parent(async (ctx) => ctx.waitForSignal("never"), [quick]);
+    await runtime.start(agent, undefined, { sessionId: "known" });
+    const created = {
+      type: "create_session",
+      sessionId: "unborn",
+      agent: { name: "quick", version: "1" },
+      input: undefined,
+      seed: 1,
+      flags: 0,
+      format: 1,
+    } as const;
+    await storage.commit(
+      [created, { type: "request_cancel", sessionId: "unborn", mode: "graceful", graceMs: 1_000_000 }],
+      clock.now(),
+    );
+    await runtime.resume("unborn");
+    await until(async () => (await storage.reader.session("unborn"))?.endedAt !== undefined, "it ends");
+    expect(await storage.reader.session("unborn")).toMatchObject({
+      status: "cancelled",
+      output: '"at once"',
+    });
+  });
+});
+
 describe("after the process is gone", () => {
   test("the whole tree goes on, and nothing is asked for twice", async () => {
     const storage = new MemoryStorage();

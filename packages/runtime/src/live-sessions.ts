@@ -76,6 +76,7 @@ export class LiveSessions {
   readonly #owned = new Set<string>();
   /** Drivers with tasks that wait for others to settle. */
   readonly #hungry = new Set<Driven>();
+  readonly #hungryAlarm = alarm(() => this.settled());
   readonly #live = new Map<string, Live>();
   readonly #activating = new Map<string, Promise<void>>();
   /** Sessions being loaded, and whether something arrived for them meanwhile. */
@@ -124,12 +125,16 @@ export class LiveSessions {
   /** Something that was held for was settled: whoever waits for that asks again. */
   settled(): void {
     if (this.#hungry.size === 0) return;
-    for (const driver of this.#hungry) driver.retryQueued();
+    const hungry = [...this.#hungry];
     this.#hungry.clear();
+    for (const driver of hungry) driver.retryQueued();
   }
 
+  /** Another process may be the one that settles, and so may storage, at an end: asked again all the same after a while. */
   awaitSettlement(driver: Driven): void {
     this.#hungry.add(driver);
+    const { clock, timers } = this.#host.world;
+    if (this.#hungryAlarm.queuedFor === Infinity) timers.set(this.#hungryAlarm, clock.now() + RETRY_MS);
   }
 
   /** The session as it is stored. @throws NotFoundError */
@@ -245,7 +250,7 @@ export class LiveSessions {
     if (this.#closed) return;
     try {
       const session = await this.#host.storage.reader.session(sessionId);
-      if (session === undefined) return;
+      if (session === undefined || session.status === "paused") return;
       if (isEnded(session.status)) this.#settle(sessionId, settledAs(session));
       else if (this.#agents.latest(session.agent.name) !== undefined)
         await this.activate(sessionId, false, session);
@@ -312,7 +317,9 @@ export class LiveSessions {
           new HoldfastError("session_paused", `session ${sessionId} was not stored: the runtime closed`),
       );
     } else if (departure.type !== "ended") {
-      this.#release(sessionId, token);
+      // Resumed before its driver had heard of the pause and let go: nobody else would run it now.
+      const lookAgain = (): void => void this.#wakeUp(sessionId);
+      this.#release(sessionId, token, departure.type === "paused" ? lookAgain : () => {});
     }
     if (departure.type === "abandoned" && departure.error !== undefined) {
       this.#abandoned.set(sessionId, departure.error);
@@ -444,10 +451,10 @@ export class LiveSessions {
     }
   }
 
-  #release(sessionId: string, token: number): void {
+  #release(sessionId: string, token: number, onReleased = (): void => {}): void {
     this.#host.committer.submit({
       change: { type: "release_claim", sessionId, token },
-      onResult: () => {},
+      onResult: onReleased,
       onError: () => {},
     });
   }

@@ -24,15 +24,12 @@ import {
   type ChangeResult,
   type Ending,
   type EventRecord,
-  type RecordedError,
   type SealedSegment,
   type Session,
   type SessionPatch,
   type SessionSnapshot,
   type SessionState,
-  type OpenTask,
   type Exhausted,
-  type TaskTraits,
   type Wait,
 } from "@holdfast/core";
 import { isDone, isForkPending } from "@holdfast/core/internal";
@@ -45,11 +42,12 @@ import { Inbox, type InboxHost } from "./inbox.ts";
 import { callAgent } from "./call-agent.ts";
 import { nextLife, storedLife, type KernelLife } from "./kernel-life.ts";
 import { refusalOf, SessionClaim } from "./session-claim.ts";
+import { endedBy } from "./settled.ts";
 import { endPatch, exhaustedPatch, faultPatch, pausedBy, PAUSED_BY_USER, SessionRow } from "./session-row.ts";
 import { SessionTrace } from "./session-trace.ts";
 import type { SliceMember } from "./slice-loop.ts";
-import { Spending } from "./spending.ts";
-import { TaskStarts, type Opening, type Refused } from "./task-starts.ts";
+import { spendingOf } from "./spending.ts";
+import { TaskStarts, type Opening, type Refused, type TaskStartsHost } from "./task-starts.ts";
 import { alarm } from "./timers.ts";
 
 export class SessionDriver implements SliceMember {
@@ -212,8 +210,7 @@ export class SessionDriver implements SliceMember {
       return { type: "started", at };
     }
     if (this.#notes.length > 0) for (const note of this.#notes.splice(0)) kernel.note(note);
-    if (this.#deliveries >= this.#world.limits.deliveriesPerSegment) return undefined;
-    if (this.#deliveredChars > this.#world.limits.batchChars / 2) return undefined;
+    if (this.#isFull) return undefined;
     this.#attempts.startDueRetries(at);
     const unanswered = kernel.open.unanswered(at);
     if (unanswered !== undefined) this.#cancel.giveUpQuestion(unanswered.prompt ?? "");
@@ -225,7 +222,8 @@ export class SessionDriver implements SliceMember {
   #keepOutcomes(): undefined {
     for (const event of this.#outcomes.splice(0)) {
       if (event.type !== "task_completed" && event.type !== "task_failed") continue;
-      if (this.#kernel.open.get(event.task) !== undefined) this.#notes.push(keptOutcome(event));
+      const task = this.#kernel.open.get(event.task)?.task;
+      if (task !== undefined && task.kept === undefined) this.#notes.push(keptOutcome(event));
     }
     for (const note of this.#notes.splice(0)) this.#kernel.note(note);
     return undefined;
@@ -281,18 +279,22 @@ export class SessionDriver implements SliceMember {
     if (kernel.replaying || this.#startPending || this.#recovering || this.#hasMore()) {
       this.#world.loop.wake(this);
       if (kernel.replaying || this.#startPending || this.#recovering) return;
-      const full =
-        this.#deliveries >= this.#world.limits.deliveriesPerSegment ||
-        this.#deliveredChars > this.#world.limits.batchChars / 2;
-      if (!full) return;
+      if (!this.#isFull) return;
     }
     this.#seal(undefined);
+  }
+
+  /** Whether as much was delivered as one batch may hold. */
+  get #isFull(): boolean {
+    const { deliveriesPerSegment, batchChars } = this.#world.limits;
+    return this.#deliveries >= deliveriesPerSegment || this.#deliveredChars > batchChars / 2;
   }
 
   #hasMore(): boolean {
     if (this.#outcomes.length > 0 || this.#notes.length > 0) return true;
     const wakeAt = this.#kernel.open.wakeAt;
-    return (wakeAt !== undefined && wakeAt <= this.#world.clock.now()) || this.#kernel.hasOwn;
+    const isDue = wakeAt !== undefined && wakeAt <= this.#world.clock.now();
+    return (isDue && !this.#cancel.isGivingUp) || this.#kernel.hasOwn;
   }
 
   // ---- commits -----------------------------------------------------------------------------------------------------
@@ -307,7 +309,7 @@ export class SessionDriver implements SliceMember {
     this.#rowStale = false;
     const patch =
       closing?.type === "ended"
-        ? endPatch(closing.ending, this.#kernel.cancelNotice !== undefined)
+        ? endPatch(closing.ending, this.#kernel.cancelNotice !== undefined || this.#cancel.seen)
         : this.#standPatch(closing !== undefined);
     if (segment.records.length === 0 && patch === undefined && !this.#starts.isAsking) {
       this.#armAlarm();
@@ -327,7 +329,10 @@ export class SessionDriver implements SliceMember {
 
   /** D5. */
   #sealLast(patch: SessionPatch): void {
-    this.#commit(this.#kernel.seal(), patch, () => this.#depart(pausedBy(this.sessionId, patch)));
+    // That a person paused it is stored already; that it was resumed since may be, too. It goes on from here, not from its start.
+    const stored = patch === PAUSED_BY_USER ? undefined : patch;
+    const segment = { ...this.#kernel.seal(), enablesPersistence: true };
+    this.#commit(segment, stored, () => this.#depart(pausedBy(this.sessionId, patch)));
   }
 
   #commit(segment: SealedSegment, patch: SessionPatch | undefined, onCommitted: () => void): void {
@@ -465,19 +470,15 @@ export class SessionDriver implements SliceMember {
 
   // ---- for the attempts of its tasks -------------------------------------------------------------------------------
 
-  #makeStarts({ session, holds, remaining }: SessionSnapshot): TaskStarts {
-    const { prices, executor } = this.#world;
-    const describeTask = (kind: string): TaskTraits | undefined => executor.describe(kind);
-    const spending =
-      session.payers.length === 0 ? undefined : new Spending({ prices, describeTask }, holds, remaining);
-    const host = {
-      openTask: (id: number) => this.#kernel.open.get(id)?.task,
-      start: (task: OpenTask) => this.#attempts.start(task),
-      refuse: (task: OpenTask, error: RecordedError) => this.#attempts.refuse(task, error),
+  #makeStarts(snapshot: SessionSnapshot): TaskStarts {
+    const host: TaskStartsHost = {
+      openTask: (id) => this.#kernel.open.get(id)?.task,
+      start: (task) => this.#attempts.start(task),
+      refuse: (task, error) => this.#attempts.refuse(task, error),
       awaitSettlement: () => this.#world.awaitSettlement(this),
       wake: () => this.#world.loop.wake(this),
     };
-    return new TaskStarts(host, spending);
+    return new TaskStarts(host, spendingOf(snapshot, this.#world));
   }
 
   #attemptsHost(): AttemptsHost {
@@ -539,8 +540,7 @@ export class SessionDriver implements SliceMember {
     }
     if (isEnded(arrivals.session.status)) {
       if (this.#inFlight) return; // It may be the end that is being committed: the answer to that says how.
-      const message = arrivals.session.cancel?.reason ?? "cancelled";
-      const error = { name: "CancelledError", message, code: "cancelled" };
+      const error = endedBy(arrivals.session);
       this.#depart({ type: "ended", status: arrivals.session.status, output: undefined, error });
       return;
     }
@@ -575,7 +575,7 @@ export class SessionDriver implements SliceMember {
   }
 
   #armAlarm(): void {
-    this.#world.timers.set(this.#alarm, this.#wakeAt() ?? Infinity);
+    this.#world.timers.set(this.#alarm, this.#cancel.isGivingUp ? Infinity : (this.#wakeAt() ?? Infinity));
   }
 
   // ---- the end -----------------------------------------------------------------------------------------------------

@@ -42,7 +42,13 @@ export function settledAs(session: Session): Settled {
     const fault = new HoldfastError(isOurs ? (code as ErrorCode) : "session_paused", message, details);
     return { status: "paused", fault };
   }
-  return ended(session.status as "completed", session.output, session.error);
+  const error = session.error ?? (session.cancel?.mode === "hard" ? endedBy(session) : undefined);
+  return ended(session.status as "completed", session.output, error);
+}
+
+/** Why a session ended that storage has ended, without its agent. */
+export function endedBy({ cancel }: Pick<Session, "cancel">): RecordedError {
+  return { name: "CancelledError", message: cancel?.reason ?? "cancelled", code: "cancelled" };
 }
 
 function ended(

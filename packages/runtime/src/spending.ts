@@ -16,6 +16,8 @@ import {
   type Prices,
   type Remaining,
   type SealedSegment,
+  type SessionSnapshot,
+  type TaskExecutor,
   type TaskTraits,
   type TokenUsage,
 } from "@holdfast/core";
@@ -162,6 +164,15 @@ function tokensOf({
   cacheWriteTokens = 0,
 }: TokenUsage): number {
   return inputTokens + outputTokens + cacheReadTokens + cacheWriteTokens;
+}
+
+/** What a session spends; nothing to account for where nobody pays. */
+export function spendingOf(
+  { session, holds, remaining }: Pick<SessionSnapshot, "session" | "holds" | "remaining">,
+  { prices, executor }: { readonly prices: Prices | undefined; readonly executor: TaskExecutor },
+): Spending | undefined {
+  if (session.payers.length === 0) return undefined;
+  return new Spending({ prices, describeTask: (kind) => executor.describe(kind) }, holds, remaining);
 }
 
 /** Two reports of one attempt as one; of several models the last names it. */

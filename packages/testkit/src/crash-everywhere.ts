@@ -1,16 +1,20 @@
 // Run an agent once, then once for every commit and every task boundary with a fault there, and compare (H9).
 //
 //   C1. Points are counted in an undisturbed run: each `commit` of the storage, each start and each end of an attempt.
-//   C2. A run with a fault goes on, after a death with a new runtime over what the storage kept, until the session has
-//       ended. It must end as the undisturbed run did: outcome, entries, and whatever else the scenario calls its effects.
+//   C2. A run with a fault goes on, after a death with a new runtime over what the storage kept, until the session and all
+//       it asked for have ended. They must end as in the undisturbed run: outcomes, entries, and whatever else the scenario
+//       calls its effects.
 //   C3. A task whose outcome storage has acknowledged is never started again (H7).
 //   C4. The death of a process is played in this one: its storage answers nothing more, its tasks are aborted, and
 //       nothing of it is awaited. A handler that ignores its abort signal lives on, as no real one would.
+//   C5. When all have ended nothing is held of any account, and no limit was overspent (B1).
 //
 // Real kills of real processes are a different test; this one reaches every point, and takes milliseconds for each.
 
+import { PassThrough } from "node:stream";
 import { isDeepStrictEqual } from "node:util";
 import {
+  isEnded,
   toError,
   UsageError,
   type AgentStorage,
@@ -18,19 +22,25 @@ import {
   type Change,
   type ChangeResult,
   type ClaimResult,
+  type CommitBatch,
   type RunningAttempt,
   type Session,
+  type SignalSource,
   type TaskAttempt,
   type TaskExecutor,
 } from "@holdfast/core";
 import {
+  channelSignals,
   createRuntime,
   LocalTaskExecutor,
   MemoryStorage,
+  stdinSignals,
   systemClock,
   type Agent,
   type Runtime,
   type Settled,
+  type StartOptions,
+  type TaskDefinition,
 } from "@holdfast/runtime";
 import { vanishRuntime } from "@holdfast/runtime/internal";
 import { faultyStorage, type FaultKind, type FaultyStorage } from "./faulty-storage.ts";
@@ -52,8 +62,11 @@ export interface CrashWorld {
   readonly runtime: Runtime;
   readonly sessionId: string;
   readonly storage: Pick<AgentStorage, "reader">;
-  /** Resolves once the session's row satisfies this; give up by returning from `world` is not needed, it is dropped. */
-  until(holds: (session: Awaited<ReturnType<SessionRow>>) => boolean): Promise<void>;
+  /**
+   * Resolves once the row of the session, or of another one by its id, satisfies this; give up by returning from `world` is not
+   * needed, it is dropped.
+   */
+  until(holds: (session: Awaited<ReturnType<SessionRow>>) => boolean, sessionId?: string): Promise<void>;
 }
 
 type SessionRow = AgentStorage["reader"]["session"];
@@ -62,7 +75,9 @@ export interface CrashScenario<Input = unknown, Output = unknown> {
   readonly name: string;
   readonly agent: Agent<Input, Output>;
   readonly input?: Input;
-  readonly persistence?: "full" | "minimal";
+  readonly options?: Pick<StartOptions, "budget" | "persistence" | "timeoutMs">;
+  /** It parks on the way, and its world mends that: only an end is the end. */
+  readonly parks?: boolean;
   /** Signals, answers, cancels: played in every life of the process, so it must be safe to repeat (dedup keys). */
   readonly world?: (world: CrashWorld) => Promise<void>;
   /** What else must be equal: files, rows, mails. Read after the session has ended. */
@@ -106,6 +121,7 @@ const COMMIT_FAULTS: readonly FaultKind[] = ["before", "crash_before", "crash_af
 const SESSION_ID = "crash-scenario";
 const RUN_LIMIT_MS = 10_000;
 const LIVES_MAX = 5;
+const SESSIONS_MAX = 1_000;
 
 /**
  * @returns the report; it is crash-proof when `failures` is empty. Throws only when the undisturbed run does not end.
@@ -167,14 +183,37 @@ function describeHung(session: Session | undefined): string {
   return `it is ${session.status}, and ${why}`;
 }
 
-function numbered(kind: CrashKind, count: number): CrashPoint[] {
-  return Array.from({ length: count }, (_, i) => ({ kind, number: i + 1 }));
+/** One life of the process, as its world knows it. */
+interface Play {
+  isOver: boolean;
 }
 
-interface Snapshot {
+/** The ports a scenario is run over, besides its storage. */
+export interface Composition {
+  readonly signals: "direct" | "channel" | "stdin";
+  readonly persistence?: "minimal";
+}
+
+/** What came of one undisturbed run: how it ended, and what it left behind. */
+export interface Snapshot {
   readonly outcome: unknown;
   readonly entries: unknown;
+  /** The sessions it asked for. */
+  readonly others: unknown;
   readonly effects: unknown;
+}
+
+/** Run a scenario once, undisturbed, over these ports. */
+export async function playScenario<Input, Output>(
+  scenario: CrashScenario<Input, Output>,
+  subject: CrashSubject,
+  composition: Composition,
+): Promise<Snapshot> {
+  return (await new Run(scenario, subject, undefined, composition).play()).snapshot;
+}
+
+function numbered(kind: CrashKind, count: number): CrashPoint[] {
+  return Array.from({ length: count }, (_, i) => ({ kind, number: i + 1 }));
 }
 
 interface Played {
@@ -193,6 +232,9 @@ class Run<Input, Output> {
   readonly #scenario: CrashScenario<Input, Output>;
   readonly #subject: CrashSubject;
   readonly #point: CrashPoint | undefined;
+  readonly #composition: Composition;
+  readonly #channel = channelSignals();
+  readonly #stdin = new PassThrough();
   readonly #violations: string[] = [];
   readonly #acknowledged = new Set<string>();
   readonly #claims = new Map<string, number>();
@@ -200,7 +242,13 @@ class Run<Input, Output> {
   #starts = 0;
   #ends = 0;
 
-  constructor(scenario: CrashScenario<Input, Output>, subject: CrashSubject, point: CrashPoint | undefined) {
+  constructor(
+    scenario: CrashScenario<Input, Output>,
+    subject: CrashSubject,
+    point: CrashPoint | undefined,
+    composition: Composition = { signals: "direct" },
+  ) {
+    this.#composition = composition;
     this.#scenario = scenario;
     this.#subject = subject;
     this.#point = point;
@@ -215,10 +263,11 @@ class Run<Input, Output> {
         storage,
         tasks: this.#countingExecutor(storage, life),
         random: countingRandom(),
+        signals: this.#sources(),
         development: false,
         warmMs: Infinity,
       });
-      const settled = await this.#live(runtime, storage);
+      const settled = await this.#live(runtime, storage, life);
       if (settled === "died" && life < LIVES_MAX) {
         vanishRuntime(runtime);
         inner = await this.#afterDeath(inner);
@@ -245,42 +294,101 @@ class Run<Input, Output> {
   }
 
   /** One life of the process: until the session has ended, the process has died, or nothing happens any more. */
-  async #live(runtime: Runtime, storage: FaultyStorage): Promise<Settled<Output> | "died" | "hung"> {
-    const { agent, input, persistence = "full", world } = this.#scenario;
+  async #live(
+    runtime: Runtime,
+    storage: FaultyStorage,
+    life: number,
+  ): Promise<Settled<Output> | "died" | "hung"> {
+    const { agent, input, options, world, parks } = this.#scenario;
+    const play: Play = { isOver: false };
+    const outside = this.#world(runtime, storage, play);
     const work = async (): Promise<Settled<Output>> => {
-      const handle = await runtime.start(agent, input, { sessionId: SESSION_ID, persistence });
-      if (!handle.created) await runtime.resume(SESSION_ID);
-      world?.(this.#world(runtime, storage, life)).catch((error: unknown) =>
+      const { persistence } = this.#composition;
+      const handle = await runtime.start(agent, input, {
+        sessionId: SESSION_ID,
+        ...options,
+        ...(persistence === undefined ? {} : { persistence }),
+      });
+      if (!handle.created && parks !== true) await runtime.resume(SESSION_ID);
+      if (life > 1) await runtime.recover();
+      world?.(outside).catch((error: unknown) =>
         this.#violations.push(`the world threw: ${toError(error).message}`),
       );
-      return handle.settled();
+      let settled = await handle.settled();
+      const isParked = (): boolean =>
+        parks === true && (settled.status === "paused" || settled.status === "released");
+      while (isParked()) {
+        await outside.until((session) => session?.status !== "paused");
+        settled = await handle.settled();
+      }
+      await this.#untilAllEnded(storage, play);
+      return settled;
     };
     const { promise: late, resolve: giveUp } = Promise.withResolvers<"hung">();
     const timer = setTimeout(() => giveUp("hung"), RUN_LIMIT_MS);
-    const life = { isOver: false };
     try {
       return await Promise.race([work(), storage.died.then(() => "died" as const), late]);
     } finally {
       clearTimeout(timer);
-      life.isOver = true;
+      play.isOver = true;
     }
   }
 
-  #world(runtime: Runtime, storage: FaultyStorage, life: { readonly isOver: boolean }): CrashWorld {
+  #world(runtime: Runtime, storage: FaultyStorage, play: Play): CrashWorld {
     return {
-      runtime,
+      runtime: this.#signalling(runtime),
       sessionId: SESSION_ID,
       storage,
-      until: async (holds) => {
-        for (;;) {
-          // A state that passed before this life is waited for in vain: its `world` is dropped with it.
-          if (life.isOver) return new Promise<never>(() => {});
-          const session = await storage.reader.session(SESSION_ID);
-          if (holds(session)) return;
-          await new Promise((resolve) => setTimeout(resolve, 1));
-        }
-      },
+      until: (holds, sessionId = SESSION_ID) =>
+        this.#until(async () => holds(await storage.reader.session(sessionId)), play),
     };
+  }
+
+  #sources(): readonly SignalSource[] {
+    switch (this.#composition.signals) {
+      case "direct":
+        return [];
+      case "channel":
+        return [this.#channel];
+      case "stdin":
+        return [stdinSignals({ input: this.#stdin, sessionId: SESSION_ID })];
+    }
+  }
+
+  /** Signals take the way of the composition; everything else is asked of the runtime itself. */
+  #signalling(runtime: Runtime): Runtime {
+    const { signals } = this.#composition;
+    if (signals === "direct") return runtime;
+    const send: Runtime["signal"] = async (sessionId, name, payload, { dedupKey } = {}) => {
+      const signal = { name, payload, ...(dedupKey === undefined ? {} : { dedupKey }) };
+      if (signals === "channel") return this.#channel.send({ sessionId, ...signal });
+      this.#stdin.write(`${JSON.stringify(signal)}\n`);
+      return { status: "stored" };
+    };
+    return new Proxy(runtime, {
+      get: (target, property) => {
+        if (property === "signal") return send;
+        const value: unknown = Reflect.get(target, property, target);
+        return typeof value === "function" ? (value.bind(target) as unknown) : value;
+      },
+    });
+  }
+
+  /** Of those that were asked for; the session itself may have parked. */
+  #untilAllEnded(storage: FaultyStorage, play: Play): Promise<void> {
+    return this.#until(async () => {
+      const sessions = await storage.reader.sessions({ limit: SESSIONS_MAX });
+      return sessions.every(({ sessionId, status }) => sessionId === SESSION_ID || isEnded(status));
+    }, play);
+  }
+
+  /** What passed before this life is waited for in vain: its `world` is dropped with it. */
+  async #until(isSo: () => Promise<boolean>, play: Play): Promise<void> {
+    for (;;) {
+      if (play.isOver) return new Promise<never>(() => {});
+      if (await isSo()) return;
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
   }
 
   /** What the death of a process leaves: its claims are free, its storage is as it was. */
@@ -301,11 +409,27 @@ class Run<Input, Output> {
 
   async #snapshot(inner: AgentStorage, settled: Settled<Output> | "died" | "hung"): Promise<Snapshot> {
     const entries = await inner.reader.entries(SESSION_ID, 0, 100_000);
+    const sessions = await inner.reader.sessions({ limit: SESSIONS_MAX });
+    for (const session of sessions) this.#checkAccount(session);
     return {
       outcome: typeof settled === "string" ? settled : plain(settled),
       entries: entries.map(({ index, role, turn, content }) => ({ index, role, turn, content })),
+      others: sessions
+        .filter(({ sessionId }) => sessionId !== SESSION_ID)
+        .map(({ sessionId, status, output, parent }) => ({ sessionId, status, output, parent }))
+        .sort((a, b) => (a.sessionId < b.sessionId ? -1 : 1)),
       effects: await this.#scenario.effects?.(),
     };
+  }
+
+  /** C5. */
+  #checkAccount({ sessionId, account }: Session): void {
+    if (account === undefined) return;
+    const { limits, spent, reserved } = account;
+    if (reserved.tokens + reserved.costMicroUsd > 0)
+      this.#violations.push(`${sessionId} has ended, and holds ${JSON.stringify(reserved)}`);
+    if (spent.tokens > (limits.maxTokens ?? Infinity))
+      this.#violations.push(`${sessionId} has spent ${spent.tokens} of ${limits.maxTokens} tokens`);
   }
 
   // ---- faults ------------------------------------------------------------------------------------------------------
@@ -355,7 +479,7 @@ class Run<Input, Output> {
     });
   }
 
-  #acknowledge({ sessionId, records }: Extract<Change, { type: "commit_batch" }>): void {
+  #acknowledge({ sessionId, records }: CommitBatch): void {
     for (const record of records) {
       if (
         record.type === "task_completed" ||
@@ -368,7 +492,10 @@ class Run<Input, Output> {
   }
 
   #countingExecutor(storage: FaultyStorage, life: number): TaskExecutor {
-    const local = new LocalTaskExecutor({ tasks: this.#scenario.agent.tasks, clock: systemClock });
+    const local = new LocalTaskExecutor({
+      tasks: tasksOf(this.#scenario.agent as Agent),
+      clock: systemClock,
+    });
     const dies = (kind: CrashKind, number: number): boolean =>
       life === 1 && this.#point?.kind === kind && this.#point.number === number;
     return {
@@ -397,6 +524,13 @@ class Run<Input, Output> {
       },
     };
   }
+}
+
+/** Its own, and those of the agents it asks for. */
+function tasksOf(agent: Agent, seen = new Set<Agent>()): readonly TaskDefinition[] {
+  if (seen.has(agent)) return [];
+  seen.add(agent);
+  return [...agent.tasks, ...agent.agents.flatMap((child) => tasksOf(child, seen))];
 }
 
 /** Every run draws the same seeds. */

@@ -3,36 +3,9 @@
 import type { JournalRecord } from "@holdfast/core";
 import { defineAgent, defineTask } from "@holdfast/runtime";
 import type { CrashScenario, CrashWorld } from "./crash-everywhere.ts";
-
-/** A scenario over a small outside world: what tasks did, by idempotency key, so that doing it twice is seen as one. */
-type Outside = Map<string, unknown>;
-
-function scenario(
-  name: string,
-  make: (outside: Outside) => Omit<CrashScenario, "name" | "effects" | "reset">,
-): CrashScenario {
-  const outside: Outside = new Map();
-  return {
-    ...make(outside),
-    name,
-    effects: () => [...outside].sort(([a], [b]) => (a < b ? -1 : 1)),
-    reset: () => outside.clear(),
-  };
-}
-
-/**
- * A task whose effect is idempotent, as effects on the outside world must be: by its key, or, where branches race and a
- * crash may change which of them asks first, by its value.
- */
-function effect(outside: Outside, by: "key" | "value" = "key") {
-  return defineTask({
-    name: "effect",
-    run: (input: { value: unknown }, task) => {
-      outside.set(by === "key" ? task.idempotencyKey : JSON.stringify(input.value), input.value);
-      return input.value;
-    },
-  });
-}
+import { budgetScenarios } from "./crash-scenarios-budget.ts";
+import { familyScenarios } from "./crash-scenarios-family.ts";
+import { effect, scenario } from "./crash-scenario.ts";
 
 export const crashScenarios: readonly CrashScenario[] = [
   scenario("a sequence of tasks", (outside) => {
@@ -358,7 +331,7 @@ export const crashScenarios: readonly CrashScenario[] = [
           return [first, second, await ctx.waitForSignal("word")];
         },
       }),
-      persistence: "minimal",
+      options: { persistence: "minimal" },
       world: async ({ runtime, sessionId }) => {
         await runtime.signal(sessionId, "word", "go", { dedupKey: "word" });
       },
@@ -387,6 +360,9 @@ export const crashScenarios: readonly CrashScenario[] = [
       }),
     };
   }),
+
+  ...familyScenarios,
+  ...budgetScenarios,
 ];
 
 /**

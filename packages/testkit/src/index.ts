@@ -4,6 +4,8 @@
 export {
   crashEverywhere,
   memorySubject,
+  playScenario,
+  type Composition,
   type CrashFailure,
   type CrashKind,
   type CrashPoint,
@@ -11,6 +13,7 @@ export {
   type CrashScenario,
   type CrashSubject,
   type CrashWorld,
+  type Snapshot,
 } from "./crash-everywhere.ts";
 export { crashScenarios } from "./crash-scenarios.ts";
 export {

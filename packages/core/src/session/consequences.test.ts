@@ -118,3 +118,9 @@ test("low is news once, and not from one that has ended", () => {
   expect(tellLow(row(), account)).toMatchObject([{ sessionId: "ses-parent", name: "child:4" }]);
   expect(tellLow(row({ status: "completed" }), account)).toEqual([]);
 });
+
+test("a cancel goes on below a session that was asked for itself", () => {
+  const below = row({ depth: 2, parent });
+  const after = row({ depth: 2, parent, status: "cancelling", cancel: { mode: "graceful", deadlineAt: 30 } });
+  expect(cancelled(below, after)).toMatchObject([{ all: true, request: { mode: "graceful", graceMs: 20 } }]);
+});

@@ -1,16 +1,17 @@
-// Those who start sessions, send signals, answer questions and cancel: from outside, through whatever process lives, again
+// Those who start sessions, send signals, answer questions, pause, raise budgets and cancel: from outside, through whatever process lives, again
 // and again until they have an answer.
 //
 //   C1. What is asked again is asked under the same id or dedup key.
 //   C2. A sender sends one signal of a name after the other, each when the last was acknowledged: their order is known.
 
-import type { Session } from "@holdfast/core";
+import type { Exhausted, Session } from "@holdfast/core";
 import type { Dice } from "./dice.ts";
 import type { EventLog } from "./event-log.ts";
 import type { LivingProcess, Machine } from "./machine.ts";
 import type { Expected } from "./nodes.ts";
 import { answerTo } from "./nodes-signals.ts";
-import type { Value } from "./program.ts";
+import { UNANSWERED } from "./program-agent.ts";
+import { agentOf, type Program, type Value } from "./program.ts";
 import type { Scheduler } from "./scheduler.ts";
 import type { Swarm } from "./swarm.ts";
 
@@ -19,9 +20,10 @@ const PATIENCE_MS = 1_500;
 /** One session, as those outside know it. */
 export interface Subject {
   readonly sessionId: string;
-  readonly agentName: string;
+  readonly program: Program;
   readonly expected: Expected;
-  readonly waitsForEver: boolean;
+  /** It is to fail, so that it is asked for again. */
+  readonly fails: boolean;
 }
 
 export interface ClientsOptions {
@@ -47,6 +49,7 @@ type Verdict = "done" | "again";
 export class Clients {
   readonly #options: ClientsOptions;
   readonly #answering = new Set<string>();
+  readonly #raising = new Set<string>();
   #busy = 0;
 
   constructor(options: ClientsOptions) {
@@ -58,23 +61,38 @@ export class Clients {
     return this.#busy > 0;
   }
 
-  serve(subject: Subject): void {
+  /** Have it done. */
+  begin(subject: Subject): void {
     const { dice, swarm } = this.#options;
-    const { sessionId, agentName, expected } = subject;
+    const { sessionId, program } = subject;
+    const { budget, prelude } = program;
+    const options = {
+      sessionId,
+      ...(budget === undefined ? {} : { budget }),
+      ...(prelude === undefined ? {} : { persistence: "minimal" as const }),
+    };
     this.#after(dice.between(0, 200), () =>
       this.#insist(`start ${sessionId}`, async ({ runtime, agents }) => {
-        await runtime.start(agents.get(agentName)!, { sessionId }, { sessionId });
+        await runtime.start(agents.get(agentOf(program))!, program, options);
         return "done";
       }),
     );
-    for (const [name, payloads] of expected.signals) this.#send(sessionId, { name, payloads, index: 0 });
+    this.serve(subject);
     if (dice.chance(swarm.cancelled)) this.#cancel(sessionId);
   }
 
-  /** Answer the questions that a row shows. */
-  look({ sessionId, waits }: Session): void {
+  /** Of one that is there, or will be. */
+  serve({ sessionId, expected }: Subject): void {
+    const { dice, swarm } = this.#options;
+    for (const [name, payloads] of expected.signals) this.#send(sessionId, { name, payloads, index: 0 });
+    if (dice.chance(swarm.paused)) this.#pause(sessionId);
+  }
+
+  /** Answer the questions that a row shows, and raise the budget it stands for. */
+  look({ sessionId, waits, exhausted }: Session): void {
+    if (exhausted !== undefined) this.#raise(exhausted);
     for (const wait of waits) {
-      if (wait.type !== "input") continue;
+      if (wait.type !== "input" || wait.prompt === UNANSWERED) continue;
       const key = `${sessionId} ${wait.id}`;
       if (this.#answering.has(key)) continue;
       this.#answering.add(key);
@@ -87,6 +105,37 @@ export class Clients {
         }),
       );
     }
+  }
+
+  #raise({ payer, limit, max }: Exhausted): void {
+    const key = `${payer} ${limit} ${max}`;
+    if (this.#raising.has(key)) return;
+    this.#raising.add(key);
+    this.#after(this.#drawDelay(), () =>
+      this.#insist(`raise ${key}`, async ({ runtime }) => {
+        await runtime.setBudget(payer, { [limit]: 2 * max + 50 });
+        return "done";
+      }),
+    );
+  }
+
+  #pause(sessionId: string): void {
+    const { dice, swarm } = this.#options;
+    const forMs = dice.pick([0, 10, 1_000]);
+    this.#after(dice.between(0, swarm.safetyMs), () =>
+      this.#insist(`pause ${sessionId}`, async ({ runtime }) => {
+        await runtime.pause(sessionId);
+        this.#after(forMs, () => this.#unpause(sessionId));
+        return "done";
+      }),
+    );
+  }
+
+  #unpause(sessionId: string): void {
+    this.#insist(`unpause ${sessionId}`, async ({ runtime }) => {
+      await runtime.unpause(sessionId);
+      return "done";
+    });
   }
 
   /** C2. */

@@ -1,10 +1,11 @@
 // The verdict on a session when a simulation is over: what its program says, and nothing else, has come of it.
 
-import { decodeJson, isEnded, type AgentStorage, type Session } from "@holdfast/core";
+import { decodeJson, isEnded, isReservedName, type AgentStorage, type Session } from "@holdfast/core";
 import type { Subject } from "./clients.ts";
 import type { Effects } from "./effects.ts";
+import { HANDED_OVER } from "./nodes.ts";
 import { PARTIAL } from "./program-agent.ts";
-import { NEVER } from "./program.ts";
+import { NEVER, type Value } from "./program.ts";
 import { journalText, type SessionAccount, type Violated } from "./watched-storage.ts";
 
 export interface JudgeOptions {
@@ -16,11 +17,12 @@ export interface JudgeOptions {
 }
 
 /** Whether nothing more can come of it: it has ended, or waits for what nobody does. */
-export function isAtRest(row: Session | undefined, { waitsForEver }: Subject): boolean {
+export function isAtRest(row: Session | undefined, { program }: Subject): boolean {
   if (row === undefined) return false;
   return (
     isEnded(row.status) ||
-    (waitsForEver &&
+    (program.end.type === "never" &&
+      row.parent === undefined &&
       row.status === "waiting" &&
       row.waits.some(({ type, ...wait }) => type === "signal" && "name" in wait && wait.name === NEVER))
   );
@@ -42,19 +44,22 @@ export async function judge(
       `${sessionId} is ${row.status} and nothing happens to it, waiting for ${JSON.stringify(row.waits)}`,
     );
   const isWhole = row.status === "completed";
-  if (account.isCancelAcknowledged ? row.status !== "cancelled" : row.status === "cancelled")
+  if (row.status === "failed" ? !subject.fails : subject.fails && isWhole)
+    violated("H5", `${sessionId} is ${row.status}: ${row.error?.message}`);
+  const mayFail = row.status === "failed" && subject.fails;
+  if (account.isCancelAcknowledged ? row.status !== "cancelled" && !mayFail : row.status === "cancelled")
     violated(
       "L2",
       `${sessionId} is ${row.status}, and its cancellation was ${account.isCancelAcknowledged ? "" : "not "}acknowledged`,
     );
   if (isWhole) {
-    if (row.output !== JSON.stringify(expected.output))
-      violated("H9", `${sessionId} gave ${row.output}, expected ${JSON.stringify(expected.output)}`);
+    if (row.output !== textOf(expected.output, row))
+      violated("H9", `${sessionId} gave ${row.output}, expected ${textOf(expected.output, row)}`);
     judgeSignals(subject, account, violated);
   } else if (
     row.output !== undefined &&
     decodeJson(row.output) !== PARTIAL &&
-    row.output !== JSON.stringify(expected.output)
+    row.output !== textOf(expected.output, row)
   ) {
     violated("H9", `${sessionId} was ${row.status} and gave ${row.output}`);
   }
@@ -63,13 +68,33 @@ export async function judge(
   await judgeJournal(account, options);
 }
 
+function textOf(output: Value, { handedOffTo }: Session): string {
+  return JSON.stringify(output === HANDED_OVER ? { handedOffTo } : output);
+}
+
+/** B2. What was reported is spent by all who pay for it, and nothing is held for what has ended. */
+export function judgeSpending(accounts: ReadonlyMap<string, SessionAccount>, violated: Violated): void {
+  for (const { sessionId: payer, row } of accounts.values()) {
+    if (row?.account === undefined) continue;
+    const { spent, reserved } = row.account;
+    const payedFor = [...accounts.values()].filter((each) => each.row?.payers.includes(payer));
+    const reported = payedFor.reduce((sum, { reportedTokens }) => sum + reportedTokens, 0);
+    if (spent.tokens < reported)
+      violated("B2", `${payer} has spent ${spent.tokens} tokens, and ${reported} were reported below it`);
+    const isOver = payedFor.every((each) => each.row !== undefined && isEnded(each.row.status));
+    if (isOver && reserved.tokens + reserved.costMicroUsd > 0)
+      violated("B2", `${payer} still holds ${JSON.stringify(reserved)}, and all it pays for has ended`);
+  }
+}
+
 /** S1: each was consumed, and by the one wait it was for, as the output says. */
 function judgeSignals(
   { sessionId, expected }: Subject,
   { consumed, pending }: SessionAccount,
   violated: Violated,
 ): void {
-  const left = [...pending].filter(([, ids]) => ids.length > 0);
+  // What sessions tell each other may be more than anybody asked to hear.
+  const left = [...pending].filter(([name, ids]) => ids.length > 0 && !isReservedName(name));
   if (left.length > 0)
     violated("S1", `${sessionId} completed, and left ${left.map(([name]) => name).join(", ")}`);
   const count = [...expected.signals.values()].reduce((sum, payloads) => sum + payloads.length, 0);
@@ -77,7 +102,7 @@ function judgeSignals(
 }
 
 function judgeTasks(
-  { sessionId, expected }: Subject,
+  { sessionId, expected, program }: Subject,
   isWhole: boolean,
   { effects, isExact, violated }: JudgeOptions,
 ): void {
@@ -90,7 +115,7 @@ function judgeTasks(
       violated("H8", `${sessionId} completed, and ${node} was never done`);
     if (outcome === "hopeless" && (starts === 0 || done > 0))
       violated("H8", `${sessionId}: ${node} is hopeless, started ${starts} times, was done ${done} times`);
-    if (!isExact || outcome !== "done") continue;
+    if (!isExact || program.prelude !== undefined || outcome !== "done") continue;
     if (done !== 1 || (!isPatient && starts !== failures + 1))
       violated(
         "H7",

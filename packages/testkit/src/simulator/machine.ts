@@ -12,9 +12,8 @@ import { Connection, type ConnectionFaults } from "./connection.ts";
 import type { Dice } from "./dice.ts";
 import type { Effects } from "./effects.ts";
 import type { EventLog } from "./event-log.ts";
-import { programAgent, programTasks, type ProgramWorld } from "./program-agent.ts";
+import { programAgents, programTasks, type ProgramWorld } from "./program-agent.ts";
 import { ProcessLife, type SimulatedTime } from "./process-life.ts";
-import type { Program } from "./program.ts";
 
 /** A pause that is longer costs a process its claims. */
 export const LEASE_MS = 1_000;
@@ -29,8 +28,6 @@ export interface MachineOptions {
   readonly dice: Dice;
   readonly log: EventLog;
   readonly effects: Effects;
-  /** By the names of their agents. */
-  readonly programs: ReadonlyMap<string, Program>;
   readonly warmMs: number;
   readonly concurrency: number;
   faults(): ConnectionFaults;
@@ -67,7 +64,7 @@ export class Machine {
   }
 
   start(index: number): void {
-    const { time, storage, dice, log, programs, warmMs, concurrency } = this.#options;
+    const { time, storage, dice, log, warmMs, concurrency } = this.#options;
     const life = new ProcessLife(`p${index}.${++this.#lives}`, time);
     log.add(life.name, "starts");
     const connection = new Connection(life, {
@@ -79,13 +76,12 @@ export class Machine {
       crash: () => this.kill(index, "crashes at a commit"),
     });
     const world = this.#world(life);
-    const agents = new Map(
-      [...programs].map(([name, program]) => [name, programAgent(name, program, world)]),
-    );
+    const tasks = programTasks(world);
+    const agents = new Map(programAgents(world, tasks).map((agent) => [agent.name, agent]));
     const runtime = createRuntime({
       storage: connection,
       agents: [...agents.values()],
-      tasks: programTasks(world),
+      tasks,
       clock: life.clock,
       random: this.#random,
       immediate: life.immediate,

@@ -9,6 +9,8 @@ export const POLICIES = {
   default: undefined,
   patient: { maxAttempts: 10_000, initialDelayMs: 10, maxDelayMs: 200 },
   once: { maxAttempts: 1 },
+  /** As `patient`, and it costs something. */
+  call: { maxAttempts: 10_000, initialDelayMs: 10, maxDelayMs: 200 },
 } as const;
 
 export type Policy = keyof typeof POLICIES;

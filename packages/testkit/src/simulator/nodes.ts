@@ -1,18 +1,32 @@
 // All kinds of nodes: programs drawn from them, and what must come of a program.
 
+import type { Budget } from "@holdfast/core";
 import type { Dice } from "./dice.ts";
+import { askParent, call, child, doomed, letters, remaining, respawned, tell } from "./nodes-family.ts";
 import { drain, mail, question, signals, timer } from "./nodes-signals.ts";
 import { branches, entry, nested } from "./nodes-structure.ts";
 import { hopeless, once, race, task, unobserved, withdrawn } from "./nodes-tasks.ts";
-import type { Drawer, Expectation, NodeKind, Program, ProgramNode, Value } from "./program.ts";
+import type {
+  ChildDraw,
+  Drawer,
+  Expectation,
+  NodeKind,
+  Program,
+  ProgramEnd,
+  ProgramNode,
+  Value,
+} from "./program.ts";
 
 /** A kind without the type of its nodes: a node is only ever given to the kind that drew it. */
 type AnyKind = NodeKind<ProgramNode>;
 
 interface Listed {
   readonly kind: AnyKind;
-  /** `leaf`: anywhere. `holder`: where it is not too deep. `line`: in the lines of a turn only. */
-  readonly place: "leaf" | "holder" | "line";
+  /**
+   * `leaf`: anywhere. `holder`: where it is not too deep. `line`: in the lines of a turn only. `family`: as `holder`, above the last
+   * generation. `heard`: as `leaf`, of a program whose parent hears it. `part`: of others.
+   */
+  readonly place: "leaf" | "holder" | "line" | "family" | "heard" | "part";
   /** How often, beside the others of its place. */
   readonly weight: number;
 }
@@ -32,6 +46,14 @@ const NODE_KINDS: Readonly<Record<string, Listed>> = {
   nested: listed("holder", 1, nested),
   race: listed("holder", 1, race),
   mail: listed("line", 1, mail),
+  call: listed("leaf", 2, call),
+  remaining: listed("leaf", 1, remaining),
+  child: listed("family", 4, child),
+  doomed: listed("family", 1, doomed),
+  respawned: listed("family", 1, respawned),
+  tell: listed("heard", 1, tell),
+  ask_parent: listed("heard", 1, askParent),
+  letters: listed("part", 1, letters),
 };
 
 function listed<N>(place: Listed["place"], weight: number, kind: NodeKind<N>): Listed {
@@ -47,9 +69,13 @@ export function kindOf({ kind }: ProgramNode): AnyKind {
 // ---- drawing -----------------------------------------------------------------------------------------------------
 
 const DEPTH_MAX = 2;
+/** Of sessions below each other. */
+const GENERATIONS = 4;
 const LEAVES = kindsOf("leaf");
 const HOLDERS = kindsOf("holder");
 const LINED = kindsOf("line");
+const FAMILY = kindsOf("family");
+const HEARD = kindsOf("heard");
 
 /** Each as often as its weight says. */
 function kindsOf(place: Listed["place"]): readonly [AnyKind, ...AnyKind[]] {
@@ -57,19 +83,44 @@ function kindsOf(place: Listed["place"]): readonly [AnyKind, ...AnyKind[]] {
   return kinds.flatMap(({ kind, weight }) => Array<AnyKind>(weight).fill(kind)) as [AnyKind, ...AnyKind[]];
 }
 
-export function drawProgram(dice: Dice): Program {
+interface Place extends ChildDraw {
+  readonly key: string;
+  readonly generation: number;
+  readonly isPaid: boolean;
+}
+
+export function drawProgram(dice: Dice, key: string): Program {
+  const end: ProgramEnd = { type: dice.chance(0.04) ? "never" : "output" };
+  return drawOne(dice, { key, generation: 0, isPaid: false, isHeard: false, end });
+}
+
+function drawOne(dice: Dice, place: Place): Program {
+  const { key, generation, isHeard, last = [] } = place;
+  const budget = place.budget ?? (dice.chance(0.3) ? drawBudget(dice) : undefined);
+  const isPaid = place.isPaid || budget !== undefined;
   let names = 0;
   let chains = 0;
+  let children = 0;
   let chain = { name: "main", length: 0 };
   let depth = 0;
   const leaf = (): ProgramNode => dice.pick(LEAVES).draw(drawer);
   const any = (): ProgramNode => {
-    if (depth >= DEPTH_MAX || dice.chance(0.75)) return leaf();
+    if (isHeard && dice.chance(0.2)) return dice.pick(HEARD).draw(drawer);
+    if (depth >= DEPTH_MAX || dice.chance(0.65)) return leaf();
     depth++;
-    const node = dice.pick(HOLDERS).draw(drawer);
+    const isBirth = generation + 1 < GENERATIONS && dice.chance(0.5);
+    const node = dice.pick(isBirth ? FAMILY : HOLDERS).draw(drawer);
     depth--;
     return node;
   };
+  const birth = (more: Partial<Place>): Program =>
+    drawOne(dice, {
+      key: `${key}.${children++}`,
+      generation: generation + 1,
+      isPaid,
+      isHeard: false,
+      ...more,
+    });
   const drawer: Drawer = {
     dice,
     leaf,
@@ -85,31 +136,81 @@ export function drawProgram(dice: Dice): Program {
         chain = outer;
       }
     },
+    isPaid,
+    child: birth,
   };
   const top = (): ProgramNode => (dice.chance(0.15) ? dice.pick(LINED).draw(drawer) : any());
+  // Under a budget that cancels nothing else may cost anything.
+  const turnCount = place.budget === undefined ? dice.pick([1, 1, 2, 3]) : 0;
+  const drawn = Array.from({ length: turnCount }, () =>
+    Array.from({ length: dice.between(1, generation === 0 ? 3 : 2) }, top),
+  );
+  const turns = [...drawn.slice(0, -1), [...(drawn.at(-1) ?? []), ...last]];
+  const isMinimal = budget === undefined && dice.chance(0.1);
+  const prelude = isMinimal ? Array.from({ length: 2 }, () => task.draw(drawer)) : undefined;
+  const mayHandOver = generation + 1 < GENERATIONS && (place.end?.type ?? "output") === "output";
   return {
-    turns: Array.from({ length: dice.pick([1, 1, 2, 3]) }, () =>
-      Array.from({ length: dice.between(1, 3) }, top),
-    ),
+    key,
+    turns,
     cleansUp: dice.chance(0.5),
-    waitsForEver: dice.chance(0.04),
+    isTyped: dice.chance(0.3),
+    end:
+      mayHandOver && dice.chance(0.07)
+        ? drawHandOver(dice, birth, isHeard)
+        : (place.end ?? { type: "output" }),
+    ...(prelude === undefined ? {} : { prelude }),
+    ...(budget === undefined ? {} : { budget }),
   };
+}
+
+/** One that somebody has to raise, or perhaps not. */
+function drawBudget(dice: Dice): Budget {
+  return dice.pick<Budget>([
+    { maxTokens: dice.between(50, 200) },
+    { maxCostMicroUsd: dice.between(500, 2_000) },
+    { maxSteps: dice.between(1, 10) },
+    { maxTokens: dice.between(50, 400), maxTurns: 1 },
+  ]);
+}
+
+/** It is heard by whoever would have heard the one it takes over from, when that one goes at once. */
+function drawHandOver(dice: Dice, birth: Drawer["child"], isHeard: boolean): ProgramEnd {
+  const completion = dice.pick(["wait_for_child", "immediate"]);
+  const program = birth({ isHeard: completion === "wait_for_child" || isHeard });
+  return { type: "hand_over", completion, program };
 }
 
 // ---- what must come of it ----------------------------------------------------------------------------------------
 
 export interface Expected extends Pick<Expectation, "tasks" | "signals" | "entries"> {
+  /** What it gives as a session. */
   readonly output: Value;
+  /** What its parent hears, perhaps of one that took over from it. */
+  readonly heard: Value;
+  /** What it tells besides, it or who took over. */
+  readonly told: readonly Value[];
 }
 
 /** Without running anything. */
-export function expectedOf({ turns }: Program): Expected {
+export function expectedOf({ turns, prelude = [], end }: Program): Expected {
   const expectation: Expectation = {
     tasks: new Map(),
     signals: new Map(),
     entries: new Map(),
+    told: [],
     expect: (node) => kindOf(node).expect(node, expectation),
+    child: expectedOf,
   };
+  for (const node of prelude) expectation.expect(node);
   const output = turns.map((nodes) => nodes.map((node) => expectation.expect(node)));
-  return { ...expectation, output };
+  if (end.type !== "hand_over") return { ...expectation, output, heard: output };
+  const { heard, told } = expectedOf(end.program);
+  const isWaiting = end.completion === "wait_for_child";
+  // Who waits for its successor tells nothing more; the successor tells the one that waits.
+  return isWaiting
+    ? { ...expectation, output: heard, heard }
+    : { ...expectation, output: HANDED_OVER, heard, told: [...expectation.told, ...told] };
 }
+
+/** In the place of the id of whoever took over. */
+export const HANDED_OVER = "handed over";

@@ -6,7 +6,9 @@
 //
 //   G1. A node's result depends on nothing but the node: not on time, order of arrival, attempts or crashes.
 //   G2. A name of a signal belongs to one node, or to one line of nodes that come after each other.
+//   G3. Programs are JSON: a session's program is its input, so that children need no agents of their own.
 
+import type { Budget } from "@holdfast/core";
 import type { AgentContext } from "@holdfast/runtime";
 import type { Dice } from "./dice.ts";
 import type { Behaviour } from "./effects.ts";
@@ -26,6 +28,19 @@ export interface Drawer {
   entry(): { readonly chain: string; readonly index: number };
   /** Draw in a branch of its own. */
   branch<T>(draw: () => T): T;
+  /** Whether somebody above has a budget, or this program does. */
+  readonly isPaid: boolean;
+  /** A child's program. */
+  child(options: ChildDraw): Program;
+}
+
+export interface ChildDraw {
+  /** Whether the parent lives as long, and so answers. */
+  readonly isHeard: boolean;
+  /** Nodes it ends its last turn with. */
+  readonly last?: readonly ProgramNode[];
+  readonly end?: ProgramEnd;
+  readonly budget?: Budget;
 }
 
 /** What `perform` does nodes with. */
@@ -46,6 +61,10 @@ export interface Expectation {
   readonly signals: Map<string, Value[]>;
   /** Entries by their branch: in this order there, in any order between branches. */
   readonly entries: Map<string, number>;
+  /** What it tells its parent besides its end, in any order. */
+  readonly told: Value[];
+  /** What comes of a child. */
+  child(program: Program): { readonly heard: Value; readonly told: readonly Value[] };
   expect(node: ProgramNode): Value;
 }
 
@@ -60,13 +79,40 @@ export interface ProgramNode {
   readonly kind: string;
 }
 
+/** How a program ends once its turns are over. */
+export type ProgramEnd =
+  /** With what its nodes gave. */
+  | { readonly type: "output" }
+  /** It waits for a signal that nobody sends. */
+  | { readonly type: "never" }
+  /** So many sessions of it fail; the next goes on where they were. */
+  | { readonly type: "fails"; readonly times: number }
+  /** It asks what nobody answers in time. */
+  | { readonly type: "unanswered" }
+  | {
+      readonly type: "hand_over";
+      readonly completion: "wait_for_child" | "immediate";
+      readonly program: Program;
+    };
+
 export interface Program {
+  /** Unique in a simulation. */
+  readonly key: string;
   /** Lines of nodes with a checkpoint between one and the next. */
   readonly turns: readonly (readonly ProgramNode[])[];
   /** Clean up when cancelled: a task and a timer that outlive it. */
   readonly cleansUp: boolean;
-  /** In the end it waits for a signal that nobody sends. */
-  readonly waitsForEver: boolean;
+  readonly end: ProgramEnd;
+  /** Its state is typed. */
+  readonly isTyped: boolean;
+  /** Done while little is stored of it; all is, from then on. */
+  readonly prelude?: readonly ProgramNode[];
+  readonly budget?: Budget;
+}
+
+/** The agent that does it. */
+export function agentOf({ isTyped }: Program): "plain" | "typed" {
+  return isTyped ? "typed" : "plain";
 }
 
 export const NEVER = "never";

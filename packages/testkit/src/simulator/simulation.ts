@@ -8,14 +8,14 @@
 //   U1. Everything is decided by the seed: the same seed gives the same log, to the byte.
 //   U2. The first violation ends it.
 
-import type { AgentStorage } from "@holdfast/core";
+import { decodeJson, type AgentStorage, type Session } from "@holdfast/core";
 import { MemoryStorage } from "@holdfast/runtime";
 import { Clients, type Subject } from "./clients.ts";
 import type { ConnectionFaults } from "./connection.ts";
 import { Dice } from "./dice.ts";
 import { Effects } from "./effects.ts";
 import { EventLog } from "./event-log.ts";
-import { isAtRest, judge } from "./judge.ts";
+import { isAtRest, judge, judgeSpending } from "./judge.ts";
 import { Machine } from "./machine.ts";
 import { Nemesis } from "./nemesis.ts";
 import { drawProgram, expectedOf } from "./nodes.ts";
@@ -83,7 +83,9 @@ class Simulation {
   readonly #machine: Machine;
   readonly #clients: Clients;
   readonly #nemesis: Nemesis;
-  readonly #subjects: readonly Subject[];
+  /** By their session ids; children join them when they are asked for. */
+  readonly #subjects = new Map<string, Subject>();
+  readonly #bornOf = new Set<string>();
   #wallOffsetMs = 0;
   #wallOffsetMaxMs = 0;
   #isHealed = false;
@@ -101,9 +103,12 @@ class Simulation {
     const log = this.#log;
     this.#inner = openStorage();
     const violated = (promise: string, what: string): void => this.#violated(promise, what);
-    this.#watched = new WatchedStorage(this.#inner, violated, (row) => {
-      this.#changedAt = scheduler.now;
-      this.#clients.look(row);
+    this.#watched = new WatchedStorage(this.#inner, violated, {
+      changed: (row) => {
+        this.#changedAt = scheduler.now;
+        this.#clients.look(row);
+      },
+      born: (row) => this.#born(row),
     });
     this.#effects = new Effects({
       dice: dice("tasks"),
@@ -115,20 +120,12 @@ class Simulation {
         return owner === life && outcomes.has(Number(taskId.slice(sessionId.length + 1)));
       },
     });
-    const programs = this.#drawPrograms(dice("programs"));
-    this.#subjects = [...programs].map(([agentName, program], i) => ({
-      sessionId: `s${i}`,
-      agentName,
-      expected: expectedOf(program),
-      waitsForEver: program.waitsForEver,
-    }));
     this.#machine = new Machine({
       time: this.#time(dice("machine")),
       storage: this.#watched.storage,
       dice: dice("storage"),
       log,
       effects: this.#effects,
-      programs,
       warmMs: this.#swarm.warmMs,
       concurrency: this.#swarm.concurrency,
       faults: () => this.#connectionFaults(),
@@ -141,7 +138,13 @@ class Simulation {
       jumpTo: (offsetMs) => this.#jumpTo(offsetMs),
     });
     for (let i = 0; i < this.#swarm.processes; i++) this.#machine.start(i);
-    for (const subject of this.#subjects) this.#clients.serve(subject);
+    const programs = dice("programs");
+    for (let i = 0; i < this.#swarm.sessions; i++) {
+      const program = drawProgram(programs, `${i}`);
+      const subject = { sessionId: `s${i}`, program, expected: expectedOf(program), fails: false };
+      this.#subjects.set(subject.sessionId, subject);
+      this.#clients.begin(subject);
+    }
   }
 
   async run(): Promise<SimulationReport> {
@@ -158,16 +161,17 @@ class Simulation {
       isExact: !losesAttempts(this.#swarm),
       violated: (promise: string, what: string) => this.#violated(promise, what),
     };
-    for (const subject of this.#subjects) {
+    for (const subject of this.#subjects.values()) {
       if (this.#violation !== undefined) break;
       await judge(subject, this.#watched.accounts.get(subject.sessionId), verdict);
     }
+    if (this.#violation === undefined) judgeSpending(this.#watched.accounts, verdict.violated);
     this.#machine.dismantle();
     await this.#inner.close();
     return {
       seed: this.#seed,
       violation: this.#violation,
-      sessions: this.#subjects.length,
+      sessions: this.#subjects.size,
       steps: this.#scheduler.steps,
       simulatedMs: this.#scheduler.now,
       log: (count) => this.#log.tail(count),
@@ -188,8 +192,25 @@ class Simulation {
   #isAtRest(): boolean {
     return (
       !this.#clients.isBusy &&
-      this.#subjects.every((subject) => isAtRest(this.#watched.accounts.get(subject.sessionId)?.row, subject))
+      [...this.#subjects.values()].every((subject) =>
+        isAtRest(this.#watched.accounts.get(subject.sessionId)?.row, subject),
+      )
     );
+  }
+
+  /** S5. Somebody asked for a child: its program is its input. */
+  #born({ sessionId, input, parent, resumedFrom }: Session): void {
+    if (this.#subjects.has(sessionId)) return;
+    const program = decodeJson(input) as Program;
+    const attempt = Number(resumedFrom ?? 0) + 1;
+    const name = `${program.key} of ${parent?.sessionId ?? "nobody"}, attempt ${attempt}`;
+    if (this.#bornOf.has(name)) this.#violated("S5", `${sessionId} was asked for before: ${name}`);
+    this.#bornOf.add(name);
+    const fails = program.end.type === "fails" && attempt <= program.end.times;
+    const subject = { sessionId, program, expected: expectedOf(program), fails };
+    this.#log.add("-", `${sessionId} is born`, () => name);
+    this.#subjects.set(sessionId, subject);
+    this.#clients.serve(subject);
   }
 
   /** The wall clock is where it has been at most, so that nothing that was planned by it is hours away. */
@@ -218,10 +239,6 @@ class Simulation {
   #violated(promise: string, what: string): void {
     this.#log.add("-", `VIOLATED ${promise}`, () => what);
     this.#violation ??= { promise, what };
-  }
-
-  #drawPrograms(dice: Dice): ReadonlyMap<string, Program> {
-    return new Map(Array.from({ length: this.#swarm.sessions }, (_, i) => [`agent-${i}`, drawProgram(dice)]));
   }
 
   #time(dice: Dice): SimulatedTime {

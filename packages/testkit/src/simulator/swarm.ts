@@ -36,6 +36,8 @@ export interface Swarm {
   readonly signalDelayMs: number;
   /** A session is cancelled. */
   readonly cancelled: number;
+  /** A session is paused, for a while. */
+  readonly paused: number;
   readonly warmMs: number;
   readonly concurrency: number;
 }
@@ -66,6 +68,7 @@ export function drawSwarm(dice: Dice): Swarm {
     signalTwice: probability(0.3, 0.9),
     signalDelayMs: dice.pick([0, 10, 300, 3_000]),
     cancelled: probability(0.3, 0.9),
+    paused: probability(0.2, 0.9),
     warmMs: dice.pick([5, 100, 30_000]),
     concurrency: dice.pick([1, 3, 256]),
   };

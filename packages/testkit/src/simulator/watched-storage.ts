@@ -1,19 +1,25 @@
 // A storage watched over: what it answers is compared, step by step, with what it has answered before.
 //
 // The account is kept beside the storage, from changes and answers alone, and shares no code with it. What it finds wrong is
-// told once, under the promise's id (ARCHITECTURE.md): H2 to H5, H7, H8, H10, S1, S3, L1, L2, O1, O2.
+// told once, under the promise's id (ARCHITECTURE.md): H2 to H5, H7, H8, H10, S1, S3, S4, L1, L2, B1 to B3, O1,
+// O2. Who asked for whom, and what was told, is read beside it after every call.
 
 import {
+  decodeJson,
   encodeRecords,
   isEnded,
+  isLastEvent,
   mayBecome,
   type AgentStorage,
   type Change,
   type ChangeResult,
+  type ChildEvent,
   type ClaimResult,
   type CommitBatch,
+  type Effect,
   type JournalRecord,
   type Session,
+  type StoredSignal,
 } from "@holdfast/core";
 
 /** What is known of one session. */
@@ -36,6 +42,10 @@ export class SessionAccount {
   readonly attempts = new Map<number, number>();
   readonly timers = new Map<number, number>();
   inbox = 0;
+  /** Last words of children, by the name of their signal. */
+  readonly ends = new Map<string, number>();
+  /** Tokens that attempts in the journal reported. */
+  reportedTokens = 0;
 
   constructor(sessionId: string) {
     this.sessionId = sessionId;
@@ -44,20 +54,32 @@ export class SessionAccount {
 
 export type Violated = (promise: string, what: string) => void;
 
+export interface Watcher {
+  /** Told of every row that has changed. */
+  changed(row: Session): void;
+  /** Of one that another session asked for, first. */
+  born(row: Session): void;
+}
+
+/** A row as it was and as it is. */
+interface Step {
+  readonly before: Session | undefined;
+  readonly after: Session;
+}
+
 export class WatchedStorage {
   /** What processes are connected to. */
   readonly storage: AgentStorage;
   readonly accounts = new Map<string, SessionAccount>();
   readonly #inner: AgentStorage;
   readonly #violated: Violated;
-  readonly #onRow: (row: Session) => void;
+  readonly #watcher: Watcher;
   #last: Promise<unknown> = Promise.resolve();
 
-  /** @param onRow told of every row that has changed. */
-  constructor(inner: AgentStorage, violated: Violated, onRow: (row: Session) => void) {
+  constructor(inner: AgentStorage, violated: Violated, watcher: Watcher) {
     this.#inner = inner;
     this.#violated = violated;
-    this.#onRow = onRow;
+    this.#watcher = watcher;
     this.storage = {
       name: inner.name,
       durable: inner.durable,
@@ -81,22 +103,24 @@ export class WatchedStorage {
 
   #commit(changes: readonly Change[], now: number): Promise<readonly ChangeResult[]> {
     const committing = this.#inner.commit(changes, now);
-    const named = changes.flatMap((change) => ("sessionId" in change ? change.sessionId : []));
-    const sessionIds = [...new Set(named)];
-    return this.#inOrder(committing, sessionIds, (results) => {
+    const named = changes.flatMap((change) => [
+      ...("sessionId" in change ? [change.sessionId] : []),
+      ...effectsOf(change).map(({ sessionId }) => sessionId),
+    ]);
+    return this.#inOrder(committing, named, (results) => {
       changes.forEach((change, i) => this.#note(change, results[i]));
     });
   }
 
   #claim(claim: Parameters<AgentStorage["claim"]>[0]): Promise<ClaimResult> {
-    return this.#inOrder(this.#inner.claim(claim), [], (result) => {
+    return this.#inOrder(this.#inner.claim(claim), undefined, (result) => {
       if (result.status === "claimed") this.#noteClaim(claim.sessionId, claim.owner, result.token);
     });
   }
 
   /** It ends sessions whose cancel is overdue, so any row may change. In an order of ours, as the port promises none. */
   async #due(query: Parameters<AgentStorage["due"]>[0]): ReturnType<AgentStorage["due"]> {
-    const due = await this.#inOrder(this.#inner.due(query), [...this.accounts.keys()], () => {});
+    const due = await this.#inOrder(this.#inner.due(query), [], () => {});
     return { ...due, sessionIds: due.sessionIds.toSorted() };
   }
 
@@ -104,17 +128,102 @@ export class WatchedStorage {
    * Note an answer in the order of the calls, and the rows as they stood when the call returned: every call of a storage in
    * this process is done by then, and nothing can have come in between.
    */
-  #inOrder<T>(asking: Promise<T>, sessionIds: readonly string[], note: (answer: T) => void): Promise<T> {
-    const reading = Promise.all(sessionIds.map((sessionId) => this.#inner.reader.session(sessionId)));
+  #inOrder<T>(
+    asking: Promise<T>,
+    named: readonly string[] | undefined,
+    note: (answer: T) => void,
+  ): Promise<T> {
+    const { reader } = this.#inner;
+    // A change reaches sessions above and below: any row may be another.
+    const sessionIds = named === undefined ? [] : [...new Set([...this.accounts.keys(), ...named])];
+    const reading = Promise.all(
+      sessionIds.map(async (sessionId) => {
+        const [row, signals] = await Promise.all([
+          reader.session(sessionId),
+          reader.pendingSignals(sessionId),
+        ]);
+        return row === undefined ? [] : [{ row, signals }];
+      }),
+    );
     const noted = this.#last
       .then(() => Promise.all([asking, reading]))
-      .then(([answer, rows]) => {
+      .then(([answer, found]) => {
         note(answer);
-        for (const row of rows) if (row !== undefined) this.#compare(row);
+        this.#look(found.flat());
         return answer;
       });
     this.#last = noted.catch(() => {});
     return noted;
+  }
+
+  #look(found: readonly { readonly row: Session; readonly signals: readonly StoredSignal[] }[]): void {
+    const steps: Step[] = [];
+    for (const { row, signals } of found) {
+      const { row: before } = this.account(row.sessionId);
+      for (const signal of signals) this.#noteFound(row.sessionId, signal);
+      this.#compare(row);
+      if (before === row) continue;
+      steps.push({ before, after: row });
+      if (before === undefined && row.depth > 0) this.#watcher.born(row);
+    }
+    for (const { after } of steps) checkAccount(after, this.#violated);
+    for (const step of steps) this.#judgeFamily(step, steps);
+    for (const { before, after } of steps) checkSpending(before, after, this.#violated);
+    for (const { after } of steps) this.#watcher.changed(after);
+  }
+
+  /** What another session told. */
+  #noteFound(sessionId: string, { signalId, name, payload }: StoredSignal): void {
+    const { pending, consumed, ends } = this.account(sessionId);
+    const waiting = pending.get(name) ?? [];
+    if (waiting.includes(signalId) || consumed.has(signalId)) return;
+    pending.set(name, [...waiting, signalId]);
+    if (!isLastWord(name, payload)) return;
+    const count = (ends.get(name) ?? 0) + 1;
+    ends.set(name, count);
+    if (count > 1) this.#violated("S4", `${sessionId} was told the end of ${name} ${count} times`);
+  }
+
+  /** S4. What one session's step means for those above and below is so in the same transaction. */
+  #judgeFamily({ before, after }: Step, steps: readonly Step[]): void {
+    const { sessionId, parent, handedOffTo, cancel } = after;
+    const isNews = isEnded(after.status) && (before === undefined || !isEnded(before.status));
+    if (isNews && parent !== undefined && handedOffTo === undefined) {
+      const above = this.account(parent.sessionId);
+      const isHearing = above.row !== undefined && !isEnded(above.row.status);
+      for (const name of [`child:${parent.child}`, `child-end:${parent.child}`]) {
+        if (isHearing && !above.ends.has(name))
+          this.#violated("S4", `${sessionId} has ended, and ${parent.sessionId} was not told by ${name}`);
+      }
+    }
+    const isCancelled = cancel !== undefined && before?.cancel === undefined && before !== undefined;
+    const isHard = isNews && cancel?.mode === "hard";
+    if (!isNews && !isCancelled) return;
+    for (const { row } of this.accounts.values()) {
+      if (row === undefined || isEnded(row.status)) continue;
+      const isBelow = this.#isBelow(row, sessionId);
+      // Asked for before it heard of its cancel, or by the last thing it did.
+      const isNew = steps.some((step) => step.after === row && step.before === undefined);
+      if (isBelow && isHard)
+        this.#violated("S4", `${row.sessionId} goes on, and ${sessionId} was cancelled hard`);
+      if (isBelow && isCancelled && !isNew && row.cancel === undefined)
+        this.#violated("S4", `the cancel of ${sessionId} did not reach ${row.sessionId}`);
+      if (!isNews || row.parent?.sessionId !== sessionId) continue;
+      const { onEnd } = row.parent;
+      if (onEnd === "cancel" && row.cancel === undefined)
+        this.#violated("S4", `${row.sessionId} goes on, and its parent ${sessionId} has ended`);
+      if (onEnd === "wait" && after.status === "completed")
+        this.#violated("S4", `${sessionId} has completed, and was to wait for ${row.sessionId}`);
+    }
+  }
+
+  #isBelow(row: Session, sessionId: string): boolean {
+    let above = row.parent;
+    while (above !== undefined) {
+      if (above.sessionId === sessionId) return true;
+      above = this.accounts.get(above.sessionId)?.row?.parent;
+    }
+    return false;
   }
 
   #noteClaim(sessionId: string, owner: string, token: number): void {
@@ -205,6 +314,9 @@ export class WatchedStorage {
     if (record.seq !== account.records.length)
       this.#violated("H4", `${sessionId}: record ${record.seq} where ${account.records.length} is next`);
     account.records.push(record);
+    const isKnown = "task" in record && outcomes.has(record.task); // Kept before it was delivered.
+    if ("usage" in record && record.usage !== undefined && !isKnown)
+      account.reportedTokens += record.usage.inputTokens + record.usage.outputTokens;
     switch (record.type) {
       case "start_timer":
         timers.set(record.id, record.fireAt);
@@ -274,21 +386,73 @@ export class WatchedStorage {
         "H2",
         `${sessionId}: ${row.nextSeq} records and ${row.entryCount} entries, and ${account.nextSeq} and ${account.entries} were committed`,
       );
-    if (before !== undefined && isEnded(before.status) && JSON.stringify(before) !== JSON.stringify(row))
+    if (before !== undefined && isEnded(before.status) && endText(before) !== endText(row))
       this.#violated("L1", `${sessionId} was ${before.status} and changed`);
     // Several changes of one group may lie between the two: what may follow is at least never what only a start may precede.
     if (before !== undefined && !isEnded(before.status) && !mayBecome(before.status, status))
       this.#violated("L1", `${sessionId} was ${before.status} and became ${status}`);
+    account.isCancelAcknowledged ||= row.cancel !== undefined;
     if (account.isCancelAcknowledged && !MAY_FOLLOW_A_CANCEL.has(status))
       this.#violated("L2", `${sessionId} is ${status} after its cancellation was acknowledged`);
     if ((status === "waiting" || status === "input_required") && row.waits.length === 0)
       this.#violated("L3", `${sessionId} is ${status} for nothing`);
-    if (status === "paused" || status === "failed")
+    if (status === "paused" && row.pauseReason !== "by_user" && row.pauseReason !== "budget_exceeded")
       this.#violated(
         "H5",
-        `${sessionId} is ${status}: ${row.error?.message ?? row.pauseReason ?? "for no reason"}`,
+        `${sessionId} is paused: ${row.error?.message ?? row.pauseReason ?? "for no reason"}`,
       );
-    this.#onRow(row);
+  }
+}
+
+/** Of those it left others may still spend. */
+function endText({ account: _account, ...row }: Session): string {
+  return JSON.stringify(row);
+}
+
+function effectsOf(change: Change): readonly Effect[] {
+  if (change.type === "commit_batch") return change.effects ?? [];
+  return change.type === "create_session" ? (change.first?.effects ?? []) : [];
+}
+
+function isLastWord(name: string, payload: string | undefined): boolean {
+  if (name.startsWith("child-end:")) return true;
+  if (!name.startsWith("child:") || payload === undefined) return false;
+  return isLastEvent(decodeJson(payload) as ChildEvent);
+}
+
+const AMOUNTS = ["tokens", "costMicroUsd", "steps", "turns"] as const;
+const LIMIT_OF = {
+  tokens: "maxTokens",
+  costMicroUsd: "maxCostMicroUsd",
+  steps: "maxSteps",
+  turns: "maxTurns",
+} as const;
+
+/** B1, B3. */
+function checkAccount({ sessionId, account }: Session, violated: Violated): void {
+  if (account === undefined) return;
+  for (const amount of AMOUNTS) {
+    const spent = account.spent[amount];
+    const reserved = account.reserved[amount];
+    const max = account.limits[LIMIT_OF[amount]] ?? Infinity;
+    if (spent + reserved > max)
+      violated("B1", `${sessionId} has spent ${spent} and reserved ${reserved} of ${max} ${amount}`);
+    if (![spent, reserved].every((value) => Number.isSafeInteger(value) && value >= 0))
+      violated("B3", `${sessionId} has spent ${spent} and reserved ${reserved} ${amount}`);
+  }
+}
+
+/** B2. */
+function checkSpending(
+  before: Session | undefined,
+  { sessionId, account }: Session,
+  violated: Violated,
+): void {
+  const had = before?.account?.spent;
+  if (had === undefined || account === undefined) return;
+  for (const amount of AMOUNTS) {
+    if (account.spent[amount] < had[amount])
+      violated("B2", `${sessionId} had spent ${had[amount]} ${amount}, and now ${account.spent[amount]}`);
   }
 }
 
@@ -297,5 +461,4 @@ export function journalText(records: readonly JournalRecord[]): string {
   return encodeRecords(records, { put: (text) => text });
 }
 
-/** No session of a simulation fails or parks: nothing its agent does is wrong. */
-const MAY_FOLLOW_A_CANCEL: ReadonlySet<string> = new Set(["cancelling", "cancelled"]);
+const MAY_FOLLOW_A_CANCEL: ReadonlySet<string> = new Set(["cancelling", "cancelled", "paused", "failed"]);

@@ -1,0 +1,220 @@
+// Kinds of nodes made of other sessions: children, what is told both ways, and what children ask of their parent.
+
+import { local } from "@holdfast/runtime";
+import { agentOf, type NodeKind, type Program, type ProgramNode, type Stage, type Value } from "./program.ts";
+
+const FROM_PARENT = "from-parent";
+const HAS_TOLD = "tells";
+
+interface ChildNode extends ProgramNode {
+  readonly kind: "child";
+  readonly program: Program;
+  readonly how: "wait" | "events" | "both" | "at_end" | "cancel_at_end" | "leave";
+  readonly letters: number;
+}
+
+/** A child that ends as its program says. */
+export const child: NodeKind<ChildNode> = {
+  draw({ dice, isPaid, child: drawChild }) {
+    const how = dice.pick(["wait", "wait", "events", "both", "at_end", "cancel_at_end", "leave"]);
+    const letters = dice.pick([0, 0, 1, 3]);
+    const isHeard = how === "wait" || how === "events" || how === "both";
+    const last: readonly ProgramNode[] =
+      letters === 0 ? [] : [{ kind: "letters", count: letters } as LettersNode];
+    const program = drawChild({ isHeard, last });
+    // Whom somebody ended pays for could not be raised any more.
+    return { kind: "child", program, how: how === "leave" && isPaid ? "wait" : how, letters };
+  },
+  async perform({ program, how, letters }, { ctx }) {
+    const onParentEnd = how === "at_end" ? "wait" : how === "leave" ? "leave" : "cancel";
+    const { prelude, budget } = program;
+    const one = ctx.spawnAgent(local(agentOf(program)), program, {
+      onParentEnd,
+      ...(prelude === undefined ? {} : { persistence: "minimal" }),
+      ...(budget === undefined ? {} : { budget }),
+    });
+    for (let i = 0; i < letters; i++) ctx.signalChild(one, FROM_PARENT, i);
+    switch (how) {
+      case "wait":
+        return (await ctx.waitForChild(one)) as Value;
+      case "events":
+        return hearAll(ctx, one);
+      case "both": {
+        const [output, heard] = await ctx.all([ctx.waitForChild(one), hearAll(ctx, one)]);
+        return [output as Value, heard];
+      }
+      default:
+        return null;
+    }
+  },
+  expect({ program, how }, expectation) {
+    const { heard, told } = expectation.child(program);
+    const events = { output: heard, told: [...told].map(String).sort() };
+    return how === "wait" ? heard : how === "events" ? events : how === "both" ? [heard, events] : null;
+  },
+};
+
+/** What a child tells until its end; that it stood still for a while is no part of its program. */
+async function hearAll(
+  ctx: Stage["ctx"],
+  one: Parameters<Stage["ctx"]["waitForChildEvent"]>[0],
+): Promise<Value> {
+  const told: string[] = [];
+  for (;;) {
+    const event = await ctx.waitForChildEvent(one);
+    if (event.type === "completed") return { output: event.output as Value, told: told.sort() };
+    if (event.type === "progress") told.push(String(event.data));
+    else if (event.type === "signal" && event.name === HAS_TOLD) told.push(String(event.payload));
+    else if (event.type !== "signal" && event.type !== "blocked" && event.type !== "budget_exceeded")
+      return event.type;
+  }
+}
+
+interface LettersNode extends ProgramNode {
+  readonly kind: "letters";
+  readonly count: number;
+}
+
+/** What the parent has signalled, in its order. Never drawn: it is part of a child. */
+export const letters: NodeKind<LettersNode> = {
+  draw: () => ({ kind: "letters", count: 0 }),
+  async perform({ count }, { ctx }) {
+    const taken: Value[] = [];
+    while (taken.length < count) taken.push(await ctx.waitForSignal<Value>(FROM_PARENT));
+    return taken;
+  },
+  expect: ({ count }) => Array.from({ length: count }, (_, i) => i),
+};
+
+interface DoomedNode extends ProgramNode {
+  readonly kind: "doomed";
+  readonly program: Program;
+  readonly doom: "hard" | "graceful" | "deadline" | "unanswered" | "broke";
+}
+
+/** A child that does not end by itself, and is ended. */
+export const doomed: NodeKind<DoomedNode> = {
+  draw({ dice, child: drawChild }) {
+    const doom = dice.pick(["hard", "graceful", "deadline", "unanswered", "broke"]);
+    const call: ProgramNode = { kind: "call", name: "too-dear", tokens: 20, used: 20 } as ProgramNode;
+    const program = drawChild({
+      isHeard: false,
+      end: { type: doom === "unanswered" ? "unanswered" : "never" },
+      ...(doom === "broke" ? { last: [call], budget: { maxTokens: 19, onExhausted: "cancel" } } : {}),
+    });
+    return { kind: "doomed", program, doom };
+  },
+  async perform({ program, doom }, { ctx }) {
+    const { budget } = program;
+    const one = ctx.spawnAgent(local(agentOf(program)), program, {
+      ...(doom === "deadline" ? { timeoutMs: 700 } : {}),
+      ...(budget === undefined ? {} : { budget }),
+    });
+    if (doom === "hard" || doom === "graceful")
+      ctx.cancelChild(one, { hard: doom === "hard", graceMs: 1_000 });
+    return ctx.waitForChild(one).then(
+      () => "a doomed child ended by itself",
+      (error: Error & { readonly ending?: string }) => error.ending ?? Promise.reject(error),
+    );
+  },
+  expect({ program, doom }, expectation) {
+    expectation.child(program);
+    return doom === "deadline" ? "timed_out" : "cancelled";
+  },
+};
+
+interface RespawnedNode extends ProgramNode {
+  readonly kind: "respawned";
+  readonly program: Program;
+  readonly times: number;
+}
+
+/** A child that fails, and is asked for again with how far it was. */
+export const respawned: NodeKind<RespawnedNode> = {
+  draw({ dice, child: drawChild }) {
+    const times = dice.between(1, 2);
+    return { kind: "respawned", times, program: drawChild({ isHeard: true, end: { type: "fails", times } }) };
+  },
+  async perform({ program, times }, { ctx }) {
+    const respawn = { maxAttempts: times + 1 };
+    return ctx.waitForChild<Value>(
+      ctx.spawnAgent(local<Program, Value>(agentOf(program)), program, { respawn }),
+    );
+  },
+  expect: ({ program }, expectation) => expectation.child(program).heard,
+};
+
+interface TellNode extends ProgramNode {
+  readonly kind: "tell";
+  readonly what: string;
+  readonly asProgress: boolean;
+}
+
+/** Something for the parent. */
+export const tell: NodeKind<TellNode> = {
+  draw: ({ dice, name }) => ({ kind: "tell", what: name("told"), asProgress: dice.chance(0.5) }),
+  async perform({ what, asProgress }, { ctx }) {
+    if (asProgress) ctx.reportProgress(what);
+    else ctx.signalParent(HAS_TOLD, what);
+    return null;
+  },
+  expect({ what }, { told }) {
+    told.push(what);
+    return null;
+  },
+};
+
+interface AskParentNode extends ProgramNode {
+  readonly kind: "ask_parent";
+  readonly node: string;
+}
+
+/** A task of the parent's. */
+export const askParent: NodeKind<AskParentNode> = {
+  draw: ({ name }) => ({ kind: "ask_parent", node: name("asked") }),
+  perform: ({ node }, { ctx }) =>
+    ctx
+      .requestFromParent<Value>("answer", {
+        node: `${ctx.sessionId} ${node}`,
+        behaviour: { isPatient: true },
+      })
+      .then((answer) => (typeof answer === "string" && answer.endsWith(` ${node}`) ? node : answer)),
+  expect: ({ node }) => node,
+};
+
+interface CallNode extends ProgramNode {
+  readonly kind: "call";
+  readonly name: string;
+  readonly tokens: number;
+  readonly used: number;
+}
+
+/** A task that says what it may cost, and what it did. */
+export const call: NodeKind<CallNode> = {
+  draw({ dice, name }) {
+    const tokens = dice.between(5, 50);
+    return { kind: "call", name: name("c"), tokens, used: dice.between(1, tokens) };
+  },
+  perform: ({ name, tokens, used }, { ctx }) =>
+    ctx.scheduleTask("call", { node: name, behaviour: { isPatient: true }, tokens, used }),
+  expect({ name }, { tasks }) {
+    tasks.set(name, { isPatient: true, outcome: "done" });
+    return name;
+  },
+};
+
+interface RemainingNode extends ProgramNode {
+  readonly kind: "remaining";
+  readonly name: string;
+}
+
+/** What is left to spend, as a task's input: another answer on replay is a divergence. */
+export const remaining: NodeKind<RemainingNode> = {
+  draw: ({ name }) => ({ kind: "remaining", name: name("r") }),
+  perform: ({ name }, { ctx }) =>
+    ctx.scheduleTask("patient", { node: name, behaviour: { isPatient: true }, left: ctx.remainingBudget() }),
+  expect({ name }, { tasks }) {
+    tasks.set(name, { isPatient: true, outcome: "done" });
+    return name;
+  },
+};
