@@ -5,7 +5,8 @@
 //   P2. When the process that owns the database ends while we run over its socket, we go on as after a crash of ours:
 //       with storage opened anew, from the last commit, as the owner or as a client of the next one.
 
-import { isEnded, type AgentStorage, type AgentTracer, type Session } from "@holdfast/core";
+import { setTimeout as delay } from "node:timers/promises";
+import { isEnded, LIMITS, type AgentStorage, type AgentTracer, type Session } from "@holdfast/core";
 import {
   compositeTracer,
   createRuntime,
@@ -16,12 +17,15 @@ import {
   type SessionHandle,
   type Settled,
 } from "@holdfast/runtime";
+import { accountText } from "./budget-text.ts";
 import { STOP_EXIT, type Io, type StopSignal } from "./command.ts";
+import { readBelow, walk } from "./family.ts";
 import { tellWarnings, withStorage } from "./find-session.ts";
 import { JournalTail } from "./journal-events.ts";
 import { liveView, type LiveView } from "./live-view.ts";
 import { guardOwner, type GuardedStorage } from "./owner-guard.ts";
 import type { Database } from "./project.ts";
+import { pauseAdvice } from "./pause-advice.ts";
 import { resultOf, tellEnd } from "./session-end.ts";
 import { StdinListener } from "./stdin-listener.ts";
 
@@ -49,6 +53,8 @@ type Outcome =
 
 /** How often it is looked whether the session waits and the owner lives, because nothing tells. */
 const LOOK_MS = 250;
+/** Longer than a cancelled session may take. */
+const TREE_GRACE_MS = LIMITS.cancelGraceMs + 2_000;
 
 /** @returns the exit code. */
 export async function drive(options: DriveOptions, io: Io): Promise<number> {
@@ -144,6 +150,7 @@ class Life {
       io.lastWords(this.#resumeHint());
       await stdin?.attach({ runtime, storage });
       outcome = await this.#outcome(settled);
+      if (outcome.type === "settled") await this.#treeCleansUp();
     } finally {
       this.#begun.resolve();
       stdin?.detach();
@@ -224,6 +231,18 @@ class Life {
     return !session.waits.some((wait) => "name" in wait && pending.some(({ name }) => name === wait.name));
   }
 
+  /** Those below an ended session that were cancelled with it clean up here; at their deadline they end without that. */
+  async #treeCleansUp(): Promise<void> {
+    const { reader } = this.#parts.storage;
+    for (const deadline = Date.now() + TREE_GRACE_MS; Date.now() < deadline;) {
+      const session = await this.#session();
+      if (session === undefined || !isEnded(session.status)) return;
+      const below = [...walk(await readBelow(reader, session))];
+      if (below.every((node) => node.session.status !== "cancelling")) return;
+      await delay(LOOK_MS);
+    }
+  }
+
   #session(): Promise<Session | undefined> {
     return this.#parts.storage.reader.session(this.#parts.options.sessionId);
   }
@@ -235,13 +254,17 @@ class Life {
 
   #tell(outcome: Exclude<Outcome, { type: "owner_gone" }>, session: Session | undefined): number {
     const { io, startedAt } = this.#parts;
+    const spent = session?.account === undefined ? "" : accountText(session.account);
+    if (spent !== "") io.note(io.notes.paint.dim(`spent: ${spent}`));
     // Also when it ended while it was being stopped.
     if (session !== undefined && isEnded(session.status))
       return tellEnd(session, io, performance.now() - startedAt);
     const hint = this.#resumeHint();
     if (session !== undefined && io.isJson) io.result(resultOf(session, hint), "");
     const code = this.#tellOpen(outcome);
-    if (hint !== undefined) io.note(`go on with: ${hint}`);
+    const paused = session === undefined ? undefined : pauseAdvice(session, io);
+    for (const command of paused?.commands ?? (hint === undefined ? [] : [hint]))
+      io.note(`go on with: ${command}`);
     return code;
   }
 

@@ -1,7 +1,9 @@
 // A numbered event for people: one line, but for questions. Nothing for those that only replay needs.
 
+import type { TokenUsage } from "@holdfast/core";
 import type { Look } from "./command.ts";
-import { errorLine, moment, questionLines } from "./describe-session.ts";
+import { amountText } from "./budget-text.ts";
+import { errorLine, moment, questionLines, signalText } from "./describe-session.ts";
 import type { JournalEvent } from "./journal-events.ts";
 import { duration, plainLine } from "./plain-text.ts";
 
@@ -10,7 +12,7 @@ const TEXT_CHARS = 500;
 /** @param now what times are told from. */
 export function eventLine(event: JournalEvent, { paint, symbols }: Look, now: number): string | undefined {
   const kind = plainLine(event.kind ?? String(event.taskId), TEXT_CHARS);
-  const name = `signal "${plainLine(event.name ?? "", TEXT_CHARS)}"`;
+  const name = signalText(event.name ?? "");
   switch (event.type) {
     case "schedule_task":
       return paint.dim(`${symbols.begin} ${kind}`);
@@ -111,9 +113,23 @@ function toWhom(to: unknown): string {
   return to === "parent" ? "the parent" : `child ${String(to)}`;
 }
 
-function took({ durationMs, attempt }: JournalEvent): string {
+function took({ durationMs, attempt, usage }: JournalEvent): string {
   const attempts = attempt === undefined || attempt === 1 ? "" : `, attempt ${attempt}`;
-  return durationMs === undefined ? attempts : `  ${duration(durationMs)}${attempts}`;
+  const time = durationMs === undefined ? attempts : `  ${duration(durationMs)}${attempts}`;
+  return usage === undefined ? time : `${time}  ${usageText(usage)}`;
+}
+
+/** "1,200 tokens, $0.0045". */
+function usageText({
+  inputTokens,
+  outputTokens,
+  cacheReadTokens = 0,
+  cacheWriteTokens = 0,
+  costMicroUsd,
+}: TokenUsage): string {
+  const tokens = inputTokens + outputTokens + cacheReadTokens + cacheWriteTokens;
+  const cost = costMicroUsd === undefined ? "" : `, ${amountText("maxCostMicroUsd", costMicroUsd)}`;
+  return `${amountText("maxTokens", tokens)} tokens${cost}`;
 }
 
 function errorOf(event: JournalEvent): string {

@@ -29,7 +29,8 @@ export function overview(commands: readonly Command[]): string {
     ),
     "",
     "`holdfast COMMAND --help` tells more, with examples. Exit codes: 0 done, 1 the session failed, 2 wrong usage, 3 the agent's",
-    "file or the configuration is wrong, 4 not found, 6 conflict or locked, 10 storage, 11 incompatible version, 130 Ctrl-C.",
+    "file or the configuration is wrong, 4 not found, 6 conflict or locked, 9 the budget is used up, 10 storage, 11 incompatible",
+    "version, 130 Ctrl-C.",
     "",
   ].join("\n");
 }

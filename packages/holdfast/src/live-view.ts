@@ -3,7 +3,7 @@
 // Two sources. Events come from the journal, after their commit, and are numbered. Tokens and progress come from running
 // tasks and are provisional: a new attempt takes them back, and what is recorded in the end is the task's output (K12).
 
-import type { Session, TraceEvent } from "@holdfast/core";
+import { isReservedName, type Session, type TraceEvent } from "@holdfast/core";
 import type { Io } from "./command.ts";
 import { standings } from "./describe-session.ts";
 import { eventLine } from "./event-line.ts";
@@ -94,7 +94,7 @@ function textView({ io, canType, isDurable }: LiveViewOptions): LiveView {
       if (line === undefined) return;
       note(line);
       if (event.type === "request_input") hintAtAnswers([io.call(`approve ${sessionId}`)]);
-      if (event.type !== "wait_signal") return;
+      if (event.type !== "wait_signal" || isReservedName(event.name ?? "")) return;
       if (event.name === "input" && canType) note(paint.dim("  type a line"));
       hintAtCommands([io.call(`signal ${sessionId} ${quoted(plainLine(event.name ?? "", 200))} [JSON]`)]);
     },

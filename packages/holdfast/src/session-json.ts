@@ -1,6 +1,7 @@
 // A session as JSON for programs: decoded, without what only storage needs.
 
 import { decodeJson, type Session } from "@holdfast/core";
+import { kinJson } from "./family.ts";
 
 export function sessionJson(session: Session): object {
   const { sessionId, agent, status, pauseReason, waits, wakeAt, turn, cancel, error } = session;
@@ -16,6 +17,7 @@ export function sessionJson(session: Session): object {
     waits,
     ...(wakeAt === undefined ? {} : { wakeAt }),
     ...(cancel === undefined ? {} : { cancel }),
+    ...kinJson(session),
     turn,
     entryCount,
     recordCount: nextSeq,

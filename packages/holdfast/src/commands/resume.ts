@@ -31,7 +31,7 @@ export const resume: Command = {
       const { tellEnd } = await import("../session-end.ts");
       return tellEnd(session, io);
     }
-    const agent = await agentOf(session, args, io);
+    const agent = await agentOf(session, database, args, io);
     const { sessionId } = session;
     const acceptDrift = args.has("accept-drift");
     const { findTraces } = await import("../project.ts");

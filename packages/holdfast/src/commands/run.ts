@@ -7,7 +7,7 @@ import {
   validate,
   type Session,
 } from "@holdfast/core";
-import type { Agent, Runtime } from "@holdfast/runtime";
+import type { Agent, Runtime, StartOptions } from "@holdfast/runtime";
 import { takeOnly } from "../arguments.ts";
 import { TRACE_OPTION, type Arguments, type Command, type Io } from "../command.ts";
 import type { Database } from "../project.ts";
@@ -15,7 +15,8 @@ import type { Database } from "../project.ts";
 export const run: Command = {
   name: "run",
   summary: "Run an agent until its session ends",
-  usage: "run FILE [--input JSON|@file|-] [--session ID] [--ephemeral] [--trace WHERE] [--park] [--continue]",
+  usage:
+    "run FILE [--input JSON|@file|-] [--session ID] [--budget LIMITS] [--ttl TIME] [--ephemeral] [--trace WHERE] [--park] [--continue]",
   description:
     "Starts a session of the agent that FILE exports and stays until it ends. Kill it at any moment: `holdfast resume` goes on " +
     "where the last commit left it. The output goes to standard output, everything else to standard error. Lines of standard " +
@@ -28,12 +29,21 @@ export const run: Command = {
       excludes: ["continue"],
     },
     continue: { help: "go on with the newest unfinished session of this agent, if there is one" },
+    budget: {
+      help: "what it and its children may spend, in units of usd, tokens, steps, turns; then it is parked",
+      value: "LIMITS",
+    },
+    ttl: { help: "cancel it this long after its start: 90s, 10m, 1h30m", value: "TIME" },
     trace: TRACE_OPTION,
     park: { help: "leave as soon as the session waits, with exit code 0", excludes: ["ephemeral"] },
     ephemeral: { help: "keep nothing: the session lives in memory", excludes: ["continue", "db"] },
   },
   examples: [
     [`run hello.ts --input '{"name": "Ada"}'`, "run an agent"],
+    [
+      "run plan.ts --budget 5.00usd,200000tokens,50steps --ttl 10m",
+      "run it within limits (exit code 9 when one is reached)",
+    ],
     ["run deploy.ts --park", "run it until it waits for somebody"],
     ["run review.ts --session review-42", "safe to repeat: the same id is the same session"],
   ],
@@ -47,6 +57,7 @@ export const run: Command = {
         expected: "1 to 100 letters, digits, dots, dashes and underscores, starting with a letter or a digit",
       });
     }
+    const limits = await readLimits(args);
     const { readInput } = await import("../input.ts");
     const { loadAgent } = await import("../load-agent.ts");
     const given = args.text("input");
@@ -78,7 +89,13 @@ export const run: Command = {
         sessionId,
         database,
         begin: (runtime) =>
-          startOrResume(runtime, agent, input, { sessionId, file, ...callersTrace(io) }, found !== undefined),
+          startOrResume(
+            runtime,
+            agent,
+            input,
+            { sessionId, file, ...limits, ...callersTrace(io) },
+            found !== undefined,
+          ),
         tracer,
         parks: args.has("park"),
         readsStdin: given !== "-",
@@ -137,12 +154,24 @@ async function startOrResume(
   runtime: Runtime,
   agent: Agent,
   input: unknown,
-  options: { readonly sessionId: string; readonly file: string; readonly traceparent?: string },
+  options: StartOptions & { readonly sessionId: string },
   isStarted: boolean,
 ) {
   if (isStarted) return runtime.resume(options.sessionId);
   const handle = await runtime.start(agent, input, options);
   return handle.created ? handle : runtime.resume(options.sessionId);
+}
+
+/** What is given for a session that is started; one that is gone on with keeps its own. */
+async function readLimits(args: Arguments): Promise<Pick<StartOptions, "budget" | "timeoutMs">> {
+  const budget = args.text("budget");
+  const ttl = args.text("ttl");
+  if (budget === undefined && ttl === undefined) return {};
+  const { parseBudget, parseDuration } = await import("../budget-text.ts");
+  return {
+    ...(budget === undefined ? {} : { budget: parseBudget(budget, "--budget") }),
+    ...(ttl === undefined ? {} : { timeoutMs: parseDuration(ttl, "--ttl") }),
+  };
 }
 
 /** Who calls us from within a trace says so in the environment, as other commands are told. */
