@@ -408,6 +408,7 @@ export interface Question {
 /** What one model call used. Integers. */
 export interface TokenUsage {
   readonly model: string;
+  /** All of them, those read from and written to a cache included. */
   readonly inputTokens: number;
   readonly outputTokens: number;
   readonly cacheReadTokens?: number;

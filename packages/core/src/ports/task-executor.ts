@@ -30,8 +30,9 @@ export interface TaskCost {
   readonly maxTokens: number;
   /** Of `maxTokens`, at most this many are output; all of them when it is not known. */
   readonly maxOutputTokens?: number;
-  /** What prices are known by; needs none when `maxCostMicroUsd` is given. */
+  /** What prices are known by: `provider/model`. */
   readonly model?: string;
+  /** Where prices know nothing of the model, or there is none. */
   readonly maxCostMicroUsd?: number;
 }
 
