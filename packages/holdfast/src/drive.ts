@@ -6,7 +6,14 @@
 //       with storage opened anew, from the last commit, as the owner or as a client of the next one.
 
 import { setTimeout as delay } from "node:timers/promises";
-import { isEnded, LIMITS, type AgentStorage, type AgentTracer, type Session } from "@holdfast/core";
+import {
+  isEnded,
+  LIMITS,
+  type AgentStorage,
+  type AgentTracer,
+  type Prices,
+  type Session,
+} from "@holdfast/core";
 import {
   compositeTracer,
   createRuntime,
@@ -36,6 +43,8 @@ export interface DriveOptions {
   readonly database: Database | undefined;
   /** Start the session or take it up, as it is needed. May be called again (P2). */
   readonly begin: (runtime: Runtime) => Promise<SessionHandle>;
+  /** Whether it is started with a budget. */
+  readonly isBudgeted?: boolean;
   /** Leave when it waits. */
   readonly parks: boolean;
   /** Who else hears what it does. */
@@ -137,7 +146,8 @@ class Life {
     if (before !== undefined) await this.#tail.skip(before);
     const path = options.database === undefined ? undefined : `${options.database.path}-suspects`;
     const watchdog = isDebugged() ? undefined : new Watchdog(path === undefined ? {} : { path });
-    const runtime = this.#makeRuntime(watchdog);
+    const prices = await this.#prices(before);
+    const runtime = this.#makeRuntime(watchdog, prices);
     let outcome: Outcome;
     try {
       const handle = await options.begin(runtime);
@@ -163,13 +173,21 @@ class Life {
     return this.#tell(outcome, await this.#session());
   }
 
-  #makeRuntime(watchdog: Watchdog | undefined): Runtime {
+  /** Loaded only where somebody counts: the table costs a start some milliseconds. */
+  async #prices(before: Session | undefined): Promise<Prices | undefined> {
+    const { agent, isBudgeted } = this.#parts.options;
+    if (isBudgeted !== true && (before?.payers.length ?? 0) === 0 && !declaresCost(agent)) return undefined;
+    return (await import("@holdfast/agents/prices")).modelPrices();
+  }
+
+  #makeRuntime(watchdog: Watchdog | undefined, prices: Prices | undefined): Runtime {
     const { storage, options } = this.#parts;
     return createRuntime({
       storage,
       agents: [options.agent],
       adopt: false,
       ...(watchdog === undefined ? {} : { watchdog }),
+      ...(prices === undefined ? {} : { prices }),
       tracer:
         options.tracer === undefined ? this.#watcher() : compositeTracer([this.#watcher(), options.tracer]),
     });
@@ -295,6 +313,16 @@ class Life {
       }
     }
   }
+}
+
+/** Whether a task of it, or of an agent it asks for, may cost something. */
+function declaresCost(agent: Agent, seen = new Set<Agent>()): boolean {
+  if (seen.has(agent)) return false;
+  seen.add(agent);
+  return (
+    agent.tasks.some(({ cost }) => cost !== undefined) ||
+    agent.agents.some((child) => declaresCost(child, seen))
+  );
 }
 
 /** Ctrl-C once stops cleanly; twice, at once. */

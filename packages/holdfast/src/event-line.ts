@@ -120,14 +120,8 @@ function took({ durationMs, attempt, usage }: JournalEvent): string {
 }
 
 /** "1,200 tokens, $0.0045". */
-function usageText({
-  inputTokens,
-  outputTokens,
-  cacheReadTokens = 0,
-  cacheWriteTokens = 0,
-  costMicroUsd,
-}: TokenUsage): string {
-  const tokens = inputTokens + outputTokens + cacheReadTokens + cacheWriteTokens;
+function usageText({ inputTokens, outputTokens, costMicroUsd }: TokenUsage): string {
+  const tokens = inputTokens + outputTokens;
   const cost = costMicroUsd === undefined ? "" : `, ${amountText("maxCostMicroUsd", costMicroUsd)}`;
   return `${amountText("maxTokens", tokens)} tokens${cost}`;
 }

@@ -96,6 +96,7 @@ export const run: Command = {
             { sessionId, file, ...limits, ...callersTrace(io) },
             found !== undefined,
           ),
+        isBudgeted: limits.budget !== undefined,
         tracer,
         parks: args.has("park"),
         readsStdin: given !== "-",
