@@ -25,6 +25,7 @@ export type KernelLife = Pick<
   | "leaf"
   | "cancel"
   | "relations"
+  | "repeats"
 >;
 
 /**
@@ -47,6 +48,7 @@ export function storedLife({ session, records, signals, states }: SessionSnapsho
       leaf: first.leaf,
       cancel: first.cancel,
       relations: relationsOf(session, session.children, first.awaited ?? []),
+      repeats: first.repeats ?? [],
     };
   }
   return {
@@ -60,6 +62,7 @@ export function storedLife({ session, records, signals, states }: SessionSnapsho
     leaf: undefined,
     cancel: undefined,
     relations: relationsOf(session, session.children, []),
+    repeats: [],
   };
 }
 
@@ -76,6 +79,7 @@ export function nextLife(last: Kernel, state: SessionState, session: Session): K
     leaf: last.leaf,
     cancel: last.cancelNotice,
     relations: relationsOf(session, last.children.children, last.children.awaited),
+    repeats: last.repeats.seen,
   };
 }
 

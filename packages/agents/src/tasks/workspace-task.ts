@@ -33,6 +33,7 @@ export function defineWorkspaceTask<Schema extends z.ZodType<{ workspace?: strin
     description: definition.description,
     input: definition.input,
     retry: { nonRetryable: FINAL, ...definition.retry },
+    guardRepeats: true,
     run: async (input, task) => {
       try {
         const workspace = await pickWorkspace(source, input.workspace);

@@ -20,6 +20,8 @@ export interface TaskExecutor {
 export interface TaskTraits {
   readonly retry?: RetryPolicy;
   readonly timeoutMs?: number;
+  /** Ask a person when the same input has had the same result ten times, one after another. */
+  readonly guardRepeats?: boolean;
   /** The most an attempt with this input may cost; asked for only when somebody pays. What it throws fails the task. */
   readonly cost?: (input: JsonText | undefined) => TaskCost;
 }
