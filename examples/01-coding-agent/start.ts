@@ -10,6 +10,7 @@ import { parseArgs } from "node:util";
 import {
   CODING_LIMITS,
   dollars,
+  modelPrices,
   openWorkspace,
   type CodingReport,
   type ModelProvider,
@@ -22,6 +23,8 @@ import { copyFixture } from "./fixture.ts";
 import { chooseModel, SCRIPT_NOTICE } from "./model.ts";
 import { askPerson, plain, screen, showPlan, type Plan } from "./screen.ts";
 
+/** What the agent may spend, where the price of its model is known. */
+const COST_MICRO_USD = 2_000_000;
 const here = dirname(fileURLToPath(import.meta.url));
 const database = resolve(process.env["HOLDFAST_DB"] ?? join(here, "../../.holdfast/holdfast.db"));
 const isTerminal = process.stdin.isTTY && process.stdout.isTTY;
@@ -83,9 +86,9 @@ function tellModel(isOwnRepository: boolean): ModelProvider {
   const model = chooseModel(process.env);
   notice.isTold = true;
   if (!model.isScripted) {
-    const { costMicroUsd, tokens, turns } = CODING_LIMITS;
+    const { tokens, turns } = CODING_LIMITS;
     const cap = model.isPriced
-      ? `no further call once ${dollars(costMicroUsd)} is spent`
+      ? `no call that could bring it above ${dollars(COST_MICRO_USD)}`
       : `its price is not known, so no further call once ${tokens.toLocaleString("en")} tokens are used`;
     say(`Model: ${model.describe()}. Cap: ${cap}, and at most ${turns} calls.`);
   } else if (isOwnRepository) {
@@ -137,10 +140,11 @@ async function runSession(
       question = new AbortController();
     },
   });
-  const runtime: Runtime = createRuntime({ storage, tracer, adopt: false });
+  const runtime: Runtime = createRuntime({ storage, tracer, adopt: false, prices: modelPrices() });
   const stopped = onInterrupt();
   try {
-    const handle = await runtime.start(agent, input, { file: join(here, "agent.ts") });
+    const budget = chooseModel(process.env).isPriced ? { budget: { maxCostMicroUsd: COST_MICRO_USD } } : {};
+    const handle = await runtime.start(agent, input, { file: join(here, "agent.ts"), ...budget });
     say(`Session: ${handle.sessionId}`);
     const report = await Promise.race([handle.result(), stopped.promise, parked.promise]);
     if (report === "parked") return tellParked(handle);

@@ -8,7 +8,8 @@
 //   A1. Every model call and every tool call is a durable task. The conversation is kept in entries and handed to the
 //       model by reference.
 //   A2. Nothing is changed before a person has approved a plan.
-//   A3. It ends: turns, cost, refusals, and going round in circles have limits, and reaching one is a result that says so.
+//   A3. It ends: turns, tokens, refusals, and going round in circles have limits, and reaching one is a result that says so.
+//       What it may cost is its session's budget: held for before each call, and so never overspent.
 //   A4. Only the agent commits, once, and only after the tests have passed, where there are tests.
 
 import { defineAgent, type Agent, type TaskDefinition } from "@holdfast/runtime";
@@ -37,7 +38,7 @@ export function createCodingAgent(options: CodingAgentOptions): Agent<CodingInpu
   const repo = z.string().min(1).describe("Path of the git repository to work in");
   return defineAgent<CodingInput, CodingReport, CodingState>({
     name: options.name ?? "coding-agent",
-    version: "1",
+    version: "2",
     description: "Makes the failing tests of a git repository pass, after a person has approved its plan",
     input: z.strictObject({
       repo: isForSeveral ? repo : repo.optional(),

@@ -49,7 +49,8 @@ export {
   type AiSdkProviderOptions,
   type ModelTimeouts,
 } from "./models/ai-sdk-provider.ts";
-export { type PriceList } from "./models/prices.ts";
+export { modelPrices, type PriceList } from "./models/prices.ts";
+export { entryTokens } from "./models/request-size.ts";
 
 export { createCodingAgent } from "./coding-agent.ts";
 export {

@@ -53,7 +53,8 @@ export {
 export { ConversationRef } from "./kernel/conversation-ref.ts";
 export { DurableFuture } from "./kernel/future.ts";
 export { type Combinators } from "./kernel/combinators.ts";
-export { Kernel, type Ending, type Standstill } from "./kernel/kernel.ts";
+export { Kernel } from "./kernel/kernel.ts";
+export { type Ending, type Standstill } from "./kernel/standstill.ts";
 export { type KernelOptions, type Whereabouts } from "./kernel/kernel-options.ts";
 export { type SealedSegment } from "./kernel/segment.ts";
 export { type OpenTask } from "./kernel/open-items.ts";
@@ -70,6 +71,7 @@ export {
   type JournalRecord,
   type NoteRecord,
   type Question,
+  type Repeat,
   type RetryPolicy,
   type TokenUsage,
 } from "./journal/record.ts";
@@ -94,6 +96,7 @@ export {
   isAwaited,
   isEnded,
   mayBecome,
+  BEHAVIOUR_FLAGS,
   SESSION_STATUSES,
   overdueAt,
   type AgentRef,

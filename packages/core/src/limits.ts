@@ -44,4 +44,6 @@ export const FORMAT_LIMITS = {
   blobChars: 64 * 1024,
   /** Names of agents, task kinds and signals. */
   nameChars: 200,
+  /** Calls whose repeats are counted, in each session. */
+  repeats: 50,
 } as const;

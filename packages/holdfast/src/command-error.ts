@@ -107,18 +107,25 @@ function shown(code: string, exitCode: number, message: string, { at, got, expec
 
 /**
  * A session that failed is exit code 1, unless its agent failed for something that is nobody's bug and that another
- * person must mend: a key, a server, a policy.
+ * person must mend: a key, a server, a policy, a budget.
  */
 function kindOf(code: keyof typeof ERROR_TABLE, cause: unknown): { shownCode: string; exitCode: number } {
   if (code === "session_failed") {
     for (const { code: recorded } of chainOf(cause)) {
-      if (recorded === "model_auth" || recorded === "model_unavailable" || recorded === "policy_denied") {
-        return { shownCode: recorded, exitCode: ERROR_TABLE[recorded] };
-      }
+      const shownCode = OTHERS_MEND.find((candidate) => candidate === recorded);
+      if (shownCode !== undefined) return { shownCode, exitCode: ERROR_TABLE[shownCode] };
     }
   }
   return { shownCode: code, exitCode: ERROR_TABLE[code] };
 }
+
+const OTHERS_MEND = [
+  "model_auth",
+  "model_unavailable",
+  "policy_denied",
+  "budget_exceeded",
+  "unknown_price",
+] as const;
 
 /** What stands behind the message and is not in it already. */
 function causesOf(cause: unknown, message: string): string | undefined {

@@ -1,6 +1,6 @@
 // A session in words: how it stands, what it waits for, and which command answers that.
 
-import { isEnded, type RecordedError, type Session, type Wait } from "@holdfast/core";
+import { isEnded, isReservedName, type RecordedError, type Session, type Wait } from "@holdfast/core";
 import type { Io, Look } from "./command.ts";
 import { duration, jsonText, localTime, plain, plainLine, quoted } from "./plain-text.ts";
 
@@ -31,7 +31,7 @@ export function standings(
     const until = "until" in wait && wait.until !== undefined ? `, until ${moment(wait.until, now)}` : "";
     const hasArrived = wait.type === "timer" ? wait.at <= now : pending.has(wait.name);
     const commands = hasArrived ? [] : commandsFor(session.sessionId, wait, oldest?.id, io);
-    return { what: what(wait, now), until, commands, hasArrived };
+    return { what: what(session.sessionId, wait, now), until, commands, hasArrived };
   });
 }
 
@@ -151,14 +151,32 @@ export function moment(at: number, now: number): string {
   return `${localTime(at)} (${away >= 0 ? `in ${duration(away)}` : `${duration(-away)} ago`})`;
 }
 
-function what(wait: Wait, now: number): string {
+function what(sessionId: string, wait: Wait, now: number): string {
   switch (wait.type) {
     case "timer":
       return `a timer, due ${moment(wait.at, now)}`;
     case "signal":
-      return `signal "${plainLine(wait.name, TEXT_CHARS)}"`;
+      return signalText(wait.name, sessionId);
     case "input":
       return `an answer to question ${wait.id}: ${plainLine(wait.prompt, TEXT_CHARS)}`;
+  }
+}
+
+/** Of signals between sessions: whose word it is. Nobody else can send them. */
+export function signalText(name: string, sessionId?: string): string {
+  const [, kind, number] = /^(child-end|child|request|reply):(\d+)$/.exec(name) ?? [];
+  const child = sessionId === undefined ? `child ${number}` : `child ${sessionId}-${number}`;
+  switch (kind) {
+    case "child-end":
+      return `the end of ${child}`;
+    case "child":
+      return `word of ${child}`;
+    case "request":
+      return `a request of ${child}`;
+    case "reply":
+      return "a reply of its parent";
+    default:
+      return `signal "${plainLine(name, TEXT_CHARS)}"`;
   }
 }
 
@@ -167,6 +185,7 @@ function commandsFor(id: string, wait: Wait, oldest: number | undefined, io: Pic
     case "timer":
       return [];
     case "signal":
+      if (isReservedName(wait.name)) return [];
       return [io.call(`signal ${id} ${quoted(plainLine(wait.name, TEXT_CHARS))} [JSON]`)];
     case "input":
       return answerCommands(id, wait, wait.id === oldest, io);

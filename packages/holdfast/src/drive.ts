@@ -4,7 +4,15 @@
 //       the first case the session stays as its last commit left it, and the command that goes on with it is told.
 // When the owner of the database changes it goes on: P2, in `across-owners.ts`.
 
-import { isEnded, type AgentStorage, type AgentTracer, type Session } from "@holdfast/core";
+import { setTimeout as delay } from "node:timers/promises";
+import {
+  isEnded,
+  LIMITS,
+  type AgentStorage,
+  type AgentTracer,
+  type Prices,
+  type Session,
+} from "@holdfast/core";
 import {
   compositeTracer,
   createRuntime,
@@ -16,12 +24,15 @@ import {
   type Settled,
 } from "@holdfast/runtime";
 import { acrossOwners } from "./across-owners.ts";
+import { accountText } from "./budget-text.ts";
 import { STOP_EXIT, type Io, type StopSignal } from "./command.ts";
 import { isAuthorsFault } from "./describe-session.ts";
+import { readBelow, walk } from "./family.ts";
 import { JournalTail } from "./journal-events.ts";
 import { liveView, type LiveView } from "./live-view.ts";
 import type { GuardedStorage } from "./owner-guard.ts";
 import type { Database } from "./project.ts";
+import { pauseAdvice } from "./pause-advice.ts";
 import { resultOf, tellEnd, tellEndedBefore } from "./session-end.ts";
 import { StdinListener } from "./stdin-listener.ts";
 
@@ -32,6 +43,8 @@ export interface DriveOptions {
   readonly database: Database | undefined;
   /** Start the session or take it up, as it is needed. May be called again (P2). */
   readonly begin: (runtime: Runtime) => Promise<SessionHandle>;
+  /** Whether it is started with a budget. */
+  readonly isBudgeted?: boolean;
   /** Leave when it waits. */
   readonly parks: boolean;
   /** Who else hears what it does. */
@@ -49,6 +62,8 @@ type Outcome =
 
 /** How often it is looked whether the session waits and the owner lives, because nothing tells. */
 const LOOK_MS = 250;
+/** Longer than a cancelled session may take. */
+const TREE_GRACE_MS = LIMITS.cancelGraceMs + 2_000;
 
 /** @returns the exit code. */
 export async function drive(options: DriveOptions, io: Io): Promise<number> {
@@ -114,7 +129,8 @@ class Life {
     if (before !== undefined) await this.#tail.skip(before);
     const path = options.database === undefined ? undefined : `${options.database.path}-suspects`;
     const watchdog = isDebugged() ? undefined : new Watchdog(path === undefined ? {} : { path });
-    const runtime = this.#makeRuntime(watchdog);
+    const prices = await this.#prices(before);
+    const runtime = this.#makeRuntime(watchdog, prices);
     let outcome: Outcome;
     try {
       const handle = await options.begin(runtime);
@@ -127,6 +143,7 @@ class Life {
       io.lastWords(this.#resumeHint());
       await stdin?.attach({ runtime, storage });
       outcome = await this.#outcome(settled);
+      if (outcome.type === "settled") await this.#treeCleansUp();
     } finally {
       this.#begun.resolve();
       stdin?.detach();
@@ -139,13 +156,21 @@ class Life {
     return this.#tell(outcome, await this.#session(), before);
   }
 
-  #makeRuntime(watchdog: Watchdog | undefined): Runtime {
+  /** Loaded only where somebody counts: the table costs a start some milliseconds. */
+  async #prices(before: Session | undefined): Promise<Prices | undefined> {
+    const { agent, isBudgeted } = this.#parts.options;
+    if (isBudgeted !== true && (before?.payers.length ?? 0) === 0 && !declaresCost(agent)) return undefined;
+    return (await import("@holdfast/agents/prices")).modelPrices();
+  }
+
+  #makeRuntime(watchdog: Watchdog | undefined, prices: Prices | undefined): Runtime {
     const { storage, options } = this.#parts;
     return createRuntime({
       storage,
       agents: [options.agent],
       adopt: false,
       ...(watchdog === undefined ? {} : { watchdog }),
+      ...(prices === undefined ? {} : { prices }),
       tracer:
         options.tracer === undefined ? this.#watcher() : compositeTracer([this.#watcher(), options.tracer]),
     });
@@ -207,6 +232,18 @@ class Life {
     return !session.waits.some((wait) => "name" in wait && pending.some(({ name }) => name === wait.name));
   }
 
+  /** Those below an ended session that were cancelled with it clean up here; at their deadline they end without that. */
+  async #treeCleansUp(): Promise<void> {
+    const { reader } = this.#parts.storage;
+    for (const deadline = Date.now() + TREE_GRACE_MS; Date.now() < deadline;) {
+      const session = await this.#session();
+      if (session === undefined || !isEnded(session.status)) return;
+      const below = [...walk(await readBelow(reader, session))];
+      if (below.every((node) => node.session.status !== "cancelling")) return;
+      await delay(LOOK_MS);
+    }
+  }
+
   #session(): Promise<Session | undefined> {
     return this.#parts.storage.reader.session(this.#parts.options.sessionId);
   }
@@ -222,6 +259,8 @@ class Life {
     before: Session | undefined,
   ): number {
     const { io, startedAt } = this.#parts;
+    const spent = session?.account === undefined ? "" : accountText(session.account);
+    if (spent !== "") io.note(io.notes.paint.dim(`spent: ${spent}`));
     // Also when it ended while it was being stopped.
     if (session !== undefined && isEnded(session.status))
       return before !== undefined && isEnded(before.status)
@@ -231,7 +270,9 @@ class Life {
     if (session !== undefined && io.isJson) io.result(resultOf(session, hint), "");
     const code = this.#tellOpen(outcome);
     const label = session !== undefined && isAuthorsFault(session) ? "correct the code, then" : "go on with";
-    if (hint !== undefined) io.note(`${label}: ${hint}`);
+    const paused = session === undefined ? undefined : pauseAdvice(session, io);
+    for (const command of paused?.commands ?? (hint === undefined ? [] : [hint]))
+      io.note(`${label}: ${command}`);
     return code;
   }
 
@@ -268,6 +309,16 @@ class Life {
 
 const RUN_FAILED_EXIT = 1;
 const USAGE_EXIT = 2;
+
+/** Whether a task of it, or of an agent it asks for, may cost something. */
+function declaresCost(agent: Agent, seen = new Set<Agent>()): boolean {
+  if (seen.has(agent)) return false;
+  seen.add(agent);
+  return (
+    agent.tasks.some(({ cost }) => cost !== undefined) ||
+    agent.agents.some((child) => declaresCost(child, seen))
+  );
+}
 
 /** Ctrl-C once stops cleanly; twice, at once. */
 export function stopper(

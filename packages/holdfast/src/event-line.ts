@@ -1,8 +1,9 @@
 // A numbered event for people: one line, but for questions. Nothing for those that only replay needs.
 
+import type { Session, TokenUsage } from "@holdfast/core";
 import type { Look } from "./command.ts";
-import type { Session } from "@holdfast/core";
-import { errorLine, moment, questionLines, statusText } from "./describe-session.ts";
+import { amountText } from "./budget-text.ts";
+import { errorLine, moment, questionLines, signalText, statusText } from "./describe-session.ts";
 import type { JournalEvent } from "./journal-events.ts";
 import { duration, plainLine } from "./plain-text.ts";
 
@@ -12,7 +13,7 @@ const TEXT_CHARS = 500;
 export function eventLine(event: JournalEvent, look: Look, now: number): string | undefined {
   const { paint, symbols } = look;
   const kind = taskName(event, look);
-  const name = `signal "${plainLine(event.name ?? "", TEXT_CHARS)}"`;
+  const name = signalText(event.name ?? "");
   switch (event.type) {
     case "schedule_task":
       return paint.dim(`${symbols.begin} ${kind}`);
@@ -154,9 +155,17 @@ function toWhom(to: unknown): string {
   return to === "parent" ? "the parent" : `child ${String(to)}`;
 }
 
-function took({ durationMs, attempt }: JournalEvent): string {
+function took({ durationMs, attempt, usage }: JournalEvent): string {
   const attempts = attempt === undefined || attempt === 1 ? "" : `, attempt ${attempt}`;
-  return durationMs === undefined ? attempts : `  ${duration(durationMs)}${attempts}`;
+  const time = durationMs === undefined ? attempts : `  ${duration(durationMs)}${attempts}`;
+  return usage === undefined ? time : `${time}  ${usageText(usage)}`;
+}
+
+/** "1,200 tokens, $0.0045". */
+function usageText({ inputTokens, outputTokens, costMicroUsd }: TokenUsage): string {
+  const tokens = inputTokens + outputTokens;
+  const cost = costMicroUsd === undefined ? "" : `, ${amountText("maxCostMicroUsd", costMicroUsd)}`;
+  return `${amountText("maxTokens", tokens)} tokens${cost}`;
 }
 
 function errorOf(event: JournalEvent): string {

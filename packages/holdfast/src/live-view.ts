@@ -3,7 +3,7 @@
 // Two sources. Events come from the journal, after their commit, and are numbered. Tokens and progress come from running
 // tasks and are provisional: a new attempt takes them back, and what is recorded in the end is the task's output (K12).
 
-import type { AnswerShape, Session, TraceEvent } from "@holdfast/core";
+import { isReservedName, type AnswerShape, type Session, type TraceEvent } from "@holdfast/core";
 import type { Io } from "./command.ts";
 import { answerCommands, standings } from "./describe-session.ts";
 import { eventLine } from "./event-line.ts";
@@ -109,7 +109,7 @@ function textView({ io, sessionId, canType, isDurable }: LiveViewOptions): LiveV
           answerCommands(sessionId, { id, ...(answer === undefined ? {} : { answer }) }, true, io),
         );
       }
-      if (event.type !== "wait_signal") return;
+      if (event.type !== "wait_signal" || isReservedName(event.name ?? "")) return;
       const name = event.name ?? "";
       hintAtSignal(name, [io.call(`signal ${sessionId} ${quoted(plainLine(name, 200))} [JSON]`)]);
     },

@@ -83,7 +83,7 @@ function pick(exported: Record<string, unknown>, file: string, name: string | un
     ...new Set([standard, ...named.map(([, value]) => (isAgent(value) ? value : undefined))]),
   ].filter((agent) => agent !== undefined);
   if (name !== undefined) {
-    const agent = agents.find((candidate) => candidate.name === name);
+    const agent = findNamed(agents, name);
     if (agent !== undefined) return agent;
     if (agents.length > 0) {
       throw invalid(`the file has no agent named "${name}"`, file, {
@@ -111,6 +111,17 @@ function pick(exported: Record<string, unknown>, file: string, name: string | un
     });
   }
   return first;
+}
+
+/** Among them and the agents they ask for. */
+function findNamed(agents: readonly Agent[], name: string, seen = new Set<Agent>()): Agent | undefined {
+  for (const agent of agents) {
+    if (seen.has(agent)) continue;
+    seen.add(agent);
+    const found = agent.name === name ? agent : findNamed(agent.agents, name, seen);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 /** A CommonJS file has one export that is all of them. Node 22 does not say which are CommonJS; an empty one is told here. */

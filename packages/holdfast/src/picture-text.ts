@@ -11,12 +11,14 @@ import {
   standingError,
 } from "./describe-session.ts";
 import { textOf } from "./event-line.ts";
+import { kinFacts, walk } from "./family.ts";
 import { count, duration, jsonText, plain, plainLine, table } from "./plain-text.ts";
 import type { EntryPicture, Picture, TaskPicture } from "./session-picture.ts";
 
 /** What is shown at most; `--json` has all. */
 const TASKS_SHOWN = 40;
 const ENTRIES_SHOWN = 20;
+const CHILDREN_SHOWN = 200;
 const LABEL_CHARS = 14;
 const LINE_CHARS = 160;
 
@@ -26,7 +28,7 @@ export function pictureText(picture: Picture, look: Look, now: number): string {
   const lines = [look.paint.bold(session.sessionId), ...facts(picture, look, now)];
   if (error !== undefined)
     lines.push("", look.paint.bold("Error"), ...errorLines(error).map((line) => `  ${look.paint.red(line)}`));
-  lines.push(...waiting(picture, look));
+  lines.push(...waiting(picture, look), ...childLines(picture, look));
   if (pending.length > 0) {
     lines.push(
       "",
@@ -43,7 +45,7 @@ export function pictureText(picture: Picture, look: Look, now: number): string {
 
 function facts(picture: Picture, look: Look, now: number): string[] {
   const { session } = picture;
-  const { agent, input, output, cancel, createdAt, updatedAt, endedAt, turn } = session;
+  const { agent, input, output, createdAt, updatedAt, endedAt, turn } = session;
   const known: (readonly [string, string | undefined])[] = [
     ["status", paintStatus(session, look) + runBy(picture, look)],
     ["agent", `${agent.name}, version ${agent.version}`],
@@ -55,7 +57,7 @@ function facts(picture: Picture, look: Look, now: number): string[] {
     ["turns", turn === 0 ? undefined : String(turn)],
     ["input", input],
     ["output", output],
-    ["cancelled", cancel === undefined ? undefined : (cancel.reason ?? cancel.mode)],
+    ...kinFacts(session, now),
   ];
   const rows = known.flatMap(([name, value]) => {
     if (value === undefined) return [];
@@ -66,8 +68,23 @@ function facts(picture: Picture, look: Look, now: number): string[] {
   return table(rows);
 }
 
-function waiting({ session, waits, questions, resume }: Picture, look: Look): string[] {
+/** All below it, each indented under its parent. */
+function childLines({ children }: Picture, look: Look): string[] {
+  const rows = [...walk(children)].map(({ session, depth }) => [
+    "  ".repeat(depth) + session.sessionId,
+    paintStatus(session, look),
+    plainLine(session.agent.name, 40),
+    plainLine(session.progress ?? "", 60),
+  ]);
+  return section("Children", rows, CHILDREN_SHOWN, table, look);
+}
+
+function waiting({ session, waits, questions, resume, paused }: Picture, look: Look): string[] {
   const { paint } = look;
+  if (paused !== undefined) {
+    const commands = paused.commands.map((command) => `      ${paint.cyan(command)}`);
+    return ["", paint.bold("Paused"), `  ${paused.why}`, ...commands];
+  }
   if (waits.length === 0 && resume === undefined) return [];
   const label = beforeResume(session);
   const lines = [

@@ -25,10 +25,11 @@ export async function sessionOf(args: Arguments, database: Database, usage: stri
   });
 }
 
-/** The agent that a session is recorded to be of, from its file or from that of `--agent`. */
-export async function agentOf(session: Session, args: Arguments, io: Io): Promise<Agent> {
+/** The agent that a session is recorded to be of: from the file of `--agent`, its own, or that of who asked for it. */
+export async function agentOf(session: Session, database: Database, args: Arguments, io: Io): Promise<Agent> {
   const { name, version } = session.agent;
-  const { agent } = await loadAgent(fileOf(session, args), {
+  const file = args.text("agent") ?? session.agent.file ?? (await fileAbove(session, database));
+  const { agent } = await loadAgent(file ?? refuseWithoutFile(session), {
     cwd: io.cwd,
     name,
     onSlow: () => io.note("the agent is still being loaded"),
@@ -37,9 +38,18 @@ export async function agentOf(session: Session, args: Arguments, io: Io): Promis
   return agent;
 }
 
-function fileOf({ sessionId, agent }: Session, args: Arguments): string {
-  const file = args.text("agent") ?? agent.file;
-  if (file !== undefined) return file;
+/** A child's agent comes with its parent's. */
+async function fileAbove(session: Session, database: Database): Promise<string | undefined> {
+  if (session.parent === undefined) return undefined;
+  return withReader(database, async (reader) => {
+    let above: Session | undefined = session;
+    while (above?.parent !== undefined && above.agent.file === undefined)
+      above = await reader?.session(above.parent.sessionId);
+    return above?.agent.file;
+  });
+}
+
+function refuseWithoutFile({ sessionId, agent }: Session): never {
   throw new HoldfastError("agent_invalid", `session ${sessionId} was not started from a file`, {
     got: `agent "${agent.name}"`,
     expected: "the file that exports this agent",

@@ -4,6 +4,7 @@ import { decodeJson, HoldfastError, type Session } from "@holdfast/core";
 import type { Io } from "./command.ts";
 import { definedOf } from "./command-error.ts";
 import { standingError } from "./describe-session.ts";
+import { cancelText } from "./family.ts";
 import { duration, jsonText } from "./plain-text.ts";
 
 /** @param tookMs how long it ran here, where that is known. */
@@ -20,12 +21,11 @@ export function tellEnd(session: Session, io: Io, tookMs?: number): number {
   }
   if (io.isJson) io.result(outcome, "");
   if (status === "cancelled") {
-    const why = session.cancel?.reason ?? error?.message;
+    const why = cancelText(session.cancel) ?? error?.message;
+    // What it is for whoever set the budget: the same as one that parked for it.
+    const code = session.cancel?.cause === "budget_exceeded" ? "budget_exceeded" : "session_cancelled";
     return io.complain(
-      new HoldfastError(
-        "session_cancelled",
-        `session ${sessionId} was cancelled${why === undefined ? "" : `: ${why}`}`,
-      ),
+      new HoldfastError(code, `session ${sessionId} was cancelled${why === undefined ? "" : `: ${why}`}`),
     );
   }
   return io.complain(

@@ -2,6 +2,7 @@
 
 import { decodeJson, type Session } from "@holdfast/core";
 import { standingError } from "./describe-session.ts";
+import { kinJson } from "./family.ts";
 
 export function sessionJson(session: Session): object {
   const { sessionId, agent, status, pauseReason, waits, wakeAt, turn, cancel } = session;
@@ -18,6 +19,7 @@ export function sessionJson(session: Session): object {
     waits,
     ...(wakeAt === undefined ? {} : { wakeAt }),
     ...(cancel === undefined ? {} : { cancel }),
+    ...kinJson(session),
     turn,
     entryCount,
     recordCount: nextSeq,

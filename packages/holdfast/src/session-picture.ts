@@ -2,9 +2,11 @@
 
 import { isEnded, type RecordedError, type Session, type StorageReader } from "@holdfast/core";
 import type { Io } from "./command.ts";
+import { kinJson, readBelow, type KinNode } from "./family.ts";
 import { goesOnWith, standings, type Standing } from "./describe-session.ts";
 import { JournalTail, type JournalEvent } from "./journal-events.ts";
 import { findOwner } from "./owner.ts";
+import { pauseAdvice, type PauseAdvice } from "./pause-advice.ts";
 import { sessionJson } from "./session-json.ts";
 
 export interface TaskPicture {
@@ -44,6 +46,8 @@ export interface Picture {
   readonly questions: ReadonlyMap<number, QuestionPicture>;
   /** The command that goes on with it, if somebody has to. */
   readonly resume: string | undefined;
+  readonly paused: PauseAdvice | undefined;
+  readonly children: readonly KinNode[];
   readonly tasks: readonly TaskPicture[];
   readonly entries: readonly EntryPicture[];
   /** Names of the signals that were not taken yet. */
@@ -80,6 +84,8 @@ export async function readPicture(
     waits,
     questions,
     resume: goesOnWith(session, waits, io),
+    paused: pauseAdvice(session, io),
+    children: await readBelow(reader, session),
     tasks: [...tasks.values()],
     entries,
     pending,
@@ -125,16 +131,24 @@ function noteTask(tasks: Map<string, TaskPicture>, event: JournalEvent, at: numb
 }
 
 export function pictureJson(picture: Picture, now: number): object {
-  const { session, waits, questions, resume, tasks, entries, pending, ownerPid } = picture;
+  const { session, waits, questions, resume, paused, children, tasks, entries, pending, ownerPid } = picture;
   return {
     ...sessionJson(session),
     waitsFor: waits,
     ...(questions.size === 0 ? {} : { questions: [...questions.values()] }),
     ...(resume === undefined ? {} : { resume }),
+    ...(paused === undefined ? {} : { paused }),
+    ...(children.length === 0 ? {} : { tree: children.map(treeJson) }),
     ...(ownerPid === undefined ? {} : { ownerPid }),
     tasks,
     entries,
     pendingSignals: pending,
     durationMs: (session.endedAt ?? now) - session.createdAt,
   };
+}
+
+function treeJson({ session, children }: KinNode): object {
+  const { sessionId, status, agent } = session;
+  const below = children.length === 0 ? {} : { tree: children.map(treeJson) };
+  return { sessionId, agent: agent.name, status, ...kinJson(session), ...below };
 }

@@ -161,9 +161,9 @@ export class Attempts {
     }
   }
 
-  /** What a usage costs, when its task did not say. */
+  /** What a usage costs: by the prices of the process, and where they know nothing by what its task says. */
   #priced(delta: TaskDelta): TaskDelta {
-    if (delta.type !== "usage" || delta.usage.costMicroUsd !== undefined) return delta;
+    if (delta.type !== "usage") return delta;
     const costMicroUsd = this.#host.prices?.(delta.usage);
     return costMicroUsd === undefined ? delta : { ...delta, usage: { ...delta.usage, costMicroUsd } };
   }

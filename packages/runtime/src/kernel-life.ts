@@ -28,6 +28,7 @@ export type KernelLife = Pick<
   | "relations"
   | "seed"
   | "origins"
+  | "repeats"
 >;
 
 /**
@@ -56,6 +57,7 @@ export function storedLife({ session, records, signals, states }: SessionSnapsho
         children: session.children,
         awaited: session.fork?.at === first.seq + 1 ? [] : (first.awaited ?? []),
       }),
+      repeats: first.repeats ?? [],
     };
   }
   return {
@@ -70,6 +72,7 @@ export function storedLife({ session, records, signals, states }: SessionSnapsho
     cancel: undefined,
     ...descentOf(session, 0),
     relations: relationsOf(session, { baseSeq: 0, children: session.children, awaited: [] }),
+    repeats: [],
   };
 }
 
@@ -91,6 +94,7 @@ export function nextLife(last: Kernel, state: SessionState, session: Session): K
       children: last.children.children,
       awaited: last.children.awaited,
     }),
+    repeats: last.repeats.seen,
   };
 }
 

@@ -82,10 +82,11 @@ export class LocalTaskExecutor implements TaskExecutor {
   describe(kind: string): TaskTraits | undefined {
     const task = this.#tasks.get(kind);
     if (task?.cost === undefined) return task;
-    const { retry, timeoutMs, cost } = task;
+    const { retry, timeoutMs, guardRepeats, cost } = task;
     return {
       ...(retry === undefined ? {} : { retry }),
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
+      ...(guardRepeats === undefined ? {} : { guardRepeats }),
       cost: (input) => cost(decodeJson(input)),
     };
   }

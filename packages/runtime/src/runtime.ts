@@ -6,6 +6,7 @@
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import {
+  BEHAVIOUR_FLAGS,
   checkBudget,
   ConflictError,
   CorruptRecordError,
@@ -225,7 +226,7 @@ class LocalRuntime implements Runtime {
       agent: ref,
       input: text,
       seed: this.#random.u32(),
-      flags: 0,
+      flags: BEHAVIOUR_FLAGS,
       format: JOURNAL_FORMAT,
       ...(budget === undefined ? {} : { budget: checkBudget(budget) }),
       ...(persistence === "full" ? {} : { persistence }),

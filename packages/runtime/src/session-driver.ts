@@ -175,6 +175,8 @@ export class SessionDriver implements SliceMember {
     try {
       const stands = this.#inSlice ? this.#kernel.closeSlice() : undefined;
       this.#inSlice = false;
+      for (const warning of this.#kernel.repeats.takeWarnings())
+        this.#notes.push({ type: "warned", at: this.#kernel.now, payload: JSON.stringify(warning) });
       const fault = this.#kernel.fault;
       if (fault !== undefined) this.#settleFault(fault);
       else if (stands?.type === "checkpointed" || stands?.type === "ended") this.#seal(stands);

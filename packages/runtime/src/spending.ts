@@ -72,9 +72,17 @@ export class Spending {
     }
     const output = cost.maxOutputTokens ?? tokens;
     const usage = { model: cost.model ?? "", inputTokens: tokens - output, outputTokens: output };
-    const costMicroUsd = cost.maxCostMicroUsd ?? this.#host.prices?.(usage);
+    const costMicroUsd = this.#dearest(usage) ?? cost.maxCostMicroUsd;
     if (costMicroUsd === undefined && costLimit !== undefined) throw unknownPrice(cost.model, task.kind);
     return { ...step, tokens, costMicroUsd: integer(costMicroUsd ?? 0, task.kind, "maxCostMicroUsd") };
+  }
+
+  /** What it may cost at most: writing its input to a cache costs more with some. */
+  #dearest(usage: Pick<TokenUsage, "model" | "inputTokens" | "outputTokens">): number | undefined {
+    const { prices } = this.#host;
+    const plain = prices?.(usage);
+    if (plain === undefined) return undefined;
+    return Math.max(plain, prices?.({ ...usage, cacheWriteTokens: usage.inputTokens }) ?? 0);
   }
 
   /** What a commit of this segment is charged, before the reservations of tasks it starts. */
@@ -154,16 +162,11 @@ export class Spending {
 
 function usedOf(held: Amount, usage: TokenUsage | undefined): Amount {
   if (usage === undefined) return held;
-  return { ...NO_AMOUNT, tokens: tokensOf(usage), costMicroUsd: usage.costMicroUsd ?? held.costMicroUsd };
-}
-
-function tokensOf({
-  inputTokens,
-  outputTokens,
-  cacheReadTokens = 0,
-  cacheWriteTokens = 0,
-}: TokenUsage): number {
-  return inputTokens + outputTokens + cacheReadTokens + cacheWriteTokens;
+  return {
+    ...NO_AMOUNT,
+    tokens: usage.inputTokens + usage.outputTokens,
+    costMicroUsd: usage.costMicroUsd ?? held.costMicroUsd,
+  };
 }
 
 /** What a session spends; nothing to account for where nobody pays. */

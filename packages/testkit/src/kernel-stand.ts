@@ -110,6 +110,7 @@ export class KernelStand {
         stateText === undefined ? undefined : { value: decodeJson(stateText), text: stateText },
       ),
       relations: { ...NO_RELATIONS, ...options.relations },
+      repeats: [],
       describeAgent: (name) => (options.agents?.includes(name) === true ? { name, version: "1" } : undefined),
       agentNames: () => options.agents ?? [],
       handlerOf: (request) => options.handlers?.[request],

@@ -21,8 +21,6 @@ export interface CodingAgentOptions {
 export interface CodingLimits {
   /** Model calls. */
   readonly turns: number;
-  /** No further model call once this much is spent, as far as the price of the model is known. */
-  readonly costMicroUsd: number;
   /** No further model call once this many tokens are used, in and out. */
   readonly tokens: number;
   /** Plans a person refuses. */
@@ -33,7 +31,6 @@ export interface CodingLimits {
 
 export const CODING_LIMITS: CodingLimits = {
   turns: 50,
-  costMicroUsd: 2_000_000,
   tokens: 3_000_000,
   refusals: 3,
   callsPerReply: 32,
@@ -77,6 +74,8 @@ export interface CodingState {
   readonly refusals: number;
   readonly model: string | null;
   readonly usage: SpentUsage;
+  /** What the conversation has at most, by `entryTokens`. */
+  readonly conversationTokens: number;
   readonly guard: GuardState;
   /** Files written by file tools: the new ones among them get into the commit. */
   readonly written: readonly string[];
@@ -93,6 +92,7 @@ export const INITIAL_STATE: CodingState = {
   refusals: 0,
   model: null,
   usage: { inputTokens: 0, outputTokens: 0, costMicroUsd: 0 },
+  conversationTokens: 0,
   guard: FRESH_GUARD,
   written: [],
 };

@@ -12,11 +12,11 @@ import type {
   ToolContent,
 } from "../models/model-provider.ts";
 import type { modelTask } from "../models/model-task.ts";
+import { entryTokens } from "../models/request-size.ts";
 import { REPEATABLE, type ShellOutput } from "../tasks/shell-task.ts";
 import type { WorkspaceTasks } from "../tasks/workspace-tasks.ts";
 import {
   CODING_LIMITS,
-  dollars,
   type CodingAgentOptions,
   type CodingInput,
   type CodingLimits,
@@ -102,7 +102,7 @@ export class CodingTurn {
         },
       );
     }
-    this.#ctx.appendEntry({ role: "user", content: firstMessage(task, tests?.text) });
+    this.#append({ role: "user", content: firstMessage(task, tests?.text) });
     return { state: this.#state };
   }
 
@@ -116,7 +116,7 @@ export class CodingTurn {
       FINISH,
     ]);
     const content: AssistantContent = { text: reply.text, toolCalls: reply.toolCalls };
-    this.#ctx.appendEntry({ role: "assistant", content });
+    this.#append({ role: "assistant", content });
     if (reply.finishReason === "refusal") return this.#stop("the model refused to go on");
     if (reply.toolCalls.length === 0) return this.#answerIdle(reply, repository);
     return this.#carryOut(reply.toolCalls, tools, repository);
@@ -128,6 +128,7 @@ export class CodingTurn {
       system: systemPrompt(repository),
       messages: this.#ctx.conversation(),
       tools: [...tools],
+      maxConversationTokens: this.#state.conversationTokens,
       ...(model === null ? {} : { model }),
     });
     const { usage } = this.#state;
@@ -208,7 +209,7 @@ export class CodingTurn {
     };
     const text = verdict.warning === undefined ? outcome.text : `${outcome.text}\n${verdict.warning}`;
     const content: ToolContent = { toolCallId: call.id, name, text, isError: outcome.isError };
-    this.#ctx.appendEntry({ role: "tool", content });
+    this.#append({ role: "tool", content });
     return verdict.stop;
   }
 
@@ -321,17 +322,21 @@ export class CodingTurn {
   }
 
   #goOn(message: string): Turn {
-    this.#ctx.appendEntry({ role: "user", content: message });
+    this.#append({ role: "user", content: message });
     return { state: this.#state };
   }
 
-  /** Before a model call: what it may cost is not known, what was spent is. */
+  #append(entry: { readonly role: string; readonly content: unknown }): void {
+    this.#ctx.appendEntry(entry);
+    const conversationTokens = this.#state.conversationTokens + entryTokens(entry);
+    this.#state = { ...this.#state, conversationTokens };
+  }
+
+  /** Limits of its own, whatever its budget. What a call may cost is held for by the budget before it is made. */
   #exhausted(): string | undefined {
     const { turns, usage } = this.#state;
-    const { turns: turnsMax, costMicroUsd, tokens } = this.#limits;
+    const { turns: turnsMax, tokens } = this.#limits;
     if (turns >= turnsMax) return `the limit of ${turnsMax} model calls is reached`;
-    if (usage.costMicroUsd >= costMicroUsd)
-      return `the cost cap of ${dollars(costMicroUsd)} is reached (${dollars(usage.costMicroUsd)} spent)`;
     const used = usage.inputTokens + usage.outputTokens;
     return used >= tokens ? `the limit of ${tokens} tokens is reached (${used} used)` : undefined;
   }

@@ -21,6 +21,7 @@ import type {
   ModelUsage,
 } from "./model-provider.ts";
 import { costMicroUsd, isPriced, type PriceList } from "./prices.ts";
+import { MODEL_OUTPUT_TOKENS } from "./request-size.ts";
 
 export interface ModelTimeouts {
   /** From the request to the first thing the model says. */
@@ -31,7 +32,6 @@ export interface ModelTimeouts {
 }
 
 export const MODEL_TIMEOUTS: ModelTimeouts = { firstOutputMs: 120_000, silenceMs: 60_000, totalMs: 900_000 };
-const OUTPUT_TOKENS_DEFAULT = 16_000;
 
 export interface AiSdkProviderOptions {
   /** `anthropic`, `openai`, …; decides nothing but names and provider options. */
@@ -74,6 +74,11 @@ class AiSdkProvider implements ModelProvider {
     return this.#options.description;
   }
 
+  costOf(usage: Omit<ModelUsage, "costMicroUsd">): number | undefined {
+    const { prices, model } = this.#options;
+    return prices === undefined ? undefined : costMicroUsd(prices, model, usage);
+  }
+
   async generate(request: ModelRequest, observer: ModelObserver): Promise<ModelReply> {
     const silence = new SilenceWatch(this.#timeouts);
     try {
@@ -108,7 +113,7 @@ class AiSdkProvider implements ModelProvider {
       instructions: { role: "system", content: request.system, ...CACHED },
       messages: markLast(toModelMessages(request.messages)),
       tools,
-      maxOutputTokens: request.maxOutputTokens ?? OUTPUT_TOKENS_DEFAULT,
+      maxOutputTokens: request.maxOutputTokens ?? MODEL_OUTPUT_TOKENS,
       maxRetries: 0, // P1.
       abortSignal: AbortSignal.any([signal, silence.signal]),
       // Conversations are ours to keep.
@@ -124,10 +129,9 @@ class AiSdkProvider implements ModelProvider {
   }
 
   #price(reply: Omit<ModelReply, "model">): ModelReply {
-    const { prices, model } = this.#options;
-    const cost = prices === undefined ? undefined : costMicroUsd(prices, model, reply.usage);
+    const cost = this.costOf(reply.usage);
     const usage = cost === undefined ? reply.usage : { ...reply.usage, costMicroUsd: cost };
-    return { ...reply, usage, model: `${this.provider}/${model}` };
+    return { ...reply, usage, model: `${this.provider}/${this.model}` };
   }
 }
 

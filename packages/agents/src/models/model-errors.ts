@@ -24,7 +24,18 @@ export function modelError(thrown: unknown, source: ErrorSource): HoldfastError 
   if (!isApiCallError(thrown) || thrown.statusCode === undefined || thrown.statusCode === 200) {
     return unavailable(source, sayOf(thrown, source));
   }
-  const { statusCode: status } = thrown;
+  // Who answers with an error has answered nothing, and bills nothing.
+  return Object.assign(refusal(thrown, thrown.statusCode, source), UNBILLED);
+}
+
+const UNBILLED = { isUnbilled: true } as const;
+
+/** Whether an attempt that ended with this error used nothing. */
+export function isUnbilled(error: unknown): boolean {
+  return error instanceof Error && "isUnbilled" in error && error.isUnbilled === true;
+}
+
+function refusal(thrown: APICallError, status: number, source: ErrorSource): HoldfastError {
   const said = sayOf(thrown, source);
   switch (status) {
     case 401:

@@ -79,6 +79,8 @@ export interface ModelProvider {
   readonly isScripted: boolean;
   /** Whether the cost of a call is known. */
   readonly isPriced: boolean;
+  /** What a call would cost, in millionths of a dollar, rounded up; where that is known. */
+  costOf?(usage: Omit<ModelUsage, "costMicroUsd">): number | undefined;
   /** For people: which model, and by which key. */
   describe(): string;
   /**

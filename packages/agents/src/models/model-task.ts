@@ -1,18 +1,19 @@
 // The durable task that calls a model.
 
-import { HoldfastError, type RetryPolicy } from "@holdfast/core";
+import { HoldfastError, type RetryPolicy, type TaskCost } from "@holdfast/core";
 import { defineTask } from "@holdfast/runtime";
 import { z } from "zod";
 
+import { isUnbilled } from "./model-errors.ts";
 import type { ModelProvider, ModelReply } from "./model-provider.ts";
+import { entryTokens, frameTokens, MODEL_INPUT_TOKENS, MODEL_OUTPUT_TOKENS } from "./request-size.ts";
 
 /**
  * A provider, or how to find one. `wanted` is the model of the session so far, as `provider/model`: a session that began
- * with a real model must not go on with a scripted one because the key is missing in another terminal.
+ * with a real model must not go on with a scripted one because the key is missing in another terminal. Asked before each
+ * call, and for what it may cost.
  */
-export type ModelSource =
-  | ModelProvider
-  | ((wanted: string | undefined) => ModelProvider | Promise<ModelProvider>);
+export type ModelSource = ModelProvider | ((wanted: string | undefined) => ModelProvider);
 
 const entry = z.object({ role: z.string(), content: z.unknown() });
 const tool = z.object({
@@ -26,7 +27,9 @@ export const modelInput = z.strictObject({
   /** Schedule it with `ctx.conversation()`: a reference is recorded, and the handler finds the entries in its place. */
   messages: z.array(entry).min(1),
   tools: z.array(tool).default([]),
-  maxOutputTokens: z.int().min(1).optional(),
+  maxOutputTokens: z.int().min(1).default(MODEL_OUTPUT_TOKENS),
+  /** What `messages` have at most (`entryTokens`): a budget holds this much, and more is refused before the call. */
+  maxConversationTokens: z.int().min(1).default(MODEL_INPUT_TOKENS),
   /** The model of the session so far. */
   model: z.string().optional(),
 });
@@ -42,22 +45,67 @@ const RETRY: RetryPolicy = {
   nonRetryable: ["model_auth", "config_invalid", "invalid_input", "policy_denied", "usage"],
 };
 
-/** The task `model`: a conversation in, a reply out. Text is streamed, usage reported. */
+/** The task `model`: a conversation in, a reply out. Text is streamed, usage reported; what it may cost is told before. */
 export function modelTask(source: ModelSource, options: { readonly retry?: RetryPolicy } = {}) {
   return defineTask<ModelTaskInput, ModelReply>({
     name: "model",
     description: "Ask a language model to continue a conversation",
     retry: { ...RETRY, ...options.retry },
+    cost: (given) => worstCase(given, findProvider(source, given.model)),
     run: async (given, task) => {
-      const { model: wanted, maxOutputTokens, ...request } = parseInput(given);
-      const provider = typeof source === "function" ? await source(wanted) : source;
-      const reply = await provider.generate(
-        { ...request, ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }) },
-        { signal: task.signal, onText: (text) => task.streamToken(text) },
-      );
-      task.reportUsage({ model: reply.model, ...reply.usage });
-      return reply;
+      const { model: wanted, maxConversationTokens, ...request } = parseInput(given);
+      refuseLonger(request.messages, maxConversationTokens);
+      const provider = findProvider(source, wanted);
+      try {
+        const observer = { signal: task.signal, onText: (text: string) => task.streamToken(text) };
+        const reply = await provider.generate(request, observer);
+        task.reportUsage({ model: reply.model, ...reply.usage });
+        return reply;
+      } catch (error) {
+        if (isUnbilled(error))
+          task.reportUsage({ model: nameOf(provider), inputTokens: 0, outputTokens: 0, costMicroUsd: 0 });
+        throw error;
+      }
     },
+  });
+}
+
+function findProvider(source: ModelSource, wanted: string | undefined): ModelProvider {
+  return typeof source === "function" ? source(wanted) : source;
+}
+
+function nameOf({ provider, model }: ModelProvider): string {
+  return `${provider}/${model}`;
+}
+
+/** Of one attempt: all that its input can have, and the longest reply. */
+function worstCase(given: ModelTaskInput, provider: ModelProvider): TaskCost {
+  const { system, messages, tools = [], maxOutputTokens = MODEL_OUTPUT_TOKENS } = given;
+  const { maxConversationTokens = MODEL_INPUT_TOKENS } = given;
+  const conversation = Array.isArray(messages)
+    ? (messages as z.output<typeof entry>[]).reduce((sum, message) => sum + entryTokens(message), 0)
+    : maxConversationTokens;
+  const inputTokens = frameTokens(system, tools) + conversation;
+  const usage = { inputTokens, outputTokens: maxOutputTokens, cacheReadTokens: 0, cacheWriteTokens: 0 };
+  const costs = [usage, { ...usage, cacheWriteTokens: inputTokens }].flatMap(
+    (one) => provider.costOf?.(one) ?? [],
+  );
+  return {
+    model: nameOf(provider),
+    maxTokens: inputTokens + maxOutputTokens,
+    maxOutputTokens,
+    ...(costs.length === 0 ? {} : { maxCostMicroUsd: Math.max(...costs) }),
+  };
+}
+
+/** What was held for it must not be less than what it uses. */
+function refuseLonger(messages: readonly z.output<typeof entry>[], max: number): void {
+  const tokens = messages.reduce((sum, message) => sum + entryTokens(message), 0);
+  if (tokens <= max) return;
+  throw new HoldfastError("invalid_input", "the conversation is longer than the model task was told", {
+    got: `up to ${tokens} tokens`,
+    expected: `at most ${max} (maxConversationTokens)`,
+    fix: "add up `entryTokens` of its entries, or leave maxConversationTokens out",
   });
 }
 

@@ -1,5 +1,6 @@
 // What a call costs, from a price table that comes with the package and is never updated over the network.
 
+import type { Prices } from "@holdfast/core";
 import { calcPrice } from "@pydantic/genai-prices";
 
 import type { ModelUsage } from "./model-provider.ts";
@@ -32,3 +33,28 @@ export function isPriced(prices: PriceList, model: string): boolean {
   const usage = { inputTokens: 1, outputTokens: 1, cacheReadTokens: 0, cacheWriteTokens: 0 };
   return costMicroUsd(prices, model, usage) !== undefined;
 }
+
+/** Names of our providers that the table knows, too. Behind other servers a name says nothing of a price. */
+const PROVIDERS = ["anthropic", "openai"];
+
+/**
+ * Prices of models named `provider/model`, for `createRuntime({ prices })`.
+ *
+ * @param own goes before the table, where it gives a number; `() => undefined` by default.
+ */
+export function modelPrices(own: Prices = () => undefined): Prices {
+  return (usage) => own(usage) ?? tablePrice(usage);
+}
+
+const tablePrice: Prices = ({
+  model,
+  inputTokens,
+  outputTokens,
+  cacheReadTokens = 0,
+  cacheWriteTokens = 0,
+}) => {
+  const [providerId = "", ...name] = model.split("/");
+  if (!PROVIDERS.includes(providerId)) return undefined;
+  const usage = { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens };
+  return costMicroUsd({ providerId }, name.join("/"), usage);
+};

@@ -38,6 +38,7 @@ export function defineWorkspaceTask<Schema extends z.ZodType<{ workspace?: strin
       const { workspace } = input as { readonly workspace?: string };
       await (await pickWorkspace(source, workspace)).endTagged(idempotencyKey);
     },
+    guardRepeats: true,
     run: async (input, task) => {
       try {
         const workspace = await pickWorkspace(source, input.workspace);

@@ -149,6 +149,16 @@ export interface Checkpoint extends Command {
   readonly cancel?: CancelNotice;
   /** Children whose end the session's own waits for, unheard so far. */
   readonly awaited?: readonly number[];
+  /** Calls of guarded tasks, and how often each has had the same result. */
+  readonly repeats?: readonly Repeat[];
+}
+
+/** A call, and the result it had so many times, the last time included. */
+export interface Repeat {
+  /** Hashes. */
+  readonly call: string;
+  readonly result: string;
+  readonly count: number;
 }
 
 /** The agent returned; `payload` is its output. */
@@ -411,6 +421,7 @@ export interface Question {
 /** What one model call used. Integers. */
 export interface TokenUsage {
   readonly model: string;
+  /** All of them, those read from and written to a cache included. */
   readonly inputTokens: number;
   readonly outputTokens: number;
   readonly cacheReadTokens?: number;

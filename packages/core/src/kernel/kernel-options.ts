@@ -1,6 +1,6 @@
 // What a kernel is made of: the part of a journal it lives on, and the world as it may know it.
 
-import type { CancelNotice, JournalRecord, RetryPolicy } from "../journal/record.ts";
+import type { CancelNotice, JournalRecord, Repeat, RetryPolicy } from "../journal/record.ts";
 import type { Limits } from "../limits.ts";
 import type { Hash } from "../ports/clock.ts";
 import type { StoredSignal } from "../ports/storage.ts";
@@ -25,6 +25,8 @@ export interface KernelOptions {
   /** As the last checkpoint left it. */
   readonly state: SessionState;
   readonly relations: Relations;
+  /** As the last checkpoint left them. */
+  readonly repeats: readonly Repeat[];
   /** Ids of the sessions this one was forked from: their entries are its own. */
   readonly origins?: readonly string[];
   readonly hash: Hash;
@@ -32,7 +34,9 @@ export interface KernelOptions {
   /** Traits of a task kind; `undefined` when nobody here can do it. */
   readonly describeTask: (
     kind: string,
-  ) => { readonly retry?: RetryPolicy; readonly timeoutMs?: number } | undefined;
+  ) =>
+    | { readonly retry?: RetryPolicy; readonly timeoutMs?: number; readonly guardRepeats?: boolean }
+    | undefined;
   readonly taskKinds: () => readonly string[];
   readonly describeAgent: DescribeAgent;
   readonly agentNames: () => readonly string[];

@@ -10,18 +10,10 @@
 //   K5.  An outcome or an end that is not the recorded one is a divergence, with both sides.
 //   K7.  A checkpoint or an end closes the kernel; what comes after is another kernel.
 //   K9a. The agent's present is that of the last delivery, and what arrives in a slice is seen from the next on.
+//   K14. The same call with the same result again and again is told, and then handed over only when a person allows it.
 //   K13. After a return, tasks nobody observed are awaited; everything else is withdrawn.
 
-import {
-  CancelledError,
-  HoldfastError,
-  invariant,
-  recordError,
-  TaskFailedError,
-  WaitTimeoutError,
-  type RecordedError,
-} from "../errors.ts";
-import { positionId } from "../ids.ts";
+import { CancelledError, HoldfastError, invariant, recordError, WaitTimeoutError } from "../errors.ts";
 import { decodeJson, type JsonText } from "../json.ts";
 import {
   isEvent,
@@ -52,32 +44,17 @@ import { JournalCursor, type Draft } from "./journal-cursor.ts";
 import type { KernelOptions } from "./kernel-options.ts";
 import { OpenItems, type OpenItem, type OpenTask } from "./open-items.ts";
 import { PendingSignals } from "./pending-signals.ts";
+import { RepeatGuard, taskFailure, type TaskOutcome } from "./repeat-guard.ts";
 import { Segment, type SealedSegment } from "./segment.ts";
-import type { SessionState } from "./session-state.ts";
-
-export type Ending =
-  | {
-      readonly type: "returned";
-      readonly output: JsonText | undefined;
-      /** The session that took this one's place. */
-      readonly handedOffTo?: string;
-    }
-  | { readonly type: "threw"; readonly error: RecordedError };
-
-/** Where the agent stands after a slice. */
-export type Standstill =
-  | { readonly type: "open" }
-  /** It awaits nothing that is durable and has not ended. */
-  | { readonly type: "nothing" }
-  | { readonly type: "faulted"; readonly fault: HoldfastError }
-  | { readonly type: "checkpointed"; readonly state: SessionState; readonly turn: number }
-  | { readonly type: "ended"; readonly ending: Ending };
+import type { Ending, Standstill } from "./standstill.ts";
 
 export class Kernel {
   /** What the agent may ask for: for its context. */
   readonly asks: Asks;
   /** What it may ask of other sessions. */
   readonly children: ChildAsks;
+  /** K14. */
+  readonly repeats: RepeatGuard;
   readonly #options: KernelOptions;
   readonly #sessionId: string;
   readonly #faults = new FaultMemory();
@@ -106,6 +83,7 @@ export class Kernel {
     this.#tip = new ConversationTip(options);
     this.#cancel = options.cancel;
     this.#turn = options.turn;
+    this.repeats = new RepeatGuard(options);
     for (const signal of options.signals) this.#pending.add(signal);
     const door: AskDoor = {
       options,
@@ -226,25 +204,25 @@ export class Kernel {
         return;
       case "task_completed": {
         const item = this.#close(event.task, "task");
-        if (item?.task?.request === undefined) item?.future.fulfil(decodeJson(event.payload));
-        else this.children.reply(item.task.request, `{"output":${event.payload ?? "null"}}`);
+        const handOver = (): void => item?.future.fulfil(decodeJson(event.payload));
+        if (item?.task?.request !== undefined)
+          this.children.reply(item.task.request, `{"output":${event.payload ?? "null"}}`);
+        else if (item === undefined || !this.#isHeldBack(item, event, handOver)) handOver();
         return;
       }
       case "task_failed": {
         const item = this.#close(event.task, "task");
         if (item?.task === undefined) return;
-        if (item.task.request !== undefined) {
-          this.children.reply(item.task.request, `{"error":${event.payload ?? "null"}}`);
+        const { task, future } = item;
+        if (task.request !== undefined) {
+          this.children.reply(task.request, `{"error":${event.payload ?? "null"}}`);
           return;
         }
-        const taskId = positionId(this.#sessionId, event.task);
-        const error = new TaskFailedError(
-          { taskId, kind: item.task.kind, attempts: event.attempt },
-          decodeJson(event.payload) as RecordedError,
-        );
-        item.future.reject(error);
+        const error = taskFailure(this.#sessionId, task, event.attempt, decodeJson(event.payload));
+        if (this.#isHeldBack(item, event, () => future.reject(error))) return;
+        future.reject(error);
         // K13: after the agent returned, a task nobody observed decides the session.
-        if (this.#ending?.type === "returned" && !item.future.observed) {
+        if (this.#ending?.type === "returned" && !future.observed) {
           this.#ending = { type: "threw", error: recordError(error) };
         }
         return;
@@ -461,6 +439,20 @@ export class Kernel {
     return { type: "threw", error: recordError(error) };
   }
 
+  /** K14. Whether a person is asked before this outcome is handed over. */
+  #isHeldBack(item: OpenItem, outcome: TaskOutcome, handOver: () => void): boolean {
+    // Whoever is ending, or is being ended, does not go round in circles any more.
+    const isEnding = this.#ending ?? this.#checkpoint ?? this.#cancel ?? this.#faults.first;
+    const isAsking = isEnding === undefined ? this.asks : undefined;
+    return this.repeats.holdsBack({
+      item,
+      outcome,
+      handOver,
+      asks: isAsking,
+      isLive: this.#cursor.slice === "live",
+    });
+  }
+
   /** Apply what the agent has done as a whole in this slice: a checkpoint or its end. */
   #settleSegment(): void {
     if (this.#checkpoint !== undefined && this.#ending === undefined) {
@@ -483,6 +475,7 @@ export class Kernel {
         ...(version === undefined ? {} : { schemaVersion: version }),
         ...(this.#cancel === undefined ? {} : { cancel: this.#cancel }),
         ...(this.children.awaited.length === 0 ? {} : { awaited: this.children.awaited }),
+        ...(this.repeats.seen.length === 0 ? {} : { repeats: this.repeats.seen }),
         payload,
       });
       this.#closed = true;

@@ -25,6 +25,8 @@ export interface TaskExecutor {
 export interface TaskTraits {
   readonly retry?: RetryPolicy;
   readonly timeoutMs?: number;
+  /** Ask a person when the same input has had the same result ten times, one after another. */
+  readonly guardRepeats?: boolean;
   /** The most an attempt with this input may cost; asked for only when somebody pays. What it throws fails the task. */
   readonly cost?: (input: JsonText | undefined) => TaskCost;
 }
@@ -35,8 +37,9 @@ export interface TaskCost {
   readonly maxTokens: number;
   /** Of `maxTokens`, at most this many are output; all of them when it is not known. */
   readonly maxOutputTokens?: number;
-  /** What prices are known by; needs none when `maxCostMicroUsd` is given. */
+  /** What prices are known by: `provider/model`. */
   readonly model?: string;
+  /** Where prices know nothing of the model, or there is none. */
   readonly maxCostMicroUsd?: number;
 }
 

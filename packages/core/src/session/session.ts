@@ -185,6 +185,12 @@ export function resumedFromOf({
   return persistence === undefined ? resumedFrom : (progress ?? resumedFrom);
 }
 
+/** What a session's kernel does that older ones did not: those that began without it replay without it. One bit each. */
+export const BEHAVIOUR = { guardsRepeats: 1 } as const;
+
+/** Of a session that begins now. */
+export const BEHAVIOUR_FLAGS: number = BEHAVIOUR.guardsRepeats;
+
 /** How much of a session survives its process: everything; its row, input and unread signals; nothing. */
 export type Persistence = "full" | "minimal" | "ephemeral";
 

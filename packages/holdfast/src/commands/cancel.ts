@@ -4,17 +4,17 @@ import type { Command } from "../command.ts";
 
 export const cancel: Command = {
   name: "cancel",
-  summary: "End a session, whether or not it is running",
+  summary: "End a session and all below it, whether or not they are running",
   usage: "cancel ID [--hard] [--reason TEXT]",
   description:
     "The agent hears of it and may clean up for ten seconds; from then on it cannot complete any more. With --hard the session " +
-    "ends at once and the agent is not asked.",
+    "ends at once and the agent is not asked. A cancel covers the tree: children, and theirs, are cancelled with it.",
   options: {
     hard: { help: "end it at once" },
     reason: { help: "why; it is recorded", value: "TEXT" },
   },
   examples: [
-    ["cancel ses_019a", "ask it to end"],
+    ["cancel ses_019a", "ask it, and every child below it, to end"],
     ["cancel ses_019a --hard", "end it"],
   ],
 
@@ -48,8 +48,10 @@ export const cancel: Command = {
         );
         // Success: what was asked for is so already, and a script that repeats it must not fail.
         if (receipt.status === "already_ended") io.note(`session ${sessionId} had ended already (${status})`);
-        else if (isEnded(status)) io.note(`session ${sessionId} is ${status}`);
-        else io.note(`session ${sessionId} was asked to end`);
+        else if (isEnded(status))
+          io.note(`session ${sessionId} is ${status}${session.children > 0 ? ", and all below it" : ""}`);
+        else
+          io.note(`session ${sessionId} was asked to end${session.children > 0 ? ", and all below it" : ""}`);
         if (resume !== undefined)
           io.note(`no process runs it; its agent may clean up with: ${resume}   (or end it with --hard)`);
         return 0;

@@ -41,7 +41,7 @@ export const fork: Command = {
     const origin = await withReaderOf(database, id, (session) => Promise.resolve(session));
     // Before anything is written: the agent says what its input may be.
     const isNeeded = args.has("run") || (given !== undefined && origin.agent.file !== undefined);
-    const agent = isNeeded ? await agentOf(origin, args, io) : undefined;
+    const agent = isNeeded ? await agentOf(origin, database, args, io) : undefined;
 
     const made = await withSession(database, origin.sessionId, async (_session, { storage }) => {
       const agents = agent === undefined ? [] : [agent];

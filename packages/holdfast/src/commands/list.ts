@@ -12,7 +12,7 @@ const LIMIT = 50;
 
 export const list: Command = {
   name: "list",
-  summary: "List the sessions of this project, the newest first",
+  summary: "List the sessions of this project, the newest first, children under their parents",
   usage: "list [--status STATUS | --unfinished] [--limit N]",
   options: {
     status: { help: `only sessions that are ${SESSION_STATUSES.join(", ")}`, value: "STATUS" },
@@ -67,16 +67,28 @@ async function linesOf(sessions: readonly Session[], path: string, io: Io): Prom
   const { duration, plainLine, table } = await import("../plain-text.ts");
   const now = Date.now();
   const hasOwner = await isOwned(sessions, path);
-  const rows = sessions.map((session) => [
-    session.sessionId,
+  const { asTrees, cancelText, walk } = await import("../family.ts");
+  const { pauseAdvice } = await import("../pause-advice.ts");
+  const standsOn = (session: Session): string => {
+    const { handedOffTo, progress, cancel } = session;
+    const waitsFor = standings(session, { io, now })
+      .map(({ what, until }) => what + until)
+      .join("; ");
+    return [
+      isOnRun(session) && !hasOwner ? "somebody to resume it" : (pauseAdvice(session, io)?.why ?? waitsFor),
+      handedOffTo === undefined ? "" : `(handed over to ${handedOffTo})`,
+      cancel === undefined ? "" : `(cancelled: ${cancelText(cancel) ?? cancel.mode})`,
+      progress === undefined ? "" : `(progress ${plainLine(progress, 60)})`,
+    ]
+      .filter((text) => text !== "")
+      .join("  ");
+  };
+  const rows = [...walk(asTrees(sessions))].map(({ session, depth }) => [
+    "  ".repeat(depth) + session.sessionId,
     statusText(session),
     plainLine(session.agent.name, 40),
     `${duration(now - session.updatedAt)} ago`,
-    isOnRun(session) && !hasOwner
-      ? "somebody to resume it"
-      : standings(session, { io, now })
-          .map(({ what, until }) => what + until)
-          .join("; "),
+    standsOn(session),
   ]);
   const lines = table([["SESSION", "STATUS", "AGENT", "UPDATED", "WAITS FOR"], ...rows]);
   return lines

@@ -45,7 +45,7 @@ export const replay: Command = {
     const database = findDatabase(args, io);
     const { sessionId } = await sessionOf(args, database, replay.usage);
     return withReaderOf(database, sessionId, async (session, reader) => {
-      const agent = await agentOf(session, args, io);
+      const agent = await agentOf(session, database, args, io);
       const records = await readTurn(reader, session, { turn, at });
       const stand = await replaySession({
         agent,

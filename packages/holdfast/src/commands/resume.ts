@@ -30,7 +30,7 @@ export const resume: Command = {
       const { tellEndedBefore } = await import("../session-end.ts");
       return tellEndedBefore(session, io);
     }
-    const agent = await agentOf(session, args, io);
+    const agent = await agentOf(session, database, args, io);
     const { sessionId } = session;
     const acceptDrift = args.has("accept-drift");
     const { findTraces } = await import("../project.ts");

@@ -20,7 +20,7 @@ export const run: Command = {
   name: "run",
   summary: "Run an agent until its session ends",
   usage:
-    "run FILE [--input JSON|@file|-] [--session ID] [--persistence full|minimal] [--ephemeral] [--trace WHERE] [--park] [--continue]",
+    "run FILE [--input JSON|@file|-] [--session ID] [--budget LIMITS] [--ttl TIME] [--persistence full|minimal] [--ephemeral] [--trace WHERE] [--park] [--continue]",
   description:
     "Starts a session of the agent that FILE exports and stays until it ends. Kill it at any moment: `holdfast resume` goes on " +
     "where the last commit left it. The output goes to standard output, everything else to standard error. Lines of standard " +
@@ -33,6 +33,11 @@ export const run: Command = {
       excludes: ["continue"],
     },
     continue: { help: "go on with the newest unfinished session of this agent, if there is one" },
+    budget: {
+      help: "what it and its children may spend, in units of usd, tokens, steps, turns; then it is parked",
+      value: "LIMITS",
+    },
+    ttl: { help: "cancel it this long after its start: 90s, 10m, 1h30m", value: "TIME" },
     trace: TRACE_OPTION,
     park: { help: "leave as soon as the session waits, with exit code 0", excludes: ["ephemeral"] },
     persistence: {
@@ -44,6 +49,10 @@ export const run: Command = {
   },
   examples: [
     [`run hello.ts --input '{"name": "Ada"}'`, "run an agent"],
+    [
+      "run plan.ts --budget 5.00usd,200000tokens,50steps --ttl 10m",
+      "run it within limits (exit code 9 when one is reached)",
+    ],
     ["run deploy.ts --park", "run it until it waits for somebody"],
     ["run review.ts --session review-42", "safe to repeat: the same id is the same session"],
   ],
@@ -58,6 +67,7 @@ export const run: Command = {
       });
     }
     const persistence = persistenceOf(args);
+    const limits = await readLimits(args);
     const { readInput } = await import("../input.ts");
     const { loadAgent } = await import("../load-agent.ts");
     const given = args.text("input");
@@ -97,9 +107,10 @@ export const run: Command = {
             runtime,
             agent,
             input,
-            { sessionId, file, ...persistence, ...callersTrace(io) },
+            { sessionId, file, ...limits, ...persistence, ...callersTrace(io) },
             found !== undefined,
           ),
+        isBudgeted: limits.budget !== undefined,
         tracer,
         parks: args.has("park"),
         readsStdin: given !== "-",
@@ -194,6 +205,18 @@ function persistenceOf(args: Arguments): Pick<StartOptions, "persistence"> {
     got: persistence,
     fix: "a session of which nothing is to survive is --ephemeral",
   });
+}
+
+/** What is given for a session that is started; one that is gone on with keeps its own. */
+async function readLimits(args: Arguments): Promise<Pick<StartOptions, "budget" | "timeoutMs">> {
+  const budget = args.text("budget");
+  const ttl = args.text("ttl");
+  if (budget === undefined && ttl === undefined) return {};
+  const { parseBudget, parseDuration } = await import("../budget-text.ts");
+  return {
+    ...(budget === undefined ? {} : { budget: parseBudget(budget, "--budget") }),
+    ...(ttl === undefined ? {} : { timeoutMs: parseDuration(ttl, "--ttl") }),
+  };
 }
 
 /** Who calls us from within a trace says so in the environment, as other commands are told. */

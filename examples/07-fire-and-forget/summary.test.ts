@@ -1,0 +1,35 @@
+import { writeFileSync } from "node:fs";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { Project } from "../../packages/holdfast/src/testing/holdfast-process.ts";
+
+const FILE = new URL("./summary.ts", import.meta.url).pathname;
+
+describe("fire and forget", () => {
+  let project: Project;
+  beforeEach(() => void (project = new Project()));
+  afterEach(() => project.dispose());
+
+  const run = (...options: string[]) =>
+    project.run("run", FILE, "--input", JSON.stringify({ file: project.path("text") }), ...options);
+
+  test("runs to its end, and a second call under its id is told the first answer", async () => {
+    writeFileSync(project.path("text"), "three words long\n");
+    const first = await run("--session", "s");
+    expect({ code: first.code, output: JSON.parse(first.stdout) as unknown }).toEqual({
+      code: 0,
+      output: { words: 3, begins: "three words long\n" },
+    });
+    writeFileSync(project.path("text"), "something else");
+    expect(await run("--session", "s")).toMatchObject({ code: 0, stdout: first.stdout });
+    expect(await project.run("result", "s")).toMatchObject({ code: 0, stdout: first.stdout });
+  });
+
+  test("within limits of the caller", async () => {
+    writeFileSync(project.path("text"), "a b");
+    const { code, stderr } = await run("--session", "s", "--budget", "1steps");
+    expect(code).toBe(9);
+    expect(stderr).toContain("holdfast budget s --raise");
+    await project.run("budget", "s", "--raise", "2steps");
+    expect(await project.run("resume", "s")).toMatchObject({ code: 0 });
+  });
+});

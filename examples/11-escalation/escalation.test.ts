@@ -1,0 +1,32 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { Project } from "../../packages/holdfast/src/testing/holdfast-process.ts";
+
+const FILE = new URL("./escalation.ts", import.meta.url).pathname;
+
+describe("escalation", () => {
+  let project: Project;
+  beforeEach(() => void (project = new Project()));
+  afterEach(() => project.dispose());
+
+  test.each([
+    [["approve", "o"], "booked for north, as permitted\n"],
+    [["approve", "o", "--no"], "not booked\n"],
+  ])("child to parent to person and back, over a kill: %j", async (answer, output) => {
+    const running = project.start(["run", FILE, "--session", "o", "--input", '{"amount": 250}']);
+    await running.says("May this be booked?");
+    running.kill("SIGKILL");
+    await running.finished;
+    expect(await project.run(...answer)).toMatchObject({ code: 0 });
+
+    const { code, stdout } = await project.run("resume", "o");
+
+    expect({ code, stdout }).toEqual({ code: 0, stdout: output });
+  });
+
+  test("what the parent's handler knows needs nobody", async () => {
+    expect(await project.run("run", FILE, "--input", '{"amount": 5}')).toMatchObject({
+      code: 0,
+      stdout: "booked for north\n",
+    });
+  });
+});

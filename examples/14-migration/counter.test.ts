@@ -1,0 +1,41 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { Project } from "../../packages/holdfast/src/testing/holdfast-process.ts";
+
+const V1 = new URL("./counter-v1.ts", import.meta.url).pathname;
+const V2 = new URL("./counter-v2.ts", import.meta.url).pathname;
+
+describe("typed state", () => {
+  let project: Project;
+  beforeEach(async () => {
+    project = new Project();
+    await project.run("run", V1, "--session", "w", "--park");
+    for (const word of ["tea", "milk", "tea"]) await say(word, V1);
+  });
+  afterEach(() => project.dispose());
+
+  async function say(word: string, file: string) {
+    await project.run("signal", "w", "word", JSON.stringify(word));
+    return project.run("resume", "w", "--park", "--agent", file);
+  }
+
+  test("of version 1 is gone on with by version 2", async () => {
+    await say("milk", V2);
+    const { code, stdout } = await say("stop", V2);
+    expect({ code, output: JSON.parse(stdout) as unknown }).toEqual({ code: 0, output: { tea: 2, milk: 2 } });
+  });
+
+  test("without a migration it is paused, and the old code goes on", async () => {
+    const source = readFileSync(V2, "utf8")
+      .replace(/\n {4}migrate:.*/, "")
+      .replace("./counter-v1.ts", V1);
+    writeFileSync(project.path("v3.ts"), source);
+    const refused = await say("stop", project.path("v3.ts"));
+    expect(refused).toMatchObject({ code: 11, stderr: expect.stringContaining("version 1") });
+    const { code, stdout } = await project.run("resume", "w", "--agent", V1);
+    expect({ code, output: JSON.parse(stdout) as unknown }).toEqual({
+      code: 0,
+      output: ["tea", "milk", "tea"],
+    });
+  });
+});

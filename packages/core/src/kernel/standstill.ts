@@ -1,0 +1,23 @@
+// Where an agent stands when nothing of it runs, and how it ended.
+
+import type { HoldfastError, RecordedError } from "../errors.ts";
+import type { JsonText } from "../json.ts";
+import type { SessionState } from "./session-state.ts";
+
+export type Ending =
+  | {
+      readonly type: "returned";
+      readonly output: JsonText | undefined;
+      /** The session that took this one's place. */
+      readonly handedOffTo?: string;
+    }
+  | { readonly type: "threw"; readonly error: RecordedError };
+
+/** Where the agent stands after a slice. */
+export type Standstill =
+  | { readonly type: "open" }
+  /** It awaits nothing that is durable and has not ended. */
+  | { readonly type: "nothing" }
+  | { readonly type: "faulted"; readonly fault: HoldfastError }
+  | { readonly type: "checkpointed"; readonly state: SessionState; readonly turn: number }
+  | { readonly type: "ended"; readonly ending: Ending };

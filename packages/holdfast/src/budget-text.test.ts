@@ -1,0 +1,67 @@
+import { NO_AMOUNT } from "@holdfast/core";
+import { describe, expect, test } from "vitest";
+import { accountText, dollars, limitStandings, parseBudget, parseDuration } from "./budget-text.ts";
+
+describe("a budget in plain units", () => {
+  test.each([
+    ["5.00usd,200000tokens,50steps", { maxCostMicroUsd: 5_000_000, maxTokens: 200_000, maxSteps: 50 }],
+    ["0.000001usd", { maxCostMicroUsd: 1 }],
+    ["0.1USD", { maxCostMicroUsd: 100_000 }],
+    ["3turns, 1tokens", { maxTurns: 3, maxTokens: 1 }],
+  ])("%s", (text, budget) => {
+    expect(parseBudget(text, "--budget")).toEqual(budget);
+  });
+
+  test.each([
+    ["5", /has no unit/],
+    ["5 usd", /is no limit/],
+    ["-5usd", /is no limit/],
+    ["5dollars", /no unit "dollars"/],
+    ["5token", /did you mean tokens/],
+    ["1.5tokens", /too exact/],
+    ["0.0000001usd", /too exact/],
+    ["0usd", /is nothing/],
+    ["99999999999usd", /too much/],
+    ["1usd,2usd", /given twice/],
+    ["1usd,", /"" is no limit/],
+    ["1e3tokens", /no limit/],
+  ])("%s is refused", (text, message) => {
+    expect(() => parseBudget(text, "--budget")).toThrow(message);
+  });
+
+  test("says what is spent, reserved and left", () => {
+    const account = {
+      limits: { maxTokens: 200_000, maxCostMicroUsd: 5_000_000, maxTokensPerCall: 9 },
+      spent: { ...NO_AMOUNT, tokens: 1_200, costMicroUsd: 4_500 },
+      reserved: { ...NO_AMOUNT, tokens: 800 },
+      low: false,
+    };
+    expect(accountText(account)).toBe("cost $0.0045 of $5.00, tokens 1,200 of 200,000 (and 800 reserved)");
+    expect(limitStandings(account).map(({ left }) => left)).toEqual([4_995_500, 198_000]);
+  });
+
+  test.each([
+    [0, "$0.00"],
+    [1, "$0.000001"],
+    [100_000, "$0.10"],
+    [1_234_567_890, "$1,234.56789"],
+  ])("%d millionths are %s", (amount, text) => {
+    expect(dollars(amount)).toBe(text);
+  });
+});
+
+describe("a time span", () => {
+  test.each([
+    ["90s", 90_000],
+    ["10m", 600_000],
+    ["1h30m", 5_400_000],
+    ["2d", 172_800_000],
+    ["1500ms", 1_500],
+  ])("%s", (text, ms) => {
+    expect(parseDuration(text, "--ttl")).toBe(ms);
+  });
+
+  test.each(["10", "0s", "-1s", "1.5h", "m", "10 m", "99999d", ""])("%j is refused", (text) => {
+    expect(() => parseDuration(text, "--ttl")).toThrow(/is no time span/);
+  });
+});

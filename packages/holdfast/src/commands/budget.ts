@@ -1,0 +1,102 @@
+import {
+  ConflictError,
+  isEnded,
+  UsageError,
+  type Budget,
+  type Session,
+  type StorageReader,
+} from "@holdfast/core";
+import { takeOnly } from "../arguments.ts";
+import type { Command, Io } from "../command.ts";
+
+export const budget: Command = {
+  name: "budget",
+  summary: "Show what a session and those below it may spend and have spent, or raise it",
+  usage: "budget ID [--raise 5.00usd,200000tokens,50steps,20turns]",
+  description:
+    "A budget belongs to a session and pays for its whole tree: all that pay for this session are shown, the nearest first. " +
+    "Reserved is what running tasks may still use. --raise replaces limits of the session's own budget by higher ones; " +
+    "sessions that are paused for want of it go on.",
+  options: {
+    raise: { help: "new limits, in units of usd, tokens, steps, turns; others stay", value: "LIMITS" },
+  },
+  examples: [
+    ["budget ses_019a", "limits, spent, reserved and left"],
+    ["budget ses_019a --raise 5.00usd,400000tokens", "let it go on spending"],
+  ],
+
+  async run(args, io) {
+    const id = takeOnly(args.positionals, "the session's id", budget.usage);
+    const { findDatabase } = await import("../project.ts");
+    const database = findDatabase(args, io);
+    const text = args.text("raise");
+    if (text === undefined) {
+      const { withReaderOf } = await import("../find-session.ts");
+      return withReaderOf(database, id, async (session, reader) => tell(session, reader, io));
+    }
+    const { parseBudget } = await import("../budget-text.ts");
+    const limits = parseBudget(text, "--raise");
+    const { resumeHint, withRequests } = await import("../request-session.ts");
+    return withRequests(database, id, async ({ session, runtime, storage }) => {
+      const { sessionId } = session;
+      await checkRaise(session, limits, io);
+      const status = await runtime.setBudget(sessionId, limits);
+      const now = (await storage.reader.session(sessionId)) ?? session;
+      const resume = isEnded(status) ? undefined : await resumeHint(storage, now, io);
+      await tell(now, storage.reader, io, resume);
+      io.note(`the budget of session ${sessionId} is raised`);
+      if (resume !== undefined) io.note(`no process runs it; it goes on with: ${resume}`);
+      return 0;
+    });
+  },
+};
+
+async function checkRaise(session: Session, limits: Budget, io: Io): Promise<void> {
+  const { sessionId, account, payers, status } = session;
+  if (isEnded(status)) throw new ConflictError("session_ended", `session ${sessionId} has ended (${status})`);
+  if (account === undefined) {
+    const [payer] = payers;
+    throw new UsageError(`session ${sessionId} has no budget of its own`, {
+      fix:
+        payer === undefined
+          ? "a session is given one when it starts: holdfast run FILE --budget 5.00usd"
+          : `session ${payer} pays for it: ${io.call(`budget ${payer} --raise LIMITS`)}`,
+    });
+  }
+  const { amountText, limitStandings } = await import("../budget-text.ts");
+  for (const { limit, title, max } of limitStandings(account)) {
+    const raised = limits[limit];
+    if (raised !== undefined && raised < max) {
+      throw new UsageError(`this would lower the limit of ${title}`, {
+        at: "--raise",
+        got: amountText(limit, raised),
+        expected: `the new limit, at least ${amountText(limit, max)}`,
+      });
+    }
+  }
+}
+
+/** The accounts that pay for a session. */
+async function tell(session: Session, reader: StorageReader, io: Io, resume?: string): Promise<number> {
+  const { accountLines, limitStandings } = await import("../budget-text.ts");
+  const accounts = [];
+  const lines: string[] = [];
+  for (const payer of session.payers) {
+    const account = (payer === session.sessionId ? session : await reader.session(payer))?.account;
+    if (account === undefined) continue;
+    const { onExhausted = "park", maxTokensPerCall } = account.limits;
+    const limits = limitStandings(account);
+    accounts.push({
+      payer,
+      onExhausted,
+      ...(maxTokensPerCall === undefined ? {} : { maxTokensPerCall }),
+      limits,
+    });
+    lines.push(io.results.paint.bold(payer), ...accountLines(account).map((line) => `  ${line}`));
+  }
+  const { sessionId, status, pauseReason } = session;
+  const state = { sessionId, status, ...(pauseReason === undefined ? {} : { pauseReason }) };
+  io.show({ ...state, accounts, ...(resume === undefined ? {} : { resume }) }, lines.join("\n"));
+  if (accounts.length === 0) io.note(`session ${sessionId} has no budget: nothing limits what it spends`);
+  return 0;
+}

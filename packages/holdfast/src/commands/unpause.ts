@@ -1,0 +1,40 @@
+import { ConflictError, isEnded } from "@holdfast/core";
+import { takeOnly } from "../arguments.ts";
+import type { Command } from "../command.ts";
+
+export const unpause: Command = {
+  name: "unpause",
+  summary: "Let a paused session go on",
+  usage: "unpause ID",
+  description:
+    "The process that runs its tree goes on with it; without one, the command that does is told. Whatever it was paused for " +
+    "should be mended first: `holdfast show` says what that is.",
+  options: {},
+  examples: [["unpause ses_019a", "go on after `holdfast pause`"]],
+
+  async run(args, io) {
+    const id = takeOnly(args.positionals, "the session's id", unpause.usage);
+    const { findDatabase } = await import("../project.ts");
+    const { resumeHint, withRequests } = await import("../request-session.ts");
+    return withRequests(findDatabase(args, io), id, async ({ session, runtime, storage }) => {
+      const { sessionId } = session;
+      const before = session.status;
+      const status = isEnded(before) ? before : await runtime.unpause(sessionId);
+      if (isEnded(status))
+        throw new ConflictError(
+          "session_ended",
+          `session ${sessionId} has ended (${status}): it cannot go on`,
+        );
+      const resume = await resumeHint(storage, session, io);
+      io.result({ sessionId, status, ...(resume === undefined ? {} : { resume }) }, "");
+      // Success: what was asked for is so already.
+      io.note(
+        before === "paused"
+          ? `session ${sessionId} goes on`
+          : `session ${sessionId} was not paused (${status})`,
+      );
+      if (resume !== undefined) io.note(`no process runs it; it goes on with: ${resume}`);
+      return 0;
+    });
+  },
+};

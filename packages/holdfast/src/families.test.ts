@@ -1,0 +1,206 @@
+// Trees of sessions, budgets and pauses, as a user meets them in a terminal.
+
+import { writeFileSync } from "node:fs";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { Project } from "./testing/holdfast-process.ts";
+
+const AGENTS: Readonly<Record<string, string>> = {
+  "family.ts": `import { defineAgent, defineTask, local } from "holdfast";
+import { appendFileSync, existsSync } from "node:fs";
+const work = defineTask({
+  name: "work",
+  cost: () => ({ maxTokens: 100, maxCostMicroUsd: 1_000 }),
+  run: async (n: number, task) => {
+    appendFileSync("work.txt", n + "\\n");
+    while (n % 2 === 1 && !existsSync("go")) await new Promise((resolve) => setTimeout(resolve, 10));
+    task.reportUsage({ model: "m", inputTokens: 60, outputTokens: 40, costMicroUsd: 1_000 });
+    return n * 10;
+  },
+});
+const child = defineAgent({ name: "child", tasks: [work], run: async (ctx, n: number) => {
+  const first = await ctx.scheduleTask(work, n * 2);
+  ctx.reportProgress({ done: 1 });
+  return first + await ctx.scheduleTask(work, n * 2 + 1);
+} });
+export default defineAgent({ name: "parent", agents: [child], run: async (ctx) =>
+  Promise.all([1, 2].map((n) => ctx.waitForChild(ctx.spawnAgent(local(child), n)))) });
+`,
+  "left.ts": `import { defineAgent, local } from "holdfast";
+const heir = defineAgent({ name: "heir", run: async (ctx) => ctx.waitForSignal("go") });
+export default defineAgent({ name: "parent", agents: [heir], run: async (ctx) => {
+  ctx.spawnAgent(local(heir), undefined, { onParentEnd: "leave" });
+  ctx.spawnAgent(local(heir));
+  return "over";
+} });
+`,
+  "wait.ts": `import { defineAgent } from "holdfast";
+export default defineAgent({ name: "wait", run: (ctx) => ctx.waitForSignal("go") });
+`,
+};
+
+describe("in a terminal", () => {
+  let project: Project;
+  beforeEach(() => {
+    project = new Project();
+    for (const [name, text] of Object.entries(AGENTS)) writeFileSync(project.path(name), text);
+  });
+  afterEach(() => project.dispose());
+
+  const letGo = (): void => writeFileSync(project.path("go"), "");
+  const statusOf = async (id: string) => (await project.json<{ status: string }>("show", id)).status;
+
+  describe("a family", () => {
+    test("killed and resumed, it goes on as one tree and repeats nothing that was finished", async () => {
+      const killed = project.start(["run", "family.ts", "--session", "f"]);
+      while ((await project.run("list")).stdout.split('{"done":1}').length < 3);
+      killed.kill("SIGKILL");
+      await killed.finished;
+      const { stdout: listed } = await project.run("list");
+      expect(listed).toMatch(/\nf {2,}waiting.*the end of child f-0; the end of child f-2/);
+      expect(listed).toMatch(/\n {2}f-0 {2,}working .*\n {2}f-2 {2,}working/);
+      letGo();
+
+      const { code, stdout } = await project.run("resume", "f");
+
+      expect({ code, output: JSON.parse(stdout) as unknown }).toEqual({ code: 0, output: [50, 90] });
+      const { tasks } = await project.json<{ tasks: object[] }>("show", "f-2");
+      expect(tasks).toMatchObject([{ attempts: 1 }, { attempts: 2 }]);
+      const shown = await project.run("show", "f");
+      expect(shown.stdout).toMatch(/Children \(2\)\n {2}f-0 {2}completed {2}child {2}\{"done":1\}\n {2}f-2/);
+      expect((await project.run("show", "f-0")).stdout).toMatch(/parent +f \(cancelled with it\)/);
+    });
+
+    test("a budget parks all of it; a raise from another terminal goes on in the process that runs it", async () => {
+      letGo();
+      const running = project.start(["run", "family.ts", "--session", "f", "--budget", "250tokens"]);
+      while ((await project.run("list")).stdout.split("paused (budget_exceeded)").length < 3);
+      const { stdout } = await project.run("show", "f-0");
+      expect(stdout).toContain("the budget of f has too little left: 200 of 250 tokens spent");
+      expect(stdout).toContain("holdfast budget f --raise Ntokens");
+
+      const raised = await project.json<{ accounts: object[] }>("budget", "f", "--raise", "1000tokens");
+
+      expect(raised).toMatchObject({ accounts: [{ payer: "f", limits: [{ max: 1_000, spent: 200 }] }] });
+      expect(await running.finished).toMatchObject({ code: 0, stdout: expect.stringContaining("90") });
+      expect((await project.run("budget", "f-0")).stdout).toMatch(
+        /^f\n.*\n {2}tokens {2}1,000 +400 +0 +600\n$/,
+      );
+    });
+
+    test("a cancel covers it, and says so", async () => {
+      const running = project.start(["run", "family.ts", "--session", "f"]);
+      while ((await project.run("list")).stdout.split('{"done":1}').length < 3);
+      const { stderr } = await project.run("cancel", "f", "--reason", "enough");
+      expect(stderr).toContain("and all below it");
+      letGo();
+      expect(await running.finished).toMatchObject({ code: 6, stderr: expect.stringContaining("enough") });
+      expect(await statusOf("f-0")).toBe("cancelled");
+      expect((await project.run("list")).stdout).toContain("its parent ended or was cancelled");
+    });
+
+    test("a child that was left is resumed by itself, from its parent's file", async () => {
+      expect(await project.run("run", "left.ts", "--session", "f")).toMatchObject({
+        code: 0,
+        stdout: "over\n",
+      });
+      expect([await statusOf("f-0"), await statusOf("f-1")]).toEqual(["waiting", "cancelled"]);
+      await project.run("signal", "f-0", "go", "7");
+      expect(await project.run("resume", "f-0")).toMatchObject({ code: 0, stdout: "7\n" });
+    });
+  });
+
+  describe("limits", () => {
+    test("a cost budget ends `run` with exit code 9 and the command that raises it", async () => {
+      writeFileSync(project.path("go"), "");
+      const parked = await project.run(
+        "run",
+        "family.ts",
+        "--session",
+        "f",
+        "--budget",
+        "0.001usd,9steps",
+        "--park",
+      );
+      expect(parked.code).toBe(0); // The parent waits; its child is paused.
+      writeFileSync(
+        project.path("solo.ts"),
+        AGENTS["family.ts"]!.replace("export default", "const parent =") + "export default child;\n",
+      );
+      const { code, stderr } = await project.run(
+        "run",
+        "solo.ts",
+        "--session",
+        "s",
+        "--input",
+        "1",
+        "--budget",
+        "0.0019usd",
+      );
+      expect(code).toBe(9);
+      expect(stderr).toContain("100 tokens, $0.001");
+      expect(stderr).toContain("spent: cost $0.001 of $0.0019");
+      expect(stderr).toContain("holdfast budget s --raise");
+
+      const lowered = await project.run("budget", "s", "--raise", "0.0001usd");
+      expect(lowered).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining("would lower the limit of cost"),
+      });
+      const raised = await project.run("budget", "s", "--raise", "1usd");
+      expect(raised.stderr).toContain("holdfast resume s");
+      expect(await project.run("resume", "s")).toMatchObject({ code: 0, stdout: "50\n" });
+    });
+
+    test("a session without a budget says so, and cannot be raised", async () => {
+      await project.run("run", "wait.ts", "--session", "w", "--park");
+      expect(await project.run("budget", "w")).toMatchObject({
+        code: 0,
+        stderr: expect.stringContaining("no budget"),
+      });
+      const raised = await project.run("budget", "w", "--raise", "1usd");
+      expect(raised).toMatchObject({ code: 2, stderr: expect.stringContaining("no budget of its own") });
+    });
+
+    test("--ttl cancels it, and the cause is told", async () => {
+      const ended = await project.run("run", "wait.ts", "--session", "w", "--ttl", "300ms");
+      expect(ended.code).toBe(6);
+      const { cancel } = await project.json<{ cancel: object }>("show", "w");
+      expect(cancel).toMatchObject({ cause: "deadline" });
+    });
+
+    test.each([
+      [["--budget", "5"], "has no unit"],
+      [["--budget", "5eur"], 'no unit "eur"'],
+      [["--ttl", "soon"], "no time span"],
+    ])("%j is refused before anything is written", async (options, message) => {
+      const { code, stderr } = await project.run("run", "wait.ts", "--session", "w", ...options);
+      expect({ code, isTold: stderr.includes(message) }).toEqual({ code: 2, isTold: true });
+      expect(await project.json("list")).toEqual([]);
+    });
+  });
+
+  describe("a pause", () => {
+    test("holds back what arrives; unpaused, it goes on", async () => {
+      await project.run("run", "wait.ts", "--session", "w", "--park");
+      expect((await project.run("pause", "w")).stderr).toContain("holdfast unpause w");
+      await project.run("signal", "w", "go", "7");
+      const shown = await project.run("show", "w");
+      expect(shown.stdout).toMatch(/Paused\n {2}somebody paused it\n +holdfast unpause w/);
+      const { resume, status } = await project.json("unpause", "w");
+      expect({ resume, status }).toEqual({ resume: "holdfast resume w", status: "working" });
+      expect(await project.run("resume", "w")).toMatchObject({ code: 0, stdout: "7\n" });
+      expect(await project.run("pause", "w")).toMatchObject({ code: 6 });
+      expect(await project.run("unpause", "w")).toMatchObject({ code: 6 });
+    });
+
+    test("ends `run` in the terminal that runs it", async () => {
+      const running = project.start(["run", "wait.ts", "--session", "w"]);
+      await running.says("waits for");
+      await project.run("pause", "w");
+      expect(await running.finished).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining("holdfast unpause w"),
+      });
+    });
+  });
+});

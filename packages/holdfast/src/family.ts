@@ -1,0 +1,106 @@
+// A session among others: who asked for it, whom it asked for, what all of them may spend, and how far it is.
+
+import { decodeJson, type CancelRequest, type Session, type StorageReader } from "@holdfast/core";
+import { accountText } from "./budget-text.ts";
+import { moment } from "./describe-session.ts";
+
+/** Of a tree, as many as are read; more are counted by their parents' rows. */
+const TREE_SESSIONS = 200;
+
+export interface KinNode {
+  readonly session: Session;
+  readonly children: readonly KinNode[];
+}
+
+/** The sessions below one, the oldest first. */
+export async function readBelow(reader: StorageReader, session: Session): Promise<readonly KinNode[]> {
+  let left = TREE_SESSIONS;
+  const below = async ({ sessionId, children }: Session): Promise<readonly KinNode[]> => {
+    if (children === 0 || left <= 0) return [];
+    const found = await reader.sessions({ parent: sessionId, limit: left });
+    left -= found.length;
+    const nodes: KinNode[] = [];
+    for (const child of found.toReversed()) nodes.push({ session: child, children: await below(child) });
+    return nodes;
+  };
+  return below(session);
+}
+
+/** Sessions as trees: each under its parent where that one is among them, in the order they came. */
+export function asTrees(sessions: readonly Session[]): readonly KinNode[] {
+  const known = new Set(sessions.map(({ sessionId }) => sessionId));
+  const under = Map.groupBy(sessions, ({ parent }) => {
+    return parent !== undefined && known.has(parent.sessionId) ? parent.sessionId : undefined;
+  });
+  const node = (session: Session): KinNode => ({
+    session,
+    children: (under.get(session.sessionId) ?? [])
+      .toSorted((a, b) => a.createdAt - b.createdAt || childOf(a) - childOf(b))
+      .map(node),
+  });
+  return (under.get(undefined) ?? []).map(node);
+}
+
+function childOf({ parent }: Session): number {
+  return parent?.child ?? 0;
+}
+
+/** Each with how deep it stands, a parent before its children. */
+export function* walk(nodes: readonly KinNode[], depth = 0): Generator<{ session: Session; depth: number }> {
+  for (const { session, children } of nodes) {
+    yield { session, depth };
+    yield* walk(children, depth + 1);
+  }
+}
+
+/** What `show` tells of it besides what every session has. */
+export function kinFacts(session: Session, now: number): (readonly [string, string | undefined])[] {
+  const { sessionId, parent, handedOffTo, progress, deadlineAt, account, payers, cancel } = session;
+  const budget = account === undefined ? "" : accountText(account);
+  const others = payers.filter((payer) => payer !== sessionId);
+  return [
+    ["parent", parent === undefined ? undefined : `${parent.sessionId} (${ON_END[parent.onEnd]})`],
+    ["handed over to", handedOffTo],
+    ["progress", progress],
+    [
+      "deadline",
+      deadlineAt === undefined || session.endedAt !== undefined ? undefined : moment(deadlineAt, now),
+    ],
+    ["budget", budget === "" ? undefined : budget],
+    ["paid by", others.length === 0 ? undefined : others.join(", ")],
+    ["cancelled", cancelText(cancel) ?? cancel?.mode],
+  ];
+}
+
+const ON_END = {
+  cancel: "cancelled with it",
+  wait: "waited for by it",
+  leave: "goes on without it",
+} as const;
+
+const CAUSES = {
+  parent: "its parent ended or was cancelled",
+  deadline: "its time was up",
+  input_timeout: "a question was not answered in time",
+  budget_exceeded: "its budget was used up",
+} as const;
+
+/** Why it was cancelled, where anybody said so: in the words of who asked for it, or what brought it about. */
+export function cancelText(cancel: CancelRequest | undefined): string | undefined {
+  return cancel?.reason ?? (cancel?.cause === undefined ? undefined : CAUSES[cancel.cause]);
+}
+
+/** The same for programs. */
+export function kinJson(session: Session): object {
+  const { parent, children, handedOffTo, progress, deadlineAt, account, payers, exhausted } = session;
+  return {
+    ...(parent === undefined ? {} : { parent }),
+    ...(children === 0 ? {} : { childCount: children }),
+    ...(handedOffTo === undefined ? {} : { handedOffTo }),
+    ...(progress === undefined ? {} : { progress: decodeJson(progress) }),
+    ...(deadlineAt === undefined ? {} : { deadlineAt }),
+    ...(account === undefined ? {} : { budget: account }),
+    ...(payers.length === 0 ? {} : { payers }),
+    ...(exhausted === undefined ? {} : { exhausted }),
+  };
+}

@@ -1,0 +1,49 @@
+// Asking something of a session over whoever owns its database: what `pause`, `unpause` and `budget` have in common.
+
+import { isEnded, type AgentStorage, type Session, type StorageReader } from "@holdfast/core";
+import { createRuntime, type Runtime } from "@holdfast/runtime";
+import type { Io } from "./command.ts";
+import { withSession } from "./find-session.ts";
+import type { Database } from "./project.ts";
+import { isIdle } from "./send-signal.ts";
+
+export interface Requests {
+  readonly session: Session;
+  readonly storage: AgentStorage;
+  readonly runtime: Runtime;
+}
+
+export async function withRequests(
+  database: Database,
+  id: string,
+  work: (requests: Requests) => Promise<number>,
+): Promise<number> {
+  return withSession(database, id, async (session, { storage }) => {
+    const runtime = createRuntime({ storage, adopt: false, development: false });
+    try {
+      return await work({ session, storage, runtime });
+    } finally {
+      await runtime.close();
+    }
+  });
+}
+
+/** The command that goes on with a session and all above it, when no process does. */
+export async function resumeHint(
+  storage: AgentStorage,
+  session: Session,
+  io: Pick<Io, "call">,
+): Promise<string | undefined> {
+  if (!(await isIdle(storage, session.sessionId))) return undefined;
+  return io.call(`resume ${(await topOf(storage.reader, session)).sessionId}`);
+}
+
+/** The topmost session above it that has not ended; itself when there is none. */
+async function topOf(reader: StorageReader, session: Session): Promise<Session> {
+  let top = session;
+  for (let at: Session | undefined = session; at?.parent !== undefined;) {
+    at = await reader.session(at.parent.sessionId);
+    if (at !== undefined && !isEnded(at.status)) top = at;
+  }
+  return top;
+}
