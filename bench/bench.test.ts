@@ -75,8 +75,8 @@ test("W10 packs, installs from the tarballs and runs them", { timeout: 120_000 }
   const lines = linesOf("W10", "--storage", "sqlite");
   expect(lines.map(({ unit }) => unit)).toEqual(["MB", "ms", "s"]);
   expect(lines[0]).toMatchObject({
-    variant: "installed: @holdfast/core, @holdfast/runtime, @holdfast/storage",
-    packages: 3,
+    variant: "installed: croner, @holdfast/core, @holdfast/runtime, @holdfast/storage",
+    packages: 4,
     nativeFiles: 0,
   });
   for (const { value } of lines) expect(value).toBeGreaterThan(0);

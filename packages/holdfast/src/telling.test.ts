@@ -121,7 +121,9 @@ describe("telling", () => {
     expect(stderr).toContain("correct the code, then: holdfast resume s\n");
     // Also when the very first slice failed, a command has its id.
     expect(stderr).not.toMatch(/(?:approve|signal|resume) +(?:\n|$)/);
-    expect((await project.run("show", "s")).stdout).toContain("Correct the code, then\n  holdfast resume s");
+    expect((await project.run("show", "s")).stdout).toContain(
+      "Paused\n  its agent made a mistake: correct the code\n      holdfast resume s",
+    );
     expect((await project.run("logs", "--last")).stdout).toMatch(
       /paused \(agent_fault\) .*not durable[^\n]*\n$/,
     );

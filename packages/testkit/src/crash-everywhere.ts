@@ -76,6 +76,8 @@ export interface CrashScenario<Input = unknown, Output = unknown> {
   readonly agent: Agent<Input, Output>;
   readonly input?: Input;
   readonly options?: Pick<StartOptions, "budget" | "persistence" | "timeoutMs">;
+  /** Its world reads the journal and signals sessions of its own making: only over storage that has one, and not over a source. */
+  readonly isDirect?: boolean;
   /** It parks on the way, and its world mends that: only an end is the end. */
   readonly parks?: boolean;
   /** Signals, answers, cancels: played in every life of the process, so it must be safe to repeat (dedup keys). */

@@ -289,6 +289,7 @@ export const crashScenarios: readonly CrashScenario[] = [
         },
       }),
       // Both tasks are open where the first thing became of one of them, whatever the faults made that.
+      isDirect: true,
       world: forkedWorld(({ type }) => ["task_completed", "attempt_lost", "outcome_kept"].includes(type)),
     };
   }),
@@ -311,6 +312,7 @@ export const crashScenarios: readonly CrashScenario[] = [
         },
       }),
       input: "old",
+      isDirect: true,
       world: forkedWorld(({ type }) => type === "checkpoint", "new"),
     };
   }),

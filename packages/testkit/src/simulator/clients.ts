@@ -124,8 +124,8 @@ export class Clients {
     const forMs = dice.pick([0, 10, 1_000]);
     this.#after(dice.between(0, swarm.safetyMs), () =>
       this.#insist(`pause ${sessionId}`, async ({ runtime }) => {
-        await runtime.pause(sessionId);
-        this.#after(forMs, () => this.#unpause(sessionId));
+        const status = await runtime.pause(sessionId);
+        if (status === "paused") this.#after(forMs, () => this.#unpause(sessionId));
         return "done";
       }),
     );
