@@ -28,7 +28,10 @@ export interface StorageServer {
   close(): Promise<void>;
 }
 
-export async function serveStorage(storage: AgentStorage, httpVersion: "1.1" | "2" = "2"): Promise<StorageServer> {
+export async function serveStorage(
+  storage: AgentStorage,
+  { httpVersion = "2", port = 0 }: { readonly httpVersion?: "1.1" | "2"; readonly port?: number } = {},
+): Promise<StorageServer> {
   const sockets = new Set<Duplex>();
   const counts = new Map<string, number>();
   let losesAnswer = false;
@@ -114,7 +117,7 @@ export async function serveStorage(storage: AgentStorage, httpVersion: "1.1" | "
     sockets.add(socket);
     socket.on("close", () => sockets.delete(socket));
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     counts,
