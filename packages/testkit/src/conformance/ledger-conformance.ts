@@ -4,6 +4,7 @@
 import { createHash } from "node:crypto";
 import { verifyAudit, type Audit, type Change, type PutDocument, type RemoveDocument } from "@holdfast/core";
 import { describe, expect, test } from "vitest";
+import { listen } from "./ear.ts";
 import { cancelling, creating, INVALID, LEASE_MS, signalling, statuses, type Fixture } from "./fixture.ts";
 
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("base64url");
@@ -179,7 +180,7 @@ export function ledgerConformance(fixture: Fixture): void {
       const heard: unknown[] = [];
       fixture.storage.subscribe(({ sessionId }) => heard.push(sessionId));
       expect(await fixture.apply(audited(cancelling("ses-1")))).toMatchObject({ status: "requested" });
-      expect(heard).toEqual(["ses-1", "ses-2"]);
+      expect((await ear.heard(2)).map(({ sessionId }) => sessionId)).toEqual(["ses-1", "ses-2"]);
     });
 
     test("ST42: rows are read in order, from any on, as many as asked for", async () => {
