@@ -177,8 +177,7 @@ export function ledgerConformance(fixture: Fixture): void {
     test("ST42: listeners hear of an audited arrival, and it reaches the tree below", async () => {
       const parent = await fixture.createClaimed();
       await fixture.spawn(parent, "ses-2");
-      const heard: unknown[] = [];
-      fixture.storage.subscribe(({ sessionId }) => heard.push(sessionId));
+      const ear = listen(fixture);
       expect(await fixture.apply(audited(cancelling("ses-1")))).toMatchObject({ status: "requested" });
       expect((await ear.heard(2)).map(({ sessionId }) => sessionId)).toEqual(["ses-1", "ses-2"]);
     });
