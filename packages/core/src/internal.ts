@@ -32,3 +32,5 @@ export { isForkPending, parentAt, seedAt } from "./session/fork.ts";
 export { isDone } from "./kernel/open-items.ts";
 export { openAccount, remainingOf } from "./session/budget.ts";
 export { isAnsweredBy, resumedFromOf } from "./session/session.ts";
+export { exportLines, notOurs, SessionFile, type RunningHash } from "./session/session-file.ts";
+export { readWhole } from "./session/whole-session.ts";

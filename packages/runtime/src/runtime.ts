@@ -39,6 +39,7 @@ import {
   type SignalSource,
   type TaskExecutor,
 } from "@holdfast/core";
+import { readWhole } from "@holdfast/core/internal";
 import type { Agent } from "./define.ts";
 import { installDevelopmentChecks } from "./development-checks.ts";
 import { readConversation } from "./conversation.ts";
@@ -71,7 +72,6 @@ import { watchStrayRejections } from "./stray-rejections.ts";
 import { Timers } from "./timers.ts";
 import type { Watchdog } from "./watchdog.ts";
 import { exportLines, readSessionFile } from "./session-file.ts";
-import { readWhole } from "./whole-session.ts";
 
 export type { Runtime, RuntimeOptions } from "./runtime-api.ts";
 
