@@ -39,7 +39,7 @@ import {
   type SignalSource,
   type TaskExecutor,
 } from "@holdfast/core";
-import { readWhole } from "@holdfast/core/internal";
+import { readWhole, refuseIfLarge, refuseSignalName } from "@holdfast/core/internal";
 import type { Agent } from "./define.ts";
 import { installDevelopmentChecks } from "./development-checks.ts";
 import { readConversation } from "./conversation.ts";
@@ -64,7 +64,7 @@ import type {
   SignalOptions,
   StartOptions,
 } from "./runtime-api.ts";
-import { refuseIfLarge, refuseSignalName, SessionRequests, unexpected } from "./session-requests.ts";
+import { SessionRequests, unexpected } from "./session-requests.ts";
 import type { DriverWorld } from "./driver-world.ts";
 import { outputOf, type Settled } from "./settled.ts";
 import { SliceLoop, type Immediate } from "./slice-loop.ts";
