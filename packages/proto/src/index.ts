@@ -1,7 +1,7 @@
 // The contract: what coordinator, runners and clients say to each other, as `proto/holdfast/v1/*.proto` has it.
 //
-// Everything under `gen` is generated (`npm run generate -w packages/proto`) and committed. Nothing here is written by hand but this
-// list, which is all that is generated of the contract, and of the vendored files the options a reader of it looks at.
+// Everything under `gen` is generated (`npm run generate -w packages/proto`) and committed. Written by hand is only this list:
+// all that is generated of the contract, and of the vendored files the options that a reader of it looks at.
 
 export {
   type ListAuditRequest,
@@ -222,6 +222,7 @@ export {
   RevokeTokenResponseSchema,
   TokenService,
 } from "./gen/holdfast/v1/token_service_pb.js";
+export { SERVICES } from "./services.ts";
 export { http as httpOption } from "./gen/google/api/annotations_pb.js";
 export { type HttpRule } from "./gen/google/api/http_pb.js";
 export { type FieldRules, field as fieldOption } from "./gen/buf/validate/validate_pb.js";
