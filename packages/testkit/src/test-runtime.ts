@@ -65,6 +65,11 @@ export class TestClock implements Clock {
     this.#now += ms;
   }
 
+  /** Time passes in which nothing of the process runs: what falls due meanwhile fires late, at the next `advance`. */
+  stall(ms: number): void {
+    this.#move(ms);
+  }
+
   #move(ms: number): void {
     if (ms <= 0) return;
     this.#monotonic += ms;
