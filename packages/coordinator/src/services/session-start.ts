@@ -55,7 +55,7 @@ export async function creationOf(
     sessionId,
     agent: {
       name: request.agent,
-      version: request.agentVersion ?? (await versionOf(host, request.agent)),
+      version: request.agentVersion ?? (await versionOf(host, request.agent, "1")),
       ...(traceparent === undefined ? {} : { traceparent }),
     },
     input,
@@ -189,13 +189,17 @@ function placementOf({ demands, priority }: StartRequest, owner: string | undefi
 }
 
 /** What runs it is what runners offer now. */
-async function versionOf({ registry }: ServiceHost, agent: string): Promise<string> {
+export async function versionOf(
+  { registry }: Pick<ServiceHost, "registry">,
+  agent: string,
+  otherwise: string,
+): Promise<string> {
   const runners = [...(await registry.all())].sort((a, b) => b.registeredAt - a.registeredAt);
   for (const { agents } of runners) {
     const offered = agents.find(({ name, version }) => name === agent && version !== undefined);
     if (offered?.version !== undefined) return offered.version;
   }
-  return "1";
+  return otherwise;
 }
 
 /** The same text for the same members, in whatever order they were given. */
