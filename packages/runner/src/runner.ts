@@ -158,6 +158,7 @@ class CoordinatedRunner implements Runner {
   #status: Health["status"] = "ok";
   #stopping: Promise<void> | undefined;
   #onFewer = (): void => {};
+  #looking: NodeJS.Immediate | undefined;
 
   constructor(parts: Parts) {
     const { connection, registered, clock, random, options } = parts;
@@ -228,9 +229,13 @@ class CoordinatedRunner implements Runner {
     return Math.max(0, maxRuns - this.#storage.held);
   }
 
+  /** Once for all that was answered together, and after who asked for it has heard: a session may only wait now. */
   #fewer(): void {
-    this.#loop.slotFreed();
-    this.#onFewer();
+    this.#looking ??= setImmediate(() => {
+      this.#looking = undefined;
+      this.#loop.slotFreed();
+      this.#onFewer();
+    });
   }
 
   #poll({ pollId, ackPollId, ackCommandIds, free }: Poll, signal: AbortSignal): Promise<PollResponse> {
