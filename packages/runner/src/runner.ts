@@ -181,6 +181,7 @@ class CoordinatedRunner implements Runner {
       renewMs: Math.min(registered.renewMs, Math.floor((registered.leaseMs - CLAIM_AGE_MS) / 3)),
       adopt: true,
       dispatched: true,
+      machine: parts.offers.labels["machine"] ?? parts.offers.hostname,
       ...(options.tracer === undefined ? {} : { tracer: options.tracer }),
       ...(options.watchdog === undefined ? {} : { watchdog: options.watchdog }),
     });

@@ -1,6 +1,6 @@
 // Runners and a coordinator together: what is started at the coordinator is run by whoever offers it, also through what goes wrong.
 
-import { defineAgent } from "@holdfast/runtime";
+import { defineAgent, local, remote } from "@holdfast/runtime";
 import { mkdtempSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -149,18 +149,46 @@ describe("a session of a runner", () => {
     await vi.waitFor(() => expect(runner.health().held).toBe(0), PATIENCE);
   });
 
-  test("asks for children, which are given to whoever has their agent", async () => {
+  test("asks for children: remote ones go to whoever has their agent, also when nobody here knows it", async () => {
     fleet = await openFleet();
     const parent = defineAgent({
       name: "parent",
-      agents: [echo],
-      run: async (ctx) => ctx.waitForChild(ctx.spawnAgent({ type: "remote", name: "echo" }, 7)),
+      run: async (ctx) => ctx.waitForChild(ctx.spawnAgent(remote("where"))),
     });
-    await fleet.runner({ agents: [parent] });
-    await fleet.runner({ agents: [echo] });
-    expect(await outputOf(fleet, await startSession(fleet, { agent: "parent" }))).toBe(7);
+    await fleet.runner({ agents: [parent], hostname: "here" });
+    await fleet.runner({ agents: [where("there")], hostname: "there" });
+    expect(await outputOf(fleet, await startSession(fleet, { agent: "parent" }))).toBe("there");
+  });
+
+  test("asks for children: local ones and those of a machine or with labels go where they are wanted", async () => {
+    fleet = await openFleet();
+    const spawns = defineAgent({
+      name: "spawns",
+      run: async (ctx) =>
+        ctx.all([
+          ctx.waitForChild(ctx.spawnAgent(local("where"))),
+          ctx.waitForChild(ctx.spawnAgent(remote("where"), undefined, { machine: "there" })),
+          ctx.waitForChild(ctx.spawnAgent(remote("where"), undefined, { labels: { gpu: "yes" } })),
+        ]),
+    });
+    await fleet.runner({ agents: [spawns], hostname: "here" });
+    await fleet.runner({ agents: [where("here")], hostname: "here" });
+    await fleet.runner({ agents: [where("there")], hostname: "there" });
+    await fleet.runner({ agents: [where("gpu")], hostname: "other", labels: { gpu: "yes" } });
+    const sessionId = await startSession(fleet, { agent: "spawns" });
+    expect(await outputOf(fleet, sessionId)).toEqual(["here", "there", "gpu"]);
+    const children = await fleet.storage.reader.sessions({ parent: sessionId, limit: 9 });
+    expect(children.map(({ placement }) => placement?.demands).reverse()).toEqual([
+      { machine: "here" },
+      { machine: "there" },
+      { gpu: "yes" },
+    ]);
   });
 });
+
+function where(name: string) {
+  return defineAgent({ name: "where", run: async (ctx) => ctx.run("where", () => name) });
+}
 
 /** A task that ends only if it is told to, or when it is aborted. */
 function slow(name: string, begun: string[], ends = false) {
