@@ -64,7 +64,7 @@ const HEADS: Statement = {
 const TREE: Statement = {
   name: "tree",
   text: `WITH RECURSIVE tree (session_id) AS (
-      SELECT $1::text UNION SELECT c.session_id FROM tree JOIN session c ON c.parent = tree.session_id)
+      SELECT $1::text COLLATE "C" UNION SELECT c.session_id FROM tree JOIN session c ON c.parent = tree.session_id)
     SELECT s.parent, ${HEAD_COLUMNS} ${FROM_SESSION} WHERE s.session_id IN (SELECT session_id FROM tree)
      ORDER BY s.born, s.session_id`,
 };
