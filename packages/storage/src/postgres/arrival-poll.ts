@@ -74,6 +74,7 @@ export class ArrivalPoll {
   /** A group was written: what it did is known here. */
   note({ writes }: WorkingSet): void {
     for (const { head } of writes.created.values()) if (head.claim.owner !== undefined) this.watch(head);
+    for (const { sessionId } of writes.removed) this.#watched.delete(sessionId);
     for (const head of writes.changed) {
       const isOver = writes.released.has(head) || writes.removed.has(head) || isEnded(head.session.status);
       if (isOver) this.#watched.delete(head.sessionId);

@@ -5,6 +5,7 @@
 //   D3. Prepared by name once per connection, with plans that do not depend on how full the tables were then: without sequential
 //       scans and hash joins, because a plan made over an empty table is kept until somebody analyses it.
 
+import { toError } from "@holdfast/core";
 import pg from "pg";
 
 export interface Statement {
@@ -108,7 +109,7 @@ export class Database {
       return result;
     } catch (error) {
       await run({ text: "ROLLBACK" }).catch((thrown: unknown) => {
-        broken = thrown instanceof Error ? thrown : new Error(String(thrown));
+        broken = toError(thrown);
       });
       throw error;
     } finally {

@@ -14,6 +14,8 @@ export interface Head {
   version: number;
   session: Session;
   claim: Claim;
+  /** The end of the claim as the row had it when it was read: claims are only decided by what was just read. */
+  readonly until: number;
   /** Whether a pending signal is one it waits for. */
   answered: boolean;
   readonly pending: Pending;

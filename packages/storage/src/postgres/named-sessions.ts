@@ -27,6 +27,11 @@ function nameOf(change: Change | Effect, names: Set<string>): void {
       return;
     case "put_schedule":
     case "remove_schedule":
+    case "put_document":
+    case "remove_document":
+      return;
+    case "audited":
+      if (change.change !== undefined) nameOf(change.change, names);
       return;
     case "send_signal":
     case "request_cancel":
@@ -34,6 +39,7 @@ function nameOf(change: Change | Effect, names: Set<string>): void {
     case "resume_session":
     case "set_budget":
     case "release_claim":
+    case "delete_session":
       names.add(change.sessionId);
       return;
   }

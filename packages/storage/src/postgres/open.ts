@@ -156,7 +156,8 @@ function quoted(name: string): string {
 /** Microseconds of this machine's clock, but always above the one before: an order of what one process makes, over restarts. */
 function stamper(last: number): () => number {
   let stamp = last;
-  return () => (stamp = Math.max(stamp + 1, Math.trunc((performance.timeOrigin + performance.now()) * 1_000)));
+  return () =>
+    (stamp = Math.max(stamp + 1, Math.trunc((performance.timeOrigin + performance.now()) * 1_000)));
 }
 
 /** How far a clock may drift before the database is asked again. */

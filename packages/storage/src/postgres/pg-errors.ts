@@ -63,7 +63,7 @@ export function shownUrl(url: string): string {
   try {
     const shown = new URL(url);
     if (shown.password !== "") shown.password = "***";
-    for (const name of [...shown.searchParams.keys()])
+    for (const name of shown.searchParams.keys())
       if (name.toLowerCase().includes("password")) shown.searchParams.set(name, "***");
     return shown.href;
   } catch {

@@ -25,13 +25,14 @@ import {
   type SessionSnapshot,
   type StorageReader,
 } from "@holdfast/core";
-import { applyChange, applyOverdue, refuseClaim, remainingFor } from "@holdfast/core/internal";
+import { applyChange, applyOverdue, nextClaim, refuseClaim, remainingFor } from "@holdfast/core/internal";
 import { crc32 } from "node:zlib";
 import { ArrivalPoll } from "./arrival-poll.ts";
-import type { Database, Statement } from "./database.ts";
+import type { Database } from "./database.ts";
 import { listDue, overdue } from "./due.ts";
 import { Heads, type Head } from "./heads.ts";
 import { Instance } from "./instance.ts";
+import { beginLeases, renewLeases, writeClaim } from "./leases.ts";
 import { namesOf } from "./named-sessions.ts";
 import { describeRefusal, isConflict, isEnvironmental, toStorageError } from "./pg-errors.ts";
 import { PostgresReader, Reads, sessionNotFound } from "./reads.ts";
@@ -57,13 +58,6 @@ export interface PostgresStorageOptions {
 const TRIES_MAX = 50;
 const PAUSE_MAX_MS = 50;
 
-const CLAIM: Statement = {
-  name: "claim",
-  text: `UPDATE state t SET token = $4, holder = $5, until = $6, lease_ms = $7, instance = $8, losses = $9,
-      version = t.version + 1, due_at = CASE WHEN $6 = 'Infinity'::float8 THEN NULL ELSE greatest(t.ready_at, $6) END
-    WHERE t.lane = $1 AND t.session_id = $2 AND t.version = $3 AND t.until = $10 RETURNING t.version`,
-};
-
 export class PostgresStorage implements AgentStorage {
   readonly name = "postgres";
   readonly durable = true;
@@ -78,6 +72,8 @@ export class PostgresStorage implements AgentStorage {
   readonly #listeners = new Set<(arrival: Arrival) => void>();
   /** Calls under way. */
   readonly #calls = new Set<Promise<unknown>>();
+  #hasBegun = false;
+  #beginning: Promise<void> | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(options: PostgresStorageOptions) {
@@ -103,11 +99,23 @@ export class PostgresStorage implements AgentStorage {
   }
 
   commit(changes: readonly Change[], now: number): Promise<readonly ChangeResult[]> {
-    return this.#guard("committing", () => this.#applyAll(changes, this.#now(now), changes.length > 1));
+    return this.#guard("committing", async () =>
+      this.#applyAll(changes, await this.#timeFrom(now), changes.length > 1),
+    );
   }
 
   claim(claim: Parameters<AgentStorage["claim"]>[0]): Promise<ClaimResult> {
-    return this.#guard("claiming", () => this.#claim({ ...claim, now: this.#now(claim.now) }));
+    return this.#guard("claiming", async () =>
+      this.#claim({ ...claim, now: await this.#timeFrom(claim.now) }),
+    );
+  }
+
+  renew(renewal: Parameters<AgentStorage["renew"]>[0]): Promise<{ readonly sessions: number }> {
+    return this.#guard("renewing", async () => {
+      const now = await this.#timeFrom(renewal.now);
+      await this.#instance.begin();
+      return { sessions: await renewLeases(this.#db, { ...renewal, now }) };
+    });
   }
 
   load(sessionId: string): Promise<SessionSnapshot | undefined> {
@@ -143,7 +151,7 @@ export class PostgresStorage implements AgentStorage {
 
   due(query: Parameters<AgentStorage["due"]>[0]): Promise<Due> {
     return this.#guard("looking for what is due", async () => {
-      const now = this.#now(query.now);
+      const now = await this.#timeFrom(query.now);
       for (;;) {
         const late = await overdue(this.#db, now);
         if (late.length === 0) break;
@@ -184,8 +192,18 @@ export class PostgresStorage implements AgentStorage {
     }
   }
 
-  #now(told: number): number {
-    return this.#options.now?.() ?? told;
+  /** P4. The first one is when leases that outlived those who could renew them begin anew. */
+  async #timeFrom(told: number): Promise<number> {
+    const now = this.#options.now?.() ?? told;
+    if (this.#hasBegun) return now;
+    this.#beginning ??= beginLeases(this.#db, now, this.#instance.id);
+    try {
+      await this.#beginning;
+      this.#hasBegun = true;
+    } finally {
+      this.#beginning = undefined;
+    }
+    return now;
   }
 
   // ---- groups ----------------------------------------------------------------------------------------------------
@@ -280,7 +298,8 @@ export class PostgresStorage implements AgentStorage {
   }
 
   async #send(set: WorkingSet, facts: Facts): Promise<boolean> {
-    if ([...set.writes.created.values()].some(({ head }) => head.claim.until === Infinity)) await this.#instance.begin();
+    if ([...set.writes.created.values()].some(({ head }) => head.claim.owner !== undefined))
+      await this.#instance.begin();
     const items = [...facts.items].map(([id, item]) => {
       const [kind, key] = id.split("\u0000") as [string, string];
       return { kind, key, item };
@@ -375,28 +394,17 @@ export class PostgresStorage implements AgentStorage {
       if (found instanceof Error) throw found;
       const refusal = refuseClaim(found.session, found.claim, { owner, now });
       if (refusal !== undefined) return refusal;
-      const until = now + leaseMs;
       const token = Math.max(found.claim.token + 1, this.#options.stamp());
-      const isForEver = until === Infinity;
-      if (isForEver) await this.#instance.begin();
-      const [row] = await this.#db.run(CLAIM, [
-        found.lane,
-        sessionId,
-        found.version,
-        token,
-        owner,
-        until,
-        leaseMs,
-        isForEver ? this.#instance.id : null,
-        0,
-        found.claim.until,
-      ]);
-      if (row === undefined) continue;
-      found.version = row["version"] as number;
-      found.claim = { token, owner, until };
+      const claim = { ...nextClaim(found.claim, asked, token), owner };
+      // From here on it is alive: without it nobody would know when to renew.
+      await this.#instance.begin();
+      const write = { head: found, untilBefore: found.until, claim, leaseMs, instance: this.#instance.id };
+      if (!(await writeClaim(this.#db, write))) continue;
+      found.version++;
+      found.claim = claim;
       this.#heads.put(found);
       this.#poll.watch(found);
-      return { status: "claimed", token };
+      return { status: "claimed", token, losses: claim.losses };
     }
     throw new UnavailableError("storage_unavailable", `session ${sessionId} changes too fast to be claimed`, {
       at: this.#options.at,

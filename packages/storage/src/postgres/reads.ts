@@ -8,6 +8,7 @@ import {
   CorruptRecordError,
   decodeRecords,
   NotFoundError,
+  type AuditRow,
   type Entry,
   type Hold,
   type JournalRecord,
@@ -15,6 +16,7 @@ import {
   type Schedule,
   type Session,
   type StorageReader,
+  type StoredDocument,
   type StoredSignal,
 } from "@holdfast/core";
 import type { Claim } from "@holdfast/core/internal";
@@ -23,9 +25,11 @@ import { Pending, withoutContent, type Head } from "./heads.ts";
 import {
   CLAIM_COLUMNS,
   corruptRow,
+  documentKind,
   ENTRY_COLUMNS,
   FROM_SESSION,
   JOURNAL_COLUMNS,
+  readAudit,
   readClaim,
   readEntry,
   readHold,
@@ -83,7 +87,10 @@ const ofJournal = JOURNAL_COLUMNS.split(", ")
   .map((column) => `j.${column}`)
   .join(", ");
 
-const JOURNAL: Statement = { name: "journal", text: `SELECT ${ofJournal} ${FROM_SEQ} ORDER BY j.seq LIMIT $3` };
+const JOURNAL: Statement = {
+  name: "journal",
+  text: `SELECT ${ofJournal} ${FROM_SEQ} ORDER BY j.seq LIMIT $3`,
+};
 
 /** From the last checkpoint on, which the row of the same snapshot says. */
 const JOURNAL_TAIL: Statement = {
@@ -109,7 +116,8 @@ const SIGNALS: Statement = {
 const ofEntry = ENTRY_COLUMNS.split(", ")
   .map((column) => `e.${column}`)
   .join(", ");
-const FROM_ENTRIES = "FROM session s JOIN entry e ON e.lane = s.lane AND e.session_id = s.session_id WHERE s.session_id = $1";
+const FROM_ENTRIES =
+  "FROM session s JOIN entry e ON e.lane = s.lane AND e.session_id = s.session_id WHERE s.session_id = $1";
 
 const ENTRIES: Statement = {
   name: "entries",
@@ -149,7 +157,7 @@ const SCHEDULES: Statement = {
 
 /** Newest first. Each combination of filters is a statement of its own, so that each finds its index. */
 function pageOf(query: Parameters<StorageReader["sessions"]>[0]): readonly [Statement, readonly unknown[]] {
-  const { limit, before, status, parent } = query;
+  const { limit, before, status, parent, owner, agent } = query;
   const values: unknown[] = [limit];
   const used: string[] = [];
   const when = (name: string, value: unknown, condition: (mark: string) => string): string => {
@@ -159,6 +167,8 @@ function pageOf(query: Parameters<StorageReader["sessions"]>[0]): readonly [Stat
   };
   const conditions = [
     when("status", status, (mark) => `t.status = ${mark}`),
+    when("owner", owner, (mark) => `s.owner = ${mark}`),
+    when("agent", agent, (mark) => `s.agent = ${mark}`),
     when("parent", parent, (mark) => `s.parent = ${mark}`),
     when(
       "before",
@@ -206,7 +216,8 @@ export class Reads {
     for (const head of heads.values()) if (!(head instanceof Error)) head.childIds = [];
     for (const row of rows) {
       const parent = heads.get((row["parent"] as string | null) ?? "");
-      if (parent !== undefined && !(parent instanceof Error)) parent.childIds?.push(row["session_id"] as string);
+      if (parent !== undefined && !(parent instanceof Error))
+        parent.childIds?.push(row["session_id"] as string);
     }
     return heads;
   }
@@ -229,6 +240,7 @@ export class Reads {
         // An output that is kept apart was not read.
         session: outputBlob === undefined ? withoutContent(session) : kept,
         claim: readClaim(row),
+        until: row["until"] as number,
         answered: pending.answers(session.waits),
         pending,
         childIds: row["has_children"] === true ? undefined : [],
@@ -328,12 +340,7 @@ export class Reads {
     for (const row of rows) {
       const seq = row["seq"] as number;
       if (seq !== (next ?? seq))
-        throw corruptRow(
-          this.at,
-          "journal",
-          `${String(row["session_id"])}/${next}`,
-          "the row is missing",
-        );
+        throw corruptRow(this.at, "journal", `${String(row["session_id"])}/${next}`, "the row is missing");
       for (const record of readJournal(row, this.at, texts)) if (record.seq >= fromSeq) records.push(record);
       next = seq + (row["count"] as number);
     }
@@ -445,7 +452,33 @@ export class Reads {
   async schedules(): Promise<Schedule[]> {
     return (await this.#db.run(SCHEDULES)).map((row) => readSchedule(readItem(row, this.at).body));
   }
+
+  async document(collection: string, id: string): Promise<StoredDocument | undefined> {
+    const item = await this.item(documentKind(collection), id);
+    return item === undefined ? undefined : (JSON.parse(item.body) as StoredDocument);
+  }
+
+  async documents(collection: string, after: string, limit: number): Promise<StoredDocument[]> {
+    const rows = await this.#db.run(ITEMS, [documentKind(collection), after, limit]);
+    return rows.map((row) => JSON.parse(readItem(row, this.at).body) as StoredDocument);
+  }
+
+  async audit(after: number, limit: number): Promise<AuditRow[]> {
+    return (await this.#db.run(AUDIT_ROWS, [after, limit])).map((row) => readAudit(row, this.at));
+  }
 }
+
+/** Of kinds that have many: in the order of their keys. */
+const ITEMS: Statement = {
+  name: "items",
+  text: `SELECT kind, key, version, next_at, body, checksum FROM item
+    WHERE kind = $1 AND key > $2 ORDER BY key LIMIT $3`,
+};
+
+const AUDIT_ROWS: Statement = {
+  name: "audit_rows",
+  text: "SELECT seq, body, checksum FROM audit WHERE seq > $1 ORDER BY seq LIMIT $2",
+};
 
 export function sessionNotFound(sessionId: string): NotFoundError {
   return new NotFoundError("session_not_found", `there is no session ${sessionId}`);
@@ -484,5 +517,21 @@ export class PostgresReader implements StorageReader {
 
   schedules(): Promise<readonly Schedule[]> {
     return this.#guard(() => this.#reads.schedules());
+  }
+
+  document(collection: string, id: string): Promise<StoredDocument | undefined> {
+    return this.#guard(() => this.#reads.document(collection, id));
+  }
+
+  documents({
+    collection,
+    after = "",
+    limit,
+  }: Parameters<StorageReader["documents"]>[0]): Promise<readonly StoredDocument[]> {
+    return this.#guard(() => this.#reads.documents(collection, after, Math.max(limit, 0)));
+  }
+
+  audit({ after = 0, limit }: Parameters<StorageReader["audit"]>[0]): Promise<readonly AuditRow[]> {
+    return this.#guard(() => this.#reads.audit(after, Math.max(limit, 0)));
   }
 }

@@ -11,8 +11,10 @@ import {
   CorruptRecordError,
   decodeRecords,
   FORMAT_LIMITS,
+  isEnded,
   overdueAt,
   type Amount,
+  type AuditRow,
   type Entry,
   type Hold,
   type JournalRecord,
@@ -23,11 +25,12 @@ import {
 } from "@holdfast/core";
 import { dueAt, NO_CLAIM, type Claim } from "@holdfast/core/internal";
 import type { Row } from "./database.ts";
+import { livesSince } from "./instance.ts";
 
 // ---- checks ------------------------------------------------------------------------------------------------------
 
 /** The key is part of the sum, so that an intact row in the wrong place is found as well. */
-export function checksum(parts: readonly (string | number | null | undefined)[]): number {
+function checksum(parts: readonly (string | number | null | undefined)[]): number {
   return crc32(parts.join("\u001f"));
 }
 
@@ -61,18 +64,18 @@ function assertChecksum(at: string, table: string, key: string, stored: unknown,
 export type KeepText = (address: string, text: JsonText) => void;
 
 /** The two parts a text takes: itself, or the address under which it is kept. */
-export function splitText(text: JsonText | undefined, keep: KeepText): [text: string | null, blob: string | null] {
+function splitText(text: JsonText | undefined, keep: KeepText): [text: string | null, blob: string | null] {
   if (text === undefined) return [null, null];
   return text.length < FORMAT_LIMITS.blobChars ? [text, null] : [null, keepText(text, keep)];
 }
 
 export function keepText(text: JsonText, keep: KeepText): string {
-  const address = textAddress(text);
+  const address = sha256(text);
   keep(address, text);
   return address;
 }
 
-export function textAddress(text: string): string {
+export function sha256(text: string): string {
   return hash("sha256", text, "base64url");
 }
 
@@ -93,7 +96,7 @@ export class Texts {
       const text = this.#texts.get(address);
       const where = `${this.#where}, table blob, row ${address}`;
       if (text === undefined) throw new CorruptRecordError(where, "a large payload is missing");
-      if (textAddress(text) !== address)
+      if (sha256(text) !== address)
         throw new CorruptRecordError(where, "a large payload is not what was stored", {
           expected: `content with SHA-256 ${address}`,
         });
@@ -126,6 +129,7 @@ type Made = Pick<
   | "parent"
   | "depth"
   | "shared"
+  | "placement"
   | "deadlineAt"
   | "fork"
   | "payers"
@@ -138,7 +142,20 @@ export interface MadeRow {
 }
 
 export function madeRow(session: Session, lane: number, born: number, keep: KeepText): MadeRow {
-  const { agent, seed, flags, format, parent, depth, shared, deadlineAt, fork, payers, createdAt } = session;
+  const {
+    agent,
+    seed,
+    flags,
+    format,
+    parent,
+    depth,
+    shared,
+    placement,
+    deadlineAt,
+    fork,
+    payers,
+    createdAt,
+  } = session;
   const [input, inputBlob] = splitText(session.input, keep);
   const made = JSON.stringify({
     agent,
@@ -148,6 +165,7 @@ export function madeRow(session: Session, lane: number, born: number, keep: Keep
     parent,
     depth,
     shared,
+    placement,
     deadlineAt,
     fork,
     payers,
@@ -187,6 +205,8 @@ type Body = Pick<
 /** What a row of `state` says of a session, all but its version and its claim. */
 export interface StateRow {
   readonly status: string;
+  /** 1 when it has. */
+  readonly ended: number;
   readonly body: string;
   readonly checksum: number;
   readonly readyAt: number | null;
@@ -232,6 +252,7 @@ export function stateRow(
   const { status, exhausted } = session;
   return {
     status,
+    ended: isEnded(status) ? 1 : 0,
     body,
     checksum: checksum([session.sessionId, lane, status, body]),
     readyAt: orNull(dueAt(session, NO_CLAIM, answered)),
@@ -249,12 +270,11 @@ function orNull(at: number): number | null {
 export const SESSION_COLUMNS = `s.session_id, s.lane, s.born, s.made, s.checksum AS made_checksum,
   t.version, t.status, t.body, t.checksum AS state_checksum`;
 
-export const FROM_SESSION =
-  "FROM session s JOIN state t ON t.lane = s.lane AND t.session_id = s.session_id";
+export const FROM_SESSION = "FROM session s JOIN state t ON t.lane = s.lane AND t.session_id = s.session_id";
 
 /** What is known of a claim: `claim_lives` is false when the instance that held it for ever is gone. */
-export const CLAIM_COLUMNS = `t.token, t.holder, t.until, t.lease_ms, t.losses, (t.instance IS NULL OR EXISTS (
-    SELECT 1 FROM instance i WHERE i.instance = t.instance AND i.alive_until > clock_timestamp())) AS claim_lives`;
+export const CLAIM_COLUMNS = `t.token, t.holder, t.until, t.losses, (t.instance IS NULL OR EXISTS (
+    SELECT 1 FROM instance i WHERE i.instance = t.instance AND ${livesSince("i.said_at")})) AS claim_lives`;
 
 export interface SessionRow {
   readonly lane: number;
@@ -301,10 +321,10 @@ export function readSession(row: Row, at: string, texts: Texts): SessionRow {
 }
 
 export function readClaim(row: Row): Claim {
-  const token = row["token"] as number;
+  const [token, losses] = [row["token"] as number, row["losses"] as number];
   const owner = row["holder"] as string | null;
-  if (owner === null) return { token, until: -Infinity };
-  return { token, owner, until: row["claim_lives"] === true ? (row["until"] as number) : -Infinity };
+  if (owner === null) return { token, until: -Infinity, losses };
+  return { token, owner, until: row["claim_lives"] === true ? (row["until"] as number) : -Infinity, losses };
 }
 
 // ---- journal -----------------------------------------------------------------------------------------------------
@@ -441,4 +461,23 @@ export function readItem(row: Row, at: string): Item & { readonly kind: string; 
   const item = { body: row["body"] as string, nextAt: row["next_at"] as number | null };
   assertChecksum(at, "item", `${kind}/${key}`, row["checksum"], itemChecksum(kind, key, item));
   return { kind, key, version: row["version"] as number, ...item };
+}
+
+// ---- documents and the audit -------------------------------------------------------------------------------------
+
+/** The audit chain's end is an item, its rows are a table of their own. */
+export const AUDIT = { kind: "audit", key: "last" } as const;
+
+export function documentKind(collection: string): string {
+  return `document:${collection}`;
+}
+
+export function auditChecksum(seq: number, body: string): number {
+  return checksum([seq, body]);
+}
+
+export function readAudit(row: Row, at: string): AuditRow {
+  const [seq, body] = [row["seq"] as number, row["body"] as string];
+  assertChecksum(at, "audit", String(seq), row["checksum"], auditChecksum(seq, body));
+  return JSON.parse(body) as AuditRow;
 }

@@ -12,8 +12,9 @@
 //             compare (`write-statement.ts`); it changes with everything of the session that a rule looks at.
 //             `ready_at` is when it has something to do, whoever holds it; `due_at` the same with its claim taken into account,
 //             and NULL while an instance that lives holds it for ever.
+//             The row of a session that has ended keeps its holder, who may send its last batch again; no index has it.
 //   item      Small keyed things that are read and written whole: schedules, documents, the end of the audit chain.
-//   instance  Storages that hold claims for ever, each alive until a time of the database's clock.
+//   instance  Storages that claim, each with when it last said that it is alive, by the database's clock.
 //
 // Times are float8, so that Infinity is one of them. Texts are `text`, never `jsonb`: they come back to the byte. Ids sort as
 // bytes (COLLATE "C"), the same on every server.
@@ -40,6 +41,7 @@ const STEPS: readonly string[] = [
     session_id  text COLLATE "C" NOT NULL,
     version     int8 NOT NULL,
     status      text NOT NULL,
+    ended       int4 NOT NULL,
     agent       text COLLATE "C" NOT NULL,
     body        text NOT NULL,
     checksum    int8 NOT NULL,
@@ -58,7 +60,7 @@ const STEPS: readonly string[] = [
   CREATE INDEX state_due ON state (due_at, lane, session_id) WHERE due_at IS NOT NULL;
   CREATE INDEX state_overdue ON state (overdue_at) WHERE overdue_at IS NOT NULL;
   CREATE INDEX state_exhausted ON state (exhausted) WHERE exhausted IS NOT NULL;
-  CREATE INDEX state_holder ON state (holder) WHERE holder IS NOT NULL;
+  CREATE INDEX state_holder ON state (holder) WHERE holder IS NOT NULL AND ended = 0;
   CREATE INDEX state_instance ON state (instance) WHERE instance IS NOT NULL;
 
   CREATE TABLE journal (
@@ -140,8 +142,8 @@ const STEPS: readonly string[] = [
   );
 
   CREATE TABLE instance (
-    instance     text COLLATE "C" PRIMARY KEY,
-    alive_until  timestamptz NOT NULL
+    instance  text COLLATE "C" PRIMARY KEY,
+    said_at   timestamptz NOT NULL
   );
   `,
 ];

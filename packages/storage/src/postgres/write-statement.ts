@@ -19,6 +19,7 @@ import { binaryArray, type Element, type ElementType } from "./binary-arrays.ts"
 import type { Statement } from "./database.ts";
 import type { Head } from "./heads.ts";
 import {
+  auditChecksum,
   checkpointMark,
   entryRow,
   holdChecksum,
@@ -64,6 +65,7 @@ export function writeStatement(set: WorkingSet, options: WriteOptions): WriteSta
   writeHolds(parts, writes);
   writeItems(parts, writes, options);
   removeSessions(parts, writes);
+  appendAudit(parts, writes);
   insertTexts(parts, writes); // Last: the others say which.
   return parts.statement();
 }
@@ -169,22 +171,24 @@ function insertSessions(parts: Parts, set: WorkingSet, { instance }: WriteOption
     ["int4", ({ head }) => head.lane],
     ["int8", ({ born }) => born],
     ["text", ({ session }) => session.agent.name],
+    ["text", ({ session }) => session.placement?.owner ?? null],
     ["text", ({ session }) => session.parent?.sessionId ?? null],
     ["text", ({ made }) => made.made],
     ["int8", ({ made }) => made.checksum],
   );
-  insert(parts, "made", "session", "session_id, lane, born, agent, parent, made, checksum", columns);
+  insert(parts, "made", "session", "session_id, lane, born, agent, owner, parent, made, checksum", columns);
   insert(
     parts,
     "began",
     "state",
-    `lane, session_id, version, status, agent, body, checksum, ready_at, due_at, overdue_at, exhausted,
+    `lane, session_id, version, status, ended, agent, body, checksum, ready_at, due_at, overdue_at, exhausted,
      token, holder, until, lease_ms, losses, instance`,
     columnsOf(
       rows,
       ...OF_HEAD,
       ["int8", ({ head }) => head.version],
       ["text", ({ state }) => state.status],
+      ["int4", ({ state }) => state.ended],
       ["text", ({ session }) => session.agent.name],
       ["text", ({ state }) => state.body],
       ["int8", ({ state }) => state.checksum],
@@ -196,8 +200,8 @@ function insertSessions(parts: Parts, set: WorkingSet, { instance }: WriteOption
       ["text", ({ head }) => head.claim.owner ?? null],
       ["float8", ({ head }) => head.claim.until],
       ["float8", ({ leaseMs }) => leaseMs],
-      ["int4", () => 0],
-      ["text", ({ head }) => (isForEver(head) ? instance : null)],
+      ["int4", ({ head }) => head.claim.losses],
+      ["text", ({ head, state }) => (isForEver(head) && state.ended === 0 ? instance : null)],
     ),
   );
 }
@@ -229,19 +233,20 @@ function updateStates(parts: Parts, set: WorkingSet): void {
   }));
   parts.add(
     "moved",
-    `(UPDATE state t SET version = t.version + 1, status = v.status, body = v.body, checksum = v.checksum,
+    `(UPDATE state t SET version = t.version + 1, status = v.status, ended = v.ended, body = v.body, checksum = v.checksum,
         ready_at = v.ready_at, overdue_at = v.overdue_at, exhausted = v.exhausted,
         due_at = CASE WHEN v.claim >= ${RELEASED} THEN v.ready_at ELSE ${dueAtSql("v.ready_at", "t")} END,
         losses = CASE WHEN v.claim % 2 = ${PROVEN} THEN 0 ELSE t.losses END,
         holder = CASE WHEN v.claim >= ${RELEASED} THEN NULL ELSE t.holder END,
         until = CASE WHEN v.claim >= ${RELEASED} THEN '-Infinity' ELSE t.until END,
-        instance = CASE WHEN v.claim >= ${RELEASED} THEN NULL ELSE t.instance END
-       FROM $COLUMNS AS v (lane, session_id, status, body, checksum, ready_at, overdue_at, exhausted, claim)
+        instance = CASE WHEN v.claim >= ${RELEASED} OR v.ended = 1 THEN NULL ELSE t.instance END
+       FROM $COLUMNS AS v (lane, session_id, status, ended, body, checksum, ready_at, overdue_at, exhausted, claim)
       WHERE t.lane = v.lane AND t.session_id = v.session_id AND ${OK})`,
     columnsOf(
       states,
       ...OF_HEAD,
       ["text", ({ state }) => state.status],
+      ["int4", ({ state }) => state.ended],
       ["text", ({ state }) => state.body],
       ["int8", ({ state }) => state.checksum],
       ["float8", ({ state }) => state.readyAt],
@@ -335,7 +340,13 @@ function writeSignals(parts: Parts, set: WorkingSet): void {
   }
   const marks = [...seen.values()].filter(({ head }) => !removed.has(head));
   if (marks.length > 0) {
-    insert(parts, "marked", "seen", "lane, session_id, mark", columnsOf(marks, ...OF_HEAD, ["text", (row) => row.mark]));
+    insert(
+      parts,
+      "marked",
+      "seen",
+      "lane, session_id, mark",
+      columnsOf(marks, ...OF_HEAD, ["text", (row) => row.mark]),
+    );
   }
   const gone = consumed.filter(({ head }) => !removed.has(head));
   if (gone.length > 0) {
@@ -437,6 +448,23 @@ function removeSessions(parts: Parts, { removed }: Writes): void {
       columnsOf(rows, ...OF_HEAD),
     );
   }
+}
+
+function appendAudit(parts: Parts, { audit }: Writes): void {
+  if (audit.length === 0) return;
+  const rows = audit.map((row) => ({ seq: row.seq, body: JSON.stringify(row) }));
+  insert(
+    parts,
+    "noted",
+    "audit",
+    "seq, body, checksum",
+    columnsOf(
+      rows,
+      ["int8", ({ seq }) => seq],
+      ["text", ({ body }) => body],
+      ["int8", ({ seq, body }) => auditChecksum(seq, body)],
+    ),
+  );
 }
 
 function insertTexts(parts: Parts, { texts, removed }: Writes): void {

@@ -16,7 +16,8 @@ export async function sharedServerUrl(): Promise<string> {
   const given = process.env["HOLDFAST_TEST_POSTGRES_URL"];
   if (given !== undefined) return given;
   const door = process.env[DOOR];
-  if (door === undefined) throw new Error(`there is no ${DOOR}: run the tests with the repository's vitest.config.ts`);
+  if (door === undefined)
+    throw new Error(`there is no ${DOOR}: run the tests with the repository's vitest.config.ts`);
   const answer = await text(connect(door));
   if (!answer.startsWith("postgres://")) throw new Error(`no PostgreSQL server for tests: ${answer}`);
   return answer;
