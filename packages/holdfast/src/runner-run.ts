@@ -128,11 +128,15 @@ async function tokenOf(args: Arguments, io: Io): Promise<string | undefined> {
   try {
     return nonEmpty(readFileSync(path, "utf8").trim());
   } catch (cause) {
-    throw new NotFoundError("file_not_found", `the token's file cannot be read: ${(cause as Error).message}`, {
-      at: path,
-      fix: "check the path; it is taken from the current folder",
-      cause,
-    });
+    throw new NotFoundError(
+      "file_not_found",
+      `the token's file cannot be read: ${(cause as Error).message}`,
+      {
+        at: path,
+        fix: "check the path; it is taken from the current folder",
+        cause,
+      },
+    );
   }
 }
 
@@ -156,7 +160,10 @@ function numberOf(args: Arguments, name: string, min: number): number | undefine
   if (text === undefined) return undefined;
   const number = Number(text);
   if (/^\d+$/.test(text) && Number.isSafeInteger(number) && number >= min) return number;
-  throw new UsageError(`--${name} is not ${text}`, { at: `--${name}`, expected: `a whole number from ${min} on` });
+  throw new UsageError(`--${name} is not ${text}`, {
+    at: `--${name}`,
+    expected: `a whole number from ${min} on`,
+  });
 }
 
 function nonEmpty(text: string | undefined): string | undefined {

@@ -100,7 +100,14 @@ export interface Runner {
 
 /** Register at a coordinator, and run what it gives. Resolves when registered, however long that takes. */
 export async function startRunner(options: RunnerOptions): Promise<Runner> {
-  const { url, stateFolder, workspace, name = "default", clock = systemClock, random = systemRandom() } = options;
+  const {
+    url,
+    stateFolder,
+    workspace,
+    name = "default",
+    clock = systemClock,
+    random = systemRandom(),
+  } = options;
   const offers = offersOf(options);
   const log = options.log ?? (() => {});
   const connection = new CoordinatorConnection({ ...options, token: options.token ?? "" });

@@ -23,7 +23,10 @@ export class TokenFile {
   /** @throws HoldfastError `config_invalid` when the folder cannot be used, `locked` when another process is this runner. */
   constructor(folder: string, identity: RunnerIdentity) {
     const { url, project, name } = identity;
-    const key = createHash("sha256").update(JSON.stringify([url, project, name])).digest("hex").slice(0, 32);
+    const key = createHash("sha256")
+      .update(JSON.stringify([url, project, name]))
+      .digest("hex")
+      .slice(0, 32);
     this.path = join(folder, `runner-${key}.json`);
     this.#lockPath = join(folder, `runner-${key}.pid`);
     this.#identity = identity;

@@ -234,6 +234,9 @@ export function remote<Input = unknown, Output = unknown>(
   return { type: "remote", ...named(agent) };
 }
 
-function named(agent: string | Pick<Agent, "name" | "version">): { readonly name: string; readonly version?: string } {
+function named(agent: string | Pick<Agent, "name" | "version">): {
+  readonly name: string;
+  readonly version?: string;
+} {
   return typeof agent === "string" ? { name: agent } : { name: agent.name, version: agent.version };
 }

@@ -36,7 +36,12 @@ describe("a runner", () => {
       status: "completed",
       output: '{"n":1}',
     });
-    expect(runner.events.map(({ type }) => type)).toEqual(["connecting", "registered", "started", "received"]);
+    expect(runner.events.map(({ type }) => type)).toEqual([
+      "connecting",
+      "registered",
+      "started",
+      "received",
+    ]);
   });
 
   test("goes on with a session that waits when what it waits for arrives", async () => {
@@ -55,7 +60,9 @@ describe("a runner", () => {
     const runner = await fleet.runner({ agents: [echo, asks], maxRuns: 1 });
     const waiting = await startSession(fleet, { agent: "asks" });
     await standing(fleet, waiting, { status: "waiting" });
-    const ids = await Promise.all(Array.from({ length: 20 }, (_, n) => startSession(fleet!, { agent: "echo", input: n })));
+    const ids = await Promise.all(
+      Array.from({ length: 20 }, (_, n) => startSession(fleet!, { agent: "echo", input: n })),
+    );
     for (const sessionId of ids) await ended(fleet, sessionId);
     expect(runner.health().held).toBeLessThanOrEqual(1);
   });
@@ -141,10 +148,7 @@ describe("a session of a runner", () => {
     const runner = await fleet.runner({ agents: [slow("first", begun)] });
     const sessionId = await startSession(fleet, { agent: "slow" });
     await vi.waitFor(() => expect(begun).toEqual(["first"]), PATIENCE);
-    await fleet.remote.commit(
-      [{ type: "request_cancel", sessionId, mode: "hard", graceMs: 0 }],
-      Date.now(),
-    );
+    await fleet.remote.commit([{ type: "request_cancel", sessionId, mode: "hard", graceMs: 0 }], Date.now());
     await vi.waitFor(() => expect(begun).toEqual(["first", "first aborted"]), PATIENCE);
     await vi.waitFor(() => expect(runner.health().held).toBe(0), PATIENCE);
   });
