@@ -118,9 +118,9 @@ describe.each(METHODS.map((method) => [method.name, method] as const))("%s", (_n
   });
 
   it("answers under each of its routes", async () => {
-    for (const rule of method.rules) {
+    for (const route of method.rules) {
       const called = token === undefined ? { url: api.url } : { url: api.url, token };
-      expect(await callRest(called, desc, request, rule)).toHaveProperty("messages");
+      expect(await callRest(called, desc, request, route)).toHaveProperty("messages");
     }
   });
 });

@@ -51,7 +51,7 @@ export async function sendEvents(
 }
 
 /** One event; its name is that of the member of the message's `oneof` that is set. */
-export function eventOf(desc: DescMessage, message: Message): string {
+function eventOf(desc: DescMessage, message: Message): string {
   const id = desc.fields.find((field) => getOption(field, eventIdOption));
   const name = desc.fields.find((field) => field.oneof !== undefined && isFieldSet(message, field))?.name;
   return [

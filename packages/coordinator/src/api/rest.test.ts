@@ -281,7 +281,7 @@ describe("an error of ours", () => {
     const told: [HoldfastError, string][] = [];
     api = await startStubApi(
       () => {
-        throw new Error("SELECT * FROM token; /root/secret-path");
+        throw new Error("SELECT * FROM token; /srv/secret-path");
       },
       { onError: (error, requestId) => told.push([error, requestId]) },
     );
@@ -290,7 +290,7 @@ describe("an error of ours", () => {
     expect([rest.status, rpc.status]).toEqual([500, 500]);
     expect(rest.text + rpc.text).not.toMatch(/SELECT|secret|\.ts:|at /);
     expect(told.map(([{ message }]) => message)).toEqual(
-      Array(2).fill("SELECT * FROM token; /root/secret-path"),
+      Array(2).fill("SELECT * FROM token; /srv/secret-path"),
     );
     expect(rest.text).toContain(told[0]![1]);
   });

@@ -46,7 +46,7 @@ async function callGrpc({ url, token }: Called, desc: DescMethod, request: Messa
       messages.push(
         await new Promise<Message>((resolve, reject) => {
           client.makeUnaryRequest(path, serialize, deserialize, request, metadata, (error, message) =>
-            error === null && message !== undefined ? resolve(message) : reject(error),
+            error === null ? resolve(message!) : reject(error),
           );
         }),
       );
@@ -135,7 +135,7 @@ export async function callRest(
 }
 
 /** What REST has of a request: the rest of its fields is in the query or in the body, as the rule says. */
-export function restRequestOf(desc: DescMethod, request: Message, rule: Rule) {
+function restRequestOf(desc: DescMethod, request: Message, rule: Rule) {
   const text = writeMessage(desc.input, request);
   const members = membersOf(text, trimmed(text)).map(
     ([key, { start, end }]) => [key, text.slice(start, end)] as const,
@@ -151,7 +151,7 @@ export function restRequestOf(desc: DescMethod, request: Message, rule: Rule) {
     const query = new URLSearchParams(
       rest.map(([key, value]): [string, string] => [key, String(JSON.parse(value))]),
     );
-    return { target: rest.length === 0 ? path : `${path}?${query}`, body: undefined };
+    return { target: rest.length === 0 ? path : `${path}?${query.toString()}`, body: undefined };
   }
   const whole = `{${rest.map(([key, value]) => `${JSON.stringify(key)}:${value}`).join(",")}}`;
   const part = rest.find(([key]) => key === rule.body)?.[1];

@@ -48,7 +48,7 @@ function authenticated(token: string, revoked: ReadonlySet<string>): Authenticat
 }
 
 /** Every method of every service answers with a sample of what it answers with; streams with two. */
-export function stubServices(behave: Behave): Services {
+function stubServices(behave: Behave): Services {
   const services = SERVICES.map((service) => {
     const methods = service.methods.map((desc) => [desc.localName, stubMethod(desc, behave)]);
     return [FIELD_OF[service.name], Object.fromEntries(methods)];
