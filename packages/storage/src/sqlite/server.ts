@@ -3,7 +3,7 @@
 //   V1. A client can hurt nobody but itself (`connection.ts`).
 //   V2. Commits that arrive in one turn of the event loop, of however many clients, share a transaction. Any other request
 //       sees the commits before it.
-//   V3. Claims made over a connection end with it.
+//   V3. Claims without an end that were made over a connection end with it; a lease says itself when it ends.
 //   V4. The server keeps no process alive.
 
 import { createServer, type Server, type Socket } from "node:net";
@@ -137,9 +137,12 @@ export class StorageServer {
           leaseMs: number | null;
         };
         const result: ClaimResult = await storage.claim({ ...claim, leaseMs: leaseMs ?? Infinity });
-        if (result.status === "claimed") connection.claims.set(claim.sessionId, result.token);
+        if (result.status === "claimed" && leaseMs === null)
+          connection.claims.set(claim.sessionId, result.token);
         return result;
       }
+      case "renew":
+        return storage.renew(asked);
       case "load":
         return storage.load(text(params, "sessionId"));
       case "arrivals":
@@ -168,6 +171,12 @@ export class StorageServer {
         return storage.reader.pendingSignals(text(params, "sessionId"));
       case "reader.schedules":
         return storage.reader.schedules();
+      case "reader.document":
+        return storage.reader.document(text(params, "collection"), text(params, "id"));
+      case "reader.documents":
+        return storage.reader.documents(asked);
+      case "reader.audit":
+        return storage.reader.audit(asked);
     }
   }
 
@@ -209,6 +218,8 @@ function setUmask(mask: number): number | undefined {
 
 /** L3 of `wire.ts`. */
 function withLease(change: Change): Change {
+  if (change.type === "audited" && change.change !== undefined)
+    return { ...change, change: withLease(change.change) as typeof change.change };
   if (change.type !== "create_session" || change.claimFor === undefined) return change;
   const { owner, leaseMs } = change.claimFor as { readonly owner: string; readonly leaseMs: number | null };
   return { ...change, claimFor: { owner, leaseMs: leaseMs ?? Infinity } };

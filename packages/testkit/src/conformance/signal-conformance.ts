@@ -1,7 +1,8 @@
 // ST8 to ST12, and ST22: what arrives at a session, in which order, and who hears of it.
 
-import { type Arrival, type StoredSignal } from "@holdfast/core";
+import type { StoredSignal } from "@holdfast/core";
 import { describe, expect, test } from "vitest";
+import { listen } from "./ear.ts";
 import {
   cancelling,
   creating,
@@ -120,6 +121,24 @@ export function signalConformance(fixture: Fixture): void {
         status: "stored",
       });
       expect(await pendingIds()).toEqual(["sig-1", "sig-2"]);
+    });
+
+    // A key that somebody chose for a signal of theirs must not swallow the answer to a question.
+    test("ST9: a dedup key counts for signals of one name", async () => {
+      const claimant = await fixture.createClaimed();
+      await fixture.apply(signalling("ses-1", "sig-1", { name: "a", dedupKey: "b" }));
+      const others = [
+        signalling("ses-1", "sig-2", { name: "answer:0", dedupKey: "b" }),
+        signalling("ses-1", "sig-3", { name: "ab", dedupKey: "" }),
+        signalling("ses-1", "sig-4", { name: "", dedupKey: "ab" }),
+      ];
+      expect(statuses(await fixture.storage.commit(others, 1))).toEqual(["stored", "stored", "stored"]);
+      await claimant.commit({ records: [STARTED], consumed: ["sig-1", "sig-2"] });
+      for (const name of ["a", "answer:0"]) {
+        expect(await fixture.apply(signalling("ses-1", "sig-5", { name, dedupKey: "b" }))).toEqual({
+          status: "duplicate",
+        });
+      }
     });
 
     test("ST9: a refused duplicate does not use up the id it came with", async () => {
@@ -374,27 +393,4 @@ export function signalConformance(fixture: Fixture): void {
 async function readSoon(fixture: Fixture): Promise<readonly StoredSignal[]> {
   await Promise.resolve();
   return fixture.storage.reader.pendingSignals("ses-1");
-}
-
-interface Ear {
-  /** What was heard, as soon as it was that much. */
-  heard(count: number): Promise<readonly Arrival[]>;
-  unsubscribe(): void;
-}
-
-function listen(fixture: Fixture, also?: () => void): Ear {
-  const arrivals: Arrival[] = [];
-  let wake = () => {};
-  const unsubscribe = fixture.storage.subscribe((arrival) => {
-    arrivals.push(arrival);
-    also?.();
-    wake();
-  });
-  return {
-    unsubscribe,
-    async heard(count) {
-      while (arrivals.length < count) await new Promise<void>((resolve) => (wake = resolve));
-      return arrivals;
-    },
-  };
 }
