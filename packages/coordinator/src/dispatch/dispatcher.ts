@@ -88,9 +88,10 @@ export class Dispatcher {
     const { waiting } = seat;
     if (this.#isClosed || signal?.aborted === true) waiting?.answer([]);
     const end = (): void => waiting?.answer([]);
-    const cancel = this.#host.clock.setTimer(end, waitMs);
+    const cancel = waitMs > 0 ? this.#host.clock.setTimer(end, waitMs) : () => {};
     signal?.addEventListener("abort", end, { once: true });
     this.#wake(0);
+    if (waitMs <= 0) void this.#quiet().then(end);
     try {
       const told = await answer;
       if (told.claims.length > 0) this.#expectUse(seat, told);
@@ -189,7 +190,7 @@ export class Dispatcher {
     this.#unsubscribe();
     this.#cancelTimer?.();
     for (const { waiting } of this.#seats.values()) waiting?.answer([]);
-    await this.#round;
+    await this.#quiet();
   }
 
   // ---- rounds ------------------------------------------------------------------------------------------------------
@@ -247,6 +248,11 @@ export class Dispatcher {
       });
   }
 
+  /** Until no round is under way. */
+  async #quiet(): Promise<void> {
+    while (this.#round !== undefined) await this.#round;
+  }
+
   async #runRound(): Promise<void> {
     await this.#takeArrived();
     const offers = await this.#offers();
@@ -256,7 +262,9 @@ export class Dispatcher {
       const given = await this.#claimAll(matches);
       if (matches.length === 0) this.#waiting.widen();
       this.#answer(given);
-      this.#wakeAt(this.#waiting.isBehind || given.size < matches.length ? 1 : SCAN_MS); // D5.
+      // Who was matched with what is not to be had is matched again, until nothing is left to match.
+      if (this.#waiting.isBehind || countOf(given) < matches.length) this.#isAgain = true;
+      this.#wakeAt(SCAN_MS); // D5.
     }
     for (const { waiting, hasNews } of this.#seats.values()) if (hasNews) waiting?.answer([]);
   }
@@ -415,6 +423,10 @@ export class Dispatcher {
   #commit(changes: readonly Change[]): Promise<unknown> {
     return this.#host.storage.commit(changes, this.#host.clock.now());
   }
+}
+
+function countOf(given: ReadonlyMap<string, readonly GivenClaim[]>): number {
+  return [...given.values()].reduce((count, claims) => count + claims.length, 0);
 }
 
 /** What was true when storage was asked may not be any more. */
