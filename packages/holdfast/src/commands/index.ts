@@ -23,6 +23,7 @@ export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   export: async () => (await import("./export.ts")).exportSession,
   import: async () => (await import("./import.ts")).importSession,
   schedule: async () => (await import("./schedule.ts")).schedule,
+  runner: async () => (await import("./runner.ts")).runner,
   coordinator: async () => (await import("./coordinator.ts")).coordinator,
   token: async () => (await import("./token.ts")).token,
   config: async () => (await import("./config.ts")).config,
