@@ -370,9 +370,11 @@ describe("a stream", () => {
 
   it("ends when its token does", async () => {
     api = await startStubApi(quiet, { limits: { silentMs: 1, recheckMs: 5 } });
-    const answer = send("/v1/sessions/a1/watch", { token: "user-1" });
+    const headers = { authorization: "Bearer user-1" };
+    const watching = await fetch(`${api.url}/v1/sessions/a1/watch`, { headers });
     api.revoked.add("user-1");
-    expect((await answer).text).toContain('"code":"token_revoked"');
+    expect(watching.status).toBe(200);
+    expect(await watching.text()).toContain('"code":"token_revoked"');
   });
 
   it("counts against its token until it ends", async () => {
