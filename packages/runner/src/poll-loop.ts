@@ -50,8 +50,6 @@ const PASSING: ReadonlySet<string> = new Set([
   "storage_unavailable",
   "storage_full",
   "storage_readonly",
-  "rate_limited",
-  "request_timeout",
   "internal",
 ]);
 

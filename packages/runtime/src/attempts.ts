@@ -15,6 +15,7 @@ import {
   type Clock,
   type ConversationEntry,
   type EventRecord,
+  type JournalRecord,
   type NoteRecord,
   type OpenTask,
   type RecordedError,
@@ -33,6 +34,8 @@ export type EventDraft = Draft<EventRecord>;
 export type NoteDraft = Draft<NoteRecord>;
 
 type OutcomeDraft = Extract<EventDraft, { type: "task_completed" | "task_failed" }>;
+
+const OUTCOMES: ReadonlySet<string> = new Set(["task_completed", "task_failed", "attempt_failed", "outcome_kept"]);
 
 /** An outcome that is stored before it is delivered. */
 export function keptOutcome({ type: outcome, task, attempt, at, usage, payload }: OutcomeDraft): NoteDraft {
@@ -83,6 +86,8 @@ export class Attempts {
   readonly #host: AttemptsHost;
   readonly #running = new Map<number, Running>();
   readonly #retries = new Map<number, OpenTask>();
+  /** Of attempts that have ended and want to hear when that is committed. */
+  readonly #unrecorded = new Map<number, RunningAttempt>();
 
   constructor(host: AttemptsHost) {
     this.#host = host;
@@ -109,6 +114,18 @@ export class Attempts {
     if (task === undefined) return;
     if (note.type === "attempt_failed") this.#retries.set(task.id, task);
     else if (note.type === "outcome_kept") this.#deliverKept(task);
+  }
+
+  /** These are committed. */
+  recorded(records: readonly JournalRecord[]): void {
+    if (this.#unrecorded.size === 0) return;
+    for (const record of records) {
+      const isOutcome = OUTCOMES.has(record.type) && "task" in record;
+      const handle = isOutcome ? this.#unrecorded.get(record.task) : undefined;
+      if (handle === undefined || !isOutcome) continue;
+      this.#unrecorded.delete(record.task);
+      handle.recorded?.();
+    }
   }
 
   start(task: OpenTask): void {
@@ -253,6 +270,8 @@ export class Attempts {
     const { id } = task;
     if (this.#running.get(id) !== running) return; // It was told to stop, and is traced to have.
     this.#running.delete(id);
+    if (running.handle?.recorded !== undefined && outcome.status !== "aborted")
+      this.#unrecorded.set(id, running.handle);
     const isNews = this.#host.openTask(id) === task && task.attempt === attempt; // A2.
     const usage = running.usage === undefined ? {} : { usage: running.usage };
     const at = this.#host.clock.now();

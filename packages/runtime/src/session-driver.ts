@@ -356,6 +356,7 @@ export class SessionDriver implements SliceMember {
     this.#inFlight = false;
     if (result.status === "committed") {
       this.#trace.committed(segment);
+      this.#attempts.recorded(segment.records);
       const spawned = segment.effects.flatMap((effect) =>
         effect.type === "create_session" ? effect.sessionId : [],
       );

@@ -108,4 +108,6 @@ export interface RunningAttempt {
    * process; everything else is aborted.
    */
   leave?(): void;
+  /** Its outcome is committed: nobody will ask for it again. */
+  recorded?(): void;
 }

@@ -12,9 +12,9 @@ import type { DescService } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient, type Client, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import { HoldfastError, UnavailableError, UsageError } from "@holdfast/core";
+import { fromWireError } from "@holdfast/core/internal";
 import { Agent as HttpAgent } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
-import { fromWireError } from "../sqlite/wire.ts";
 
 /** How long a call may take that says nothing else. */
 const TIMEOUT_MS = 30_000;
@@ -122,6 +122,8 @@ export class CoordinatorConnection {
   }
 }
 
+const PASSING: ReadonlySet<string> = new Set(["unavailable", "rate_limited", "request_timeout"]);
+
 /** What cannot be done just now, whoever says so, is for the caller to wait out. */
 function answered(error: ConnectError, detail: ErrorDetail): HoldfastError {
   const { at, got, expected, fix } = detail;
@@ -133,8 +135,7 @@ function answered(error: ConnectError, detail: ErrorDetail): HoldfastError {
     ...(expected === undefined ? {} : { expected }),
     ...(fix === undefined ? {} : { fix }),
   };
-  const { $typeName: _, ...rest } = detail;
-  return error.code === Code.ResourceExhausted && rest.retryAfterMs !== undefined
+  return PASSING.has(detail.code)
     ? new UnavailableError("storage_unavailable", wire.message, wire)
     : fromWireError(wire);
 }
