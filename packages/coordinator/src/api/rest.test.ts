@@ -137,6 +137,14 @@ describe("a body", () => {
     expect(answer).toContain('"expected":"at most 1048576"');
   });
 
+  it("above its limit is refused so that who goes on sending hears of it", async () => {
+    api = await startStubApi();
+    const body = JSON.stringify("x".repeat(6_000_000));
+    for (let at = 0; at < 20; at++) {
+      expect(await send("/v1/sessions", { body })).toMatchObject({ status: 413, code: "too_large" });
+    }
+  });
+
   it("above its limit is refused also when it does not say so", async () => {
     api = await startStubApi(undefined, { limits: { bodyBytes: 1000 } });
     const chunk = "x".repeat(500);
