@@ -24,6 +24,7 @@ const CRASHES = "packages/testkit/src/crash-everywhere.test.ts";
 const MEMORY = "packages/runtime/src/memory-storage.test.ts";
 const KERNEL = "packages/core/src/kernel/";
 const CONSEQUENCES = "packages/core/src/session/consequences.ts";
+const API = "packages/coordinator/src/api/";
 const RULES = "packages/core/src/session/storage-rules.ts";
 
 export const MUTANTS: readonly Mutant[] = [
@@ -367,6 +368,34 @@ export const MUTANTS: readonly Mutant[] = [
     find: "this.#kernel.cancelNotice !== undefined || this.#cancel.seen",
     replace: "this.#kernel.cancelNotice !== undefined",
     tests: ["packages/runtime/src/children.test.ts"],
+  },
+  {
+    name: "A1: a role that the contract does not list may not call",
+    file: `${API}contract.ts`,
+    find: "return method.isOpen || method.callers.has(kind);",
+    replace: "return true;",
+    tests: [`${API}contract.test.ts`],
+  },
+  {
+    name: "A2: an integer that would be rounded is refused",
+    file: `${API}json-spans.ts`,
+    find: "if (isRounded(literal))",
+    replace: 'if (literal === "")',
+    tests: [`${API}json-spans.test.ts`],
+  },
+  {
+    name: "A3: what is our fault is told in fixed words",
+    file: `${API}refusal.ts`,
+    find: "if (!isOurFault(error)) {",
+    replace: "{",
+    tests: [`${API}rest.test.ts`],
+  },
+  {
+    name: "A4: a stream waits for a reader that does not read",
+    file: `${API}event-stream.ts`,
+    find: "response.writableLength > limits.unreadBytes && !(",
+    replace: "response.writableLength > Infinity && !(",
+    tests: [`${API}rest.test.ts`],
   },
 ];
 
