@@ -384,18 +384,18 @@ export const MUTANTS: readonly Mutant[] = [
     tests: [`${API}json-spans.test.ts`],
   },
   {
-    name: "A3: what is our fault is told in fixed words",
-    file: `${API}refusal.ts`,
-    find: "if (!isOurFault(error)) {",
-    replace: "{",
-    tests: [`${API}rest.test.ts`],
+    name: "A3: a page of another origin may not call",
+    file: `${API}gates.ts`,
+    find: "if (origins.length > 1 || !origins.every(isOurs)) {",
+    replace: "if (origins.length > 1) {",
+    tests: [`${API}gates.test.ts`],
   },
   {
-    name: "A4: a stream waits for a reader that does not read",
-    file: `${API}event-stream.ts`,
-    find: "response.writableLength > limits.unreadBytes && !(",
-    replace: "response.writableLength > Infinity && !(",
-    tests: [`${API}rest.test.ts`],
+    name: "A4: a token does no more than its rate lets it",
+    file: `${API}rates.ts`,
+    find: "if (left < 1) {",
+    replace: "if (left < -Infinity) {",
+    tests: [`${API}rates.test.ts`],
   },
 ];
 
