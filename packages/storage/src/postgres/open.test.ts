@@ -85,7 +85,9 @@ describe("the schema", () => {
   test("many that open a new one at the same time all find it made once", async () => {
     const schema = newSchema();
     const storages = await Promise.all(Array.from({ length: 8 }, () => open(schema)));
-    const results = await Promise.all(storages.map((storage, i) => storage.commit([creating(`ses-${i}`)], 1)));
+    const results = await Promise.all(
+      storages.map((storage, i) => storage.commit([creating(`ses-${i}`)], 1)),
+    );
     expect(results.flat().every(({ status }) => status === "created")).toBe(true);
     const rows = await runSql(url, `SELECT key, value FROM ${schema}.meta ORDER BY key`);
     expect(rows).toEqual([
