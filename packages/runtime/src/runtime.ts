@@ -506,6 +506,7 @@ class LocalRuntime implements Runtime {
       random: () => this.#random.u32(),
       submit: (change, onResult, onError) => this.#committer.submit({ change, onResult, onError }),
       arrivals: (sessionId, after) => storage.arrivals(sessionId, after),
+      find: (sessionId) => storage.reader.session(sessionId),
       conversation: (session, leaf) => readConversation(storage, session, leaf),
       prices: this.#prices,
       describeAgent: (name) => this.#sessions.agents.describe(name),

@@ -7,15 +7,17 @@
 //   C2. A child's end can be waited for any number of times in a life; it is consumed once.
 //   C3. A child's request is handled by a task the kernel schedules, and answered when that has an outcome. The agent sees none of it.
 //   C4. After a fork, what was asked of children and told by them is another session's; what is recorded of it still replays.
+//   C5. A child's end that was heard, before a checkpoint or since, is told again to who waits for it: by the runtime, which is
+//       told here whose it may be.
 
 import { CancelledError, UsageError } from "../errors.ts";
-import { isName, positionId } from "../ids.ts";
+import { isName, positionId, positionIn } from "../ids.ts";
 import { encodeJson, type JsonText } from "../json.ts";
 import type { ChildRequest, CommandRecord } from "../journal/record.ts";
-import { childEndName, replyName, requestName } from "../journal/signal-names.ts";
+import { childEndName, replyName, requestName, tellingChild } from "../journal/signal-names.ts";
 import type { CreateSession, Effect } from "../ports/storage.ts";
 import { checkBudget, type Budget, type Remaining } from "../session/budget.ts";
-import { toParent } from "../session/consequences.ts";
+import { isLastEvent, toParent, type ChildEvent } from "../session/consequences.ts";
 import type { ParentEndPolicy, ParentRef, Persistence, SharedContext } from "../session/session.ts";
 import type { AskDoor, Asks } from "./asks.ts";
 import { callerLine } from "./caller.ts";
@@ -55,6 +57,8 @@ export class ChildAsks {
   readonly #door: AskDoor;
   readonly #ends = new Map<number, DurableFuture<unknown>>();
   readonly #awaited: Set<number>;
+  /** Whose end was heard in this life. */
+  readonly #ended = new Set<number>();
   readonly #endWaits = new Map<number, DurableFuture<unknown>>();
   #children: number;
   #parent: ParentRef | undefined;
@@ -94,9 +98,20 @@ export class ChildAsks {
     return [...this.#awaited];
   }
 
-  /** The end of this child was heard. */
-  heardEnd(name: string): void {
-    for (const child of this.#awaited) if (childEndName(child) === name) this.#awaited.delete(child);
+  /** What a child told was heard. */
+  heard(name: string, event: unknown): void {
+    const child = tellingChild(name);
+    if (child === undefined || !isLastEvent(event as ChildEvent)) return;
+    this.#ended.add(child);
+    if (name === childEndName(child)) this.#awaited.delete(child);
+  }
+
+  /** C5. The child that a wait of this name is for, if its end may have been heard before. */
+  mayHaveEnded(name: string): string | undefined {
+    const child = tellingChild(name);
+    if (child === undefined || (child >= this.#door.options.baseId && !this.#ended.has(child)))
+      return undefined;
+    return positionId(this.#sessionId, child);
   }
 
   /** K13. The session's end waits for that of children it was asked to wait for: asked by the kernel, once the agent returned. */
@@ -225,10 +240,8 @@ export class ChildAsks {
   }
 
   #numberIn(childId: string): number {
-    const prefix = `${this.#sessionId}-`;
-    const digits = childId.startsWith(prefix) ? childId.slice(prefix.length) : "";
-    const id = /^\d{1,15}$/.test(digits) ? Number(digits) : Number.NaN;
-    if (id < this.#door.cursor.id) return id;
+    const id = positionIn(childId, this.#sessionId);
+    if (id !== undefined && id < this.#door.cursor.id) return id;
     throw this.#door.faults.fail(
       new UsageError(`"${childId}" is no child of this session`, {
         ...at(callerLine()),

@@ -233,8 +233,9 @@ export class Kernel {
       case "signal_received": {
         if (this.#cursor.slice === "live") this.#segment.consume(event.signalId);
         const item = this.#close(event.wait, "signal", "input");
-        if (item?.name !== undefined) this.children.heardEnd(item.name);
-        item?.future.fulfil(decodeJson(event.payload));
+        const payload = decodeJson(event.payload);
+        if (item?.name !== undefined) this.children.heard(item.name, payload);
+        item?.future.fulfil(payload);
         return;
       }
       case "request_received":

@@ -12,6 +12,8 @@
 //
 // It knows no claims, journals or entries, and no time but the one it is told.
 
+import { positionIn } from "../ids.ts";
+import { repliedRequest, REQUEST_PREFIX } from "../journal/signal-names.ts";
 import type {
   Change,
   ChangeResult,
@@ -36,7 +38,7 @@ import {
   type Hold,
   type Remaining,
 } from "./budget.ts";
-import { becameLow, consequencesOf, tellLow, type CancelChildren } from "./consequences.ts";
+import { becameLow, consequencesOf, refuseRequest, tellLow, type CancelChildren } from "./consequences.ts";
 import { isEnded, type Session, type SessionStatus } from "./session.ts";
 import {
   actOverdue,
@@ -228,7 +230,7 @@ function follow(
   { effects, charges }: Parts = NO_PARTS,
 ): readonly Admission[] | undefined {
   const admissions = charges === undefined ? undefined : charge(door, after, charges, now);
-  if (effects !== undefined) for (const effect of effects) applyEffect(door, effect, now);
+  if (effects !== undefined) for (const effect of effects) applyEffect(door, effect, now, after.sessionId);
   if (after.payers.length > 0 && isEnded(after.status) && !isEnded(before.status))
     charge(door, after, settleAll(door.holds(after.sessionId)), now);
   if (isRaised(door, after)) {
@@ -259,18 +261,31 @@ function isAlone(before: Session, after: Session, { effects, charges }: Parts): 
   );
 }
 
-function applyEffect(door: CascadeDoor, effect: Effect, now: number): void {
+function applyEffect(door: CascadeDoor, effect: Effect, now: number, by?: string): void {
   const { status } = applyChange(door, effect, now);
   if (status === "created") door.announce(effect.sessionId, true);
+  if (by === undefined || effect.type !== "send_signal" || (status !== "ended" && status !== "not_found"))
+    return;
+  const request = effect.name.startsWith(REQUEST_PREFIX) ? positionIn(effect.signalId, by) : undefined;
+  if (request !== undefined) door.send(refuseRequest(by, request, effect.sessionId), now); // Q4.
 }
 
 function cancelChildren(door: CascadeDoor, consequence: CancelChildren, now: number): void {
   const { all, request } = consequence;
   for (const { sessionId, status, onEnd } of door.children(consequence.sessionId)) {
+    if (consequence.isEnd && !isEnded(status)) refuseRequests(door, sessionId, consequence.sessionId, now);
     if (!all && onEnd === "leave") continue;
     if (!isEnded(status)) applyChange(door, { type: "request_cancel", sessionId, ...request }, now);
     // Below one that has ended there may be some that were left to go on.
     else if (all) cancelChildren(door, { ...consequence, sessionId }, now);
+  }
+}
+
+/** Q4. What a child waits for and its parent, which has ended, will not answer. */
+function refuseRequests(door: CascadeDoor, childId: string, parentId: string, now: number): void {
+  for (const wait of door.session(childId)?.waits ?? []) {
+    const request = wait.type === "signal" ? repliedRequest(wait.name) : undefined;
+    if (request !== undefined) door.send(refuseRequest(childId, request, parentId), now);
   }
 }
 

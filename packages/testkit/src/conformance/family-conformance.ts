@@ -100,6 +100,35 @@ export function familyConformance(fixture: Fixture): void {
       expect(await fixture.told("ses-parent")).toEqual([["go", { ok: true }]]);
     });
 
+    test("ST27: what is asked of a parent that has ended, or is not here, is answered in the batch that asks", async () => {
+      await fixture.createIn("completed", "ses-ended");
+      const child = await fixture.createClaimed("ses-child");
+      const asking = (to: string, request: number) =>
+        signalling(to, `ses-child-${request}`, { name: "request:0" });
+      const effects = [asking("ses-ended", 4), asking("ses-none", 5)];
+      expect(await child.commit({ records: [STARTED], effects })).toEqual({ status: "committed", inbox: 2 });
+      const told = [
+        ["reply:4", { ended: "ses-ended" }],
+        ["reply:5", { ended: "ses-none" }],
+      ];
+      expect(await fixture.told("ses-child")).toEqual(told);
+    });
+
+    test("ST27: an end answers what the children that go on still wait for", async () => {
+      const parent = await fixture.createClaimed("ses-parent");
+      const left = await fixture.spawn(parent, "ses-left", {
+        parent: { sessionId: "ses-parent", child: 0, onEnd: "leave" },
+      });
+      const waits = [
+        { type: "signal", id: 7, name: "reply:7" },
+        { type: "signal", id: 8, name: "go" },
+      ] as const;
+      await left.commit({ records: [STARTED], session: { status: "waiting", waits } });
+      await parent.commit({ session: PATCH_TO.completed });
+      expect(await fixture.told("ses-left")).toEqual([["reply:7", { ended: "ses-parent" }]]);
+      expect(await statusOf("ses-left")).toBe("waiting");
+    });
+
     // K10: the one who commits compares this number with what it has seen.
     test("ST26: a batch answers the inbox as its effects leave it", async () => {
       const parent = await fixture.createClaimed("ses-parent");
