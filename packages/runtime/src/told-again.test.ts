@@ -155,13 +155,13 @@ describe("a request to a parent that has ended", () => {
       return { code, message };
     },
   });
-  const lookUp = (opened: Promise<void>): ReturnType<typeof defineTask> =>
-    defineTask({ name: "look-up", run: async () => opened });
-  const leaving = (run: (ctx: AgentContext) => Promise<unknown>, opened = Promise.resolve()): Agent =>
+  const lookUp = (ready: Promise<void>): ReturnType<typeof defineTask> =>
+    defineTask({ name: "look-up", run: async () => ready });
+  const leaving = (run: (ctx: AgentContext) => Promise<unknown>, ready = Promise.resolve()): Agent =>
     defineAgent({
       name: "parent",
       agents: [asking],
-      handlers: { lookUp: lookUp(opened) },
+      handlers: { lookUp: lookUp(ready) },
       run: async (ctx) => {
         ctx.spawnAgent(local(asking), "now", { onParentEnd: "leave" });
         return run(ctx);

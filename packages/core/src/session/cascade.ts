@@ -230,7 +230,7 @@ function follow(
   { effects, charges }: Parts = NO_PARTS,
 ): readonly Admission[] | undefined {
   const admissions = charges === undefined ? undefined : charge(door, after, charges, now);
-  if (effects !== undefined) for (const effect of effects) applyEffect(door, effect, now, after.sessionId);
+  if (effects !== undefined) for (const effect of effects) applyEffect(door, effect, now, after);
   if (after.payers.length > 0 && isEnded(after.status) && !isEnded(before.status))
     charge(door, after, settleAll(door.holds(after.sessionId)), now);
   if (isRaised(door, after)) {
@@ -261,13 +261,21 @@ function isAlone(before: Session, after: Session, { effects, charges }: Parts): 
   );
 }
 
-function applyEffect(door: CascadeDoor, effect: Effect, now: number, by?: string): void {
+/** @param by the session whose batch it is of. */
+function applyEffect(door: CascadeDoor, effect: Effect, now: number, by?: Session): void {
   const { status } = applyChange(door, effect, now);
   if (status === "created") door.announce(effect.sessionId, true);
-  if (by === undefined || effect.type !== "send_signal" || (status !== "ended" && status !== "not_found"))
-    return;
-  const request = effect.name.startsWith(REQUEST_PREFIX) ? positionIn(effect.signalId, by) : undefined;
-  if (request !== undefined) door.send(refuseRequest(by, request, effect.sessionId), now); // Q4.
+  if (by === undefined) return;
+  if (status === "created" && by.cancel !== undefined) {
+    // Q2. It came to be after the cancel had reached all there were.
+    const { sessionId } = effect;
+    const graceMs = Math.max(0, by.cancel.deadlineAt - now);
+    applyChange(door, { type: "request_cancel", sessionId, mode: "graceful", graceMs, cause: "parent" }, now);
+  }
+  const isUnheard = status === "ended" || status === "not_found";
+  if (!isUnheard || effect.type !== "send_signal" || !effect.name.startsWith(REQUEST_PREFIX)) return;
+  const request = positionIn(effect.signalId, by.sessionId);
+  if (request !== undefined) door.send(refuseRequest(by.sessionId, request, effect.sessionId), now); // Q4.
 }
 
 function cancelChildren(door: CascadeDoor, consequence: CancelChildren, now: number): void {

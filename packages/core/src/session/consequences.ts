@@ -2,8 +2,8 @@
 //
 //   Q1. A session's end is told to its parent exactly once, by whatever it ended (S4): its agent, a cancel, its deadline. When
 //       another session took over from it, that one tells instead.
-//   Q2. A cancel reaches the whole tree below in the transaction that acknowledges it. An end reaches those children that were
-//       not to be left.
+//   Q2. A cancel reaches the whole tree below in the transaction that acknowledges it, and what is asked for below it later in the
+//       one that makes that. An end reaches those children that were not to be left.
 //   Q3. A pause is told to the parent, each time: somebody has to mend something.
 //   Q4. Who asked something of a parent that has ended, or ends before it answers, is answered that.
 //

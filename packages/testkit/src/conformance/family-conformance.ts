@@ -354,6 +354,33 @@ export function familyConformance(fixture: Fixture): void {
       expect(await statusOf("ses-left")).toBe("cancelling");
     });
 
+    // The agent hears of its cancel after the batch it was just making: what that asks for is below all the same.
+    for (const onEnd of ["cancel", "wait", "leave"] as const) {
+      test(`ST27: a cancel reaches what is asked for after it, to ${onEnd} at the end`, async () => {
+        const parent = await fixture.createClaimed("ses-parent");
+        await fixture.apply(cancelling("ses-parent", { graceMs: 100 }), 5);
+        const child = { sessionId: "ses-parent", child: 0, onEnd };
+        await parent.commit(
+          { records: [spawning("agent")], effects: [creating("ses-child", { parent: child })] },
+          7,
+        );
+        const cancel = { mode: "graceful", deadlineAt: 105, cause: "parent" };
+        expect(await fixture.session("ses-child")).toMatchObject({ status: "cancelling", cancel });
+      });
+    }
+
+    test("ST27: a cancel reaches the one that takes over after it", async () => {
+      const { child } = await grow();
+      await fixture.apply(cancelling("ses-child", { graceMs: 100 }), 5);
+      await child.commit({
+        records: [spawning("agent")],
+        effects: [childOf("ses-root", "ses-heir")],
+        session: { ...PATCH_TO.cancelled, handedOffTo: "ses-heir" },
+      });
+      expect(await statusOf("ses-heir")).toBe("cancelling");
+      expect(await statusOf("ses-root")).toBe("submitted");
+    });
+
     test("ST27: a cancel within the tree does not reach above or beside it", async () => {
       const { root } = await grow();
       await fixture.spawn(root, "ses-sibling");

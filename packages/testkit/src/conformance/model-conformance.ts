@@ -422,7 +422,11 @@ class Model {
     if (isEnded(status)) known.status = status; // Effects find it ended.
     const admissions = charges === undefined ? undefined : this.#charge(known, charges);
     known.births += effects.filter(({ type }) => type === "create_session").length;
-    for (const effect of effects) this.#expect(effect, now);
+    for (const effect of effects) {
+      const { status: became } = this.#expect(effect, now);
+      const graceMs = Math.max(0, (known.deadlineAt ?? 0) - now);
+      if (became === "created" && isCancelled) this.#cancel(effect.sessionId, "graceful", graceMs, now);
+    }
     if (isEnded(status)) this.#end(known, status, false, now);
     else if (status === "paused" && !wasPaused) this.#tell(known, ["child:0"]);
     return { status: "committed", inbox: known.inbox, ...this.#paid(known, admissions) };
