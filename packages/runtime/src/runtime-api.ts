@@ -220,7 +220,11 @@ export interface Runtime {
   pause(sessionId: string): Promise<SessionStatus>;
   /** Let a paused session go on, here when its agent is known. */
   unpause(sessionId: string): Promise<SessionStatus>;
-  /** Replace limits of its budget. Sessions paused for want of one go on. */
+  /**
+   * Replace limits of its budget. Sessions paused for want of one go on. One that has ended still pays for those it left to go on.
+   *
+   * @throws ConflictError `session_ended` when there are none.
+   */
   setBudget(sessionId: string, limits: Budget): Promise<SessionStatus>;
   /**
    * Start a session, or send a signal, whenever the clock of a zone shows a time; answers when it is stored. A time that does not

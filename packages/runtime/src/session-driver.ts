@@ -397,7 +397,7 @@ export class SessionDriver implements SliceMember {
     }
     // It hears of its cancel first, and then that these were not done.
     if (this.#cancel.seen) this.#starts.refuseUnpaid();
-    else this.#cancel.request("budget_exceeded", patch.error?.message ?? "the budget is used up");
+    else this.#cancel.requestOf(exhausted.payer, "budget_exceeded", patch.error?.message ?? "");
   }
 
   #nextTurn(state: SessionState): void {

@@ -72,7 +72,8 @@ import type { RecordedError } from "../errors.ts";
  *         held only adds what it used. Accounts and holds survive like everything else (B2).
  *   ST29. Below a tenth of a limit the payer's parent is told `budget-low`, once until it is raised.
  *   ST30. A paused session is not due and stays paused whatever its driver commits, short of an end. Resuming makes it `working`.
- *         Raising a budget resumes whoever below it is paused for want of one.
+ *         Raising a budget resumes whoever below it is paused for want of one; that of a session that has ended can be raised
+ *         as long as one below it goes on.
  *   ST31. A session past its `deadlineAt` is cancelled by `due` as if asked gracefully, with the cause `deadline`.
  *   ST32. An imported session is stored whole or not at all, with the signals that come along, and is as if it had been made
  *         here; one that exists is `exists`.

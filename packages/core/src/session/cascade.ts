@@ -198,14 +198,19 @@ function setBudget(
 ): ChangeResult {
   const session = door.session(sessionId);
   if (session === undefined) return NOT_FOUND;
-  const decision = decideBudget(session, limits, now);
-  const account = decision.session?.account;
-  if (decision.session === undefined || account === undefined) return decision.result;
-  door.replace(decision.session);
+  const { result, account } = decideBudget(session, limits, () => livesBelow(door, sessionId));
+  if (account === undefined) return result;
+  if (!isEnded(session.status)) door.replace({ ...session, updatedAt: now });
   door.setAccount(sessionId, account);
   for (const exhausted of door.exhaustedBy(sessionId))
     decide(door, exhausted, now, (paused) => decideResume(paused, now));
-  return decision.result;
+  return result;
+}
+
+function livesBelow(door: CascadeDoor, sessionId: string): boolean {
+  return door
+    .children(sessionId)
+    .some((child) => !isEnded(child.status) || livesBelow(door, child.sessionId));
 }
 
 function fire(door: CascadeDoor, change: FireSchedule, now: number): ChangeResult {

@@ -248,7 +248,8 @@ class Model {
         }
         return { status: "requested", sessionStatus: known.status };
       case "set_budget": {
-        if (ended) return { status: "ended", sessionStatus: known.status };
+        if (ended && (known.account === undefined || !this.#livesBelow(known)))
+          return { status: "ended", sessionStatus: known.status };
         const { account } = known;
         if (account === undefined) return { status: "invalid" };
         account.max = change.limits.maxTokens!;
@@ -289,6 +290,12 @@ class Model {
       stand(known, "cancelling", [], undefined);
       this.#cancelBelow(known, mode, graceMs, true, now);
     }
+  }
+
+  #livesBelow(known: Known): boolean {
+    return known.children
+      .map((sessionId) => this.#known.get(sessionId)!)
+      .some((child) => !isEnded(child.status) || this.#livesBelow(child));
   }
 
   #cancelBelow(known: Known, mode: "graceful" | "hard", graceMs: number, all: boolean, now: number): void {
