@@ -498,6 +498,29 @@ describe("a pause", () => {
     expect(ran).toEqual([0, 1, 2]);
   });
 
+  test("is taken back by one process while another one runs it: it goes on there", async () => {
+    const storage = new MemoryStorage();
+    const ready = gate();
+    const agent = defineAgent({
+      name: "slow",
+      run: async (ctx) => [
+        await ctx.run("slow", () => ready.opened.then(() => 1)),
+        await ctx.run("b", () => 2),
+      ],
+    });
+    const [one, other] = ["one", "other"].map((owner) => {
+      const runtime = createRuntime({ storage, owner, agents: [agent], adopt: false, development: false });
+      opened.push(runtime);
+      return runtime;
+    }) as [Runtime, Runtime];
+    const handle = await one.start(agent);
+    await other.pause(handle.sessionId); // What runs is waited for, so it is still claimed.
+    expect(await other.unpause(handle.sessionId)).toBe("working");
+    ready.open();
+    await until(async () => (await handle.session()).status === "completed", "it goes on where it was");
+    expect((await handle.session()).output).toBe("[1,2]");
+  });
+
   test("holds back what arrives, and a cancel ends it all the same", async () => {
     const { runtime, clock } = open();
     const agent = defineAgent({ name: "waits", run: async (ctx) => ctx.waitForSignal("go") });

@@ -218,7 +218,7 @@ export interface Runtime {
   cancel(sessionId: string, options?: CancelOptions): Promise<CancelReceipt>;
   /** Have it stand still: what runs is waited for and kept, nothing more is begun. Answers how it stands. */
   pause(sessionId: string): Promise<SessionStatus>;
-  /** Let a paused session go on, here when its agent is known. */
+  /** Let a paused session go on: here when its agent is known and no other process runs it. */
   unpause(sessionId: string): Promise<SessionStatus>;
   /**
    * Replace limits of its budget. Sessions paused for want of one go on. One that has ended still pays for those it left to go on.

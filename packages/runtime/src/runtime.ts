@@ -375,9 +375,8 @@ class LocalRuntime implements Runtime {
 
   async unpause(sessionId: string): Promise<SessionStatus> {
     const status = await this.#requests.ask({ type: "resume_session", sessionId }, "resuming");
-    const session = await this.#sessions.find(sessionId);
-    if (!isEnded(status) && this.#sessions.agents.latest(session.agent.name) !== undefined)
-      await this.#sessions.activate(sessionId, false, session);
+    const { agent } = await this.#sessions.find(sessionId);
+    if (this.#sessions.agents.latest(agent.name) !== undefined) await this.#goOn(sessionId);
     return status;
   }
 
