@@ -250,10 +250,11 @@ export class LiveSessions {
     if (this.#closed) return;
     try {
       const session = await this.#host.storage.reader.session(sessionId);
-      if (session === undefined || session.status === "paused") return;
+      if (session === undefined) return;
       if (isEnded(session.status)) this.#settle(sessionId, settledAs(session));
-      else if (this.#agents.latest(session.agent.name) !== undefined)
+      else if (session.status !== "paused" && this.#agents.latest(session.agent.name) !== undefined)
         await this.activate(sessionId, false, session);
+      // Nobody runs it here: if it is being cancelled, its time is what ends it.
       else if (session.cancel !== undefined) this.#host.lookAt(session.cancel.deadlineAt);
     } catch (error) {
       this.failedToRun(sessionId, toHoldfastError(error));
@@ -474,9 +475,9 @@ export class LiveSessions {
         limit: PAGE,
         ...(before === undefined ? {} : { before }),
       });
-      this.spawned(
-        page.flatMap(({ sessionId, status }) => (isEnded(status) || status === "paused" ? [] : sessionId)),
-      );
+      const living = page.filter(({ status }) => !isEnded(status));
+      for (const { sessionId } of living) this.#owned.add(sessionId); // Also one that is paused: it may be cancelled.
+      this.spawned(living.flatMap(({ sessionId, status }) => (status === "paused" ? [] : sessionId)));
       before = page.at(-1)?.sessionId;
       if (page.length < PAGE || before === undefined) return;
     }
