@@ -39,6 +39,7 @@ export const ERROR_TABLE = {
   session_failed: 1,
   session_cancelled: 6,
   session_paused: 1,
+  session_lost: 1,
   agent_error: 1,
   agent_not_found: 3,
   agent_invalid: 3,

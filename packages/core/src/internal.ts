@@ -34,4 +34,4 @@ export { isForkPending, parentAt, seedAt } from "./session/fork.ts";
 export { isDone } from "./kernel/open-items.ts";
 export { createdBy } from "./kernel/segment.ts";
 export { openAccount, remainingOf } from "./session/budget.ts";
-export { isAnsweredBy, resumedFromOf } from "./session/session.ts";
+export { isAnsweredBy, isLost, resumedFromOf } from "./session/session.ts";

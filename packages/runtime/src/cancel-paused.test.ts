@@ -24,17 +24,17 @@ function parentOf(child: Agent, agents: readonly Agent[] = [child]): Agent {
       await ctx.waitForSignal("never").catch(() => {});
       await ctx.cleanup(async (c) => c.waitForSignal("cleaned"));
     },
-  }) as Agent;
+  });
 }
 
-const listener = defineAgent({ name: "child", run: async (ctx) => ctx.waitForSignal("word") }) as Agent;
+const listener = defineAgent({ name: "child", run: async (ctx) => ctx.waitForSignal("word") });
 const mistaken = defineAgent({
   name: "child",
   run: async () => {
     const nothing = JSON.parse("null") as { field: unknown };
     return nothing.field;
   },
-}) as Agent;
+});
 
 /** Goes on differently each time it is gone through. */
 function fickle(): Agent {
@@ -44,7 +44,7 @@ function fickle(): Agent {
     run: async (ctx) => {
       await ctx.waitForSignal(`word-${life++}`);
     },
-  }) as Agent;
+  });
 }
 
 describe.each([true, false])("with adopt: %s", (adopt) => {
@@ -119,7 +119,7 @@ describe.each([true, false])("with adopt: %s", (adopt) => {
       name: "brief",
       agents: [child],
       run: async (ctx) => ctx.waitForChild(ctx.spawnAgent(local(child))),
-    }) as Agent;
+    });
     const paused = await pausedUnder(runtime, brief);
     await runtime.cancel(paused.id, { graceMs: GRACE_MS });
     expect(await endOf(runtime, paused.id)).toBe("cancelled");

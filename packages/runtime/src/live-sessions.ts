@@ -20,9 +20,10 @@ import {
   type CreateSession,
   type PauseReason,
   type Session,
+  type SessionPatch,
   type SessionSnapshot,
 } from "@holdfast/core";
-import { createSession, openAccount, remainingOf } from "@holdfast/core/internal";
+import { createSession, isLost, openAccount, remainingOf } from "@holdfast/core/internal";
 import type { Agent } from "./define.ts";
 import type { GroupCommitter } from "./group-committer.ts";
 import { KnownAgents } from "./known-agents.ts";
@@ -30,6 +31,7 @@ import type { Creator } from "./session-claim.ts";
 import type { Departure } from "./departure.ts";
 import type { Driven, DriverOptions, DriverWorld } from "./driver-world.ts";
 import { SessionDriver } from "./session-driver.ts";
+import { lostPatch } from "./session-row.ts";
 import { settledAs, settledBy, type Settled } from "./settled.ts";
 import { alarm } from "./timers.ts";
 import type { Watchdog } from "./watchdog.ts";
@@ -372,18 +374,32 @@ export class LiveSessions {
     fault: HoldfastError,
   ): Promise<void> {
     const { nextSeq } = await this.find(sessionId);
+    const patch = { status: "paused", pauseReason, waits: [], error: recordError(fault) } as const;
+    await this.#tell(sessionId, token, nextSeq, patch);
+    this.#release(sessionId, token);
+    this.#settle(sessionId, { status: "paused", fault });
+  }
+
+  /** K11. It is gone with the process that had it: all that is left to do is to say so. */
+  async #lose(session: Session, token: number): Promise<void> {
+    const { sessionId, nextSeq } = session;
+    await this.#tell(sessionId, token, nextSeq, lostPatch(session));
+    this.#owned.delete(sessionId);
+    const now = await this.find(sessionId);
+    this.#settle(sessionId, isEnded(now.status) ? settledAs(now) : { status: "released", error: undefined });
+  }
+
+  /** Store how a session stands that nobody drives. */
+  async #tell(sessionId: string, token: number, firstSeq: number, session: SessionPatch): Promise<void> {
+    const nothing = { records: [], entries: [], consumed: [] };
     await this.#host.committer.commit({
       type: "commit_batch",
       sessionId,
       token,
-      firstSeq: nextSeq,
-      records: [],
-      entries: [],
-      consumed: [],
-      session: { status: "paused", pauseReason, waits: [], error: recordError(fault) },
+      firstSeq,
+      ...nothing,
+      session,
     });
-    this.#release(sessionId, token);
-    this.#settle(sessionId, { status: "paused", fault });
   }
 
   async #drive(
@@ -396,6 +412,7 @@ export class LiveSessions {
     const { snapshot, arrived } = await this.#load(sessionId, token);
     if (snapshot === undefined) throw sessionNotFound(sessionId);
     if (this.#closed) return this.#release(sessionId, token);
+    if (isLost(snapshot.session)) return this.#lose(snapshot.session, token);
     let driver: SessionDriver;
     try {
       driver = this.#launch({ agent, snapshot, claim: token, acceptDrift }, reloads);

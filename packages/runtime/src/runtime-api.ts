@@ -7,6 +7,7 @@ import type {
   Budget,
   Clock,
   Limits,
+  Persistence,
   Prices,
   Random,
   Schedule,
@@ -109,7 +110,7 @@ export interface StartOptions {
   /** What it and those below it may spend. */
   readonly budget?: Budget;
   /** How much of it survives its process: everything by default. */
-  readonly persistence?: "full" | "minimal";
+  readonly persistence?: Persistence;
   /** It is cancelled this long after it was started. */
   readonly timeoutMs?: number;
   /** W3C trace context (`traceparent`) to be part of: the session's spans hang under it, in every process. */

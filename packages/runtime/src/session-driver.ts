@@ -334,8 +334,8 @@ export class SessionDriver implements SliceMember {
 
   /** D5. */
   #sealLast(patch: SessionPatch): void {
-    // That a person paused it is stored already; that it was resumed since may be, too. It goes on from here, not from its start.
-    const stored = patch === PAUSED_BY_USER ? undefined : patch;
+    // That a person paused it is stored already (A5), and maybe that it was resumed: then it stands on nothing that the row names.
+    const stored = patch === PAUSED_BY_USER ? ({ status: "working" } as const) : patch;
     const segment = { ...this.#kernel.seal(), enablesPersistence: true };
     this.#commit(segment, stored, () => this.#depart(pausedBy(this.sessionId, patch)));
   }

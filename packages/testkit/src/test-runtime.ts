@@ -1,7 +1,15 @@
 // What tests of the runtime share: a clock that moves when told, waiting for things without sleeping, and storages with
 // one property changed.
 
-import type { AgentStorage, AgentTracer, Clock, JournalRecord, Random, TraceEvent } from "@holdfast/core";
+import {
+  HoldfastError,
+  type AgentStorage,
+  type AgentTracer,
+  type Clock,
+  type JournalRecord,
+  type Random,
+  type TraceEvent,
+} from "@holdfast/core";
 
 /** Time that stands still until `advance`. Timers fire in the order of their times, each at its own moment. */
 export class TestClock implements Clock {
@@ -77,6 +85,13 @@ export async function until(
     await turns(1);
   }
   throw new Error(`waited ${maxTurns} turns in vain: ${what}`);
+}
+
+/** What was asked of a session, or that it had ended already: for who asks again what was asked in an earlier life. */
+export async function unlessEnded(asked: Promise<unknown>): Promise<void> {
+  await asked.catch((error: unknown) => {
+    if (!HoldfastError.is(error) || error.code !== "session_ended") throw error;
+  });
 }
 
 /** A gate that tasks wait at until a test opens it. */

@@ -33,6 +33,7 @@ export interface AgentMode<Input = unknown, Output = unknown> {
 }
 
 export interface SpawnOptions {
+  /** `full` by default, and in a session that is ephemeral itself, `ephemeral`. */
   readonly persistence?: Persistence;
   /** What of this session's context the child sees. `none` by default. */
   readonly shared?: "none" | "conversation" | "conversation_read_only" | { readonly custom: unknown };
@@ -63,6 +64,8 @@ export class ChildAsks {
   #children: number;
   #parent: ParentRef | undefined;
   #seed: number;
+  /** What children are that are not asked for otherwise. No part of what is asked: told otherwise on replay, it is the same. */
+  #inherited: Persistence;
   /** Children with a lower number are another session's (C4). */
   #firstChild = 0;
 
@@ -71,6 +74,7 @@ export class ChildAsks {
     this.#parent = door.options.relations.parent;
     this.#seed = door.options.seed;
     this.#children = door.options.relations.children;
+    this.#inherited = door.options.relations.isEphemeral ? "ephemeral" : "full";
     this.#awaited = new Set(door.options.relations.awaited);
   }
 
@@ -82,6 +86,16 @@ export class ChildAsks {
   /** Who asked for this session, as far as its agent knows. */
   get parentId(): string | undefined {
     return this.#parent?.sessionId;
+  }
+
+  /** Whether this session is gone with its process. */
+  get isEphemeral(): boolean {
+    return this.#inherited === "ephemeral";
+  }
+
+  /** From here on it is not. */
+  becomePersistent(): void {
+    this.#inherited = "full";
   }
 
   /** C4. */
@@ -276,9 +290,15 @@ export class ChildAsks {
     const text = this.#door.encodeFor(input, `input of agent "${agent}"`);
     const resumed = this.#door.encodeFor(resumedFrom, "progress");
     const shared = this.#sharedContext(options.shared);
-    const { persistence = "full", onParentEnd = "cancel", timeoutMs } = options;
-    const named = this.#asHashed(shared);
-    const told = encodeJson({ budget, shared: named, persistence, onParentEnd, timeoutMs }, "options");
+    const { persistence, onParentEnd = "cancel", timeoutMs } = options;
+    const asked = {
+      budget,
+      shared: this.#asHashed(shared),
+      persistence: persistence ?? "full",
+      onParentEnd,
+      timeoutMs,
+    };
+    const told = encodeJson(asked, "options");
     const hash = this.#hash(`${text ?? ""} ${told ?? ""} ${resumed ?? ""}`);
     return { agent, input: text, resumed, shared, budget, persistence, timeoutMs, hash };
   }
@@ -301,7 +321,8 @@ export class ChildAsks {
 
   #creation(id: number, child: DraftChild, parent: ParentRef | undefined): CreateSession {
     const { relations, describeAgent } = this.#door.options;
-    const { agent, input, resumed, shared, budget, persistence, timeoutMs } = child;
+    const { agent, input, resumed, shared, budget, timeoutMs } = child;
+    const persistence = child.persistence ?? this.#inherited;
     const ref = describeAgent(agent);
     if (ref === undefined) throw this.#door.faults.fail(unknownAgent(agent, this.#door.options.agentNames()));
     const deadline = Math.min(timeoutMs ?? Infinity, budget?.ttlMs ?? Infinity);
@@ -346,7 +367,7 @@ interface DraftChild {
   readonly resumed: JsonText | undefined;
   readonly shared: SharedContext | undefined;
   readonly budget: Budget | undefined;
-  readonly persistence: Persistence;
+  readonly persistence: Persistence | undefined;
   readonly timeoutMs: number | undefined;
   readonly hash: string;
 }

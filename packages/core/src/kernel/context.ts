@@ -396,6 +396,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
   /** From here on everything of this session survives its process. */
   enablePersistence(): void {
     this.#asks.enablePersistence();
+    this.#children.becomePersistent();
   }
 
   // ---- cancellation ------------------------------------------------------------------------------------------------
