@@ -74,11 +74,13 @@ describe("replayed", () => {
 // What a kernel does that older ones did not is a flag of the session: a kernel that asked by another rule would differ.
 describe("a kernel that does not heed a session's behaviour flags is seen", () => {
   test.each([
-    ["unguarded-repeats", 1],
-    ["guarded-repeats", 0],
-  ])("%s replayed with the flags %i", async (name, flags) => {
+    ["unguarded-repeats", 0, 1],
+    ["guarded-repeats", 1, 0],
+    ["guarded-repeats", 1, 3],
+    ["recorded-guards", 3, 0],
+  ])("%s, of flags %i, replayed with %i", async (name, recorded, flags) => {
     const { header, records } = read(`${name}.jsonl`);
-    expect(header.flags).toBe(1 - flags);
+    expect(header.flags).toBe(recorded);
     const last = await replay(header, records, agentOf(name), flags);
     expect(last?.fault).toMatchObject({ code: "nondeterminism" });
   });

@@ -290,6 +290,16 @@ export const HISTORY_SCENARIOS: readonly HistoryScenario[] = [
     },
   },
   {
+    name: "recorded-guards",
+    shows: "behaviour flag 2: a guarded task whose result repeats, its guard being recorded with it",
+    tasks: [poll],
+    run: pollTwelveTimes,
+    async course(handle) {
+      await turns(200);
+      await handle.answer({ approved: true });
+    },
+  },
+  {
     name: "children",
     shows: "children asked for, told, heard, and waited for; one that is cancelled",
     agents: [teller],

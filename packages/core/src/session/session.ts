@@ -186,10 +186,15 @@ export function resumedFromOf({
 }
 
 /** What a session's kernel does that older ones did not: those that began without it replay without it. One bit each. */
-export const BEHAVIOUR = { guardsRepeats: 1 } as const;
+export const BEHAVIOUR = {
+  /** Repeats of guarded tasks are told and asked about (K14). */
+  guardsRepeats: 1,
+  /** Which tasks are guarded is recorded with them, and not looked up in whoever replays. */
+  recordsGuards: 2,
+} as const;
 
 /** Of a session that begins now. */
-export const BEHAVIOUR_FLAGS: number = BEHAVIOUR.guardsRepeats;
+export const BEHAVIOUR_FLAGS: number = BEHAVIOUR.guardsRepeats | BEHAVIOUR.recordsGuards;
 
 /**
  * How much of a session survives its process: everything; its row, input and unread signals, so that it starts over; nothing but
