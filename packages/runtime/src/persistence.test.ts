@@ -5,6 +5,7 @@ import {
   gate,
   journalOf,
   mortal,
+  releaseClaim,
   TestClock,
   turns,
   until,
@@ -40,9 +41,7 @@ function life(storage: MemoryStorage, agent: Agent) {
       fragile.die();
       vanishRuntime(runtime);
       const all = await storage.reader.sessions({ limit: 99 });
-      for (const { sessionId } of all)
-        for (let token = 1; token < 5; token++)
-          await storage.commit([{ type: "release_claim", sessionId, token }], 0);
+      for (const { sessionId } of all) await releaseClaim(storage, sessionId);
     },
   };
 }

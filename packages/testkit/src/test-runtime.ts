@@ -8,6 +8,7 @@ import {
   type Clock,
   type JournalRecord,
   type Random,
+  type StorageReader,
   type TraceEvent,
 } from "@holdfast/core";
 
@@ -125,6 +126,14 @@ export async function journalOf(storage: AgentStorage, sessionId: string): Promi
   return storage.reader.journal(sessionId, 0, 1_000_000);
 }
 
+/** Release the claim that a process which is gone had of a session in memory, if it had one. */
+export async function releaseClaim(storage: AgentStorage, sessionId: string): Promise<void> {
+  const releases = Array.from({ length: 20 }, (_, i) => {
+    return { type: "release_claim", sessionId, token: i + 1 } as const;
+  });
+  await storage.commit(releases, 0);
+}
+
 /** A storage with some of its methods replaced. */
 export function storageWith(storage: AgentStorage, changes: Partial<AgentStorage>): AgentStorage {
   return {
@@ -132,6 +141,7 @@ export function storageWith(storage: AgentStorage, changes: Partial<AgentStorage
     durable: storage.durable,
     commit: (group, now) => storage.commit(group, now),
     claim: (claim) => storage.claim(claim),
+    renew: (renewal) => storage.renew(renewal),
     load: (sessionId) => storage.load(sessionId),
     arrivals: (sessionId, after) => storage.arrivals(sessionId, after),
     conversation: (sessionId, leaf) => storage.conversation(sessionId, leaf),
@@ -139,6 +149,22 @@ export function storageWith(storage: AgentStorage, changes: Partial<AgentStorage
     subscribe: (listener) => storage.subscribe(listener),
     reader: storage.reader,
     close: () => storage.close(),
+    ...changes,
+  };
+}
+
+/** A reader with some of its methods replaced. */
+export function readerWith(reader: StorageReader, changes: Partial<StorageReader>): StorageReader {
+  return {
+    sessions: (query) => reader.sessions(query),
+    session: (sessionId) => reader.session(sessionId),
+    journal: (sessionId, fromSeq, limit) => reader.journal(sessionId, fromSeq, limit),
+    entries: (sessionId, from, limit) => reader.entries(sessionId, from, limit),
+    pendingSignals: (sessionId) => reader.pendingSignals(sessionId),
+    schedules: () => reader.schedules(),
+    document: (collection, id) => reader.document(collection, id),
+    documents: (query) => reader.documents(query),
+    audit: (query) => reader.audit(query),
     ...changes,
   };
 }
