@@ -399,9 +399,8 @@ class LocalRuntime implements Runtime {
 
   async unpause(sessionId: string): Promise<SessionStatus> {
     const status = await this.#requests.ask({ type: "resume_session", sessionId }, "resuming");
-    const session = await this.#sessions.find(sessionId);
-    if (!isEnded(status) && this.#sessions.agents.latest(session.agent.name) !== undefined)
-      await this.#sessions.activate(sessionId, false, session);
+    const { agent } = await this.#sessions.find(sessionId);
+    if (this.#sessions.agents.latest(agent.name) !== undefined) await this.#goOn(sessionId);
     return status;
   }
 
@@ -492,7 +491,7 @@ class LocalRuntime implements Runtime {
     signal,
   }: ScheduleRequest<Input, Output>): Promise<ScheduledAction> {
     if (start !== undefined) {
-      const { agent, input, file } = start;
+      const { agent, input, file, budget } = start;
       this.#know(agent as unknown as Agent);
       const text = await this.#inputText(agent.name, agent.input, input);
       const { name, version } = agent;
@@ -500,6 +499,7 @@ class LocalRuntime implements Runtime {
         type: "start",
         agent: { name, version, ...(file === undefined ? {} : { file }) },
         input: text,
+        ...(budget === undefined ? {} : { budget: checkBudget(budget) }),
       };
     }
     const { sessionId, name, payload } = signal;
@@ -540,6 +540,7 @@ class LocalRuntime implements Runtime {
       random: () => this.#random.u32(),
       submit: (change, onResult, onError) => this.#committer.submit({ change, onResult, onError }),
       arrivals: (sessionId, after) => storage.arrivals(sessionId, after),
+      find: (sessionId) => storage.reader.session(sessionId),
       conversation: (session, leaf) => readConversation(storage, session, leaf),
       prices: this.#prices,
       describeAgent: (name) => this.#sessions.agents.describe(name) ?? this.#elsewhere(name),
