@@ -62,7 +62,8 @@ export interface AttemptsHost {
   /** The task of this number, while nobody has heard its outcome. */
   openTask(id: number): OpenTask | undefined;
   conversation(leaf: number | null): Promise<readonly ConversationEntry[]>;
-  enter<T>(fn: () => T): T;
+  /** Call what is done for a task of this kind, so that its stray rejections are known to be this session's. */
+  enter<T>(kind: string, fn: () => T): T;
   /** Nothing when nobody listens: then no event is built. */
   readonly trace: ((event: TraceEvent) => void) | undefined;
   traceparent(attempt: { readonly taskId: string; readonly attempt: number }): string | undefined;
@@ -138,11 +139,10 @@ export class Attempts {
       hasConversation: task.hasConversation,
       conversation: (leaf) => this.#host.conversation(leaf),
       onDelta: this.#deltaOf(running),
+      within: (work) => this.#host.enter(kind, work),
     };
     this.#running.set(id, running);
-    running.handle = this.#host.enter(() =>
-      executor.start(request, (outcome) => this.#ended(running, outcome)),
-    );
+    running.handle = executor.start(request, (outcome) => this.#ended(running, outcome));
   }
 
   /** It cannot be paid for, whatever is left: it fails without having run. */

@@ -162,6 +162,7 @@ function attemptOf(changes: Partial<TaskAttempt>): TaskAttempt {
     idempotencyKey: "ses_x-0",
     timeoutMs: undefined,
     hasConversation: false,
+    within: (work) => work(),
     conversation: async () => [],
     onDelta: () => {},
     ...changes,

@@ -6,7 +6,6 @@
 //       does afterwards is nobody's business; its slot is free.
 //   L4. Closing waits a while for handlers that look at their abort signal: they may have processes to end.
 
-import { AsyncLocalStorage } from "node:async_hooks";
 import {
   ConflictError,
   decodeJson,
@@ -26,13 +25,6 @@ import {
   type TokenUsage,
 } from "@holdfast/core";
 import type { TaskContext, TaskDefinition } from "./define.ts";
-
-/** The task whose handler is running, for who asks of the agent's context what only the agent may ask. */
-const handlerOf = new AsyncLocalStorage<string>();
-
-export function runningHandler(): string | undefined {
-  return handlerOf.getStore();
-}
 
 export interface LocalTaskExecutorOptions {
   readonly tasks?: readonly TaskDefinition[];
@@ -235,9 +227,7 @@ class Attempt implements RunningAttempt, TaskContext {
         this.#end({ status: "failed", error, retryable: true });
       }, timeoutMs);
     }
-    this.#performing = handlerOf
-      .run(this.#request.kind, () => this.#perform())
-      .then((outcome) => this.#end(outcome));
+    this.#performing = this.#request.within(() => this.#perform()).then((outcome) => this.#end(outcome));
     if (this.#controller !== undefined) this.#heed(); // A handler may ask for its signal before it first awaits.
   }
 

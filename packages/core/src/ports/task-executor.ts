@@ -66,6 +66,8 @@ export interface TaskAttempt {
   readonly conversation: (leaf: number | null) => Promise<readonly ConversationEntry[]>;
   /** Tokens and progress while it runs; provisional (K12). Must not throw. */
   readonly onDelta: (delta: TaskDelta) => void;
+  /** Calls what does the work in this process, so that a rejection in it that nobody handles is known to be this attempt's. */
+  readonly within: <T>(work: () => T) => T;
 }
 
 export type LostAttempt = Pick<TaskAttempt, "kind" | "input" | "idempotencyKey">;
