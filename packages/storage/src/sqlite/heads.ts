@@ -8,6 +8,7 @@
 //       memory, and die with the owner).
 //       The token of a claim that is over is kept as well, for the last `TOKENS_MAX` sessions; a holder that asks after
 //       that is fenced, where before it would have been told what became of its batch.
+//       Of a session that has ended only that is kept: it is seldom asked for again.
 //   H3. What a session was made with and no rule looks at (input, shared context) is not kept: it may be large. A few small
 //       signals are, until they are consumed: who is told that one arrived asks for it at once.
 
@@ -144,11 +145,12 @@ export class Heads {
         : [this.#claimed, this.#recent];
     from.delete(sessionId);
     to.set(sessionId, head);
-    if (this.#recent.size <= this.#recentMax) return;
-    for (const [oldest, { claim }] of this.#recent) {
-      this.forget(oldest, { token: claim.token, until: -Infinity });
-      break;
-    }
+    shed(this.#recent, this.#recentMax, (oldest) => this.letGo(oldest));
+  }
+
+  /** Drop a head of which no more is needed than its token (H2). */
+  letGo({ session, claim }: Head): void {
+    this.forget(session.sessionId, { token: claim.token, until: -Infinity });
   }
 
   /** Drop what is known of a session, but not its claim (H2), which is given as it stands. Reads nothing. */
@@ -162,11 +164,7 @@ export class Heads {
   #keepToken(sessionId: string, token: number): void {
     this.#tokens.delete(sessionId);
     this.#tokens.set(sessionId, token);
-    if (this.#tokens.size <= TOKENS_MAX) return;
-    for (const oldest of this.#tokens.keys()) {
-      this.#tokens.delete(oldest);
-      break;
-    }
+    shed(this.#tokens, TOKENS_MAX, (_, oldest) => this.#tokens.delete(oldest));
   }
 
   #takeClaim(sessionId: string): Claim {
@@ -190,6 +188,20 @@ export class Heads {
     head.answered = head.pending.answers(head.session.waits);
     head.claim = this.#takeClaim(sessionId);
     return head;
+  }
+}
+
+/** Drop the oldest of a map once it has an eighth too many: dropping one at a time, each would be looked for past all before it. */
+function shed<V>(
+  map: Iterable<readonly [string, V]> & { readonly size: number },
+  max: number,
+  drop: (oldest: V, key: string) => void,
+): void {
+  if (map.size <= max + (max >> 3)) return;
+  let surplus = map.size - max;
+  for (const [key, oldest] of map) {
+    drop(oldest, key);
+    if (--surplus === 0) return;
   }
 }
 

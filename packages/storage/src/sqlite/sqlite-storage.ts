@@ -11,6 +11,7 @@
 
 import {
   HoldfastError,
+  isEnded,
   NotFoundError,
   UnavailableError,
   type AgentStorage,
@@ -264,8 +265,11 @@ export class SqliteStorage implements AgentStorage {
 
   #publish(): void {
     const { touched, arrived } = this.#writer;
-    for (const head of touched.keys()) this.#dueIndex.note(head);
-    touched.clear();
+    for (const head of touched.keys()) {
+      this.#dueIndex.note(head);
+      if (isEnded(head.session.status)) this.#heads.letGo(head);
+    }
+    this.#writer.touched.clear();
     if (arrived.length === 0) return;
     for (const arrival of arrived.splice(0)) for (const listener of this.#listeners) listener(arrival);
   }
