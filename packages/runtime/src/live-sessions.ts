@@ -22,7 +22,7 @@ import {
   type Session,
   type SessionSnapshot,
 } from "@holdfast/core";
-import { createSession, openAccount, remainingOf } from "@holdfast/core/internal";
+import { ChurnMap, createSession, openAccount, remainingOf } from "@holdfast/core/internal";
 import type { Agent } from "./define.ts";
 import type { GroupCommitter } from "./group-committer.ts";
 import { KnownAgents } from "./known-agents.ts";
@@ -77,7 +77,7 @@ export class LiveSessions {
   /** Drivers with tasks that wait for others to settle. */
   readonly #hungry = new Set<Driven>();
   readonly #hungryAlarm = alarm(() => this.settled());
-  readonly #live = new Map<string, Live>();
+  readonly #live = new ChurnMap<string, Live>();
   readonly #activating = new Map<string, Promise<void>>();
   /** Sessions being loaded, and whether something arrived for them meanwhile. */
   readonly #loading = new Map<string, boolean>();
@@ -351,14 +351,16 @@ export class LiveSessions {
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.allSettled(this.#activating.values());
-    for (const { driver } of this.#live.values()) driver.abandon();
+    for (const [, { driver }] of this.#live) driver.abandon();
   }
 
   /** @internal As `close`, but nothing is released or awaited. */
   vanish(): void {
     this.#closed = true;
-    for (const { driver } of this.#live.values()) driver.abandon();
-    this.#live.clear();
+    for (const [sessionId, { driver }] of this.#live) {
+      driver.abandon();
+      this.#live.delete(sessionId);
+    }
   }
 
   // ---- inside ------------------------------------------------------------------------------------------------------

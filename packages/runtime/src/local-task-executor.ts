@@ -24,6 +24,7 @@ import {
   type TaskTraits,
   type TokenUsage,
 } from "@holdfast/core";
+import { ChurnMap } from "@holdfast/core/internal";
 import type { TaskContext, TaskDefinition } from "./define.ts";
 
 export interface LocalTaskExecutorOptions {
@@ -43,9 +44,11 @@ export class LocalTaskExecutor implements TaskExecutor {
   readonly #concurrency: number;
   readonly #payloadChars: number;
   readonly #waiting: Attempt[] = [];
-  readonly #running = new Set<Attempt>();
+  readonly #running = new ChurnMap<number, Attempt>();
   /** Handlers at work that heed their signal, also after their attempt's end (L4). */
   readonly #heeding = new Set<Promise<void>>();
+  /** How many attempts there were. */
+  #count = 0;
   #onIdle: (() => void) | undefined;
 
   constructor({
@@ -88,14 +91,16 @@ export class LocalTaskExecutor implements TaskExecutor {
   }
 
   start(request: TaskAttempt, onEnd: (outcome: AttemptOutcome) => void): RunningAttempt {
+    const number = this.#count++;
     const attempt = new Attempt(
+      number,
       request,
       this.#tasks.get(request.kind),
       this.#clock,
       this.#payloadChars,
       this.#heeding,
       (outcome) => {
-        this.#running.delete(attempt);
+        this.#running.delete(number);
         this.#startWaiting();
         onEnd(outcome);
         if (this.#running.size === 0) this.#onIdle?.();
@@ -112,7 +117,7 @@ export class LocalTaskExecutor implements TaskExecutor {
 
   async close(): Promise<void> {
     for (const attempt of this.#waiting.splice(0)) attempt.abort("the runtime is closing");
-    for (const attempt of this.#running) attempt.abort("the runtime is closing");
+    for (const [, attempt] of this.#running) attempt.abort("the runtime is closing");
     if (this.#running.size > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve));
     if (this.#heeding.size === 0) return;
     const late = Promise.withResolvers<void>();
@@ -122,7 +127,7 @@ export class LocalTaskExecutor implements TaskExecutor {
   }
 
   #begin(attempt: Attempt): void {
-    this.#running.add(attempt);
+    this.#running.set(attempt.number, attempt);
     attempt.begin();
   }
 
@@ -136,6 +141,8 @@ export class LocalTaskExecutor implements TaskExecutor {
 }
 
 class Attempt implements RunningAttempt, TaskContext {
+  /** Among those of its executor. */
+  readonly number: number;
   readonly #request: TaskAttempt;
   readonly #definition: TaskDefinition | undefined;
   readonly #clock: Clock;
@@ -149,6 +156,7 @@ class Attempt implements RunningAttempt, TaskContext {
   #ended = false;
 
   constructor(
+    number: number,
     request: TaskAttempt,
     definition: TaskDefinition | undefined,
     clock: Clock,
@@ -156,6 +164,7 @@ class Attempt implements RunningAttempt, TaskContext {
     heeding: Set<Promise<void>>,
     onEnd: (outcome: AttemptOutcome) => void,
   ) {
+    this.number = number;
     this.#request = request;
     this.#definition = definition;
     this.#clock = clock;

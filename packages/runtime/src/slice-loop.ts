@@ -33,7 +33,8 @@ export class SliceLoop {
   readonly #observer: SliceObserver | undefined;
   readonly #afterSlice: () => void;
   readonly #immediate: Immediate;
-  readonly #ready = new Set<SliceMember>();
+  /** A new one for each slice: one that is emptied again and again keeps what was in it alive (see core's `churn-map.ts`). */
+  #ready = new Set<SliceMember>();
   #running: SliceMember[] = [];
   /** Slices of this turn that are yet to come. */
   #queued = 0;
@@ -107,7 +108,7 @@ export class SliceLoop {
         ? undefined
         : members.find((member) => this.#observer?.isSuspect(member.sessionId));
     if (suspect === undefined) {
-      this.#ready.clear();
+      this.#ready = new Set();
       return members;
     }
     this.#ready.delete(suspect);

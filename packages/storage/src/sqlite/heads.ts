@@ -13,7 +13,7 @@
 //       signals are, until they are consumed: who is told that one arrived asks for it at once.
 
 import { invariant, isEnded, type Amount, type Session, type StoredSignal, type Wait } from "@holdfast/core";
-import { isAnsweredBy, NO_CLAIM, type Claim } from "@holdfast/core/internal";
+import { ChurnMap, isAnsweredBy, NO_CLAIM, type Claim } from "@holdfast/core/internal";
 import type { Reads } from "./reads.ts";
 
 const TOKENS_MAX = 65_536;
@@ -103,9 +103,9 @@ export class PendingSignals {
 
 export class Heads {
   readonly #reads: Reads;
-  readonly #claimed = new Map<string, Head>();
+  readonly #claimed = new ChurnMap<string, Head>();
   /** Unclaimed ones, the least recently used first. */
-  readonly #recent = new Map<string, Head>();
+  readonly #recent = new ChurnMap<string, Head>();
   readonly #recentMax: number;
   /** Claims that are held, of sessions that were forgotten and not read again yet. */
   readonly #forgotten = new Map<string, Claim>();

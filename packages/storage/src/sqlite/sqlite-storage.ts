@@ -257,7 +257,7 @@ export class SqliteStorage implements AgentStorage {
 
   #undo(): void {
     for (const [head, claim] of this.#writer.touched) this.#heads.forget(head.session.sessionId, claim);
-    this.#writer.touched.clear();
+    this.#writer.touched = new Map();
     this.#writer.arrived.length = 0;
     this.#tokens.forget();
     if (this.#driver.inTransaction) this.#driver.exec("ROLLBACK");
@@ -269,7 +269,7 @@ export class SqliteStorage implements AgentStorage {
       this.#dueIndex.note(head);
       if (isEnded(head.session.status)) this.#heads.letGo(head);
     }
-    this.#writer.touched.clear();
+    this.#writer.touched = new Map();
     if (arrived.length === 0) return;
     for (const arrival of arrived.splice(0)) for (const listener of this.#listeners) listener(arrival);
   }
