@@ -161,6 +161,8 @@ function attemptOf(changes: Partial<TaskAttempt>): TaskAttempt {
     attempt: 1,
     idempotencyKey: "ses_x-0",
     timeoutMs: undefined,
+    traceparent: undefined,
+    closure: undefined,
     hasConversation: false,
     within: (work) => work(),
     conversation: async () => [],

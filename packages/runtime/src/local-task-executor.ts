@@ -42,13 +42,13 @@ export class LocalTaskExecutor implements TaskExecutor {
   readonly #tasks = new Map<string, TaskDefinition>();
   readonly #clock: Clock;
   readonly #concurrency: number;
-  readonly #payloadChars: number;
+  readonly #host: AttemptHost;
   readonly #waiting: Attempt[] = [];
   readonly #running = new ChurnMap<number, Attempt>();
   /** Handlers at work that heed their signal, also after their attempt's end (L4). */
   readonly #heeding = new Set<Promise<void>>();
-  /** How many attempts there were. */
-  #count = 0;
+  /** How many attempts began. */
+  #begun = 0;
   #onIdle: (() => void) | undefined;
 
   constructor({
@@ -59,7 +59,17 @@ export class LocalTaskExecutor implements TaskExecutor {
   }: LocalTaskExecutorOptions) {
     this.#clock = clock;
     this.#concurrency = concurrency;
-    this.#payloadChars = payloadChars;
+    this.#host = {
+      clock,
+      payloadChars,
+      heeding: this.#heeding,
+      ended: (attempt, outcome) => {
+        this.#running.delete(attempt.number);
+        this.#startWaiting();
+        attempt.onEnd(outcome);
+        if (this.#running.size === 0) this.#onIdle?.();
+      },
+    };
     for (const task of tasks) this.register(task);
   }
 
@@ -91,21 +101,7 @@ export class LocalTaskExecutor implements TaskExecutor {
   }
 
   start(request: TaskAttempt, onEnd: (outcome: AttemptOutcome) => void): RunningAttempt {
-    const number = this.#count++;
-    const attempt = new Attempt(
-      number,
-      request,
-      this.#tasks.get(request.kind),
-      this.#clock,
-      this.#payloadChars,
-      this.#heeding,
-      (outcome) => {
-        this.#running.delete(number);
-        this.#startWaiting();
-        onEnd(outcome);
-        if (this.#running.size === 0) this.#onIdle?.();
-      },
-    );
+    const attempt = new Attempt(this.#host, request, this.#tasks.get(request.kind), onEnd);
     if (this.#running.size < this.#concurrency) this.#begin(attempt);
     else this.#waiting.push(attempt);
     return attempt;
@@ -127,8 +123,9 @@ export class LocalTaskExecutor implements TaskExecutor {
   }
 
   #begin(attempt: Attempt): void {
-    this.#running.set(attempt.number, attempt);
-    attempt.begin();
+    const number = this.#begun++;
+    this.#running.set(number, attempt);
+    attempt.begin(number);
   }
 
   #startWaiting(): void {
@@ -140,15 +137,22 @@ export class LocalTaskExecutor implements TaskExecutor {
   }
 }
 
+/** What an attempt needs of its executor. */
+interface AttemptHost {
+  readonly clock: Clock;
+  readonly payloadChars: number;
+  readonly heeding: Set<Promise<void>>;
+  /** Called once. */
+  ended(attempt: Attempt, outcome: AttemptOutcome): void;
+}
+
 class Attempt implements RunningAttempt, TaskContext {
-  /** Among those of its executor. */
-  readonly number: number;
+  readonly #host: AttemptHost;
   readonly #request: TaskAttempt;
   readonly #definition: TaskDefinition | undefined;
-  readonly #clock: Clock;
-  readonly #payloadChars: number;
-  readonly #heeding: Set<Promise<void>>;
-  readonly #onEnd: (outcome: AttemptOutcome) => void;
+  /** Tells who started it. */
+  readonly onEnd: (outcome: AttemptOutcome) => void;
+  #number = -1;
   #performing: Promise<void> | undefined;
   #controller: AbortController | undefined;
   #abortReason: string | undefined;
@@ -156,21 +160,20 @@ class Attempt implements RunningAttempt, TaskContext {
   #ended = false;
 
   constructor(
-    number: number,
+    host: AttemptHost,
     request: TaskAttempt,
     definition: TaskDefinition | undefined,
-    clock: Clock,
-    payloadChars: number,
-    heeding: Set<Promise<void>>,
     onEnd: (outcome: AttemptOutcome) => void,
   ) {
-    this.number = number;
+    this.#host = host;
     this.#request = request;
     this.#definition = definition;
-    this.#clock = clock;
-    this.#payloadChars = payloadChars;
-    this.#heeding = heeding;
-    this.#onEnd = onEnd;
+    this.onEnd = onEnd;
+  }
+
+  /** Among those that began; -1 before that. */
+  get number(): number {
+    return this.#number;
   }
 
   get ended(): boolean {
@@ -223,10 +226,11 @@ class Attempt implements RunningAttempt, TaskContext {
 
   // ---- the attempt -------------------------------------------------------------------------------------------------
 
-  begin(): void {
+  begin(number: number): void {
+    this.#number = number;
     const { timeoutMs } = this.#request;
     if (timeoutMs !== undefined) {
-      this.#cancelTimeout = this.#clock.setTimer(() => {
+      this.#cancelTimeout = this.#host.clock.setTimer(() => {
         const error = {
           name: "TaskTimeoutError",
           code: "task_timeout",
@@ -236,15 +240,16 @@ class Attempt implements RunningAttempt, TaskContext {
         this.#end({ status: "failed", error, retryable: true });
       }, timeoutMs);
     }
-    this.#performing = this.#request.within(() => this.#perform()).then((outcome) => this.#end(outcome));
+    this.#performing = this.#request.within(() => this.#perform());
     if (this.#controller !== undefined) this.#heed(); // A handler may ask for its signal before it first awaits.
   }
 
   #heed(): void {
     const performing = this.#performing;
     if (performing === undefined) return;
-    this.#heeding.add(performing);
-    void performing.finally(() => this.#heeding.delete(performing));
+    const { heeding } = this.#host;
+    heeding.add(performing);
+    void performing.finally(() => heeding.delete(performing));
   }
 
   abort(reason: string): void {
@@ -254,26 +259,29 @@ class Attempt implements RunningAttempt, TaskContext {
     queueMicrotask(() => this.#end({ status: "aborted" }));
   }
 
-  /** Never rejects. */
-  async #perform(): Promise<AttemptOutcome> {
+  async #perform(): Promise<void> {
     const { closure } = this.#request;
+    let outcome: AttemptOutcome;
     try {
       const output = closure === undefined ? await this.#performDefined() : await closure(this);
-      return { status: "completed", output: this.#encode(output) };
+      outcome = { status: "completed", output: this.#encode(output) };
     } catch (thrown) {
-      return failure(thrown);
+      outcome = failure(thrown);
+      await Promise.resolve(); // What threw at once did so within the call that started it, and nobody is told within that.
     }
+    this.#end(outcome);
   }
 
   #encode(output: unknown): string | undefined {
     const { kind } = this.#request;
     const text = encodeJson(output, `output of task "${kind}"`);
-    if (text !== undefined && text.length > this.#payloadChars) {
+    const { payloadChars } = this.#host;
+    if (text !== undefined && text.length > payloadChars) {
       throw new HoldfastError(
         "limit_exceeded",
         `output of task "${kind}" is ${text.length} characters of JSON`,
         {
-          expected: `at most ${this.#payloadChars} (limit "payloadChars")`,
+          expected: `at most ${payloadChars} (limit "payloadChars")`,
           fix: "keep large content in a file and return its path, or raise the limit",
         },
       );
@@ -300,9 +308,10 @@ class Attempt implements RunningAttempt, TaskContext {
   }
 
   #input(): unknown {
-    const { input, hasConversation, conversation } = this.#request;
-    const decoded = decodeJson(input);
-    return hasConversation ? resolveConversations(decoded, conversation) : decoded;
+    const request = this.#request;
+    const decoded = decodeJson(request.input);
+    if (!request.hasConversation) return decoded;
+    return resolveConversations(decoded, (leaf) => request.conversation(leaf));
   }
 
   #fireAbort(reason: string): void {
@@ -314,7 +323,7 @@ class Attempt implements RunningAttempt, TaskContext {
     if (this.#ended) return;
     this.#ended = true;
     this.#cancelTimeout?.();
-    this.#onEnd(outcome);
+    this.#host.ended(this, outcome);
   }
 }
 
