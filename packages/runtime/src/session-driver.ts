@@ -52,6 +52,7 @@ import { alarm } from "./timers.ts";
 
 export class SessionDriver implements SliceMember {
   readonly sessionId: string;
+  isReady = false;
   readonly #world: DriverWorld;
   readonly #agent: Agent;
   readonly #session: Session;

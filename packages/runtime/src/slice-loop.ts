@@ -18,6 +18,8 @@ export interface SliceObserver {
 
 export interface SliceMember {
   readonly sessionId: string;
+  /** Whether it is to have the next slice. Nobody's but the loop's. */
+  isReady: boolean;
   /** Deliver one outcome. False when there was none, or none may be delivered now. Must not throw. */
   deliver(): boolean;
   /** The agent stands still. May call `wake` for another slice. Must not throw. */
@@ -33,8 +35,8 @@ export class SliceLoop {
   readonly #observer: SliceObserver | undefined;
   readonly #afterSlice: () => void;
   readonly #immediate: Immediate;
-  /** A new one for each slice: one that is emptied again and again keeps what was in it alive (see core's `churn-map.ts`). */
-  #ready = new Set<SliceMember>();
+  /** Members that were given the next slice, in that order; those that left since are no longer ready. */
+  #ready: SliceMember[] = [];
   #running: SliceMember[] = [];
   /** Slices of this turn that are yet to come. */
   #queued = 0;
@@ -51,7 +53,9 @@ export class SliceLoop {
 
   /** Give a session the next slice. */
   wake(member: SliceMember): void {
-    this.#ready.add(member);
+    if (member.isReady) return;
+    member.isReady = true;
+    this.#ready.push(member);
     this.#queue();
   }
 
@@ -67,7 +71,7 @@ export class SliceLoop {
 
   /** Take a session out: it is over. */
   leave(member: SliceMember): void {
-    this.#ready.delete(member);
+    member.isReady = false;
   }
 
   /** Whether agents are running this very moment. */
@@ -76,12 +80,14 @@ export class SliceLoop {
   }
 
   readonly #open = (): void => {
-    if (this.#ready.size === 0) return;
+    if (this.#ready.length === 0) return;
     const members = this.#takeReady();
     this.#used++;
     this.#inSlice = true;
     this.#observer?.opened(members);
     for (const member of members) {
+      if (!member.isReady) continue;
+      member.isReady = false;
       if (member.deliver()) this.#running.push(member);
     }
   };
@@ -89,7 +95,7 @@ export class SliceLoop {
   readonly #close = (): void => {
     this.#queued--;
     if (this.#inSlice) this.#endSlice();
-    if (this.#ready.size > 0) this.#queue();
+    if (this.#ready.length > 0) this.#queue();
   };
 
   #endSlice(): void {
@@ -102,16 +108,14 @@ export class SliceLoop {
   }
 
   #takeReady(): SliceMember[] {
-    const members = [...this.#ready];
-    const suspect =
-      this.#observer === undefined
-        ? undefined
-        : members.find((member) => this.#observer?.isSuspect(member.sessionId));
-    if (suspect === undefined) {
-      this.#ready = new Set();
-      return members;
-    }
-    this.#ready.delete(suspect);
+    const observer = this.#observer;
+    const ready = this.#ready;
+    this.#ready = [];
+    if (observer === undefined) return ready;
+    const members = ready.filter((member) => member.isReady);
+    const suspect = members.find((member) => observer.isSuspect(member.sessionId));
+    if (suspect === undefined) return members;
+    this.#ready = members.filter((member) => member !== suspect);
     return [suspect];
   }
 }
