@@ -11,21 +11,28 @@ export {
   type ChildRow,
 } from "./session/cascade.ts";
 export {
+  decideRelease,
+  isHeld,
+  nextClaim,
+  NO_CLAIM,
+  provenClaim,
+  refuseClaim,
+  releasedClaim,
+  renewedClaim,
+  type Claim,
+} from "./session/claims.ts";
+export {
   applyBatch,
   createSession,
-  decideRelease,
   decideSignal,
   dueAt,
   findImportProblem,
   firstBatch,
-  isHeld,
+  dedupMark,
   lookAt,
-  NO_CLAIM,
   refuseBatch,
-  refuseClaim,
   refuseCreation,
   type BatchLookups,
-  type Claim,
   type SignalDecision,
   type SignalFacts,
 } from "./session/storage-rules.ts";
@@ -33,3 +40,12 @@ export { isForkPending, parentAt, seedAt } from "./session/fork.ts";
 export { isDone } from "./kernel/open-items.ts";
 export { openAccount, remainingOf } from "./session/budget.ts";
 export { isAnsweredBy, resumedFromOf } from "./session/session.ts";
+export { isStorageCall, parseChange } from "./ports/storage-wire-check.ts";
+export {
+  fromWireError,
+  leaseFromWire,
+  toWireError,
+  withLease,
+  type StorageMethod,
+  type WireError,
+} from "./ports/storage-wire.ts";

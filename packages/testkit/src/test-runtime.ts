@@ -1,7 +1,15 @@
 // What tests of the runtime share: a clock that moves when told, waiting for things without sleeping, and storages with
 // one property changed.
 
-import type { AgentStorage, AgentTracer, Clock, JournalRecord, Random, TraceEvent } from "@holdfast/core";
+import type {
+  AgentStorage,
+  AgentTracer,
+  Clock,
+  JournalRecord,
+  Random,
+  StorageReader,
+  TraceEvent,
+} from "@holdfast/core";
 
 /** Time that stands still until `advance`. Timers fire in the order of their times, each at its own moment. */
 export class TestClock implements Clock {
@@ -110,6 +118,14 @@ export async function journalOf(storage: AgentStorage, sessionId: string): Promi
   return storage.reader.journal(sessionId, 0, 1_000_000);
 }
 
+/** Release the claim that a process which is gone had of a session in memory, if it had one. */
+export async function releaseClaim(storage: AgentStorage, sessionId: string): Promise<void> {
+  const releases = Array.from({ length: 20 }, (_, i) => {
+    return { type: "release_claim", sessionId, token: i + 1 } as const;
+  });
+  await storage.commit(releases, 0);
+}
+
 /** A storage with some of its methods replaced. */
 export function storageWith(storage: AgentStorage, changes: Partial<AgentStorage>): AgentStorage {
   return {
@@ -117,6 +133,7 @@ export function storageWith(storage: AgentStorage, changes: Partial<AgentStorage
     durable: storage.durable,
     commit: (group, now) => storage.commit(group, now),
     claim: (claim) => storage.claim(claim),
+    renew: (renewal) => storage.renew(renewal),
     load: (sessionId) => storage.load(sessionId),
     arrivals: (sessionId, after) => storage.arrivals(sessionId, after),
     conversation: (sessionId, leaf) => storage.conversation(sessionId, leaf),
@@ -124,6 +141,22 @@ export function storageWith(storage: AgentStorage, changes: Partial<AgentStorage
     subscribe: (listener) => storage.subscribe(listener),
     reader: storage.reader,
     close: () => storage.close(),
+    ...changes,
+  };
+}
+
+/** A reader with some of its methods replaced. */
+export function readerWith(reader: StorageReader, changes: Partial<StorageReader>): StorageReader {
+  return {
+    sessions: (query) => reader.sessions(query),
+    session: (sessionId) => reader.session(sessionId),
+    journal: (sessionId, fromSeq, limit) => reader.journal(sessionId, fromSeq, limit),
+    entries: (sessionId, from, limit) => reader.entries(sessionId, from, limit),
+    pendingSignals: (sessionId) => reader.pendingSignals(sessionId),
+    schedules: () => reader.schedules(),
+    document: (collection, id) => reader.document(collection, id),
+    documents: (query) => reader.documents(query),
+    audit: (query) => reader.audit(query),
     ...changes,
   };
 }

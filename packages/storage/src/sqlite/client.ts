@@ -22,19 +22,12 @@ import {
   type SessionSnapshot,
   type StorageReader,
 } from "@holdfast/core";
+import { fromWireError, type StorageMethod } from "@holdfast/core/internal";
 import { LineSplitter } from "./lines.ts";
 import { readSocketPath, type OwnerInfo } from "./ownership.ts";
 import { openSocket } from "./open-socket.ts";
 import { isOurFolder, type DatabasePaths } from "./paths.ts";
-import {
-  fromWireError,
-  isHello,
-  LINE_BYTES_MAX,
-  PROTOCOL_VERSION,
-  type Hello,
-  type Message,
-  type Method,
-} from "./wire.ts";
+import { isHello, LINE_BYTES_MAX, PROTOCOL_VERSION, type Hello, type Message } from "./wire.ts";
 
 /** How long an owner may take to say hello: one long slice of an agent (`LIMITS.sliceMs`) must fit in. */
 export const HELLO_TIMEOUT_MS = 10_000;
@@ -104,6 +97,9 @@ export class SocketStorage implements AgentStorage {
         this.#ask("reader.entries", { sessionId, from, limit: finite(limit) }),
       pendingSignals: (sessionId) => this.#ask("reader.pendingSignals", { sessionId }),
       schedules: () => this.#ask("reader.schedules", {}),
+      document: (collection, id) => this.#ask("reader.document", { collection, id }),
+      documents: (query) => this.#ask("reader.documents", { ...query, limit: finite(query.limit) }),
+      audit: (query) => this.#ask("reader.audit", { ...query, limit: finite(query.limit) }),
     };
   }
 
@@ -148,6 +144,10 @@ export class SocketStorage implements AgentStorage {
     return this.#ask("claim", claim);
   }
 
+  renew(renewal: Parameters<AgentStorage["renew"]>[0]): Promise<{ readonly sessions: number }> {
+    return this.#ask("renew", renewal);
+  }
+
   load(sessionId: string): Promise<SessionSnapshot | undefined> {
     return this.#ask("load", { sessionId });
   }
@@ -185,7 +185,7 @@ export class SocketStorage implements AgentStorage {
     await this.#closed;
   }
 
-  #ask<T>(method: Method, params: object): Promise<T> {
+  #ask<T>(method: StorageMethod, params: object): Promise<T> {
     return new Promise<unknown>((resolve, reject) => {
       if (this.#isClosing || !this.#socket.writable) return reject(this.#gone());
       const id = this.#nextId++;

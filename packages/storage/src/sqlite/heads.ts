@@ -4,8 +4,8 @@
 // add to. It knows nothing of transactions: whoever changes heads in one that fails gives them to `forget`.
 //
 //   H1. A head is derived from the file: forgetting one is always right, and costs a read.
-//   H2. A claim is not in the file, so heads with one are kept, whatever the cache's size (DESIGN section 4: claims are in
-//       memory, and die with the owner).
+//   H2. When a claim ends is not in the file, and of one without an end nothing is, so heads with a claim are kept, whatever the
+//       cache's size. What survives the owner of claims that end by themselves is in `leases.ts`.
 //       The token of a claim that is over is kept as well, for the last `TOKENS_MAX` sessions; a holder that asks after
 //       that is fenced, where before it would have been told what became of its batch.
 //       Of a session that has ended only that is kept: it is seldom asked for again.
@@ -13,7 +13,7 @@
 //       signals are, until they are consumed: who is told that one arrived asks for it at once.
 
 import { invariant, isEnded, type Amount, type Session, type StoredSignal, type Wait } from "@holdfast/core";
-import { ChurnMap, isAnsweredBy, NO_CLAIM, type Claim } from "@holdfast/core/internal";
+import { ChurnMap, isAnsweredBy, NO_CLAIM, releasedClaim, type Claim } from "@holdfast/core/internal";
 import type { Reads } from "./reads.ts";
 
 const TOKENS_MAX = 65_536;
@@ -107,7 +107,7 @@ export class Heads {
   /** Unclaimed ones, the least recently used first. */
   readonly #recent = new ChurnMap<string, Head>();
   readonly #recentMax: number;
-  /** Claims that are held, of sessions that were forgotten and not read again yet. */
+  /** Claims that are held or have losses, of sessions that were forgotten, or not read yet. */
   readonly #forgotten = new Map<string, Claim>();
   /** The last tokens of sessions that are not at hand, the oldest first: their holders may still ask (ST3). */
   readonly #tokens = new Map<string, number>();
@@ -128,7 +128,7 @@ export class Heads {
 
   /** Whether somebody holds a claim of it, without reading. */
   isClaimed(sessionId: string): boolean {
-    return this.#claimed.has(sessionId) || this.#forgotten.has(sessionId);
+    return this.#claimed.has(sessionId) || this.#forgotten.get(sessionId)?.owner !== undefined;
   }
 
   /** The head if it is at hand, without reading. */
@@ -148,17 +148,35 @@ export class Heads {
     shed(this.#recent, this.#recentMax, (oldest) => this.letGo(oldest));
   }
 
-  /** Drop a head of which no more is needed than its token (H2). */
+  /** Drop a head that nobody holds, but for what is still needed of its claim (H2). */
   letGo({ session, claim }: Head): void {
-    this.forget(session.sessionId, { token: claim.token, until: -Infinity });
+    const left = isEnded(session.status) ? { ...NO_CLAIM, token: claim.token } : releasedClaim(claim);
+    this.forget(session.sessionId, left);
   }
 
   /** Drop what is known of a session, but not its claim (H2), which is given as it stands. Reads nothing. */
   forget(sessionId: string, claim: Claim): void {
     this.#claimed.delete(sessionId);
     this.#recent.delete(sessionId);
-    if (isClaimed(claim)) this.#forgotten.set(sessionId, claim);
+    if (isClaimed(claim) || claim.losses > 0) this.#forgotten.set(sessionId, claim);
     else if (claim.token !== NO_CLAIM.token) this.#keepToken(sessionId, claim.token);
+  }
+
+  /** Change a claim that is held, reading nothing. Answers the head, if it is at hand. */
+  amend(sessionId: string, change: (claim: Claim) => Claim): Head | undefined {
+    const head = this.peek(sessionId);
+    if (head !== undefined) {
+      head.claim = change(head.claim);
+      return head;
+    }
+    const claim = this.#forgotten.get(sessionId);
+    if (claim !== undefined) this.#forgotten.set(sessionId, change(claim));
+    return undefined;
+  }
+
+  /** It is no session any more. */
+  remove(sessionId: string): void {
+    for (const known of [this.#claimed, this.#recent, this.#forgotten, this.#tokens]) known.delete(sessionId);
   }
 
   #keepToken(sessionId: string, token: number): void {
@@ -171,7 +189,7 @@ export class Heads {
     const claim = this.#forgotten.get(sessionId);
     this.#forgotten.delete(sessionId);
     const token = this.#tokens.get(sessionId);
-    return claim ?? (token === undefined ? NO_CLAIM : { token, until: -Infinity });
+    return claim ?? (token === undefined ? NO_CLAIM : { ...NO_CLAIM, token });
   }
 
   #read(sessionId: string): Head | undefined {

@@ -3,17 +3,18 @@
 //   V1. A client can hurt nobody but itself (`connection.ts`).
 //   V2. Commits that arrive in one turn of the event loop, of however many clients, share a transaction. Any other request
 //       sees the commits before it.
-//   V3. Claims made over a connection end with it.
+//   V3. Claims without an end that were made over a connection end with it; a lease says itself when it ends.
 //   V4. The server keeps no process alive.
 
 import { createServer, type Server, type Socket } from "node:net";
 import { chmodSync, rmSync } from "node:fs";
 import { toHoldfastError, type Change, type ChangeResult, type ClaimResult } from "@holdfast/core";
+import { leaseFromWire, toWireError, withLease } from "@holdfast/core/internal";
 import { Connection } from "./connection.ts";
 import type { OwnerInfo } from "./ownership.ts";
 import { makeSocketFolder, pathError, type DatabasePaths } from "./paths.ts";
 import type { ChangeGroup, SqliteStorage } from "./sqlite-storage.ts";
-import { PROTOCOL_VERSION, toWireError, type Hello, type Request } from "./wire.ts";
+import { PROTOCOL_VERSION, type Hello, type Request } from "./wire.ts";
 
 const CONNECTIONS_MAX = 256;
 /** How long a client may take to read its last answers when the owner closes. */
@@ -136,10 +137,13 @@ export class StorageServer {
         const { leaseMs, ...claim } = params as Omit<Parameters<SqliteStorage["claim"]>[0], "leaseMs"> & {
           leaseMs: number | null;
         };
-        const result: ClaimResult = await storage.claim({ ...claim, leaseMs: leaseMs ?? Infinity });
-        if (result.status === "claimed") connection.claims.set(claim.sessionId, result.token);
+        const result: ClaimResult = await storage.claim({ ...claim, leaseMs: leaseFromWire(leaseMs) });
+        if (result.status === "claimed" && leaseMs === null)
+          connection.claims.set(claim.sessionId, result.token);
         return result;
       }
+      case "renew":
+        return storage.renew(asked);
       case "load":
         return storage.load(text(params, "sessionId"));
       case "arrivals":
@@ -168,6 +172,12 @@ export class StorageServer {
         return storage.reader.pendingSignals(text(params, "sessionId"));
       case "reader.schedules":
         return storage.reader.schedules();
+      case "reader.document":
+        return storage.reader.document(text(params, "collection"), text(params, "id"));
+      case "reader.documents":
+        return storage.reader.documents(asked);
+      case "reader.audit":
+        return storage.reader.audit(asked);
     }
   }
 
@@ -205,13 +215,6 @@ function setUmask(mask: number): number | undefined {
   } catch {
     return undefined; // Not allowed in a worker thread; the folder's and the file's own permissions remain.
   }
-}
-
-/** L3 of `wire.ts`. */
-function withLease(change: Change): Change {
-  if (change.type !== "create_session" || change.claimFor === undefined) return change;
-  const { owner, leaseMs } = change.claimFor as { readonly owner: string; readonly leaseMs: number | null };
-  return { ...change, claimFor: { owner, leaseMs: leaseMs ?? Infinity } };
 }
 
 function text(params: object, name: string): string {

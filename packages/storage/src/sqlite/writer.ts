@@ -16,6 +16,7 @@ import {
   type Account,
   type Amount,
   type Arrival,
+  type AuditRow,
   type ChangeResult,
   type CommitBatch,
   type CreateSession,
@@ -27,17 +28,22 @@ import {
   type Schedule,
   type SendSignal,
   type Session,
+  type StoredDocument,
 } from "@holdfast/core";
 import {
   applyBatch,
   createSession,
   decideRelease,
   decideSignal,
+  dedupMark,
   findImportProblem,
   firstBatch,
   isAnsweredBy,
+  nextClaim,
+  provenClaim,
   refuseBatch,
   refuseCreation,
+  releasedClaim,
   type Applied,
   type BatchLookups,
   type CascadeDoor,
@@ -45,10 +51,12 @@ import {
   type Claim,
 } from "@holdfast/core/internal";
 import type { Blobs } from "./blobs.ts";
-import { journalChecksum } from "./checksum.ts";
+import { journalChecksum, sha256 } from "./checksum.ts";
 import type { SqlDriver, SqlStatement } from "./driver.ts";
 import { newHead, type Head, type Heads } from "./heads.ts";
+import type { Leases } from "./leases.ts";
 import type { Reads } from "./reads.ts";
+import { Removal } from "./removal.ts";
 import {
   checkpointMark,
   entryValues,
@@ -64,6 +72,7 @@ import {
 } from "./rows.ts";
 import {
   findBatchProblem,
+  findDocumentProblem,
   findImportTextProblem,
   findScheduleProblem,
   findSessionProblem,
@@ -77,10 +86,13 @@ export class Writer implements CascadeDoor {
   /** What listeners hear of when it is committed. */
   readonly arrived: Arrival[] = [];
 
+  readonly hash = sha256;
   readonly #heads: Heads;
   readonly #reads: Reads;
   readonly #blobs: Blobs;
   readonly #tokens: Tokens;
+  readonly #leases: Leases;
+  readonly #removal: Removal;
   #nextNumber: number;
 
   readonly #insertSession: SqlStatement;
@@ -94,12 +106,18 @@ export class Writer implements CascadeDoor {
   readonly #insertSeen: SqlStatement;
   readonly #selectSeen: SqlStatement;
 
-  constructor(driver: SqlDriver, parts: { heads: Heads; reads: Reads; blobs: Blobs; tokens: Tokens }) {
+  constructor(
+    driver: SqlDriver,
+    parts: { heads: Heads; reads: Reads; blobs: Blobs; tokens: Tokens; leases: Leases },
+  ) {
     this.#heads = parts.heads;
     this.#reads = parts.reads;
     this.#blobs = parts.blobs;
     this.#tokens = parts.tokens;
-    this.#nextNumber = Number(driver.value("SELECT coalesce(max(session), 0) + 1 FROM session"));
+    this.#leases = parts.leases;
+    this.#removal = new Removal(driver, parts.blobs);
+    this.#removal.sweep();
+    this.#nextNumber = this.#removal.nextNumber();
     this.#insertSession = driver.prepare(INSERT_SESSION);
     this.#insertState = driver.prepare(INSERT_STATE);
     this.#updateState = driver.prepare(UPDATE_STATE);
@@ -134,12 +152,24 @@ export class Writer implements CascadeDoor {
     return this.#reads.schedules.get(scheduleId);
   }
 
+  document(collection: string, id: string): StoredDocument | undefined {
+    return this.#reads.ledger.document(collection, id);
+  }
+
+  lastAudit(): AuditRow | undefined {
+    return this.#reads.ledger.lastAudit();
+  }
+
   /** Make a claim with a new token. */
-  claim(head: Head, owner: string, until: number): number {
+  claim(
+    head: Head,
+    asked: { readonly owner: string; readonly now: number; readonly leaseMs: number },
+  ): Claim {
     this.#touch(head);
-    head.claim = { token: this.#tokens.next(), owner, until };
+    head.claim = nextClaim(head.claim, asked, this.#tokens.next());
+    this.#leases.file(head.number, head.session.sessionId, head.claim, asked.leaseMs);
     this.#heads.place(head);
-    return head.claim.token;
+    return head.claim;
   }
 
   create(change: CreateSession, now: number): Applied {
@@ -153,12 +183,12 @@ export class Writer implements CascadeDoor {
     const above = parent === undefined ? undefined : this.#heads.get(parent.sessionId)?.session;
     const head = this.#insert(createSession(change, now, above));
     const before = head.session;
-    const token =
-      claimFor === undefined ? undefined : this.claim(head, claimFor.owner, now + claimFor.leaseMs);
+    const token = claimFor === undefined ? undefined : this.claim(head, { ...claimFor, now }).token;
     const first = token === undefined ? undefined : firstBatch(change, token);
     if (first !== undefined) {
       this.#writeRecords(head.number, first, now);
       head.session = applyBatch(head.session, first, now);
+      if (isEnded(head.session.status)) this.#leases.spend(sessionId, head.claim.until);
     }
     this.#insertState.run(...stateValues(head.number, head.session, this.#blobs));
     this.#heads.place(head);
@@ -203,6 +233,11 @@ export class Writer implements CascadeDoor {
       return refused({ status: "invalid", reason: `session ${before.sessionId}: ${problem}` });
 
     this.#touch(head);
+    const claim = provenClaim(head.claim);
+    if (claim !== head.claim) {
+      head.claim = claim;
+      this.#leases.file(number, batch.sessionId, claim);
+    }
     const { consumed } = batch;
     this.#writeRecords(number, batch, now);
     const lastConsumed = this.#consume(head, consumed);
@@ -231,7 +266,7 @@ export class Writer implements CascadeDoor {
   /** One row; there is at least one record. */
   #writeJournal(number: number, records: readonly JournalRecord[], now: number): void {
     const { seq } = records[0]!;
-    const body = encodeRecords(records, this.#blobs);
+    const body = encodeRecords(records, this.#blobs.sinkFor(number));
     const checksum = journalChecksum(number, seq, records.length, now, body);
     this.#insertJournal.run(number, seq, records.length, now, body, checkpointMark(records), checksum);
   }
@@ -255,7 +290,7 @@ export class Writer implements CascadeDoor {
     if (problem !== undefined) return { status: "invalid", reason: problem };
     const seen =
       this.#hasSeen(head, `i:${signalId}`) ||
-      (dedupKey !== undefined && this.#hasSeen(head, `k:${dedupKey}`));
+      (dedupKey !== undefined && this.#hasSeenKey(head, name, dedupKey));
     const decision = decideSignal(head.session, signal, { seen, pending: head.pending.size }, now);
     if (!("session" in decision)) return decision.result;
 
@@ -264,7 +299,7 @@ export class Writer implements CascadeDoor {
     const stored = { signalId, name, payload, order, sentAt: now };
     this.#insertSignal.run(...signalValues(head.number, stored, this.#blobs));
     this.#insertSeen.run(`i:${signalId}`, head.number);
-    if (dedupKey !== undefined) this.#insertSeen.run(`k:${dedupKey}`, head.number);
+    if (dedupKey !== undefined) this.#insertSeen.run(`d:${dedupMark(name, dedupKey)}`, head.number);
     // The row in the file stays: the signal's own number says what the inbox is.
     head.session = decision.session;
     head.pending.add(signalId, order, name, stored);
@@ -277,13 +312,19 @@ export class Writer implements CascadeDoor {
     return this.#selectSeen.get(key, head.number) !== undefined;
   }
 
+  /** Keys of before step 2 of the schema count for every name: of which they were is not known. */
+  #hasSeenKey(head: Head, name: string, dedupKey: string): boolean {
+    return this.#hasSeen(head, `d:${dedupMark(name, dedupKey)}`) || this.#hasSeen(head, `k:${dedupKey}`);
+  }
+
   release({ sessionId, token }: ReleaseClaim): ChangeResult {
     const head = this.#heads.get(sessionId);
     if (head === undefined) return { status: "not_found" };
     const status = decideRelease(head.claim, token);
     if (status === "released") {
       this.#touch(head);
-      head.claim = { token, until: -Infinity };
+      head.claim = releasedClaim(head.claim);
+      this.#leases.file(head.number, sessionId, head.claim);
       this.#heads.place(head);
     }
     return { status };
@@ -322,6 +363,29 @@ export class Writer implements CascadeDoor {
     this.#reads.schedules.remove(scheduleId);
   }
 
+  remove(sessionId: string): void {
+    const head = this.#find(sessionId);
+    this.#touch(head);
+    this.#removal.remove(head.number, head.session.inbox > 0);
+    this.#leases.drop(sessionId);
+    this.#heads.remove(sessionId);
+  }
+
+  putDocument(collection: string, document: StoredDocument): ChangeResult | undefined {
+    const problem = findDocumentProblem(document);
+    if (problem !== undefined) return { status: "invalid", reason: problem };
+    this.#reads.ledger.put(collection, document);
+    return undefined;
+  }
+
+  removeDocument(collection: string, id: string): void {
+    this.#reads.ledger.remove(collection, id);
+  }
+
+  appendAudit(row: AuditRow): void {
+    this.#reads.ledger.appendAudit(row);
+  }
+
   announce(sessionId: string, awaited: boolean): void {
     this.arrived.push({ sessionId, awaited });
   }
@@ -342,6 +406,7 @@ export class Writer implements CascadeDoor {
     if (head.pending.size > 0) this.#deleteSignals.run(head.number);
     head.pending.clear();
     head.answered = false;
+    this.#leases.spend(session.sessionId, head.claim.until);
     this.#heads.place(head);
   }
 

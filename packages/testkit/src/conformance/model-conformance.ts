@@ -5,13 +5,13 @@
 
 import {
   isEnded,
-  isReservedName,
   LIMITS,
   mayBecome,
   type ChangeResult,
   type CommitBatch,
   type Charge,
   type CreateSession,
+  type DeleteSession,
   type Effect,
   type PauseSession,
   type ReleaseClaim,
@@ -36,6 +36,7 @@ import {
   tokenOf,
   type Fixture,
 } from "./fixture.ts";
+import { isDue, isTold, newlyKnown, stand, type Known } from "./model-session.ts";
 import { STEP, type Asked, type AskedBatch, type PATCHED, type Step } from "./model-steps.ts";
 
 export function modelConformance(fixture: Fixture): void {
@@ -61,39 +62,11 @@ type Made =
   | ResumeSession
   | SetBudget
   | CommitBatch
-  | ReleaseClaim;
+  | ReleaseClaim
+  | DeleteSession;
 
 /** A token that was never given out. */
 const NO_TOKEN = 1_000_077;
-
-/** What is known of one session. */
-interface Known {
-  status: SessionStatus;
-  readonly journal: CommitBatch["records"][number][];
-  readonly entries: string[];
-  readonly signals: { id: string; name: string; order: number }[];
-  readonly seen: Set<string>;
-  waits: readonly string[];
-  wakeAt: number | undefined;
-  inbox: number;
-  /** Of its cancel. */
-  deadlineAt: number | undefined;
-  /** Its own. */
-  readonly lifeUntil: number;
-  readonly parent: { readonly sessionId: string; readonly isLeft: boolean } | undefined;
-  readonly children: string[];
-  /** How many it asked for; one that existed already is not its child. */
-  births: number;
-  /** Tokens, when it has a budget. */
-  readonly account: { max: number; spent: number; reserved: number; isLow: boolean } | undefined;
-  readonly payers: readonly string[];
-  readonly holds: Map<number, number>;
-  /** Given out so far, newest last. */
-  readonly tokens: number[];
-  owner: string | undefined;
-  until: number;
-  lastBatch: CommitBatch | undefined;
-}
 
 class Model {
   readonly #fixture: Fixture;
@@ -112,6 +85,8 @@ class Model {
         return this.#takeGroup(step.changes, now);
       case "claim":
         return this.#takeClaim(step, now);
+      case "renew":
+        return this.#takeRenewal(step, now);
       case "due":
         return this.#takeDue(now);
     }
@@ -161,6 +136,8 @@ class Model {
         return cancelling(sessionId, { mode: asked.hard ? "hard" : "graceful", graceMs: 30 });
       case "release":
         return releasing({ sessionId, token: known?.tokens.at(-1 - asked.token) ?? NO_TOKEN });
+      case "delete":
+        return { type: "delete_session", sessionId, subtree: asked.all ? "delete" : "refuse" };
       case "batch":
         return this.#makeBatch(asked, sessionId, known, now);
     }
@@ -219,7 +196,7 @@ class Model {
         if (ended) return { status: "ended", sessionStatus: known.status };
         const marks = [
           `id ${change.signalId}`,
-          ...(change.dedupKey === undefined ? [] : [`key ${change.dedupKey}`]),
+          ...(change.dedupKey === undefined ? [] : [`key ${change.dedupKey} of ${change.name}`]),
         ];
         if (marks.some((mark) => known.seen.has(mark))) return { status: "duplicate" };
         for (const mark of marks) known.seen.add(mark);
@@ -261,7 +238,21 @@ class Model {
         return { status: "released" };
       case "commit_batch":
         return this.#expectBatch(known, change, now);
+      case "delete_session":
+        return this.#delete(sessionId, known, change.subtree === "delete");
     }
+  }
+
+  #delete(sessionId: string, { status, children, parent }: Known, all: boolean): Partial<ChangeResult> {
+    if (!isEnded(status)) return { status: "not_ended", sessionId, sessionStatus: status };
+    if (!all && children.length > 0) return { status: "has_children" };
+    const gone = [sessionId];
+    for (const id of gone) gone.push(...this.#known.get(id)!.children);
+    if (gone.some((id) => !isEnded(this.#known.get(id)!.status))) return { status: "not_ended" };
+    for (const id of gone) this.#known.delete(id);
+    const siblings = this.#known.get(parent?.sessionId ?? "")?.children;
+    siblings?.splice(siblings.indexOf(sessionId), 1);
+    return { status: "deleted", sessions: gone.length };
   }
 
   #create({ sessionId, claimFor, deadlineAt, budget, parent }: CreateSession): void {
@@ -397,6 +388,7 @@ class Model {
     if (isCancelled && status === "completed") return { status: "invalid" };
     if (patch !== undefined && !mayBecome(known.status, status)) return { status: "invalid" };
 
+    known.losses = 0;
     known.journal.push(...records);
     known.entries.push(...entries.map(({ content }) => content));
     for (const id of consumed) {
@@ -440,13 +432,26 @@ class Model {
     } else if (known.owner !== undefined && known.owner !== owner && known.until > now) {
       expect(result).toEqual({ status: "busy", owner: known.owner });
     } else {
-      expect(result.status).toBe("claimed");
+      if (known.owner !== undefined && known.until <= now) known.losses++;
+      expect(result).toMatchObject({ status: "claimed", losses: known.losses });
       const token = tokenOf(result);
       expect(token).toBeGreaterThan(known.tokens.at(-1) ?? 0);
       known.tokens.push(token);
       known.owner = owner;
       known.until = now + leaseMs;
     }
+  }
+
+  async #takeRenewal({ owner, leaseMs }: Extract<Step, { type: "renew" }>, now: number): Promise<void> {
+    let held = 0;
+    for (const known of this.#known.values()) {
+      if (known.owner !== owner || known.until === Infinity || isEnded(known.status)) continue;
+      known.until = Math.max(known.until, now + leaseMs);
+      held++;
+    }
+    const { sessions } = await this.#fixture.storage.renew({ owner, now, leaseMs });
+    // Those of earlier runs of this storage are renewed as well.
+    expect(sessions).toBeGreaterThanOrEqual(held);
   }
 
   async #takeDue(now: number): Promise<void> {
@@ -516,52 +521,4 @@ function patchTo(
 ): NonNullable<CommitBatch["session"]> {
   const patch = status === "cancelling" ? { status } : PATCH_TO[status];
   return wakeInMs === undefined ? patch : { ...patch, wakeAt: now + wakeInMs };
-}
-
-function newlyKnown(owner: string | undefined): Known {
-  return {
-    status: "submitted",
-    journal: [],
-    entries: [],
-    signals: [],
-    seen: new Set(),
-    waits: [],
-    wakeAt: undefined,
-    inbox: 0,
-    deadlineAt: undefined,
-    lifeUntil: Infinity,
-    parent: undefined,
-    children: [],
-    births: 0,
-    account: undefined,
-    payers: [],
-    holds: new Map(),
-    tokens: [],
-    owner,
-    until: Infinity,
-    lastBatch: undefined,
-  };
-}
-
-function stand(
-  known: Known,
-  status: SessionStatus,
-  waits: readonly string[],
-  wakeAt: number | undefined,
-): void {
-  known.status = status;
-  known.waits = waits;
-  known.wakeAt = wakeAt;
-}
-
-/** What sessions tell each other, not what a person answers. */
-function isTold(name: string): boolean {
-  return isReservedName(name) && !name.startsWith("answer:");
-}
-
-function isDue({ status, waits, wakeAt, signals }: Known, now: number): boolean {
-  if (status === "submitted" || status === "working") return true;
-  if (status === "paused") return false;
-  if (status === "cancelling" && waits.length === 0) return true;
-  return (wakeAt !== undefined && wakeAt <= now) || signals.some(({ name }) => waits.includes(name));
 }

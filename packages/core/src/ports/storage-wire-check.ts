@@ -1,11 +1,14 @@
-// Whether what came over the socket is a request, to the last field that we act on (L2 of `wire.ts`).
+// Whether what came over a wire is of the storage port, to the last field that we act on.
 //
-// The other side is this user's own process, so this is no defence against an attacker: it keeps a mistake there (another
-// version, a hand-made client) from becoming a record here that cannot be read back.
+// For an owner's socket the other side is the same user's process, so there it is no defence against an attacker: it keeps a
+// mistake (another version, a hand-made client) from becoming a record that cannot be read back. Who may ask for what is
+// not decided here.
 
-import { SESSION_STATUSES, type Change, type Charge, type Effect, type Entry } from "@holdfast/core";
-import { isObject } from "./json-object.ts";
-import type { Method, Request } from "./wire.ts";
+import { isRecordType } from "../journal/record.ts";
+import type { Charge } from "../session/budget.ts";
+import { SESSION_STATUSES, type Wait } from "../session/session.ts";
+import type { Change, Effect, Entry } from "./storage.ts";
+import { withLease, type StorageMethod } from "./storage-wire.ts";
 
 type Check = (value: unknown) => boolean;
 type Shape = Readonly<Record<string, Check>>;
@@ -26,8 +29,13 @@ const optional =
   (check: Check): Check =>
   (value) =>
     value === undefined || check(value);
-/** L3: `null` is for ever. */
+/** J2 of `storage-wire.ts`: `null` is for ever. */
 const isLease: Check = (value) => value === null || isTime(value);
+
+/** What JSON calls an object, and nothing else. */
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
 
 function hasShape(shape: Shape): Check {
   const fields = Object.entries(shape);
@@ -47,9 +55,14 @@ function isOfTypeBy(field: string, checks: Shape): Check {
 }
 
 const isStatus = isOneOf(...SESSION_STATUSES);
-const isWait = hasShape({ type: isOneOf("timer", "signal", "input"), id: isCount });
+const WAITS: { readonly [type in Wait["type"]]: Check } = {
+  timer: hasShape({ id: isCount, at: isTime }),
+  signal: hasShape({ id: isCount, name: isText, until: optional(isTime) }),
+  input: hasShape({ id: isCount, name: isText, prompt: isText, until: optional(isTime) }),
+};
+const isWait = isOfType(WAITS);
 /** What a record of its type must have beyond this is for the kernel to judge; it is kept as it is. */
-const isRecord = hasShape({ type: isText, seq: isCount, payload: optional(isText) });
+const isRecord = hasShape({ type: isRecordType, seq: isCount, payload: optional(isText) });
 
 const isError = hasShape({ name: isText, message: isText });
 
@@ -105,6 +118,11 @@ const isShared = isOfTypeBy("kind", {
   custom: hasShape({ value: isText }),
 });
 const isPersistence = isOneOf("minimal", "ephemeral");
+const isPlacement = hasShape({
+  owner: optional(isText),
+  demands: optional((value) => isObject(value) && Object.values(value).every(isText)),
+  priority: optional(isTime),
+});
 const isCause = isOneOf("parent", "deadline", "input_timeout", "budget_exceeded");
 
 const isPatch = hasShape({
@@ -137,6 +155,7 @@ const EFFECTS: { readonly [type in Effect["type"]]: Check } = {
     budget: optional(isBudget),
     deadlineAt: optional(isTime),
     resumedFrom: optional(isText),
+    placement: optional(isPlacement),
     claimFor: optional(hasShape({ owner: isText, leaseMs: isLease })),
     first: optional((value) => isFirstBatch(value)),
   }),
@@ -193,6 +212,7 @@ const isSession = hasShape({
   children: isCount,
   handedOffTo: optional(isText),
   shared: optional(isShared),
+  placement: optional(isPlacement),
   persistence: optional(isPersistence),
   deadlineAt: optional(isTime),
   account: optional(isAccount),
@@ -215,6 +235,7 @@ const isSession = hasShape({
 
 const isSchedule = hasShape({
   scheduleId: isText,
+  owner: optional(isText),
   cron: isText,
   timeZone: isText,
   action: isOfType({
@@ -226,7 +247,7 @@ const isSchedule = hasShape({
   createdAt: isTime,
 });
 
-const CHANGES: { readonly [type in Change["type"]]: Check } = {
+const UNAUDITED: { readonly [type in Exclude<Change["type"], "audited">]: Check } = {
   ...EFFECTS,
   import_session: hasShape({
     sessionId: isText,
@@ -254,15 +275,31 @@ const CHANGES: { readonly [type in Change["type"]]: Check } = {
     nextAt: isTime,
     effect: isOfType({ create_session: EFFECTS.create_session, send_signal: EFFECTS.send_signal }),
   }),
+  delete_session: hasShape({ sessionId: isText, subtree: isOneOf("refuse", "delete") }),
+  put_document: hasShape({ collection: isText, id: isText, body: isText, expected: optional(isCount) }),
+  remove_document: hasShape({ collection: isText, id: isText, expected: optional(isCount) }),
 };
 
-const isChange = isOfType(CHANGES);
+const isChange = isOfType({
+  ...UNAUDITED,
+  audited: hasShape({
+    change: optional(isOfType(UNAUDITED)),
+    audit: hasShape({
+      actor: isText,
+      action: isText,
+      object: isText,
+      requestId: optional(isText),
+      outcome: optional(isText),
+    }),
+  }),
+} satisfies { readonly [type in Change["type"]]: Check });
 
 const ofSession = hasShape({ sessionId: isText });
 
-const PARAMS: { readonly [method in Method]: Check } = {
+const PARAMS: { readonly [method in StorageMethod]: Check } = {
   commit: hasShape({ changes: listOf(isChange), now: isTime }),
   claim: hasShape({ sessionId: isText, owner: isText, now: isTime, leaseMs: isLease }),
+  renew: hasShape({ owner: isText, now: isTime, leaseMs: isTime }),
   load: ofSession,
   arrivals: hasShape({ sessionId: isText, after: isTime }),
   conversation: hasShape({ sessionId: isText, leaf: isCount }),
@@ -272,6 +309,8 @@ const PARAMS: { readonly [method in Method]: Check } = {
     limit: isCount,
     before: optional(isText),
     status: optional(isStatus),
+    owner: optional(isText),
+    agent: optional(isText),
     parent: optional(isText),
   }),
   "reader.session": ofSession,
@@ -279,19 +318,19 @@ const PARAMS: { readonly [method in Method]: Check } = {
   "reader.entries": hasShape({ sessionId: isText, from: isCount, limit: isCount }),
   "reader.pendingSignals": ofSession,
   "reader.schedules": isObject,
+  "reader.document": hasShape({ collection: isText, id: isText }),
+  "reader.documents": hasShape({ collection: isText, after: optional(isText), limit: isCount }),
+  "reader.audit": hasShape({ after: optional(isCount), limit: isCount }),
 };
 
-/** The request of a line; only its id when what it asks for is not of the port; `undefined` when it is no request at all. */
-export function parseRequest(line: string): Request | { readonly id: number } | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(line);
-  } catch {
-    return undefined;
-  }
-  if (!isObject(value) || !isCount(value["id"])) return undefined;
-  const { id, method, params } = value;
-  const isKnown =
-    typeof method === "string" && Object.hasOwn(PARAMS, method) && PARAMS[method as Method](params);
-  return isKnown ? (value as unknown as Request) : { id: id as number };
+/** Whether a method of the port is asked for with what it takes. */
+export function isStorageCall(method: unknown, params: unknown): method is StorageMethod {
+  return (
+    typeof method === "string" && Object.hasOwn(PARAMS, method) && PARAMS[method as StorageMethod](params)
+  );
+}
+
+/** A change as it was meant; `undefined` for what is none. */
+export function parseChange(value: unknown): Change | undefined {
+  return isChange(value) ? withLease(value as Change) : undefined;
 }
