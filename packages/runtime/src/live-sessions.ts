@@ -25,7 +25,7 @@ import {
   type SessionPatch,
   type SessionSnapshot,
 } from "@holdfast/core";
-import { createSession, isLost, openAccount, remainingOf } from "@holdfast/core/internal";
+import { ChurnMap, createSession, isLost, openAccount, remainingOf } from "@holdfast/core/internal";
 import type { Agent } from "./define.ts";
 import type { GroupCommitter } from "./group-committer.ts";
 import { KnownAgents } from "./known-agents.ts";
@@ -89,7 +89,7 @@ export class LiveSessions {
   /** Drivers with tasks that wait for others to settle. */
   readonly #hungry = new Set<Driven>();
   readonly #hungryAlarm = alarm(() => this.settled());
-  readonly #live = new Map<string, Live>();
+  readonly #live = new ChurnMap<string, Live>();
   readonly #activating = new Map<string, Promise<void>>();
   /** Sessions being loaded, and whether something arrived for them meanwhile. */
   readonly #loading = new Map<string, boolean>();
@@ -336,16 +336,21 @@ export class LiveSessions {
         error ??
           new HoldfastError("session_paused", `session ${sessionId} was not stored: the runtime closed`),
       );
-    } else if (departure.type !== "ended" && !this.#closed) {
-      // Resumed before its driver had heard of the pause and let go: nobody else would run it now.
-      const lookAgain = (): void => void this.#wakeUp(sessionId);
-      this.#release(sessionId, token, departure.type === "paused" ? lookAgain : () => {});
-    }
+    } else if (departure.type === "paused" && !this.#closed) {
+      this.#release(sessionId, token, () => void this.#afterPause(sessionId, departure));
+      return;
+    } else if (departure.type !== "ended" && !this.#closed) this.#release(sessionId, token);
     if (departure.type === "abandoned" && departure.error !== undefined) {
       this.#abandoned.set(sessionId, departure.error);
       this.failedToRun(sessionId, departure.error); // Also if it may have been created: then it is claimed for us.
     }
     this.#settle(sessionId, settledBy(departure));
+  }
+
+  /** Resumed before its driver had heard of the pause and let go, nobody else would run it now, and it is not paused. */
+  async #afterPause(sessionId: string, departure: Departure): Promise<void> {
+    await this.#wakeUp(sessionId);
+    if (!this.#live.has(sessionId)) this.#settle(sessionId, settledBy(departure));
   }
 
   /** How it ends here, or that nothing more happens to it here. */
@@ -380,7 +385,7 @@ export class LiveSessions {
   /** O4. The claims of this process can pass on soon. Each session is gone on with once storage can be asked, if it has not. */
   letGoOfAll(): void {
     this.#letGoes++;
-    for (const { driver } of this.#live.values()) driver.abandon(leaseLost(driver.sessionId));
+    for (const [, { driver }] of this.#live) driver.abandon(leaseLost(driver.sessionId));
   }
 
   /**
@@ -390,7 +395,7 @@ export class LiveSessions {
   async close(tasksEnded: () => Promise<void>): Promise<void> {
     this.#closed = true;
     await Promise.allSettled(this.#activating.values());
-    const held = [...this.#live.values()].map(({ driver }) => driver);
+    const held = Array.from(this.#live, ([, { driver }]) => driver);
     for (const driver of held) driver.abandon();
     await tasksEnded();
     for (const { sessionId, token } of held) if (token !== undefined) this.#release(sessionId, token);
@@ -399,8 +404,10 @@ export class LiveSessions {
   /** @internal As `close`, but nothing is released or awaited. */
   vanish(): void {
     this.#closed = true;
-    for (const { driver } of this.#live.values()) driver.abandon();
-    this.#live.clear();
+    for (const [sessionId, { driver }] of this.#live) {
+      driver.abandon();
+      this.#live.delete(sessionId);
+    }
   }
 
   // ---- inside ------------------------------------------------------------------------------------------------------
@@ -517,7 +524,7 @@ export class LiveSessions {
     this.#host.committer.submit({
       change: { type: "release_claim", sessionId, token },
       onResult: onReleased,
-      onError: () => {},
+      onError: onReleased,
     });
   }
 
