@@ -484,6 +484,48 @@ export const MUTANTS: readonly Mutant[] = [
     replace: "if (left < -Infinity) {",
     tests: [`${API}rates.test.ts`],
   },
+  {
+    name: "O4: everything is let go of before a lease can pass on",
+    file: "packages/runtime/src/lease-keeper.ts",
+    find: "return since + this.leaseMs - this.#marginMs;",
+    replace: "return since + this.leaseMs;",
+    tests: ["packages/runtime/src/lease-keeper.test.ts"],
+  },
+  {
+    name: "O4: a renewal counts from before it was asked for",
+    file: "packages/runtime/src/lease-keeper.ts",
+    find: "this.#since = confirmedAt ?? this.#since;",
+    replace: "this.#since = confirmedAt === undefined ? this.#since : this.#host.clock.monotonic();",
+    tests: ["packages/runtime/src/lease-keeper.test.ts"],
+  },
+  {
+    name: "O3: what a closing process holds is released after its tasks have ended",
+    file: "packages/runtime/src/live-sessions.ts",
+    find: "await tasksEnded();",
+    replace: "void tasksEnded();",
+    tests: ["packages/runtime/src/lease-keeper.test.ts"],
+  },
+  {
+    name: "S2: a snapshot that is older than an arrival is not gone on from",
+    file: "packages/runner/src/dispatched-storage.ts",
+    find: "given.isStale = true; // G2.",
+    replace: "given.isStale = false;",
+    tests: ["packages/runner/src/dispatched-storage.test.ts"],
+  },
+  {
+    name: "O6: what a poll was answered after it was left is not acted on",
+    file: "packages/runner/src/poll-loop.ts",
+    find: 'return controller.signal.aborted ? "left" : { answer };',
+    replace: "return { answer };",
+    tests: ["packages/runner/src/poll-loop.test.ts"],
+  },
+  {
+    name: "K10b: a queued attempt is found again, not lost",
+    file: "packages/runner/src/queued-tasks.ts",
+    find: 'return result.status !== "unknown";',
+    replace: 'return result.status === "unknown";',
+    tests: ["packages/holdfast/src/fleet/queued-tasks.test.ts"],
+  },
 ];
 
 const root = fileURLToPath(new URL("..", import.meta.url));
