@@ -473,7 +473,11 @@ export interface Due {
 
 /** Reads for people and tools. Paging by cursor; every list has a limit. */
 export interface StorageReader {
-  /** Newest first. `before` is the last session id of the page before. */
+  /**
+   * Newest first. `before` is the last session id of the page before.
+   *
+   * @throws NotFoundError when that one is not there any more.
+   */
   sessions(query: {
     readonly limit: number;
     readonly before?: string;

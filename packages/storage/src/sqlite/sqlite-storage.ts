@@ -123,7 +123,7 @@ export class SqliteStorage implements AgentStorage {
   /** The groups of several callers in one transaction, in the order given. */
   commitGroups(groups: readonly ChangeGroup[]): ChangeResult[][] {
     return this.#guard("committing", () => {
-      this.#beginLeases(groups[0]?.now ?? 0);
+      if (groups[0] !== undefined) this.#beginLeases(groups[0].now);
       const timed: TimedChange[] = [];
       for (const { changes, now } of groups) for (const change of changes) timed.push({ change, now });
       const results = this.#applyAll(timed, timed.length > 1);
