@@ -19,6 +19,7 @@ import {
   type CrashSubject,
   type Snapshot,
 } from "@holdfast/testkit";
+import { readArguments } from "./arguments.ts";
 
 export interface Combination {
   readonly name: string;
@@ -92,6 +93,7 @@ function differing(expected: Snapshot, got: Snapshot, { persistence }: Compositi
 }
 
 if (import.meta.main) {
+  readArguments(import.meta.filename, {});
   const folder = mkdtempSync(join(tmpdir(), "holdfast-compositions-"));
   try {
     const all = combinations(folder);

@@ -5,8 +5,8 @@
 //
 // Ends with 1 when a promise was broken.
 
-import { parseArgs } from "node:util";
 import { describeFailure, simulate } from "@holdfast/testkit";
+import { readArguments, readWhole } from "./arguments.ts";
 
 /** What a run of many seeds found, for whoever started it. */
 export interface SeedsReport {
@@ -20,19 +20,17 @@ export interface SeedsReport {
 /** After so many it is known that something is wrong. */
 const FAILURES_MAX = 20;
 
-const { values } = parseArgs({
-  options: {
-    seed: { type: "string" },
-    seeds: { type: "string" },
-    from: { type: "string", default: "1" },
-    minutes: { type: "string" },
-    verbose: { type: "boolean", default: false },
-    json: { type: "boolean", default: false },
-  },
+const { values } = readArguments(import.meta.filename, {
+  seed: { type: "string" },
+  seeds: { type: "string" },
+  from: { type: "string", default: "1" },
+  minutes: { type: "string" },
+  verbose: { type: "boolean", default: false },
+  json: { type: "boolean", default: false },
 });
 
-if (values.seed !== undefined) await replay(whole("seed", values.seed));
-else await runMany(whole("seeds", values.seeds ?? "2000"), whole("from", values.from));
+if (values.seed !== undefined) await replay(readWhole("seed", values.seed, 0));
+else await runMany(readWhole("seeds", values.seeds ?? "2000", 0), readWhole("from", values.from, 0));
 
 async function replay(seed: number): Promise<void> {
   const report = await simulate(seed);
@@ -47,7 +45,7 @@ async function replay(seed: number): Promise<void> {
 async function runMany(count: number, from: number): Promise<void> {
   const startedAt = performance.now();
   const ends =
-    values.minutes === undefined ? Infinity : startedAt + whole("minutes", values.minutes) * 60_000;
+    values.minutes === undefined ? Infinity : startedAt + readWhole("minutes", values.minutes, 0) * 60_000;
   const failures: { seed: number; found: string }[] = [];
   const sum = { seeds: 0, sessions: 0, steps: 0, simulatedMs: 0 };
   for (let seed = from; seed < from + count && performance.now() < ends; seed++) {
@@ -72,10 +70,4 @@ async function runMany(count: number, from: number): Promise<void> {
           : `broken by seeds ${failures.map(({ seed }) => seed).join(", ")}`),
     );
   process.exitCode = failures.length === 0 ? 0 : 1;
-}
-
-function whole(name: string, text: string): number {
-  if (/^\d{1,9}$/.test(text)) return Number(text);
-  console.error(`error[E_USAGE]: --${name} takes a whole number\n  got: ${text}`);
-  process.exit(2);
 }

@@ -62,6 +62,7 @@ export { signalPattern } from "./kernel/pending-signals.ts";
 export {
   isCommand,
   isEvent,
+  isEventType,
   isNote,
   JOURNAL_FORMAT,
   type CancelNotice,
