@@ -28,6 +28,7 @@ export {
   findImportProblem,
   firstBatch,
   dedupMark,
+  readDedupMark,
   lookAt,
   refuseBatch,
   refuseCreation,
@@ -35,6 +36,7 @@ export {
   type SignalDecision,
   type SignalFacts,
 } from "./session/storage-rules.ts";
+export { isHomecoming } from "./session/moving.ts";
 export { isForkPending, parentAt, seedAt } from "./session/fork.ts";
 export { isDone } from "./kernel/open-items.ts";
 export { openAccount, remainingOf } from "./session/budget.ts";

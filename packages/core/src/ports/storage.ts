@@ -98,6 +98,10 @@ import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts
  *         a chain of hashes, in the order they were written.
  *   ST43. Only a session that has ended is deleted, with all below it or with none there, and only when no session that took over
  *         from one of them goes on. Nothing of it is left that was its own, and a session of its id may be created anew.
+ *   ST45. From `begin_move` on nothing changes a session but `end_move`: it is not due, batches of it are `fenced`, and other
+ *         changes and claims of it are `moved`, saying where to. One that `stayed` goes on as before.
+ *   ST46. A session that is moved in brings what is held for its tasks and what it has seen of signals. It takes the place of
+ *         the tombstone it left here itself, and of nothing else.
  *   ST44. The reader's filters of sessions (owner, agent, status, parent) hold together, page by page.
  */
 export interface AgentStorage {
@@ -187,6 +191,8 @@ export type Change =
   | RemoveSchedule
   | FireSchedule
   | DeleteSession
+  | BeginMove
+  | EndMove
   | PutDocument
   | RemoveDocument
   | Audited;
@@ -229,6 +235,16 @@ export interface ImportSession {
   readonly entries: readonly Entry[];
   /** Nobody has read them; they arrive with it, oldest first. */
   readonly signals?: readonly ImportedSignal[];
+  /** What is held for its tasks: together what its account has reserved. None by default. */
+  readonly holds?: readonly Hold[];
+  readonly seen?: SeenSignals;
+}
+
+/** What a session remembers of signals it once took, so that one sent again is a duplicate (ST9). */
+export interface SeenSignals {
+  readonly ids: readonly string[];
+  /** Name and key of each. */
+  readonly dedupKeys: readonly (readonly [name: string, dedupKey: string])[];
 }
 
 export type ImportedSignal = Pick<SendSignal, "signalId" | "name" | "payload">;
@@ -276,6 +292,23 @@ export interface DeleteSession {
   readonly sessionId: string;
   /** What becomes of sessions below it: they stand in its way, or go with it. */
   readonly subtree: "refuse" | "delete";
+}
+
+/** Freeze a session that goes to live in another storage. The same again is the same. */
+export interface BeginMove {
+  readonly type: "begin_move";
+  readonly sessionId: string;
+  readonly moveId: string;
+  /** For people: where to. */
+  readonly to: string;
+}
+
+/** It lives there, for good; or it is known not to, and goes on here. */
+export interface EndMove {
+  readonly type: "end_move";
+  readonly sessionId: string;
+  readonly moveId: string;
+  readonly outcome: "moved" | "stayed";
 }
 
 /** What a batch does to other sessions. */
@@ -396,6 +429,8 @@ export type ChangeResult =
   /** This one stands in the way: the session itself, one below it, or one that took over from one of them. */
   | { readonly status: "not_ended"; readonly sessionId: string; readonly sessionStatus: SessionStatus }
   | { readonly status: "has_children" }
+  /** It is on its way to another storage, or there. */
+  | { readonly status: "moved"; readonly to: string }
   | { readonly status: "fenced" }
   | { readonly status: "invalid"; readonly reason: string }
   | { readonly status: "released" };
@@ -420,6 +455,7 @@ export type ClaimResult =
   /** `losses`: ST39. */
   | { readonly status: "claimed"; readonly token: number; readonly losses: number }
   | { readonly status: "busy"; readonly owner: string }
+  | { readonly status: "moved"; readonly to: string }
   | { readonly status: "ended"; readonly sessionStatus: SessionStatus }
   | { readonly status: "not_found" };
 
@@ -484,6 +520,8 @@ export interface StorageReader {
   /** Entries from index `from` on, at most `limit`. */
   entries(sessionId: string, from: number, limit: number): Promise<readonly Entry[]>;
   pendingSignals(sessionId: string): Promise<readonly StoredSignal[]>;
+  /** Of all its signals, those that wait for it too. Nothing for a session that has ended. */
+  seenSignals(sessionId: string): Promise<SeenSignals>;
   /** All of them, the next to fire first. */
   schedules(): Promise<readonly Schedule[]>;
   document(collection: string, id: string): Promise<StoredDocument | undefined>;

@@ -15,6 +15,7 @@ import type { JsonText } from "../json.ts";
 import type { AnswerShape } from "../journal/approval.ts";
 import { REQUEST_PREFIX } from "../journal/signal-names.ts";
 import type { Account, Exhausted } from "./budget.ts";
+import type { Home, Move } from "./moving.ts";
 
 export type SessionStatus =
   | "submitted"
@@ -210,6 +211,10 @@ export interface Session {
   readonly handedOffTo?: string;
   readonly shared?: SharedContext;
   readonly placement?: Placement;
+  /** It goes to live in another storage, or has gone (MV1). */
+  readonly move?: Move;
+  /** Of one that came from another storage. */
+  readonly home?: Home;
   /** Absent for `full`. */
   readonly persistence?: Exclude<Persistence, "full">;
   /** When it is cancelled if it has not ended. Epoch milliseconds. */
@@ -246,7 +251,7 @@ export function isAnsweredBy(waits: readonly Wait[], signalName: string): boolea
 }
 
 /** When whoever owns the storage acts on a session without its agent: its cancel is over, or its own deadline. */
-export function overdueAt(session: Pick<Session, "status" | "cancel" | "deadlineAt">): number {
-  if (isEnded(session.status)) return Infinity;
+export function overdueAt(session: Pick<Session, "status" | "cancel" | "deadlineAt" | "move">): number {
+  if (isEnded(session.status) || session.move !== undefined) return Infinity;
   return session.cancel?.deadlineAt ?? session.deadlineAt ?? Infinity;
 }
