@@ -48,6 +48,7 @@ export const ERROR_TABLE = {
   session_exists: 6,
   session_claimed: 6,
   session_ended: 6,
+  session_moved: 6,
   locked: 6,
   storage_unavailable: 10,
   storage_full: 10,

@@ -164,6 +164,7 @@ export {
   type ResumeSession,
   type Schedule,
   type ScheduledAction,
+  type SeenSignals,
   type SendSignal,
   type SessionPatch,
   type SessionSnapshot,

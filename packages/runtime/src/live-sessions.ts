@@ -186,6 +186,8 @@ export class LiveSessions {
         });
       case "ended":
         return;
+      case "moved":
+        throw sessionMoved(sessionId, claim.to);
       case "not_found":
         throw sessionNotFound(sessionId);
     }
@@ -510,6 +512,13 @@ function poisonFault(sessionId: string, at: string | undefined): HoldfastError {
       fix: "move the loop into a task; `holdfast resume` tries it again",
     },
   );
+}
+
+export function sessionMoved(sessionId: string, to: string): ConflictError {
+  return new ConflictError("session_moved", `session ${sessionId} does not live here any more`, {
+    at: to,
+    fix: "ask there; a move that was cut off is finished by asking for it again",
+  });
 }
 
 export function sessionNotFound(sessionId: string): NotFoundError {

@@ -42,6 +42,7 @@ import {
   findImportProblem,
   firstBatch,
   isAnsweredBy,
+  isHomecoming,
   lookAt,
   NO_CLAIM,
   nextClaim,
@@ -59,6 +60,7 @@ import {
 import { Ledger } from "./memory-ledger.ts";
 import { MemoryReader } from "./memory-reader.ts";
 import {
+  addSeen,
   append,
   byNextAt,
   childRow,
@@ -227,6 +229,7 @@ export class MemoryStorage implements AgentStorage {
         rows.schedules.set(schedule.scheduleId, schedule);
         return { status: "done" };
       },
+      addSeen: (sessionId, seen) => addSeen(rows.find(sessionId), seen),
       removeSchedule: (scheduleId) => void rows.schedules.delete(scheduleId),
       remove: (sessionId) => this.#remove(rows.find(sessionId)),
       putDocument: (collection, document) => void this.#ledger.put(collection, document),
@@ -257,10 +260,13 @@ export class MemoryStorage implements AgentStorage {
 
   #import(change: ImportSession): ChangeResult {
     const { sessionId, session, records, entries } = change;
-    if (this.#rows.sessions.has(sessionId)) return { status: "exists" };
+    const tombstone = this.#rows.sessions.get(sessionId);
+    if (tombstone !== undefined && !isHomecoming(tombstone.session, change)) return { status: "exists" };
     const problem = findImportProblem(change);
     if (problem !== undefined) return { status: "invalid", reason: `session ${sessionId} ${problem}` };
+    if (tombstone !== undefined) this.#remove(tombstone);
     const stored = this.#rows.add(session);
+    if (tombstone !== undefined) stored.claim = releasedClaim(tombstone.claim); // ST6.
     stored.records.push(...records);
     stored.entries.push(...entries);
     this.#index(stored);

@@ -22,7 +22,7 @@ import {
   type SetBudget,
   type SignalReceipt,
 } from "@holdfast/core";
-import { sessionNotFound } from "./live-sessions.ts";
+import { sessionMoved, sessionNotFound } from "./live-sessions.ts";
 import type { AnswerOptions, CancelOptions, CancelReceipt, SignalOptions } from "./runtime-api.ts";
 
 export interface SessionRequestsHost {
@@ -83,6 +83,8 @@ export class SessionRequests {
         return { status: result.status };
       case "ended":
         return { status: "refused", reason: `session ${sessionId} has ended (${result.sessionStatus})` };
+      case "moved":
+        throw sessionMoved(sessionId, result.to);
       case "not_found":
         throw sessionNotFound(sessionId);
       case "invalid":
@@ -116,6 +118,8 @@ export class SessionRequests {
         return { status: "requested", sessionStatus: result.sessionStatus };
       case "ended":
         return { status: "already_ended", sessionStatus: result.sessionStatus };
+      case "moved":
+        throw sessionMoved(sessionId, result.to);
       case "not_found":
         throw sessionNotFound(sessionId);
       default:
@@ -130,6 +134,8 @@ export class SessionRequests {
       case "requested":
       case "ended":
         return result.sessionStatus;
+      case "moved":
+        throw sessionMoved(change.sessionId, result.to);
       case "not_found":
         throw sessionNotFound(change.sessionId);
       case "invalid":

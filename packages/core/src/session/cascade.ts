@@ -189,7 +189,10 @@ function importSession(door: CascadeDoor, change: ImportSession, now: number): C
 }
 
 /** Its parent and its children, those that are here. */
-function familyOf(door: CascadeDoor, { sessionId, parent }: Session): readonly Pick<Session, "sessionId" | "status">[] {
+function familyOf(
+  door: CascadeDoor,
+  { sessionId, parent }: Session,
+): readonly Pick<Session, "sessionId" | "status">[] {
   const above = parent === undefined ? undefined : door.session(parent.sessionId);
   return above === undefined ? door.children(sessionId) : [above, ...door.children(sessionId)];
 }
