@@ -162,7 +162,7 @@ describe("a session that moves", () => {
       name: "parent",
       agents: [agent],
       run: (ctx) => ctx.waitForChild(ctx.spawnAgent(local(agent))),
-    }) as Agent;
+    });
     const [here, there] = [new MemoryStorage(), new MemoryStorage()];
     const first = open(here, [agent, parent]);
     await first.start(parent, undefined, { sessionId: "s" });

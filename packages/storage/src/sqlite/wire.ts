@@ -54,6 +54,7 @@ export type Method =
   | "reader.journal"
   | "reader.entries"
   | "reader.pendingSignals"
+  | "reader.seenSignals"
   | "reader.schedules"
   | "reader.document"
   | "reader.documents"

@@ -26,6 +26,7 @@ import {
   type JsonText,
   type ReleaseClaim,
   type Schedule,
+  type SeenSignals,
   type SendSignal,
   type Session,
   type StoredDocument,
@@ -39,6 +40,7 @@ import {
   findImportProblem,
   firstBatch,
   isAnsweredBy,
+  isHomecoming,
   nextClaim,
   provenClaim,
   refuseBatch,
@@ -199,9 +201,11 @@ export class Writer implements CascadeDoor {
 
   import(change: ImportSession): ChangeResult {
     const { sessionId, session, records, entries } = change;
-    if (this.#heads.get(sessionId) !== undefined) return { status: "exists" };
+    const tombstone = this.#heads.get(sessionId)?.session;
+    if (tombstone !== undefined && !isHomecoming(tombstone, change)) return { status: "exists" };
     const problem = findImportProblem(change) ?? findImportTextProblem(change);
     if (problem !== undefined) return { status: "invalid", reason: `session ${sessionId} ${problem}` };
+    if (tombstone !== undefined) this.remove(sessionId);
     const head = this.#insert(session);
     for (const part of partsOf(records)) this.#writeJournal(head.number, part, session.updatedAt);
     for (const entry of entries)
@@ -306,6 +310,15 @@ export class Writer implements CascadeDoor {
     head.answered ||= isAnsweredBy(head.session.waits, name);
     this.arrived.push({ sessionId, awaited });
     return decision.result;
+  }
+
+  addSeen(sessionId: string, { ids, dedupKeys }: SeenSignals): void {
+    const head = this.#find(sessionId);
+    const keys = [
+      ...ids.map((id) => `i:${id}`),
+      ...dedupKeys.map(([name, dedupKey]) => `d:${dedupMark(name, dedupKey)}`),
+    ];
+    for (const key of keys) if (!this.#hasSeen(head, key)) this.#insertSeen.run(key, head.number);
   }
 
   #hasSeen(head: Head, key: string): boolean {
