@@ -14,22 +14,6 @@
 import type { BeginMove, ChangeResult, EndMove, ImportSession } from "../ports/storage.ts";
 import { isEnded, type Session } from "./session.ts";
 
-export interface Move {
-  readonly moveId: string;
-  /** For people: the file or the address it goes to. */
-  readonly to: string;
-  /** It lives there. */
-  readonly isDone?: true;
-}
-
-/** Where in the order of its places a session is, for one that has moved. */
-export interface Home {
-  /** 0 for where it was created. */
-  readonly number: number;
-  /** The move it came with. */
-  readonly moveId: string;
-}
-
 export interface MoveDecision {
   readonly result: ChangeResult;
   /** The row it leaves. */

@@ -15,7 +15,6 @@ import type { JsonText } from "../json.ts";
 import type { AnswerShape } from "../journal/approval.ts";
 import { REQUEST_PREFIX } from "../journal/signal-names.ts";
 import type { Account, Exhausted } from "./budget.ts";
-import type { Home, Move } from "./moving.ts";
 
 export type SessionStatus =
   | "submitted"
@@ -156,6 +155,22 @@ export interface ForkOrigin {
 /** A placement with an owner that it does not name itself. */
 export function ownedBy(owner: string | undefined, placement: Placement | undefined): Placement | undefined {
   return owner === undefined ? placement : { ...placement, owner };
+}
+
+export interface Move {
+  readonly moveId: string;
+  /** For people: the file or the address it goes to. */
+  readonly to: string;
+  /** It lives there. */
+  readonly isDone?: true;
+}
+
+/** Where in the order of its places a session is, for one that has moved. */
+export interface Home {
+  /** 0 for where it was created. */
+  readonly number: number;
+  /** The move it came with. */
+  readonly moveId: string;
 }
 
 /** What the agent is told of how far an earlier try had come: this one's, when nothing else of that is left. */

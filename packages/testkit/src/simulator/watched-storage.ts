@@ -269,6 +269,8 @@ export class WatchedStorage {
         return;
       case "import_session":
       case "pause_session":
+      case "begin_move":
+      case "end_move":
       case "resume_session":
       case "set_budget":
         return; // The row says what became of it.
