@@ -19,10 +19,10 @@ import {
   type Random,
   type Session,
 } from "@holdfast/core";
+import { readWhole } from "@holdfast/core/internal";
 import { sessionMoved, sessionNotFound } from "./live-sessions.ts";
 import { systemClock, systemRandom } from "./node-ports.ts";
 import { unexpected } from "./session-requests.ts";
-import { readWhole } from "./whole-session.ts";
 
 export interface MoveOptions {
   readonly sessionId: string;

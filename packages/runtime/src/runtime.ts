@@ -39,12 +39,14 @@ import {
   type SignalSource,
   type TaskExecutor,
 } from "@holdfast/core";
+import { readWhole, refuseIfLarge, refuseSignalName } from "@holdfast/core/internal";
 import type { Agent } from "./define.ts";
 import { installDevelopmentChecks } from "./development-checks.ts";
 import { readConversation } from "./conversation.ts";
 import { DueSessions } from "./due-sessions.ts";
 import { GroupCommitter } from "./group-committer.ts";
-import { LiveSessions } from "./live-sessions.ts";
+import { LeaseKeeper } from "./lease-keeper.ts";
+import { LiveSessions, type ClaimTerms } from "./live-sessions.ts";
 import { LocalTaskExecutor, runningHandler } from "./local-task-executor.ts";
 import { isDevelopment, sha256, silentTracer, systemClock, systemRandom } from "./node-ports.ts";
 import { ScheduleKeeper } from "./schedule-keeper.ts";
@@ -63,15 +65,15 @@ import type {
   SignalOptions,
   StartOptions,
 } from "./runtime-api.ts";
-import { refuseIfLarge, refuseSignalName, SessionRequests, unexpected } from "./session-requests.ts";
+import { SessionRequests, unexpected } from "./session-requests.ts";
 import type { DriverWorld } from "./driver-world.ts";
 import { outputOf, type Settled } from "./settled.ts";
 import { SliceLoop, type Immediate } from "./slice-loop.ts";
 import { watchStrayRejections } from "./stray-rejections.ts";
 import { Timers } from "./timers.ts";
+import { TaskPlacement } from "./task-placement.ts";
 import type { Watchdog } from "./watchdog.ts";
 import { exportLines, readSessionFile } from "./session-file.ts";
-import { readWhole } from "./whole-session.ts";
 
 export type { Runtime, RuntimeOptions } from "./runtime-api.ts";
 
@@ -97,6 +99,8 @@ class LocalRuntime implements Runtime {
   readonly #prices: Prices | undefined;
   readonly #tracer: AgentTracer;
   readonly #executor: TaskExecutor;
+  /** Which agents bring their tasks to, unless the executor is somebody else's. */
+  readonly #local: LocalTaskExecutor | undefined;
   readonly #timers: Timers;
   readonly #idleTimers: Timers;
   readonly #committer: GroupCommitter;
@@ -111,6 +115,7 @@ class LocalRuntime implements Runtime {
   readonly #outsideCalls = new Map<string, string>();
   readonly #watchdog: Watchdog | undefined;
   readonly #owner: string;
+  readonly #leases: LeaseKeeper;
   readonly #closers: (() => void | Promise<void>)[] = [];
 
   constructor(options: RuntimeOptions) {
@@ -122,16 +127,28 @@ class LocalRuntime implements Runtime {
     this.#prices = options.prices;
     this.#tracer = options.tracer ?? silentTracer;
     this.#owner = options.owner ?? `process ${process.pid} (${this.#random.u32().toString(36)})`;
+    const { leaseMs = Infinity, renewMs } = options;
+    this.#leases = new LeaseKeeper({
+      clock: this.#clock,
+      leaseMs,
+      renewMs,
+      renew: () => this.#storage.renew({ owner: this.#owner, now: this.#clock.now(), leaseMs }),
+      isHolding: () => this.#sessions.isHolding,
+      letGo: () => this.#sessions.letGoOfAll(),
+    });
     this.#timers = new Timers(this.#clock);
     this.#idleTimers = new Timers(this.#clock, true);
-    this.#executor = isExecutor(options.tasks)
-      ? options.tasks
-      : new LocalTaskExecutor({
-          tasks: options.tasks ?? [],
-          clock: this.#clock,
-          payloadChars: this.#limits.payloadChars,
-          ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
-        });
+    const { tasks, queue } = options;
+    if (!isExecutor(tasks)) {
+      this.#local = new LocalTaskExecutor({
+        tasks: tasks ?? [],
+        clock: this.#clock,
+        payloadChars: this.#limits.payloadChars,
+        ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
+      });
+    }
+    const here = isExecutor(tasks) ? tasks : this.#local!;
+    this.#executor = queue === undefined ? here : new TaskPlacement(here, queue);
     this.#immediate = options.immediate ?? setImmediate;
     this.#committer = new GroupCommitter(this.#storage, this.#clock, this.#immediate);
     this.#watchdog = options.watchdog;
@@ -142,8 +159,9 @@ class LocalRuntime implements Runtime {
       storage: this.#storage,
       committer: this.#committer,
       world: this.#world,
-      owner: this.#owner,
+      claimTerms: () => this.#claimTerms(),
       adopt,
+      dispatched: options.dispatched ?? false,
       watchdog: this.#watchdog,
       lookAt: (at) => this.#due.lookAt(at),
       left: (sessionId) => this.#due.forget(sessionId),
@@ -165,6 +183,7 @@ class LocalRuntime implements Runtime {
       sessions: this.#sessions,
       warmMs: options.warmMs ?? WARM_MS,
       adopt,
+      lookEveryMs: this.#leases.renewMs,
       warn,
     });
     for (const agent of options.agents ?? []) this.#know(agent);
@@ -201,6 +220,14 @@ class LocalRuntime implements Runtime {
     });
   }
 
+  abandon(sessionId: string): void {
+    this.#sessions.abandon(sessionId);
+  }
+
+  letGo(): void {
+    this.#due.letGo();
+  }
+
   get live(): number {
     return this.#sessions.size;
   }
@@ -231,7 +258,7 @@ class LocalRuntime implements Runtime {
       ...(budget === undefined ? {} : { budget: checkBudget(budget) }),
       ...(persistence === "full" ? {} : { persistence }),
       ...this.#deadline(Math.min(timeoutMs ?? Infinity, budget?.ttlMs ?? Infinity)),
-      claimFor: { owner: this.#owner, leaseMs: Infinity },
+      claimFor: this.#claimTerms(),
     };
     const status = await this.#create(agent as unknown as Agent, creation);
     if (status === "created") return this.#handle<Output>(id, true);
@@ -405,9 +432,9 @@ class LocalRuntime implements Runtime {
   async close(): Promise<void> {
     if (this.#sessions.closed) return;
     this.#keeper?.close();
-    await this.#sessions.close();
-    await this.#executor.close();
+    await this.#sessions.close(() => this.#executor.close());
     await this.#committer.idle();
+    this.#leases.close();
     for (const close of this.#closers.splice(0)) await close();
     this.#timers.close();
     this.#idleTimers.close();
@@ -418,6 +445,7 @@ class LocalRuntime implements Runtime {
   vanish(): void {
     this.#keeper?.close();
     this.#sessions.vanish();
+    this.#leases.close();
     void this.#executor.close();
     for (const close of this.#closers.splice(0)) void close();
     this.#timers.close();
@@ -426,10 +454,14 @@ class LocalRuntime implements Runtime {
 
   // ---- inside ------------------------------------------------------------------------------------------------------
 
+  #claimTerms(): ClaimTerms {
+    this.#leases.claiming();
+    return { owner: this.#owner, leaseMs: this.#leases.leaseMs };
+  }
+
   #know(agent: Agent): void {
     if (!this.#sessions.know(agent)) return;
-    if (this.#executor instanceof LocalTaskExecutor)
-      for (const task of agent.tasks) this.#executor.register(task);
+    for (const task of agent.tasks) this.#local?.register(task);
     for (const child of agent.agents) this.#know(child);
   }
 

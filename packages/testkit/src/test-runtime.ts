@@ -1,6 +1,9 @@
 // What tests of the runtime share: a clock that moves when told, waiting for things without sleeping, and storages with
 // one property changed.
 
+/** For tests of packages that may not know the runtime. */
+export { MemoryStorage } from "@holdfast/runtime";
+
 import type {
   AgentStorage,
   AgentTracer,
@@ -60,6 +63,11 @@ export class TestClock implements Clock {
   /** The wall clock jumps; monotonic time does not. */
   jump(ms: number): void {
     this.#now += ms;
+  }
+
+  /** Time passes in which nothing of the process runs: what falls due meanwhile fires late, at the next `advance`. */
+  stall(ms: number): void {
+    this.#move(ms);
   }
 
   #move(ms: number): void {
