@@ -23,11 +23,12 @@ export async function runCoordinator(args: Arguments, io: Io): Promise<number> {
   const configured = args.text("config");
   const file = configured === undefined ? {} : readCoordinatorFile(configured);
   const where = whereOf(args, file);
-  const { storage, name, folder } = await openCoordinatorStorage(args.text("storage") ?? file.storage, io).catch(
-    (error: unknown) => {
-      throw explained(error);
-    },
-  );
+  const { storage, name, folder } = await openCoordinatorStorage(
+    args.text("storage") ?? file.storage,
+    io,
+  ).catch((error: unknown) => {
+    throw explained(error);
+  });
   try {
     const { leaseMs, renewMs, limits, hosts, origins } = file;
     const coordinator = createCoordinator({
@@ -87,12 +88,16 @@ function whereOf(args: Arguments, file: CoordinatorFile): Where {
       : { cert: readPem(file.tls.cert, "the certificate"), key: readPem(file.tls.key, "the private key") };
   const isInsecure = args.has("insecure") || file.insecure === true;
   if (tls === undefined && !isLoopback(host) && !isInsecure) {
-    throw new HoldfastError("config_invalid", `tokens would go over the network in the clear: ${host} is not this machine alone`, {
-      at: "host",
-      got: `${host} without TLS`,
-      expected: "127.0.0.1 or ::1, or tls in the configuration",
-      fix: "configure tls, or say --insecure where something in front of it has TLS",
-    });
+    throw new HoldfastError(
+      "config_invalid",
+      `tokens would go over the network in the clear: ${host} is not this machine alone`,
+      {
+        at: "host",
+        got: `${host} without TLS`,
+        expected: "127.0.0.1 or ::1, or tls in the configuration",
+        fix: "configure tls, or say --insecure where something in front of it has TLS",
+      },
+    );
   }
   return { host, port, ...(tls === undefined ? {} : { tls }) };
 }
@@ -101,7 +106,10 @@ function portOf(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const port = Number(text);
   if (/^\d{1,5}$/.test(text) && port <= 65_535) return port;
-  throw new UsageError(`"${text}" is no port`, { at: "--port", expected: "a number from 0 to 65535; 0 for any that is free" });
+  throw new UsageError(`"${text}" is no port`, {
+    at: "--port",
+    expected: "a number from 0 to 65535; 0 for any that is free",
+  });
 }
 
 function isLoopback(host: string): boolean {
@@ -117,8 +125,14 @@ interface Started {
 
 function tellStart(io: Io, { url, storage, adminTokenFile, isNew }: Started): void {
   if (io.isJson) return io.result({ type: "listening", url, storage, adminTokenFile }, "");
-  io.note(`${io.notes.symbols.begin} the coordinator listens on ${io.notes.paint.bold(url)}, over ${storage}`);
-  io.note(isNew ? `the admin's token is new, and in ${adminTokenFile}` : `the admin's token is in ${adminTokenFile}`);
+  io.note(
+    `${io.notes.symbols.begin} the coordinator listens on ${io.notes.paint.bold(url)}, over ${storage}`,
+  );
+  io.note(
+    isNew
+      ? `the admin's token is new, and in ${adminTokenFile}`
+      : `the admin's token is in ${adminTokenFile}`,
+  );
   io.note(`a user's token: ${io.call("token create NAME")}. Ctrl-C stops`);
 }
 

@@ -19,7 +19,9 @@ export function dataFolder({ env, cwd }: Pick<Io, "env" | "cwd">): string {
   const xdg = env["XDG_DATA_HOME"];
   if (xdg !== undefined && isAbsolute(xdg)) return join(xdg, "holdfast");
   const home = env["HOME"];
-  return home === undefined || !isAbsolute(home) ? join(cwd, ".holdfast") : join(home, ".local", "share", "holdfast");
+  return home === undefined || !isAbsolute(home)
+    ? join(cwd, ".holdfast")
+    : join(home, ".local", "share", "holdfast");
 }
 
 /**
