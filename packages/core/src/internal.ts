@@ -37,7 +37,6 @@ export {
   type SignalDecision,
   type SignalFacts,
 } from "./session/storage-rules.ts";
-export { isHomecoming } from "./session/moving.ts";
 export { isForkPending, parentAt, seedAt } from "./session/fork.ts";
 export { isDone } from "./kernel/open-items.ts";
 export { openAccount, remainingOf } from "./session/budget.ts";
@@ -51,3 +50,12 @@ export {
   refuseIfLarge,
   refuseSignalName,
 } from "./session/requests.ts";
+export { isStorageCall, parseChange } from "./ports/storage-wire-check.ts";
+export {
+  fromWireError,
+  leaseFromWire,
+  toWireError,
+  withLease,
+  type StorageMethod,
+  type WireError,
+} from "./ports/storage-wire.ts";

@@ -26,7 +26,13 @@ import {
   type TaskTraits,
 } from "@holdfast/core";
 import { SessionService } from "@holdfast/proto";
-import { resolveConversations, systemClock, systemRandom } from "@holdfast/runtime";
+import {
+  resolveConversations,
+  systemClock,
+  systemRandom,
+  traitsOf,
+  type TaskDefinition,
+} from "@holdfast/runtime";
 import type { CoordinatorConnection } from "@holdfast/storage/remote";
 import { createHash } from "node:crypto";
 import { isPassing, pause, pauseMs } from "./poll-loop.ts";
@@ -34,8 +40,6 @@ import { taskAgentName, type QueuedInput, type QueuedOutput } from "./task-agent
 
 /** How long one question for a result waits. */
 const WAIT_MS = 30_000;
-/** How long a cancelled attempt may take to end its processes. */
-const CANCEL_GRACE_MS = 10_000;
 
 export interface QueuedTask {
   readonly sessionId: string;
@@ -56,14 +60,19 @@ export interface TaskQueue {
   start(task: QueuedTask): Promise<void>;
   /** Waits up to `waitMs` for its end. */
   result(sessionId: string, waitMs: number, signal: AbortSignal): Promise<QueuedResult>;
-  cancel(sessionId: string, graceMs: number): Promise<void>;
+  /** End it at once, and what runs of it. */
+  cancel(sessionId: string): Promise<void>;
   remove(sessionId: string): Promise<void>;
 }
 
 export interface QueuedTasksOptions {
   readonly queue: TaskQueue;
-  /** The kinds that are queued; all by default, so that one nobody has a handler for waits for a runner that has. */
-  readonly kinds?: readonly string[];
+  /**
+   * What is queued, by its definition where its policy, worst case and guards are to hold: these are of who asks, not of who does it.
+   * Everything by default, so that what nobody here has a handler for waits for a runner that has.
+   */
+  // oxlint-disable-next-line typescript/no-explicit-any -- a list of tasks of any input and output has no other type.
+  readonly tasks?: readonly (string | TaskDefinition<any, any>)[];
   readonly clock?: Clock;
   readonly random?: Random;
 }
@@ -81,7 +90,7 @@ export function queuedSessionId(taskId: string, attempt: number): string {
 
 class QueuedTasks implements TaskExecutor {
   readonly #queue: TaskQueue;
-  readonly #kinds: ReadonlySet<string> | undefined;
+  readonly #traits: ReadonlyMap<string, TaskTraits> | undefined;
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #running = new Set<QueuedAttempt>();
@@ -89,19 +98,22 @@ class QueuedTasks implements TaskExecutor {
   readonly #ending = new Set<Promise<void>>();
   readonly #closed = new AbortController();
 
-  constructor({ queue, kinds, clock = systemClock, random = systemRandom() }: QueuedTasksOptions) {
+  constructor({ queue, tasks, clock = systemClock, random = systemRandom() }: QueuedTasksOptions) {
     this.#queue = queue;
-    this.#kinds = kinds === undefined ? undefined : new Set(kinds);
+    const traits = tasks?.map((task) =>
+      typeof task === "string" ? named(task) : ([task.name, traitsOf(task)] as const),
+    );
+    this.#traits = traits === undefined ? undefined : new Map(traits);
     this.#clock = clock;
     this.#random = random;
   }
 
   describe(kind: string): TaskTraits | undefined {
-    return this.#kinds === undefined || this.#kinds.has(kind) ? {} : undefined;
+    return this.#traits === undefined ? {} : this.#traits.get(kind);
   }
 
   kinds(): readonly string[] {
-    return [...(this.#kinds ?? [])];
+    return [...(this.#traits?.keys() ?? [])];
   }
 
   start(request: TaskAttempt, onEnd: (outcome: AttemptOutcome) => void): RunningAttempt {
@@ -119,10 +131,7 @@ class QueuedTasks implements TaskExecutor {
     return attempt;
   }
 
-  async goesOn({
-    taskId,
-    attempt,
-  }: Parameters<NonNullable<TaskExecutor["goesOn"]>>[0]): Promise<boolean> {
+  async goesOn({ taskId, attempt }: Parameters<NonNullable<TaskExecutor["goesOn"]>>[0]): Promise<boolean> {
     const { signal } = this.#closed;
     const id = queuedSessionId(taskId, attempt);
     try {
@@ -163,6 +172,10 @@ class QueuedTasks implements TaskExecutor {
   }
 }
 
+function named(kind: string): readonly [string, TaskTraits] {
+  return [kind, {}];
+}
+
 interface AttemptHost {
   readonly queue: TaskQueue;
   persist<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T>;
@@ -196,10 +209,8 @@ class QueuedAttempt implements RunningAttempt {
     if (this.#isOver) return;
     this.leave();
     const { queue } = this.#host;
-    const { signal } = new AbortController();
     this.#host.tidy(async () => {
-      await queue.cancel(this.#sessionId, CANCEL_GRACE_MS);
-      await queue.result(this.#sessionId, CANCEL_GRACE_MS + WAIT_MS / 2, signal);
+      await queue.cancel(this.#sessionId);
       await queue.remove(this.#sessionId);
     });
   }
@@ -233,7 +244,8 @@ class QueuedAttempt implements RunningAttempt {
 
   /** What the handler is given is what it would be given here. */
   async #input(): Promise<JsonText> {
-    const { sessionId, taskId, attempt, idempotencyKey, timeoutMs, hasConversation, conversation } = this.#request;
+    const { sessionId, taskId, attempt, idempotencyKey, timeoutMs, hasConversation, conversation } =
+      this.#request;
     const decoded = decodeJson(this.#request.input);
     const input = hasConversation ? await resolveConversations(decoded, conversation) : decoded;
     const queued: QueuedInput = {
@@ -258,7 +270,12 @@ class QueuedAttempt implements RunningAttempt {
         for (const usage of output.usage ?? []) this.#request.onDelta({ type: "usage", usage });
         if (output.status === "failed") {
           const { error, retryable, retryAfterMs } = output;
-          return { status: "failed", error, retryable, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
+          return {
+            status: "failed",
+            error,
+            retryable,
+            ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+          };
         }
         return { status: "completed", output: encodeJson(output.output, "output") };
       }
@@ -318,8 +335,8 @@ export function coordinatorQueue(connection: CoordinatorConnection): TaskQueue {
       }
     },
 
-    async cancel(sessionId, graceMs) {
-      await connection.ask(() => client.cancel({ sessionId, mode: "graceful", graceMs: BigInt(graceMs) }));
+    async cancel(sessionId) {
+      await connection.ask(() => client.cancel({ sessionId, mode: "hard" }));
     },
 
     async remove(sessionId) {

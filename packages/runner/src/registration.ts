@@ -67,9 +67,9 @@ async function registerOnce(options: RegistrationOptions): Promise<Registered> {
   } catch (thrown) {
     const error = toHoldfastError(thrown);
     // Its runner was deleted: another registration token makes another one.
-    if (token === undefined || token === own || error.code !== "unauthenticated") throw error;
-    const registered = await registerWith(options, token);
-    return registered;
+    const isForgotten = error.code === "unauthenticated" || error.code === "token_revoked";
+    if (token === undefined || token === "" || token === own || !isForgotten) throw error;
+    return registerWith(options, token);
   }
 }
 
@@ -103,18 +103,26 @@ async function registerWith(
 
 function required(token: string | undefined): string {
   if (token !== undefined && token !== "") return token;
-  throw new HoldfastError("unauthenticated", "this machine is not registered yet, and no registration token was given", {
-    expected: "a registration token (hf_reg_…), once",
-    fix: "have an admin make one, and give it as HOLDFAST_TOKEN, with --token-file or on standard input",
-  });
+  throw new HoldfastError(
+    "unauthenticated",
+    "this machine is not registered yet, and no registration token was given",
+    {
+      expected: "a registration token (hf_reg_…), once",
+      fix: "have an admin make one, and give it as HOLDFAST_TOKEN, with --token-file or on standard input",
+    },
+  );
 }
 
 function explained(error: HoldfastError, url: string): HoldfastError {
   if (error.code !== "unsupported_protocol" && error.code !== "version_unsupported") return error;
-  return new HoldfastError("unsupported_protocol", `the coordinator at ${url} speaks another protocol: ${error.message}`, {
-    got: `protocol ${PROTOCOL} here`,
-    ...(error.expected === undefined ? {} : { expected: error.expected }),
-    fix: "use the same version of Holdfast for both",
-    cause: error,
-  });
+  return new HoldfastError(
+    "unsupported_protocol",
+    `the coordinator at ${url} speaks another protocol: ${error.message}`,
+    {
+      got: `protocol ${PROTOCOL} here`,
+      ...(error.expected === undefined ? {} : { expected: error.expected }),
+      fix: "use the same version of Holdfast for both",
+      cause: error,
+    },
+  );
 }

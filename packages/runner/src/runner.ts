@@ -100,7 +100,14 @@ export interface Runner {
 
 /** Register at a coordinator, and run what it gives. Resolves when registered, however long that takes. */
 export async function startRunner(options: RunnerOptions): Promise<Runner> {
-  const { url, stateFolder, workspace, name = "default", clock = systemClock, random = systemRandom() } = options;
+  const {
+    url,
+    stateFolder,
+    workspace,
+    name = "default",
+    clock = systemClock,
+    random = systemRandom(),
+  } = options;
   const offers = offersOf(options);
   const log = options.log ?? (() => {});
   const connection = new CoordinatorConnection({ ...options, token: options.token ?? "" });
@@ -158,6 +165,7 @@ class CoordinatedRunner implements Runner {
   #status: Health["status"] = "ok";
   #stopping: Promise<void> | undefined;
   #onFewer = (): void => {};
+  #looking: NodeJS.Immediate | undefined;
 
   constructor(parts: Parts) {
     const { connection, registered, clock, random, options } = parts;
@@ -180,6 +188,7 @@ class CoordinatedRunner implements Runner {
       renewMs: Math.min(registered.renewMs, Math.floor((registered.leaseMs - CLAIM_AGE_MS) / 3)),
       adopt: true,
       dispatched: true,
+      machine: parts.offers.labels["machine"] ?? parts.offers.hostname,
       ...(options.tracer === undefined ? {} : { tracer: options.tracer }),
       ...(options.watchdog === undefined ? {} : { watchdog: options.watchdog }),
     });
@@ -228,9 +237,13 @@ class CoordinatedRunner implements Runner {
     return Math.max(0, maxRuns - this.#storage.held);
   }
 
+  /** Once for all that was answered together, and after who asked for it has heard: a session may only wait now. */
   #fewer(): void {
-    this.#loop.slotFreed();
-    this.#onFewer();
+    this.#looking ??= setImmediate(() => {
+      this.#looking = undefined;
+      this.#loop.slotFreed();
+      this.#onFewer();
+    });
   }
 
   #poll({ pollId, ackPollId, ackCommandIds, free }: Poll, signal: AbortSignal): Promise<PollResponse> {

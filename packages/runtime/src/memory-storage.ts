@@ -42,7 +42,6 @@ import {
   findImportProblem,
   firstBatch,
   isAnsweredBy,
-  isHomecoming,
   lookAt,
   NO_CLAIM,
   nextClaim,
@@ -260,13 +259,10 @@ export class MemoryStorage implements AgentStorage {
 
   #import(change: ImportSession): ChangeResult {
     const { sessionId, session, records, entries } = change;
-    const tombstone = this.#rows.sessions.get(sessionId);
-    if (tombstone !== undefined && !isHomecoming(tombstone.session, change)) return { status: "exists" };
+    if (this.#rows.sessions.has(sessionId)) return { status: "exists" };
     const problem = findImportProblem(change);
     if (problem !== undefined) return { status: "invalid", reason: `session ${sessionId} ${problem}` };
-    if (tombstone !== undefined) this.#remove(tombstone);
     const stored = this.#rows.add(session);
-    if (tombstone !== undefined) stored.claim = releasedClaim(tombstone.claim); // ST6.
     stored.records.push(...records);
     stored.entries.push(...entries);
     this.#index(stored);

@@ -3,7 +3,8 @@
 //   freeze it in `from` ──► everything it is, read there ──► import it into `to` ──► `from` keeps only where it went
 //
 //   MS1. Whatever cuts it off, asking again goes on: which move it is stands in the frozen row, and every step done twice is done once.
-//   MS2. It stays only when `to` has said that it does not take it. When that is not known, it is frozen.
+//   MS2. What it left in `to` when it lived there is deleted first: until it is imported it is nowhere but here.
+//   MS3. It stays only when `to` has said that it does not take it. When that is not known, it is frozen.
 //
 // A process that was running it is fenced by the freeze; what its tasks had not reported is done again where it lives now.
 
@@ -58,6 +59,9 @@ export async function moveSession(options: MoveOptions): Promise<void> {
   refuseUnlessFrozen(session, await apply(from, { type: "begin_move", sessionId, moveId, to: toName }));
 
   const end = (outcome: "moved" | "stayed") => apply(from, { type: "end_move", sessionId, moveId, outcome });
+  const before = await to.reader.session(sessionId);
+  if (before?.move?.isDone === true)
+    await apply(to, { type: "delete_session", sessionId, subtree: "refuse" });
   const imported = await apply(to, await pack(from, sessionId, moveId));
   if (imported.status !== "created" && !(await isThere(to, sessionId, moveId))) {
     await end("stayed");

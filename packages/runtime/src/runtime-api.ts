@@ -50,6 +50,8 @@ export interface RuntimeOptions {
    * children are asked for and nothing more.
    */
   readonly dispatched?: boolean;
+  /** What this machine is called where there are several: children asked for as `local` demand it. */
+  readonly machine?: string;
   /**
    * Fire schedules that are due, whoever put them, while this runtime lives. Not unless it is asked for: a process that runs one
    * session, or only sends a signal, must not begin the work of others, and would end in the middle of it.

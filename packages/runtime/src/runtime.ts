@@ -115,6 +115,8 @@ class LocalRuntime implements Runtime {
   readonly #outsideCalls = new Map<string, string>();
   readonly #watchdog: Watchdog | undefined;
   readonly #owner: string;
+  readonly #machine: string | undefined;
+  readonly #isDispatched: boolean;
   readonly #leases: LeaseKeeper;
   readonly #closers: (() => void | Promise<void>)[] = [];
 
@@ -136,6 +138,8 @@ class LocalRuntime implements Runtime {
       isHolding: () => this.#sessions.isHolding,
       letGo: () => this.#sessions.letGoOfAll(),
     });
+    this.#machine = options.machine;
+    this.#isDispatched = options.dispatched ?? false;
     this.#timers = new Timers(this.#clock);
     this.#idleTimers = new Timers(this.#clock, true);
     const { tasks, queue } = options;
@@ -161,7 +165,7 @@ class LocalRuntime implements Runtime {
       world: this.#world,
       claimTerms: () => this.#claimTerms(),
       adopt,
-      dispatched: options.dispatched ?? false,
+      dispatched: this.#isDispatched,
       watchdog: this.#watchdog,
       lookAt: (at) => this.#due.lookAt(at),
       left: (sessionId) => this.#due.forget(sessionId),
@@ -459,6 +463,11 @@ class LocalRuntime implements Runtime {
     return { owner: this.#owner, leaseMs: this.#leases.leaseMs };
   }
 
+  /** An agent that other processes may have: of the version that authors begin with, unless it is asked for by another one. */
+  #elsewhere(name: string): AgentRef | undefined {
+    return this.#isDispatched ? { name, version: "1" } : undefined;
+  }
+
   #know(agent: Agent): void {
     if (!this.#sessions.know(agent)) return;
     for (const task of agent.tasks) this.#local?.register(task);
@@ -540,7 +549,8 @@ class LocalRuntime implements Runtime {
       arrivals: (sessionId, after) => storage.arrivals(sessionId, after),
       conversation: (session, leaf) => readConversation(storage, session, leaf),
       prices: this.#prices,
-      describeAgent: (name) => this.#sessions.agents.describe(name),
+      describeAgent: (name) => this.#sessions.agents.describe(name) ?? this.#elsewhere(name),
+      machine: this.#machine,
       agentNames: () => this.#sessions.agents.names,
       spawned: (sessionIds) => this.#sessions.spawned(sessionIds),
       settled: () => this.#sessions.settled(),

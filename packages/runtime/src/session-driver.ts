@@ -259,6 +259,7 @@ export class SessionDriver implements SliceMember {
       taskKinds: () => this.#world.executor.kinds(),
       describeAgent: (name) => this.#world.describeAgent(name),
       agentNames: () => this.#world.agentNames(),
+      machine: this.#world.machine,
       handlerOf: (request) => this.#agent.handlers[request]?.name,
       remaining: () => this.#starts.remaining,
       development: this.#world.development,

@@ -39,11 +39,12 @@ export async function creationOf(
   call: Call,
 ): Promise<CreateSession> {
   const { invocation = "async_poll", parentSessionId, idempotencyKey, traceparent } = request;
-  const task = request.taskId === undefined ? undefined : await taskOf(host, request.taskId, request.agent, call);
+  const task =
+    request.taskId === undefined ? undefined : await taskOf(host, request.taskId, request.agent, call);
   refuseForeignStarts(request, call, task);
   const input = textOf(request.input, "input");
   refuseIfLarge(input, "input", LIMITS.payloadChars);
-  const owner = task === undefined ? await ownerFor(host, call.caller) : task.placement?.owner;
+  const owner = task === undefined ? await ownerFor(host, call.caller) : task.owner;
   const parent = invocation === "async_callback" ? await parentOf(host, parentSessionId, call) : undefined;
   const budget = request.budget === undefined ? undefined : checkBudget(budgetOf(request.budget));
   const sessionId = idOf(host, request, owner);
@@ -90,21 +91,32 @@ export function refuseOther(stored: Session, change: CreateSession, request: Sta
     sorted(stored.account?.limits) === sorted(change.budget);
   if (same) return;
   if (request.idempotencyKey !== undefined && request.sessionId === undefined)
-    throw new ConflictError("idempotency_conflict", "something else was asked for under this idempotency key", {
-      fix: "take another key for another request",
-    });
+    throw new ConflictError(
+      "idempotency_conflict",
+      "something else was asked for under this idempotency key",
+      {
+        fix: "take another key for another request",
+      },
+    );
   throw new ConflictError("session_exists", `there is a session ${change.sessionId} already`, {
     fix: "choose another id, or none",
   });
 }
 
-function refuseForeignStarts({ agent, invocation, parentSessionId }: StartRequest, { caller }: Call, task: Session | undefined): void {
+function refuseForeignStarts(
+  { agent, invocation, parentSessionId }: StartRequest,
+  { caller }: Call,
+  task: object | undefined,
+): void {
   if (caller.kind === "runner" && task === undefined)
     throw new HoldfastError("forbidden", "a runner starts only queued tasks of sessions it holds", {
       at: "task_id",
     });
   if (agent.startsWith(taskAgent("")) && task === undefined)
-    throw new UsageError(`"${agent}" is no agent: it stands for queued tasks`, { at: "agent", fix: "give the task's id as task_id" });
+    throw new UsageError(`"${agent}" is no agent: it stands for queued tasks`, {
+      at: "agent",
+      fix: "give the task's id as task_id",
+    });
   if (parentSessionId !== undefined && invocation !== "async_callback")
     throw new UsageError("a session has a parent to be called back by", {
       at: "parent_session_id",
@@ -116,8 +128,16 @@ function refuseForeignStarts({ agent, invocation, parentSessionId }: StartReques
     });
 }
 
-/** The session that asked for a queued task, if the caller may act for it. */
-async function taskOf(host: ServiceHost, taskId: string, agent: string, call: Call): Promise<Session> {
+/**
+ * Whose a queued task is, if the caller may ask for it: of a session that a runner holds or a user owns, or of one that is not here,
+ * because it lives in its user's own storage and only its tasks are queued.
+ */
+async function taskOf(
+  host: ServiceHost,
+  taskId: string,
+  agent: string,
+  call: Call,
+): Promise<{ readonly owner: string | undefined }> {
   const at = taskId.lastIndexOf("-");
   if (at <= 0 || !/^\d+$/.test(taskId.slice(at + 1)) || !agent.startsWith(taskAgent("")))
     throw new UsageError(`"${taskId}" is no task of this agent`, {
@@ -125,24 +145,35 @@ async function taskOf(host: ServiceHost, taskId: string, agent: string, call: Ca
       expected: 'the id of a task, and "task:" with its kind as the agent',
     });
   const session = await host.storage.reader.session(taskId.slice(0, at));
+  const { caller } = call;
+  if (session === undefined && (caller.kind === "user" || caller.kind === "admin"))
+    return { owner: await ownerFor(host, caller) };
   const isTheirs =
     session !== undefined &&
-    (call.caller.kind !== "runner" || (await host.dispatcher.holds(call.caller.name, session.sessionId)));
-  if (!isTheirs || (call.caller.kind === "user" && session.placement?.owner !== call.caller.name))
+    (caller.kind !== "runner" || (await host.dispatcher.holds(caller.name, session.sessionId)));
+  if (!isTheirs || (caller.kind === "user" && session.placement?.owner !== caller.name))
     throw new NotFoundError("session_not_found", `there is no task ${taskId}`);
-  return session;
+  return { owner: session.placement?.owner };
 }
 
-async function parentOf(host: ServiceHost, parentSessionId: string | undefined, call: Call): Promise<Session> {
+async function parentOf(
+  host: ServiceHost,
+  parentSessionId: string | undefined,
+  call: Call,
+): Promise<Session> {
   if (parentSessionId === undefined)
     throw new UsageError("nobody is named to be called back", {
       at: "parent_session_id",
       expected: "the id of the session that asks",
     });
   const parent = await ownSession(host, call.caller, parentSessionId);
-  if (call.caller.kind === "job" && parent.sessionId !== call.caller.name) throw sessionNotFound(parentSessionId);
+  if (call.caller.kind === "job" && parent.sessionId !== call.caller.name)
+    throw sessionNotFound(parentSessionId);
   if (isEnded(parent.status))
-    throw new ConflictError("session_ended", `session ${parentSessionId} has ended (${parent.status}): it hears nothing more`);
+    throw new ConflictError(
+      "session_ended",
+      `session ${parentSessionId} has ended (${parent.status}): it hears nothing more`,
+    );
   if (parent.depth + 1 > LIMITS.depth)
     throw new LimitError("depth", `session ${parentSessionId} is ${parent.depth} sessions deep already`);
   const children = await host.storage.reader.sessions({ parent: parentSessionId, limit: LIMITS.children });
@@ -151,7 +182,11 @@ async function parentOf(host: ServiceHost, parentSessionId: string | undefined, 
   return parent;
 }
 
-function idOf(host: ServiceHost, { sessionId, idempotencyKey, taskId }: StartRequest, owner: string | undefined): string {
+function idOf(
+  host: ServiceHost,
+  { sessionId, idempotencyKey, taskId }: StartRequest,
+  owner: string | undefined,
+): string {
   if (sessionId !== undefined) return sessionId;
   if (idempotencyKey !== undefined) return derivedId("key", owner ?? "", idempotencyKey);
   if (taskId !== undefined) return derivedId("task", taskId);

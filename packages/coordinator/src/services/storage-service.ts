@@ -114,6 +114,7 @@ export function storageService(host: ServiceHost): ServiceImpl<typeof StorageSer
         wake();
       });
       try {
+        yield { sessionId: "", awaited: false }; // It names no session: from here on everything is told.
         while (!signal.aborted) {
           for (const arrival of arrived.splice(0))
             if (await isThere(host, caller, arrival.sessionId)) yield arrival;
@@ -141,7 +142,13 @@ async function commitScoped(
   const scoped = [];
   for (const change of changes) scoped.push(await scopeChange(host, caller, change));
   const wanted = scoped.flatMap((each) => ("change" in each ? [each.change] : []));
-  const applied = wanted.length === 0 ? [] : await host.storage.commit(wanted.map((change) => record(change, call)), now);
+  const applied =
+    wanted.length === 0
+      ? []
+      : await host.storage.commit(
+          wanted.map((change) => record(change, call)),
+          now,
+        );
   for (const [i, change] of wanted.entries()) await tellDispatch(host, caller, change, applied[i]!);
   let next = 0;
   return scoped.map((each) => ("change" in each ? applied[next++]! : each.result));
@@ -154,7 +161,12 @@ function record(change: Change, call: Call): Change {
   return { type: "audited", change, audit: auditOf(call, `storage.${change.type}`, object) };
 }
 
-async function tellDispatch(host: ServiceHost, caller: Caller, change: Change, result: ChangeResult): Promise<void> {
+async function tellDispatch(
+  host: ServiceHost,
+  caller: Caller,
+  change: Change,
+  result: ChangeResult,
+): Promise<void> {
   const { dispatcher } = host;
   switch (change.type) {
     case "commit_batch": {
@@ -169,8 +181,10 @@ async function tellDispatch(host: ServiceHost, caller: Caller, change: Change, r
       return;
     case "create_session":
     case "import_session": {
-      const session = result.status === "created" ? await host.storage.reader.session(change.sessionId) : undefined;
-      if (session !== undefined && !("claimFor" in change && change.claimFor !== undefined)) dispatcher.created(session);
+      const session =
+        result.status === "created" ? await host.storage.reader.session(change.sessionId) : undefined;
+      if (session !== undefined && !("claimFor" in change && change.claimFor !== undefined))
+        dispatcher.created(session);
       return;
     }
     default:
@@ -203,7 +217,11 @@ async function readScoped(host: ServiceHost, caller: Caller, read: Read): Promis
       if (caller.kind === "admin") return reader.sessions(read.params);
       if (caller.kind === "user") return reader.sessions({ ...read.params, owner: caller.name });
       const { parent } = read.params;
-      if (parent === undefined) throw new UsageError("a runner lists the children of what it holds", { code: "forbidden", at: "params.parent" });
+      if (parent === undefined)
+        throw new UsageError("a runner lists the children of what it holds", {
+          code: "forbidden",
+          at: "params.parent",
+        });
       return (await isThere(host, caller, parent)) ? reader.sessions(read.params) : [];
     }
     case "session": {
@@ -224,7 +242,9 @@ async function readScoped(host: ServiceHost, caller: Caller, read: Read): Promis
       return reader.seenSignals(read.params.sessionId);
     case "schedules": {
       const schedules = await reader.schedules();
-      return caller.kind === "admin" ? schedules : schedules.filter(({ owner }) => caller.kind === "user" && owner === caller.name);
+      return caller.kind === "admin"
+        ? schedules
+        : schedules.filter(({ owner }) => caller.kind === "user" && owner === caller.name);
     }
     case "document":
       refuseUnlessAdmin(caller, read.query);

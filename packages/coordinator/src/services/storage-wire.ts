@@ -6,7 +6,10 @@ import { textOf } from "../json-field.ts";
 /** A read of the port's reader. */
 export type Read =
   | { readonly query: "sessions"; readonly params: Parameters<StorageReader["sessions"]>[0] }
-  | { readonly query: "session" | "pendingSignals" | "seenSignals"; readonly params: { readonly sessionId: string } }
+  | {
+      readonly query: "session" | "pendingSignals" | "seenSignals";
+      readonly params: { readonly sessionId: string };
+    }
   | {
       readonly query: "journal";
       readonly params: { readonly sessionId: string; readonly fromSeq: number; readonly limit: number };
@@ -29,6 +32,7 @@ export function changeOf(bytes: Uint8Array): Change {
 /** @throws UsageError */
 export function readOf(query: string, params: string | undefined): Read {
   const value: unknown = JSON.parse(params ?? "{}");
-  if (typeof value !== "object" || value === null) throw new UsageError("the read's params are no object", { at: "params" });
+  if (typeof value !== "object" || value === null)
+    throw new UsageError("the read's params are no object", { at: "params" });
   return { query, params: value } as Read;
 }

@@ -100,8 +100,8 @@ import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts
  *         from one of them goes on. Nothing of it is left that was its own, and a session of its id may be created anew.
  *   ST45. From `begin_move` on nothing changes a session but `end_move`: it is not due, batches of it are `fenced`, and other
  *         changes and claims of it are `moved`, saying where to. One that `stayed` goes on as before.
- *   ST46. A session that is moved in brings what is held for its tasks and what it has seen of signals. It takes the place of
- *         the tombstone it left here itself, and of nothing else.
+ *   ST46. An imported session brings what is held for its tasks and what it has seen of signals. Where it moved away from, its
+ *         tombstone is deleted, alone, before it can come back.
  *   ST44. The reader's filters of sessions (owner, agent, status, parent) hold together, page by page.
  */
 export interface AgentStorage {

@@ -5,13 +5,13 @@
 //
 //   MV1. From the freeze on nothing that concerns the session changes it here: no batch, claim, signal, cancel, pause or time. Who
 //        asks is told where it goes, so that nothing is acknowledged that does not go along.
-//   MV2. It stays only by the word of who froze it, who knows that it is nowhere else. Once gone it is gone from here for good, until
-//        it comes back a home further on.
+//   MV2. It stays only by the word of who froze it, who knows that it is nowhere else. Once gone it is gone from here for good: when
+//        it comes back, a home further on, its tombstone is deleted first, and nothing but that.
 //   MV3. Families are not torn apart: with a parent or a child that has not ended, or paid for by another one, it does not go.
 //
 // It knows no other storage, and no claims: whoever drives the session learns by being fenced.
 
-import type { BeginMove, ChangeResult, EndMove, ImportSession } from "../ports/storage.ts";
+import type { BeginMove, ChangeResult, EndMove } from "../ports/storage.ts";
 import { isEnded, type Session } from "./session.ts";
 
 export interface MoveDecision {
@@ -64,9 +64,4 @@ export function decideEndMove(session: Session, { moveId, outcome }: EndMove, no
   if (move.isDone) return outcome === "moved" ? { result } : { result: { status: "moved", to: move.to } };
   if (outcome === "stayed") return { result, session: { ...rest, status, updatedAt: now } };
   return { result, session: { ...session, move: { ...move, isDone: true }, updatedAt: now } };
-}
-
-/** Whether an import takes the place of what is stored under its id: a tombstone that it left itself (MV2). */
-export function isHomecoming(stored: Session, { session }: ImportSession): boolean {
-  return stored.move?.isDone === true && (session.home?.number ?? 0) > (stored.home?.number ?? 0);
 }

@@ -12,9 +12,9 @@ import type { DescService } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient, type Client, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import { HoldfastError, UnavailableError, UsageError } from "@holdfast/core";
+import { fromWireError } from "@holdfast/core/internal";
 import { Agent as HttpAgent } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
-import { fromWireError } from "../sqlite/wire.ts";
 
 /** How long a call may take that says nothing else. */
 const TIMEOUT_MS = 30_000;

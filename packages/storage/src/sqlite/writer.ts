@@ -40,7 +40,6 @@ import {
   findImportProblem,
   firstBatch,
   isAnsweredBy,
-  isHomecoming,
   nextClaim,
   provenClaim,
   refuseBatch,
@@ -201,11 +200,9 @@ export class Writer implements CascadeDoor {
 
   import(change: ImportSession): ChangeResult {
     const { sessionId, session, records, entries } = change;
-    const tombstone = this.#heads.get(sessionId)?.session;
-    if (tombstone !== undefined && !isHomecoming(tombstone, change)) return { status: "exists" };
+    if (this.#heads.get(sessionId) !== undefined) return { status: "exists" };
     const problem = findImportProblem(change) ?? findImportTextProblem(change);
     if (problem !== undefined) return { status: "invalid", reason: `session ${sessionId} ${problem}` };
-    if (tombstone !== undefined) this.remove(sessionId);
     const head = this.#insert(session);
     for (const part of partsOf(records)) this.#writeJournal(head.number, part, session.updatedAt);
     for (const entry of entries)

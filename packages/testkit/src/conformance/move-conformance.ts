@@ -136,15 +136,17 @@ export function moveConformance(fixture: Fixture): void {
     ).toMatchObject({ status: "stored" });
   });
 
-  test("ST46: it takes the place of the tombstone it left, and of nothing else", async () => {
+  test("ST46: it comes back when its tombstone is deleted, and no claim of before counts", async () => {
     const claimant = await parked();
     expect(await fixture.apply(await packed("ses-1", 2))).toEqual({ status: "exists" });
     await begin("ses-1");
     const back = await packed("ses-1", 2);
     expect(await fixture.apply(back)).toEqual({ status: "exists" });
+    const deletion = { type: "delete_session", sessionId: "ses-1", subtree: "refuse" } as const;
+    expect(await fixture.apply(deletion)).toMatchObject({ status: "not_ended" });
     await end("ses-1", "moved");
-    expect(await fixture.apply({ ...back, session: { ...back.session, nextSeq: 7 } })).toEqual(INVALID);
-    expect((await fixture.session("ses-1")).move?.isDone).toBe(true);
+    expect(await fixture.apply(back)).toEqual({ status: "exists" });
+    expect(await fixture.apply(deletion)).toEqual({ status: "deleted", sessions: 1 });
     expect(await fixture.apply(back)).toEqual({ status: "created" });
     expect(await fixture.apply(back)).toEqual({ status: "exists" });
     expect(await fixture.session("ses-1")).toMatchObject({ home: { number: 2, moveId: "mov-1" } });
