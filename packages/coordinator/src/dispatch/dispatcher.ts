@@ -80,17 +80,19 @@ export class Dispatcher {
   async poll(request: PollRequest, runner: StoredRunner, signal?: AbortSignal): Promise<PollAnswer> {
     const { pollId, free, waitMs } = request;
     const seat = this.#seatOf(runner.runnerId);
+    this.heard(runner.runnerId);
     const known = seat.answerOf(pollId);
     if (known !== undefined) return known;
-    this.#giveBack(seat, seat.acknowledge(request));
+    this.#giveBack(seat.acknowledge(request));
     const slots = runner.draining === true ? 0 : Math.min(free, runner.maxRuns);
     const answer = seat.wait(pollId, slots, this.#host.clock.monotonic());
     const { waiting } = seat;
     if (this.#isClosed || signal?.aborted === true) waiting?.answer([]);
     const end = (): void => waiting?.answer([]);
-    const cancel = this.#host.clock.setTimer(end, waitMs);
+    const cancel = waitMs > 0 ? this.#host.clock.setTimer(end, waitMs) : () => {};
     signal?.addEventListener("abort", end, { once: true });
     this.#wake(0);
+    if (waitMs <= 0) void this.#quiet().then(end);
     try {
       const told = await answer;
       if (told.claims.length > 0) this.#expectUse(seat, told);
@@ -154,15 +156,16 @@ export class Dispatcher {
     this.#seats.get(runnerId)?.used(sessionId);
   }
 
+  /** A runner says that it lives. */
+  heard(runnerId: string): void {
+    this.#seatOf(runnerId).heardAt = this.#host.clock.monotonic();
+  }
+
   /** A runner holds it no longer; there may be something to do for it. */
   released(sessionId: string, isEnded: boolean): void {
-    const runnerId = this.#holders.get(sessionId);
-    this.#holders.delete(sessionId);
-    if (runnerId !== undefined) {
-      this.#seats.get(runnerId)?.held.delete(sessionId);
-      if (!isEnded) this.#waiting.ran(sessionId, runnerId);
-    }
+    const runnerId = this.#drop(sessionId);
     if (isEnded) return;
+    if (runnerId !== undefined) this.#waiting.ran(sessionId, runnerId);
     this.#isScanWanted = true;
     this.#wake(JOIN_MS);
   }
@@ -193,20 +196,25 @@ export class Dispatcher {
     this.#unsubscribe();
     this.#cancelTimer?.();
     for (const { waiting } of this.#seats.values()) waiting?.answer([]);
-    await this.#round;
+    await this.#quiet();
   }
 
   // ---- rounds ------------------------------------------------------------------------------------------------------
 
   #onArrival({ sessionId, awaited }: Arrival): void {
-    const holder = this.#holders.get(sessionId);
-    if (holder !== undefined) {
-      this.#seatOf(holder).arrived(sessionId, awaited);
+    const holder = this.#seats.get(this.#holders.get(sessionId) ?? "");
+    if (holder !== undefined && this.#isAlive(holder)) {
+      holder.arrived(sessionId, awaited);
       this.#wake(0);
     } else if (awaited) {
       this.#arrived.add(sessionId);
       this.#wake(JOIN_MS);
     }
+  }
+
+  /** Whether what a runner held may still be its own. */
+  #isAlive({ waiting, heardAt }: Seat): boolean {
+    return waiting !== undefined || this.#host.clock.monotonic() - heardAt < this.#host.leaseMs;
   }
 
   /** D3. */
@@ -251,6 +259,11 @@ export class Dispatcher {
       });
   }
 
+  /** Until no round is under way. */
+  async #quiet(): Promise<void> {
+    while (this.#round !== undefined) await this.#round;
+  }
+
   async #runRound(): Promise<void> {
     await this.#takeArrived();
     const offers = await this.#offers();
@@ -260,7 +273,9 @@ export class Dispatcher {
       const given = await this.#claimAll(matches);
       if (matches.length === 0) this.#waiting.widen();
       this.#answer(given);
-      this.#wakeAt(this.#waiting.isBehind || given.size < matches.length ? 1 : SCAN_MS); // D5.
+      // Who was matched with what is not to be had is matched again, until nothing is left to match.
+      if (this.#waiting.isBehind || countOf(given) < matches.length) this.#isAgain = true;
+      this.#wakeAt(SCAN_MS); // D5.
     }
     for (const { waiting, hasNews } of this.#seats.values()) if (hasNews) waiting?.answer([]);
   }
@@ -295,6 +310,7 @@ export class Dispatcher {
       this.#scannedAt = clock.monotonic();
       this.#scannedAgents = agents;
       const nextAt = await this.#waiting.scan([...agents], clock.now());
+      for (const { sessionId } of this.#waiting.all) this.#drop(sessionId); // What is due, nobody holds.
       if (nextAt !== undefined && nextAt - clock.now() < SCAN_MS) {
         this.#isScanWanted = true;
         this.#wakeAt(Math.max(1, nextAt - clock.now()));
@@ -334,6 +350,7 @@ export class Dispatcher {
       seat.arrived(sessionId, true);
     }
     if (result.status !== "claimed") return undefined;
+    this.#drop(sessionId);
     const { token, losses } = result;
     const snapshot = await storage.load(sessionId);
     if (snapshot === undefined || !hasSomethingToDo(snapshot, now)) {
@@ -378,22 +395,19 @@ export class Dispatcher {
       const seat = this.#seats.get(runnerId);
       // It may have stopped waiting meanwhile, or wait for less.
       const slots = seat?.waiting?.free ?? 0;
-      this.#giveBack(seat, claims.slice(slots));
+      this.#giveBack(claims.slice(slots));
       if (slots > 0) seat?.waiting?.answer(claims.slice(0, slots));
     }
   }
 
   /** D2. */
   #expectUse(seat: Seat, { pollId }: PollAnswer): void {
-    this.#host.clock.setTimer(() => this.#giveBack(seat, seat.expire(pollId)), ACK_MS, true);
+    this.#host.clock.setTimer(() => this.#giveBack(seat.expire(pollId)), ACK_MS, true);
   }
 
-  #giveBack(seat: Seat | undefined, claims: readonly GivenClaim[]): void {
+  #giveBack(claims: readonly GivenClaim[]): void {
     if (claims.length === 0) return;
-    for (const { sessionId } of claims) {
-      seat?.held.delete(sessionId);
-      this.#holders.delete(sessionId);
-    }
+    for (const { sessionId } of claims) this.#drop(sessionId);
     this.#commit(claims.map(({ sessionId, token }) => ({ type: "release_claim", sessionId, token }))).then(
       () => {
         this.#isScanWanted = true;
@@ -403,9 +417,17 @@ export class Dispatcher {
     );
   }
 
+  /** Nobody holds it, as far as is known here. @returns who did. */
+  #drop(sessionId: string): string | undefined {
+    const runnerId = this.#holders.get(sessionId);
+    if (runnerId === undefined) return undefined;
+    this.#holders.delete(sessionId);
+    this.#seats.get(runnerId)?.held.delete(sessionId);
+    return runnerId;
+  }
+
   #hold(seat: Seat, sessionId: string, token: number): void {
-    const before = this.#holders.get(sessionId);
-    if (before !== undefined && before !== seat.runnerId) this.#seats.get(before)?.held.delete(sessionId);
+    if (this.#holders.get(sessionId) !== seat.runnerId) this.#drop(sessionId);
     this.#holders.set(sessionId, seat.runnerId);
     seat.held.set(sessionId, token);
   }
@@ -419,6 +441,10 @@ export class Dispatcher {
   #commit(changes: readonly Change[]): Promise<unknown> {
     return this.#host.storage.commit(changes, this.#host.clock.now());
   }
+}
+
+function countOf(given: ReadonlyMap<string, readonly GivenClaim[]>): number {
+  return [...given.values()].reduce((count, claims) => count + claims.length, 0);
 }
 
 /** What was true when storage was asked may not be any more. */

@@ -54,6 +54,8 @@ export class Seat {
   /** The sessions it holds as far as is known here, with the newest token. */
   readonly held = new Map<string, number>();
   waiting: WaitingPoll | undefined;
+  /** When it last polled or renewed, by a clock that never goes back. */
+  heardAt = -Infinity;
   readonly #arrivals = new Map<string, boolean>();
   readonly #commands = new Map<string, RunnerCommand>();
   /** Of the last answer, what is not acknowledged. */
@@ -63,11 +65,6 @@ export class Seat {
 
   constructor(runnerId: string) {
     this.runnerId = runnerId;
-  }
-
-  /** How many claims it may not know of yet: they take slots until it does (O6). */
-  get unacknowledged(): number {
-    return this.#unacknowledged.size;
   }
 
   /** Whether there is something to tell besides claims. */

@@ -93,6 +93,7 @@ export function storageService(host: ServiceHost): ServiceImpl<typeof StorageSer
       };
       const { sessions } = await storage.renew(renewal);
       if (caller.kind === "runner") {
+        dispatcher.heard(caller.name);
         for (const sessionId of sessionIds)
           if (await dispatcher.holds(caller.name, sessionId)) dispatcher.used(caller.name, sessionId);
       }

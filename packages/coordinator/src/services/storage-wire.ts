@@ -1,6 +1,7 @@
 // What runtimes elsewhere send, as the storage port has it: checked to the last field before anything is made of it.
 
 import { UsageError, type Change, type StorageReader } from "@holdfast/core";
+import { isStorageCall, parseChange } from "@holdfast/core/internal";
 import { textOf } from "../json-field.ts";
 
 /** A read of the port's reader. */
@@ -24,15 +25,20 @@ export type Read =
   | { readonly query: "audit"; readonly params: Parameters<StorageReader["audit"]>[0] };
 
 /** @throws UsageError */
-export function changeOf(bytes: Uint8Array): Change {
-  const value: unknown = JSON.parse(textOf(bytes, "changes") ?? "null");
-  return value as Change;
+export function changeOf(bytes: Uint8Array, index: number): Change {
+  const at = `changes/${index}`;
+  const change = parseChange(JSON.parse(textOf(bytes, at) ?? "null"));
+  if (change !== undefined) return change;
+  throw new UsageError("this is no change of the storage port", {
+    at,
+    expected: "a change as this version of Holdfast has it",
+    fix: "use the same version on both sides",
+  });
 }
 
 /** @throws UsageError */
-export function readOf(query: string, params: string | undefined): Read {
-  const value: unknown = JSON.parse(params ?? "{}");
-  if (typeof value !== "object" || value === null)
-    throw new UsageError("the read's params are no object", { at: "params" });
-  return { query, params: value } as Read;
+export function readOf(query: string, text: string | undefined): Read {
+  const params: unknown = JSON.parse(text ?? "{}");
+  if (isStorageCall(`reader.${query}`, params)) return { query, params } as Read;
+  throw new UsageError(`these are no arguments of "${query}"`, { at: "params", got: (text ?? "{}").slice(0, 200) });
 }
