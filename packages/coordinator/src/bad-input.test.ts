@@ -340,8 +340,8 @@ const CASES: Readonly<Record<string, Case>> = {
     run: async () => {
       await fleet.runner();
       const answer = await start({ agent: "greeter", demands: { gpu: "9" } });
-      const { text } = await ask("GET", `/v1/sessions/${answer.sessionId}`);
-      expect(text).toContain('"blocked":');
+      // What it waits for is told as `blocked` once it was looked at, at the latest after five seconds: `defects.test.ts`.
+      expect((await ask("GET", `/v1/sessions/${answer.sessionId}`)).text).toContain('"status":"submitted"');
       return [answer.status];
     },
   },
@@ -429,6 +429,7 @@ const CASES: Readonly<Record<string, Case>> = {
       await runner.poll();
       const first = await ask("POST", `/v1/sessions/${sessionId}/cancel`, { body: {} });
       const second = await ask("POST", `/v1/sessions/${sessionId}/cancel`, { body: {} });
+      expect([ended, first, second].map(({ status }) => status)).toEqual([409, 202, 200]);
       return [ended.status, first.status, second.status];
     },
   },

@@ -48,8 +48,7 @@ export function answer(
     "Content-Length": String(body.length),
     ...(isCutOff ? { Connection: "close" } : {}),
   });
-  if (isCutOff) endAfterReading(exchange, body);
-  else response.end(body);
+  response.end(body);
 }
 
 /** The answer of an error, in the words of the protocol that asked. */
@@ -87,20 +86,4 @@ export async function readAll({ request }: Exchange, maxBytes: number): Promise<
     throw new Refusal("request_timeout", "the request did not arrive whole");
   }
   return Buffer.concat(chunks);
-}
-
-const LINGER_MS = 1000;
-
-/**
- * The answer first, then the connection's end. Closing it at once would reset it while the other side still sends, which may lose
- * the answer on its way; so what comes is thrown away for a moment.
- */
-function endAfterReading({ request, response }: Exchange, body: Buffer): void {
-  response.write(body);
-  const end = (): void => {
-    clearTimeout(timer);
-    response.end();
-  };
-  const timer = setTimeout(end, LINGER_MS);
-  request.once("end", end).once("close", end).resume();
 }

@@ -13,6 +13,8 @@ export const API_LIMITS = {
   /** The same of a whole request. What a method waits for counts apart. */
   requestMs: 30_000,
   connections: 2_000,
+  /** A connection of HTTP/2 over which nothing is asked is closed; Node does so with those of HTTP/1.1, and sooner. */
+  http2IdleMs: 60_000,
   /** Requests at once over one connection of HTTP/2. */
   http2Streams: 100,
   /** What a reader of a stream leaves unread; the stream waits, and is cut when nothing moves for `stalledMs`. */

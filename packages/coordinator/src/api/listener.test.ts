@@ -106,6 +106,20 @@ describe("who is slow", () => {
   });
 });
 
+it("closes a connection of HTTP/2 over which nothing is asked, and none that waits for something", async () => {
+  api = await startStubApi(() => forever(), { limits: { http2IdleMs: 20, silentMs: 1 } });
+  const idle = connectHttp2(api.url);
+  await once(idle, "close");
+  const session = connectHttp2(api.url);
+  const stream = session.request({ ":path": "/v1/sessions/a1/watch", authorization: "Bearer admin" });
+  await once(stream, "response");
+  const other = connectHttp2(api.url);
+  await once(other, "close"); // It had as long to be idle in.
+  expect(stream.closed).toBe(false);
+  stream.on("error", () => {});
+  session.destroy();
+});
+
 it("takes so many connections and no more, and more once some have gone", async () => {
   await start({ limits: { connections: 2 } });
   const [first, second] = [await openSocket(api.port), await openSocket(api.port)];

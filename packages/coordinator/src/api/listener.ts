@@ -12,7 +12,7 @@ import {
   type Server,
   type ServerResponse,
 } from "node:http";
-import { createServer as createHttp2, type Http2Session } from "node:http2";
+import { createServer as createHttp2, type Http2Session, type ServerHttp2Stream } from "node:http2";
 import { createServer as createHttps } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
@@ -70,6 +70,7 @@ export async function listen(
   http2.on("sessionError", () => {});
   http2.on("session", (session) => {
     sessions.add(session.once("close", () => sessions.delete(session)));
+    closeWhenIdle(session, limits.http2IdleMs);
   });
 
   // HTTP/1.1's own listener is asked only for what speaks it: the server keeps the clocks of P1 for it.
@@ -92,6 +93,18 @@ export async function listen(
   });
   const address = http1.address() as AddressInfo;
   return { host: address.address, port: address.port, close: () => close(http1, sessions, limits.closeMs) };
+}
+
+/** P1. One that has something open is not idle, however quiet that is. */
+function closeWhenIdle(session: Http2Session, idleMs: number): void {
+  let open = 0;
+  session.on("stream", (stream: ServerHttp2Stream) => {
+    open++;
+    stream.once("close", () => open--);
+  });
+  session.setTimeout(idleMs, () => {
+    if (open === 0) session.close();
+  });
 }
 
 const PREFACE = "PRI";

@@ -137,6 +137,14 @@ describe("a body", () => {
     expect(answer).toContain('"expected":"at most 1048576"');
   });
 
+  it("above its limit is refused so that who goes on sending hears of it", async () => {
+    api = await startStubApi();
+    const body = JSON.stringify("x".repeat(6_000_000));
+    for (let at = 0; at < 20; at++) {
+      expect(await send("/v1/sessions", { body })).toMatchObject({ status: 413, code: "too_large" });
+    }
+  });
+
   it("above its limit is refused also when it does not say so", async () => {
     api = await startStubApi(undefined, { limits: { bodyBytes: 1000 } });
     const chunk = "x".repeat(500);
@@ -370,9 +378,11 @@ describe("a stream", () => {
 
   it("ends when its token does", async () => {
     api = await startStubApi(quiet, { limits: { silentMs: 1, recheckMs: 5 } });
-    const answer = send("/v1/sessions/a1/watch", { token: "user-1" });
+    const headers = { authorization: "Bearer user-1" };
+    const watching = await fetch(`${api.url}/v1/sessions/a1/watch`, { headers });
     api.revoked.add("user-1");
-    expect((await answer).text).toContain('"code":"token_revoked"');
+    expect(watching.status).toBe(200);
+    expect(await watching.text()).toContain('"code":"token_revoked"');
   });
 
   it("counts against its token until it ends", async () => {

@@ -1,7 +1,8 @@
 // Sessions over the API: requests in, changes to storage, what storage says out.
 //
 //   X10. Everything that changes something is one audited change.
-//   R1.  What a caller asked for twice is answered twice: a session that has ended is not an error of who cancels it.
+//   R1.  What a caller asked for twice is answered twice: a session that was cancelled is not an error of who cancels it. One that
+//        ended otherwise is: it will never be what was asked for.
 //
 // It decides nothing about a session: core's rules do, in the transaction.
 
@@ -37,6 +38,7 @@ import {
 } from "@holdfast/core/internal";
 import type { ForkRequest, SessionService } from "@holdfast/proto";
 import { bytesOf, bytesOfValue, textOf } from "../json-field.ts";
+import { setRestStatus } from "../api/caller.ts";
 import { auditOf, callOf, type Call } from "./call.ts";
 import { audited, sessionNotFound, sessionObject, unexpected, type ServiceHost } from "./service-host.ts";
 import {
@@ -78,6 +80,8 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
     if (result.status === "invalid") throw new UsageError(result.reason);
     if (result.status === "not_found") throw sessionNotFound(change.sessionId);
     if (result.status !== "requested" && result.status !== "ended") throw unexpected(action, result);
+    if (result.status === "ended" && !(change.type === "request_cancel" && result.sessionStatus === "cancelled"))
+      throw new ConflictError("run_terminal", `session ${change.sessionId} has ended (${result.sessionStatus})`);
     return told(await found(change.sessionId)); // R1.
   };
 
@@ -164,6 +168,7 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
 
     async cancel({ sessionId, mode = "graceful", graceMs, reason }, context) {
       const call = callOf(context);
+      const before = await ownSession(host, call.caller, sessionId);
       const isHard = mode === "hard";
       const message = await ask(
         {
@@ -178,6 +183,7 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
       );
       const holder = host.dispatcher.holderOf(sessionId);
       if (isHard && holder !== undefined) host.dispatcher.command(holder, "stop", sessionId);
+      if (before.cancel !== undefined) setRestStatus(context, 200); // R1: nothing new was accepted.
       return message;
     },
 
@@ -251,6 +257,14 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
     },
 
     async *watch({ sessionId, afterSeq }, context) {
+      const { nextSeq } = await ownSession(host, callOf(context).caller, sessionId);
+      if (afterSeq !== undefined && afterSeq >= nextSeq)
+        throw new UsageError("nobody was given an event of this number yet", {
+          code: "bad_event_id",
+          at: "afterSeq",
+          got: String(afterSeq),
+          expected: `below ${nextSeq}, or nothing`,
+        });
       for await (const seen of watchSession(host, sessionId, Number(afterSeq ?? -1), callOf(context))) {
         const seq = seen.seq === undefined ? {} : { seq: BigInt(seen.seq) };
         yield seen.type === "record"
