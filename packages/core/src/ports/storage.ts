@@ -18,7 +18,7 @@ import type {
   Wait,
 } from "../session/session.ts";
 import type { RecordedError } from "../errors.ts";
-import type { Audited, AuditRow } from "./audit.ts";
+import type { Audit, AuditRow } from "./audit.ts";
 import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts";
 
 /**
@@ -309,6 +309,13 @@ export interface EndMove {
   readonly sessionId: string;
   readonly moveId: string;
   readonly outcome: "moved" | "stayed";
+}
+
+/** Apply a change, and record that it was asked for and what became of it. Without a change: record something that was done. */
+export interface Audited {
+  readonly type: "audited";
+  readonly change?: Exclude<Change, Audited>;
+  readonly audit: Audit;
 }
 
 /** What a batch does to other sessions. */
