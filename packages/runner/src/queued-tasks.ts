@@ -83,7 +83,7 @@ export function queuedTasks(options: QueuedTasksOptions): TaskExecutor {
 }
 
 /** Q1. */
-export function queuedSessionId(taskId: string, attempt: number): string {
+function queuedSessionId(taskId: string, attempt: number): string {
   const hex = createHash("sha256").update(`${taskId}\n${attempt}`).digest("hex");
   return `ses_${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }
@@ -144,7 +144,7 @@ class QueuedTasks implements TaskExecutor {
 
   /** Q4. */
   async close(): Promise<void> {
-    for (const attempt of [...this.#running]) attempt.leave();
+    for (const attempt of this.#running) attempt.leave();
     await Promise.allSettled(this.#ending);
     this.#closed.abort();
   }

@@ -10,7 +10,7 @@ import { isPassing, pause, pauseMs } from "./poll-loop.ts";
 import type { TokenFile } from "./token-file.ts";
 
 /** Of what runners and coordinators say to each other. */
-export const PROTOCOL = 1;
+const PROTOCOL = 1;
 
 export interface Offers {
   readonly hostname: string;

@@ -59,7 +59,7 @@ export function taskAgent(task: TaskDefinition): Agent {
           },
         }),
   });
-  return defineAgent<unknown, unknown>({
+  return defineAgent({
     name,
     tasks: [attempt],
     run: async (ctx, input) => {

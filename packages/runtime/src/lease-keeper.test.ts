@@ -284,7 +284,7 @@ function open({ hasSecond = true, firstClock }: OpenOptions = {}) {
   const clock = new TestClock();
   const begun: string[] = [];
   const agent = defineAgent({ name: "agent", run: async (ctx) => ctx.scheduleTask("work") });
-  const start = (name: string, clock: TestClock) => processOf({ name, storage, clock, begun, agent });
+  const start = (name: string, by: TestClock) => processOf({ name, storage, clock: by, begun, agent });
   return {
     storage,
     clock,

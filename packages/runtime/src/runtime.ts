@@ -45,9 +45,10 @@ import { installDevelopmentChecks } from "./development-checks.ts";
 import { readConversation } from "./conversation.ts";
 import { DueSessions } from "./due-sessions.ts";
 import { GroupCommitter } from "./group-committer.ts";
+import { guardedTrace, guardedTraceparent } from "./guarded-tracer.ts";
 import { LeaseKeeper } from "./lease-keeper.ts";
 import { LiveSessions, type ClaimTerms } from "./live-sessions.ts";
-import { LocalTaskExecutor, runningHandler } from "./local-task-executor.ts";
+import { runningHandler, type LocalTaskExecutor } from "./local-task-executor.ts";
 import { isDevelopment, sha256, silentTracer, systemClock, systemRandom } from "./node-ports.ts";
 import { ScheduleKeeper } from "./schedule-keeper.ts";
 import { Schedules } from "./schedules.ts";
@@ -71,7 +72,7 @@ import { outputOf, type Settled } from "./settled.ts";
 import { SliceLoop, type Immediate } from "./slice-loop.ts";
 import { watchStrayRejections } from "./stray-rejections.ts";
 import { Timers } from "./timers.ts";
-import { TaskPlacement } from "./task-placement.ts";
+import { executorsOf } from "./task-placement.ts";
 import type { Watchdog } from "./watchdog.ts";
 import { exportLines, readSessionFile } from "./session-file.ts";
 
@@ -142,17 +143,9 @@ class LocalRuntime implements Runtime {
     this.#isDispatched = options.dispatched ?? false;
     this.#timers = new Timers(this.#clock);
     this.#idleTimers = new Timers(this.#clock, true);
-    const { tasks, queue } = options;
-    if (!isExecutor(tasks)) {
-      this.#local = new LocalTaskExecutor({
-        tasks: tasks ?? [],
-        clock: this.#clock,
-        payloadChars: this.#limits.payloadChars,
-        ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
-      });
-    }
-    const here = isExecutor(tasks) ? tasks : this.#local!;
-    this.#executor = queue === undefined ? here : new TaskPlacement(here, queue);
+    const { executor, local } = executorsOf(options, this.#clock, this.#limits.payloadChars);
+    this.#executor = executor;
+    this.#local = local;
     this.#immediate = options.immediate ?? setImmediate;
     this.#committer = new GroupCommitter(this.#storage, this.#clock, this.#immediate);
     this.#watchdog = options.watchdog;
@@ -601,30 +594,4 @@ class LocalRuntime implements Runtime {
       setBudget: (limits) => this.setBudget(sessionId, limits),
     };
   }
-}
-
-/** A tracer can neither throw into nor delay what it watches. */
-function guardedTrace(tracer: AgentTracer): DriverWorld["trace"] {
-  if (tracer === silentTracer) return undefined;
-  return (event) => {
-    try {
-      tracer.trace(event);
-    } catch {
-      // What a tracer cannot take is lost to it.
-    }
-  };
-}
-
-function guardedTraceparent(tracer: AgentTracer): DriverWorld["traceparent"] {
-  return (sessionId, attempt) => {
-    try {
-      return tracer.traceparent?.(sessionId, attempt);
-    } catch {
-      return undefined;
-    }
-  };
-}
-
-function isExecutor(tasks: RuntimeOptions["tasks"]): tasks is TaskExecutor {
-  return tasks !== undefined && !Array.isArray(tasks);
 }
