@@ -4,7 +4,7 @@ import { create, equals, toJsonString, type Message } from "@bufbuild/protobuf";
 import { ERROR_TABLE, HoldfastError, type ErrorCode } from "@holdfast/core";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { METHODS } from "./contract.ts";
-import { isRequired } from "./constraints.ts";
+import { factsOf } from "./fields.ts";
 import { CLIENTS, callRest, type Answered } from "./testing/clients.ts";
 import { sampleOf } from "./testing/sample.ts";
 import { KINDS, startStubApi, type StubApi } from "./testing/stub-api.ts";
@@ -76,7 +76,7 @@ describe.each(METHODS.map((method) => [method.name, method] as const))("%s", (_n
 
   const [rule] = method.rules;
   const missing = desc.input.fields.filter(
-    (field) => isRequired(field) && rule?.path.includes(`{${field.name}}`) === false,
+    (field) => factsOf(field).isRequired && rule?.path.includes(`{${field.name}}`) === false,
   );
   if (missing.length > 0) {
     it("points at the same fields", async () => {

@@ -7,27 +7,19 @@
 //   V2. No integer is above 2^53: whoever reads JSON would get another one.
 //   V3. What is marked as a user's JSON is JSON, at most so deep, and no number in it would change by being read.
 
-import {
-  getOption,
-  hasOption,
-  isFieldSet,
-  type DescField,
-  type DescMessage,
-  type Message,
-} from "@bufbuild/protobuf";
-import { fieldOption, jsonOption, type FieldRules } from "@holdfast/proto";
+import { isFieldSet, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
+import type { FieldRules } from "@holdfast/proto";
+import { factsOf, valueOf } from "./fields.ts";
 import { findPayloadProblem } from "./json-spans.ts";
 import type { FieldError } from "./refusal.ts";
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** Every constraint the message does not keep; `below` is the pointer it stands under. */
 export function findViolations(desc: DescMessage, message: Message, below = ""): readonly FieldError[] {
   return desc.fields.flatMap((field) => {
     const pointer = `${below}/${field.jsonName}`;
-    const rules = hasOption(field, fieldOption) ? getOption(field, fieldOption) : undefined;
+    const { rules, isRequired } = factsOf(field);
     if (!isPresent(field, message)) {
-      return isRequired(field) ? [{ pointer, code: "required", message: "is required" }] : [];
+      return isRequired ? [{ pointer, code: "required", message: "is required" }] : [];
     }
     return inField(field, valueOf(field, message), rules, pointer);
   });
@@ -36,22 +28,9 @@ export function findViolations(desc: DescMessage, message: Message, below = ""):
 /** An `optional` field is there when it was given; another one when it is not empty. Empty JSON is none. */
 function isPresent(field: DescField, message: Message): boolean {
   if (!isFieldSet(message, field)) return false;
-  return !isJson(field) || field.fieldKind === "list" || (valueOf(field, message) as Uint8Array).length > 0;
-}
-
-/** A field's value by its name here; members of a `oneof` stand inside it. */
-export function valueOf(field: DescField, message: Message): unknown {
-  const fields = message as unknown as Fields;
-  if (field.oneof === undefined) return fields[field.localName];
-  return (fields[field.oneof.localName] as { readonly value?: unknown }).value;
-}
-
-export function isJson(field: DescField): boolean {
-  return getOption(field, jsonOption);
-}
-
-export function isRequired(field: DescField): boolean {
-  return hasOption(field, fieldOption) && getOption(field, fieldOption).required;
+  return (
+    !factsOf(field).isJson || field.fieldKind === "list" || (valueOf(field, message) as Uint8Array).length > 0
+  );
 }
 
 function inField(
@@ -71,7 +50,7 @@ function inField(
       return items.flatMap((item, index) => inItem(field, item, itemRules, `${at}/${index}`));
     }
     case "map": {
-      const pairs = Object.entries(value as Fields);
+      const pairs = Object.entries(value as Readonly<Record<string, unknown>>);
       const { maxPairs = 0n, keys, values } = rules?.type.case === "map" ? rules.type.value : {};
       if (maxPairs > 0n && pairs.length > maxPairs)
         return [
@@ -89,7 +68,7 @@ function inField(
     case "message":
       return findViolations(field.message, value as Message, at);
     default:
-      return isJson(field) ? inJson(value as Uint8Array, at) : inScalar(value, rules, at);
+      return factsOf(field).isJson ? inJson(value as Uint8Array, at) : inScalar(value, rules, at);
   }
 }
 
@@ -100,7 +79,7 @@ function inItem(
   at: string,
 ) {
   if (field.listKind === "message") return findViolations(field.message, item as Message, at);
-  return isJson(field) ? inJson(item as Uint8Array, at) : inScalar(item, rules, at);
+  return factsOf(field).isJson ? inJson(item as Uint8Array, at) : inScalar(item, rules, at);
 }
 
 function inScalar(value: unknown, rules: FieldRules | undefined, pointer: string): readonly FieldError[] {

@@ -6,11 +6,10 @@
 
 import { once } from "node:events";
 import { setTimeout as wait } from "node:timers/promises";
-import { getOption, isFieldSet, type DescMessage, type Message } from "@bufbuild/protobuf";
+import { isFieldSet, type DescMessage, type Message } from "@bufbuild/protobuf";
 import type { HoldfastError } from "@holdfast/core";
-import { eventIdOption, lastEventIdOption } from "@holdfast/proto";
-import { valueOf } from "./constraints.ts";
 import type { Exchange } from "./exchange.ts";
+import { findField, valueOf } from "./fields.ts";
 import { writeMessage } from "./json-write.ts";
 import type { ApiLimits } from "./limits.ts";
 import { Refusal, toProblem } from "./refusal.ts";
@@ -52,7 +51,7 @@ export async function sendEvents(
 
 /** One event; its name is that of the member of the message's `oneof` that is set. */
 function eventOf(desc: DescMessage, message: Message): string {
-  const id = desc.fields.find((field) => getOption(field, eventIdOption));
+  const id = findField(desc, ({ isEventId }) => isEventId);
   const name = desc.fields.find((field) => field.oneof !== undefined && isFieldSet(message, field))?.name;
   return [
     ...(id !== undefined && isFieldSet(message, id) ? [`id: ${String(valueOf(id, message))}`] : []),
@@ -67,7 +66,7 @@ function eventOf(desc: DescMessage, message: Message): string {
 
 /** `Last-Event-ID` as the field of the request that the contract marks. @throws Refusal `bad_event_id`. */
 export function applyLastEventId(desc: DescMessage, message: Message, header: string | undefined): void {
-  const field = desc.fields.find((one) => getOption(one, lastEventIdOption));
+  const field = findField(desc, ({ isLastEventId }) => isLastEventId);
   if (header === undefined || field === undefined) return;
   if (!/^\d{1,15}$/.test(header)) {
     throw new Refusal("bad_event_id", "this is not the id of an event of this stream", {

@@ -8,7 +8,8 @@
 
 import { create, ScalarType, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { didYouMean } from "@holdfast/core/internal";
-import { escapePointer, isJson } from "./constraints.ts";
+import { escapePointer } from "./constraints.ts";
+import { factsOf } from "./fields.ts";
 import { elementsOf, membersOf, trimmed, type Span } from "./json-spans.ts";
 import { Refusal, type FieldError } from "./refusal.ts";
 
@@ -53,7 +54,7 @@ export function readTexts(
     if (field.fieldKind === "list" && field.listKind === "scalar") {
       const item = scalarOfText(field.scalar, text, pointer, errors);
       if (item !== undefined) (target[field.localName] as unknown[]).push(item);
-    } else if (field.fieldKind !== "scalar" || isJson(field)) {
+    } else if (field.fieldKind !== "scalar" || factsOf(field).isJson) {
       errors.push({ pointer, code: "unknown_property", message: "can only be given in a body" });
     } else if (seen.has(field)) {
       errors.push({ pointer, code: "duplicate", message: "is given twice" });
@@ -132,7 +133,7 @@ function readField(field: DescField, value: unknown, span: Span, reading: Readin
         const pointer = `${at}/${index}`;
         if (field.listKind === "message")
           return readMessage(field.message, value[index], item, reading, pointer);
-        return isJson(field)
+        return factsOf(field).isJson
           ? bytesAt(item, reading)
           : readScalar(
               field.listKind === "scalar" ? field.scalar : undefined,
@@ -148,7 +149,7 @@ function readField(field: DescField, value: unknown, span: Span, reading: Readin
     case "message":
       return readMessage(field.message, value, span, reading, at);
     case "scalar":
-      return isJson(field) ? bytesAt(span, reading) : readScalar(field.scalar, value, reading, at);
+      return factsOf(field).isJson ? bytesAt(span, reading) : readScalar(field.scalar, value, reading, at);
     default:
       return undefined;
   }

@@ -3,7 +3,7 @@
 // Fields without presence are always there, also when they are empty; `optional` ones when they were given.
 
 import { isFieldSet, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
-import { isJson, valueOf } from "./constraints.ts";
+import { factsOf, valueOf } from "./fields.ts";
 
 const UTF8 = new TextDecoder();
 
@@ -28,13 +28,13 @@ function writeField(field: DescField, message: Message): string | undefined {
     case "message":
       return writeMessage(field.message, value as Message);
     default:
-      return isJson(field) ? writeJson(value as Uint8Array) : writeScalar(value);
+      return factsOf(field).isJson ? writeJson(value as Uint8Array) : writeScalar(value);
   }
 }
 
 function writeItem(field: DescField & { fieldKind: "list" }, item: unknown): string {
   if (field.listKind === "message") return writeMessage(field.message, item as Message);
-  return (isJson(field) ? writeJson(item as Uint8Array) : writeScalar(item)) ?? "null";
+  return (factsOf(field).isJson ? writeJson(item as Uint8Array) : writeScalar(item)) ?? "null";
 }
 
 /** To the byte; what was never given is not there. */

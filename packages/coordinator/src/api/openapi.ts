@@ -1,9 +1,9 @@
 // The contract as OpenAPI 3.1, from its descriptors: what REST takes and gives, with the same constraints.
 
-import { getOption, hasOption, ScalarType, type DescField, type DescMessage } from "@bufbuild/protobuf";
-import { fieldOption, type FieldRules } from "@holdfast/proto";
-import { isJson, isRequired } from "./constraints.ts";
+import { ScalarType, type DescField, type DescMessage } from "@bufbuild/protobuf";
+import type { FieldRules } from "@holdfast/proto";
 import { METHODS, type Method, type Rule } from "./contract.ts";
+import { factsOf } from "./fields.ts";
 
 type Schema = Readonly<Record<string, unknown>>;
 
@@ -50,7 +50,7 @@ function operation(method: Method, rule: Rule, messages: Map<string, DescMessage
     .map((field) => ({
       name: field.jsonName,
       in: inPath.has(field.name) ? "path" : "query",
-      required: inPath.has(field.name) || isRequired(field),
+      required: inPath.has(field.name) || factsOf(field).isRequired,
       schema: fieldSchema(field, messages),
     }));
   const body = bodySchema(input, rule, inBody, messages);
@@ -94,7 +94,7 @@ function messageSchema(desc: DescMessage, messages: Map<string, DescMessage>): S
 }
 
 function objectSchema(fields: readonly DescField[], messages: Map<string, DescMessage>): Schema {
-  const required = fields.filter(isRequired).map(({ jsonName }) => jsonName);
+  const required = fields.filter((field) => factsOf(field).isRequired).map(({ jsonName }) => jsonName);
   return {
     type: "object",
     properties: Object.fromEntries(fields.map((field) => [field.jsonName, fieldSchema(field, messages)])),
@@ -104,7 +104,7 @@ function objectSchema(fields: readonly DescField[], messages: Map<string, DescMe
 }
 
 function fieldSchema(field: DescField, messages: Map<string, DescMessage>): Schema {
-  const rules = hasOption(field, fieldOption) ? getOption(field, fieldOption) : undefined;
+  const rules = factsOf(field).rules;
   switch (field.fieldKind) {
     case "list": {
       const { maxItems = 0n, items } = rules?.type.case === "repeated" ? rules.type.value : {};
@@ -123,7 +123,7 @@ function fieldSchema(field: DescField, messages: Map<string, DescMessage>): Sche
 
 function scalarSchema(field: DescField, rules: FieldRules | undefined): Schema {
   // Any JSON at all.
-  if (isJson(field)) return {};
+  if (factsOf(field).isJson) return {};
   switch (field.scalar) {
     case ScalarType.BOOL:
       return { type: "boolean" };

@@ -4,28 +4,21 @@
 //   R2. What is sent is read whole and checked whole before a service hears of it.
 //   R3. A method's stream is a stream of server-sent events.
 
-import {
-  create,
-  getOption,
-  isFieldSet,
-  type DescField,
-  type DescMessage,
-  type Message,
-} from "@bufbuild/protobuf";
+import { create, isFieldSet, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { createHandlerContext, type HandlerContext } from "@connectrpc/connect";
 import { toHoldfastError } from "@holdfast/core";
-import { GetHealthRequestSchema, idempotencyHeaderOption } from "@holdfast/proto";
+import { GetHealthRequestSchema } from "@holdfast/proto";
 import { identify, NOBODY, restStatusOf, type Caller } from "./caller.ts";
 import type { Calls } from "./calls.ts";
-import { isRequired, valueOf } from "./constraints.ts";
 import type { Method, Rule } from "./contract.ts";
 import { applyLastEventId, sendEvents } from "./event-stream.ts";
 import { answer, readAll, type Exchange } from "./exchange.ts";
 import { checkBody, checkJsonType, valuesOf } from "./gates.ts";
+import { factsOf, findField, valueOf } from "./fields.ts";
 import { readBody, readTexts } from "./json-read.ts";
 import { writeMessage } from "./json-write.ts";
 import type { ApiLimits } from "./limits.ts";
-import type { FieldError } from "./refusal.ts";
+import { Refusal, type FieldError } from "./refusal.ts";
 import { findRoute, type Route } from "./routes.ts";
 
 export interface RestOptions {
@@ -44,9 +37,7 @@ export async function serveRest(exchange: Exchange, options: RestOptions): Promi
   const route = findRoute(request.method ?? "", exchange.path);
   calls.admit(route.method, caller);
   const { message, errors } = await readRequest(exchange, route, limits);
-  const over = new AbortController();
-  exchange.response.once("close", () => over.abort());
-  const context = contextOf(exchange, route.method, caller, AbortSignal.any([over.signal, options.closing]));
+  const context = contextOf(exchange, route.method, caller, options.closing);
   const { desc, status } = route.method;
   if (route.method.isStream) {
     applyLastEventId(desc.input, message, valuesOf(request.rawHeaders, "last-event-id")[0]);
@@ -116,11 +107,11 @@ function bindBody(input: DescMessage, rule: Rule, body: Uint8Array, inPath: read
 
 function needsBody(input: DescMessage, rule: Rule, inPath: readonly string[]): boolean {
   if (rule.body !== "*") return rule.body !== "";
-  return input.fields.some((field) => !inPath.includes(field.name) && isRequired(field));
+  return input.fields.some((field) => !inPath.includes(field.name) && factsOf(field).isRequired);
 }
 
 function bindIdempotencyKey(exchange: Exchange, input: DescMessage, message: Message): readonly FieldError[] {
-  const field = input.fields.find((one) => getOption(one, idempotencyHeaderOption));
+  const field = findField(input, ({ isIdempotencyKey }) => isIdempotencyKey);
   const key = exchange.request.headers["idempotency-key"];
   if (field === undefined || typeof key !== "string") return [];
   if (!isFieldSet(message, field)) return readTexts(input, message, [[field.jsonName, key]]);
@@ -135,17 +126,22 @@ function fieldOf(desc: DescMessage, name: string): DescField {
   return field;
 }
 
-function contextOf(exchange: Exchange, method: Method, caller: Caller, signal: AbortSignal): HandlerContext {
-  const { request, requestId } = exchange;
+/** Made once: a reason of their own costs more than the rest of the signal. */
+const OVER = new Refusal("unavailable", "the call is over");
+
+/** Its signal is aborted when the caller goes, the call is over, or the API closes. */
+function contextOf(exchange: Exchange, method: Method, caller: Caller, closing: AbortSignal): HandlerContext {
+  const { request, response, requestId } = exchange;
   const context = createHandlerContext({
     service: method.desc.parent,
     method: method.desc,
     protocolName: "rest",
     requestMethod: request.method ?? "",
     url: request.url ?? "",
-    requestSignal: signal,
+    shutdownSignal: closing,
     requestHeader: headersOf(request.rawHeaders),
   });
+  response.once("close", () => context.abort(OVER));
   identify(context, caller, requestId);
   return context;
 }

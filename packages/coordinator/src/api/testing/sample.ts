@@ -1,16 +1,8 @@
 // A message with every field set, each to something its constraints allow: what the contract's tests send and answer.
 
-import {
-  create,
-  getOption,
-  hasOption,
-  ScalarType,
-  type DescField,
-  type DescMessage,
-  type Message,
-} from "@bufbuild/protobuf";
-import { fieldOption, type FieldRules } from "@holdfast/proto";
-import { isJson } from "../constraints.ts";
+import { create, ScalarType, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
+import type { FieldRules } from "@holdfast/proto";
+import { factsOf } from "../fields.ts";
 
 /** Messages inside of messages end here; only an error is inside of itself. */
 const DEPTH_MAX = 3;
@@ -32,17 +24,17 @@ export function sampleOf(desc: DescMessage, depth = 0): Message {
 }
 
 function valueFor(field: DescField, depth: number): unknown {
-  const rules = hasOption(field, fieldOption) ? getOption(field, fieldOption) : undefined;
+  const rules = factsOf(field).rules;
   switch (field.fieldKind) {
     case "list":
       if (field.listKind === "message") return [sampleOf(field.message, depth + 1)];
-      return [isJson(field) ? Buffer.from(SAMPLE_JSON) : scalarFor(ScalarType.STRING, undefined)];
+      return [factsOf(field).isJson ? Buffer.from(SAMPLE_JSON) : scalarFor(ScalarType.STRING, undefined)];
     case "map":
       return { a: "x" };
     case "message":
       return sampleOf(field.message, depth + 1);
     case "scalar":
-      return isJson(field) ? Buffer.from(SAMPLE_JSON) : scalarFor(field.scalar, rules);
+      return factsOf(field).isJson ? Buffer.from(SAMPLE_JSON) : scalarFor(field.scalar, rules);
     default:
       throw new Error(`no sample for ${field.name}`);
   }
