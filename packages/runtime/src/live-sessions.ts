@@ -24,7 +24,7 @@ import {
   type Session,
   type SessionSnapshot,
 } from "@holdfast/core";
-import { createSession, openAccount, remainingOf } from "@holdfast/core/internal";
+import { ChurnMap, createSession, openAccount, remainingOf } from "@holdfast/core/internal";
 import type { Agent } from "./define.ts";
 import type { GroupCommitter } from "./group-committer.ts";
 import { KnownAgents } from "./known-agents.ts";
@@ -87,7 +87,7 @@ export class LiveSessions {
   /** Drivers with tasks that wait for others to settle. */
   readonly #hungry = new Set<Driven>();
   readonly #hungryAlarm = alarm(() => this.settled());
-  readonly #live = new Map<string, Live>();
+  readonly #live = new ChurnMap<string, Live>();
   readonly #activating = new Map<string, Promise<void>>();
   /** Sessions being loaded, and whether something arrived for them meanwhile. */
   readonly #loading = new Map<string, boolean>();
@@ -379,7 +379,7 @@ export class LiveSessions {
   /** O4. The claims of this process can pass on soon. Each session is gone on with once storage can be asked, if it has not. */
   letGoOfAll(): void {
     this.#letGoes++;
-    for (const { driver } of this.#live.values()) driver.abandon(leaseLost(driver.sessionId));
+    for (const [, { driver }] of this.#live) driver.abandon(leaseLost(driver.sessionId));
   }
 
   /**
@@ -389,7 +389,7 @@ export class LiveSessions {
   async close(tasksEnded: () => Promise<void>): Promise<void> {
     this.#closed = true;
     await Promise.allSettled(this.#activating.values());
-    const held = [...this.#live.values()].map(({ driver }) => driver);
+    const held = [...this.#live].map(([, { driver }]) => driver);
     for (const driver of held) driver.abandon();
     await tasksEnded();
     for (const { sessionId, token } of held) if (token !== undefined) this.#release(sessionId, token);
@@ -398,8 +398,10 @@ export class LiveSessions {
   /** @internal As `close`, but nothing is released or awaited. */
   vanish(): void {
     this.#closed = true;
-    for (const { driver } of this.#live.values()) driver.abandon();
-    this.#live.clear();
+    for (const [sessionId, { driver }] of this.#live) {
+      driver.abandon();
+      this.#live.delete(sessionId);
+    }
   }
 
   // ---- inside ------------------------------------------------------------------------------------------------------

@@ -47,11 +47,12 @@ import { endPatch, exhaustedPatch, faultPatch, pausedBy, PAUSED_BY_USER, Session
 import { SessionTrace } from "./session-trace.ts";
 import type { SliceMember } from "./slice-loop.ts";
 import { spendingOf } from "./spending.ts";
-import { TaskStarts, type Opening, type Refused, type TaskStartsHost } from "./task-starts.ts";
+import { TaskStarts, type Opening, type TaskStartsHost } from "./task-starts.ts";
 import { alarm } from "./timers.ts";
 
 export class SessionDriver implements SliceMember {
   readonly sessionId: string;
+  isReady = false;
   readonly #world: DriverWorld;
   readonly #agent: Agent;
   readonly #session: Session;
@@ -245,7 +246,9 @@ export class SessionDriver implements SliceMember {
   }
 
   readonly #startAgent = (): Promise<unknown> =>
-    this.#world.enter(this.sessionId, () => callAgent(this.#kernel, this.#agent, this.#session));
+    this.#world.enter({ sessionId: this.sessionId }, () =>
+      callAgent(this.#kernel, this.#agent, this.#session),
+    );
 
   #makeKernel(life: KernelLife): Kernel {
     return new Kernel({
@@ -358,7 +361,7 @@ export class SessionDriver implements SliceMember {
       const spawned = segment.effects.flatMap((effect) =>
         effect.type === "create_session" ? effect.sessionId : [],
       );
-      const refused = this.#startTasks(opening, result);
+      const refused = this.#starts.committed(opening, result); // D1.
       if (opening.charges.some(({ type }) => type === "settle")) this.#world.settled();
       onCommitted();
       if (refused !== undefined && !this.#over) this.#exhaust(refused);
@@ -367,15 +370,6 @@ export class SessionDriver implements SliceMember {
       return;
     }
     this.abandon(refusalOf(this.sessionId, result));
-  }
-
-  /** D1. Entered once for all of them: each entering copies the process's contexts. */
-  #startTasks(
-    opening: Opening,
-    result: ChangeResult & { readonly status: "committed" },
-  ): Refused | undefined {
-    if (opening.tasks.length === 0) return this.#starts.committed(opening, result);
-    return this.#world.enter(this.sessionId, () => this.#starts.committed(opening, result));
   }
 
   /** D1. */
@@ -494,7 +488,7 @@ export class SessionDriver implements SliceMember {
       begin: (tasks) => this.#starts.begin(tasks),
       openTask: (id) => (this.#over ? undefined : this.#kernel.open.get(id)?.task),
       conversation: (leaf) => this.#claim.conversation(leaf) ?? conversation(this.#session, leaf),
-      enter: (fn) => enter(this.sessionId, fn),
+      enter: (task, fn) => enter({ sessionId: this.sessionId, task }, fn),
       trace: this.#trace.listener,
       traceparent: (attempt) => traceparent(this.sessionId, attempt) ?? this.#session.agent.traceparent,
       deliver: (event) => {

@@ -361,9 +361,10 @@ function cancelChildren(door: CascadeDoor, consequence: CancelChildren, now: num
   const { all, request } = consequence;
   for (const { sessionId, status, onEnd } of door.children(consequence.sessionId)) {
     if (!all && onEnd === "leave") continue;
+    const isPassed = isEnded(status) || door.session(sessionId)?.cancel !== undefined;
     if (!isEnded(status)) applyChange(door, { type: "request_cancel", sessionId, ...request }, now);
-    // Below one that has ended there may be some that were left to go on.
-    else if (all) cancelChildren(door, { ...consequence, sessionId }, now);
+    // Below one that has ended, or is being cancelled, there may be some that were left to go on, or asked for since.
+    if (all && isPassed) cancelChildren(door, { ...consequence, sessionId }, now);
   }
 }
 

@@ -83,7 +83,7 @@ import type { Tokens } from "./tokens.ts";
 
 export class Writer implements CascadeDoor {
   /** What this transaction changed, and the claims as they were before it (W3). */
-  readonly touched = new Map<Head, Claim>();
+  touched = new Map<Head, Claim>();
   /** What listeners hear of when it is committed. */
   readonly arrived: Arrival[] = [];
 

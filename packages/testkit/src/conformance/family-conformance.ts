@@ -324,6 +324,16 @@ export function familyConformance(fixture: Fixture): void {
       expect(await statusOf("ses-left")).toBe("cancelling");
     });
 
+    // It had not heard yet that it was being cancelled, or asked for help with its clean-up.
+    test("ST27: a cancel reaches what a child that is being cancelled asked for since", async () => {
+      const { child } = await grow();
+      await fixture.apply(cancelling("ses-child"));
+      await fixture.spawn(child, "ses-late");
+      expect(await statusOf("ses-late")).toBe("submitted");
+      await fixture.apply(cancelling("ses-root"));
+      expect(await statusOf("ses-late")).toBe("cancelling");
+    });
+
     test("ST27: a cancel within the tree does not reach above or beside it", async () => {
       const { root } = await grow();
       await fixture.spawn(root, "ses-sibling");
