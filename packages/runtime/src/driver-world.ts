@@ -51,6 +51,8 @@ export interface DriverWorld {
   readonly random: () => number;
   readonly submit: Submit;
   arrivals(sessionId: string, after: number): Promise<Arrivals>;
+  /** Another session as it is stored. */
+  find(sessionId: string): Promise<Session | undefined>;
   conversation(session: Session, leaf: number | null): Promise<readonly ConversationEntry[]>;
   readonly prices: Prices | undefined;
   describeAgent(name: string): AgentRef | undefined;

@@ -89,11 +89,14 @@ export function nextLife(last: Kernel, state: SessionState, session: Session): K
     leaf: last.leaf,
     cancel: last.cancelNotice,
     ...descentOf(session, last.nextSeq),
-    relations: relationsOf(session, {
-      baseSeq: last.nextSeq,
-      children: last.children.children,
-      awaited: last.children.awaited,
-    }),
+    relations: {
+      ...relationsOf(session, {
+        baseSeq: last.nextSeq,
+        children: last.children.children,
+        awaited: last.children.awaited,
+      }),
+      isEphemeral: last.children.isEphemeral,
+    },
     repeats: last.repeats.seen,
   };
 }
@@ -112,5 +115,6 @@ function relationsOf(
   }: { readonly baseSeq: number; readonly children: number; readonly awaited: readonly number[] },
 ): KernelLife["relations"] {
   const { depth, shared, flags, format } = session;
-  return { parent: parentAt(session, baseSeq), depth, children, awaited, shared, flags, format };
+  const isEphemeral = session.persistence === "ephemeral";
+  return { parent: parentAt(session, baseSeq), depth, children, awaited, shared, isEphemeral, flags, format };
 }

@@ -22,9 +22,10 @@ import {
   type CreateSession,
   type PauseReason,
   type Session,
+  type SessionPatch,
   type SessionSnapshot,
 } from "@holdfast/core";
-import { ChurnMap, createSession, openAccount, remainingOf } from "@holdfast/core/internal";
+import { ChurnMap, createSession, isLost, openAccount, remainingOf } from "@holdfast/core/internal";
 import type { Agent } from "./define.ts";
 import type { GroupCommitter } from "./group-committer.ts";
 import { KnownAgents } from "./known-agents.ts";
@@ -32,6 +33,7 @@ import type { Creator } from "./session-claim.ts";
 import type { Departure } from "./departure.ts";
 import type { Driven, DriverOptions, DriverWorld } from "./driver-world.ts";
 import { SessionDriver } from "./session-driver.ts";
+import { lostPatch } from "./session-row.ts";
 import { settledAs, settledBy, type Settled } from "./settled.ts";
 import { alarm } from "./timers.ts";
 import type { Watchdog } from "./watchdog.ts";
@@ -269,10 +271,11 @@ export class LiveSessions {
     if (this.#closed) return;
     try {
       const session = await this.#host.storage.reader.session(sessionId);
-      if (session === undefined || session.status === "paused") return;
+      if (session === undefined) return;
       if (isEnded(session.status)) this.#settle(sessionId, settledAs(session));
-      else if (this.#agents.latest(session.agent.name) !== undefined)
+      else if (session.status !== "paused" && this.#agents.latest(session.agent.name) !== undefined)
         await this.activate(sessionId, false, session);
+      // Nobody runs it here: if it is being cancelled, its time is what ends it.
       else if (session.cancel !== undefined) this.#host.lookAt(session.cancel.deadlineAt);
     } catch (error) {
       this.failedToRun(sessionId, toHoldfastError(error));
@@ -414,18 +417,32 @@ export class LiveSessions {
     fault: HoldfastError,
   ): Promise<void> {
     const { nextSeq } = await this.find(sessionId);
+    const patch = { status: "paused", pauseReason, waits: [], error: recordError(fault) } as const;
+    await this.#tell(sessionId, token, nextSeq, patch);
+    this.#release(sessionId, token);
+    this.#settle(sessionId, { status: "paused", fault });
+  }
+
+  /** K11. It is gone with the process that had it: all that is left to do is to say so. */
+  async #lose(session: Session, token: number): Promise<void> {
+    const { sessionId, nextSeq } = session;
+    await this.#tell(sessionId, token, nextSeq, lostPatch(session));
+    this.#owned.delete(sessionId);
+    const now = await this.find(sessionId);
+    this.#settle(sessionId, isEnded(now.status) ? settledAs(now) : { status: "released", error: undefined });
+  }
+
+  /** Store how a session stands that nobody drives. */
+  async #tell(sessionId: string, token: number, firstSeq: number, session: SessionPatch): Promise<void> {
+    const nothing = { records: [], entries: [], consumed: [] };
     await this.#host.committer.commit({
       type: "commit_batch",
       sessionId,
       token,
-      firstSeq: nextSeq,
-      records: [],
-      entries: [],
-      consumed: [],
-      session: { status: "paused", pauseReason, waits: [], error: recordError(fault) },
+      firstSeq,
+      ...nothing,
+      session,
     });
-    this.#release(sessionId, token);
-    this.#settle(sessionId, { status: "paused", fault });
   }
 
   async #drive(
@@ -443,6 +460,7 @@ export class LiveSessions {
       throw leaseLost(sessionId);
     }
     if (this.#closed) return this.#release(sessionId, token);
+    if (isLost(snapshot.session)) return this.#lose(snapshot.session, token);
     let driver: SessionDriver;
     try {
       driver = this.#launch({ agent, snapshot, claim: token, acceptDrift }, reloads);
@@ -522,9 +540,9 @@ export class LiveSessions {
         limit: PAGE,
         ...(before === undefined ? {} : { before }),
       });
-      this.spawned(
-        page.flatMap(({ sessionId, status }) => (isEnded(status) || status === "paused" ? [] : sessionId)),
-      );
+      const living = page.filter(({ status }) => !isEnded(status));
+      for (const { sessionId } of living) this.#owned.add(sessionId); // Also one that is paused: it may be cancelled.
+      this.spawned(living.flatMap(({ sessionId, status }) => (status === "paused" ? [] : sessionId)));
       before = page.at(-1)?.sessionId;
       if (page.length < PAGE || before === undefined) return;
     }

@@ -399,9 +399,8 @@ class LocalRuntime implements Runtime {
 
   async unpause(sessionId: string): Promise<SessionStatus> {
     const status = await this.#requests.ask({ type: "resume_session", sessionId }, "resuming");
-    const session = await this.#sessions.find(sessionId);
-    if (!isEnded(status) && this.#sessions.agents.latest(session.agent.name) !== undefined)
-      await this.#sessions.activate(sessionId, false, session);
+    const { agent } = await this.#sessions.find(sessionId);
+    if (this.#sessions.agents.latest(agent.name) !== undefined) await this.#goOn(sessionId);
     return status;
   }
 
@@ -540,6 +539,7 @@ class LocalRuntime implements Runtime {
       random: () => this.#random.u32(),
       submit: (change, onResult, onError) => this.#committer.submit({ change, onResult, onError }),
       arrivals: (sessionId, after) => storage.arrivals(sessionId, after),
+      find: (sessionId) => storage.reader.session(sessionId),
       conversation: (session, leaf) => readConversation(storage, session, leaf),
       prices: this.#prices,
       describeAgent: (name) => this.#sessions.agents.describe(name) ?? this.#elsewhere(name),

@@ -3,6 +3,7 @@
 // Each is one change, answered once it is durable; what it does is the storage rules' to decide. It knows no drivers.
 
 import {
+  ConflictError,
   encodeJson,
   HoldfastError,
   mintId,
@@ -123,7 +124,9 @@ export class SessionRequests {
     const result = await this.#host.commit(change);
     switch (result.status) {
       case "requested":
+        return result.sessionStatus;
       case "ended":
+        if (change.type === "set_budget") throw nobodyToPayFor(change.sessionId, result.sessionStatus);
         return result.sessionStatus;
       case "moved":
         throw sessionMoved(change.sessionId, result.to);
@@ -142,6 +145,14 @@ export class SessionRequests {
     refuseIfLarge(text, what, this.#host.limits.payloadChars);
     return text;
   }
+}
+
+function nobodyToPayFor(sessionId: string, status: SessionStatus): ConflictError {
+  return new ConflictError(
+    "session_ended",
+    `session ${sessionId} has ended (${status}), and nothing that it paid for goes on`,
+    { fix: "start another session with a budget" },
+  );
 }
 
 export function unexpected(doing: string, status: string): HoldfastError {

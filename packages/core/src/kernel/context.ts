@@ -346,7 +346,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     this.#children.cancel(child.sessionId, hard ? "hard" : "graceful", graceMs, reason);
   }
 
-  /** Tell the parent something, as a child event. Answers whether there is a parent. */
+  /** Tell the parent something, as a child event. Answers whether there is a parent; one that has ended hears nothing. */
   signalParent(name: string, payload?: unknown): boolean {
     this.#checkName(name, "signal");
     return this.#children.tellParent(name, { type: "signal", name, payload: payload ?? null });
@@ -358,7 +358,10 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     this.#children.progressed(data);
   }
 
-  /** Ask a handler of the parent's agent: a task of the parent's, done with what the parent has. */
+  /**
+   * Ask a handler of the parent's agent: a task of the parent's, done with what the parent has. Rejects with `session_ended`
+   * when the parent has ended, or ends before it answers.
+   */
   requestFromParent<T = unknown>(
     name: string,
     payload?: unknown,
@@ -368,7 +371,8 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     const request = this.#children.requestParent(name, payload);
     const reply = this.#asks.waitSignal(replyName(request), "consume", options.timeoutMs, this.#sheltered);
     return reply.mapped(async (answer) => {
-      const { output, error } = answer as { output?: unknown; error?: RecordedError };
+      const { output, error, ended } = answer as { output?: unknown; error?: RecordedError; ended?: string };
+      if (ended !== undefined) throw parentHasEnded(name, ended);
       if (error === undefined) return output as T;
       throw new HoldfastError("task_failed", `the parent's handler "${name}" failed: ${error.message}`, {
         cause: error,
@@ -392,6 +396,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
   /** From here on everything of this session survives its process. */
   enablePersistence(): void {
     this.#asks.enablePersistence();
+    this.#children.becomePersistent();
   }
 
   // ---- cancellation ------------------------------------------------------------------------------------------------
@@ -475,6 +480,13 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     if (schema === undefined) return future as DurableFuture<T>;
     return future.mapped((value) => validate(schema, value, what, "invalid_signal"));
   }
+}
+
+function parentHasEnded(request: string, parentId: string): HoldfastError {
+  const what = `ctx.requestFromParent("${request}"): the parent, session ${parentId}, has ended`;
+  return new HoldfastError("session_ended", what, {
+    fix: "spawn the child with onParentEnd: cancel or wait, or do what is asked for here",
+  });
 }
 
 /** A handle that knows how to ask for the child again. */

@@ -2,7 +2,7 @@
 //
 //   R1. Decided by what was delivered alone, so that a replay counts, and asks, the same.
 //   R2. Bounded: of the calls that were seen longest ago nothing is known any more.
-//   R3. Only of tasks that want it, in sessions that began with it.
+//   R3. Only of tasks that wanted it when they were asked for, in sessions that began with it.
 //
 // It knows no journal: the question it asks is a command like one of the agent's.
 
@@ -80,8 +80,9 @@ export class RepeatGuard {
   }
 
   /** R3. */
-  #isGuarded({ kind }: OpenTask): boolean {
+  #isGuarded({ kind, guarded }: OpenTask): boolean {
     const { relations, describeTask } = this.#options;
+    if ((relations.flags & BEHAVIOUR.recordsGuards) !== 0) return guarded;
     return (relations.flags & BEHAVIOUR.guardsRepeats) !== 0 && describeTask(kind)?.guardRepeats === true;
   }
 

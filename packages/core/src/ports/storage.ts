@@ -67,14 +67,16 @@ import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts
  *         in the same transaction; sent again, none is applied again. One that finds its target ended or gone does nothing
  *         and refuses nothing.
  *   ST27. What a change does to those above and below follows in the same transaction: a session that ends tells its parent
- *         once (or, when another took over from it, not at all) and has its children cancelled unless they were to be left;
- *         a cancel reaches the whole tree below; a pause is told to the parent.
+ *         once (or, when another took over from it, not at all), answers what its children asked of it and wait for, and has
+ *         them cancelled unless they were to be left; what is asked of one that has ended is answered at once; a cancel
+ *         reaches the whole tree below, whenever it came to be; a pause is told to the parent.
  *   ST28. Charges are decided in order, each against all payers, in the batch's transaction. Nothing is admitted above a limit
  *         (B1). Asking again for a task that is held for answers `admitted` and holds nothing more; settling one that is not
  *         held only adds what it used. Accounts and holds survive like everything else (B2).
  *   ST29. Below a tenth of a limit the payer's parent is told `budget-low`, once until it is raised.
  *   ST30. A paused session is not due and stays paused whatever its driver commits, short of an end. Resuming makes it `working`.
- *         Raising a budget resumes whoever below it is paused for want of one.
+ *         Raising a budget resumes whoever below it is paused for want of one; that of a session that has ended can be raised
+ *         as long as one below it goes on.
  *   ST31. A session past its `deadlineAt` is cancelled by `due` as if asked gracefully, with the cause `deadline`.
  *   ST32. An imported session is stored whole or not at all, with the signals that come along, and is as if it had been made
  *         here; one that exists is `exists`.

@@ -12,6 +12,8 @@
 //
 // It knows no claims, journals or entries, and no time but the one it is told.
 
+import { positionIn } from "../ids.ts";
+import { repliedRequest, REQUEST_PREFIX } from "../journal/signal-names.ts";
 import type { AuditRow } from "../ports/audit.ts";
 import type { Hash } from "../ports/clock.ts";
 import type { StoredDocument } from "../ports/documents.ts";
@@ -43,7 +45,7 @@ import {
   type Remaining,
 } from "./budget.ts";
 import { AUDIT_START, findAuditProblem, nextAuditRow } from "./audit-chain.ts";
-import { becameLow, consequencesOf, tellLow, type CancelChildren } from "./consequences.ts";
+import { becameLow, consequencesOf, refuseRequest, tellLow, type CancelChildren } from "./consequences.ts";
 import { decideDeletion } from "./deletion.ts";
 import { decidePut, decideRemove } from "./documents.ts";
 import { decideBeginMove, decideEndMove } from "./moving.ts";
@@ -249,14 +251,19 @@ function setBudget(
 ): ChangeResult {
   const session = door.session(sessionId);
   if (session === undefined) return NOT_FOUND;
-  const decision = decideBudget(session, limits, now);
-  const account = decision.session?.account;
-  if (decision.session === undefined || account === undefined) return decision.result;
-  door.replace(decision.session);
+  const { result, account } = decideBudget(session, limits, () => livesBelow(door, sessionId));
+  if (account === undefined) return result;
+  if (!isEnded(session.status)) door.replace({ ...session, updatedAt: now });
   door.setAccount(sessionId, account);
   for (const exhausted of door.exhaustedBy(sessionId))
     decide(door, exhausted, now, (paused) => decideResume(paused, now));
-  return decision.result;
+  return result;
+}
+
+function livesBelow(door: CascadeDoor, sessionId: string): boolean {
+  return door
+    .children(sessionId)
+    .some((child) => !isEnded(child.status) || livesBelow(door, child.sessionId));
 }
 
 function fire(door: CascadeDoor, change: FireSchedule, now: number): ChangeResult {
@@ -300,7 +307,7 @@ function follow(
 ): readonly Admission[] | undefined {
   const admissions = charges === undefined ? undefined : charge(door, after, charges, now);
   if (effects !== undefined) {
-    const asking = { owner: after.placement?.owner, parent: after.parent?.sessionId };
+    const asking = { owner: after.placement?.owner, session: after };
     for (const effect of effects) applyEffect(door, asking, effect, now);
   }
   if (after.payers.length > 0 && isEnded(after.status) && !isEnded(before.status))
@@ -336,23 +343,36 @@ function isAlone(before: Session, after: Session, { effects, charges }: Parts): 
 /** Who asks for an effect. */
 interface Asking {
   readonly owner: string | undefined;
-  readonly parent?: string | undefined;
+  /** Absent for a schedule. */
+  readonly session?: Session;
 }
 
 function applyEffect(door: CascadeDoor, asking: Asking, effect: Effect, now: number): void {
   const allowed = asking.owner === undefined ? effect : withinOwner(door, asking, effect);
   if (allowed === undefined) return;
   const { status } = applyChange(door, allowed, now);
+  const { session: by } = asking;
   if (status === "created") door.announce(effect.sessionId, true);
+  if (by === undefined) return;
+  if (status === "created" && by.cancel !== undefined) {
+    // Q2. It came to be after the cancel had reached all there were.
+    const { sessionId } = effect;
+    const graceMs = Math.max(0, by.cancel.deadlineAt - now);
+    applyChange(door, { type: "request_cancel", sessionId, mode: "graceful", graceMs, cause: "parent" }, now);
+  }
+  const isUnheard = status === "ended" || status === "not_found";
+  if (!isUnheard || effect.type !== "send_signal" || !effect.name.startsWith(REQUEST_PREFIX)) return;
+  const request = positionIn(effect.signalId, by.sessionId);
+  if (request !== undefined) door.send(refuseRequest(by.sessionId, request, effect.sessionId), now); // Q4.
 }
 
 /** ST35, ST36. The effect as its owner's; `undefined` when it would reach another's session. */
-function withinOwner(door: CascadeDoor, { owner, parent }: Asking, effect: Effect): Effect | undefined {
+function withinOwner(door: CascadeDoor, { owner, session }: Asking, effect: Effect): Effect | undefined {
   if (effect.type === "create_session") {
     const placement = ownedBy(owner, effect.placement);
     return placement === undefined ? effect : { ...effect, placement };
   }
-  if (effect.sessionId === parent) return effect;
+  if (effect.sessionId === session?.parent?.sessionId) return effect;
   const target = door.session(effect.sessionId);
   return target === undefined || target.placement?.owner === owner ? effect : undefined;
 }
@@ -360,11 +380,20 @@ function withinOwner(door: CascadeDoor, { owner, parent }: Asking, effect: Effec
 function cancelChildren(door: CascadeDoor, consequence: CancelChildren, now: number): void {
   const { all, request } = consequence;
   for (const { sessionId, status, onEnd } of door.children(consequence.sessionId)) {
+    if (consequence.isEnd && !isEnded(status)) refuseRequests(door, sessionId, consequence.sessionId, now);
     if (!all && onEnd === "leave") continue;
     const isPassed = isEnded(status) || door.session(sessionId)?.cancel !== undefined;
     if (!isEnded(status)) applyChange(door, { type: "request_cancel", sessionId, ...request }, now);
     // Below one that has ended, or is being cancelled, there may be some that were left to go on, or asked for since.
     if (all && isPassed) cancelChildren(door, { ...consequence, sessionId }, now);
+  }
+}
+
+/** Q4. What a child waits for and its parent, which has ended, will not answer. */
+function refuseRequests(door: CascadeDoor, childId: string, parentId: string, now: number): void {
+  for (const wait of door.session(childId)?.waits ?? []) {
+    const request = wait.type === "signal" ? repliedRequest(wait.name) : undefined;
+    if (request !== undefined) door.send(refuseRequest(childId, request, parentId), now);
   }
 }
 
