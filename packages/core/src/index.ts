@@ -107,6 +107,7 @@ export {
   type ParentRef,
   type PauseReason,
   type Persistence,
+  type Placement,
   type Session,
   type SessionStatus,
   type ForkOrigin,
@@ -145,6 +146,7 @@ export {
   type ClaimResult,
   type CommitBatch,
   type CreateSession,
+  type DeleteSession,
   type Due,
   type Effect,
   type Entry,
@@ -169,6 +171,9 @@ export {
   type StorageReader,
   type StoredSignal,
 } from "./ports/storage.ts";
+export { type Audit, type Audited, type AuditRow } from "./ports/audit.ts";
+export { type PutDocument, type RemoveDocument, type StoredDocument } from "./ports/documents.ts";
+export { AUDIT_START, verifyAudit, type AuditLink, type AuditVerdict } from "./session/audit-chain.ts";
 export {
   type AttemptOutcome,
   type Prices,

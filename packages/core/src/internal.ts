@@ -10,21 +10,28 @@ export {
   type ChildRow,
 } from "./session/cascade.ts";
 export {
+  decideRelease,
+  isHeld,
+  nextClaim,
+  NO_CLAIM,
+  provenClaim,
+  refuseClaim,
+  releasedClaim,
+  renewedClaim,
+  type Claim,
+} from "./session/claims.ts";
+export {
   applyBatch,
   createSession,
-  decideRelease,
   decideSignal,
   dueAt,
   findImportProblem,
   firstBatch,
-  isHeld,
+  dedupMark,
   lookAt,
-  NO_CLAIM,
   refuseBatch,
-  refuseClaim,
   refuseCreation,
   type BatchLookups,
-  type Claim,
   type SignalDecision,
   type SignalFacts,
 } from "./session/storage-rules.ts";

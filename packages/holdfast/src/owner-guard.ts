@@ -29,6 +29,7 @@ export function guardOwner(storage: AgentStorage): GuardedStorage {
     durable: storage.durable,
     reader: storage.reader,
     claim: (claim) => storage.claim(claim),
+    renew: (renewal) => storage.renew(renewal),
     load: (sessionId) => storage.load(sessionId),
     arrivals: (sessionId, after) => storage.arrivals(sessionId, after),
     conversation: (sessionId, leaf) => storage.conversation(sessionId, leaf),

@@ -3,19 +3,14 @@
 // It decides nothing: what a change does is `storage-rules.ts`, shared with every other adapter. It knows how to find
 // things quickly, and relies on one fact: no method awaits, so every call is one transaction by being one slice.
 //
-//   M1. Rows, records, entries and signals are never changed in place, so they are handed out without copying.
 //   M2. `ready` holds the sessions that can be due without a clock, by agent, `timeline` those that a clock makes due. Both are
 //       kept by `#index` alone, from `dueAt` and `lookAt`; a parked session without a time is in neither and costs nothing.
-//   M3. Pending signals are a list in the order of arrival. `seen` knows the `order` of each, 0 once it is consumed, so a
-//       backlog of many thousand signals makes neither the next one nor taking one out slower.
-//   M4. What few sessions have (children, holds) is made when the first of it comes.
+//   M5. Claims whose lease ends are kept by owner as well, so that renewing costs what that owner holds; others cost nothing.
 
+import { hash } from "node:crypto";
 import {
   CorruptRecordError,
-  encodeRecords,
-  invariant,
   isEnded,
-  NotFoundError,
   overdueAt,
   type AgentStorage,
   type Arrival,
@@ -23,22 +18,17 @@ import {
   type Change,
   type ChangeResult,
   type ClaimResult,
-  type Amount,
   type CommitBatch,
   type CreateSession,
   type Due,
   type Entry,
-  type Hold,
   type ImportSession,
-  type JournalRecord,
-  type JsonText,
   type ReleaseClaim,
   type Schedule,
   type SendSignal,
   type Session,
   type SessionSnapshot,
   type StorageReader,
-  type StoredSignal,
 } from "@holdfast/core";
 import {
   applyBatch,
@@ -47,23 +37,44 @@ import {
   createSession,
   decideRelease,
   decideSignal,
+  dedupMark,
   dueAt,
   findImportProblem,
   firstBatch,
   isAnsweredBy,
   lookAt,
   NO_CLAIM,
+  nextClaim,
+  provenClaim,
   refuseBatch,
   refuseClaim,
   refuseCreation,
+  releasedClaim,
   remainingFor,
+  renewedClaim,
   type Applied,
-  type BatchLookups,
   type CascadeDoor,
-  type ChildRow,
   type Claim,
 } from "@holdfast/core/internal";
-import { WakeQueue, type Queued } from "./wake-queue.ts";
+import { Ledger } from "./memory-ledger.ts";
+import { MemoryReader } from "./memory-reader.ts";
+import {
+  append,
+  byNextAt,
+  childRow,
+  consume,
+  findEntry,
+  firstAbove,
+  hasSeen,
+  holdsOf,
+  isAnswered,
+  Lookups,
+  Rows,
+  setHold,
+  statesOf,
+  type Stored,
+} from "./memory-rows.ts";
+import { WakeQueue } from "./wake-queue.ts";
 
 export class MemoryStorage implements AgentStorage {
   readonly name = "memory";
@@ -71,6 +82,9 @@ export class MemoryStorage implements AgentStorage {
   readonly reader: StorageReader;
 
   readonly #rows = new Rows();
+  readonly #ledger = new Ledger();
+  /** M5. */
+  readonly #leased = new Map<string, Set<Stored>>();
   readonly #ready = new Map<string, Set<Stored>>();
   readonly #timeline = new WakeQueue<Stored>();
   readonly #listeners = new Set<(arrival: Arrival) => void>();
@@ -79,7 +93,7 @@ export class MemoryStorage implements AgentStorage {
   #arrived: Arrival[] = [];
 
   constructor() {
-    this.reader = new MemoryReader(this.#rows);
+    this.reader = new MemoryReader(this.#rows, this.#ledger);
     this.#door = this.#openDoor();
   }
 
@@ -99,8 +113,24 @@ export class MemoryStorage implements AgentStorage {
     if (stored === undefined) return { status: "not_found" };
     const refusal = refuseClaim(stored.session, stored.claim, { owner, now });
     if (refusal !== undefined) return refusal;
-    this.#setClaim(stored, { token: stored.claim.token + 1, owner, until: now + leaseMs });
-    return { status: "claimed", token: stored.claim.token };
+    const claim = nextClaim(stored.claim, { owner, now, leaseMs }, stored.claim.token + 1);
+    this.#setClaim(stored, claim);
+    return { status: "claimed", token: claim.token, losses: claim.losses };
+  }
+
+  async renew({
+    owner,
+    now,
+    leaseMs,
+  }: Parameters<AgentStorage["renew"]>[0]): Promise<{ readonly sessions: number }> {
+    let sessions = 0;
+    for (const stored of this.#leased.get(owner) ?? []) {
+      if (isEnded(stored.session.status)) continue;
+      stored.claim = renewedClaim(stored.claim, now + leaseMs);
+      this.#index(stored);
+      sessions++;
+    }
+    return { sessions };
   }
 
   async load(sessionId: string): Promise<SessionSnapshot | undefined> {
@@ -177,6 +207,9 @@ export class MemoryStorage implements AgentStorage {
       exhaustedBy: (payer) => rows.exhaustedBy(payer),
       holds: (sessionId) => holdsOf(rows.find(sessionId)),
       schedule: (scheduleId) => rows.schedules.get(scheduleId),
+      document: (collection, id) => this.#ledger.document(collection, id),
+      lastAudit: () => this.#ledger.audit.at(-1),
+      hash: (text) => hash("sha256", text, "base64url"),
       create: (change, now) => this.#create(change, now),
       import: (change) => this.#import(change),
       send: (change, now) => this.#sendSignal(change, now),
@@ -193,6 +226,10 @@ export class MemoryStorage implements AgentStorage {
         return { status: "done" };
       },
       removeSchedule: (scheduleId) => void rows.schedules.delete(scheduleId),
+      remove: (sessionId) => this.#remove(rows.find(sessionId)),
+      putDocument: (collection, document) => void this.#ledger.put(collection, document),
+      removeDocument: (collection, id) => this.#ledger.remove(collection, id),
+      appendAudit: (row) => void this.#ledger.audit.push(row),
       announce: (sessionId, awaited) => void this.#arrived.push({ sessionId, awaited }),
     };
   }
@@ -205,9 +242,8 @@ export class MemoryStorage implements AgentStorage {
     const above = parent === undefined ? undefined : this.#rows.sessions.get(parent.sessionId)?.session;
     const before = createSession(change, now, above);
     const stored = this.#rows.add(before);
-    if (claimFor !== undefined)
-      stored.claim = { token: 1, owner: claimFor.owner, until: now + claimFor.leaseMs };
-    this.#index(stored);
+    if (claimFor === undefined) this.#index(stored);
+    else this.#setClaim(stored, nextClaim(NO_CLAIM, { ...claimFor, now }, NO_CLAIM.token + 1));
     const first = firstBatch(change, stored.claim.token);
     if (first !== undefined) this.#applyBatch(stored, first, now);
     const created = { status: "created" } as const;
@@ -235,6 +271,7 @@ export class MemoryStorage implements AgentStorage {
     const refusal = refuseBatch(stored.session, stored.claim, batch, new Lookups(stored));
     if (refusal !== undefined) return { result: refusal };
     const before = stored.session;
+    stored.claim = provenClaim(stored.claim);
     const after = this.#applyBatch(stored, batch, now);
     return { result: { status: "committed", inbox: after.inbox }, rows: { before, after } };
   }
@@ -258,14 +295,15 @@ export class MemoryStorage implements AgentStorage {
     const { sessionId, signalId, name, payload, dedupKey } = signal;
     const stored = this.#rows.sessions.get(sessionId);
     if (stored === undefined) return { status: "not_found" };
-    const seen = hasSeen(stored.seen, signalId, dedupKey);
+    const mark = dedupKey === undefined ? undefined : dedupMark(name, dedupKey);
+    const seen = hasSeen(stored.seen, signalId, mark);
     const decision = decideSignal(stored.session, signal, { seen, pending: stored.pending.length }, now);
     if (!("session" in decision)) return decision.result;
     const { order, awaited } = decision.result;
     stored.session = decision.session;
-    stored.seen ??= { orders: new Map(), dedupKeys: new Set() };
+    stored.seen ??= { orders: new Map(), dedupMarks: new Set() };
     stored.seen.orders.set(signalId, order);
-    if (dedupKey !== undefined) stored.seen.dedupKeys.add(dedupKey);
+    if (mark !== undefined) stored.seen.dedupMarks.add(mark);
     stored.pending.push({ signalId, name, payload, order, sentAt: now });
     stored.answered ||= isAnsweredBy(stored.session.waits, name);
     this.#index(stored);
@@ -277,13 +315,34 @@ export class MemoryStorage implements AgentStorage {
     const stored = this.#rows.sessions.get(sessionId);
     if (stored === undefined) return { status: "not_found" };
     const status = decideRelease(stored.claim, token);
-    if (status === "released") this.#setClaim(stored, { token, until: -Infinity });
+    if (status === "released") this.#setClaim(stored, releasedClaim(stored.claim));
     return { status };
   }
 
   #setClaim(stored: Stored, claim: Claim): void {
+    this.#letGo(stored);
     stored.claim = claim;
+    if (claim.owner !== undefined && claim.until !== Infinity) {
+      const held = this.#leased.get(claim.owner);
+      if (held === undefined) this.#leased.set(claim.owner, new Set([stored]));
+      else held.add(stored);
+    }
     this.#index(stored);
+  }
+
+  /** M5. */
+  #letGo(stored: Stored): void {
+    const { owner } = stored.claim;
+    const held = owner === undefined ? undefined : this.#leased.get(owner);
+    if (owner === undefined || held === undefined) return;
+    held.delete(stored);
+    if (held.size === 0) this.#leased.delete(owner);
+  }
+
+  /** It has ended, so it is neither ready nor on the timeline. */
+  #remove(stored: Stored): void {
+    this.#letGo(stored);
+    this.#rows.remove(stored);
   }
 
   #replace(stored: Stored, session: Session): void {
@@ -354,219 +413,5 @@ export class MemoryStorage implements AgentStorage {
     for (const arrival of arrived) {
       for (const listener of this.#listeners) listener(arrival);
     }
-  }
-}
-
-/** What is stored, and how it is found. */
-class Rows {
-  readonly sessions = new Map<string, Stored>();
-  /** In the order they were created, for paging. */
-  readonly created: Stored[] = [];
-  readonly schedules = new Map<string, Schedule>();
-  /** By the id of their parent, which may not be here. */
-  readonly #children = new Map<string, Stored[]>();
-
-  add(session: Session): Stored {
-    const stored: Stored = {
-      session,
-      claim: NO_CLAIM,
-      answered: false,
-      position: this.created.length,
-      records: [],
-      entries: [],
-      pending: [],
-      seen: undefined,
-      holds: undefined,
-      dueAt: Infinity,
-      queuedFor: Infinity,
-      queueIndex: -1,
-    };
-    this.sessions.set(session.sessionId, stored);
-    this.created.push(stored);
-    const parent = session.parent?.sessionId;
-    if (parent === undefined) return stored;
-    const siblings = this.#children.get(parent);
-    if (siblings === undefined) this.#children.set(parent, [stored]);
-    else siblings.push(stored);
-    return stored;
-  }
-
-  find(sessionId: string): Stored {
-    const stored = this.sessions.get(sessionId);
-    if (stored === undefined) {
-      throw new NotFoundError("session_not_found", `there is no session ${sessionId}`);
-    }
-    return stored;
-  }
-
-  childrenOf(sessionId: string): readonly Stored[] {
-    return this.#children.get(sessionId) ?? [];
-  }
-
-  /** A walk over everything: budgets are raised by people. */
-  exhaustedBy(payer: string): string[] {
-    const paused = this.created.filter(
-      ({ session }) => session.status === "paused" && session.exhausted?.payer === payer,
-    );
-    return paused.map(({ session }) => session.sessionId);
-  }
-}
-
-/** One session. `session` and what stands in the lists is never changed, only replaced (M1). */
-interface Stored extends Queued {
-  session: Session;
-  claim: Claim;
-  /** Whether a pending signal is one it waits for. */
-  answered: boolean;
-  /** Where it stands in the order of creation. */
-  readonly position: number;
-  readonly records: JournalRecord[];
-  readonly entries: Entry[];
-  pending: StoredSignal[];
-  /** Of all its signals; most sessions never get one. */
-  seen: Seen | undefined;
-  /** By task (M4). */
-  holds: Map<number, Amount> | undefined;
-  /** As the index knows it (M2). */
-  dueAt: number;
-}
-
-interface Seen {
-  /** By signal id (M3). */
-  readonly orders: Map<string, number>;
-  readonly dedupKeys: Set<string>;
-}
-
-function hasSeen(seen: Seen | undefined, signalId: string, dedupKey: string | undefined): boolean {
-  if (seen === undefined) return false;
-  return seen.orders.has(signalId) || (dedupKey !== undefined && seen.dedupKeys.has(dedupKey));
-}
-
-class Lookups implements BatchLookups {
-  readonly #stored: Stored;
-
-  constructor(stored: Stored) {
-    this.#stored = stored;
-  }
-
-  holdsRecords({ firstSeq, records }: CommitBatch): boolean {
-    const held = this.#stored.records.slice(firstSeq, firstSeq + records.length);
-    return encodeRecords(held, INLINE_BLOBS) === encodeRecords(records, INLINE_BLOBS);
-  }
-
-  isPending(signalId: string): boolean {
-    return (this.#stored.seen?.orders.get(signalId) ?? CONSUMED) !== CONSUMED;
-  }
-}
-
-const CONSUMED = 0;
-
-/** For comparing only: a large payload stands for itself. */
-const INLINE_BLOBS = { put: (text: string) => text };
-
-function append(stored: Stored, { records, entries }: CommitBatch, now: number): void {
-  for (const record of records) stored.records.push(record);
-  for (const entry of entries) stored.entries.push({ ...entry, createdAt: now });
-}
-
-function consume({ pending, seen }: Stored, signalId: string): void {
-  const order = seen?.orders.get(signalId);
-  invariant(order !== undefined, `consuming signal ${signalId}, which was never stored`);
-  seen?.orders.set(signalId, CONSUMED);
-  pending.splice(firstAbove(pending, order) - 1, 1);
-}
-
-function isAnswered({ session: { waits }, pending }: Stored): boolean {
-  return waits.length > 0 && pending.some(({ name }) => isAnsweredBy(waits, name));
-}
-
-function childRow({ session }: Stored): ChildRow {
-  invariant(session.parent !== undefined, `session ${session.sessionId} has no parent and is a child`);
-  return { sessionId: session.sessionId, status: session.status, onEnd: session.parent.onEnd };
-}
-
-function setHold(stored: Stored, task: number, amount: Amount | undefined): void {
-  if (amount === undefined) stored.holds?.delete(task);
-  else (stored.holds ??= new Map()).set(task, amount);
-}
-
-function holdsOf({ holds }: Stored): Hold[] {
-  if (holds === undefined) return [];
-  return [...holds].map(([task, amount]) => ({ task, amount })).sort((a, b) => a.task - b.task);
-}
-
-/** ST33. */
-function statesOf({ session: { checkpointSeq }, records }: Stored): JsonText[] {
-  const last = checkpointSeq === undefined ? undefined : records[checkpointSeq];
-  if (last?.type !== "checkpoint" || last.base === undefined) return [];
-  const before = records.slice(last.base, checkpointSeq);
-  return before.filter(({ type }) => type === "checkpoint").map(({ payload }) => payload ?? "null");
-}
-
-function byNextAt(a: Schedule, b: Schedule): number {
-  return a.nextAt - b.nextAt || (a.scheduleId < b.scheduleId ? -1 : 1);
-}
-
-function firstAbove(pending: readonly StoredSignal[], order: number): number {
-  let low = 0;
-  let high = pending.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (pending[middle]!.order > order) high = middle;
-    else low = middle + 1;
-  }
-  return low;
-}
-
-/** Entries stand in the order of their `id`. */
-function findEntry(entries: readonly Entry[], id: number): Entry | undefined {
-  let low = 0;
-  let high = entries.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (entries[middle]!.id < id) low = middle + 1;
-    else high = middle;
-  }
-  return entries[low]?.id === id ? entries[low] : undefined;
-}
-
-class MemoryReader implements StorageReader {
-  readonly #rows: Rows;
-
-  constructor(rows: Rows) {
-    this.#rows = rows;
-  }
-
-  async sessions(query: Parameters<StorageReader["sessions"]>[0]): Promise<readonly Session[]> {
-    const { limit, before, status, parent } = query;
-    const all = parent === undefined ? this.#rows.created : this.#rows.childrenOf(parent);
-    const below = before === undefined ? Infinity : this.#rows.find(before).position;
-    const page: Session[] = [];
-    const end = parent === undefined ? Math.min(below, all.length) : all.length;
-    for (let i = end - 1; i >= 0 && page.length < limit; i--) {
-      const { session, position } = all[i]!;
-      if (position < below && (status === undefined || session.status === status)) page.push(session);
-    }
-    return page;
-  }
-
-  async session(sessionId: string): Promise<Session | undefined> {
-    return this.#rows.sessions.get(sessionId)?.session;
-  }
-
-  async journal(sessionId: string, fromSeq: number, limit: number): Promise<readonly JournalRecord[]> {
-    return this.#rows.sessions.get(sessionId)?.records.slice(fromSeq, fromSeq + limit) ?? [];
-  }
-
-  async entries(sessionId: string, from: number, limit: number): Promise<readonly Entry[]> {
-    return this.#rows.sessions.get(sessionId)?.entries.slice(from, from + limit) ?? [];
-  }
-
-  async pendingSignals(sessionId: string): Promise<readonly StoredSignal[]> {
-    return this.#rows.sessions.get(sessionId)?.pending.slice() ?? [];
-  }
-
-  async schedules(): Promise<readonly Schedule[]> {
-    return [...this.#rows.schedules.values()].sort(byNextAt);
   }
 }

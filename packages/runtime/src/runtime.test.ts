@@ -6,6 +6,7 @@ import {
   gate,
   journalOf,
   mortal,
+  readerWith,
   storageWith,
   TestClock,
   turns,
@@ -323,17 +324,12 @@ describe("one session, once", () => {
     const memory = new MemoryStorage();
     let slow = false;
     const storage: AgentStorage = storageWith(memory, {
-      reader: {
-        sessions: (query) => memory.reader.sessions(query),
+      reader: readerWith(memory.reader, {
         session: async (sessionId) => {
           if (slow) await turns(5);
           return memory.reader.session(sessionId);
         },
-        journal: (...args) => memory.reader.journal(...args),
-        entries: (...args) => memory.reader.entries(...args),
-        pendingSignals: (sessionId) => memory.reader.pendingSignals(sessionId),
-        schedules: () => memory.reader.schedules(),
-      },
+      }),
     });
     const { runtime } = open({ storage });
     let lives = 0;

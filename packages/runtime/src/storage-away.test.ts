@@ -2,7 +2,7 @@
 // (K10, D1).
 
 import { HoldfastError, UnavailableError, type AgentStorage, type Change } from "@holdfast/core";
-import { storageWith, TestClock, countingRandom, turns } from "@holdfast/testkit/test-runtime";
+import { readerWith, storageWith, TestClock, countingRandom, turns } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
 import { defineAgent, type Agent, type RunAgent } from "./define.ts";
 import { vanishRuntime } from "./internal.ts";
@@ -126,10 +126,9 @@ function open() {
   const storage: AgentStorage = storageWith(inner, {
     claim: (claim) => asked("claim", () => inner.claim(claim)),
     load: (sessionId) => asked("load", () => inner.load(sessionId)),
-    reader: {
-      ...readerOf(inner),
+    reader: readerWith(inner.reader, {
       session: (sessionId) => asked("row", () => inner.reader.session(sessionId)),
-    },
+    }),
     async commit(changes, now) {
       if (isOf(changes, "release_claim") && refuses("release")) throw full;
       if (isOf(changes, "commit_batch") && refuses("batch")) throw full;
@@ -153,17 +152,6 @@ function open() {
     loseReply: () => void (losesReply = true),
   };
   return { runtime, clock, faults };
-}
-
-function readerOf({ reader }: AgentStorage): AgentStorage["reader"] {
-  return {
-    sessions: (query) => reader.sessions(query),
-    session: (sessionId) => reader.session(sessionId),
-    journal: (sessionId, fromSeq, limit) => reader.journal(sessionId, fromSeq, limit),
-    entries: (sessionId, from, limit) => reader.entries(sessionId, from, limit),
-    pendingSignals: (sessionId) => reader.pendingSignals(sessionId),
-    schedules: () => reader.schedules(),
-  };
 }
 
 function agentOf<T>(run: RunAgent<unknown, T, unknown>["run"]): Agent<unknown, T> {

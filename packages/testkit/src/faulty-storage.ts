@@ -113,6 +113,9 @@ export function faultyStorage(inner: AgentStorage, plan: FaultPlan = {}): Faulty
     entries: (sessionId, from, limit) => whileAlive(() => inner.reader.entries(sessionId, from, limit)),
     pendingSignals: (sessionId) => whileAlive(() => inner.reader.pendingSignals(sessionId)),
     schedules: () => whileAlive(() => inner.reader.schedules()),
+    document: (collection, id) => whileAlive(() => inner.reader.document(collection, id)),
+    documents: (query) => whileAlive(() => inner.reader.documents(query)),
+    audit: (query) => whileAlive(() => inner.reader.audit(query)),
   };
 
   return {
@@ -127,6 +130,7 @@ export function faultyStorage(inner: AgentStorage, plan: FaultPlan = {}): Faulty
     kill: () => void die(async () => {}),
     commit: (changes, now) => whileAlive(() => commit(changes, now)),
     claim: (claim) => whileAlive(() => inner.claim(claim)),
+    renew: (renewal) => whileAlive(() => inner.renew(renewal)),
     load: (sessionId) => whileAlive(() => inner.load(sessionId)),
     arrivals: (sessionId, after) => whileAlive(() => inner.arrivals(sessionId, after)),
     conversation: (sessionId, leaf) => whileAlive(() => inner.conversation(sessionId, leaf)),
@@ -169,6 +173,7 @@ function describeChange(change: Change): string {
     case "resume_session":
     case "set_budget":
     case "release_claim":
+    case "delete_session":
       return `${type} ${change.sessionId}`;
     case "send_signal":
       return `${type} ${change.sessionId} ${change.name}`;
@@ -185,5 +190,12 @@ function describeChange(change: Change): string {
     case "remove_schedule":
     case "fire_schedule":
       return `${type} ${change.scheduleId}`;
+    case "put_document":
+    case "remove_document":
+      return `${type} ${change.collection} ${change.id}`;
+    case "audited": {
+      const what = change.change === undefined ? "" : `: ${describeChange(change.change)}`;
+      return `${type} ${change.audit.action} ${change.audit.object}${what}`;
+    }
   }
 }

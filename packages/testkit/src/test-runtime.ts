@@ -1,7 +1,15 @@
 // What tests of the runtime share: a clock that moves when told, waiting for things without sleeping, and storages with
 // one property changed.
 
-import type { AgentStorage, AgentTracer, Clock, JournalRecord, Random, TraceEvent } from "@holdfast/core";
+import type {
+  AgentStorage,
+  AgentTracer,
+  Clock,
+  JournalRecord,
+  Random,
+  StorageReader,
+  TraceEvent,
+} from "@holdfast/core";
 
 /** Time that stands still until `advance`. Timers fire in the order of their times, each at its own moment. */
 export class TestClock implements Clock {
@@ -117,6 +125,7 @@ export function storageWith(storage: AgentStorage, changes: Partial<AgentStorage
     durable: storage.durable,
     commit: (group, now) => storage.commit(group, now),
     claim: (claim) => storage.claim(claim),
+    renew: (renewal) => storage.renew(renewal),
     load: (sessionId) => storage.load(sessionId),
     arrivals: (sessionId, after) => storage.arrivals(sessionId, after),
     conversation: (sessionId, leaf) => storage.conversation(sessionId, leaf),
@@ -124,6 +133,22 @@ export function storageWith(storage: AgentStorage, changes: Partial<AgentStorage
     subscribe: (listener) => storage.subscribe(listener),
     reader: storage.reader,
     close: () => storage.close(),
+    ...changes,
+  };
+}
+
+/** A reader with some of its methods replaced. */
+export function readerWith(reader: StorageReader, changes: Partial<StorageReader>): StorageReader {
+  return {
+    sessions: (query) => reader.sessions(query),
+    session: (sessionId) => reader.session(sessionId),
+    journal: (sessionId, fromSeq, limit) => reader.journal(sessionId, fromSeq, limit),
+    entries: (sessionId, from, limit) => reader.entries(sessionId, from, limit),
+    pendingSignals: (sessionId) => reader.pendingSignals(sessionId),
+    schedules: () => reader.schedules(),
+    document: (collection, id) => reader.document(collection, id),
+    documents: (query) => reader.documents(query),
+    audit: (query) => reader.audit(query),
     ...changes,
   };
 }

@@ -11,12 +11,15 @@ import type {
   ParentRef,
   PauseReason,
   Persistence,
+  Placement,
   Session,
   SessionStatus,
   SharedContext,
   Wait,
 } from "../session/session.ts";
 import type { RecordedError } from "../errors.ts";
+import type { Audited, AuditRow } from "./audit.ts";
+import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts";
 
 /**
  * Storage of agent sessions. Every method is one transaction; every method that depends on time is told the time.
@@ -34,8 +37,8 @@ import type { RecordedError } from "../errors.ts";
  *   ST7.  A claimed session is not claimed by another owner before its lease has passed or it was released. Its own owner
  *         may claim it again, with a higher token: the reply to the first claim may have been lost.
  *   ST8.  Signals of a session are numbered in the order they were stored; `arrivals` gives them in that order.
- *   ST9.  A signal whose `dedupKey` (or id) the session has already seen is `duplicate` and stores nothing, also after
- *         the first one was consumed.
+ *   ST9.  A signal whose id the session has already seen, or whose `dedupKey` it has seen on a signal of this name, is
+ *         `duplicate` and stores nothing, also after the first one was consumed.
  *   ST10. A consumed signal is never given again; a batch that consumes a signal that is not pending is `invalid`.
  *   ST11. A signal to a session that has ended is `ended`, to one that does not exist `not_found`.
  *   ST12. Every arrival (a stored signal, a cancel request that changes something) raises the session's `inbox`, and `commit` of a batch answers the inbox as it stands in the same
@@ -78,6 +81,24 @@ import type { RecordedError } from "../errors.ts";
  *   ST33. `load` gives the states a checkpoint's changes build on: of the checkpoints from its `base` to the one before it.
  *   ST34. A schedule fires once for each time it is due: its effect and its next time are one transaction, and whoever comes
  *         second is told `fenced`. Schedules that are due are found by `due`, those to come by its `nextAt`.
+ *   ST35. A session keeps its placement, also when it is imported. What has no owner of its own takes its parent's, and nothing
+ *         else of its placement. What a session or a schedule with an owner makes is that owner's, whatever it says.
+ *   ST36. An effect of a session or a schedule with an owner on a session of another owner, or of none, does nothing, as if that
+ *         one were gone (ST26); a session reaches its parent all the same.
+ *   ST37. `renew` makes every claim of an owner last until `now + leaseMs` at least, also one whose lease has passed and that
+ *         nobody else took, and answers how many they are. Claims that were released or taken over, and those of sessions that
+ *         have ended, are none of them.
+ *   ST38. A claim whose lease ends survives closing and opening again, with its token and its owner, and lasts its `leaseMs`
+ *         at least from the first `now` that is told after that (durable adapters only).
+ *   ST39. A claim is told how many before it ran out, unreleased, since the session's last commit.
+ *   ST40. A document is put or removed only at the version that is `expected`, if one is, else `conflict` says which it has;
+ *         0 is that of one that does not exist. Each put makes the version one higher. A body is kept to the byte.
+ *   ST41. The reader gives documents of a collection in the order of their ids.
+ *   ST42. An audited change and its row are one transaction, whatever becomes of the change; its result is the change's. Rows are
+ *         a chain of hashes, in the order they were written.
+ *   ST43. Only a session that has ended is deleted, with all below it or with none there, and only when no session that took over
+ *         from one of them goes on. Nothing of it is left that was its own, and a session of its id may be created anew.
+ *   ST44. The reader's filters of sessions (owner, agent, status, parent) hold together, page by page.
  */
 export interface AgentStorage {
   readonly name: string;
@@ -102,6 +123,15 @@ export interface AgentStorage {
     readonly now: number;
     readonly leaseMs: number;
   }): Promise<ClaimResult>;
+
+  /**
+   * Go on with every claim of an owner until `now + leaseMs` (ST37). Claims for ever are none of its affair: they stay so.
+   */
+  renew(renewal: {
+    readonly owner: string;
+    readonly now: number;
+    readonly leaseMs: number;
+  }): Promise<{ readonly sessions: number }>;
 
   /** Everything a process that never saw the session needs to go on with it. */
   load(sessionId: string): Promise<SessionSnapshot | undefined>;
@@ -155,7 +185,11 @@ export type Change =
   | ReleaseClaim
   | PutSchedule
   | RemoveSchedule
-  | FireSchedule;
+  | FireSchedule
+  | DeleteSession
+  | PutDocument
+  | RemoveDocument
+  | Audited;
 
 export interface CreateSession {
   readonly type: "create_session";
@@ -173,6 +207,7 @@ export interface CreateSession {
   readonly budget?: Budget;
   readonly deadlineAt?: number;
   readonly resumedFrom?: JsonText;
+  readonly placement?: Placement;
   /** Claim it in the same transaction for this owner; the result carries the token. */
   readonly claimFor?: { readonly owner: string; readonly leaseMs: number };
   /** What its agent did before it first waited, in the same transaction and under that claim, which it needs. */
@@ -235,6 +270,14 @@ export interface SetBudget {
   readonly limits: Budget;
 }
 
+/** Forget a session that has ended, and with `delete` all below it. */
+export interface DeleteSession {
+  readonly type: "delete_session";
+  readonly sessionId: string;
+  /** What becomes of sessions below it: they stand in its way, or go with it. */
+  readonly subtree: "refuse" | "delete";
+}
+
 /** What a batch does to other sessions. */
 export type Effect = CreateSession | SendSignal | RequestCancel;
 
@@ -284,6 +327,8 @@ export interface ReleaseClaim {
 /** A schedule as it is stored. Times in epoch milliseconds. */
 export interface Schedule {
   readonly scheduleId: string;
+  /** Whose it is, and whose is what it starts. */
+  readonly owner?: string;
   /** Five or six fields of cron. */
   readonly cron: string;
   /** IANA name. */
@@ -343,8 +388,14 @@ export type ChangeResult =
   | { readonly status: "ended"; readonly sessionStatus: SessionStatus }
   | { readonly status: "requested"; readonly sessionStatus: SessionStatus }
   | ({ readonly status: "committed"; readonly inbox: number } & Paid)
-  /** A schedule was stored, removed, or has fired. */
-  | { readonly status: "done" }
+  /** A schedule or a document was stored or removed, or it has fired; `version` is that of a document that was put. */
+  | { readonly status: "done"; readonly version?: number }
+  /** The version the document has. */
+  | { readonly status: "conflict"; readonly version: number }
+  | { readonly status: "deleted"; readonly sessions: number }
+  /** This one stands in the way: the session itself, one below it, or one that took over from one of them. */
+  | { readonly status: "not_ended"; readonly sessionId: string; readonly sessionStatus: SessionStatus }
+  | { readonly status: "has_children" }
   | { readonly status: "fenced" }
   | { readonly status: "invalid"; readonly reason: string }
   | { readonly status: "released" };
@@ -366,7 +417,8 @@ export interface Entry extends NewEntry {
 }
 
 export type ClaimResult =
-  | { readonly status: "claimed"; readonly token: number }
+  /** `losses`: ST39. */
+  | { readonly status: "claimed"; readonly token: number; readonly losses: number }
   | { readonly status: "busy"; readonly owner: string }
   | { readonly status: "ended"; readonly sessionStatus: SessionStatus }
   | { readonly status: "not_found" };
@@ -419,6 +471,10 @@ export interface StorageReader {
     readonly limit: number;
     readonly before?: string;
     readonly status?: SessionStatus;
+    /** Only those whose placement names this owner. */
+    readonly owner?: string;
+    /** Only those of the agent of this name. */
+    readonly agent?: string;
     /** Only the children of this one. */
     readonly parent?: string;
   }): Promise<readonly Session[]>;
@@ -430,4 +486,13 @@ export interface StorageReader {
   pendingSignals(sessionId: string): Promise<readonly StoredSignal[]>;
   /** All of them, the next to fire first. */
   schedules(): Promise<readonly Schedule[]>;
+  document(collection: string, id: string): Promise<StoredDocument | undefined>;
+  /** In the order of their ids, behind `after`. */
+  documents(query: {
+    readonly collection: string;
+    readonly after?: string;
+    readonly limit: number;
+  }): Promise<readonly StoredDocument[]>;
+  /** In the order they were written, behind the row numbered `after`. */
+  audit(query: { readonly after?: number; readonly limit: number }): Promise<readonly AuditRow[]>;
 }

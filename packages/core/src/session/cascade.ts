@@ -12,11 +12,15 @@
 //
 // It knows no claims, journals or entries, and no time but the one it is told.
 
+import type { Audited, AuditRow } from "../ports/audit.ts";
+import type { Hash } from "../ports/clock.ts";
+import type { StoredDocument } from "../ports/documents.ts";
 import type {
   Change,
   ChangeResult,
   CommitBatch,
   CreateSession,
+  DeleteSession,
   Effect,
   FireSchedule,
   ImportSession,
@@ -36,8 +40,11 @@ import {
   type Hold,
   type Remaining,
 } from "./budget.ts";
+import { AUDIT_START, findAuditProblem, nextAuditRow } from "./audit-chain.ts";
 import { becameLow, consequencesOf, tellLow, type CancelChildren } from "./consequences.ts";
-import { isEnded, type Session, type SessionStatus } from "./session.ts";
+import { decideDeletion } from "./deletion.ts";
+import { decidePut, decideRemove } from "./documents.ts";
+import { isEnded, ownedBy, type Session, type SessionStatus } from "./session.ts";
 import {
   actOverdue,
   decideBudget,
@@ -57,6 +64,10 @@ export interface CascadeDoor {
   exhaustedBy(payer: string): readonly string[];
   holds(sessionId: string): readonly Hold[];
   schedule(scheduleId: string): Schedule | undefined;
+  document(collection: string, id: string): StoredDocument | undefined;
+  /** The newest; `undefined` before the first. */
+  lastAudit(): Pick<AuditRow, "seq" | "hash"> | undefined;
+  readonly hash: Hash;
 
   /** Each of these does what its change says to the session it names, and nothing that follows from it. */
   create(change: CreateSession, now: number): Applied;
@@ -72,6 +83,12 @@ export interface CascadeDoor {
   setHold(sessionId: string, task: number, amount: Amount | undefined): void;
   putSchedule(schedule: Schedule): ChangeResult;
   removeSchedule(scheduleId: string): void;
+  /** Everything of a session that is its own: row, account, holds, claim, journal, entries, signals. */
+  remove(sessionId: string): void;
+  /** Answers why it cannot be kept as it is, or nothing. */
+  putDocument(collection: string, document: StoredDocument): ChangeResult | undefined;
+  removeDocument(collection: string, id: string): void;
+  appendAudit(row: AuditRow): void;
   /** Listeners hear of it once the transaction is committed. `send` announces what it stores by itself. */
   announce(sessionId: string, awaited: boolean): void;
 }
@@ -117,6 +134,20 @@ export function applyChange(door: CascadeDoor, change: Change, now: number): Cha
       return DONE;
     case "fire_schedule":
       return fire(door, change, now);
+    case "delete_session":
+      return deleteSession(door, change);
+    case "put_document": {
+      const { result, document } = decidePut(door.document(change.collection, change.id), change, now);
+      const refusal = document && door.putDocument(change.collection, document);
+      return refusal ?? result;
+    }
+    case "remove_document": {
+      const result = decideRemove(door.document(change.collection, change.id), change);
+      if (result.status === "done") door.removeDocument(change.collection, change.id);
+      return result;
+    }
+    case "audited":
+      return applyAudited(door, change, now);
   }
 }
 
@@ -211,8 +242,26 @@ function fire(door: CascadeDoor, change: FireSchedule, now: number): ChangeResul
   const decision = decideFire(schedule, change);
   if (decision.schedule === undefined) return decision.result;
   door.putSchedule(decision.schedule);
-  applyEffect(door, change.effect, now);
+  applyEffect(door, { owner: decision.schedule.owner }, change.effect, now);
   return decision.result;
+}
+
+function deleteSession(door: CascadeDoor, change: DeleteSession): ChangeResult {
+  const { result, sessionIds } = decideDeletion(door, change);
+  // From below: nobody is left below one that is gone.
+  for (const sessionId of sessionIds.toReversed()) door.remove(sessionId);
+  return result;
+}
+
+/** ST42. */
+function applyAudited(door: CascadeDoor, { change, audit }: Audited, now: number): ChangeResult {
+  const problem = findAuditProblem(audit);
+  if (problem !== undefined) return { status: "invalid", reason: problem };
+  const result = change === undefined ? DONE : applyChange(door, change, now);
+  const outcome = change === undefined ? (audit.outcome ?? DONE.status) : result.status;
+  const { hash } = door;
+  door.appendAudit(nextAuditRow(door.lastAudit() ?? AUDIT_START, audit, { outcome, at: now, hash }));
+  return result;
 }
 
 // ---- what follows ------------------------------------------------------------------------------------------------
@@ -228,7 +277,10 @@ function follow(
   { effects, charges }: Parts = NO_PARTS,
 ): readonly Admission[] | undefined {
   const admissions = charges === undefined ? undefined : charge(door, after, charges, now);
-  if (effects !== undefined) for (const effect of effects) applyEffect(door, effect, now);
+  if (effects !== undefined) {
+    const asking = { owner: after.placement?.owner, parent: after.parent?.sessionId };
+    for (const effect of effects) applyEffect(door, asking, effect, now);
+  }
   if (after.payers.length > 0 && isEnded(after.status) && !isEnded(before.status))
     charge(door, after, settleAll(door.holds(after.sessionId)), now);
   if (isRaised(door, after)) {
@@ -259,9 +311,28 @@ function isAlone(before: Session, after: Session, { effects, charges }: Parts): 
   );
 }
 
-function applyEffect(door: CascadeDoor, effect: Effect, now: number): void {
-  const { status } = applyChange(door, effect, now);
+/** Who asks for an effect. */
+interface Asking {
+  readonly owner: string | undefined;
+  readonly parent?: string | undefined;
+}
+
+function applyEffect(door: CascadeDoor, asking: Asking, effect: Effect, now: number): void {
+  const allowed = asking.owner === undefined ? effect : withinOwner(door, asking, effect);
+  if (allowed === undefined) return;
+  const { status } = applyChange(door, allowed, now);
   if (status === "created") door.announce(effect.sessionId, true);
+}
+
+/** ST35, ST36. The effect as its owner's; `undefined` when it would reach another's session. */
+function withinOwner(door: CascadeDoor, { owner, parent }: Asking, effect: Effect): Effect | undefined {
+  if (effect.type === "create_session") {
+    const placement = ownedBy(owner, effect.placement);
+    return placement === undefined ? effect : { ...effect, placement };
+  }
+  if (effect.sessionId === parent) return effect;
+  const target = door.session(effect.sessionId);
+  return target === undefined || target.placement?.owner === owner ? effect : undefined;
 }
 
 function cancelChildren(door: CascadeDoor, consequence: CancelChildren, now: number): void {
@@ -333,5 +404,5 @@ function paid(
 }
 
 const NO_PARTS: Parts = {};
-const DONE: ChangeResult = { status: "done" };
+const DONE = { status: "done" } as const satisfies ChangeResult;
 const NOT_FOUND: ChangeResult = { status: "not_found" };

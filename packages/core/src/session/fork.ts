@@ -52,7 +52,7 @@ export function forkSession(origin: WholeSession, request: ForkRequest): ImportS
   const baseSeq = checkpoint === undefined ? 0 : checkpoint.seq + 1;
   if (input !== undefined && baseSeq !== at) throw inputTooLate(session, at, baseSeq);
   const parent = parentAt(session, baseSeq);
-  const { shared, resumedFrom, account, deadlineAt, flags, format } = session;
+  const { shared, resumedFrom, account, deadlineAt, flags, format, placement } = session;
   const row: Session = {
     sessionId,
     agent: agentOf(session),
@@ -73,6 +73,7 @@ export function forkSession(origin: WholeSession, request: ForkRequest): ImportS
     ...(account === undefined ? {} : { account: openAccount(account.limits) }),
     ...(deadlineAt === undefined ? {} : { deadlineAt: now + (deadlineAt - session.createdAt) }),
     ...(shared === undefined ? {} : { shared }),
+    ...(placement === undefined ? {} : { placement }),
     ...(resumedFrom === undefined ? {} : { resumedFrom }),
     fork: {
       origins: [session.sessionId, ...(session.fork?.origins ?? [])],

@@ -95,6 +95,16 @@ export interface AgentRef {
   readonly traceparent?: string;
 }
 
+/** For whom a session is, and which runners may have it. */
+export interface Placement {
+  /** A user's name. */
+  readonly owner?: string;
+  /** Labels a runner must have, each with this value. */
+  readonly demands?: Readonly<Record<string, string>>;
+  /** Higher goes first; 0 when absent. */
+  readonly priority?: number;
+}
+
 /** Why a session is cancelled when nobody asked for it in words of their own. */
 export type CancelCause = "parent" | "deadline" | "input_timeout" | "budget_exceeded";
 
@@ -140,6 +150,11 @@ export interface ForkOrigin {
   readonly tasks: "rerun" | "cancel";
   /** Whom the origin told what is recorded: nobody hears of the fork. */
   readonly parent?: ParentRef;
+}
+
+/** A placement with an owner that it does not name itself. */
+export function ownedBy(owner: string | undefined, placement: Placement | undefined): Placement | undefined {
+  return owner === undefined ? placement : { ...placement, owner };
 }
 
 /** What the agent is told of how far an earlier try had come: this one's, when nothing else of that is left. */
@@ -194,6 +209,7 @@ export interface Session {
   /** Took over from it: what this one would have told its parent, that one does. */
   readonly handedOffTo?: string;
   readonly shared?: SharedContext;
+  readonly placement?: Placement;
   /** Absent for `full`. */
   readonly persistence?: Exclude<Persistence, "full">;
   /** When it is cancelled if it has not ended. Epoch milliseconds. */

@@ -4,22 +4,18 @@
 import { describe, expect, test } from "vitest";
 import { LIMITS } from "../limits.ts";
 import type { CommitBatch, CreateSession, RequestCancel, SendSignal } from "../ports/storage.ts";
+import { decideRelease, isHeld, NO_CLAIM, refuseClaim, type Claim } from "./claims.ts";
 import { isAnsweredBy, type Session } from "./session.ts";
 import {
   applyBatch,
   actOverdue,
   createSession,
   decideCancel,
-  decideRelease,
   decideSignal,
   dueAt,
-  isHeld,
   lookAt,
-  NO_CLAIM,
   refuseBatch,
-  refuseClaim,
   type BatchLookups,
-  type Claim,
 } from "./storage-rules.ts";
 
 const creation: CreateSession = {
@@ -37,7 +33,7 @@ function row(more: Partial<Session> = {}): Session {
   return Object.freeze({ ...createSession(creation, 0), ...more });
 }
 
-const held: Claim = { token: 3, owner: "owner-1", until: 100 };
+const held: Claim = { token: 3, owner: "owner-1", until: 100, losses: 0 };
 const batch: CommitBatch = {
   type: "commit_batch",
   sessionId: "ses-1",
@@ -58,7 +54,7 @@ describe("claims", () => {
   test("a claim is held until the instant its lease ends", () => {
     expect(isHeld(held, 99)).toBe(true);
     expect(isHeld(held, 100)).toBe(false);
-    expect(isHeld({ token: 3, until: Infinity }, 0), "released").toBe(false);
+    expect(isHeld({ token: 3, until: Infinity, losses: 0 }, 0), "released").toBe(false);
     expect(isHeld(NO_CLAIM, -Infinity)).toBe(false);
   });
 
@@ -195,7 +191,7 @@ describe("batches", () => {
   });
 
   test("what the journal holds is committed, whatever became of session and claim", () => {
-    const released: Claim = { token: 3, until: -Infinity };
+    const released: Claim = { token: 3, until: -Infinity, losses: 0 };
     const answer = { status: "committed", inbox: 6 };
     expect(refuseBatch(row({ nextSeq: 1, inbox: 6 }), held, batch, allHeld)).toEqual(answer);
     expect(refuseBatch(row({ nextSeq: 1, inbox: 6, status: "cancelled" }), held, batch, allHeld)).toEqual(
@@ -283,7 +279,7 @@ describe("what is due", () => {
     expect(dueAt(row(), held, false)).toBe(100);
     expect(dueAt(waiting, { ...held, until: 20 }, false)).toBe(50);
     expect(dueAt(row(), { ...held, until: Infinity }, true)).toBe(Infinity);
-    expect(dueAt(row(), { token: 3, until: 100 }, false)).toBe(-Infinity);
+    expect(dueAt(row(), { token: 3, until: 100, losses: 0 }, false)).toBe(-Infinity);
   });
 
   test("one that is being cancelled is looked at by its deadline, claimed or paused or not", () => {

@@ -13,7 +13,6 @@
 
 import type {
   ChangeResult,
-  ClaimResult,
   CommitBatch,
   CreateSession,
   Effect,
@@ -27,55 +26,18 @@ import type {
 import { isReservedName } from "../journal/signal-names.ts";
 import { LIMITS } from "../limits.ts";
 import { openAccount, raise, type Budget } from "./budget.ts";
+import { NO_CLAIM, type Claim } from "./claims.ts";
 import {
   isAnsweredBy,
   isAwaited,
   isEnded,
   mayBecome,
   overdueAt,
+  ownedBy,
   type CancelRequest,
   type Session,
   type SessionStatus,
 } from "./session.ts";
-
-// ---- claims ------------------------------------------------------------------------------------------------------
-
-/** Who may advance a session. Kept beside the session's row; where it lives is the adapter's affair. */
-export interface Claim {
-  /** Grows with every claim of the session, also over restarts (ST6). 0 before the first. */
-  readonly token: number;
-  /** Absent once released. */
-  readonly owner?: string;
-  /** End of the lease in epoch milliseconds; at that instant it has passed. */
-  readonly until: number;
-}
-
-export const NO_CLAIM: Claim = { token: 0, until: -Infinity };
-
-export function isHeld(claim: Claim, now: number): boolean {
-  return claim.owner !== undefined && claim.until > now;
-}
-
-/**
- * Why a session cannot be claimed, or `undefined` when it can: the adapter then makes a claim with a higher token.
- *
- * The holder itself may claim again. It does so when the reply to its first claim was lost; the token it never saw is
- * fenced from then on. Refusing it would lock it out until its own lease passes, which under one owner is never.
- */
-export function refuseClaim(
-  session: Session,
-  claim: Claim,
-  asked: { readonly owner: string; readonly now: number },
-): ClaimResult | undefined {
-  if (isEnded(session.status)) return { status: "ended", sessionStatus: session.status };
-  if (claim.owner === undefined || claim.owner === asked.owner || !isHeld(claim, asked.now)) return undefined;
-  return { status: "busy", owner: claim.owner };
-}
-
-/** Releasing twice is releasing once; a claim that was taken over is not the caller's to release. */
-export function decideRelease(claim: Claim, token: number): "released" | "fenced" {
-  return token === claim.token && token !== NO_CLAIM.token ? "released" : "fenced";
-}
 
 // ---- creating ----------------------------------------------------------------------------------------------------
 
@@ -83,6 +45,7 @@ export function decideRelease(claim: Claim, token: number): "released" | "fenced
 export function createSession(change: CreateSession, now: number, parent?: Session): Session {
   const { sessionId, budget, shared, persistence, deadlineAt, resumedFrom } = change;
   const above = parent?.payers ?? [];
+  const placement = ownedBy(change.placement?.owner ?? parent?.placement?.owner, change.placement);
   return {
     sessionId,
     agent: change.agent,
@@ -102,6 +65,7 @@ export function createSession(change: CreateSession, now: number, parent?: Sessi
     ...(change.parent === undefined ? {} : { parent: change.parent }),
     ...(budget === undefined ? {} : { account: openAccount(budget) }),
     ...(shared === undefined ? {} : { shared }),
+    ...(placement === undefined ? {} : { placement }),
     ...(persistence === undefined ? {} : { persistence }),
     ...(deadlineAt === undefined ? {} : { deadlineAt }),
     ...(resumedFrom === undefined ? {} : { resumedFrom }),
@@ -160,9 +124,14 @@ export function firstBatch({ sessionId, first }: CreateSession, token: number): 
 
 // ---- arrivals ----------------------------------------------------------------------------------------------------
 
+/** What a session remembers of a dedup key: it counts for signals of one name (ST9). */
+export function dedupMark(name: string, dedupKey: string): string {
+  return JSON.stringify([name, dedupKey]);
+}
+
 /** What the adapter looked up for a signal. */
 export interface SignalFacts {
-  /** Whether the session has seen this id or this dedup key before, consumed or not. */
+  /** Whether the session has seen this id, or this dedup key with this name, before, consumed or not. */
   readonly seen: boolean;
   /** Signals of the session that nobody has consumed yet. */
   readonly pending: number;

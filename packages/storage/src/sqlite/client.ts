@@ -104,6 +104,9 @@ export class SocketStorage implements AgentStorage {
         this.#ask("reader.entries", { sessionId, from, limit: finite(limit) }),
       pendingSignals: (sessionId) => this.#ask("reader.pendingSignals", { sessionId }),
       schedules: () => this.#ask("reader.schedules", {}),
+      document: (collection, id) => this.#ask("reader.document", { collection, id }),
+      documents: (query) => this.#ask("reader.documents", { ...query, limit: finite(query.limit) }),
+      audit: (query) => this.#ask("reader.audit", { ...query, limit: finite(query.limit) }),
     };
   }
 
@@ -146,6 +149,10 @@ export class SocketStorage implements AgentStorage {
 
   claim(claim: Parameters<AgentStorage["claim"]>[0]): Promise<ClaimResult> {
     return this.#ask("claim", claim);
+  }
+
+  renew(renewal: Parameters<AgentStorage["renew"]>[0]): Promise<{ readonly sessions: number }> {
+    return this.#ask("renew", renewal);
   }
 
   load(sessionId: string): Promise<SessionSnapshot | undefined> {

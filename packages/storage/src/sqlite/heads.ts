@@ -12,7 +12,7 @@
 //       signals are, until they are consumed: who is told that one arrived asks for it at once.
 
 import { invariant, isEnded, type Amount, type Session, type StoredSignal, type Wait } from "@holdfast/core";
-import { isAnsweredBy, NO_CLAIM, type Claim } from "@holdfast/core/internal";
+import { isAnsweredBy, NO_CLAIM, releasedClaim, type Claim } from "@holdfast/core/internal";
 import type { Reads } from "./reads.ts";
 
 const TOKENS_MAX = 65_536;
@@ -146,7 +146,7 @@ export class Heads {
     to.set(sessionId, head);
     if (this.#recent.size <= this.#recentMax) return;
     for (const [oldest, { claim }] of this.#recent) {
-      this.forget(oldest, { token: claim.token, until: -Infinity });
+      this.forget(oldest, releasedClaim(claim));
       break;
     }
   }
@@ -173,7 +173,7 @@ export class Heads {
     const claim = this.#forgotten.get(sessionId);
     this.#forgotten.delete(sessionId);
     const token = this.#tokens.get(sessionId);
-    return claim ?? (token === undefined ? NO_CLAIM : { token, until: -Infinity });
+    return claim ?? (token === undefined ? NO_CLAIM : { ...NO_CLAIM, token });
   }
 
   #read(sessionId: string): Head | undefined {

@@ -6,6 +6,7 @@
 
 import {
   decodeRecords,
+  HoldfastError,
   NotFoundError,
   type Entry,
   type JournalRecord,
@@ -269,5 +270,17 @@ export class SqliteReader implements StorageReader {
 
   async schedules(): Promise<readonly Schedule[]> {
     return this.#guard(() => this.#reads.schedules.all());
+  }
+
+  async document(): Promise<never> {
+    throw new HoldfastError("internal", "SQLite cannot keep documents yet");
+  }
+
+  async documents(): Promise<never> {
+    throw new HoldfastError("internal", "SQLite cannot keep documents yet");
+  }
+
+  async audit(): Promise<never> {
+    throw new HoldfastError("internal", "SQLite cannot keep an audit yet");
   }
 }

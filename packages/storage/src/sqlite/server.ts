@@ -140,6 +140,8 @@ export class StorageServer {
         if (result.status === "claimed") connection.claims.set(claim.sessionId, result.token);
         return result;
       }
+      case "renew":
+        return storage.renew();
       case "load":
         return storage.load(text(params, "sessionId"));
       case "arrivals":
@@ -168,6 +170,12 @@ export class StorageServer {
         return storage.reader.pendingSignals(text(params, "sessionId"));
       case "reader.schedules":
         return storage.reader.schedules();
+      case "reader.document":
+        return storage.reader.document(text(params, "collection"), text(params, "id"));
+      case "reader.documents":
+        return storage.reader.documents(asked);
+      case "reader.audit":
+        return storage.reader.audit(asked);
     }
   }
 
@@ -209,6 +217,8 @@ function setUmask(mask: number): number | undefined {
 
 /** L3 of `wire.ts`. */
 function withLease(change: Change): Change {
+  if (change.type === "audited" && change.change !== undefined)
+    return { ...change, change: withLease(change.change) as typeof change.change };
   if (change.type !== "create_session" || change.claimFor === undefined) return change;
   const { owner, leaseMs } = change.claimFor as { readonly owner: string; readonly leaseMs: number | null };
   return { ...change, claimFor: { owner, leaseMs: leaseMs ?? Infinity } };

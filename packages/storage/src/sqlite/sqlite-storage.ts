@@ -129,12 +129,16 @@ export class SqliteStorage implements AgentStorage {
       if (head === undefined) return { status: "not_found" };
       const refusal = refuseClaim(head.session, head.claim, { owner, now });
       if (refusal !== undefined) return refusal;
-      const token = this.#transact(
-        () => this.#writer.claim(head, owner, now + leaseMs),
+      const { token, losses } = this.#transact(
+        () => this.#writer.claim(head, { owner, now, leaseMs }),
         this.#tokens.isSpent,
       );
-      return { status: "claimed", token };
+      return { status: "claimed", token, losses };
     });
+  }
+
+  async renew(): Promise<never> {
+    throw new HoldfastError("internal", "SQLite cannot renew claims yet");
   }
 
   async load(sessionId: string): Promise<SessionSnapshot | undefined> {

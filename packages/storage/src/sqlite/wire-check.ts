@@ -105,6 +105,11 @@ const isShared = isOfTypeBy("kind", {
   custom: hasShape({ value: isText }),
 });
 const isPersistence = isOneOf("minimal", "ephemeral");
+const isPlacement = hasShape({
+  owner: optional(isText),
+  demands: optional((value) => isObject(value) && Object.values(value).every(isText)),
+  priority: optional(isTime),
+});
 const isCause = isOneOf("parent", "deadline", "input_timeout", "budget_exceeded");
 
 const isPatch = hasShape({
@@ -137,6 +142,7 @@ const EFFECTS: { readonly [type in Effect["type"]]: Check } = {
     budget: optional(isBudget),
     deadlineAt: optional(isTime),
     resumedFrom: optional(isText),
+    placement: optional(isPlacement),
     claimFor: optional(hasShape({ owner: isText, leaseMs: isLease })),
     first: optional((value) => isFirstBatch(value)),
   }),
@@ -193,6 +199,7 @@ const isSession = hasShape({
   children: isCount,
   handedOffTo: optional(isText),
   shared: optional(isShared),
+  placement: optional(isPlacement),
   persistence: optional(isPersistence),
   deadlineAt: optional(isTime),
   account: optional(isAccount),
@@ -215,6 +222,7 @@ const isSession = hasShape({
 
 const isSchedule = hasShape({
   scheduleId: isText,
+  owner: optional(isText),
   cron: isText,
   timeZone: isText,
   action: isOfType({
@@ -226,7 +234,7 @@ const isSchedule = hasShape({
   createdAt: isTime,
 });
 
-const CHANGES: { readonly [type in Change["type"]]: Check } = {
+const UNAUDITED: { readonly [type in Exclude<Change["type"], "audited">]: Check } = {
   ...EFFECTS,
   import_session: hasShape({
     sessionId: isText,
@@ -254,15 +262,31 @@ const CHANGES: { readonly [type in Change["type"]]: Check } = {
     nextAt: isTime,
     effect: isOfType({ create_session: EFFECTS.create_session, send_signal: EFFECTS.send_signal }),
   }),
+  delete_session: hasShape({ sessionId: isText, subtree: isOneOf("refuse", "delete") }),
+  put_document: hasShape({ collection: isText, id: isText, body: isText, expected: optional(isCount) }),
+  remove_document: hasShape({ collection: isText, id: isText, expected: optional(isCount) }),
 };
 
-const isChange = isOfType(CHANGES);
+const isChange = isOfType({
+  ...UNAUDITED,
+  audited: hasShape({
+    change: optional(isOfType(UNAUDITED)),
+    audit: hasShape({
+      actor: isText,
+      action: isText,
+      object: isText,
+      requestId: optional(isText),
+      outcome: optional(isText),
+    }),
+  }),
+} satisfies { readonly [type in Change["type"]]: Check });
 
 const ofSession = hasShape({ sessionId: isText });
 
 const PARAMS: { readonly [method in Method]: Check } = {
   commit: hasShape({ changes: listOf(isChange), now: isTime }),
   claim: hasShape({ sessionId: isText, owner: isText, now: isTime, leaseMs: isLease }),
+  renew: hasShape({ owner: isText, now: isTime, leaseMs: isTime }),
   load: ofSession,
   arrivals: hasShape({ sessionId: isText, after: isTime }),
   conversation: hasShape({ sessionId: isText, leaf: isCount }),
@@ -272,6 +296,8 @@ const PARAMS: { readonly [method in Method]: Check } = {
     limit: isCount,
     before: optional(isText),
     status: optional(isStatus),
+    owner: optional(isText),
+    agent: optional(isText),
     parent: optional(isText),
   }),
   "reader.session": ofSession,
@@ -279,6 +305,9 @@ const PARAMS: { readonly [method in Method]: Check } = {
   "reader.entries": hasShape({ sessionId: isText, from: isCount, limit: isCount }),
   "reader.pendingSignals": ofSession,
   "reader.schedules": isObject,
+  "reader.document": hasShape({ collection: isText, id: isText }),
+  "reader.documents": hasShape({ collection: isText, after: optional(isText), limit: isCount }),
+  "reader.audit": hasShape({ after: optional(isCount), limit: isCount }),
 };
 
 /** The request of a line; only its id when what it asks for is not of the port; `undefined` when it is no request at all. */

@@ -23,7 +23,7 @@ import {
 import { isObject } from "./json-object.ts";
 import type { OwnerInfo } from "./ownership.ts";
 
-export const PROTOCOL_VERSION = 1;
+export const PROTOCOL_VERSION = 2;
 
 /** One request, as a line. Commits are limited to much less by `LIMITS.batchChars`. */
 export const LINE_BYTES_MAX = 64 * 1024 * 1024;
@@ -43,6 +43,7 @@ export interface Request {
 export type Method =
   | "commit"
   | "claim"
+  | "renew"
   | "load"
   | "arrivals"
   | "conversation"
@@ -53,7 +54,10 @@ export type Method =
   | "reader.journal"
   | "reader.entries"
   | "reader.pendingSignals"
-  | "reader.schedules";
+  | "reader.schedules"
+  | "reader.document"
+  | "reader.documents"
+  | "reader.audit";
 
 export type Message =
   | { readonly id: number; readonly result?: unknown }

@@ -8,9 +8,11 @@
 //       the claims they had, is kept in `touched`: after a failed transaction all of that is forgotten.
 //   W4. Text that SQLite or the journal's lines would change without a word is refused (`texts.ts`).
 
+import { hash } from "node:crypto";
 import {
   encodeRecords,
   FORMAT_LIMITS,
+  HoldfastError,
   invariant,
   isEnded,
   type Account,
@@ -36,8 +38,11 @@ import {
   findImportProblem,
   firstBatch,
   isAnsweredBy,
+  nextClaim,
+  provenClaim,
   refuseBatch,
   refuseCreation,
+  releasedClaim,
   type Applied,
   type BatchLookups,
   type CascadeDoor,
@@ -134,12 +139,43 @@ export class Writer implements CascadeDoor {
     return this.#reads.schedules.get(scheduleId);
   }
 
+  document(): never {
+    return notYet();
+  }
+
+  lastAudit(): never {
+    return notYet();
+  }
+
+  hash(text: string): string {
+    return hash("sha256", text, "base64url");
+  }
+
+  remove(): never {
+    return notYet();
+  }
+
+  putDocument(): never {
+    return notYet();
+  }
+
+  removeDocument(): never {
+    return notYet();
+  }
+
+  appendAudit(): never {
+    return notYet();
+  }
+
   /** Make a claim with a new token. */
-  claim(head: Head, owner: string, until: number): number {
+  claim(
+    head: Head,
+    asked: { readonly owner: string; readonly now: number; readonly leaseMs: number },
+  ): Claim {
     this.#touch(head);
-    head.claim = { token: this.#tokens.next(), owner, until };
+    head.claim = nextClaim(head.claim, asked, this.#tokens.next());
     this.#heads.place(head);
-    return head.claim.token;
+    return head.claim;
   }
 
   create(change: CreateSession, now: number): Applied {
@@ -153,8 +189,7 @@ export class Writer implements CascadeDoor {
     const above = parent === undefined ? undefined : this.#heads.get(parent.sessionId)?.session;
     const head = this.#insert(createSession(change, now, above));
     const before = head.session;
-    const token =
-      claimFor === undefined ? undefined : this.claim(head, claimFor.owner, now + claimFor.leaseMs);
+    const token = claimFor === undefined ? undefined : this.claim(head, { ...claimFor, now }).token;
     const first = token === undefined ? undefined : firstBatch(change, token);
     if (first !== undefined) {
       this.#writeRecords(head.number, first, now);
@@ -203,6 +238,7 @@ export class Writer implements CascadeDoor {
       return refused({ status: "invalid", reason: `session ${before.sessionId}: ${problem}` });
 
     this.#touch(head);
+    head.claim = provenClaim(head.claim);
     const { consumed } = batch;
     this.#writeRecords(number, batch, now);
     const lastConsumed = this.#consume(head, consumed);
@@ -283,7 +319,7 @@ export class Writer implements CascadeDoor {
     const status = decideRelease(head.claim, token);
     if (status === "released") {
       this.#touch(head);
-      head.claim = { token, until: -Infinity };
+      head.claim = releasedClaim(head.claim);
       this.#heads.place(head);
     }
     return { status };
@@ -348,6 +384,10 @@ export class Writer implements CascadeDoor {
   #touch(head: Head): void {
     if (!this.touched.has(head)) this.touched.set(head, head.claim);
   }
+}
+
+function notYet(): never {
+  throw new HoldfastError("internal", "this storage cannot do that yet");
 }
 
 class Lookups implements BatchLookups {

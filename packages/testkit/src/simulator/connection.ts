@@ -70,6 +70,10 @@ export class Connection implements AgentStorage {
       pendingSignals: (sessionId) =>
         this.#read(`signals ${sessionId}`, () => reader.pendingSignals(sessionId)),
       schedules: () => this.#read("list schedules", () => reader.schedules()),
+      document: (collection, id) =>
+        this.#read(`document ${collection} ${id}`, () => reader.document(collection, id)),
+      documents: (query) => this.#read("list documents", () => reader.documents(query)),
+      audit: (query) => this.#read("audit", () => reader.audit(query)),
     };
   }
 
@@ -91,6 +95,9 @@ export class Connection implements AgentStorage {
       return result;
     });
   }
+
+  renew: AgentStorage["renew"] = (renewal) =>
+    this.#read(`renew ${renewal.owner}`, () => this.#host.storage.renew(renewal));
 
   load: AgentStorage["load"] = (sessionId) =>
     this.#read(`load ${sessionId}`, () => this.#host.storage.load(sessionId));

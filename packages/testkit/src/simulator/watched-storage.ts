@@ -86,6 +86,7 @@ export class WatchedStorage {
       reader: inner.reader,
       commit: (changes, now) => this.#commit(changes, now),
       claim: (claim) => this.#claim(claim),
+      renew: (renewal) => inner.renew(renewal),
       load: (sessionId) => inner.load(sessionId),
       arrivals: (sessionId, after) => inner.arrivals(sessionId, after),
       conversation: (sessionId, leaf) => inner.conversation(sessionId, leaf),
@@ -103,10 +104,7 @@ export class WatchedStorage {
 
   #commit(changes: readonly Change[], now: number): Promise<readonly ChangeResult[]> {
     const committing = this.#inner.commit(changes, now);
-    const named = changes.flatMap((change) => [
-      ...("sessionId" in change ? [change.sessionId] : []),
-      ...effectsOf(change).map(({ sessionId }) => sessionId),
-    ]);
+    const named = changes.flatMap(namedBy);
     return this.#inOrder(committing, named, (results) => {
       changes.forEach((change, i) => this.#note(change, results[i]));
     });
@@ -237,6 +235,7 @@ export class WatchedStorage {
   }
 
   #note(change: Change, result: ChangeResult | undefined): void {
+    if (change.type === "audited" && change.change !== undefined) return this.#note(change.change, result);
     if (!("sessionId" in change)) return;
     const account = this.account(change.sessionId);
     switch (change.type) {
@@ -264,6 +263,9 @@ export class WatchedStorage {
         return;
       case "release_claim":
         if (result?.status === "released") account.owner = undefined;
+        return;
+      case "delete_session":
+        if (result?.status === "deleted") this.accounts.delete(change.sessionId);
         return;
       case "import_session":
       case "pause_session":
@@ -407,6 +409,12 @@ export class WatchedStorage {
 /** Of those it left others may still spend. */
 function endText({ account: _account, ...row }: Session): string {
   return JSON.stringify(row);
+}
+
+function namedBy(change: Change): readonly string[] {
+  if (change.type === "audited") return change.change === undefined ? [] : namedBy(change.change);
+  const effects = effectsOf(change).map(({ sessionId }) => sessionId);
+  return "sessionId" in change ? [change.sessionId, ...effects] : effects;
 }
 
 function effectsOf(change: Change): readonly Effect[] {

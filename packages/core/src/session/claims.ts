@@ -1,0 +1,76 @@
+// Who may advance a session, as pure functions over its claim. Where a claim is kept is the adapter's affair.
+//
+//   E1. A claim is over by its release, or when another one is made. That its lease has passed only allows that: until then
+//       its holder may commit, and may renew it.
+//   E2. A renewal never shortens: clocks of several machines differ, and an answer may come late.
+//   E3. Losses are counted from commit to commit. A claim that was released is none, and takes none back either: whoever
+//       claims and releases without a commit has proven nothing.
+//
+// It knows no sessions but their status, and no time but the one it is told.
+
+import type { ClaimResult } from "../ports/storage.ts";
+import { isEnded, type Session } from "./session.ts";
+
+export interface Claim {
+  /** Grows with every claim of the session, also over restarts (ST6). 0 before the first. */
+  readonly token: number;
+  /** Absent once released. */
+  readonly owner?: string;
+  /** End of the lease in epoch milliseconds; at that instant it has passed. */
+  readonly until: number;
+  /** How many claims before this one ran out since the session's last commit (ST39). */
+  readonly losses: number;
+}
+
+export const NO_CLAIM: Claim = { token: 0, until: -Infinity, losses: 0 };
+
+export function isHeld(claim: Claim, now: number): boolean {
+  return claim.owner !== undefined && claim.until > now;
+}
+
+/**
+ * Why a session cannot be claimed, or `undefined` when it can: the adapter then makes a claim with a higher token.
+ *
+ * The holder itself may claim again. It does so when the reply to its first claim was lost; the token it never saw is
+ * fenced from then on. Refusing it would lock it out until its own lease passes, which under one owner is never.
+ */
+export function refuseClaim(
+  session: Pick<Session, "status">,
+  claim: Claim,
+  asked: { readonly owner: string; readonly now: number },
+): ClaimResult | undefined {
+  if (isEnded(session.status)) return { status: "ended", sessionStatus: session.status };
+  if (claim.owner === undefined || claim.owner === asked.owner || !isHeld(claim, asked.now)) return undefined;
+  return { status: "busy", owner: claim.owner };
+}
+
+/** The claim that follows one that does not refuse it. */
+export function nextClaim(
+  claim: Claim,
+  asked: { readonly owner: string; readonly now: number; readonly leaseMs: number },
+  token: number,
+): Claim {
+  const { owner, now, leaseMs } = asked;
+  const isLost = claim.owner !== undefined && !isHeld(claim, now);
+  return { token, owner, until: now + leaseMs, losses: claim.losses + (isLost ? 1 : 0) };
+}
+
+/** A claim that its holder goes on with (E2); itself when nothing changes. */
+export function renewedClaim(claim: Claim, until: number): Claim {
+  return claim.until >= until ? claim : { ...claim, until };
+}
+
+/** A claim under which something was committed (E3); itself when nothing changes. */
+export function provenClaim(claim: Claim): Claim {
+  return claim.losses === 0 ? claim : { ...claim, losses: 0 };
+}
+
+/** What is left of a claim that was released. */
+export function releasedClaim({ token, losses }: Claim): Claim {
+  return { token, until: -Infinity, losses };
+}
+
+/** Releasing twice is releasing once; a claim that was taken over is not the caller's to release. */
+export function decideRelease(claim: Claim, token: number): "released" | "fenced" {
+  return token === claim.token && token !== NO_CLAIM.token ? "released" : "fenced";
+}

@@ -1,0 +1,45 @@
+// Which sessions a deletion takes, as a pure walk over what is stored (ST43).
+//
+//   F1. It is all or nothing: whatever stands in the way is found before anything is removed.
+//   F2. Accounts of the deleted are gone, so nobody they pay for may be at work any more: none below, and none that took over.
+
+import type { ChangeResult, DeleteSession } from "../ports/storage.ts";
+import { isEnded, type Session } from "./session.ts";
+
+interface Lookups {
+  session(sessionId: string): Session | undefined;
+  children(sessionId: string): readonly { readonly sessionId: string }[];
+}
+
+export interface DeletionDecision {
+  readonly result: ChangeResult;
+  /** What is to be removed, parents before their children. */
+  readonly sessionIds: readonly string[];
+}
+
+export function decideDeletion(lookups: Lookups, { sessionId, subtree }: DeleteSession): DeletionDecision {
+  if (lookups.session(sessionId) === undefined) return refused({ status: "not_found" });
+  const found = new Set([sessionId]);
+  for (const id of found) {
+    const obstacle = goesOn(lookups, id);
+    if (obstacle !== undefined) return refused(obstacle);
+    const children = lookups.children(id);
+    if (subtree === "refuse" && children.length > 0) return refused({ status: "has_children" });
+    for (const child of children) found.add(child.sessionId);
+  }
+  return { result: { status: "deleted", sessions: found.size }, sessionIds: [...found] };
+}
+
+/** The session, or one that took over from it, if that has not ended. */
+function goesOn(lookups: Lookups, sessionId: string): ChangeResult | undefined {
+  for (let session = lookups.session(sessionId); session !== undefined;) {
+    const { status, handedOffTo } = session;
+    if (!isEnded(status)) return { status: "not_ended", sessionId: session.sessionId, sessionStatus: status };
+    session = handedOffTo === undefined ? undefined : lookups.session(handedOffTo);
+  }
+  return undefined;
+}
+
+function refused(result: ChangeResult): DeletionDecision {
+  return { result, sessionIds: [] };
+}

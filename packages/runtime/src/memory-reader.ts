@@ -1,0 +1,78 @@
+// What people and tools read of sessions in memory.
+
+import type {
+  AuditRow,
+  Entry,
+  JournalRecord,
+  Schedule,
+  Session,
+  StorageReader,
+  StoredDocument,
+  StoredSignal,
+} from "@holdfast/core";
+import type { Ledger } from "./memory-ledger.ts";
+import { byNextAt, firstFrom, type Rows } from "./memory-rows.ts";
+
+export class MemoryReader implements StorageReader {
+  readonly #rows: Rows;
+  readonly #ledger: Ledger;
+
+  constructor(rows: Rows, ledger: Ledger) {
+    this.#rows = rows;
+    this.#ledger = ledger;
+  }
+
+  async sessions(query: SessionQuery): Promise<readonly Session[]> {
+    const { limit, before, parent } = query;
+    const all = parent === undefined ? this.#rows.created : this.#rows.childrenOf(parent);
+    const below = before === undefined ? Infinity : this.#rows.find(before).position;
+    const page: Session[] = [];
+    for (let i = firstFrom(all, below) - 1; i >= 0 && page.length < limit; i--) {
+      const { session } = all[i]!;
+      if (isAskedFor(session, query)) page.push(session);
+    }
+    return page;
+  }
+
+  async session(sessionId: string): Promise<Session | undefined> {
+    return this.#rows.sessions.get(sessionId)?.session;
+  }
+
+  async journal(sessionId: string, fromSeq: number, limit: number): Promise<readonly JournalRecord[]> {
+    return this.#rows.sessions.get(sessionId)?.records.slice(fromSeq, fromSeq + limit) ?? [];
+  }
+
+  async entries(sessionId: string, from: number, limit: number): Promise<readonly Entry[]> {
+    return this.#rows.sessions.get(sessionId)?.entries.slice(from, from + limit) ?? [];
+  }
+
+  async pendingSignals(sessionId: string): Promise<readonly StoredSignal[]> {
+    return this.#rows.sessions.get(sessionId)?.pending.slice() ?? [];
+  }
+
+  async schedules(): Promise<readonly Schedule[]> {
+    return [...this.#rows.schedules.values()].sort(byNextAt);
+  }
+
+  async document(collection: string, id: string): Promise<StoredDocument | undefined> {
+    return this.#ledger.document(collection, id);
+  }
+
+  async documents(query: Parameters<StorageReader["documents"]>[0]): Promise<readonly StoredDocument[]> {
+    return this.#ledger.documents(query);
+  }
+
+  async audit({ after = 0, limit }: Parameters<StorageReader["audit"]>[0]): Promise<readonly AuditRow[]> {
+    return this.#ledger.audit.slice(after, after + limit);
+  }
+}
+
+type SessionQuery = Parameters<StorageReader["sessions"]>[0];
+
+function isAskedFor({ status, agent, placement }: Session, query: SessionQuery): boolean {
+  return (
+    (query.status === undefined || status === query.status) &&
+    (query.agent === undefined || agent.name === query.agent) &&
+    (query.owner === undefined || placement?.owner === query.owner)
+  );
+}
