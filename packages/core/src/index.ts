@@ -24,6 +24,7 @@ export {
   type ErrorCode,
   type ErrorDetails,
   type RecordedError,
+  type RpcCode,
 } from "./errors.ts";
 export { decodedPlace, lineOf } from "./author-line.ts";
 export { isName, isSessionId, mintId, positionId, type IdPrefix } from "./ids.ts";

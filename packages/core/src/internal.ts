@@ -1,5 +1,6 @@
 // For the sibling packages: what adapters and the runtime share with the core, and authors of agents do not need.
 
+export { didYouMean } from "./did-you-mean.ts";
 export { seededRandom } from "./kernel/random.ts";
 export {
   applyChange,

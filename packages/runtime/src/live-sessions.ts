@@ -15,8 +15,10 @@ import {
   NotFoundError,
   recordError,
   toHoldfastError,
+  UnavailableError,
   type AgentStorage,
   type ChangeResult,
+  type ClaimResult,
   type CreateSession,
   type PauseReason,
   type Session,
@@ -48,8 +50,8 @@ export interface LiveSessionsHost {
   readonly storage: AgentStorage;
   readonly committer: GroupCommitter;
   readonly world: DriverWorld;
-  /** Names this process in claims. */
-  readonly owner: string;
+  /** For whom a claim is asked for, and how long it lasts. Call right before each claim: its lease may begin from then on. */
+  claimTerms(): ClaimTerms;
   /** Whether sessions nobody here asked for are run when something arrives for them. */
   readonly adopt: boolean;
   readonly watchdog: Watchdog | undefined;
@@ -59,6 +61,12 @@ export interface LiveSessionsHost {
   left(sessionId: string): void;
   /** Tell who watches of what went wrong where nobody waits for it. */
   warn(sessionId: string, message: string): void;
+}
+
+/** As of `AgentStorage.claim`. */
+export interface ClaimTerms {
+  readonly owner: string;
+  readonly leaseMs: number;
 }
 
 interface Live {
@@ -84,6 +92,8 @@ export class LiveSessions {
   readonly #waiters = new Map<string, PromiseWithResolvers<Settled>>();
   /** Why sessions that were abandoned here were; forgotten when they are driven again. */
   readonly #abandoned = new Map<string, HoldfastError>();
+  /** How often everything was let go of: what was claimed before that is not held any more. */
+  #letGoes = 0;
   #closed = false;
 
   constructor(host: LiveSessionsHost) {
@@ -163,13 +173,7 @@ export class LiveSessions {
   async #claimAndDrive(sessionId: string, acceptDrift: boolean, read: Session | undefined): Promise<void> {
     const session = read ?? (await this.find(sessionId));
     const agent = await this.#agentOf(session, acceptDrift);
-    const now = this.#host.world.clock.now();
-    const claim = await this.#host.storage.claim({
-      sessionId,
-      owner: this.#host.owner,
-      now,
-      leaseMs: Infinity,
-    });
+    const claim = await this.#askForClaim(sessionId);
     switch (claim.status) {
       case "claimed":
         if (this.#host.watchdog?.isCharged(sessionId) === true)
@@ -189,6 +193,16 @@ export class LiveSessions {
       case "not_found":
         throw sessionNotFound(sessionId);
     }
+  }
+
+  /** @throws UnavailableError when everything was let go of meanwhile: then its lease may be over before we know of it. */
+  async #askForClaim(sessionId: string): Promise<ClaimResult> {
+    const { storage, world, claimTerms } = this.#host;
+    const letGoes = this.#letGoes;
+    const claim = await storage.claim({ sessionId, now: world.clock.now(), ...claimTerms() });
+    if (letGoes === this.#letGoes || claim.status !== "claimed") return claim;
+    this.#release(sessionId, claim.token);
+    throw leaseLost(sessionId);
   }
 
   /** Run the agent to its first standstill and store the session with what it asked for, in one transaction. */
@@ -316,7 +330,7 @@ export class LiveSessions {
         error ??
           new HoldfastError("session_paused", `session ${sessionId} was not stored: the runtime closed`),
       );
-    } else if (departure.type !== "ended") {
+    } else if (departure.type !== "ended" && !this.#closed) {
       // Resumed before its driver had heard of the pause and let go: nobody else would run it now.
       const lookAgain = (): void => void this.#wakeUp(sessionId);
       this.#release(sessionId, token, departure.type === "paused" ? lookAgain : () => {});
@@ -347,11 +361,28 @@ export class LiveSessions {
     return waiter.promise;
   }
 
-  /** Stop driving: every session stays as its last commit left it. */
-  async close(): Promise<void> {
+  /** Whether any session is claimed here, or about to be. */
+  get isHolding(): boolean {
+    return this.#live.size + this.#activating.size > 0;
+  }
+
+  /** O4. The claims of this process can pass on soon. Each session is gone on with once storage can be asked, if it has not. */
+  letGoOfAll(): void {
+    this.#letGoes++;
+    for (const { driver } of [...this.#live.values()]) driver.abandon(leaseLost(driver.sessionId));
+  }
+
+  /**
+   * Stop driving: every session stays as its last commit left it. `tasksEnded` resolves when what they started has ended; before
+   * that nothing is released, as whoever claims it would start the same again beside it.
+   */
+  async close(tasksEnded: () => Promise<void>): Promise<void> {
     this.#closed = true;
     await Promise.allSettled(this.#activating.values());
-    for (const { driver } of this.#live.values()) driver.abandon();
+    const held = [...this.#live.values()].map(({ driver }) => driver);
+    for (const driver of held) driver.abandon();
+    await tasksEnded();
+    for (const { sessionId, token } of held) if (token !== undefined) this.#release(sessionId, token);
   }
 
   /** @internal As `close`, but nothing is released or awaited. */
@@ -392,8 +423,13 @@ export class LiveSessions {
     acceptDrift: boolean,
     reloads = 0,
   ): Promise<void> {
+    const letGoes = this.#letGoes;
     const { snapshot, arrived } = await this.#load(sessionId, token);
     if (snapshot === undefined) throw sessionNotFound(sessionId);
+    if (letGoes !== this.#letGoes) {
+      this.#release(sessionId, token);
+      throw leaseLost(sessionId);
+    }
     if (this.#closed) return this.#release(sessionId, token);
     let driver: SessionDriver;
     try {
@@ -490,8 +526,7 @@ export class LiveSessions {
     } catch (error) {
       if (!HoldfastError.is(error) || error.code !== "agent_version" || session.status === "paused")
         throw error;
-      const { owner, world, storage } = this.#host;
-      const claim = await storage.claim({ sessionId, owner, now: world.clock.now(), leaseMs: Infinity });
+      const claim = await this.#askForClaim(sessionId);
       if (claim.status === "claimed") await this.#park(sessionId, claim.token, "no_matching_runner", error);
       throw error;
     }
@@ -499,6 +534,14 @@ export class LiveSessions {
 }
 
 const PAGE = 200;
+
+function leaseLost(sessionId: string): UnavailableError {
+  return new UnavailableError(
+    "storage_unavailable",
+    `session ${sessionId}: its lease could not be renewed in time, so it was stopped here before another process may take it`,
+    { fix: "it goes on by itself, here or elsewhere, once storage can be reached" },
+  );
+}
 
 /** K4a: it kept a process busy until the watchdog ended it, alone and so for certain. */
 function poisonFault(sessionId: string, at: string | undefined): HoldfastError {

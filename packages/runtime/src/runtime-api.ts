@@ -50,6 +50,13 @@ export interface RuntimeOptions {
   readonly schedules?: boolean | ScheduleOptions;
   /** Names this process in claims. */
   readonly owner?: string;
+  /**
+   * How long a claim of this process outlives it, where others may take over: it is renewed until it is released, and what cannot be
+   * renewed in time is stopped here first. By default for ever, as under one owner process of a file.
+   */
+  readonly leaseMs?: number;
+  /** How often claims are renewed: a quarter of `leaseMs` by default, a third of it at most. */
+  readonly renewMs?: number;
   /** Ends the process when an agent keeps it busy; made by whoever owns the process. */
   readonly watchdog?: Watchdog;
   /** Report what an agent must not do between two deliveries, and remember the lines of its waits. On unless NODE_ENV is `production`. */

@@ -44,7 +44,8 @@ import { installDevelopmentChecks } from "./development-checks.ts";
 import { readConversation } from "./conversation.ts";
 import { DueSessions } from "./due-sessions.ts";
 import { GroupCommitter } from "./group-committer.ts";
-import { LiveSessions } from "./live-sessions.ts";
+import { LeaseKeeper } from "./lease-keeper.ts";
+import { LiveSessions, type ClaimTerms } from "./live-sessions.ts";
 import { LocalTaskExecutor, runningHandler } from "./local-task-executor.ts";
 import { isDevelopment, sha256, silentTracer, systemClock, systemRandom } from "./node-ports.ts";
 import { ScheduleKeeper } from "./schedule-keeper.ts";
@@ -111,6 +112,7 @@ class LocalRuntime implements Runtime {
   readonly #outsideCalls = new Map<string, string>();
   readonly #watchdog: Watchdog | undefined;
   readonly #owner: string;
+  readonly #leases: LeaseKeeper;
   readonly #closers: (() => void | Promise<void>)[] = [];
 
   constructor(options: RuntimeOptions) {
@@ -122,6 +124,15 @@ class LocalRuntime implements Runtime {
     this.#prices = options.prices;
     this.#tracer = options.tracer ?? silentTracer;
     this.#owner = options.owner ?? `process ${process.pid} (${this.#random.u32().toString(36)})`;
+    const { leaseMs = Infinity, renewMs } = options;
+    this.#leases = new LeaseKeeper({
+      clock: this.#clock,
+      leaseMs,
+      renewMs,
+      renew: () => this.#storage.renew({ owner: this.#owner, now: this.#clock.now(), leaseMs }),
+      isHolding: () => this.#sessions.isHolding,
+      letGo: () => this.#sessions.letGoOfAll(),
+    });
     this.#timers = new Timers(this.#clock);
     this.#idleTimers = new Timers(this.#clock, true);
     this.#executor = isExecutor(options.tasks)
@@ -142,7 +153,7 @@ class LocalRuntime implements Runtime {
       storage: this.#storage,
       committer: this.#committer,
       world: this.#world,
-      owner: this.#owner,
+      claimTerms: () => this.#claimTerms(),
       adopt,
       watchdog: this.#watchdog,
       lookAt: (at) => this.#due.lookAt(at),
@@ -165,6 +176,7 @@ class LocalRuntime implements Runtime {
       sessions: this.#sessions,
       warmMs: options.warmMs ?? WARM_MS,
       adopt,
+      lookEveryMs: this.#leases.renewMs,
       warn,
     });
     for (const agent of options.agents ?? []) this.#know(agent);
@@ -231,7 +243,7 @@ class LocalRuntime implements Runtime {
       ...(budget === undefined ? {} : { budget: checkBudget(budget) }),
       ...(persistence === "full" ? {} : { persistence }),
       ...this.#deadline(Math.min(timeoutMs ?? Infinity, budget?.ttlMs ?? Infinity)),
-      claimFor: { owner: this.#owner, leaseMs: Infinity },
+      claimFor: this.#claimTerms(),
     };
     const status = await this.#create(agent as unknown as Agent, creation);
     if (status === "created") return this.#handle<Output>(id, true);
@@ -405,9 +417,9 @@ class LocalRuntime implements Runtime {
   async close(): Promise<void> {
     if (this.#sessions.closed) return;
     this.#keeper?.close();
-    await this.#sessions.close();
-    await this.#executor.close();
+    await this.#sessions.close(() => this.#executor.close());
     await this.#committer.idle();
+    this.#leases.close();
     for (const close of this.#closers.splice(0)) await close();
     this.#timers.close();
     this.#idleTimers.close();
@@ -418,6 +430,7 @@ class LocalRuntime implements Runtime {
   vanish(): void {
     this.#keeper?.close();
     this.#sessions.vanish();
+    this.#leases.close();
     void this.#executor.close();
     for (const close of this.#closers.splice(0)) void close();
     this.#timers.close();
@@ -425,6 +438,11 @@ class LocalRuntime implements Runtime {
   }
 
   // ---- inside ------------------------------------------------------------------------------------------------------
+
+  #claimTerms(): ClaimTerms {
+    this.#leases.claiming();
+    return { owner: this.#owner, leaseMs: this.#leases.leaseMs };
+  }
 
   #know(agent: Agent): void {
     if (!this.#sessions.know(agent)) return;

@@ -143,8 +143,8 @@ export class SessionDriver implements SliceMember {
   }
 
   /** Stop driving, leaving the session as its last commit left it. */
-  abandon(): void {
-    this.#abandon(undefined);
+  abandon(error?: HoldfastError): void {
+    this.#abandon(error);
   }
 
   // ---- slices ------------------------------------------------------------------------------------------------------

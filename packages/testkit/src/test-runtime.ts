@@ -62,6 +62,11 @@ export class TestClock implements Clock {
     this.#now += ms;
   }
 
+  /** Time passes in which nothing of the process runs: what falls due meanwhile fires late, at the next `advance`. */
+  stall(ms: number): void {
+    this.#move(ms);
+  }
+
   #move(ms: number): void {
     if (ms <= 0) return;
     this.#monotonic += ms;
@@ -130,6 +135,7 @@ export function storageWith(storage: AgentStorage, changes: Partial<AgentStorage
     arrivals: (sessionId, after) => storage.arrivals(sessionId, after),
     conversation: (sessionId, leaf) => storage.conversation(sessionId, leaf),
     due: (query) => storage.due(query),
+    renew: (renewal) => storage.renew(renewal),
     subscribe: (listener) => storage.subscribe(listener),
     reader: storage.reader,
     close: () => storage.close(),

@@ -5,7 +5,8 @@ import {
   type SessionStatus,
   type StorageReader,
 } from "@holdfast/core";
-import { didYouMean, refuse, takeNothing } from "../arguments.ts";
+import { didYouMean } from "@holdfast/core/internal";
+import { refuse, takeNothing } from "../arguments.ts";
 import type { Arguments, Command, Io } from "../command.ts";
 
 const LIMIT = 50;

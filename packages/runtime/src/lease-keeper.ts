@@ -1,0 +1,127 @@
+// Keeps the claims of a process alive, and lets go of what it runs when it no longer can.
+//
+// Idle while the process holds nothing. Otherwise all its claims are renewed by one call every `renewMs`. Storage counts a
+// lease from when it hears of it, we from before we ask, so ours always ends first; what is confirmed is the oldest of them.
+//
+//   O4. When a renewal is not confirmed until shortly before the lease's end, everything is let go of: the margin is for the
+//       process trees of its tasks to end before somebody else can be given the same work.
+//   D3. Time is monotonic: a wall clock that jumps neither ends a lease here nor keeps one.
+//
+// It knows no session and no storage: it is told when something is claimed, asks whether anything is held, and says when to let go.
+
+import { UsageError, type Clock } from "@holdfast/core";
+
+/** A command that ignores SIGTERM is killed two seconds later; one more is for us to notice. */
+const MARGIN_MS = 3_000;
+/** When a renewal was refused: soon, as there may be little time left. */
+const RETRY_MS = 250;
+/** Of a lease: four renewals fit into it, so that three may be lost. */
+const RENEWALS = 4;
+
+export interface LeaseKeeperHost {
+  readonly clock: Clock;
+  /** How long a claim lasts without being renewed. `Infinity` needs no keeper: then nothing here ever happens. */
+  readonly leaseMs: number;
+  /** How often to renew; about a quarter of the lease when absent. */
+  readonly renewMs: number | undefined;
+  /** Make every claim of this process last until `leaseMs` from now. */
+  renew(): Promise<unknown>;
+  /** Whether this process holds, or is about to hold, any claim. */
+  isHolding(): boolean;
+  /** Let go of everything: the lease can pass on soon. Must not throw. */
+  letGo(): void;
+}
+
+export class LeaseKeeper {
+  readonly #host: LeaseKeeperHost;
+  /** How often claims are renewed: also how soon a lease of another process that has passed should be noticed. */
+  readonly renewMs: number;
+  readonly #marginMs: number;
+  /** Every claim held was made or renewed by a call that began at or after this moment; `undefined` while idle. */
+  #since: number | undefined;
+  #renewal: object | undefined;
+  #nextAt = 0;
+  #cancelTimer: (() => void) | undefined;
+  #closed = false;
+
+  /** @throws UsageError when leases could not be renewed in time. */
+  constructor(host: LeaseKeeperHost) {
+    const { leaseMs, renewMs = Math.floor(leaseMs / RENEWALS) } = host;
+    if (!(leaseMs > 0 && renewMs > 0 && renewMs <= leaseMs / 3)) {
+      throw new UsageError(`a lease of ${leaseMs} ms cannot be renewed every ${renewMs} ms`, {
+        expected: "numbers above 0, and `renewMs` at most a third of `leaseMs`: two renewals may be lost",
+      });
+    }
+    this.#host = host;
+    this.renewMs = renewMs;
+    this.#marginMs = Math.min(MARGIN_MS, leaseMs / 2);
+  }
+
+  get leaseMs(): number {
+    return this.#host.leaseMs;
+  }
+
+  /** A claim is about to be asked for. Call before each, as its lease may begin any time from now on. */
+  claiming(): void {
+    if (this.#since !== undefined || this.leaseMs === Infinity || this.#closed) return;
+    const now = this.#host.clock.monotonic();
+    this.#since = now;
+    this.#nextAt = now + this.renewMs;
+    this.#arm(now);
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#goIdle();
+  }
+
+  #goIdle(): void {
+    this.#since = undefined;
+    this.#renewal = undefined;
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
+  }
+
+  #look(since: number): void {
+    const now = this.#host.clock.monotonic();
+    if (!this.#host.isHolding()) return this.#goIdle();
+    // Also when we come too late, as after the process was stopped: then nothing is renewed that may be another's by now.
+    if (now >= this.#letGoAt(since)) {
+      this.#goIdle();
+      return this.#host.letGo();
+    }
+    if (now >= this.#nextAt && this.#renewal === undefined) this.#renew(now);
+    this.#arm(now);
+  }
+
+  #renew(askedAt: number): void {
+    const renewal = {};
+    this.#renewal = renewal;
+    this.#host.renew().then(
+      () => this.#answered(renewal, askedAt, askedAt + this.renewMs),
+      () => this.#answered(renewal, undefined, this.#host.clock.monotonic() + RETRY_MS),
+    );
+  }
+
+  /** An answer to what was asked before everything was let go of, or all was released, says nothing of what is held now. */
+  #answered(renewal: object, confirmedAt: number | undefined, nextAt: number): void {
+    if (this.#renewal !== renewal) return;
+    this.#renewal = undefined;
+    this.#since = confirmedAt ?? this.#since;
+    this.#nextAt = nextAt;
+    this.#arm(this.#host.clock.monotonic());
+  }
+
+  #arm(now: number): void {
+    const since = this.#since;
+    if (since === undefined) return;
+    const letGoAt = this.#letGoAt(since);
+    const at = this.#renewal === undefined ? Math.min(this.#nextAt, letGoAt) : letGoAt;
+    this.#cancelTimer?.();
+    this.#cancelTimer = this.#host.clock.setTimer(() => this.#look(this.#since ?? since), Math.max(0, at - now));
+  }
+
+  #letGoAt(since: number): number {
+    return since + this.leaseMs - this.#marginMs;
+  }
+}
