@@ -83,6 +83,8 @@ export class MemoryStorage implements AgentStorage {
 
   readonly #rows = new Rows();
   readonly #ledger = new Ledger();
+  /** Over all sessions: one that is made again after its deletion must not honour a token of the first. */
+  #lastToken = NO_CLAIM.token;
   /** M5. */
   readonly #leased = new Map<string, Set<Stored>>();
   readonly #ready = new Map<string, Set<Stored>>();
@@ -113,7 +115,7 @@ export class MemoryStorage implements AgentStorage {
     if (stored === undefined) return { status: "not_found" };
     const refusal = refuseClaim(stored.session, stored.claim, { owner, now });
     if (refusal !== undefined) return refusal;
-    const claim = nextClaim(stored.claim, { owner, now, leaseMs }, stored.claim.token + 1);
+    const claim = nextClaim(stored.claim, { owner, now, leaseMs }, ++this.#lastToken);
     this.#setClaim(stored, claim);
     return { status: "claimed", token: claim.token, losses: claim.losses };
   }
@@ -243,7 +245,7 @@ export class MemoryStorage implements AgentStorage {
     const before = createSession(change, now, above);
     const stored = this.#rows.add(before);
     if (claimFor === undefined) this.#index(stored);
-    else this.#setClaim(stored, nextClaim(NO_CLAIM, { ...claimFor, now }, NO_CLAIM.token + 1));
+    else this.#setClaim(stored, nextClaim(NO_CLAIM, { ...claimFor, now }, ++this.#lastToken));
     const first = firstBatch(change, stored.claim.token);
     if (first !== undefined) this.#applyBatch(stored, first, now);
     const created = { status: "created" } as const;

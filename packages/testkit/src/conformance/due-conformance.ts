@@ -231,6 +231,22 @@ export function dueConformance(fixture: Fixture): void {
     expect(await named(69, 10, ["agent"])).toEqual(["ses-signal"]);
   });
 
+  test("ST18: nobody's agents starve behind a thousand sessions of others, however often one asks", async () => {
+    const other = { agent: { name: "other", version: "1" } };
+    await fixture.storage.commit(
+      Array.from({ length: 1_200 }, (_, n) => creating(`ses-other-${n}`, other)),
+      0,
+    );
+    await leave({ ...PATCH_TO.waiting, wakeAt: 70 }, "ses-timer");
+    await fixture.apply(creating("ses-new"), 0);
+    const query = { limit: 1_000, agents: ["agent"] };
+    expect((await fixture.storage.due({ limit: 1_000, now: 70 })).sessionIds).toHaveLength(1_000);
+    for (const _ of [1, 2]) {
+      const { sessionIds } = await fixture.storage.due({ ...query, now: 70 });
+      expect([...sessionIds].sort()).toEqual(["ses-new", "ses-timer"]);
+    }
+  });
+
   if (fixture.subject.reopen !== undefined) {
     test("ST18: after reopening they are found behind any number of others", async () => {
       const other = { agent: { name: "other", version: "1" } };

@@ -12,6 +12,7 @@ import {
   type CommitBatch,
   type Charge,
   type CreateSession,
+  type DeleteSession,
   type Effect,
   type PauseSession,
   type ReleaseClaim,
@@ -61,7 +62,8 @@ type Made =
   | ResumeSession
   | SetBudget
   | CommitBatch
-  | ReleaseClaim;
+  | ReleaseClaim
+  | DeleteSession;
 
 /** A token that was never given out. */
 const NO_TOKEN = 1_000_077;
@@ -92,6 +94,7 @@ interface Known {
   readonly tokens: number[];
   owner: string | undefined;
   until: number;
+  losses: number;
   lastBatch: CommitBatch | undefined;
 }
 
@@ -112,6 +115,8 @@ class Model {
         return this.#takeGroup(step.changes, now);
       case "claim":
         return this.#takeClaim(step, now);
+      case "renew":
+        return this.#takeRenewal(step, now);
       case "due":
         return this.#takeDue(now);
     }
@@ -161,6 +166,8 @@ class Model {
         return cancelling(sessionId, { mode: asked.hard ? "hard" : "graceful", graceMs: 30 });
       case "release":
         return releasing({ sessionId, token: known?.tokens.at(-1 - asked.token) ?? NO_TOKEN });
+      case "delete":
+        return { type: "delete_session", sessionId, subtree: asked.all ? "delete" : "refuse" };
       case "batch":
         return this.#makeBatch(asked, sessionId, known, now);
     }
@@ -219,7 +226,7 @@ class Model {
         if (ended) return { status: "ended", sessionStatus: known.status };
         const marks = [
           `id ${change.signalId}`,
-          ...(change.dedupKey === undefined ? [] : [`key ${change.dedupKey}`]),
+          ...(change.dedupKey === undefined ? [] : [`key ${change.dedupKey} of ${change.name}`]),
         ];
         if (marks.some((mark) => known.seen.has(mark))) return { status: "duplicate" };
         for (const mark of marks) known.seen.add(mark);
@@ -261,7 +268,21 @@ class Model {
         return { status: "released" };
       case "commit_batch":
         return this.#expectBatch(known, change, now);
+      case "delete_session":
+        return this.#delete(sessionId, known, change.subtree === "delete");
     }
+  }
+
+  #delete(sessionId: string, { status, children, parent }: Known, all: boolean): Partial<ChangeResult> {
+    if (!isEnded(status)) return { status: "not_ended", sessionId, sessionStatus: status };
+    if (!all && children.length > 0) return { status: "has_children" };
+    const gone = [sessionId];
+    for (const id of gone) gone.push(...this.#known.get(id)!.children);
+    if (gone.some((id) => !isEnded(this.#known.get(id)!.status))) return { status: "not_ended" };
+    for (const id of gone) this.#known.delete(id);
+    const siblings = this.#known.get(parent?.sessionId ?? "")?.children;
+    siblings?.splice(siblings.indexOf(sessionId), 1);
+    return { status: "deleted", sessions: gone.length };
   }
 
   #create({ sessionId, claimFor, deadlineAt, budget, parent }: CreateSession): void {
@@ -397,6 +418,7 @@ class Model {
     if (isCancelled && status === "completed") return { status: "invalid" };
     if (patch !== undefined && !mayBecome(known.status, status)) return { status: "invalid" };
 
+    known.losses = 0;
     known.journal.push(...records);
     known.entries.push(...entries.map(({ content }) => content));
     for (const id of consumed) {
@@ -440,13 +462,26 @@ class Model {
     } else if (known.owner !== undefined && known.owner !== owner && known.until > now) {
       expect(result).toEqual({ status: "busy", owner: known.owner });
     } else {
-      expect(result.status).toBe("claimed");
+      if (known.owner !== undefined && known.until <= now) known.losses++;
+      expect(result).toMatchObject({ status: "claimed", losses: known.losses });
       const token = tokenOf(result);
       expect(token).toBeGreaterThan(known.tokens.at(-1) ?? 0);
       known.tokens.push(token);
       known.owner = owner;
       known.until = now + leaseMs;
     }
+  }
+
+  async #takeRenewal({ owner, leaseMs }: Extract<Step, { type: "renew" }>, now: number): Promise<void> {
+    let held = 0;
+    for (const known of this.#known.values()) {
+      if (known.owner !== owner || known.until === Infinity || isEnded(known.status)) continue;
+      known.until = Math.max(known.until, now + leaseMs);
+      held++;
+    }
+    const { sessions } = await this.#fixture.storage.renew({ owner, now, leaseMs });
+    // Those of earlier runs of this storage are renewed as well.
+    expect(sessions).toBeGreaterThanOrEqual(held);
   }
 
   async #takeDue(now: number): Promise<void> {
@@ -539,6 +574,7 @@ function newlyKnown(owner: string | undefined): Known {
     tokens: [],
     owner,
     until: Infinity,
+    losses: 0,
     lastBatch: undefined,
   };
 }

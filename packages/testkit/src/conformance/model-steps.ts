@@ -85,6 +85,7 @@ const CHANGE = fc.oneof(
     weight: 1,
     arbitrary: fc.record({ type: fc.constant("release"), session: SESSION, token: fc.constantFrom(0, 0, 1) }),
   },
+  { weight: 1, arbitrary: fc.record({ type: fc.constant("delete"), session: SESSION, all: fc.boolean() }) },
 );
 
 export const STEP = fc.oneof(
@@ -104,6 +105,15 @@ export const STEP = fc.oneof(
       session: SESSION,
       owner: fc.constantFrom("owner-1", "owner-2"),
       leaseMs: fc.constantFrom(30, Infinity),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      type: fc.constant("renew"),
+      pauseMs: fc.nat({ max: 20 }),
+      owner: fc.constantFrom("owner-1", "owner-2"),
+      leaseMs: fc.constantFrom(10, 60),
     }),
   },
   { weight: 2, arbitrary: fc.record({ type: fc.constant("due"), pauseMs: fc.nat({ max: 20 }) }) },

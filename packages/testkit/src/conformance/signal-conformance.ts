@@ -123,6 +123,24 @@ export function signalConformance(fixture: Fixture): void {
       expect(await pendingIds()).toEqual(["sig-1", "sig-2"]);
     });
 
+    // A key that somebody chose for a signal of theirs must not swallow the answer to a question.
+    test("ST9: a dedup key counts for signals of one name", async () => {
+      const claimant = await fixture.createClaimed();
+      await fixture.apply(signalling("ses-1", "sig-1", { name: "a", dedupKey: "b" }));
+      const others = [
+        signalling("ses-1", "sig-2", { name: "answer:0", dedupKey: "b" }),
+        signalling("ses-1", "sig-3", { name: "ab", dedupKey: "" }),
+        signalling("ses-1", "sig-4", { name: "", dedupKey: "ab" }),
+      ];
+      expect(statuses(await fixture.storage.commit(others, 1))).toEqual(["stored", "stored", "stored"]);
+      await claimant.commit({ records: [STARTED], consumed: ["sig-1", "sig-2"] });
+      for (const name of ["a", "answer:0"]) {
+        expect(await fixture.apply(signalling("ses-1", "sig-5", { name, dedupKey: "b" }))).toEqual({
+          status: "duplicate",
+        });
+      }
+    });
+
     test("ST9: a refused duplicate does not use up the id it came with", async () => {
       await fixture.apply(creating("ses-1"), 0);
       await fixture.apply(signalling("ses-1", "sig-1", { dedupKey: "push-7" }));
