@@ -8,10 +8,11 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[] | undefined>> = {
   core: [],
   proto: [],
   runtime: ["core"],
-  storage: ["core"],
+  storage: ["core", "proto"],
   testkit: ["core", "runtime"],
   agents: ["core", "runtime"],
   coordinator: ["core", "proto"],
+  runner: ["core", "proto", "runtime", "agents", "storage"],
   holdfast: undefined,
 };
 

@@ -2,7 +2,14 @@
 // off or stopped past its lease.
 
 import { UnavailableError, type AgentStorage, type Change } from "@holdfast/core";
-import { countingRandom, gate, journalOf, storageWith, TestClock, turns } from "@holdfast/testkit/test-runtime";
+import {
+  countingRandom,
+  gate,
+  journalOf,
+  storageWith,
+  TestClock,
+  turns,
+} from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
 import { defineAgent, defineTask, type TaskContext } from "./define.ts";
 import { LeaseKeeper } from "./lease-keeper.ts";
@@ -157,7 +164,10 @@ describe("two runtimes on one storage", () => {
     await stand.clock.advance(1);
     expect(stand.first.aborted).toBe(true);
     expect(stand.begun).toEqual(["first"]);
-    expect(await handle.settled()).toMatchObject({ status: "released", error: { code: "storage_unavailable" } });
+    expect(await handle.settled()).toMatchObject({
+      status: "released",
+      error: { code: "storage_unavailable" },
+    });
     await stand.clock.advance(5_000);
     expect(stand.begun).toEqual(["first", "second"]);
 
@@ -203,7 +213,12 @@ describe("two runtimes on one storage", () => {
     });
     await stand.first.runtime.start(two, undefined, { sessionId: "s" });
     await turns(20);
-    await stand.storage.claim({ sessionId: "s", owner: "third", now: own.now() + LEASE_MS, leaseMs: LEASE_MS });
+    await stand.storage.claim({
+      sessionId: "s",
+      owner: "third",
+      now: own.now() + LEASE_MS,
+      leaseMs: LEASE_MS,
+    });
     stand.quick.open();
     await turns(20);
     expect(stand.first.aborted).toBe(true);
@@ -228,7 +243,9 @@ describe("two runtimes on one storage", () => {
     const stand = open({ hasSecond: false });
     await stand.storage.commit([creation("s")], stand.clock.now());
     const answer = stand.first.holdClaims();
-    const resumed = expect(stand.first.runtime.resume("s")).rejects.toMatchObject({ code: "storage_unavailable" });
+    const resumed = expect(stand.first.runtime.resume("s")).rejects.toMatchObject({
+      code: "storage_unavailable",
+    });
     await turns(20);
     stand.first.cutOff();
     await stand.clock.advance(LEASE_MS);

@@ -118,7 +118,10 @@ export class LeaseKeeper {
     const letGoAt = this.#letGoAt(since);
     const at = this.#renewal === undefined ? Math.min(this.#nextAt, letGoAt) : letGoAt;
     this.#cancelTimer?.();
-    this.#cancelTimer = this.#host.clock.setTimer(() => this.#look(this.#since ?? since), Math.max(0, at - now));
+    this.#cancelTimer = this.#host.clock.setTimer(
+      () => this.#look(this.#since ?? since),
+      Math.max(0, at - now),
+    );
   }
 
   #letGoAt(since: number): number {

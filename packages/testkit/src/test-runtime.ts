@@ -135,7 +135,6 @@ export function storageWith(storage: AgentStorage, changes: Partial<AgentStorage
     arrivals: (sessionId, after) => storage.arrivals(sessionId, after),
     conversation: (sessionId, leaf) => storage.conversation(sessionId, leaf),
     due: (query) => storage.due(query),
-    renew: (renewal) => storage.renew(renewal),
     subscribe: (listener) => storage.subscribe(listener),
     reader: storage.reader,
     close: () => storage.close(),

@@ -12,9 +12,9 @@ import type { DescService } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient, type Client, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import { HoldfastError, UnavailableError, UsageError } from "@holdfast/core";
-import { fromWireError } from "@holdfast/core/internal";
 import { Agent as HttpAgent } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
+import { fromWireError } from "../sqlite/wire.ts";
 
 /** How long a call may take that says nothing else. */
 const TIMEOUT_MS = 30_000;
@@ -40,7 +40,13 @@ export class CoordinatorConnection {
   #token: string;
 
   /** Nothing is sent yet. @throws UsageError when the URL cannot be used. */
-  constructor({ url, token, httpVersion = "2", insecure = false, timeoutMs = TIMEOUT_MS }: ConnectionOptions) {
+  constructor({
+    url,
+    token,
+    httpVersion = "2",
+    insecure = false,
+    timeoutMs = TIMEOUT_MS,
+  }: ConnectionOptions) {
     const parsed = checkUrl(url, insecure);
     this.url = parsed.href.replace(/\/+$/, "");
     this.#token = token;
@@ -90,7 +96,11 @@ export class CoordinatorConnection {
     const error = ConnectError.from(thrown);
     const detail = error.findDetails(ErrorDetailSchema)[0];
     if (detail !== undefined) return answered(error, detail);
-    const details = { at: this.url, got: `${Code[error.code] ?? "an error"}: ${error.rawMessage}`, cause: thrown };
+    const details = {
+      at: this.url,
+      got: `${Code[error.code] ?? "an error"}: ${error.rawMessage}`,
+      cause: thrown,
+    };
     switch (error.code) {
       case Code.Unimplemented:
       case Code.InvalidArgument:
@@ -140,7 +150,10 @@ function checkUrl(url: string, insecure: boolean): URL {
       cause,
     });
   }
-  if (parsed.protocol === "https:" || (parsed.protocol === "http:" && (insecure || isLoopback(parsed.hostname))))
+  if (
+    parsed.protocol === "https:" ||
+    (parsed.protocol === "http:" && (insecure || isLoopback(parsed.hostname)))
+  )
     return parsed;
   throw new UsageError(`a token would go to ${parsed.host} unencrypted`, {
     got: url,

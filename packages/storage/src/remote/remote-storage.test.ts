@@ -8,7 +8,7 @@ for (const httpVersion of ["2", "1.1"] as const) {
   storageConformance({
     name: `remote, over HTTP/${httpVersion}, a coordinator on memory`,
     open: async () => {
-      const server = await serveStorage(new MemoryStorage(), httpVersion);
+      const server = await serveStorage(new MemoryStorage(), { httpVersion });
       const storage = openRemoteStorage({ url: server.url, token: TOKEN, httpVersion });
       const close = storage.close.bind(storage);
       return Object.assign(storage, {

@@ -57,7 +57,8 @@ export class RemoteStorage implements AgentStorage {
       held: () => this.#held,
     });
     this.reader = {
-      sessions: async (query) => (await this.#read("sessions", { ...query, limit: finite(query.limit) })) ?? [],
+      sessions: async (query) =>
+        (await this.#read("sessions", { ...query, limit: finite(query.limit) })) ?? [],
       session: (sessionId) => this.#read("session", { sessionId }),
       journal: async (sessionId, fromSeq, limit) =>
         (await this.#read("journal", { sessionId, fromSeq, limit: finite(limit) })) ?? [],

@@ -1,12 +1,7 @@
 // A StorageService over any storage, as an admin sees a coordinator's: every call is done as it was asked for, with the time that is
 // told. Faults happen between the answer and whoever waits for it.
 
-import {
-  Code,
-  ConnectError,
-  type ConnectRouter,
-  type HandlerContext,
-} from "@connectrpc/connect";
+import { Code, ConnectError, type ConnectRouter, type HandlerContext } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { ErrorDetailSchema, StorageService } from "@holdfast/proto";
 import { toHoldfastError, type AgentStorage, type Arrival, type Change } from "@holdfast/core";
@@ -28,7 +23,10 @@ export interface StorageServer {
   close(): Promise<void>;
 }
 
-export async function serveStorage(storage: AgentStorage, httpVersion: "1.1" | "2" = "2"): Promise<StorageServer> {
+export async function serveStorage(
+  storage: AgentStorage,
+  { httpVersion = "2", port = 0 }: { readonly httpVersion?: "1.1" | "2"; readonly port?: number } = {},
+): Promise<StorageServer> {
   const sockets = new Set<Duplex>();
   const counts = new Map<string, number>();
   let losesAnswer = false;
@@ -49,7 +47,9 @@ export async function serveStorage(storage: AgentStorage, httpVersion: "1.1" | "
     } catch (thrown) {
       const { code, message, at, got, expected, fix } = toHoldfastError(thrown);
       const value = { code, ...defined({ at, got, expected, fix }) };
-      throw new ConnectError(message, Code.FailedPrecondition, undefined, [{ desc: ErrorDetailSchema, value }]);
+      throw new ConnectError(message, Code.FailedPrecondition, undefined, [
+        { desc: ErrorDetailSchema, value },
+      ]);
     }
   };
   const routes = (router: ConnectRouter): ConnectRouter =>
@@ -63,7 +63,9 @@ export async function serveStorage(storage: AgentStorage, httpVersion: "1.1" | "
       claim: ({ sessionId, owner, now, leaseMs }, context) =>
         answered(context, async () => {
           const lease = leaseMs === undefined ? Infinity : Number(leaseMs);
-          return { result: encode(await storage.claim({ sessionId, owner, now: Number(now), leaseMs: lease })) };
+          return {
+            result: encode(await storage.claim({ sessionId, owner, now: Number(now), leaseMs: lease })),
+          };
         }),
       renew: ({ owner, now, leaseMs }, context) =>
         answered(context, () => storage.renew({ owner, now: Number(now), leaseMs: Number(leaseMs) })),
@@ -73,7 +75,9 @@ export async function serveStorage(storage: AgentStorage, httpVersion: "1.1" | "
           return snapshot === undefined ? {} : { snapshot: encode(snapshot) };
         }),
       arrivals: ({ sessionId, after }, context) =>
-        answered(context, async () => ({ arrivals: encode(await storage.arrivals(sessionId, Number(after))) })),
+        answered(context, async () => ({
+          arrivals: encode(await storage.arrivals(sessionId, Number(after))),
+        })),
       conversation: ({ sessionId, leaf }, context) =>
         answered(context, async () => ({
           entries: (await storage.conversation(sessionId, Number(leaf))).map(encode),
@@ -86,7 +90,7 @@ export async function serveStorage(storage: AgentStorage, httpVersion: "1.1" | "
       read: ({ query, params }, context) =>
         answered(context, async () => {
           const result = await read(storage, query, params === undefined ? {} : decode(params));
-          return result === undefined ? {} : { result: encode(result) };
+          return result === undefined ? {} : { result: encode(result as object) };
         }),
       async *subscribe(_request, { signal }) {
         const waiting: Arrival[] = [];
@@ -114,7 +118,7 @@ export async function serveStorage(storage: AgentStorage, httpVersion: "1.1" | "
     sockets.add(socket);
     socket.on("close", () => sockets.delete(socket));
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     counts,
@@ -136,9 +140,17 @@ async function read(storage: AgentStorage, query: string, params: Params): Promi
     case "session":
       return reader.session(params["sessionId"] as string);
     case "journal":
-      return reader.journal(params["sessionId"] as string, params["fromSeq"] as number, params["limit"] as number);
+      return reader.journal(
+        params["sessionId"] as string,
+        params["fromSeq"] as number,
+        params["limit"] as number,
+      );
     case "entries":
-      return reader.entries(params["sessionId"] as string, params["from"] as number, params["limit"] as number);
+      return reader.entries(
+        params["sessionId"] as string,
+        params["from"] as number,
+        params["limit"] as number,
+      );
     case "pendingSignals":
       return reader.pendingSignals(params["sessionId"] as string);
     case "schedules":
@@ -165,7 +177,9 @@ function decode<T>(bytes: Uint8Array): T {
 }
 
 function defined(fields: Readonly<Record<string, string | undefined>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(fields).filter((field): field is [string, string] => field[1] !== undefined));
+  return Object.fromEntries(
+    Object.entries(fields).filter((field): field is [string, string] => field[1] !== undefined),
+  );
 }
 
 function withLease(change: Change): Change {
