@@ -109,6 +109,14 @@ export const ERROR_TABLE = {
   headers_too_large: { exit: 2, http: 431, rpc: "resource_exhausted" },
   rate_limited: { exit: 7, http: 429, rpc: "resource_exhausted" },
   unavailable: { exit: 7, http: 503, rpc: "unavailable" },
+  runner_not_found: { exit: 4, http: 404, rpc: "not_found" },
+  token_not_found: { exit: 4, http: 404, rpc: "not_found" },
+  schedule_not_found: { exit: 4, http: 404, rpc: "not_found" },
+  question_not_found: { exit: 4, http: 404, rpc: "not_found" },
+  session_not_ended: { exit: 6, http: 409, rpc: "failed_precondition" },
+  session_has_children: { exit: 6, http: 409, rpc: "failed_precondition" },
+  idempotency_conflict: { exit: 6, http: 409, rpc: "already_exists" },
+  no_matching_runner: { exit: 1, http: 409, rpc: "failed_precondition" },
   internal: { exit: 70, http: 500, rpc: "internal" },
 } as const satisfies Readonly<Record<string, ErrorRow>>;
 

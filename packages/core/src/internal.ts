@@ -40,3 +40,12 @@ export { isForkPending, parentAt, seedAt } from "./session/fork.ts";
 export { isDone } from "./kernel/open-items.ts";
 export { openAccount, remainingOf } from "./session/budget.ts";
 export { isAnsweredBy, resumedFromOf } from "./session/session.ts";
+export { exportLines, notOurs, SessionFile, type RunningHash } from "./session/session-file.ts";
+export { readWhole } from "./session/whole-session.ts";
+export {
+  noSuchQuestion,
+  openQuestion,
+  refuseAnswer,
+  refuseIfLarge,
+  refuseSignalName,
+} from "./session/requests.ts";

@@ -6,11 +6,8 @@ import { jsonLine, plain } from "./plain-text.ts";
 /** Exit codes of errors that only the command has; all others are in `ERROR_TABLE`. */
 export const COMMAND_ERRORS = {
   ambiguous: 2,
-  question_not_found: 4,
   task_not_found: 4,
   answered_otherwise: 6,
-  schedule_not_found: 4,
-  session_not_ended: 6,
 } as const;
 
 /** An error of the command line itself. */

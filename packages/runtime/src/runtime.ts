@@ -39,6 +39,7 @@ import {
   type SignalSource,
   type TaskExecutor,
 } from "@holdfast/core";
+import { readWhole, refuseIfLarge, refuseSignalName } from "@holdfast/core/internal";
 import type { Agent } from "./define.ts";
 import { installDevelopmentChecks } from "./development-checks.ts";
 import { readConversation } from "./conversation.ts";
@@ -64,7 +65,7 @@ import type {
   SignalOptions,
   StartOptions,
 } from "./runtime-api.ts";
-import { refuseIfLarge, refuseSignalName, SessionRequests, unexpected } from "./session-requests.ts";
+import { SessionRequests, unexpected } from "./session-requests.ts";
 import type { DriverWorld } from "./driver-world.ts";
 import { outputOf, type Settled } from "./settled.ts";
 import { SliceLoop, type Immediate } from "./slice-loop.ts";
@@ -72,7 +73,6 @@ import { watchStrayRejections } from "./stray-rejections.ts";
 import { Timers } from "./timers.ts";
 import type { Watchdog } from "./watchdog.ts";
 import { exportLines, readSessionFile } from "./session-file.ts";
-import { readWhole } from "./whole-session.ts";
 
 export type { Runtime, RuntimeOptions } from "./runtime-api.ts";
 

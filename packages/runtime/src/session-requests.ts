@@ -5,9 +5,6 @@
 import {
   encodeJson,
   HoldfastError,
-  isApproval,
-  isName,
-  isReservedName,
   mintId,
   UsageError,
   type Change,
@@ -22,6 +19,7 @@ import {
   type SetBudget,
   type SignalReceipt,
 } from "@holdfast/core";
+import { noSuchQuestion, openQuestion, refuseAnswer, refuseIfLarge } from "@holdfast/core/internal";
 import { sessionNotFound } from "./live-sessions.ts";
 import type { AnswerOptions, CancelOptions, CancelReceipt, SignalOptions } from "./runtime-api.ts";
 
@@ -49,16 +47,9 @@ export class SessionRequests {
     { question, ...options }: AnswerOptions = {},
   ): Promise<SignalReceipt> {
     const session = await this.#host.find(sessionId);
-    const open = session.waits.filter((wait) => wait.type === "input");
-    const wait = question === undefined ? open[0] : open.find(({ id }) => id === question);
-    if (wait === undefined) {
-      const reason =
-        open.length === 0
-          ? `session ${sessionId} asks nothing (it is ${session.status})`
-          : `session ${sessionId} has no open question ${question}; open: ${open.map(({ id }) => id).join(", ")}`;
-      return { status: "refused", reason };
-    }
-    if (wait.answer === "approval" && !isApproval(answer)) throw notAnApproval(wait.id);
+    const wait = openQuestion(session, question);
+    if (wait === undefined) return { status: "refused", reason: noSuchQuestion(session, question) };
+    refuseAnswer(wait, answer);
     return this.send(sessionId, wait.name, answer, { ...options, dedupKey: wait.name });
   }
 
@@ -145,31 +136,6 @@ export class SessionRequests {
     refuseIfLarge(text, what, this.#host.limits.payloadChars);
     return text;
   }
-}
-
-/** @throws UsageError for what nobody may send by name. */
-export function refuseSignalName(name: string): void {
-  if (isName(name) && !isReservedName(name)) return;
-  throw new UsageError(`"${name}" cannot be the name of a signal`, {
-    expected:
-      '1 to 200 letters, digits, spaces and . _ : / @ + -, not starting with "answer:", "child:", "child-end:", "request:" or "reply:"',
-  });
-}
-
-export function refuseIfLarge(text: string | undefined, what: string, max: number): void {
-  if (text === undefined || text.length <= max) return;
-  throw new UsageError(`${what} is ${text.length} characters of JSON`, {
-    code: "limit_exceeded",
-    expected: `at most ${max} (limit "payloadChars")`,
-    fix: "keep large content in a file and pass its path, or raise the limit",
-  });
-}
-
-function notAnApproval(question: number): UsageError {
-  return new UsageError(`question ${question} asks for yes or no`, {
-    expected: '{"approved": true} or {"approved": false, "reason": "…"}',
-    fix: "`holdfast approve ID`, with --no to refuse; nothing was stored",
-  });
 }
 
 export function unexpected(doing: string, status: string): HoldfastError {
