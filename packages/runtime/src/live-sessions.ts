@@ -366,6 +366,11 @@ export class LiveSessions {
     return this.#live.size + this.#activating.size > 0;
   }
 
+  /** The sessions that are claimed here, or about to be. */
+  get held(): readonly string[] {
+    return [...this.#live.keys(), ...this.#activating.keys()];
+  }
+
   /** O4. The claims of this process can pass on soon. Each session is gone on with once storage can be asked, if it has not. */
   letGoOfAll(): void {
     this.#letGoes++;
