@@ -181,6 +181,7 @@ class Simulation {
       fleetSwarm,
       violated: (promise, what) => this.#violated(promise, what),
       accounts: () => this.#watched.accounts.values(),
+      isMinimal: (sessionId) => this.#watched.account(sessionId).row?.persistence !== undefined,
       wall,
       drawLateness,
       storageFaults: () => this.#connectionFaults(),

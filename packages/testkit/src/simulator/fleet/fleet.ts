@@ -40,6 +40,7 @@ export interface FleetOptions {
   drawLateness(): number;
   storageFaults(): ConnectionFaults;
   accounts(): Iterable<SessionAccount>;
+  isMinimal(sessionId: string): boolean;
 }
 
 export class Fleet implements Site {
@@ -57,10 +58,10 @@ export class Fleet implements Site {
 
   constructor(options: FleetOptions) {
     this.#options = options;
-    const { scheduler, dice, log, fleetSwarm, violated, accounts, wall } = options;
+    const { scheduler, dice, log, fleetSwarm, violated, accounts, isMinimal, wall } = options;
     this.count = fleetSwarm.runners;
     this.leaseMs = fleetSwarm.leaseMs;
-    this.#watch = new WorkWatch({ scheduler, violated, accounts, wall, leaseMs: this.leaseMs });
+    this.#watch = new WorkWatch({ scheduler, violated, accounts, isMinimal, wall, leaseMs: this.leaseMs });
     this.#network = new Network({
       scheduler,
       dice,

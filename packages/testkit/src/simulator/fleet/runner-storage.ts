@@ -2,6 +2,8 @@
 //
 //   R1. A claim is only ever one that a poll was given: it is announced as an arrival, and the claim, the row and the load that
 //       follow are answered from what came along.
+//       One that was under way for longer than a claim is kept for is not taken: its lease may be another's by now. One that is given
+//       while an older claim of its session is still driven here ends that: who asks what arrived for it is told so.
 //   R2. What time it is is what a coordinator said last, and how long that is ago: never later than by storage's clock, however far
 //       this machine's is from it. So what is planned here is due there at that time.
 //   R3. A poll that was not answered is asked again under its id, here or at another coordinator. One that waits with fewer slots than
@@ -9,9 +11,10 @@
 
 import type { PollAnswer, PollRequest } from "@holdfast/coordinator/dispatch";
 import {
-  isEnded,
+  ConflictError,
   type AgentStorage,
   type Arrival,
+  type Arrivals,
   type Change,
   type ChangeResult,
   type ClaimResult,
@@ -26,6 +29,8 @@ import type { Coordinator } from "./coordinator-node.ts";
 
 /** A connection that is cut without a word is noticed after so long. */
 const TIMEOUT_MS = 15_000;
+/** Then it was given back (`ACK_MS` of dispatch), and what a runtime takes its lease to be is longer than it is. */
+const TAKEN_MS_MAX = 2_000;
 const POLL_WAIT_MS = 30_000;
 /** What was heard longer ago is worth less than what is heard now, as clocks go at different rates. */
 const HEARD_MS_MAX = 10_000;
@@ -45,8 +50,16 @@ export interface RunnerStorageHost {
 }
 
 interface Given {
+  /** When it was given, by the coordinator's clock. */
+  readonly at: number;
   readonly token: number;
   readonly snapshot: SessionSnapshot;
+}
+
+/** An answer, and what time it was where it was given. */
+interface Timed<T> {
+  readonly value: T;
+  readonly now: number;
 }
 
 export class RunnerStorage implements AgentStorage {
@@ -59,7 +72,6 @@ export class RunnerStorage implements AgentStorage {
   readonly #given = new Map<string, Given>();
   /** Of claims that were taken and not loaded. */
   readonly #snapshots = new Map<string, SessionSnapshot>();
-  readonly #held = new Map<string, number>();
   /** What time it was, as last heard. */
   #heard: { readonly time: number; readonly monotonic: number } | undefined;
   #coordinator = 0;
@@ -124,8 +136,8 @@ export class RunnerStorage implements AgentStorage {
         this.#freed.promise,
       ]);
       if (answer === undefined) continue;
-      ackPollId = answer.pollId;
-      this.#take(answer);
+      ackPollId = answer.value.pollId;
+      this.#take(answer.value, answer.now);
     }
   }
 
@@ -143,7 +155,6 @@ export class RunnerStorage implements AgentStorage {
     const results = await this.#call("commit", (coordinator) =>
       coordinator.commit(this.#host.runnerId, changes),
     );
-    changes.forEach((change, i) => this.#noteHeld(change, results[i]));
     this.#host.life.after(0, () => {
       if (this.#free > (this.#request?.free ?? 0)) this.#freed.resolve(undefined);
     });
@@ -152,17 +163,17 @@ export class RunnerStorage implements AgentStorage {
 
   async claim({ sessionId }: Parameters<AgentStorage["claim"]>[0]): Promise<ClaimResult> {
     const given = this.#given.get(sessionId);
-    if (given === undefined) return { status: "busy", owner: "another" };
     this.#given.delete(sessionId);
+    if (given === undefined || this.now() > given.at + TAKEN_MS_MAX)
+      return { status: "busy", owner: "another" };
     this.#snapshots.set(sessionId, given.snapshot);
-    this.#held.set(sessionId, given.token);
     return { status: "claimed", token: given.token, losses: 0 };
   }
 
-  renew(): Promise<{ readonly sessions: number }> {
+  renew({ sessionIds = [] }: Parameters<AgentStorage["renew"]>[0]): Promise<{ readonly sessions: number }> {
     const { runnerId } = this.#host;
     return this.#call("renew", (coordinator) =>
-      coordinator.renew(runnerId, [...this.#held.keys(), ...this.#given.keys()]),
+      coordinator.renew(runnerId, [...sessionIds, ...this.#given.keys()]),
     );
   }
 
@@ -172,8 +183,13 @@ export class RunnerStorage implements AgentStorage {
     return snapshot ?? this.#call(`load ${sessionId}`, ({ storage }) => storage.load(sessionId));
   }
 
-  arrivals: AgentStorage["arrivals"] = (sessionId, after) =>
-    this.#call(`arrivals ${sessionId}`, ({ storage }) => storage.arrivals(sessionId, after));
+  async arrivals(sessionId: string, after: number): Promise<Arrivals> {
+    if (this.#given.has(sessionId)) {
+      this.#host.life.after(0, () => this.#tell({ sessionId, awaited: true }));
+      throw new ConflictError("session_claimed", `session ${sessionId} was claimed anew for this runner`);
+    }
+    return this.#call(`arrivals ${sessionId}`, ({ storage }) => storage.arrivals(sessionId, after));
+  }
 
   conversation: AgentStorage["conversation"] = (sessionId, leaf) =>
     this.#insistent(() =>
@@ -215,14 +231,14 @@ export class RunnerStorage implements AgentStorage {
     return Math.max(0, maxRuns - live() - this.#given.size);
   }
 
-  #poll(request: PollRequest): Promise<PollAnswer> {
-    return this.#call("poll", (coordinator) => coordinator.poll(request), POLL_WAIT_MS + TIMEOUT_MS);
+  #poll(request: PollRequest): Promise<Timed<PollAnswer>> {
+    return this.#callTimed("poll", (coordinator) => coordinator.poll(request), POLL_WAIT_MS + TIMEOUT_MS);
   }
 
   /** R1. */
-  #take({ claims, arrivals }: PollAnswer): void {
+  #take({ claims, arrivals }: PollAnswer, at: number): void {
     for (const { sessionId, token, snapshot } of claims) {
-      this.#given.set(sessionId, { token, snapshot: JSON.parse(snapshot) as SessionSnapshot });
+      this.#given.set(sessionId, { at, token, snapshot: JSON.parse(snapshot) as SessionSnapshot });
       this.#tell({ sessionId, awaited: true });
     }
     for (const arrival of arrivals) this.#tell(arrival);
@@ -259,17 +275,21 @@ export class RunnerStorage implements AgentStorage {
 
   // ---- requests ----------------------------------------------------------------------------------------------------
 
+  async #call<T>(what: string, ask: (coordinator: Coordinator) => Promise<T>): Promise<T> {
+    return (await this.#callTimed(what, ask)).value;
+  }
+
   /** Of the coordinator that answered last; after no answer, of the next. */
-  async #call<T>(
+  async #callTimed<T>(
     what: string,
     ask: (coordinator: Coordinator) => Promise<T>,
     timeoutMs = TIMEOUT_MS,
-  ): Promise<T> {
+  ): Promise<Timed<T>> {
     const { calls, coordinators, life, runnerId, log } = this.#host;
     const index = this.#coordinator;
     log.add(life.name, what);
     try {
-      const { value, now } = await calls.call({
+      const answer = await calls.call({
         from: runnerId,
         life,
         to: coordinators[index % coordinators.length] ?? coordinators[0],
@@ -277,8 +297,8 @@ export class RunnerStorage implements AgentStorage {
         timeoutMs,
         ask: async (coordinator: Coordinator) => ({ value: await ask(coordinator), now: coordinator.now() }),
       });
-      this.#noteTime(now);
-      return value;
+      this.#noteTime(answer.now);
+      return answer;
     } catch (error) {
       if (index === this.#coordinator) this.#coordinator++;
       throw error;
@@ -290,12 +310,5 @@ export class RunnerStorage implements AgentStorage {
     const monotonic = this.#host.life.clock.monotonic();
     const isOld = this.#heard === undefined || monotonic - this.#heard.monotonic > HEARD_MS_MAX;
     if (isOld || time > this.now()) this.#heard = { time, monotonic };
-  }
-
-  #noteHeld(change: Change, result: ChangeResult | undefined): void {
-    if (change.type === "release_claim") this.#held.delete(change.sessionId);
-    if (change.type !== "commit_batch" || result === undefined) return;
-    const isOver = result.status === "fenced" || isEnded(change.session?.status ?? "working");
-    if (isOver) this.#held.delete(change.sessionId);
   }
 }

@@ -29,6 +29,8 @@ export interface WorkWatchHost {
   readonly leaseMs: number;
   readonly violated: Violated;
   accounts(): Iterable<SessionAccount>;
+  /** Whether only the row of a session is stored: its tasks start before anything could be fenced. */
+  isMinimal(sessionId: string): boolean;
   /** Epoch milliseconds by the storage's clock. */
   wall(): number;
 }
@@ -77,6 +79,7 @@ export class WorkWatch {
   }
 
   #look(sessionId: string, runnerId: string, what: string): void {
+    if (this.#host.isMinimal(sessionId)) return;
     for (const { worker, attempts } of this.#work.get(sessionId)?.values() ?? []) {
       const { life, wokeAt } = worker;
       const isGone = !life.isAlive || life.isPaused || this.#host.scheduler.now < wokeAt + NOTICES_MS;
