@@ -46,7 +46,7 @@ export class Notices {
 export function noticing(
   storage: AgentStorage,
   notices: Notices,
-  onCommit: (changes: readonly Change[], results: readonly ChangeResult[]) => void,
+  onCommit: (results: readonly ChangeResult[]) => void,
 ): AgentStorage {
   storage.subscribe(({ sessionId }) => notices.tell(sessionId));
   return {
@@ -55,7 +55,7 @@ export function noticing(
     async commit(changes, now) {
       const results = await storage.commit(changes, now);
       for (const change of changes) for (const sessionId of sessionsOf(change)) notices.tell(sessionId);
-      onCommit(changes, results);
+      onCommit(results);
       return results;
     },
     claim: (claim) => storage.claim(claim),

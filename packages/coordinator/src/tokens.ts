@@ -5,7 +5,7 @@
 //   T2. Only its SHA-256 is stored, as the id of a document, and compared in constant time (X11). The text is told once, to whoever
 //       had it made, and is in no log, no error and no audit row.
 //   T3. What storage said of a token is believed for `BELIEVED_MS`. So a revoked one is refused within that, by every coordinator
-//       of one storage; by the one that revoked it at once.
+//       of one storage; by the one that revoked it at once. A stream asks again every four seconds: five are promised.
 //   T4. A registration token is used once: whoever comes second finds its document used.
 //   T5. When it was last used is written at most every `USED_EVERY_MS`.
 //
@@ -72,7 +72,7 @@ export interface NewToken {
 }
 
 const COLLECTION = "token";
-export const BELIEVED_MS = 4_000;
+const BELIEVED_MS = 900;
 const USED_EVERY_MS = 10 * 60_000;
 /** Of tokens that somebody guesses nothing is remembered; of real ones at most so many. */
 const BELIEVED_MAX = 10_000;
@@ -82,7 +82,6 @@ export const REGISTRATION_MS_MAX = 60 * 60_000;
 export class Tokens {
   readonly #host: TokensHost;
   readonly #believed = new Map<string, { readonly token: StoredToken; readonly version: number; readonly until: number }>();
-  readonly #onRevoked = new Set<(hash: string) => void>();
 
   constructor(host: TokensHost) {
     this.#host = host;
@@ -115,12 +114,6 @@ export class Tokens {
     return found.token;
   }
 
-  /** Whether a token that was good still is: for streams that outlive a request. */
-  async isGood(hash: string): Promise<boolean> {
-    const found = await this.#find(hash);
-    return found !== undefined && this.#refusalOf(found.token) === undefined;
-  }
-
   /** Use a registration token up (T4). @returns why not, when it cannot be. */
   async use(id: string, audit: Audit): Promise<Refusal | undefined> {
     const found = await this.#withId(id);
@@ -144,7 +137,6 @@ export class Tokens {
     this.#believed.delete(token.hash);
     if (status === "conflict") return this.revoke(id, audit); // Its last use was noted in between.
     expectDone({ status } as ChangeResult);
-    for (const tell of this.#onRevoked) tell(token.hash);
     return true;
   }
 
@@ -156,12 +148,6 @@ export class Tokens {
       ...(after === undefined ? {} : { after }),
     });
     return documents.map(({ body }) => JSON.parse(body) as StoredToken);
-  }
-
-  /** Be told of tokens revoked here. The listener must not throw. */
-  onRevoked(listener: (hash: string) => void): () => void {
-    this.#onRevoked.add(listener);
-    return () => void this.#onRevoked.delete(listener);
   }
 
   #refusalOf({ revokedAt, usedAt, expiresAt }: StoredToken): Refusal | undefined {

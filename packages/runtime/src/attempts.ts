@@ -15,6 +15,7 @@ import {
   type Clock,
   type ConversationEntry,
   type EventRecord,
+  type JournalRecord,
   type NoteRecord,
   type OpenTask,
   type RecordedError,
@@ -33,6 +34,8 @@ export type EventDraft = Draft<EventRecord>;
 export type NoteDraft = Draft<NoteRecord>;
 
 type OutcomeDraft = Extract<EventDraft, { type: "task_completed" | "task_failed" }>;
+
+const OUTCOMES: ReadonlySet<string> = new Set(["task_completed", "task_failed", "attempt_failed", "outcome_kept"]);
 
 /** An outcome that is stored before it is delivered. */
 export function keptOutcome({ type: outcome, task, attempt, at, usage, payload }: OutcomeDraft): NoteDraft {
@@ -83,6 +86,8 @@ export class Attempts {
   readonly #host: AttemptsHost;
   readonly #running = new Map<number, Running>();
   readonly #retries = new Map<number, OpenTask>();
+  /** Of attempts that have ended and want to hear when that is committed. */
+  readonly #unrecorded = new Map<number, RunningAttempt>();
 
   constructor(host: AttemptsHost) {
     this.#host = host;
@@ -109,6 +114,18 @@ export class Attempts {
     if (task === undefined) return;
     if (note.type === "attempt_failed") this.#retries.set(task.id, task);
     else if (note.type === "outcome_kept") this.#deliverKept(task);
+  }
+
+  /** These are committed. */
+  recorded(records: readonly JournalRecord[]): void {
+    if (this.#unrecorded.size === 0) return;
+    for (const record of records) {
+      const isOutcome = OUTCOMES.has(record.type) && "task" in record;
+      const handle = isOutcome ? this.#unrecorded.get(record.task) : undefined;
+      if (handle === undefined || !isOutcome) continue;
+      this.#unrecorded.delete(record.task);
+      handle.recorded?.();
+    }
   }
 
   start(task: OpenTask): void {
@@ -185,33 +202,56 @@ export class Attempts {
     for (const id of this.#running.keys()) this.abort(id, reason);
   }
 
+  /** The session goes on elsewhere, or later: stop what ends with this process, and leave what does not. */
+  leaveAll(reason: string): void {
+    for (const [id, { handle }] of this.#running) {
+      if (handle?.leave === undefined) continue;
+      this.#running.delete(id);
+      handle.leave();
+    }
+    this.abortAll(reason);
+  }
+
   /** After a replay: go on with the tasks that have no outcome (H7, H8). */
   recover(tasks: readonly OpenTask[], at: number): void {
     const fresh = tasks.filter((task) => task.kept === undefined && !this.#host.mayHaveRun(task));
     if (fresh.length > 0) this.#host.begin(fresh);
     for (const task of tasks) {
       if (fresh.includes(task)) continue;
-      const { id, attempt, retry } = task;
+      const { id, attempt, kind } = task;
       if (task.kept !== undefined) {
         this.#deliverKept(task);
       } else if (task.retryAt !== undefined && task.retryAt > at) {
         this.#retries.set(id, task); // Never early, so it cannot have been started.
-      } else if (mayRetryLost(retry, attempt)) {
-        this.#traceLost(task);
-        this.#host.note({ type: "attempt_lost", task: id, attempt, at });
       } else {
-        this.#traceLost(task);
-        const message = `attempt ${attempt} of ${retry?.maxAttempts ?? attempt} was running when its process ended; its outcome is unknown`;
-        const payload = JSON.stringify({ name: "AttemptLostError", message, code: "task_failed" });
-        const told = (): void => this.#host.deliver({ type: "task_failed", task: id, attempt, at, payload });
-        const ending = this.#endLost(task);
-        if (ending === undefined) told();
+        const taskId = positionId(this.#host.sessionId, id);
+        const isHere = task.closure !== undefined;
+        const going = isHere ? undefined : this.#host.executor.goesOn?.({ kind, taskId, attempt });
+        if (going === undefined) this.#lost(task, at);
         else
-          void ending.then(() => {
-            if (this.#host.openTask(id) === task) told();
+          void going.then((isGoingOn) => {
+            if (this.#host.openTask(id) !== task) return;
+            if (isGoingOn) this.#host.begin([task]);
+            else this.#lost(task, this.#host.clock.now());
           });
       }
     }
+  }
+
+  /** Nobody will ever know what became of this attempt. */
+  #lost(task: OpenTask, at: number): void {
+    const { id, attempt, retry } = task;
+    this.#traceLost(task);
+    if (mayRetryLost(retry, attempt)) return this.#host.note({ type: "attempt_lost", task: id, attempt, at });
+    const message = `attempt ${attempt} of ${retry?.maxAttempts ?? attempt} was running when its process ended; its outcome is unknown`;
+    const payload = JSON.stringify({ name: "AttemptLostError", message, code: "task_failed" });
+    const told = (): void => this.#host.deliver({ type: "task_failed", task: id, attempt, at, payload });
+    const ending = this.#endLost(task);
+    if (ending === undefined) told();
+    else
+      void ending.then(() => {
+        if (this.#host.openTask(id) === task) told();
+      });
   }
 
   /** What it started must not go on beside an agent that was told it was lost. Never rejects. */
@@ -230,6 +270,8 @@ export class Attempts {
     const { id } = task;
     if (this.#running.get(id) !== running) return; // It was told to stop, and is traced to have.
     this.#running.delete(id);
+    if (running.handle?.recorded !== undefined && outcome.status !== "aborted")
+      this.#unrecorded.set(id, running.handle);
     const isNews = this.#host.openTask(id) === task && task.attempt === attempt; // A2.
     const usage = running.usage === undefined ? {} : { usage: running.usage };
     const at = this.#host.clock.now();

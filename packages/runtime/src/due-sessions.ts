@@ -82,6 +82,14 @@ export class DueSessions {
       this.#host.idleTimers.set(this.#coolAlarm, this.#host.clock.now() + this.#host.warmMs);
   }
 
+  /** Let go of all that only wait. */
+  letGo(): void {
+    for (const sessionId of [...this.#warm.keys()]) {
+      this.#warm.delete(sessionId);
+      if (this.#host.sessions.letGo(sessionId, () => this.#lookForDue())) this.noteWaiting(sessionId);
+    }
+  }
+
   /** It is driven here no longer. */
   forget(sessionId: string): void {
     this.#warm.delete(sessionId);

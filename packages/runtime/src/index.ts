@@ -35,7 +35,13 @@ export {
 } from "./runtime-api.ts";
 export { channelSignals, type ChannelSignals } from "./channel-signals.ts";
 export { readSignalLine, stdinSignals, type LineMeaning, type StdinSignalsOptions } from "./stdin-signals.ts";
-export { LocalTaskExecutor, type LocalTaskExecutorOptions } from "./local-task-executor.ts";
+export {
+  attemptFailure,
+  LocalTaskExecutor,
+  performTask,
+  resolveConversations,
+  type LocalTaskExecutorOptions,
+} from "./local-task-executor.ts";
 export { MemoryStorage } from "./memory-storage.ts";
 export { sha256, silentTracer, systemClock, systemRandom } from "./node-ports.ts";
 export { type Immediate, type SliceMember, type SliceObserver } from "./slice-loop.ts";

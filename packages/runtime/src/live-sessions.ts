@@ -54,6 +54,8 @@ export interface LiveSessionsHost {
   claimTerms(): ClaimTerms;
   /** Whether sessions nobody here asked for are run when something arrives for them. */
   readonly adopt: boolean;
+  /** Whether storage says which sessions are run here, children of these as any others. */
+  readonly dispatched: boolean;
   readonly watchdog: Watchdog | undefined;
   /** Something is due at this time. */
   lookAt(at: number): void;
@@ -123,6 +125,7 @@ export class LiveSessions {
 
   /** Sessions of this process asked for these: run them. */
   spawned(sessionIds: readonly string[]): void {
+    if (this.#host.dispatched) return;
     for (const sessionId of sessionIds) {
       this.#owned.add(sessionId);
       if (this.#closed || this.#live.has(sessionId)) continue;
@@ -371,6 +374,11 @@ export class LiveSessions {
     return [...this.#live.keys(), ...this.#activating.keys()];
   }
 
+  /** Somebody says that it is not to be driven here. */
+  abandon(sessionId: string): void {
+    this.#live.get(sessionId)?.driver.abandon();
+  }
+
   /** O4. The claims of this process can pass on soon. Each session is gone on with once storage can be asked, if it has not. */
   letGoOfAll(): void {
     this.#letGoes++;
@@ -445,7 +453,7 @@ export class LiveSessions {
       throw error;
     }
     if (arrived) driver.poke();
-    if (snapshot.session.children > 0) await this.#ownChildren(sessionId);
+    if (snapshot.session.children > 0 && !this.#host.dispatched) await this.#ownChildren(sessionId);
   }
 
   /** Note what arrives meanwhile. A session that cannot be read is nobody's. */

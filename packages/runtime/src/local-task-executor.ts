@@ -264,7 +264,7 @@ class Attempt implements RunningAttempt, TaskContext {
       const output = closure === undefined ? await this.#performDefined() : await closure(this);
       return { status: "completed", output: this.#encode(output) };
     } catch (thrown) {
-      return failure(thrown);
+      return attemptFailure(thrown);
     }
   }
 
@@ -286,20 +286,10 @@ class Attempt implements RunningAttempt, TaskContext {
 
   async #performDefined(): Promise<unknown> {
     const { kind } = this.#request;
-    const definition = this.#definition;
-    if (definition === undefined) {
-      throw new HoldfastError("unknown_task_kind", `no task "${kind}" is known here`, {
-        fix: "define it with defineTask()",
-      });
-    }
-    const given = await this.#input();
-    const input =
-      definition.input === undefined
-        ? given
-        : await validate(definition.input, given, `input of task "${kind}"`, "invalid_input");
-    const output = await definition.run(input, this);
-    if (definition.output === undefined) return output;
-    return validate(definition.output, output, `output of task "${kind}"`, "invalid_output");
+    if (this.#definition !== undefined) return performTask(this.#definition, await this.#input(), this);
+    throw new HoldfastError("unknown_task_kind", `no task "${kind}" is known here`, {
+      fix: "define it with defineTask()",
+    });
   }
 
   #input(): unknown {
@@ -321,6 +311,19 @@ class Attempt implements RunningAttempt, TaskContext {
   }
 }
 
+/** Call a task's handler between its schemas. */
+export async function performTask(
+  definition: TaskDefinition,
+  given: unknown,
+  context: TaskContext,
+): Promise<unknown> {
+  const { name, input, output } = definition;
+  const accepted =
+    input === undefined ? given : await validate(input, given, `input of task "${name}"`, "invalid_input");
+  const made = await definition.run(accepted, context);
+  return output === undefined ? made : validate(output, made, `output of task "${name}"`, "invalid_output");
+}
+
 function abortError(reason: string): DOMException {
   return new DOMException(`the task was aborted: ${reason}`, "AbortError");
 }
@@ -337,7 +340,8 @@ const FINAL_CODES: ReadonlySet<string> = new Set([
   "model_auth",
 ]);
 
-function failure(thrown: unknown): AttemptOutcome {
+/** What an attempt comes to that threw this. Never throws itself. */
+export function attemptFailure(thrown: unknown): Extract<AttemptOutcome, { readonly status: "failed" }> {
   const error = recordError(thrown);
   const final =
     error.name === "NonRetryableError" || (error.code !== undefined && FINAL_CODES.has(error.code));
@@ -361,7 +365,7 @@ function retryAfterOf(thrown: unknown): number | undefined {
 }
 
 /** Put the entries in the place of each `ctx.conversation()` in a task's input (K8). */
-async function resolveConversations(
+export async function resolveConversations(
   value: unknown,
   load: (leaf: number | null) => Promise<readonly ConversationEntry[]>,
 ): Promise<unknown> {

@@ -28,6 +28,8 @@ export interface RuntimeOptions {
   readonly agents?: readonly Agent<any, any>[];
   /** Tasks for all agents, or an executor of your own. Agents bring their own tasks along. */
   readonly tasks?: readonly TaskDefinition[] | TaskExecutor;
+  /** Who does tasks this process has no handler for: otherwise they are an error. Closed with the runtime. */
+  readonly queue?: TaskExecutor;
   readonly signals?: readonly SignalSource[];
   readonly tracer?: AgentTracer;
   readonly clock?: Clock;
@@ -43,6 +45,11 @@ export interface RuntimeOptions {
   readonly warmMs?: number;
   /** Run sessions of known agents whenever something they wait for arrives or is due, not only those started here. */
   readonly adopt?: boolean;
+  /**
+   * Storage says which sessions are run here, by announcing them as arrivals: a runner's, which a coordinator gives them to. Then
+   * children are asked for and nothing more.
+   */
+  readonly dispatched?: boolean;
   /**
    * Fire schedules that are due, whoever put them, while this runtime lives. Not unless it is asked for: a process that runs one
    * session, or only sends a signal, must not begin the work of others, and would end in the middle of it.
@@ -239,6 +246,10 @@ export interface Runtime {
   schedules(): Promise<readonly Schedule[]>;
   /** Remove a schedule; sessions it started stay. Answers whether there was one. */
   unschedule(scheduleId: string): Promise<boolean>;
+  /** Stop driving one session: what runs of it is aborted, and it stays as its last commit left it. */
+  abandon(sessionId: string): void;
+  /** Let go of every session that only waits, without waiting for `warmMs`. */
+  letGo(): void;
   /** Sessions driven now. */
   readonly live: number;
   /** Stop: running tasks are aborted, sessions stay as their last commit left them. Does not close the storage. */

@@ -71,6 +71,7 @@ import { outputOf, type Settled } from "./settled.ts";
 import { SliceLoop, type Immediate } from "./slice-loop.ts";
 import { watchStrayRejections } from "./stray-rejections.ts";
 import { Timers } from "./timers.ts";
+import { TaskPlacement } from "./task-placement.ts";
 import type { Watchdog } from "./watchdog.ts";
 import { exportLines, readSessionFile } from "./session-file.ts";
 
@@ -98,6 +99,8 @@ class LocalRuntime implements Runtime {
   readonly #prices: Prices | undefined;
   readonly #tracer: AgentTracer;
   readonly #executor: TaskExecutor;
+  /** Which agents bring their tasks to, unless the executor is somebody else's. */
+  readonly #local: LocalTaskExecutor | undefined;
   readonly #timers: Timers;
   readonly #idleTimers: Timers;
   readonly #committer: GroupCommitter;
@@ -141,14 +144,17 @@ class LocalRuntime implements Runtime {
     });
     this.#timers = new Timers(this.#clock);
     this.#idleTimers = new Timers(this.#clock, true);
-    this.#executor = isExecutor(options.tasks)
-      ? options.tasks
-      : new LocalTaskExecutor({
-          tasks: options.tasks ?? [],
-          clock: this.#clock,
-          payloadChars: this.#limits.payloadChars,
-          ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
-        });
+    const { tasks, queue } = options;
+    if (!isExecutor(tasks)) {
+      this.#local = new LocalTaskExecutor({
+        tasks: tasks ?? [],
+        clock: this.#clock,
+        payloadChars: this.#limits.payloadChars,
+        ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
+      });
+    }
+    const here = isExecutor(tasks) ? tasks : this.#local!;
+    this.#executor = queue === undefined ? here : new TaskPlacement(here, queue);
     this.#immediate = options.immediate ?? setImmediate;
     this.#committer = new GroupCommitter(this.#storage, this.#clock, this.#immediate);
     this.#watchdog = options.watchdog;
@@ -161,6 +167,7 @@ class LocalRuntime implements Runtime {
       world: this.#world,
       claimTerms: () => this.#claimTerms(),
       adopt,
+      dispatched: options.dispatched ?? false,
       watchdog: this.#watchdog,
       lookAt: (at) => this.#due.lookAt(at),
       left: (sessionId) => this.#due.forget(sessionId),
@@ -217,6 +224,14 @@ class LocalRuntime implements Runtime {
       failedToRun: (sessionId, error) => this.#sessions.failedToRun(sessionId, error),
       warn,
     });
+  }
+
+  abandon(sessionId: string): void {
+    this.#sessions.abandon(sessionId);
+  }
+
+  letGo(): void {
+    this.#due.letGo();
   }
 
   get live(): number {
@@ -452,8 +467,7 @@ class LocalRuntime implements Runtime {
 
   #know(agent: Agent): void {
     if (!this.#sessions.know(agent)) return;
-    if (this.#executor instanceof LocalTaskExecutor)
-      for (const task of agent.tasks) this.#executor.register(task);
+    for (const task of agent.tasks) this.#local?.register(task);
     for (const child of agent.agents) this.#know(child);
   }
 

@@ -6,7 +6,7 @@
 //
 //   D1. Tasks start, and aborts fire, only after the batch that asked for them is committed (K3, K6).
 //   D2. Notes are added, and segments sealed, only at a standstill.
-//   D4. When the driver is over, every attempt it started has been told to stop.
+//   D4. When the driver is over, every attempt it started has been told to stop, or is left to whoever goes on.
 //   D5. What a person can mend stands down: nothing more is delivered, what runs is waited for and its outcomes are kept, and
 //       the last commit parks the session.
 //
@@ -356,6 +356,7 @@ export class SessionDriver implements SliceMember {
     this.#inFlight = false;
     if (result.status === "committed") {
       this.#trace.committed(segment);
+      this.#attempts.recorded(segment.records);
       const spawned = segment.effects.flatMap((effect) =>
         effect.type === "create_session" ? effect.sessionId : [],
       );
@@ -592,7 +593,8 @@ export class SessionDriver implements SliceMember {
     for (const item of [this.#alarm, this.#nothingAlarm]) this.#world.timers.set(item, Infinity);
     this.#cancel.close();
     this.#inbox.close();
-    this.#attempts.abortAll("the session is over here"); // D4.
+    if (departure.type === "abandoned") this.#attempts.leaveAll("the session is over here"); // D4.
+    else this.#attempts.abortAll("the session is over");
     this.#world.loop.leave(this);
     this.#trace.departed(departure);
     this.#world.departed(this, departure);

@@ -1,6 +1,9 @@
 // What tests of the runtime share: a clock that moves when told, waiting for things without sleeping, and storages with
 // one property changed.
 
+/** For tests of packages that may not know the runtime. */
+export { MemoryStorage } from "@holdfast/runtime";
+
 import type {
   AgentStorage,
   AgentTracer,

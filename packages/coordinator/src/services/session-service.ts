@@ -10,7 +10,6 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import {
   checkBudget,
   ConflictError,
-  CorruptRecordError,
   decodeJson,
   forkSession,
   HoldfastError,
@@ -18,6 +17,7 @@ import {
   LIMITS,
   mintId,
   NotFoundError,
+  toHoldfastError,
   UsageError,
   type Change,
   type ChangeResult,
@@ -40,9 +40,10 @@ import { bytesOf, bytesOfValue, textOf } from "../json-field.ts";
 import { auditOf, callOf, type Call } from "./call.ts";
 import { audited, sessionNotFound, sessionObject, unexpected, type ServiceHost } from "./service-host.ts";
 import { budgetOf, entryMessage, errorMessage, sessionMessage, type SessionMessage } from "./session-message.ts";
-import { mayTouch, ownerFor, ownSession } from "./session-scope.ts";
+import { mayTouch, ownSession } from "./session-scope.ts";
 import { creationOf, refuseOther } from "./session-start.ts";
 import { untilEnded, watchSession } from "./session-watch.ts";
+import { scopeChange } from "./storage-scope.ts";
 
 const PAGE = 100;
 /** How long `sync` waits when nothing is said. */
@@ -251,16 +252,15 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
         yield { line: bytesOf(line.trimEnd()) };
     },
 
-    async import({ lines, sessionId: wanted }, context) {
+    async import({ lines, sessionId }, context) {
       const call = callOf(context);
-      const file = new SessionFile("lines", createHash("sha256"));
-      for (const line of lines) file.take(new TextDecoder().decode(line));
-      const change = file.end(wanted);
-      const owner = await ownerFor(host, call.caller);
-      // Whoever brings a session here owns it here; an admin brings it as it is.
-      const placement = owner === undefined ? change.session.placement : { ...change.session.placement, owner };
-      const session = placement === undefined ? change.session : { ...change.session, placement };
-      return told(await store(host, { ...change, session }, "session.import", call));
+      const scoped = await scopeChange(host, call.caller, readLines(lines, sessionId));
+      if (!("change" in scoped) || scoped.change.type !== "import_session")
+        throw new UsageError("the session refers to sessions that are not there", {
+          at: "lines",
+          expected: "a session whose parent, payers and shared conversations are yours, or none",
+        });
+      return told(await store(host, scoped.change, "session.import", call));
     },
   };
 }
@@ -274,6 +274,19 @@ async function listOfJob(
   const own = await storage.reader.session(sessionId);
   const children = await storage.reader.sessions({ parent: sessionId, limit: LIMITS.children });
   return { sessions: [...(own === undefined ? [] : [own]), ...children].map(told) };
+}
+
+/** What is damaged is the sender's to mend. */
+function readLines(lines: readonly Uint8Array[], wanted: string | undefined): ImportSession {
+  try {
+    const file = new SessionFile("lines", createHash("sha256"));
+    for (const line of lines) file.take(new TextDecoder("utf-8", { fatal: true }).decode(line));
+    return file.end(wanted);
+  } catch (thrown) {
+    const error = toHoldfastError(thrown);
+    if (error.code !== "corrupt_record" && error.code !== "internal") throw error;
+    throw new UsageError(error.message, { at: "lines", fix: "export the session again", cause: thrown });
+  }
 }
 
 interface Sent {
@@ -348,7 +361,7 @@ async function store(host: ServiceHost, change: ImportSession, action: string, c
         fix: "choose another id, or none",
       });
     case "invalid":
-      throw new CorruptRecordError("the session", result.reason);
+      throw new UsageError(result.reason);
     default:
       throw unexpected(action, result);
   }

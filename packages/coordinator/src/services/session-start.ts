@@ -43,7 +43,7 @@ export async function creationOf(
   refuseForeignStarts(request, call, task);
   const input = textOf(request.input, "input");
   refuseIfLarge(input, "input", LIMITS.payloadChars);
-  const owner = task === undefined ? await ownerFor(host, call.caller) : task.placement?.owner;
+  const owner = task === undefined ? await ownerFor(host, call.caller) : task.owner;
   const parent = invocation === "async_callback" ? await parentOf(host, parentSessionId, call) : undefined;
   const budget = request.budget === undefined ? undefined : checkBudget(budgetOf(request.budget));
   const sessionId = idOf(host, request, owner);
@@ -55,7 +55,7 @@ export async function creationOf(
     sessionId,
     agent: {
       name: request.agent,
-      version: request.agentVersion ?? (await versionOf(host, request.agent)),
+      version: request.agentVersion ?? (await versionOf(host, request.agent, "1")),
       ...(traceparent === undefined ? {} : { traceparent }),
     },
     input,
@@ -98,7 +98,7 @@ export function refuseOther(stored: Session, change: CreateSession, request: Sta
   });
 }
 
-function refuseForeignStarts({ agent, invocation, parentSessionId }: StartRequest, { caller }: Call, task: Session | undefined): void {
+function refuseForeignStarts({ agent, invocation, parentSessionId }: StartRequest, { caller }: Call, task: object | undefined): void {
   if (caller.kind === "runner" && task === undefined)
     throw new HoldfastError("forbidden", "a runner starts only queued tasks of sessions it holds", {
       at: "task_id",
@@ -116,8 +116,16 @@ function refuseForeignStarts({ agent, invocation, parentSessionId }: StartReques
     });
 }
 
-/** The session that asked for a queued task, if the caller may act for it. */
-async function taskOf(host: ServiceHost, taskId: string, agent: string, call: Call): Promise<Session> {
+/**
+ * Whose a queued task is, if the caller may ask for it: of a session that a runner holds or a user owns, or of one that is not here,
+ * because it lives in its user's own storage and only its tasks are queued.
+ */
+async function taskOf(
+  host: ServiceHost,
+  taskId: string,
+  agent: string,
+  call: Call,
+): Promise<{ readonly owner: string | undefined }> {
   const at = taskId.lastIndexOf("-");
   if (at <= 0 || !/^\d+$/.test(taskId.slice(at + 1)) || !agent.startsWith(taskAgent("")))
     throw new UsageError(`"${taskId}" is no task of this agent`, {
@@ -125,12 +133,15 @@ async function taskOf(host: ServiceHost, taskId: string, agent: string, call: Ca
       expected: 'the id of a task, and "task:" with its kind as the agent',
     });
   const session = await host.storage.reader.session(taskId.slice(0, at));
+  const { caller } = call;
+  if (session === undefined && (caller.kind === "user" || caller.kind === "admin"))
+    return { owner: await ownerFor(host, caller) };
   const isTheirs =
     session !== undefined &&
-    (call.caller.kind !== "runner" || (await host.dispatcher.holds(call.caller.name, session.sessionId)));
-  if (!isTheirs || (call.caller.kind === "user" && session.placement?.owner !== call.caller.name))
+    (caller.kind !== "runner" || (await host.dispatcher.holds(caller.name, session.sessionId)));
+  if (!isTheirs || (caller.kind === "user" && session.placement?.owner !== caller.name))
     throw new NotFoundError("session_not_found", `there is no task ${taskId}`);
-  return session;
+  return { owner: session.placement?.owner };
 }
 
 async function parentOf(host: ServiceHost, parentSessionId: string | undefined, call: Call): Promise<Session> {
@@ -189,13 +200,17 @@ function placementOf({ demands, priority }: StartRequest, owner: string | undefi
 }
 
 /** What runs it is what runners offer now. */
-async function versionOf({ registry }: ServiceHost, agent: string): Promise<string> {
+export async function versionOf(
+  { registry }: Pick<ServiceHost, "registry">,
+  agent: string,
+  otherwise: string,
+): Promise<string> {
   const runners = [...(await registry.all())].sort((a, b) => b.registeredAt - a.registeredAt);
   for (const { agents } of runners) {
     const offered = agents.find(({ name, version }) => name === agent && version !== undefined);
     if (offered?.version !== undefined) return offered.version;
   }
-  return "1";
+  return otherwise;
 }
 
 /** The same text for the same members, in whatever order they were given. */

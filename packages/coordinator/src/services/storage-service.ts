@@ -114,6 +114,7 @@ export function storageService(host: ServiceHost): ServiceImpl<typeof StorageSer
         wake();
       });
       try {
+        yield { sessionId: "", awaited: false }; // It names no session: from here on everything is told.
         while (!signal.aborted) {
           for (const arrival of arrived.splice(0))
             if (await isThere(host, caller, arrival.sessionId)) yield arrival;

@@ -18,6 +18,11 @@ export interface TaskExecutor {
    * throw; `undefined` when there is nothing to do. No `input` is checked against a schema here.
    */
   endLost?(attempt: LostAttempt): Promise<void> | undefined;
+  /**
+   * An attempt was running when the process of its session ended: whether it goes on without it, so that to start it again, with
+   * the same number, is to find it again. Never rejects; `undefined` when what it runs ends with the process.
+   */
+  goesOn?(attempt: Pick<TaskAttempt, "kind" | "taskId" | "attempt">): Promise<boolean> | undefined;
   /** Abort what runs and resolve when nothing runs any more, or what runs does not heed it. */
   close(): Promise<void>;
 }
@@ -98,4 +103,11 @@ export type AttemptOutcome =
 export interface RunningAttempt {
   /** Ask it to stop: the handler's abort signal fires. Idempotent. */
   abort(reason: string): void;
+  /**
+   * Nobody in this process listens any more, and whoever goes on with the session wants its outcome. For what goes on without the
+   * process; everything else is aborted.
+   */
+  leave?(): void;
+  /** Its outcome is committed: nobody will ask for it again. */
+  recorded?(): void;
 }

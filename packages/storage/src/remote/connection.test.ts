@@ -1,6 +1,6 @@
 // What a network does to the port: answers are lost, connections are cut, coordinators go away and come back.
 
-import { MemoryStorage } from "@holdfast/runtime";
+import { MemoryStorage } from "@holdfast/testkit/test-runtime";
 import type { Arrival, Change } from "@holdfast/core";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { CoordinatorConnection, openRemoteStorage } from "./index.ts";

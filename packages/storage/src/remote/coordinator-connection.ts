@@ -122,6 +122,8 @@ export class CoordinatorConnection {
   }
 }
 
+const PASSING: ReadonlySet<string> = new Set(["unavailable", "rate_limited", "request_timeout"]);
+
 /** What cannot be done just now, whoever says so, is for the caller to wait out. */
 function answered(error: ConnectError, detail: ErrorDetail): HoldfastError {
   const { at, got, expected, fix } = detail;
@@ -133,8 +135,7 @@ function answered(error: ConnectError, detail: ErrorDetail): HoldfastError {
     ...(expected === undefined ? {} : { expected }),
     ...(fix === undefined ? {} : { fix }),
   };
-  const { $typeName: _, ...rest } = detail;
-  return error.code === Code.ResourceExhausted && rest.retryAfterMs !== undefined
+  return PASSING.has(detail.code)
     ? new UnavailableError("storage_unavailable", wire.message, wire)
     : fromWireError(wire);
 }

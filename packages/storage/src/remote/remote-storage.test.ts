@@ -1,5 +1,5 @@
 import { storageConformance } from "@holdfast/testkit/storage-conformance";
-import { MemoryStorage } from "@holdfast/runtime";
+import { MemoryStorage } from "@holdfast/testkit/test-runtime";
 import { openRemoteStorage } from "./index.ts";
 import { serveStorage, TOKEN } from "./testing/storage-server.ts";
 

@@ -45,7 +45,6 @@ export class RemoteStorage implements AgentStorage {
   readonly #client: Client<typeof StorageService>;
   readonly #stream: ArrivalStream;
   readonly #underWay = new Set<Promise<unknown>>();
-  /** Sessions claimed through this storage. */
   readonly #held = new Set<string>();
   #isClosing = false;
 
@@ -71,6 +70,16 @@ export class RemoteStorage implements AgentStorage {
         (await this.#read("documents", { ...query, limit: finite(query.limit) })) ?? [],
       audit: async (query) => (await this.#read("audit", { ...query, limit: finite(query.limit) })) ?? [],
     };
+  }
+
+  /** Sessions that are claimed, as far as is known here. */
+  get held(): ReadonlySet<string> {
+    return this.#held;
+  }
+
+  /** A session was claimed for whoever uses this storage. */
+  hold(sessionId: string): void {
+    this.#held.add(sessionId);
   }
 
   async commit(changes: readonly Change[], now: number): Promise<readonly ChangeResult[]> {
@@ -114,7 +123,9 @@ export class RemoteStorage implements AgentStorage {
 
   async arrivals(sessionId: string, after: number): Promise<Arrivals> {
     const { arrivals } = await this.#ask(() => this.#client.arrivals({ sessionId, after: BigInt(after) }));
-    return decode<Arrivals>(arrivals);
+    const decoded = decode<Arrivals>(arrivals);
+    if (isEnded(decoded.session.status)) this.#held.delete(sessionId);
+    return decoded;
   }
 
   async conversation(sessionId: string, leaf: number): Promise<readonly Entry[]> {

@@ -3,6 +3,7 @@
 //
 //   C1. The key is part of the sum, so that an intact row in the wrong place is found as well.
 
+import { hash } from "node:crypto";
 import { crc32 } from "node:zlib";
 import type { SqlValue } from "./driver.ts";
 
@@ -24,4 +25,9 @@ export function journalChecksum(
   const key =
     Math.imul(session, 0x9e3779b1) ^ Math.imul(seq, 0x85ebca6b) ^ Math.imul(count, 0xc2b2ae35) ^ time;
   return crc32(body, key >>> 0);
+}
+
+/** The hash of contents and chains, for which a checksum is too weak. */
+export function sha256(text: string): string {
+  return hash("sha256", text, "base64url");
 }

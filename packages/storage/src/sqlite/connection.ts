@@ -28,7 +28,7 @@ export interface ConnectionEvents {
 }
 
 export class Connection {
-  /** Tokens of the claims made here that may still be held, by session (V3 of `server.ts`). */
+  /** Tokens of the claims for ever made here that may still be held, by session (V3 of `server.ts`). */
   readonly claims = new Map<string, number>();
   isSubscribed = false;
   /** A request is under way whose answer may be long: the next one waits, or answers would pile up unseen (C2). */
@@ -79,9 +79,12 @@ export class Connection {
   }
 
   noteClaims(changes: readonly Change[], results: readonly ChangeResult[]): void {
-    for (const [i, change] of changes.entries()) {
+    for (const [i, asked] of changes.entries()) {
       const result = results[i];
-      if (change.type === "create_session" && result?.status === "created" && result.token !== undefined)
+      const change = asked.type === "audited" ? asked.change : asked;
+      if (change === undefined) continue;
+      const isForEver = change.type === "create_session" && change.claimFor?.leaseMs === Infinity;
+      if (isForEver && result?.status === "created" && result.token !== undefined)
         this.claims.set(change.sessionId, result.token);
       if (change.type === "release_claim" && result?.status === "released")
         this.claims.delete(change.sessionId);

@@ -9,7 +9,14 @@
 //   I2. A claimed session is in the file's index as well; it is passed over here. Whoever holds it gives it to `note` with the
 //       release.
 
-import { isEnded, type AgentRef, type Due, type Session, type SessionStatus } from "@holdfast/core";
+import {
+  HoldfastError,
+  isEnded,
+  type AgentRef,
+  type Due,
+  type Session,
+  type SessionStatus,
+} from "@holdfast/core";
 import { dueAt, isAnsweredBy } from "@holdfast/core/internal";
 import type { SqlDriver, SqlRow, SqlStatement } from "./driver.ts";
 import { isClaimed, type Head, type Heads } from "./heads.ts";
@@ -63,6 +70,11 @@ export class DueIndex {
     else this.#ready.get(agent.name)?.delete(sessionId);
     if (isClaimed(claim) && claim.until !== Infinity && !isEnded(session.status)) this.#leased.add(sessionId);
     else this.#leased.delete(sessionId);
+  }
+
+  /** It is claimed, and its lease ends by itself: known before the session was read. */
+  watch(sessionId: string): void {
+    this.#leased.add(sessionId);
   }
 
   /** Sessions whose time is up, claimed or not: the caller acts on them before it asks what is due. */
@@ -152,14 +164,25 @@ export class DueIndex {
   ): number {
     let nextAt = Infinity;
     for (const sessionId of this.#leased) {
-      const head = this.#heads.get(sessionId);
+      const head = this.#headOf(sessionId);
       if (head === undefined) continue;
+      if (isEnded(head.session.status)) this.#leased.delete(sessionId);
       const at = dueAt(head.session, head.claim, head.answered);
       const isWanted = agents === undefined || agents.has(head.session.agent.name);
       if (at > now) nextAt = Math.min(nextAt, at);
       else if (isWanted && found.size < limit) found.add(sessionId);
     }
     return nextAt;
+  }
+
+  /** One that is damaged must not keep the others from being found: whoever asks for it itself is told. */
+  #headOf(sessionId: string): Head | undefined {
+    try {
+      return this.#heads.get(sessionId);
+    } catch (error) {
+      if (HoldfastError.is(error) && error.code === "corrupt_record") return undefined;
+      throw error;
+    }
   }
 
   #nextTimer(now: number): number {

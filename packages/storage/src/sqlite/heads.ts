@@ -4,8 +4,8 @@
 // add to. It knows nothing of transactions: whoever changes heads in one that fails gives them to `forget`.
 //
 //   H1. A head is derived from the file: forgetting one is always right, and costs a read.
-//   H2. A claim is not in the file, so heads with one are kept, whatever the cache's size (DESIGN section 4: claims are in
-//       memory, and die with the owner).
+//   H2. When a claim ends is not in the file, and of one without an end nothing is, so heads with a claim are kept, whatever the
+//       cache's size. What survives the owner of claims that end by themselves is in `leases.ts`.
 //       The token of a claim that is over is kept as well, for the last `TOKENS_MAX` sessions; a holder that asks after
 //       that is fenced, where before it would have been told what became of its batch.
 //   H3. What a session was made with and no rule looks at (input, shared context) is not kept: it may be large. A few small
@@ -106,7 +106,7 @@ export class Heads {
   /** Unclaimed ones, the least recently used first. */
   readonly #recent = new Map<string, Head>();
   readonly #recentMax: number;
-  /** Claims that are held, of sessions that were forgotten and not read again yet. */
+  /** Claims that are held or have losses, of sessions that were forgotten, or not read yet. */
   readonly #forgotten = new Map<string, Claim>();
   /** The last tokens of sessions that are not at hand, the oldest first: their holders may still ask (ST3). */
   readonly #tokens = new Map<string, number>();
@@ -127,7 +127,7 @@ export class Heads {
 
   /** Whether somebody holds a claim of it, without reading. */
   isClaimed(sessionId: string): boolean {
-    return this.#claimed.has(sessionId) || this.#forgotten.has(sessionId);
+    return this.#claimed.has(sessionId) || this.#forgotten.get(sessionId)?.owner !== undefined;
   }
 
   /** The head if it is at hand, without reading. */
@@ -155,8 +155,25 @@ export class Heads {
   forget(sessionId: string, claim: Claim): void {
     this.#claimed.delete(sessionId);
     this.#recent.delete(sessionId);
-    if (isClaimed(claim)) this.#forgotten.set(sessionId, claim);
+    if (isClaimed(claim) || claim.losses > 0) this.#forgotten.set(sessionId, claim);
     else if (claim.token !== NO_CLAIM.token) this.#keepToken(sessionId, claim.token);
+  }
+
+  /** Change a claim that is held, reading nothing. Answers the head, if it is at hand. */
+  amend(sessionId: string, change: (claim: Claim) => Claim): Head | undefined {
+    const head = this.peek(sessionId);
+    if (head !== undefined) {
+      head.claim = change(head.claim);
+      return head;
+    }
+    const claim = this.#forgotten.get(sessionId);
+    if (claim !== undefined) this.#forgotten.set(sessionId, change(claim));
+    return undefined;
+  }
+
+  /** It is no session any more. */
+  remove(sessionId: string): void {
+    for (const known of [this.#claimed, this.#recent, this.#forgotten, this.#tokens]) known.delete(sessionId);
   }
 
   #keepToken(sessionId: string, token: number): void {

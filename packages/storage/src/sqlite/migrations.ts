@@ -17,8 +17,12 @@
 //   entry    What the agent took from an outcome or a signal as it was is not stored twice: `record` is the position of the
 //            record that holds the text.
 //   signal   Pending ones only; a consumed one lives on in the journal.
-//   seen     Ids (`i:…`) and dedup keys (`k:…`) for ever. The key leads, because ids minted in one moment are neighbours:
-//            led by the session, every signal would dirty a page of its own.
+//   seen     Ids (`i:…`) and dedup keys (`d:…` with the signal's name; `k:…` before step 2, for all names) for ever. The key
+//            leads, because ids minted in one moment are neighbours: led by the session, every signal would dirty a page of its own.
+//   claim    Only claims whose lease ends, and losses (`leases.ts`).
+//   blob_use Which sessions a blob is for, so that it goes with the last of them. Those of before step 2 are for session 0, which
+//            never was one: they stay.
+//   removed  Numbers of deleted sessions whose rows in `seen` are left until the next opening (`removal.ts`).
 
 import type { SqlDriver } from "./driver.ts";
 
@@ -142,6 +146,47 @@ const STEPS: readonly string[] = [
   CREATE INDEX schedule_next ON schedule (next_at);
 
   CREATE TABLE blob (address TEXT NOT NULL UNIQUE, content TEXT NOT NULL);
+  `,
+  `
+  CREATE INDEX session_owner ON session (origin ->> '$.placement.owner', session)
+    WHERE origin ->> '$.placement.owner' IS NOT NULL;
+
+  CREATE TABLE claim (
+    session   INTEGER PRIMARY KEY,
+    token     INTEGER NOT NULL,
+    owner     TEXT,
+    lease_ms  INTEGER NOT NULL,
+    losses    INTEGER NOT NULL,
+    checksum  INTEGER NOT NULL
+  );
+
+  CREATE TABLE document (
+    collection  TEXT NOT NULL,
+    id          TEXT NOT NULL,
+    body        TEXT NOT NULL,
+    version     INTEGER NOT NULL,
+    updated_at  INTEGER NOT NULL,
+    checksum    INTEGER NOT NULL,
+    PRIMARY KEY (collection, id)
+  ) WITHOUT ROWID;
+
+  CREATE TABLE audit (
+    seq         INTEGER PRIMARY KEY,
+    at          INTEGER NOT NULL,
+    actor       TEXT NOT NULL,
+    action      TEXT NOT NULL,
+    object      TEXT NOT NULL,
+    request_id  TEXT,
+    outcome     TEXT NOT NULL,
+    hash        TEXT NOT NULL,
+    checksum    INTEGER NOT NULL
+  );
+
+  CREATE TABLE blob_use (address TEXT NOT NULL, session INTEGER NOT NULL, PRIMARY KEY (address, session)) WITHOUT ROWID;
+  CREATE INDEX blob_use_session ON blob_use (session);
+  INSERT INTO blob_use (address, session) SELECT address, 0 FROM blob;
+
+  CREATE TABLE removed (session INTEGER PRIMARY KEY);
   `,
 ];
 

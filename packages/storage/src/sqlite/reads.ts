@@ -6,8 +6,8 @@
 
 import {
   decodeRecords,
-  HoldfastError,
   NotFoundError,
+  type AuditRow,
   type Entry,
   type JournalRecord,
   type JsonText,
@@ -15,12 +15,14 @@ import {
   type Session,
   type SessionStatus,
   type StorageReader,
+  type StoredDocument,
   type StoredSignal,
 } from "@holdfast/core";
 import type { ChildRow } from "@holdfast/core/internal";
 import { Accounts } from "./accounts.ts";
 import type { Blobs } from "./blobs.ts";
 import type { SqlDriver, SqlRow, SqlStatement } from "./driver.ts";
+import { Ledger } from "./ledger.ts";
 import { corruptRow } from "./row-checks.ts";
 import {
   assertJournal,
@@ -44,6 +46,8 @@ export class Reads {
   readonly source: RowSource;
   readonly accounts: Accounts;
   readonly schedules: Schedules;
+  readonly ledger: Ledger;
+  readonly #driver: SqlDriver;
   readonly #path: string;
   readonly #session: SqlStatement;
   readonly #number: SqlStatement;
@@ -53,9 +57,6 @@ export class Reads {
   readonly #branch: SqlStatement;
   readonly #signals: SqlStatement;
   readonly #pending: SqlStatement;
-  readonly #sessions: SqlStatement;
-  readonly #sessionsOfStatus: SqlStatement;
-  readonly #sessionsOfParent: SqlStatement;
   readonly #checkpoints: SqlStatement;
   readonly #children: SqlStatement;
   readonly #exhausted: SqlStatement;
@@ -68,6 +69,8 @@ export class Reads {
     };
     this.accounts = new Accounts(driver, path);
     this.schedules = new Schedules(driver, path);
+    this.ledger = new Ledger(driver, path);
+    this.#driver = driver;
     this.#path = path;
     this.#session = driver.prepare(`${SELECT_SESSION} WHERE s.session_id = ?`);
     this.#number = driver.prepare("SELECT session FROM session WHERE session_id = ?");
@@ -84,13 +87,6 @@ export class Reads {
     );
     this.#signals = driver.prepare(`${SELECT_SIGNAL} WHERE session = ? AND ord > ? ORDER BY ord`);
     this.#pending = driver.prepare("SELECT signal_id, ord, name FROM signal WHERE session = ? ORDER BY ord");
-    const newestFirst = "s.session < ? ORDER BY s.session DESC LIMIT ?";
-    this.#sessions = driver.prepare(`${SELECT_SESSION} WHERE ${newestFirst}`);
-    this.#sessionsOfStatus = driver.prepare(`${SELECT_SESSION} WHERE t.status = ? AND ${newestFirst}`);
-    this.#sessionsOfParent = driver.prepare(
-      `${SELECT_SESSION} WHERE s.parent = ?1 AND (?2 IS NULL OR t.status = ?2) AND s.session < ?3
-        ORDER BY s.session DESC LIMIT ?4`,
-    );
     this.#checkpoints = driver.prepare(
       `SELECT ${JOURNAL_COLUMNS} FROM journal WHERE ${fromSeq} AND seq <= ?3 AND checkpoint = 1 ORDER BY seq`,
     );
@@ -110,14 +106,15 @@ export class Reads {
   }
 
   /** Newest first, below session number `below`. */
-  sessions(below: number, limit: number, status?: SessionStatus, parent?: string): Session[] {
-    const rows =
-      parent !== undefined
-        ? this.#sessionsOfParent.all(parent, status ?? null, below, limit)
-        : status === undefined
-          ? this.#sessions.all(below, limit)
-          : this.#sessionsOfStatus.all(status, below, limit);
-    return rows.map((row) => readSession(row, this.source).session);
+  sessions(below: number, query: SessionQuery): Session[] {
+    const filters = FILTERS.filter(({ name }) => query[name] !== undefined);
+    const where = ["s.session < ?", ...filters.map(({ sql }) => sql)].join(" AND ");
+    const values = filters.map(({ name }) => query[name]!);
+    // Each combination is prepared when it is first asked for.
+    return this.#driver
+      .prepare(`${SELECT_SESSION} WHERE ${where} ORDER BY s.session DESC LIMIT ?`)
+      .all(below, ...values, query.limit)
+      .map((row) => readSession(row, this.source).session);
   }
 
   numberOf(sessionId: string): number | undefined {
@@ -219,6 +216,15 @@ export class Reads {
   }
 }
 
+type SessionQuery = Parameters<StorageReader["sessions"]>[0];
+
+const FILTERS = [
+  { name: "owner", sql: "s.origin ->> '$.placement.owner' = ?" },
+  { name: "agent", sql: "s.agent ->> '$.name' = ?" },
+  { name: "status", sql: "t.status = ?" },
+  { name: "parent", sql: "s.parent = ?" },
+] as const satisfies readonly { name: keyof SessionQuery; sql: string }[];
+
 /** The port's reader over `Reads`. */
 export class SqliteReader implements StorageReader {
   readonly #reads: Reads;
@@ -230,16 +236,12 @@ export class SqliteReader implements StorageReader {
     this.#guard = guard;
   }
 
-  async sessions({
-    limit,
-    before,
-    status,
-    parent,
-  }: Parameters<StorageReader["sessions"]>[0]): Promise<readonly Session[]> {
+  async sessions(query: SessionQuery): Promise<readonly Session[]> {
+    const { limit, before } = query;
     return this.#guard(() => {
       const below = before === undefined ? Number.MAX_SAFE_INTEGER : this.#reads.numberOf(before);
       if (below === undefined) throw new NotFoundError("session_not_found", `there is no session ${before}`);
-      return limit <= 0 ? [] : this.#reads.sessions(below, limit, status, parent);
+      return limit <= 0 ? [] : this.#reads.sessions(below, query);
     });
   }
 
@@ -272,15 +274,15 @@ export class SqliteReader implements StorageReader {
     return this.#guard(() => this.#reads.schedules.all());
   }
 
-  async document(): Promise<never> {
-    throw new HoldfastError("internal", "SQLite cannot keep documents yet");
+  async document(collection: string, id: string): Promise<StoredDocument | undefined> {
+    return this.#guard(() => this.#reads.ledger.document(collection, id));
   }
 
-  async documents(): Promise<never> {
-    throw new HoldfastError("internal", "SQLite cannot keep documents yet");
+  async documents(query: Parameters<StorageReader["documents"]>[0]): Promise<readonly StoredDocument[]> {
+    return this.#guard(() => this.#reads.ledger.documents(query));
   }
 
-  async audit(): Promise<never> {
-    throw new HoldfastError("internal", "SQLite cannot keep an audit yet");
+  async audit(query: Parameters<StorageReader["audit"]>[0]): Promise<readonly AuditRow[]> {
+    return this.#guard(() => this.#reads.ledger.audit(query));
   }
 }

@@ -99,7 +99,7 @@ export function sessionValues(number: number, session: Session, blobs: Blobs): S
     number,
     sessionId,
     JSON.stringify(agent),
-    ...blobs.toColumns(input),
+    ...blobs.toColumns(input, number),
     seed,
     flags,
     format,
@@ -112,7 +112,7 @@ export function sessionValues(number: number, session: Session, blobs: Blobs): S
 }
 
 /** What only some sessions are made with, and never changes. */
-function originOf({ parent, depth, shared, deadlineAt, fork, payers }: Session): string | null {
+function originOf({ parent, depth, shared, deadlineAt, fork, payers, placement }: Session): string | null {
   const origin = JSON.stringify({
     parent,
     depth: depth === 0 ? undefined : depth,
@@ -120,6 +120,7 @@ function originOf({ parent, depth, shared, deadlineAt, fork, payers }: Session):
     deadlineAt,
     fork,
     payers: payers.length === 0 ? undefined : payers,
+    placement,
   } satisfies Partial<Record<keyof Session, unknown>>);
   return origin === "{}" ? null : origin;
 }
@@ -166,7 +167,7 @@ export function stateValues(number: number, session: Session, blobs: Blobs): Sql
     session.entryCount,
     session.turn,
     session.inbox,
-    ...blobs.toColumns(session.output),
+    ...blobs.toColumns(session.output, number),
     error === undefined ? null : JSON.stringify(error),
     restOf(session),
     session.updatedAt,
@@ -356,7 +357,7 @@ export function entryValues(
     parent ?? null,
     role,
     turn,
-    ...blobs.toColumns(record === undefined ? content : undefined),
+    ...blobs.toColumns(record === undefined ? content : undefined, number),
     record ?? null,
     createdAt,
   ];
@@ -392,7 +393,7 @@ export const SELECT_SIGNAL = `SELECT ${list(SIGNAL_COLUMNS)}, checksum FROM sign
 
 export function signalValues(number: number, signal: StoredSignal, blobs: Blobs): SqlValue[] {
   const { signalId, name, payload, order, sentAt } = signal;
-  const values = [number, order, signalId, name, ...blobs.toColumns(payload), sentAt];
+  const values = [number, order, signalId, name, ...blobs.toColumns(payload, number), sentAt];
   values.push(rowChecksum(values));
   return values;
 }

@@ -36,7 +36,7 @@ export class Schedules {
       scheduleId,
       cron,
       timeZone,
-      JSON.stringify(action),
+      JSON.stringify({ ...action, owner: schedule.owner }),
       nextAt,
       lastAt ?? null,
       createdAt,
@@ -72,20 +72,22 @@ export function readSchedule(row: SqlRow, path: string): Schedule {
   const scheduleId = row["schedule_id"] as string;
   assertChecksum(path, "schedule", scheduleId, row["checksum"], rowChecksum(valuesOf(row, COLUMNS)));
   const lastAt = row["last_at"] as number | null;
+  const { owner, ...action } = readAction(row["action"] as string);
   return {
     scheduleId,
+    ...(owner === undefined ? {} : { owner }),
     cron: row["cron"] as string,
     timeZone: row["time_zone"] as string,
-    action: readAction(row["action"] as string),
+    action,
     nextAt: row["next_at"] as number,
     ...(lastAt === null ? {} : { lastAt }),
     createdAt: row["created_at"] as number,
   };
 }
 
-/** JSON leaves out what is `undefined`, and the port has the field. */
-function readAction(text: string): ScheduledAction {
-  const action = JSON.parse(text) as ScheduledAction;
+/** With the owner, which few have. JSON leaves out what is `undefined`, and the port has the field. */
+function readAction(text: string): ScheduledAction & Pick<Schedule, "owner"> {
+  const action = JSON.parse(text) as ScheduledAction & Pick<Schedule, "owner">;
   return action.type === "start"
     ? { ...action, input: action.input }
     : { ...action, payload: action.payload };

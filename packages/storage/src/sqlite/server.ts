@@ -3,7 +3,7 @@
 //   V1. A client can hurt nobody but itself (`connection.ts`).
 //   V2. Commits that arrive in one turn of the event loop, of however many clients, share a transaction. Any other request
 //       sees the commits before it.
-//   V3. Claims made over a connection end with it.
+//   V3. Claims without an end that were made over a connection end with it; a lease says itself when it ends.
 //   V4. The server keeps no process alive.
 
 import { createServer, type Server, type Socket } from "node:net";
@@ -137,11 +137,12 @@ export class StorageServer {
           leaseMs: number | null;
         };
         const result: ClaimResult = await storage.claim({ ...claim, leaseMs: leaseMs ?? Infinity });
-        if (result.status === "claimed") connection.claims.set(claim.sessionId, result.token);
+        if (result.status === "claimed" && leaseMs === null)
+          connection.claims.set(claim.sessionId, result.token);
         return result;
       }
       case "renew":
-        return storage.renew();
+        return storage.renew(asked);
       case "load":
         return storage.load(text(params, "sessionId"));
       case "arrivals":

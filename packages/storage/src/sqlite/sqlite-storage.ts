@@ -24,11 +24,19 @@ import {
   type SessionSnapshot,
   type StorageReader,
 } from "@holdfast/core";
-import { applyChange, applyOverdue, refuseClaim, remainingFor } from "@holdfast/core/internal";
+import {
+  applyChange,
+  applyOverdue,
+  refuseClaim,
+  remainingFor,
+  renewedClaim,
+  type Claim,
+} from "@holdfast/core/internal";
 import { Blobs } from "./blobs.ts";
 import type { SqlDriver, SqlStatement } from "./driver.ts";
 import { DueIndex } from "./due-index.ts";
 import { Heads } from "./heads.ts";
+import { Leases } from "./leases.ts";
 import { Reads, SqliteReader } from "./reads.ts";
 import { describeRefusal, isEnvironmental, toStorageError } from "./sql-errors.ts";
 import { Tokens } from "./tokens.ts";
@@ -69,6 +77,7 @@ export class SqliteStorage implements AgentStorage {
   readonly #reads: Reads;
   readonly #heads: Heads;
   readonly #tokens: Tokens;
+  readonly #leases: Leases;
   readonly #writer: Writer;
   readonly #dueIndex: DueIndex;
   readonly #listeners = new Set<(arrival: Arrival) => void>();
@@ -88,11 +97,15 @@ export class SqliteStorage implements AgentStorage {
     this.#reads = new Reads(driver, path, blobs);
     this.#heads = new Heads(this.#reads, options.headsMax ?? HEADS_MAX);
     this.#tokens = new Tokens(driver);
+    this.#leases = new Leases(driver, path);
+    this.#leases.refresh();
+    for (const [sessionId, claim] of this.#leases.claims()) this.#heads.forget(sessionId, claim);
     this.#writer = new Writer(driver, {
       heads: this.#heads,
       reads: this.#reads,
       blobs,
       tokens: this.#tokens,
+      leases: this.#leases,
     });
     this.#dueIndex = new DueIndex(driver, this.#heads, this.#reads.schedules);
     this.reader = new SqliteReader(this.#reads, (read) => this.#guard("reading", read));
@@ -110,6 +123,7 @@ export class SqliteStorage implements AgentStorage {
   /** The groups of several callers in one transaction, in the order given. */
   commitGroups(groups: readonly ChangeGroup[]): ChangeResult[][] {
     return this.#guard("committing", () => {
+      this.#beginLeases(groups[0]?.now ?? 0);
       const timed: TimedChange[] = [];
       for (const { changes, now } of groups) for (const change of changes) timed.push({ change, now });
       const results = this.#applyAll(timed, timed.length > 1);
@@ -125,20 +139,50 @@ export class SqliteStorage implements AgentStorage {
     leaseMs,
   }: Parameters<AgentStorage["claim"]>[0]): Promise<ClaimResult> {
     return this.#guard("claiming", () => {
+      this.#beginLeases(now);
       const head = this.#heads.get(sessionId);
       if (head === undefined) return { status: "not_found" };
       const refusal = refuseClaim(head.session, head.claim, { owner, now });
       if (refusal !== undefined) return refusal;
       const { token, losses } = this.#transact(
         () => this.#writer.claim(head, { owner, now, leaseMs }),
-        this.#tokens.isSpent,
+        this.#tokens.isSpent || leaseMs !== Infinity || this.#leases.has(sessionId),
       );
       return { status: "claimed", token, losses };
     });
   }
 
-  async renew(): Promise<never> {
-    throw new HoldfastError("internal", "SQLite cannot renew claims yet");
+  async renew({
+    owner,
+    now,
+    leaseMs,
+  }: Parameters<AgentStorage["renew"]>[0]): Promise<{ readonly sessions: number }> {
+    return this.#guard("renewing claims", () => {
+      this.#beginLeases(now);
+      const held = this.#leases.ofOwner(owner);
+      const others = held.filter((sessionId) => this.#leases.leaseMsOf(sessionId) !== leaseMs);
+      if (others.length > 0)
+        this.#transact(() => {
+          for (const sessionId of others) this.#leases.lengthen(sessionId, leaseMs);
+        });
+      for (const sessionId of held)
+        this.#amendClaim(sessionId, (claim) => renewedClaim(claim, now + leaseMs));
+      return { sessions: held.length };
+    });
+  }
+
+  #amendClaim(sessionId: string, change: (claim: Claim) => Claim): void {
+    const head = this.#heads.amend(sessionId, change);
+    if (head !== undefined) this.#dueIndex.note(head);
+  }
+
+  /** ST38. */
+  #beginLeases(now: number): void {
+    this.#leases.refresh();
+    for (const [sessionId, until] of this.#leases.begin(now)) {
+      this.#dueIndex.watch(sessionId);
+      this.#amendClaim(sessionId, (claim) => ({ ...claim, until }));
+    }
   }
 
   async load(sessionId: string): Promise<SessionSnapshot | undefined> {
@@ -181,10 +225,13 @@ export class SqliteStorage implements AgentStorage {
 
   async due({ now, limit, agents }: Parameters<AgentStorage["due"]>[0]): Promise<Due> {
     return this.#guard("looking for what is due", () => {
+      this.#beginLeases(now);
       const overdue = this.#dueIndex.overdue(now);
-      if (overdue.length > 0) {
+      const spent = this.#leases.spentBy(now);
+      if (overdue.length > 0 || spent.length > 0) {
         this.#transact(() => {
           for (const sessionId of overdue) applyOverdue(this.#writer, sessionId, now);
+          for (const sessionId of spent) this.#leases.drop(sessionId);
         });
       }
       return this.#dueIndex.due(now, limit, agents);
@@ -246,6 +293,7 @@ export class SqliteStorage implements AgentStorage {
    */
   #transact<T>(work: () => T, writes = true): T {
     let result: T;
+    this.#leases.refresh();
     try {
       if (writes) this.#begin.run();
       result = work();
@@ -254,6 +302,7 @@ export class SqliteStorage implements AgentStorage {
       this.#undo();
       throw error;
     }
+    this.#leases.ended(true);
     this.#publish();
     return result;
   }
@@ -263,6 +312,7 @@ export class SqliteStorage implements AgentStorage {
     this.#writer.touched.clear();
     this.#writer.arrived.length = 0;
     this.#tokens.forget();
+    this.#leases.ended(false);
     if (this.#driver.inTransaction) this.#driver.exec("ROLLBACK");
   }
 

@@ -1,7 +1,15 @@
 // Text that SQLite or the journal's lines would change without a word is refused: lone surrogates outside of JSON escapes, and
 // line breaks in recorded JSON (W4 of `writer.ts`). Each function answers what is wrong, or `undefined`.
 
-import type { CommitBatch, CreateSession, Effect, ImportSession, Schedule, SendSignal } from "@holdfast/core";
+import type {
+  CommitBatch,
+  CreateSession,
+  Effect,
+  ImportSession,
+  Schedule,
+  SendSignal,
+  StoredDocument,
+} from "@holdfast/core";
 
 export function findSessionProblem({
   sessionId,
@@ -88,6 +96,13 @@ export function findScheduleProblem({ scheduleId, cron, timeZone, action }: Sche
     findTextProblem("time zone", timeZone) ??
     findTextProblem("what it starts or signals with", action.type === "start" ? action.input : action.payload)
   );
+}
+
+/** A body may have line breaks: it is no line of a journal. */
+export function findDocumentProblem({ id, body }: StoredDocument): string | undefined {
+  return body.isWellFormed()
+    ? undefined
+    : `the body of document ${id} has a lone surrogate that is not escaped`;
 }
 
 function hasTextProblem(text: string | undefined): boolean {

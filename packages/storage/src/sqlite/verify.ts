@@ -5,10 +5,13 @@
 //   V1. It never stops at the first problem, and never throws for one: the report is for a person who must decide.
 //   V2. Memory is bounded: rows come in pages, problems are counted beyond `PROBLEMS_MAX`.
 
-import { HoldfastError, toError } from "@holdfast/core";
+import { AUDIT_START, HoldfastError, toError, verifyAudit } from "@holdfast/core";
 import { readHold, SELECT_HOLDS } from "./accounts.ts";
+import { sha256 } from "./checksum.ts";
 import { Blobs } from "./blobs.ts";
 import type { SqlDriver, SqlRow } from "./driver.ts";
+import { hasTable, readAuditRow, readDocument, SELECT_AUDIT, SELECT_DOCUMENT } from "./ledger.ts";
+import { readLease, SELECT_CLAIM } from "./leases.ts";
 import { Reads } from "./reads.ts";
 import {
   readEntry,
@@ -47,7 +50,10 @@ export function verifyDatabase(driver: SqlDriver, path: string): VerifyReport {
   check.entries();
   check.signals();
   check.holds();
+  check.claims();
   check.schedules();
+  check.documents();
+  check.audit();
   check.blobs();
   return check.report();
 }
@@ -87,7 +93,8 @@ class Check {
       (row) => row["session"],
       (row) => void readSession(row, this.#source),
     );
-    for (const table of ["state", "account"]) {
+    for (const table of ["state", "account", "claim"]) {
+      if (!hasTable(this.#driver, table)) continue;
       this.#try(table, () => {
         const orphans = this.#driver.value(
           `SELECT count(*) FROM ${table} WHERE session NOT IN (SELECT session FROM session)`,
@@ -154,6 +161,54 @@ class Check {
       (last) => page.all((last as string | undefined) ?? ""),
       (row) => row["schedule_id"],
       (row) => void readSchedule(row, this.#source.path),
+    );
+  }
+
+  claims(): void {
+    if (!hasTable(this.#driver, "claim")) return;
+    const page = this.#driver.prepare(
+      `${SELECT_CLAIM} WHERE session > ? ORDER BY session LIMIT ${PAGE_ROWS}`,
+    );
+    this.#walk(
+      "claim",
+      (last) => page.all(Number(last ?? 0)),
+      (row) => row["session"],
+      (row) => void readLease(row, this.#source.path),
+    );
+  }
+
+  documents(): void {
+    if (!hasTable(this.#driver, "document")) return;
+    const page = this.#driver.prepare(
+      `${SELECT_DOCUMENT} WHERE (collection, id) > (?, ?) ORDER BY collection, id LIMIT ${PAGE_ROWS}`,
+    );
+    this.#walk(
+      "document",
+      (last) => page.all(...((last as [string, string] | undefined) ?? ["", ""])),
+      (row) => [row["collection"], row["id"]],
+      (row) => void readDocument(row, this.#source.path),
+    );
+  }
+
+  /** Each row by itself, and that it follows from the one before. */
+  audit(): void {
+    if (!hasTable(this.#driver, "audit")) return;
+    const page = this.#driver.prepare(`${SELECT_AUDIT} WHERE seq > ? ORDER BY seq LIMIT ${PAGE_ROWS}`);
+    let before = AUDIT_START;
+    this.#walk(
+      "audit",
+      (last) => page.all(Number(last ?? 0)),
+      (row) => row["seq"],
+      (stored) => {
+        const row = readAuditRow(stored, this.#source.path);
+        const verdict = verifyAudit([row], sha256, before);
+        before = row;
+        if (verdict.status === "broken")
+          this.#add(
+            "audit",
+            `row ${row.seq} does not follow from the one before it: ${verdict.got} for ${verdict.expected}`,
+          );
+      },
     );
   }
 

@@ -8,16 +8,15 @@
 //       the claims they had, is kept in `touched`: after a failed transaction all of that is forgotten.
 //   W4. Text that SQLite or the journal's lines would change without a word is refused (`texts.ts`).
 
-import { hash } from "node:crypto";
 import {
   encodeRecords,
   FORMAT_LIMITS,
-  HoldfastError,
   invariant,
   isEnded,
   type Account,
   type Amount,
   type Arrival,
+  type AuditRow,
   type ChangeResult,
   type CommitBatch,
   type CreateSession,
@@ -29,12 +28,14 @@ import {
   type Schedule,
   type SendSignal,
   type Session,
+  type StoredDocument,
 } from "@holdfast/core";
 import {
   applyBatch,
   createSession,
   decideRelease,
   decideSignal,
+  dedupMark,
   findImportProblem,
   firstBatch,
   isAnsweredBy,
@@ -50,10 +51,12 @@ import {
   type Claim,
 } from "@holdfast/core/internal";
 import type { Blobs } from "./blobs.ts";
-import { journalChecksum } from "./checksum.ts";
+import { journalChecksum, sha256 } from "./checksum.ts";
 import type { SqlDriver, SqlStatement } from "./driver.ts";
 import { newHead, type Head, type Heads } from "./heads.ts";
+import type { Leases } from "./leases.ts";
 import type { Reads } from "./reads.ts";
+import { Removal } from "./removal.ts";
 import {
   checkpointMark,
   entryValues,
@@ -69,6 +72,7 @@ import {
 } from "./rows.ts";
 import {
   findBatchProblem,
+  findDocumentProblem,
   findImportTextProblem,
   findScheduleProblem,
   findSessionProblem,
@@ -82,10 +86,13 @@ export class Writer implements CascadeDoor {
   /** What listeners hear of when it is committed. */
   readonly arrived: Arrival[] = [];
 
+  readonly hash = sha256;
   readonly #heads: Heads;
   readonly #reads: Reads;
   readonly #blobs: Blobs;
   readonly #tokens: Tokens;
+  readonly #leases: Leases;
+  readonly #removal: Removal;
   #nextNumber: number;
 
   readonly #insertSession: SqlStatement;
@@ -99,12 +106,18 @@ export class Writer implements CascadeDoor {
   readonly #insertSeen: SqlStatement;
   readonly #selectSeen: SqlStatement;
 
-  constructor(driver: SqlDriver, parts: { heads: Heads; reads: Reads; blobs: Blobs; tokens: Tokens }) {
+  constructor(
+    driver: SqlDriver,
+    parts: { heads: Heads; reads: Reads; blobs: Blobs; tokens: Tokens; leases: Leases },
+  ) {
     this.#heads = parts.heads;
     this.#reads = parts.reads;
     this.#blobs = parts.blobs;
     this.#tokens = parts.tokens;
-    this.#nextNumber = Number(driver.value("SELECT coalesce(max(session), 0) + 1 FROM session"));
+    this.#leases = parts.leases;
+    this.#removal = new Removal(driver, parts.blobs);
+    this.#removal.sweep();
+    this.#nextNumber = this.#removal.nextNumber();
     this.#insertSession = driver.prepare(INSERT_SESSION);
     this.#insertState = driver.prepare(INSERT_STATE);
     this.#updateState = driver.prepare(UPDATE_STATE);
@@ -139,32 +152,12 @@ export class Writer implements CascadeDoor {
     return this.#reads.schedules.get(scheduleId);
   }
 
-  document(): never {
-    return notYet();
+  document(collection: string, id: string): StoredDocument | undefined {
+    return this.#reads.ledger.document(collection, id);
   }
 
-  lastAudit(): never {
-    return notYet();
-  }
-
-  hash(text: string): string {
-    return hash("sha256", text, "base64url");
-  }
-
-  remove(): never {
-    return notYet();
-  }
-
-  putDocument(): never {
-    return notYet();
-  }
-
-  removeDocument(): never {
-    return notYet();
-  }
-
-  appendAudit(): never {
-    return notYet();
+  lastAudit(): AuditRow | undefined {
+    return this.#reads.ledger.lastAudit();
   }
 
   /** Make a claim with a new token. */
@@ -174,6 +167,7 @@ export class Writer implements CascadeDoor {
   ): Claim {
     this.#touch(head);
     head.claim = nextClaim(head.claim, asked, this.#tokens.next());
+    this.#leases.file(head.number, head.session.sessionId, head.claim, asked.leaseMs);
     this.#heads.place(head);
     return head.claim;
   }
@@ -194,6 +188,7 @@ export class Writer implements CascadeDoor {
     if (first !== undefined) {
       this.#writeRecords(head.number, first, now);
       head.session = applyBatch(head.session, first, now);
+      if (isEnded(head.session.status)) this.#leases.spend(sessionId, head.claim.until);
     }
     this.#insertState.run(...stateValues(head.number, head.session, this.#blobs));
     this.#heads.place(head);
@@ -238,7 +233,11 @@ export class Writer implements CascadeDoor {
       return refused({ status: "invalid", reason: `session ${before.sessionId}: ${problem}` });
 
     this.#touch(head);
-    head.claim = provenClaim(head.claim);
+    const claim = provenClaim(head.claim);
+    if (claim !== head.claim) {
+      head.claim = claim;
+      this.#leases.file(number, batch.sessionId, claim);
+    }
     const { consumed } = batch;
     this.#writeRecords(number, batch, now);
     const lastConsumed = this.#consume(head, consumed);
@@ -267,7 +266,7 @@ export class Writer implements CascadeDoor {
   /** One row; there is at least one record. */
   #writeJournal(number: number, records: readonly JournalRecord[], now: number): void {
     const { seq } = records[0]!;
-    const body = encodeRecords(records, this.#blobs);
+    const body = encodeRecords(records, this.#blobs.sinkFor(number));
     const checksum = journalChecksum(number, seq, records.length, now, body);
     this.#insertJournal.run(number, seq, records.length, now, body, checkpointMark(records), checksum);
   }
@@ -291,7 +290,7 @@ export class Writer implements CascadeDoor {
     if (problem !== undefined) return { status: "invalid", reason: problem };
     const seen =
       this.#hasSeen(head, `i:${signalId}`) ||
-      (dedupKey !== undefined && this.#hasSeen(head, `k:${dedupKey}`));
+      (dedupKey !== undefined && this.#hasSeenKey(head, name, dedupKey));
     const decision = decideSignal(head.session, signal, { seen, pending: head.pending.size }, now);
     if (!("session" in decision)) return decision.result;
 
@@ -300,7 +299,7 @@ export class Writer implements CascadeDoor {
     const stored = { signalId, name, payload, order, sentAt: now };
     this.#insertSignal.run(...signalValues(head.number, stored, this.#blobs));
     this.#insertSeen.run(`i:${signalId}`, head.number);
-    if (dedupKey !== undefined) this.#insertSeen.run(`k:${dedupKey}`, head.number);
+    if (dedupKey !== undefined) this.#insertSeen.run(`d:${dedupMark(name, dedupKey)}`, head.number);
     // The row in the file stays: the signal's own number says what the inbox is.
     head.session = decision.session;
     head.pending.add(signalId, order, name, stored);
@@ -313,6 +312,11 @@ export class Writer implements CascadeDoor {
     return this.#selectSeen.get(key, head.number) !== undefined;
   }
 
+  /** Keys of before step 2 of the schema count for every name: of which they were is not known. */
+  #hasSeenKey(head: Head, name: string, dedupKey: string): boolean {
+    return this.#hasSeen(head, `d:${dedupMark(name, dedupKey)}`) || this.#hasSeen(head, `k:${dedupKey}`);
+  }
+
   release({ sessionId, token }: ReleaseClaim): ChangeResult {
     const head = this.#heads.get(sessionId);
     if (head === undefined) return { status: "not_found" };
@@ -320,6 +324,7 @@ export class Writer implements CascadeDoor {
     if (status === "released") {
       this.#touch(head);
       head.claim = releasedClaim(head.claim);
+      this.#leases.file(head.number, sessionId, head.claim);
       this.#heads.place(head);
     }
     return { status };
@@ -358,6 +363,29 @@ export class Writer implements CascadeDoor {
     this.#reads.schedules.remove(scheduleId);
   }
 
+  remove(sessionId: string): void {
+    const head = this.#find(sessionId);
+    this.#touch(head);
+    this.#removal.remove(head.number, head.session.inbox > 0);
+    this.#leases.drop(sessionId);
+    this.#heads.remove(sessionId);
+  }
+
+  putDocument(collection: string, document: StoredDocument): ChangeResult | undefined {
+    const problem = findDocumentProblem(document);
+    if (problem !== undefined) return { status: "invalid", reason: problem };
+    this.#reads.ledger.put(collection, document);
+    return undefined;
+  }
+
+  removeDocument(collection: string, id: string): void {
+    this.#reads.ledger.remove(collection, id);
+  }
+
+  appendAudit(row: AuditRow): void {
+    this.#reads.ledger.appendAudit(row);
+  }
+
   announce(sessionId: string, awaited: boolean): void {
     this.arrived.push({ sessionId, awaited });
   }
@@ -378,16 +406,13 @@ export class Writer implements CascadeDoor {
     if (head.pending.size > 0) this.#deleteSignals.run(head.number);
     head.pending.clear();
     head.answered = false;
+    this.#leases.spend(session.sessionId, head.claim.until);
     this.#heads.place(head);
   }
 
   #touch(head: Head): void {
     if (!this.touched.has(head)) this.touched.set(head, head.claim);
   }
-}
-
-function notYet(): never {
-  throw new HoldfastError("internal", "this storage cannot do that yet");
 }
 
 class Lookups implements BatchLookups {
