@@ -128,7 +128,7 @@ function exchangeOf(request: Exchange["request"], response: Exchange["response"]
 
 function headOf({ request }: Exchange) {
   const isHttp2 = request.httpVersionMajor === 2;
-  return { verb: request.method ?? "", target: request.url ?? "", rawHeaders: request.rawHeaders, isHttp2 };
+  return { target: request.url ?? "", rawHeaders: request.rawHeaders, isHttp2 };
 }
 
 /** By which a caller on this machine, or on the network it listens to, knows it. */

@@ -158,7 +158,7 @@ function matcherOf(pattern: string): RegExp {
 }
 
 /** A text of a caller inside of ours: quoted, and no longer than a line. */
-export function shown(text: string): string {
+function shown(text: string): string {
   return JSON.stringify(text.length <= 60 ? text : `${text.slice(0, 60)}…`);
 }
 

@@ -51,7 +51,7 @@ export async function sendEvents(
 }
 
 /** One event; its name is that of the member of the message's `oneof` that is set. */
-export function eventOf(desc: DescMessage, message: Message): string {
+function eventOf(desc: DescMessage, message: Message): string {
   const id = desc.fields.find((field) => getOption(field, eventIdOption));
   const name = desc.fields.find((field) => field.oneof !== undefined && isFieldSet(message, field))?.name;
   return [
@@ -80,11 +80,16 @@ export function applyLastEventId(desc: DescMessage, message: Message, header: st
 
 /** Whether the reader takes what waits for it, in time (S2). */
 async function isRead({ response }: Exchange, stalledMs: number): Promise<boolean> {
+  const over = new AbortController();
+  const timer = setTimeout(() => over.abort(), stalledMs);
   try {
-    const signal = AbortSignal.timeout(stalledMs);
+    const { signal } = over;
     await Promise.race([once(response, "drain", { signal }), once(response, "close", { signal })]);
     return !response.destroyed;
   } catch {
     return false;
+  } finally {
+    clearTimeout(timer);
+    over.abort(); // The one that did not happen is waited for no longer.
   }
 }

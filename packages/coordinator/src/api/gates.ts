@@ -8,7 +8,6 @@ import { Refusal } from "./refusal.ts";
 
 /** A request's head, of either version of HTTP. */
 export interface Head {
-  readonly verb: string;
   /** As it was sent: a path with its query, when it is right. */
   readonly target: string;
   /** Names and values in turn, as they were sent. */
@@ -66,8 +65,8 @@ function checkOrigin(origins: readonly string[], policy: GatePolicy): void {
   }
 }
 
-/** Of a request that has a body. @returns its length, where it says one. */
-export function checkBody(rawHeaders: readonly string[], maxBytes: number): number | undefined {
+/** Of a request that has a body. @throws Refusal `unsupported_media_type` or `too_large`. */
+export function checkBody(rawHeaders: readonly string[], maxBytes: number): void {
   const [encoding] = valuesOf(rawHeaders, "content-encoding");
   if (encoding !== undefined && encoding !== "identity") {
     throw new Refusal("unsupported_media_type", "the body is compressed", {
@@ -76,9 +75,7 @@ export function checkBody(rawHeaders: readonly string[], maxBytes: number): numb
     });
   }
   const length = valuesOf(rawHeaders, "content-length")[0];
-  const bytes = length === undefined ? undefined : Number(length);
-  if (bytes !== undefined && bytes > maxBytes) throw tooLarge(bytes, maxBytes);
-  return bytes;
+  if (length !== undefined && Number(length) > maxBytes) throw tooLarge(Number(length), maxBytes);
 }
 
 /** @throws Refusal `unsupported_media_type`. */

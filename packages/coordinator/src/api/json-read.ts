@@ -101,7 +101,9 @@ function readInto(
     const field = findField(desc, key, pointer, reading.errors, elsewhere);
     if (field === undefined) continue;
     const read = readField(field, (value as Target)[key], member, reading, pointer);
-    if (read !== undefined) target[field.localName] = read;
+    if (read === undefined) continue;
+    if (field.oneof === undefined) target[field.localName] = read;
+    else target[field.oneof.localName] = { case: field.localName, value: read };
   }
 }
 
@@ -187,9 +189,11 @@ function readScalar(type: ScalarType | undefined, value: unknown, reading: Readi
     case ScalarType.INT32:
       return isInteger(value, 2 ** 31 - 1) ? value : wrong(reading, at, "an integer below 2^31", value);
     case ScalarType.INT64:
-      return isInteger(value, Number.MAX_SAFE_INTEGER)
-        ? BigInt(value)
-        : wrong(reading, at, "an integer below 2^53", value);
+      if (isInteger(value, Number.MAX_SAFE_INTEGER)) return BigInt(value);
+      // What was sent is lost by now: it was rounded as it was read.
+      if (typeof value === "number" && Number.isInteger(value)) reading.errors.push(notSafe(at));
+      else wrong(reading, at, "an integer", value);
+      return undefined;
     default:
       throw new Error(`REST does not know the type of ${at}`);
   }
@@ -200,7 +204,15 @@ function scalarOfText(type: ScalarType, text: string, at: string, errors: FieldE
   if (type === ScalarType.STRING) return text;
   if (type === ScalarType.BOOL)
     return readScalar(type, { true: true, false: false }[text] ?? text, reading, at);
-  return readScalar(type, /^-?\d{1,16}$/.test(text) ? Number(text) : text, reading, at);
+  return readScalar(type, /^-?\d{1,30}$/.test(text) ? Number(text) : text, reading, at);
+}
+
+function notSafe(pointer: string): FieldError {
+  return {
+    pointer,
+    code: "not_safe_integer",
+    message: "is too large; integers go from -(2^53 - 1) to 2^53 - 1",
+  };
 }
 
 function isInteger(value: unknown, max: number): value is number {

@@ -110,11 +110,13 @@ function peek(socket: Socket, timeoutMs: number, found: (isHttp2: boolean) => vo
     socket.unshift(seen);
     found(start === PREFACE);
   };
+  // The server lets the other side end first, for answers that are under way; here there are none.
+  const onEnd = (): void => void socket.destroy();
   const stop = (): void => {
     clearTimeout(timer);
-    socket.off("readable", onReadable).off("close", stop);
+    socket.off("readable", onReadable).off("end", onEnd).off("close", stop);
   };
-  socket.on("readable", onReadable).once("close", stop);
+  socket.on("readable", onReadable).once("end", onEnd).once("close", stop);
 }
 
 /** The answer to what never became a request. */

@@ -1,7 +1,7 @@
 // How often a token may do what.
 //
 // A bucket per token and kind of call, filled at a rate up to a burst; each call takes one out. One that is full says nothing that a
-// new one would not, so full ones are forgotten when there are many.
+// new one would not, so full ones are forgotten whenever there are twice as many as were left the last time.
 
 import { Refusal } from "./refusal.ts";
 
@@ -15,12 +15,13 @@ interface Bucket {
   at: number;
 }
 
-const BUCKETS_MAX = 10_000;
+const BUCKETS_MIN = 10_000;
 
 export class Rates {
   readonly #rates: Readonly<Record<string, Rate>>;
   readonly #now: () => number;
   readonly #buckets = new Map<string, Bucket>();
+  #forgetAt = BUCKETS_MIN;
 
   /** @param now milliseconds that only grow. */
   constructor(rates: Readonly<Record<string, Rate>>, now: () => number) {
@@ -45,7 +46,7 @@ export class Rates {
       });
     }
     this.#buckets.set(key, { left: left - 1, at: now });
-    if (this.#buckets.size > BUCKETS_MAX) this.#forgetFull(now);
+    if (this.#buckets.size > this.#forgetAt) this.#forgetFull(now);
   }
 
   #forgetFull(now: number): void {
@@ -53,6 +54,7 @@ export class Rates {
       const rate = this.#rates[key.slice(0, key.indexOf(" "))];
       if (rate === undefined || filled(bucket, rate, now) >= rate.burst) this.#buckets.delete(key);
     }
+    this.#forgetAt = Math.max(BUCKETS_MIN, 2 * this.#buckets.size);
   }
 }
 

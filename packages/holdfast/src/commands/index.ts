@@ -22,6 +22,8 @@ export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   export: async () => (await import("./export.ts")).exportSession,
   import: async () => (await import("./import.ts")).importSession,
   schedule: async () => (await import("./schedule.ts")).schedule,
+  coordinator: async () => (await import("./coordinator.ts")).coordinator,
+  token: async () => (await import("./token.ts")).token,
   config: async () => (await import("./config.ts")).config,
   doctor: async () => (await import("./doctor.ts")).doctor,
 };
