@@ -49,3 +49,12 @@ export {
   refuseIfLarge,
   refuseSignalName,
 } from "./session/requests.ts";
+export { isStorageCall, parseChange } from "./ports/storage-wire-check.ts";
+export {
+  fromWireError,
+  leaseFromWire,
+  toWireError,
+  withLease,
+  type StorageMethod,
+  type WireError,
+} from "./ports/storage-wire.ts";
