@@ -34,8 +34,6 @@ import { taskAgentName, type QueuedInput, type QueuedOutput } from "./task-agent
 
 /** How long one question for a result waits. */
 const WAIT_MS = 30_000;
-/** How long a cancelled attempt may take to end its processes. */
-const CANCEL_GRACE_MS = 10_000;
 
 export interface QueuedTask {
   readonly sessionId: string;
@@ -56,7 +54,8 @@ export interface TaskQueue {
   start(task: QueuedTask): Promise<void>;
   /** Waits up to `waitMs` for its end. */
   result(sessionId: string, waitMs: number, signal: AbortSignal): Promise<QueuedResult>;
-  cancel(sessionId: string, graceMs: number): Promise<void>;
+  /** End it at once, and what runs of it. */
+  cancel(sessionId: string): Promise<void>;
   remove(sessionId: string): Promise<void>;
 }
 
@@ -196,10 +195,8 @@ class QueuedAttempt implements RunningAttempt {
     if (this.#isOver) return;
     this.leave();
     const { queue } = this.#host;
-    const { signal } = new AbortController();
     this.#host.tidy(async () => {
-      await queue.cancel(this.#sessionId, CANCEL_GRACE_MS);
-      await queue.result(this.#sessionId, CANCEL_GRACE_MS + WAIT_MS / 2, signal);
+      await queue.cancel(this.#sessionId);
       await queue.remove(this.#sessionId);
     });
   }
@@ -318,8 +315,8 @@ export function coordinatorQueue(connection: CoordinatorConnection): TaskQueue {
       }
     },
 
-    async cancel(sessionId, graceMs) {
-      await connection.ask(() => client.cancel({ sessionId, mode: "graceful", graceMs: BigInt(graceMs) }));
+    async cancel(sessionId) {
+      await connection.ask(() => client.cancel({ sessionId, mode: "hard" }));
     },
 
     async remove(sessionId) {

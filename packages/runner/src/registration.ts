@@ -67,9 +67,9 @@ async function registerOnce(options: RegistrationOptions): Promise<Registered> {
   } catch (thrown) {
     const error = toHoldfastError(thrown);
     // Its runner was deleted: another registration token makes another one.
-    if (token === undefined || token === own || error.code !== "unauthenticated") throw error;
-    const registered = await registerWith(options, token);
-    return registered;
+    const isForgotten = error.code === "unauthenticated" || error.code === "token_revoked";
+    if (token === undefined || token === "" || token === own || !isForgotten) throw error;
+    return registerWith(options, token);
   }
 }
 

@@ -4,7 +4,7 @@
 //   F2. One process at a time is this runner: a second one is told which process is the first.
 
 import { HoldfastError, UsageError } from "@holdfast/core";
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -77,14 +77,14 @@ export class TokenFile {
   #lock(): void {
     for (let attempt = 0; ; attempt++) {
       try {
-        writeFileSync(this.#lockPath, `${process.pid}\n`, { flag: "wx", mode: 0o600 });
+        writeFileSync(this.#lockPath, `${process.pid} ${THIS_PROCESS}\n`, { flag: "wx", mode: 0o600 });
         return;
       } catch (cause) {
         if ((cause as NodeJS.ErrnoException).code !== "EEXIST") throw unusable(this.#lockPath, cause);
       }
-      const holder = Number(readFileSync(this.#lockPath, "utf8"));
-      if (attempt > 0 || isAlive(holder)) {
-        throw new HoldfastError("locked", `process ${holder} is this runner already`, {
+      const [pid = "", life = ""] = readFileSync(this.#lockPath, "utf8").trim().split(" ");
+      if (attempt > 0 || isAlive(Number(pid), life)) {
+        throw new HoldfastError("locked", `process ${pid} is this runner already`, {
           at: this.#lockPath,
           fix: "give this one another --name, or end that process first",
         });
@@ -94,8 +94,12 @@ export class TokenFile {
   }
 }
 
-function isAlive(pid: number): boolean {
-  if (!Number.isSafeInteger(pid) || pid <= 0 || pid === process.pid) return false;
+/** In a container every process has the same number as the one before it. */
+const THIS_PROCESS = randomUUID();
+
+function isAlive(pid: number, life: string): boolean {
+  if (!Number.isSafeInteger(pid) || pid <= 0) return false;
+  if (pid === process.pid) return life === THIS_PROCESS;
   try {
     process.kill(pid, 0);
     return true;
