@@ -14,7 +14,7 @@ import { createConnectTransport, Http2SessionManager } from "@connectrpc/connect
 import { HoldfastError, UnavailableError, UsageError } from "@holdfast/core";
 import { Agent as HttpAgent } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
-import { fromWireError } from "../sqlite/wire.ts";
+import { fromWireError } from "@holdfast/core/internal";
 
 /** How long a call may take that says nothing else. */
 const TIMEOUT_MS = 30_000;

@@ -149,8 +149,8 @@ export class Clients {
 
   #unpause(sessionId: string): void {
     this.#insist(`unpause ${sessionId}`, async (desk) => {
-      await desk.unpause(sessionId);
       this.#unpaused.add(sessionId);
+      await desk.unpause(sessionId);
       return "done";
     });
   }

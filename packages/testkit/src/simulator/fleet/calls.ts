@@ -2,6 +2,7 @@
 //
 //   Q1. Whoever asks hears once: the answer, or that nobody knows whether it was done.
 //   Q2. What reached a node that then dies is done or not; its caller hears that the connection is gone, if anything can still reach it.
+//   Q3. A node hears that whoever asked has gone, or does not want to know any more.
 
 import { UnavailableError } from "@holdfast/core";
 import type { ProcessLife } from "../process-life.ts";
@@ -22,7 +23,9 @@ export interface Request<S, T> {
   readonly to: Server<S>;
   readonly what: string;
   readonly timeoutMs: number;
-  readonly ask: (service: S) => Promise<T>;
+  readonly signal?: AbortSignal | undefined;
+  /** @param signal Q3. */
+  readonly ask: (service: S, signal: AbortSignal) => Promise<T>;
 }
 
 export class Calls {
@@ -35,14 +38,31 @@ export class Calls {
   }
 
   /** @throws UnavailableError when there is no answer. */
-  call<S, T>({ from, life, to, what, timeoutMs, ask }: Request<S, T>): Promise<T> {
+  call<S, T>({ from, life, to, what, timeoutMs, signal, ask }: Request<S, T>): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
-    const giveUp = (why: string): void => reject(unavailable(`${what}: ${why}`));
-    const forget = this.#scheduler.after(timeoutMs, life, () => giveUp("no answer"));
+    const gone = new AbortController();
+    const leave = (): void => this.#network.send(from, to.name, `${what}: gone`, () => gone.abort()); // Q3.
+    const unwatch = life?.onEnd(leave);
+    const giveUp = (why: string): void => {
+      done();
+      reject(unavailable(`${what}: ${why}`));
+    };
+    const stopWaiting = (why: string): void => {
+      leave();
+      giveUp(why);
+    };
+    const abort = (): void => stopWaiting("left");
+    const forget = this.#scheduler.after(timeoutMs, life, () => stopWaiting("no answer"));
+    const done = (): void => {
+      forget();
+      unwatch?.();
+      signal?.removeEventListener("abort", abort);
+    };
+    signal?.addEventListener("abort", abort, { once: true });
     const reply = (tell: () => void): void => {
       this.#network.send(to.name, from, `the answer to ${what}`, () => {
         this.#scheduler.after(0, life, () => {
-          forget();
+          done();
           tell();
         });
       });
@@ -50,17 +70,16 @@ export class Calls {
     this.#network.send(from, to.name, what, () => {
       const { living } = to;
       if (living === undefined) return reply(() => giveUp("nobody is there"));
-      const stopWatching = living.life.onEnd(() => reply(() => giveUp("the connection is gone"))); // Q2.
-      this.#scheduler.after(0, living.life, () => {
-        ask(living.service).then(
-          (value) => {
-            stopWatching();
-            if (living.life.isAlive) living.life.after(0, () => reply(() => resolve(value)));
-          },
-          (error: unknown) => {
-            stopWatching();
-            if (living.life.isAlive) living.life.after(0, () => reply(() => reject(error)));
-          },
+      const server = living.life;
+      const stopWatching = server.onEnd(() => reply(() => giveUp("the connection is gone"))); // Q2.
+      const answer = (tell: () => void): void => {
+        stopWatching();
+        if (server.isAlive) server.after(0, () => reply(tell));
+      };
+      this.#scheduler.after(0, server, () => {
+        ask(living.service, gone.signal).then(
+          (value) => answer(() => resolve(value)),
+          (error: unknown) => answer(() => reject(error)),
         );
       });
     });

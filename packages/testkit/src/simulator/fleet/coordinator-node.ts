@@ -4,47 +4,45 @@
 //   O2. The time it tells storage is storage's: whoever asks through it has another.
 
 import {
+  contextOf,
   Dispatcher,
+  noticing,
+  Notices,
   Registry,
-  type PollAnswer,
-  type PollRequest,
-  type StoredRunner,
-} from "@holdfast/coordinator/dispatch";
-import {
-  BEHAVIOUR_FLAGS,
-  encodeJson,
-  isEnded,
-  JOURNAL_FORMAT,
-  type AgentStorage,
-  type Change,
-  type ChangeResult,
-  type Clock,
-  type Random,
-} from "@holdfast/core";
+  runnerService,
+  storageService,
+  Tokens,
+  Unmatched,
+  type Caller,
+  type ServiceHost,
+} from "@holdfast/coordinator/internal";
+import { BEHAVIOUR_FLAGS, encodeJson, JOURNAL_FORMAT, type AgentStorage, type Random } from "@holdfast/core";
+import { RunnerService, StorageService } from "@holdfast/proto";
 import { createRuntime } from "@holdfast/runtime";
 import { vanishRuntime } from "@holdfast/runtime/internal";
+import { storageWith } from "../../test-runtime.ts";
 import type { Desk } from "../clients.ts";
 import { Connection, type ConnectionFaults } from "../connection.ts";
 import type { Dice } from "../dice.ts";
 import type { EventLog } from "../event-log.ts";
 import { ProcessLife, type SimulatedTime } from "../process-life.ts";
 import { agentOf } from "../program.ts";
-import { storageWith } from "../../test-runtime.ts";
 import type { Server } from "./calls.ts";
 
 const RESTART_MS_MAX = 3_000;
 
-/** What runners ask of a coordinator. */
+/** What is asked of a coordinator. */
 export interface Coordinator {
   readonly desk: Desk;
   /** Epoch milliseconds. */
   now(): number;
-  register(runner: StoredRunner): Promise<void>;
-  deregister(runnerId: string): Promise<void>;
-  poll(request: PollRequest): Promise<PollAnswer>;
-  commit(runnerId: string, changes: readonly Change[]): Promise<readonly ChangeResult[]>;
-  renew(runnerId: string, sessionIds: readonly string[]): Promise<{ readonly sessions: number }>;
-  readonly storage: Pick<AgentStorage, "load" | "arrivals" | "conversation" | "reader">;
+  /** A method of a service of the contract, by its request and who asks. */
+  handle(
+    service: string,
+    method: string,
+    request: object,
+    call: { readonly caller: Caller; readonly signal: AbortSignal },
+  ): Promise<unknown>;
 }
 
 export interface CoordinatorHost {
@@ -123,18 +121,21 @@ export class CoordinatorNode implements Server<Coordinator> {
       faults: this.#host.faults,
       crash: () => this.kill("crashes at a commit"),
     });
-    const storage = this.#withLostNotices(connection);
-    const clock = life.clock;
+    const { clock } = life;
+    const notices = new Notices(clock);
+    const storage = noticing(this.#withLostNotices(connection), notices, () => {});
     const registry = new Registry({ storage, clock });
-    const dispatcher = new Dispatcher({
-      storage,
-      clock,
-      random: this.#random,
-      registry,
-      leaseMs,
-      warn: (message) => log.add(life.name, message),
-      claimed: () => {},
-    });
+    const warn = (message: string): void => log.add(life.name, message);
+    const host: ServiceHost = {
+      ...{ storage, clock, random: this.#random, registry, notices, leaseMs },
+      renewMs: Math.floor(leaseMs / 4),
+      tokens: new Tokens({ storage, clock, random: this.#random }),
+      unmatched: new Unmatched({ storage, clock, registry }),
+      dispatcher: new Dispatcher({
+        ...{ storage, clock, random: this.#random, registry, leaseMs, warn },
+        claimed: () => {},
+      }),
+    };
     const runtime = createRuntime({
       storage,
       clock,
@@ -144,51 +145,22 @@ export class CoordinatorNode implements Server<Coordinator> {
       adopt: false,
       development: false,
     });
-    const desk = this.#deskOf(life.name, storage, dispatcher, runtime);
-    const service = this.#serve({ storage, registry, dispatcher, desk, clock });
+    const services = {
+      [RunnerService.typeName]: runnerService(host) as Service,
+      [StorageService.typeName]: storageService(host) as Service,
+    };
+    const service: Coordinator = {
+      desk: this.#deskOf(life.name, host, runtime),
+      now: () => clock.now(),
+      async handle(name, method, request, { caller, signal }) {
+        return services[name]![method]!(request, contextOf(caller, signal));
+      },
+    };
     const vanish = (): void => {
       vanishRuntime(runtime);
       connection.cut();
     };
     this.#living = { life, service, vanish };
-  }
-
-  #serve({
-    storage,
-    registry,
-    dispatcher,
-    desk,
-    clock,
-  }: {
-    storage: AgentStorage;
-    registry: Registry;
-    dispatcher: Dispatcher;
-    desk: Desk;
-    clock: ProcessLife["clock"];
-  }): Coordinator {
-    const { leaseMs } = this.#host;
-    return {
-      desk,
-      storage,
-      now: () => clock.now(),
-      register: async (runner) => void (await registry.change(runner.runnerId, undefined, () => runner)),
-      async deregister(runnerId) {
-        await registry.change(runnerId, undefined, () => undefined);
-        dispatcher.forget(runnerId);
-      },
-      async poll(request) {
-        const runner = await registry.find(request.runnerId);
-        if (runner === undefined) throw new Error(`no runner ${request.runnerId}`);
-        return dispatcher.poll(request, registry.seen(runner, request));
-      },
-      commit: (runnerId, changes) => commitFor(runnerId, changes, { storage, dispatcher, clock }),
-      async renew(runnerId, sessionIds) {
-        const renewed = await storage.renew({ owner: runnerId, sessionIds, now: clock.now(), leaseMs });
-        for (const sessionId of sessionIds)
-          if (await dispatcher.holds(runnerId, sessionId)) dispatcher.used(runnerId, sessionId);
-        return renewed;
-      },
-    };
   }
 
   #withLostNotices(storage: AgentStorage): AgentStorage {
@@ -199,12 +171,15 @@ export class CoordinatorNode implements Server<Coordinator> {
     return storageWith(storage, { subscribe });
   }
 
-  #deskOf(name: string, storage: AgentStorage, dispatcher: Dispatcher, runtime: Desk0): Desk {
+  #deskOf(
+    name: string,
+    { storage, clock, dispatcher }: ServiceHost,
+    runtime: Omit<Desk, "name" | "start">,
+  ): Desk {
     const random = this.#random;
-    const clock = this.#host.time;
     return {
       name,
-      async start(program, { sessionId = "", budget, persistence }) {
+      async start(program, { sessionId = "", budget, persistence = "full" }) {
         const [result] = await storage.commit(
           [
             {
@@ -216,10 +191,10 @@ export class CoordinatorNode implements Server<Coordinator> {
               flags: BEHAVIOUR_FLAGS,
               format: JOURNAL_FORMAT,
               ...(budget === undefined ? {} : { budget }),
-              ...(persistence === undefined || persistence === "full" ? {} : { persistence }),
+              ...(persistence === "full" ? {} : { persistence }),
             },
           ],
-          clock.wall(),
+          clock.now(),
         );
         const session = await storage.reader.session(sessionId);
         if (result?.status === "created" && session !== undefined) dispatcher.created(session);
@@ -234,55 +209,4 @@ export class CoordinatorNode implements Server<Coordinator> {
   }
 }
 
-type Desk0 = Omit<Desk, "name" | "start">;
-
-/** A runner commits and releases what it holds; the rest of its group is applied without what it does not. */
-async function commitFor(
-  runnerId: string,
-  changes: readonly Change[],
-  {
-    storage,
-    dispatcher,
-    clock,
-  }: { readonly storage: AgentStorage; readonly dispatcher: Dispatcher; readonly clock: Clock },
-): Promise<readonly ChangeResult[]> {
-  const held: Change[] = [];
-  for (const change of changes) {
-    if (await isHolders(runnerId, change, dispatcher)) held.push(change);
-  }
-  const results = held.length === 0 ? [] : await storage.commit(held, clock.now());
-  held.forEach((change, i) => noteUse(dispatcher, runnerId, change, results[i]));
-  return changes.map((change) => {
-    const at = held.indexOf(change);
-    return at === -1 ? { status: "fenced" } : results[at]!;
-  });
-}
-
-/** Besides committing and releasing, a runner cancels what it holds: for a question that nobody answered, a budget, a deadline. */
-async function isHolders(runnerId: string, change: Change, dispatcher: Dispatcher): Promise<boolean> {
-  switch (change.type) {
-    case "commit_batch":
-    case "release_claim":
-      return dispatcher.holds(runnerId, change.sessionId, change.token);
-    case "request_cancel":
-      return dispatcher.holds(runnerId, change.sessionId);
-    default:
-      return false;
-  }
-}
-
-/** What a runner's change says of what it holds. */
-function noteUse(
-  dispatcher: Dispatcher,
-  runnerId: string,
-  change: Change,
-  result: ChangeResult | undefined,
-): void {
-  if (change.type === "release_claim") {
-    if (result?.status === "released") dispatcher.released(change.sessionId, false);
-  } else if (change.type === "commit_batch" && result?.status === "committed") {
-    const isOver = change.session !== undefined && isEnded(change.session.status);
-    if (isOver) dispatcher.released(change.sessionId, true);
-    else dispatcher.used(runnerId, change.sessionId);
-  }
-}
+type Service = Readonly<Record<string, (request: object, context: unknown) => unknown>>;

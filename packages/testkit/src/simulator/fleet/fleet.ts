@@ -171,7 +171,7 @@ export class Fleet implements Site {
   }
 
   #runner(runnerId: string): RunnerNode {
-    const { dice, log, effects, swarm, fleetSwarm } = this.#options;
+    const { dice, log, effects, swarm, fleetSwarm, violated } = this.#options;
     return new RunnerNode(runnerId, {
       time: this.#time(runnerId),
       calls: this.#calls,
@@ -184,6 +184,7 @@ export class Fleet implements Site {
       concurrency: swarm.concurrency,
       leaseMs: fleetSwarm.leaseMs,
       maxRuns: fleetSwarm.maxRuns,
+      violated,
       died: () => this.#died(runnerId),
     });
   }
