@@ -108,7 +108,7 @@ export class DispatchedStorage implements AgentStorage {
       return { status: "busy", owner: "whom the coordinator gave it to" };
     given.isClaimed = true;
     given.cancelExpiry();
-    this.#remote.hold(sessionId);
+    this.#remote.hold(sessionId, given.token);
     return { status: "claimed", token: given.token, losses: 0 };
   }
 

@@ -374,6 +374,11 @@ export class LiveSessions {
     return this.#live.size + this.#activating.size > 0;
   }
 
+  /** The sessions that are claimed here, or about to be. */
+  get held(): readonly string[] {
+    return [...[...this.#live].map(([sessionId]) => sessionId), ...this.#activating.keys()];
+  }
+
   /** Somebody says that it is not to be driven here. */
   abandon(sessionId: string): void {
     this.#live.get(sessionId)?.driver.abandon();

@@ -123,12 +123,15 @@ export class MemoryStorage implements AgentStorage {
 
   async renew({
     owner,
+    sessionIds,
     now,
     leaseMs,
   }: Parameters<AgentStorage["renew"]>[0]): Promise<{ readonly sessions: number }> {
+    const wanted = sessionIds && new Set(sessionIds);
     let sessions = 0;
     for (const stored of this.#leased.get(owner) ?? []) {
-      if (isEnded(stored.session.status)) continue;
+      const { sessionId, status } = stored.session;
+      if (isEnded(status) || wanted?.has(sessionId) === false) continue;
       stored.claim = renewedClaim(stored.claim, now + leaseMs);
       this.#index(stored);
       sessions++;

@@ -135,7 +135,13 @@ class LocalRuntime implements Runtime {
       clock: this.#clock,
       leaseMs,
       renewMs,
-      renew: () => this.#storage.renew({ owner: this.#owner, now: this.#clock.now(), leaseMs }),
+      renew: () =>
+        this.#storage.renew({
+          owner: this.#owner,
+          sessionIds: this.#sessions.held,
+          now: this.#clock.now(),
+          leaseMs,
+        }),
       isHolding: () => this.#sessions.isHolding,
       letGo: () => this.#sessions.letGoOfAll(),
     });

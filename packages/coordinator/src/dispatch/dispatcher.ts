@@ -83,7 +83,7 @@ export class Dispatcher {
     this.heard(runner.runnerId);
     const known = seat.answerOf(pollId);
     if (known !== undefined) return known;
-    this.#giveBack(seat.acknowledge(request));
+    this.#giveBackUnused(seat.acknowledge(request));
     const slots = runner.draining === true ? 0 : Math.min(free, runner.maxRuns);
     const answer = seat.wait(pollId, slots, this.#host.clock.monotonic());
     const { waiting } = seat;
@@ -363,7 +363,7 @@ export class Dispatcher {
     }
     this.#hold(this.#seatOf(runnerId), sessionId, token);
     claimed(Math.max(0, now - (since ?? now)));
-    return { sessionId, token, snapshot: JSON.stringify(snapshot) };
+    return { sessionId, token, nextSeq: snapshot.session.nextSeq, snapshot: JSON.stringify(snapshot) };
   }
 
   /** P4. */
@@ -402,7 +402,17 @@ export class Dispatcher {
 
   /** D2. */
   #expectUse(seat: Seat, { pollId }: PollAnswer): void {
-    this.#host.clock.setTimer(() => this.#giveBack(seat.expire(pollId)), ACK_MS, true);
+    this.#host.clock.setTimer(() => this.#giveBackUnused(seat.expire(pollId)), ACK_MS, true);
+  }
+
+  /** D2. Its runner may have used it through another coordinator: then the journal has grown since it was given. */
+  #giveBackUnused(claims: readonly GivenClaim[]): void {
+    if (claims.length === 0) return;
+    const { storage, warn } = this.#host;
+    Promise.all(claims.map(({ sessionId }) => storage.reader.session(sessionId))).then(
+      (rows) => this.#giveBack(claims.filter(({ nextSeq }, i) => rows[i]?.nextSeq === nextSeq)),
+      (error: unknown) => warn("claims that nobody acknowledged were not looked at, and run out by their lease", error),
+    );
   }
 
   #giveBack(claims: readonly GivenClaim[]): void {

@@ -13,6 +13,8 @@ import type { OfferedAgent } from "./registry.ts";
 export interface GivenClaim {
   readonly sessionId: string;
   readonly token: number;
+  /** The journal's length when it was given. */
+  readonly nextSeq: number;
   /** A `SessionSnapshot` as the storage port has it in JSON. */
   readonly snapshot: string;
 }

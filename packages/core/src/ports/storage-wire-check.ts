@@ -303,7 +303,7 @@ const ofSession = hasShape({ sessionId: isText });
 const PARAMS: { readonly [method in StorageMethod]: Check } = {
   commit: hasShape({ changes: listOf(isChange), now: isTime }),
   claim: hasShape({ sessionId: isText, owner: isText, now: isTime, leaseMs: isLease }),
-  renew: hasShape({ owner: isText, now: isTime, leaseMs: isTime }),
+  renew: hasShape({ owner: isText, sessionIds: optional(listOf(isText)), now: isTime, leaseMs: isTime }),
   load: ofSession,
   arrivals: hasShape({ sessionId: isText, after: isTime }),
   conversation: hasShape({ sessionId: isText, leaf: isCount }),

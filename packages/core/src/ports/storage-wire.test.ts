@@ -187,6 +187,7 @@ describe("calls", () => {
       ["commit", { changes: Object.values(CHANGES), now: 1 }],
       ["claim", { sessionId: "s", owner: "o", now: 1, leaseMs: null }],
       ["renew", { owner: "o", now: 1, leaseMs: 1 }],
+      ["renew", { owner: "o", sessionIds: ["s"], now: 1, leaseMs: 1 }],
       ["due", { now: 1, limit: 1, agents: ["a"] }],
       ["reader.sessions", { limit: 1, owner: "o", agent: "a", status: "working", parent: "p", before: "b" }],
       ["reader.document", { collection: "c", id: "d" }],

@@ -87,7 +87,7 @@ import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts
  *         else of its placement. What a session or a schedule with an owner makes is that owner's, whatever it says.
  *   ST36. An effect of a session or a schedule with an owner on a session of another owner, or of none, does nothing, as if that
  *         one were gone (ST26); a session reaches its parent all the same.
- *   ST37. `renew` makes every claim of an owner last until `now + leaseMs` at least, also one whose lease has passed and that
+ *   ST37. `renew` makes every claim of an owner, or those of the sessions it names, last until `now + leaseMs` at least, also one whose lease has passed and that
  *         nobody else took, and answers how many they are. Claims that were released or taken over, and those of sessions that
  *         have ended, are none of them.
  *   ST38. A claim whose lease ends survives closing and opening again, with its token and its owner, and lasts its `leaseMs`
@@ -131,10 +131,12 @@ export interface AgentStorage {
   }): Promise<ClaimResult>;
 
   /**
-   * Go on with every claim of an owner until `now + leaseMs` (ST37). Claims for ever are none of its affair: they stay so.
+   * Go on with claims of an owner until `now + leaseMs` (ST37). Claims for ever are none of its affair: they stay so.
    */
   renew(renewal: {
     readonly owner: string;
+    /** The sessions it knows that it holds; all it has claimed when absent. What it was given and never heard of must run out. */
+    readonly sessionIds?: readonly string[];
     readonly now: number;
     readonly leaseMs: number;
   }): Promise<{ readonly sessions: number }>;

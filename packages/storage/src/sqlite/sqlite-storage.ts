@@ -155,12 +155,14 @@ export class SqliteStorage implements AgentStorage {
 
   async renew({
     owner,
+    sessionIds,
     now,
     leaseMs,
   }: Parameters<AgentStorage["renew"]>[0]): Promise<{ readonly sessions: number }> {
     return this.#guard("renewing claims", () => {
       this.#beginLeases(now);
-      const held = this.#leases.ofOwner(owner);
+      const wanted = sessionIds && new Set(sessionIds);
+      const held = this.#leases.ofOwner(owner).filter((sessionId) => wanted?.has(sessionId) !== false);
       const others = held.filter((sessionId) => this.#leases.leaseMsOf(sessionId) !== leaseMs);
       if (others.length > 0)
         this.#transact(() => {
