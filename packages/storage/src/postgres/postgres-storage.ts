@@ -43,6 +43,7 @@ import { writeStatement } from "./write-statement.ts";
 
 export interface PostgresStorageOptions {
   readonly db: Database;
+  readonly schema: string;
   /** The database, as errors name it. */
   readonly at: string;
   readonly lanes: number;
@@ -63,6 +64,8 @@ const PAUSE_MAX_MS = 50;
 export class PostgresStorage implements AgentStorage {
   readonly name = "postgres";
   readonly durable = true;
+  /** Where its tables are. */
+  readonly schema: string;
   readonly reader: StorageReader;
 
   readonly #db: Database;
@@ -82,6 +85,7 @@ export class PostgresStorage implements AgentStorage {
   constructor(options: PostgresStorageOptions) {
     const { db, at, headsMax, pollMs } = options;
     this.#options = options;
+    this.schema = options.schema;
     this.#db = db;
     this.#reads = new Reads(db, at);
     this.#heads = new Heads(headsMax);
