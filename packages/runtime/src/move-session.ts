@@ -21,7 +21,7 @@ import {
   type Session,
 } from "@holdfast/core";
 import { readWhole } from "@holdfast/core/internal";
-import { sessionMoved, sessionNotFound } from "./live-sessions.ts";
+import { sessionMoved, sessionNotFound } from "./session-errors.ts";
 import { systemClock, systemRandom } from "./node-ports.ts";
 import { unexpected } from "./session-requests.ts";
 

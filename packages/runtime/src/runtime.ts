@@ -411,10 +411,8 @@ class LocalRuntime implements Runtime {
   }
 
   async setBudget(sessionId: string, limits: Budget): Promise<SessionStatus> {
-    return this.#requests.ask(
-      { type: "set_budget", sessionId, limits: checkBudget(limits) },
-      "raising the budget",
-    );
+    const change = { type: "set_budget", sessionId, limits: checkBudget(limits) } as const;
+    return this.#requests.ask(change, "raising the budget");
   }
 
   async schedule<Input, Output>(request: ScheduleRequest<Input, Output>): Promise<Schedule> {
@@ -570,10 +568,8 @@ class LocalRuntime implements Runtime {
   }
 
   #warn(sessionId: string, reason: unknown): void {
-    this.#trace(
-      sessionId,
-      `a promise of the agent was rejected and nobody handled it: ${toHoldfastError(reason).message}`,
-    );
+    const { message } = toHoldfastError(reason);
+    this.#trace(sessionId, `a promise of the agent was rejected and nobody handled it: ${message}`);
   }
 
   #trace(sessionId: string, message: string): void {

@@ -21,7 +21,7 @@ import {
   type SignalReceipt,
 } from "@holdfast/core";
 import { noSuchQuestion, openQuestion, refuseAnswer, refuseIfLarge } from "@holdfast/core/internal";
-import { sessionMoved, sessionNotFound } from "./live-sessions.ts";
+import { sessionMoved, sessionNotFound } from "./session-errors.ts";
 import type { AnswerOptions, CancelOptions, CancelReceipt, SignalOptions } from "./runtime-api.ts";
 
 export interface SessionRequestsHost {

@@ -1,7 +1,10 @@
 // Every method of the contract, called as gRPC, Connect and REST, answers the same and refuses the same.
 
 import { create, equals, toJsonString, type Message } from "@bufbuild/protobuf";
+import { Code, createClient } from "@connectrpc/connect";
+import { createGrpcWebTransport } from "@connectrpc/connect-node";
 import { ERROR_TABLE, HoldfastError, type ErrorCode } from "@holdfast/core";
+import { SessionSchema, SessionService, type Session } from "@holdfast/proto";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { METHODS } from "./contract.ts";
 import { factsOf } from "./fields.ts";
@@ -122,6 +125,23 @@ describe.each(METHODS.map((method) => [method.name, method] as const))("%s", (_n
       const called = token === undefined ? { url: api.url } : { url: api.url, token };
       expect(await callRest(called, desc, request, route)).toHaveProperty("messages");
     }
+  });
+});
+
+describe("gRPC-Web", () => {
+  it("answers as the others do", async () => {
+    const api = await startStubApi();
+    const transport = createGrpcWebTransport({ baseUrl: api.url, httpVersion: "1.1" });
+    const client = createClient(SessionService, transport);
+    const headers = { authorization: "Bearer admin" };
+    const session = await client.get({ sessionId: "a1" }, { headers });
+    expect(equals(SessionSchema, session, sampleOf(SessionSchema) as Session)).toBe(true);
+    const refused = client.get({ sessionId: "a1" });
+    await expect(refused).rejects.toMatchObject({ code: Code.Unauthenticated });
+    let events = 0;
+    for await (const _ of client.watch({ sessionId: "a1" }, { headers })) events++;
+    expect(events).toBe(2);
+    await api.close();
   });
 });
 

@@ -3,6 +3,7 @@
 import { create, type Message } from "@bufbuild/protobuf";
 import { SessionSchema, WatchResponseSchema, type StartRequest, type WatchRequest } from "@holdfast/proto";
 import type { HoldfastError } from "@holdfast/core";
+import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
 import { setRestStatus } from "./caller.ts";
 import { METHODS } from "./contract.ts";
@@ -170,6 +171,54 @@ describe("a body", () => {
     expect(await send("/v1/sessions/a1/cancel", { method: "POST" })).toMatchObject({ status: 202 });
     expect(await send("/v1/sessions/a1/pause", { body: "{}" })).toMatchObject({ status: 200 });
     expect(await send("/v1/sessions/a1/pause", { body: '{"x":1}' })).toMatchObject({ status: 422 });
+  });
+});
+
+describe("whatever is sent", () => {
+  it("is never a fault of ours, and never ends the process", async () => {
+    api = await startStubApi(undefined, { limits: { bodyBytes: 10_000 } });
+    const path = fc.constantFrom(
+      "/v1/sessions",
+      "/v1/sessions/a1/signals",
+      "/v1/storage/commit",
+      "/v1/schedules/s1",
+      "/v1/tokens",
+    );
+    const text = fc.oneof(
+      fc.json({ stringUnit: "binary" }),
+      fc.string({ unit: "binary" }),
+      fc.stringMatching(/^[{}[\]",:a0\\u ]{0,40}$/),
+    );
+    const member = fc.tuple(
+      fc.constantFrom("agent", "input", "budget", "demands", "name", "changes", "start", "x"),
+      text,
+    );
+    const body = fc.oneof(
+      text,
+      fc.array(member).map((members) => `{${members.map(([key, value]) => `"${key}":${value}`).join(",")}}`),
+    );
+    await fc.assert(
+      fc.asyncProperty(path, fc.constantFrom("POST", "PUT", "GET"), body, async (target, method, sent) => {
+        const { status } = await send(target, { method, ...(method === "GET" ? {} : { body: sent }) });
+        expect(status).toBeLessThan(500);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it("in a path or a query, neither", async () => {
+    api = await startStubApi();
+    const odd = fc.stringMatching(/^[a-z0-9%/?&=.;:@\\#~+-]{0,40}$/);
+    await fc.assert(
+      fc.asyncProperty(odd, async (rest) => {
+        const answer = await exchangeBytes(
+          api.port,
+          requestText(api.port, `GET /v1/sessions/${rest}`, ["Authorization: Bearer admin"]),
+        );
+        expect(statusOf(answer)).toBeLessThan(500);
+      }),
+      { numRuns: 300 },
+    );
   });
 });
 

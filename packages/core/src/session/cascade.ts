@@ -382,10 +382,9 @@ function cancelChildren(door: CascadeDoor, consequence: CancelChildren, now: num
   for (const { sessionId, status, onEnd } of door.children(consequence.sessionId)) {
     if (consequence.isEnd && !isEnded(status)) refuseRequests(door, sessionId, consequence.sessionId, now);
     if (!all && onEnd === "leave") continue;
-    const isPassed = isEnded(status) || door.session(sessionId)?.cancel !== undefined;
     if (!isEnded(status)) applyChange(door, { type: "request_cancel", sessionId, ...request }, now);
-    // Below one that has ended, or is being cancelled, there may be some that were left to go on, or asked for since.
-    if (all && isPassed) cancelChildren(door, { ...consequence, sessionId }, now);
+    // Below one that has ended there may be some that were left to go on.
+    else if (all) cancelChildren(door, { ...consequence, sessionId }, now);
   }
 }
 

@@ -353,16 +353,6 @@ export function familyConformance(fixture: Fixture): void {
       expect(await statusOf("ses-left")).toBe("cancelling");
     });
 
-    // It had not heard yet that it was being cancelled, or asked for help with its clean-up.
-    test("ST27: a cancel reaches what a child that is being cancelled asked for since", async () => {
-      const { child } = await grow();
-      await fixture.apply(cancelling("ses-child"));
-      await fixture.spawn(child, "ses-late");
-      expect(await statusOf("ses-late")).toBe("submitted");
-      await fixture.apply(cancelling("ses-root"));
-      expect(await statusOf("ses-late")).toBe("cancelling");
-    });
-
     // The agent hears of its cancel after the batch it was just making: what that asks for is below all the same.
     for (const onEnd of ["cancel", "wait", "leave"] as const) {
       test(`ST27: a cancel reaches what is asked for after it, to ${onEnd} at the end`, async () => {
