@@ -244,7 +244,7 @@ async function* countedStream(
   name: string,
   answers: AsyncIterable<unknown>,
   metrics: Metrics,
-): AsyncGenerator<unknown> {
+): AsyncGenerator {
   const end = metrics.stream();
   let code = "ok";
   try {

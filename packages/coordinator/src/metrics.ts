@@ -125,8 +125,8 @@ export class Metrics {
   }
 }
 
-function add(counts: Map<string, number>, key: string): void {
-  counts.set(key, (counts.get(key) ?? 0) + 1);
+function add(to: Map<string, number>, key: string): void {
+  to.set(key, (to.get(key) ?? 0) + 1);
 }
 
 function counts(by: ReadonlyMap<string, number>): readonly string[] {

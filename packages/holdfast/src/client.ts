@@ -332,13 +332,9 @@ function outputOf(sessionId: string, { status, output, error }: Result): unknown
   if (status === "cancelled")
     throw new ConflictError("session_cancelled", `session ${sessionId} was cancelled`);
   const recorded = error === undefined ? undefined : recordedOf(error);
-  throw new HoldfastError(
-    "session_failed",
-    `session ${sessionId} failed: ${recorded?.message ?? "it says nothing more"}`,
-    {
-      ...(recorded === undefined ? {} : { cause: errorFrom(recorded) }),
-    },
-  );
+  const why = recorded?.message ?? "it says nothing more";
+  const details = recorded === undefined ? {} : { cause: errorFrom(recorded) };
+  throw new HoldfastError("session_failed", `session ${sessionId} failed: ${why}`, details);
 }
 
 function recordedOf({

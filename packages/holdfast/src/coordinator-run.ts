@@ -20,6 +20,16 @@ const MESSAGE_CHARS = 500;
 
 /** @returns the exit code. */
 export async function runCoordinator(args: Arguments, io: Io): Promise<number> {
+  const stop = awaitStop(io);
+  try {
+    return await serve(args, io, stop.signal);
+  } finally {
+    stop.release();
+  }
+}
+
+/** @param stopped is awaited once everything stands; a stop that came before is not lost. */
+async function serve(args: Arguments, io: Io, stopped: Promise<StopSignal>): Promise<number> {
   const configured = args.text("config");
   const file = configured === undefined ? {} : readCoordinatorFile(configured);
   const where = whereOf(args, file);
@@ -50,7 +60,7 @@ export async function runCoordinator(args: Arguments, io: Io): Promise<number> {
       const { host, port } = await coordinator.listen(where);
       const url = `${where.tls === undefined ? "http" : "https"}://${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
       tellStart(io, { url, storage: name, adminTokenFile: admin.path, isNew: admin.isNew });
-      return STOP_EXIT[await stopped(io)];
+      return STOP_EXIT[await stopped];
     } finally {
       await coordinator.close(); // C5.
     }
@@ -144,12 +154,8 @@ function warn(io: Io, message: string, thrown: unknown): void {
   else io.note(io.notes.paint.yellow(`${io.notes.symbols.warn} ${line}`));
 }
 
-async function stopped(io: Io): Promise<StopSignal> {
+function awaitStop(io: Io): { readonly signal: Promise<StopSignal>; readonly release: () => void } {
   const { promise, resolve } = Promise.withResolvers<StopSignal>();
   const release = io.onStop(stopper(io, "what is asked is answered first; sessions stay", resolve));
-  try {
-    return await promise;
-  } finally {
-    release();
-  }
+  return { signal: promise, release };
 }

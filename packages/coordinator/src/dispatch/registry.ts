@@ -41,7 +41,7 @@ export interface RegistryHost {
 const COLLECTION = "runner";
 const PAGE = 500;
 const SEEN_EVERY_MS = 60_000;
-export const SILENT_MS = 10 * 60_000;
+const SILENT_MS = 10 * 60_000;
 const KNOWN_MS = 5_000;
 /** It is told as silent long before it is removed: it polls twice a minute at least. */
 export const QUIET_MS = 90_000;

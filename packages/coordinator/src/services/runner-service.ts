@@ -16,7 +16,7 @@ import { tokenId } from "../tokens.ts";
 import type { ServiceHost } from "./service-host.ts";
 
 /** Of what runners and coordinator say to each other; a runner of another major one is told so. */
-export const PROTOCOL = 1;
+const PROTOCOL = 1;
 const POLL_TIMEOUT_MS = 30_000;
 const PAGE = 100;
 

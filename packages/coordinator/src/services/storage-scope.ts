@@ -159,7 +159,7 @@ async function anyForeign(
 }
 
 /** The other sessions that a new one tells, or sees. */
-export function referencesOf({
+function referencesOf({
   parent,
   shared,
 }: Pick<Session | CreateSession, "parent" | "shared">): readonly string[] {

@@ -1,12 +1,13 @@
 // A coordinator that listens, and who talks to it: people and runners, over real HTTP. For tests of this package.
 
-import type {
-  AgentStorage,
-  Change,
-  ChangeResult,
-  Clock,
-  SessionPatch,
-  SessionSnapshot,
+import {
+  toError,
+  type AgentStorage,
+  type Change,
+  type ChangeResult,
+  type Clock,
+  type SessionPatch,
+  type SessionSnapshot,
 } from "@holdfast/core";
 import { countingRandom, MemoryStorage } from "@holdfast/testkit/test-runtime";
 import { createCoordinator, type Coordinator, type CoordinatorConfig } from "../coordinator.ts";
@@ -49,7 +50,8 @@ export async function openFleet(options: FleetOptions = {}): Promise<Fleet> {
       readCron: () => ({ after: (moment) => moment + 1_000 }),
       firingName: (scheduleId, dueAt) => `${scheduleId}-${dueAt}`,
     },
-    log: (message, error) => void log.push(error === undefined ? message : `${message}: ${String(error)}`),
+    log: (message, error) =>
+      void log.push(error === undefined ? message : `${message}: ${toError(error).message}`),
     ...(options.config === undefined ? {} : { config: options.config }),
   });
   const { port } = await coordinator.listen({ host: "127.0.0.1", port: 0 });
@@ -269,7 +271,7 @@ export class FakeRunner {
 }
 
 /** Real time. */
-export const realClock: Clock = {
+const realClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   setTimer(callback, ms, isIdle = false) {
