@@ -117,7 +117,7 @@ class LocalRuntime implements Runtime {
   readonly #watchdog: Watchdog | undefined;
   readonly #owner: string;
   readonly #machine: string | undefined;
-  readonly #isDispatched: boolean;
+  readonly #dispatched: RuntimeOptions["dispatched"];
   readonly #leases: LeaseKeeper;
   readonly #closers: (() => void | Promise<void>)[] = [];
 
@@ -146,7 +146,7 @@ class LocalRuntime implements Runtime {
       letGo: () => this.#sessions.letGoOfAll(),
     });
     this.#machine = options.machine;
-    this.#isDispatched = options.dispatched ?? false;
+    this.#dispatched = options.dispatched;
     this.#timers = new Timers(this.#clock);
     this.#idleTimers = new Timers(this.#clock, true);
     const { executor, local } = executorsOf(options, this.#clock, this.#limits.payloadChars);
@@ -164,7 +164,7 @@ class LocalRuntime implements Runtime {
       world: this.#world,
       claimTerms: () => this.#claimTerms(),
       adopt,
-      dispatched: this.#isDispatched,
+      dispatched: this.#dispatched !== undefined,
       watchdog: this.#watchdog,
       lookAt: (at) => this.#due.lookAt(at),
       left: (sessionId) => this.#due.forget(sessionId),
@@ -455,13 +455,13 @@ class LocalRuntime implements Runtime {
   // ---- inside ------------------------------------------------------------------------------------------------------
 
   #claimTerms(): ClaimTerms {
-    this.#leases.claiming();
+    this.#leases.claiming(this.#dispatched?.claimAgeMs);
     return { owner: this.#owner, leaseMs: this.#leases.leaseMs };
   }
 
   /** An agent that other processes may have: of the version that authors begin with, unless it is asked for by another one. */
   #elsewhere(name: string): AgentRef | undefined {
-    return this.#isDispatched ? { name, version: "1" } : undefined;
+    return this.#dispatched === undefined ? undefined : { name, version: "1" };
   }
 
   #know(agent: Agent): void {

@@ -23,6 +23,8 @@ export default defineAgent({ name: "steps", run: async (ctx, input) => {
   return did;
 } });
 `;
+/** So that a lost runner is missed while a test waits: the shortest a lease should be. */
+const SHORT_LEASE_MS = 6_000;
 const PATIENCE = { timeout: 40_000, interval: 50 };
 
 let project: Project;
@@ -37,7 +39,7 @@ describe("KILL", () => {
     "of a runner in the middle: its sessions go on elsewhere, and no committed task runs again",
     { timeout: 90_000 },
     async () => {
-      const coordinator = await startCoordinator(project);
+      const coordinator = await startCoordinator(project, { leaseMs: SHORT_LEASE_MS });
       const runners = {
         first: await startRunnerProcess(project, coordinator, "first", ["--agents", "agents.ts"]),
       };
@@ -74,7 +76,7 @@ describe("KILL", () => {
       await coordinator.process.finished;
       await runner.says("trying again");
       writeFileSync(project.path("go"), "");
-      const again = await startCoordinator(project, Number(new URL(coordinator.url).port));
+      const again = await startCoordinator(project, { port: Number(new URL(coordinator.url).port) });
       for (const sessionId of ids) {
         expect(await end(again, sessionId)).toMatchObject({ status: "completed" });
         const steps = ledger().filter((line) => line.sessionId === sessionId);
@@ -105,7 +107,7 @@ describe("KILL", () => {
          return input + 1;
        } });`,
       );
-      const coordinator = await startCoordinator(project);
+      const coordinator = await startCoordinator(project, { leaseMs: SHORT_LEASE_MS });
       await startRunnerProcess(project, coordinator, "asks", ["--agents", "asks.ts"]);
       const first = await startRunnerProcess(project, coordinator, "does", ["--tasks", "tasks.ts"]);
       const sessionId = await startSession(coordinator, { agent: "asks" });

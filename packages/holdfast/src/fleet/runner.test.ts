@@ -30,8 +30,12 @@ describe("a runner", () => {
   test("is given what it offers, and its segments cost one request each", async () => {
     fleet = await openFleet();
     const runner = await fleet.runner({ agents: [echo] });
+    const before = await storageCalls(fleet);
     const sessionId = await startSession(fleet, { agent: "echo", input: { n: 1 } });
     await ended(fleet, sessionId);
+    // What it asked for, and what came of it: claim and snapshot came with the poll.
+    expect(before).toEqual({});
+    expect(await storageCalls(fleet)).toEqual({ "StorageService.commit": 2 });
     expect(await fleet.storage.reader.session(sessionId)).toMatchObject({
       status: "completed",
       output: '{"n":1}',
@@ -207,6 +211,15 @@ function slow(name: string, begun: string[], ends = false) {
         return "aborted";
       }),
   });
+}
+
+/** Calls of the StorageService so far, by method, as the coordinator counts them. */
+async function storageCalls({ url, adminToken }: Fleet): Promise<Record<string, number>> {
+  const response = await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${adminToken}` } });
+  const lines = (await response.text()).matchAll(
+    /^holdfast_requests_total\{method="(StorageService\.\w+)".*\} (\d+)$/gm,
+  );
+  return Object.fromEntries([...lines].map(([, method = "", count]) => [method, Number(count)]));
 }
 
 async function outcomes(on: Fleet, sessionId: string): Promise<number> {

@@ -10,13 +10,19 @@ export interface CoordinatorProcess {
   readonly adminToken: string;
 }
 
-/** Short leases, so that a lost runner is missed while a test waits: the shortest the lease can be. */
-const LEASE_MS = 6_000;
+export interface CoordinatorOptions {
+  /** Of one before, to take its place; any by default. */
+  readonly port?: number;
+  /** As people have it by default. */
+  readonly leaseMs?: number;
+}
 
-/** @param port 0 for any; afterwards the same one again. */
-export async function startCoordinator(project: Project, port = 0): Promise<CoordinatorProcess> {
+export async function startCoordinator(
+  project: Project,
+  { port = 0, leaseMs = 15_000 }: CoordinatorOptions = {},
+): Promise<CoordinatorProcess> {
   const config = project.path("coordinator.json");
-  writeFileSync(config, JSON.stringify({ leaseMs: LEASE_MS, renewMs: 1_500 }));
+  writeFileSync(config, JSON.stringify({ leaseMs, renewMs: Math.floor(leaseMs / 4) }));
   const storage = `sqlite:${project.path("fleet.db")}`;
   const args = ["coordinator", "--config", config, "--storage", storage, "--port", String(port), "--json"];
   const started = project.start(args);

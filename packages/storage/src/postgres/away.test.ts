@@ -37,7 +37,9 @@ test("while the server is away every call says so, and when it is back the next 
   await server.kill();
   const away = { name: "UnavailableError", code: "storage_unavailable" };
   await expect(storage.commit([creating(2)], 2)).rejects.toMatchObject(away);
-  await expect(storage.claim({ sessionId: "ses-1", owner: "o", now: 2, leaseMs: 9 })).rejects.toMatchObject(away);
+  await expect(storage.claim({ sessionId: "ses-1", owner: "o", now: 2, leaseMs: 9 })).rejects.toMatchObject(
+    away,
+  );
   await expect(storage.load("ses-1")).rejects.toMatchObject(away);
   await expect(storage.arrivals("ses-1", 0)).rejects.toMatchObject(away);
   await expect(storage.due({ now: 2, limit: 1 })).rejects.toMatchObject(away);
