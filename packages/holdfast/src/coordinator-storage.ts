@@ -53,7 +53,7 @@ export async function openCoordinatorStorage(
 }
 
 /** A folder of this user alone. @throws HoldfastError `storage_unavailable` */
-async export function makeFolder(folder: string): Promise<void> {
+export async function makeFolder(folder: string): Promise<void> {
   const { makeFolders } = await import("@holdfast/storage/sqlite");
   try {
     makeFolders(folder);

@@ -10,7 +10,7 @@ import {
   type Session,
   type SessionSnapshot,
 } from "@holdfast/core";
-import { parentAt, seedAt } from "@holdfast/core/internal";
+import { isForkPending, parentAt, seedAt } from "@holdfast/core/internal";
 import type { Agent } from "./define.ts";
 
 /** The part of a kernel's options that tells one kernel of a session from the next. */
@@ -28,6 +28,7 @@ export type KernelLife = Pick<
   | "relations"
   | "seed"
   | "origins"
+  | "forkPending"
   | "repeats"
 >;
 
@@ -51,6 +52,7 @@ export function storedLife({ session, records, signals, states }: SessionSnapsho
       leaf: first.leaf,
       cancel: first.cancel,
       ...descentOf(session, first.seq + 1),
+      forkPending: isForkPending(session, first.seq + 1, rest),
       // Children a fork's origin waited for are not the fork's.
       relations: relationsOf(session, {
         baseSeq: first.seq + 1,
@@ -71,6 +73,7 @@ export function storedLife({ session, records, signals, states }: SessionSnapsho
     leaf: undefined,
     cancel: undefined,
     ...descentOf(session, 0),
+    forkPending: isForkPending(session, 0, records),
     relations: relationsOf(session, { baseSeq: 0, children: session.children, awaited: [] }),
     repeats: [],
   };

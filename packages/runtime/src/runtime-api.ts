@@ -107,6 +107,8 @@ export type ScheduleRequest<Input = unknown, Output = unknown> = {
       readonly start: {
         readonly agent: Agent<Input, Output>;
         readonly input?: Input;
+        /** Of each session. */
+        readonly budget?: Budget;
         /** Where the agent's code came from, to be found again. */
         readonly file?: string;
       };

@@ -495,7 +495,7 @@ class LocalRuntime implements Runtime {
     signal,
   }: ScheduleRequest<Input, Output>): Promise<ScheduledAction> {
     if (start !== undefined) {
-      const { agent, input, file } = start;
+      const { agent, input, file, budget } = start;
       this.#know(agent as unknown as Agent);
       const text = await this.#inputText(agent.name, agent.input, input);
       const { name, version } = agent;
@@ -503,6 +503,7 @@ class LocalRuntime implements Runtime {
         type: "start",
         agent: { name, version, ...(file === undefined ? {} : { file }) },
         input: text,
+        ...(budget === undefined ? {} : { budget: checkBudget(budget) }),
       };
     }
     const { sessionId, name, payload } = signal;

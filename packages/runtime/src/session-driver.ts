@@ -32,7 +32,7 @@ import {
   type Exhausted,
   type Wait,
 } from "@holdfast/core";
-import { createdBy, isDone, isForkPending } from "@holdfast/core/internal";
+import { createdBy, isDone } from "@holdfast/core/internal";
 import { Attempts, keptOutcome, type AttemptsHost, type EventDraft, type NoteDraft } from "./attempts.ts";
 import { CancelWatch, type CancelHost } from "./cancel-watch.ts";
 import type { Agent } from "./define.ts";
@@ -103,7 +103,7 @@ export class SessionDriver implements SliceMember {
     this.#recovering = snapshot.records.length > 0;
     this.#rowStale = this.#recovering;
     const life = storedLife(snapshot, agent);
-    this.#forkPending = isForkPending(session, life.baseSeq, life.recorded);
+    this.#forkPending = life.forkPending === true;
     this.#kernel = this.#makeKernel(life);
     this.#cancel = new CancelWatch(this.#cancelHost(), session);
   }

@@ -130,7 +130,6 @@ export class KernelStand {
       onStrayFault: () => void this.strayFaults++,
     });
     this.ctx = new AgentContext(this.kernel, {
-      sessionId,
       agentName: "test",
       input: decodeJson(encodeJson(options.input, "input")),
     });

@@ -70,7 +70,7 @@ export interface AskDoor {
     | "handlerOf"
     | "state"
   >;
-  readonly cursor: Pick<JournalCursor, "append" | "here" | "id" | "passCommand" | "slice">;
+  readonly cursor: Pick<JournalCursor, "append" | "here" | "id" | "passCommand" | "self" | "slice">;
   readonly segment: Pick<
     Segment,
     "addEffect" | "addEntry" | "addTask" | "consume" | "enablePersistence" | "setProgress"
@@ -139,6 +139,11 @@ export class Asks implements FutureOwner {
   /** Chance is another from here on. */
   reseed(seed: number): void {
     this.#random = seededRandom(seed, this.#door.options.baseId);
+  }
+
+  /** Of the session, as its agent knows it: a fork's is its origin's until the point it was made at. */
+  get sessionId(): string {
+    return this.#door.cursor.self;
   }
 
   /** How many checkpoints came before. */
@@ -360,7 +365,7 @@ export class Asks implements FutureOwner {
         content,
       });
     }
-    return positionId(this.#door.options.sessionId, id);
+    return positionId(this.sessionId, id);
   }
 
   /** Close the segment and store the state. The caller is suspended for ever: the agent is called anew on the state. */

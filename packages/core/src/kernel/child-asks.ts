@@ -262,7 +262,9 @@ export class ChildAsks {
   }
 
   #numberIn(childId: string): number {
-    const id = positionIn(childId, this.#sessionId);
+    const { sessionId, origins = [] } = this.#door.options;
+    const names = [sessionId, ...origins].map((name) => positionIn(childId, name));
+    const id = names.find((one) => one !== undefined);
     if (id !== undefined && id < this.#door.cursor.id) return id;
     throw this.#door.faults.fail(
       new UsageError(`"${childId}" is no child of this session`, {
@@ -273,7 +275,7 @@ export class ChildAsks {
   }
 
   get #sessionId(): string {
-    return this.#door.options.sessionId;
+    return this.#door.cursor.self;
   }
 
   #draftChild(agent: string, input: unknown, options: SpawnOptions, resumedFrom: unknown): DraftChild {

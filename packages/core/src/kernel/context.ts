@@ -62,7 +62,6 @@ export interface HandoffOptions extends SpawnOptions {
 }
 
 export interface AgentInfo {
-  readonly sessionId: string;
   readonly agentName: string;
   /** Decoded anew for each kernel, so that agents may change it freely. */
   readonly input: unknown;
@@ -75,7 +74,6 @@ export interface AgentInfo {
 }
 
 export class AgentContext<TaskContext = unknown, Input = unknown, State = unknown> {
-  readonly sessionId: string;
   readonly agentName: string;
   readonly input: Input;
   /** The session that asked for this one; `undefined` when nobody did. */
@@ -94,10 +92,14 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     this.#info = info;
     this.#sheltered = sheltered;
     this.#combine = new Combinators(kernel.asks);
-    this.sessionId = info.sessionId;
     this.agentName = info.agentName;
     this.input = info.input as Input;
     this.parentId = info.parentId;
+  }
+
+  /** Its own; in what a fork goes through again, the id of the session it was made from, as it is recorded. */
+  get sessionId(): string {
+    return this.#asks.sessionId;
   }
 
   /** Plain state: that of the last checkpoint, `undefined` before the first. Typed state: as it is now, frozen. */

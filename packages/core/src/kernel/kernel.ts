@@ -223,7 +223,7 @@ export class Kernel {
           this.children.reply(task.request, `{"error":${event.payload ?? "null"}}`);
           return;
         }
-        const error = taskFailure(this.#sessionId, task, event.attempt, decodeJson(event.payload));
+        const error = taskFailure(this.#cursor.self, task, event.attempt, decodeJson(event.payload));
         if (this.#isHeldBack(item, event, () => future.reject(error))) return;
         future.reject(error);
         // K13: after the agent returned, a task nobody observed decides the session.
@@ -453,7 +453,7 @@ export class Kernel {
     const asks = isEnding === undefined ? this.asks : undefined;
     const isLive = this.#cursor.slice === "live";
     try {
-      return this.repeats.holdsBack({ item, outcome, handOver, asks, isLive });
+      return this.repeats.holdsBack({ item, outcome, handOver, asks, isLive, self: this.#cursor.self });
     } catch (error) {
       if (this.#faults.first === undefined) throw error;
       return true; // K4. Nobody asked there when it was recorded: the fault is told at the standstill.

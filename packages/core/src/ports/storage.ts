@@ -83,6 +83,7 @@ import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts
  *   ST33. `load` gives the states a checkpoint's changes build on: of the checkpoints from its `base` to the one before it.
  *   ST34. A schedule fires once for each time it is due: its effect and its next time are one transaction, and whoever comes
  *         second is told `fenced`. Schedules that are due are found by `due`, those to come by its `nextAt`.
+ *         It sends no signal as long as the one it sent last is unread.
  *   ST35. A session keeps its placement, also when it is imported. What has no owner of its own takes its parent's, and nothing
  *         else of its placement. What a session or a schedule with an owner makes is that owner's, whatever it says.
  *   ST36. An effect of a session or a schedule with an owner on a session of another owner, or of none, does nothing, as if that
@@ -381,12 +382,20 @@ export interface Schedule {
   /** When it fires next. */
   readonly nextAt: number;
   readonly lastAt?: number;
+  /** The signal it sent last: it sends none as long as that is unread. */
+  readonly unread?: string;
   readonly createdAt: number;
 }
 
 /** Start a session of an agent, or signal one that lives. */
 export type ScheduledAction =
-  | { readonly type: "start"; readonly agent: AgentRef; readonly input: JsonText | undefined }
+  | {
+      readonly type: "start";
+      readonly agent: AgentRef;
+      readonly input: JsonText | undefined;
+      /** Of each session it starts. */
+      readonly budget?: Budget;
+    }
   | {
       readonly type: "signal";
       readonly sessionId: string;

@@ -69,6 +69,8 @@ export interface CascadeDoor {
   exhaustedBy(payer: string): readonly string[];
   holds(sessionId: string): readonly Hold[];
   schedule(scheduleId: string): Schedule | undefined;
+  /** Whether a session that is there has this signal and nobody has read it. */
+  isPending(sessionId: string, signalId: string): boolean;
   document(collection: string, id: string): StoredDocument | undefined;
   /** The newest; `undefined` before the first. */
   lastAudit(): Pick<AuditRow, "seq" | "hash"> | undefined;
@@ -267,12 +269,22 @@ function livesBelow(door: CascadeDoor, sessionId: string): boolean {
 }
 
 function fire(door: CascadeDoor, change: FireSchedule, now: number): ChangeResult {
-  const schedule = door.schedule(change.scheduleId);
-  const decision = decideFire(schedule, change);
-  if (decision.schedule === undefined) return decision.result;
-  door.putSchedule(decision.schedule);
-  applyEffect(door, { owner: decision.schedule.owner }, change.effect, now);
-  return decision.result;
+  const { scheduleId, effect } = change;
+  const before = door.schedule(scheduleId);
+  const { result, schedule } = decideFire(before, change);
+  if (schedule === undefined) return result;
+  const isSignal = effect.type === "send_signal";
+  if (isSignal && isUnread(door, effect.sessionId, schedule)) {
+    door.putSchedule(schedule);
+    return result;
+  }
+  door.putSchedule(isSignal ? { ...schedule, unread: effect.signalId } : schedule);
+  applyEffect(door, { owner: schedule.owner }, effect, now);
+  return result;
+}
+
+function isUnread(door: CascadeDoor, sessionId: string, { unread }: Schedule): boolean {
+  return unread !== undefined && door.session(sessionId) !== undefined && door.isPending(sessionId, unread);
 }
 
 function deleteSession(door: CascadeDoor, change: DeleteSession): ChangeResult {

@@ -443,6 +443,10 @@ export class WorkingSet implements CascadeDoor {
     return decision.result;
   }
 
+  isPending(sessionId: string, signalId: string): boolean {
+    return this.#find(sessionId).pending.has(signalId);
+  }
+
   addSeen(sessionId: string, seen: SeenSignals): void {
     const head = this.#find(sessionId);
     for (const mark of marksOf(seen)) this.writes.seen.set(keyOf(sessionId, mark), { head, mark });

@@ -153,6 +153,10 @@ export class Writer implements CascadeDoor {
     return this.#reads.schedules.get(scheduleId);
   }
 
+  isPending(sessionId: string, signalId: string): boolean {
+    return this.#find(sessionId).pending.has(signalId);
+  }
+
   document(collection: string, id: string): StoredDocument | undefined {
     return this.#reads.ledger.document(collection, id);
   }
