@@ -43,6 +43,8 @@ export interface DriverWorld {
   /** Integers in [0, 2^32), for jitter. */
   readonly random: () => number;
   readonly submit: Submit;
+  /** Before anything is begun: when the lease could have passed on, every driver is over when this returns. */
+  checkLease(): void;
   arrivals(sessionId: string, after: number): Promise<Arrivals>;
   conversation(session: Session, leaf: number | null): Promise<readonly ConversationEntry[]>;
   readonly prices: Prices | undefined;

@@ -42,7 +42,7 @@ import {
 import { readWhole, refuseIfLarge, refuseSignalName } from "@holdfast/core/internal";
 import type { Agent } from "./define.ts";
 import { installDevelopmentChecks } from "./development-checks.ts";
-import { readConversation } from "./conversation.ts";
+import { awaitConversation } from "./conversation.ts";
 import { DueSessions } from "./due-sessions.ts";
 import { GroupCommitter } from "./group-committer.ts";
 import { LeaseKeeper } from "./lease-keeper.ts";
@@ -542,9 +542,10 @@ class LocalRuntime implements Runtime {
       development: this.#development,
       executor: this.#executor,
       random: () => this.#random.u32(),
+      checkLease: () => this.#leases.check(),
       submit: (change, onResult, onError) => this.#committer.submit({ change, onResult, onError }),
       arrivals: (sessionId, after) => storage.arrivals(sessionId, after),
-      conversation: (session, leaf) => readConversation(storage, session, leaf),
+      conversation: (session, leaf) => awaitConversation(storage, this.#clock, session, leaf),
       prices: this.#prices,
       describeAgent: (name) => this.#sessions.agents.describe(name),
       agentNames: () => this.#sessions.agents.names,

@@ -150,6 +150,7 @@ export class SessionDriver implements SliceMember {
   // ---- slices ------------------------------------------------------------------------------------------------------
 
   deliver(): boolean {
+    this.#world.checkLease();
     if (this.#over || this.#inFlight) return false;
     try {
       const event = this.#next();
@@ -352,6 +353,7 @@ export class SessionDriver implements SliceMember {
   }
 
   #answered(result: ChangeResult, segment: SealedSegment, opening: Opening, onCommitted: () => void): void {
+    this.#world.checkLease();
     if (this.#over) return;
     this.#inFlight = false;
     if (result.status === "committed") {
