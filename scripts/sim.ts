@@ -2,11 +2,14 @@
 //
 //   -- --seed N [--verbose]                        one of them, with its last events or all of them
 //   -- --seeds N [--from M] [--minutes K] [--json] many of them, on one core; `npm run campaign -- --seeds N` uses all
+//   … --fleet                                      of these only the fleets: several runners and coordinators, and a network
+//
+// Which seeds are fleets is decided by the seed: every fifth is one (4, 9, 14, …), so that one number replays either.
 //
 // Ends with 1 when a promise was broken.
 
-import { describeFailure, simulate } from "@holdfast/testkit";
-import { readArguments, readWhole } from "./arguments.ts";
+import { describeFailure, isFleet, simulate } from "@holdfast/testkit";
+import { readArguments, readWhole, refuse } from "./arguments.ts";
 
 /** What a run of many seeds found, for whoever started it. */
 export interface SeedsReport {
@@ -25,6 +28,7 @@ const { values } = readArguments(import.meta.filename, {
   seeds: { type: "string" },
   from: { type: "string", default: "1" },
   minutes: { type: "string" },
+  fleet: { type: "boolean", default: false },
   verbose: { type: "boolean", default: false },
   json: { type: "boolean", default: false },
 });
@@ -33,6 +37,8 @@ if (values.seed !== undefined) await replay(readWhole("seed", values.seed, 0));
 else await runMany(readWhole("seeds", values.seeds ?? "2000", 0), readWhole("from", values.from, 0));
 
 async function replay(seed: number): Promise<void> {
+  if (values.fleet && !isFleet(seed))
+    refuse(`seed ${seed} is no fleet`, "every fifth seed is one: 4, 9, 14, …");
   const report = await simulate(seed);
   const failure = describeFailure(report);
   if (values.verbose) console.log(report.log().join("\n"));
@@ -49,6 +55,7 @@ async function runMany(count: number, from: number): Promise<void> {
   const failures: { seed: number; found: string }[] = [];
   const sum = { seeds: 0, sessions: 0, steps: 0, simulatedMs: 0 };
   for (let seed = from; seed < from + count && performance.now() < ends; seed++) {
+    if (values.fleet && !isFleet(seed)) continue;
     const report = await simulate(seed);
     sum.seeds++;
     sum.sessions += report.sessions;

@@ -42,7 +42,7 @@ import {
 import { readWhole, refuseIfLarge, refuseSignalName } from "@holdfast/core/internal";
 import type { Agent } from "./define.ts";
 import { installDevelopmentChecks } from "./development-checks.ts";
-import { readConversation } from "./conversation.ts";
+import { awaitConversation } from "./conversation.ts";
 import { DueSessions } from "./due-sessions.ts";
 import { GroupCommitter } from "./group-committer.ts";
 import { guardedTrace, guardedTraceparent } from "./guarded-tracer.ts";
@@ -542,10 +542,11 @@ class LocalRuntime implements Runtime {
       development: this.#development,
       executor: this.#executor,
       random: () => this.#random.u32(),
+      checkLease: () => this.#leases.check(),
       submit: (change, onResult, onError) => this.#committer.submit({ change, onResult, onError }),
       arrivals: (sessionId, after) => storage.arrivals(sessionId, after),
       find: (sessionId) => storage.reader.session(sessionId),
-      conversation: (session, leaf) => readConversation(storage, session, leaf),
+      conversation: (session, leaf) => awaitConversation(storage, this.#clock, session, leaf),
       prices: this.#prices,
       describeAgent: (name) => this.#sessions.agents.describe(name) ?? this.#elsewhere(name),
       machine: this.#machine,

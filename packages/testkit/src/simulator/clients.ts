@@ -63,6 +63,8 @@ export class Clients {
   readonly #raising = new Set<string>();
   /** Sessions that nobody wants paused any more. */
   readonly #unpaused = new Set<string>();
+  /** Pauses that were seen. */
+  readonly #pauses = new Set<string>();
   #busy = 0;
 
   constructor(options: ClientsOptions) {
@@ -102,12 +104,10 @@ export class Clients {
   }
 
   /** Answer the questions that a row shows, and raise the budget it stands for. */
-  look({ sessionId, waits, exhausted, pauseReason }: Session): void {
+  look(row: Session): void {
+    const { sessionId, waits, exhausted, pauseReason } = row;
     if (exhausted !== undefined) this.#raise(exhausted);
-    // Asked for again before its answer came, a pause may come after its end.
-    const isLeftover = pauseReason === "by_user" && this.#unpaused.has(sessionId);
-    if (pauseReason === "poison" || isLeftover)
-      this.#after(this.#drawDelay(), () => this.#unpause(sessionId));
+    if (pauseReason === "poison" || pauseReason === "by_user") this.#mend(row);
     for (const wait of waits) {
       if (wait.type !== "input" || wait.prompt === UNANSWERED) continue;
       const key = `${sessionId} ${wait.id}`;
@@ -122,6 +122,15 @@ export class Clients {
         }),
       );
     }
+  }
+
+  /** Lost with its runner again and again; or asked for again before its answer came, a pause has come after its end. */
+  #mend({ sessionId, pauseReason, inbox, updatedAt }: Session): void {
+    const pause = `${sessionId} ${inbox} ${updatedAt}`;
+    const isKnown = this.#pauses.has(pause);
+    this.#pauses.add(pause);
+    if (!isKnown && (pauseReason === "poison" || this.#unpaused.has(sessionId)))
+      this.#after(this.#drawDelay(), () => this.#unpause(sessionId));
   }
 
   #raise({ payer, limit, max }: Exhausted): void {

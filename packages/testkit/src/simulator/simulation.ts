@@ -75,7 +75,7 @@ const STREAM = {
   fleet: 9,
 } as const;
 
-/** Every fifth. */
+/** Whether a seed is of several machines and a network, instead of one machine: every fifth is. */
 export function isFleet(seed: number): boolean {
   return seed % 5 === 4;
 }

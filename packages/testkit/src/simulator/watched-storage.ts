@@ -217,7 +217,7 @@ export class WatchedStorage {
       const isNew = steps.some((step) => step.after === row && step.before === undefined);
       if (isBelow && isHard)
         this.#violated("S4", `${row.sessionId} goes on, and ${sessionId} was cancelled hard`);
-      if (isBelow && isCancelled && !isNew && row.cancel === undefined)
+      if (isBelow && isCancelled && !isNew && row.cancel === undefined && !this.#isCutOff(row, sessionId))
         this.#violated("S4", `the cancel of ${sessionId} did not reach ${row.sessionId}`);
       if (!isNews || row.parent?.sessionId !== sessionId) continue;
       const { onEnd } = row.parent;
@@ -226,6 +226,16 @@ export class WatchedStorage {
       if (onEnd === "wait" && after.status === "completed")
         this.#violated("S4", `${sessionId} has completed, and was to wait for ${row.sessionId}`);
     }
+  }
+
+  /** Asked for by one that was being cancelled already: its end takes it along. */
+  #isCutOff({ parent }: Session, top: string): boolean {
+    for (let id = parent?.sessionId; id !== undefined && id !== top;) {
+      const above = this.accounts.get(id)?.row;
+      if (above?.cancel !== undefined && above.cancel.cause !== "parent") return true;
+      id = above?.parent?.sessionId;
+    }
+    return false;
   }
 
   #isBelow(row: Session, sessionId: string): boolean {
