@@ -48,6 +48,8 @@ export const ERROR_TABLE = {
   session_exists: 6,
   session_claimed: 6,
   session_ended: 6,
+  session_not_ended: 6,
+  session_has_children: 6,
   locked: 6,
   storage_unavailable: 10,
   storage_full: 10,

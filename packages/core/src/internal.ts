@@ -39,3 +39,12 @@ export { isForkPending, parentAt, seedAt } from "./session/fork.ts";
 export { isDone } from "./kernel/open-items.ts";
 export { openAccount, remainingOf } from "./session/budget.ts";
 export { isAnsweredBy, resumedFromOf } from "./session/session.ts";
+export { isStorageCall, parseChange } from "./ports/storage-wire-check.ts";
+export {
+  fromWireError,
+  leaseFromWire,
+  toWireError,
+  withLease,
+  type StorageMethod,
+  type WireError,
+} from "./ports/storage-wire.ts";

@@ -10,7 +10,6 @@ export const COMMAND_ERRORS = {
   task_not_found: 4,
   answered_otherwise: 6,
   schedule_not_found: 4,
-  session_not_ended: 6,
 } as const;
 
 /** An error of the command line itself. */

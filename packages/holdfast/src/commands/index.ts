@@ -18,6 +18,7 @@ export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   unpause: async () => (await import("./unpause.ts")).unpause,
   budget: async () => (await import("./budget.ts")).budget,
   cancel: async () => (await import("./cancel.ts")).cancel,
+  delete: async () => (await import("./delete.ts")).deleteSession,
   fork: async () => (await import("./fork.ts")).fork,
   export: async () => (await import("./export.ts")).exportSession,
   import: async () => (await import("./import.ts")).importSession,

@@ -1,6 +1,5 @@
-import { isEnded } from "@holdfast/core";
+import { HoldfastError, isEnded } from "@holdfast/core";
 import type { Command } from "../command.ts";
-import { CommandError } from "../command-error.ts";
 
 export const result: Command = {
   name: "result",
@@ -25,7 +24,7 @@ export const result: Command = {
       return tellEnd(session, io);
     }
     const { statusText } = await import("../describe-session.ts");
-    throw new CommandError(
+    throw new HoldfastError(
       "session_not_ended",
       `session ${session.sessionId} has no result yet: it is ${statusText(session)}`,
       {

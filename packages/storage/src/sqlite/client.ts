@@ -22,19 +22,12 @@ import {
   type SessionSnapshot,
   type StorageReader,
 } from "@holdfast/core";
+import { fromWireError, type StorageMethod } from "@holdfast/core/internal";
 import { LineSplitter } from "./lines.ts";
 import { readSocketPath, type OwnerInfo } from "./ownership.ts";
 import { openSocket } from "./open-socket.ts";
 import { isOurFolder, type DatabasePaths } from "./paths.ts";
-import {
-  fromWireError,
-  isHello,
-  LINE_BYTES_MAX,
-  PROTOCOL_VERSION,
-  type Hello,
-  type Message,
-  type Method,
-} from "./wire.ts";
+import { isHello, LINE_BYTES_MAX, PROTOCOL_VERSION, type Hello, type Message } from "./wire.ts";
 
 /** How long an owner may take to say hello: one long slice of an agent (`LIMITS.sliceMs`) must fit in. */
 export const HELLO_TIMEOUT_MS = 10_000;
@@ -192,7 +185,7 @@ export class SocketStorage implements AgentStorage {
     await this.#closed;
   }
 
-  #ask<T>(method: Method, params: object): Promise<T> {
+  #ask<T>(method: StorageMethod, params: object): Promise<T> {
     return new Promise<unknown>((resolve, reject) => {
       if (this.#isClosing || !this.#socket.writable) return reject(this.#gone());
       const id = this.#nextId++;

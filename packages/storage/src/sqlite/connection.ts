@@ -8,8 +8,8 @@
 import type { Socket } from "node:net";
 import { toError, type Arrival, type Change, type ChangeResult } from "@holdfast/core";
 import { LineSplitter } from "./lines.ts";
-import { LINE_BYTES_MAX, type Hello, type Message, type Request, type WireError } from "./wire.ts";
-import { parseRequest } from "./wire-check.ts";
+import type { WireError } from "@holdfast/core/internal";
+import { LINE_BYTES_MAX, parseRequest, type Hello, type Message, type Request } from "./wire.ts";
 
 /** A client with more than this unread is not read from until it has caught up. */
 const OUTPUT_BYTES_HIGH = 1024 * 1024;

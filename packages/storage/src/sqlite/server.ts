@@ -9,11 +9,12 @@
 import { createServer, type Server, type Socket } from "node:net";
 import { chmodSync, rmSync } from "node:fs";
 import { toHoldfastError, type Change, type ChangeResult, type ClaimResult } from "@holdfast/core";
+import { leaseFromWire, toWireError, withLease } from "@holdfast/core/internal";
 import { Connection } from "./connection.ts";
 import type { OwnerInfo } from "./ownership.ts";
 import { makeSocketFolder, pathError, type DatabasePaths } from "./paths.ts";
 import type { ChangeGroup, SqliteStorage } from "./sqlite-storage.ts";
-import { PROTOCOL_VERSION, toWireError, type Hello, type Request } from "./wire.ts";
+import { PROTOCOL_VERSION, type Hello, type Request } from "./wire.ts";
 
 const CONNECTIONS_MAX = 256;
 /** How long a client may take to read its last answers when the owner closes. */
@@ -136,7 +137,7 @@ export class StorageServer {
         const { leaseMs, ...claim } = params as Omit<Parameters<SqliteStorage["claim"]>[0], "leaseMs"> & {
           leaseMs: number | null;
         };
-        const result: ClaimResult = await storage.claim({ ...claim, leaseMs: leaseMs ?? Infinity });
+        const result: ClaimResult = await storage.claim({ ...claim, leaseMs: leaseFromWire(leaseMs) });
         if (result.status === "claimed" && leaseMs === null)
           connection.claims.set(claim.sessionId, result.token);
         return result;
@@ -214,15 +215,6 @@ function setUmask(mask: number): number | undefined {
   } catch {
     return undefined; // Not allowed in a worker thread; the folder's and the file's own permissions remain.
   }
-}
-
-/** L3 of `wire.ts`. */
-function withLease(change: Change): Change {
-  if (change.type === "audited" && change.change !== undefined)
-    return { ...change, change: withLease(change.change) as typeof change.change };
-  if (change.type !== "create_session" || change.claimFor === undefined) return change;
-  const { owner, leaseMs } = change.claimFor as { readonly owner: string; readonly leaseMs: number | null };
-  return { ...change, claimFor: { owner, leaseMs: leaseMs ?? Infinity } };
 }
 
 function text(params: object, name: string): string {

@@ -7,19 +7,9 @@
 //   L1. The protocol has a number in the hello. There is no negotiation: another number is refused by the client.
 //   L2. A request is checked to the last field before anything is made of it; a wrong one is answered with a usage error.
 //       Whoever sends something else than requests is cut off. Neither harms anybody else, and what was done before stands.
-//   L3. JSON has no Infinity: a lease that never ends is `null` here.
 
-import {
-  ConflictError,
-  CorruptRecordError,
-  ERROR_TABLE,
-  HoldfastError,
-  LimitError,
-  NotFoundError,
-  UnavailableError,
-  type Arrival,
-  type ErrorCode,
-} from "@holdfast/core";
+import type { Arrival } from "@holdfast/core";
+import { isStorageCall, type StorageMethod, type WireError } from "@holdfast/core/internal";
 import { isObject } from "./json-object.ts";
 import type { OwnerInfo } from "./ownership.ts";
 
@@ -36,42 +26,14 @@ export interface Hello extends OwnerInfo {
 
 export interface Request {
   readonly id: number;
-  readonly method: Method;
+  readonly method: StorageMethod;
   readonly params: Readonly<Record<string, unknown>>;
 }
-
-export type Method =
-  | "commit"
-  | "claim"
-  | "renew"
-  | "load"
-  | "arrivals"
-  | "conversation"
-  | "due"
-  | "subscribe"
-  | "reader.sessions"
-  | "reader.session"
-  | "reader.journal"
-  | "reader.entries"
-  | "reader.pendingSignals"
-  | "reader.schedules"
-  | "reader.document"
-  | "reader.documents"
-  | "reader.audit";
 
 export type Message =
   | { readonly id: number; readonly result?: unknown }
   | { readonly id: number; readonly error: WireError }
   | { readonly arrival: Arrival };
-
-export interface WireError {
-  readonly code: ErrorCode;
-  readonly message: string;
-  readonly at?: string;
-  readonly got?: string;
-  readonly expected?: string;
-  readonly fix?: string;
-}
 
 export function isHello(value: unknown): value is Hello {
   return (
@@ -82,39 +44,16 @@ export function isHello(value: unknown): value is Hello {
   );
 }
 
-export function toWireError({ code, message, at, got, expected, fix }: HoldfastError): WireError {
-  return {
-    code,
-    message,
-    ...(at === undefined ? {} : { at }),
-    ...(got === undefined ? {} : { got }),
-    ...(expected === undefined ? {} : { expected }),
-    ...(fix === undefined ? {} : { fix }),
-  };
-}
-
-/** The error as the owner threw it, in the class that says who must act. */
-export function fromWireError(error: WireError): HoldfastError {
-  const { code, message, ...details } = error;
-  switch (code) {
-    case "session_not_found":
-    case "file_not_found":
-      return new NotFoundError(code, message, details);
-    case "locked":
-      return new ConflictError(code, message, details);
-    case "storage_unavailable":
-      return new UnavailableError(code, message, details);
-    case "corrupt_record":
-      return rename(new CorruptRecordError(details.at ?? "the database", message, details), message);
-    case "limit_exceeded":
-      return rename(new LimitError("lineBytes", message, details), message);
-    default:
-      return new HoldfastError(code in ERROR_TABLE ? code : "internal", message, details);
+/** The request of a line; only its id when what it asks for is not of the port; `undefined` when it is no request at all. */
+export function parseRequest(line: string): Request | { readonly id: number } | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    return undefined;
   }
-}
-
-/** These classes add to the message what it has already. */
-function rename(error: HoldfastError, message: string): HoldfastError {
-  error.message = message;
-  return error;
+  if (!isObject(value)) return undefined;
+  const { id, method, params } = value;
+  if (!Number.isSafeInteger(id) || (id as number) < 0) return undefined;
+  return isStorageCall(method, params) ? (value as unknown as Request) : { id: id as number };
 }

@@ -1,11 +1,14 @@
-// Whether what came over the socket is a request, to the last field that we act on (L2 of `wire.ts`).
+// Whether what came over a wire is of the storage port, to the last field that we act on.
 //
-// The other side is this user's own process, so this is no defence against an attacker: it keeps a mistake there (another
-// version, a hand-made client) from becoming a record here that cannot be read back.
+// For an owner's socket the other side is the same user's process, so there it is no defence against an attacker: it keeps a
+// mistake (another version, a hand-made client) from becoming a record that cannot be read back. Who may ask for what is
+// not decided here.
 
-import { SESSION_STATUSES, type Change, type Charge, type Effect, type Entry } from "@holdfast/core";
-import { isObject } from "./json-object.ts";
-import type { Method, Request } from "./wire.ts";
+import { isRecordType } from "../journal/record.ts";
+import type { Charge } from "../session/budget.ts";
+import { SESSION_STATUSES, type Wait } from "../session/session.ts";
+import type { Change, Effect, Entry } from "./storage.ts";
+import { withLease, type StorageMethod } from "./storage-wire.ts";
 
 type Check = (value: unknown) => boolean;
 type Shape = Readonly<Record<string, Check>>;
@@ -26,8 +29,13 @@ const optional =
   (check: Check): Check =>
   (value) =>
     value === undefined || check(value);
-/** L3: `null` is for ever. */
+/** J2 of `storage-wire.ts`: `null` is for ever. */
 const isLease: Check = (value) => value === null || isTime(value);
+
+/** What JSON calls an object, and nothing else. */
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
 
 function hasShape(shape: Shape): Check {
   const fields = Object.entries(shape);
@@ -47,9 +55,14 @@ function isOfTypeBy(field: string, checks: Shape): Check {
 }
 
 const isStatus = isOneOf(...SESSION_STATUSES);
-const isWait = hasShape({ type: isOneOf("timer", "signal", "input"), id: isCount });
+const WAITS: { readonly [type in Wait["type"]]: Check } = {
+  timer: hasShape({ id: isCount, at: isTime }),
+  signal: hasShape({ id: isCount, name: isText, until: optional(isTime) }),
+  input: hasShape({ id: isCount, name: isText, prompt: isText, until: optional(isTime) }),
+};
+const isWait = isOfType(WAITS);
 /** What a record of its type must have beyond this is for the kernel to judge; it is kept as it is. */
-const isRecord = hasShape({ type: isText, seq: isCount, payload: optional(isText) });
+const isRecord = hasShape({ type: isRecordType, seq: isCount, payload: optional(isText) });
 
 const isError = hasShape({ name: isText, message: isText });
 
@@ -283,7 +296,7 @@ const isChange = isOfType({
 
 const ofSession = hasShape({ sessionId: isText });
 
-const PARAMS: { readonly [method in Method]: Check } = {
+const PARAMS: { readonly [method in StorageMethod]: Check } = {
   commit: hasShape({ changes: listOf(isChange), now: isTime }),
   claim: hasShape({ sessionId: isText, owner: isText, now: isTime, leaseMs: isLease }),
   renew: hasShape({ owner: isText, now: isTime, leaseMs: isTime }),
@@ -310,17 +323,14 @@ const PARAMS: { readonly [method in Method]: Check } = {
   "reader.audit": hasShape({ after: optional(isCount), limit: isCount }),
 };
 
-/** The request of a line; only its id when what it asks for is not of the port; `undefined` when it is no request at all. */
-export function parseRequest(line: string): Request | { readonly id: number } | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(line);
-  } catch {
-    return undefined;
-  }
-  if (!isObject(value) || !isCount(value["id"])) return undefined;
-  const { id, method, params } = value;
-  const isKnown =
-    typeof method === "string" && Object.hasOwn(PARAMS, method) && PARAMS[method as Method](params);
-  return isKnown ? (value as unknown as Request) : { id: id as number };
+/** Whether a method of the port is asked for with what it takes. */
+export function isStorageCall(method: unknown, params: unknown): method is StorageMethod {
+  return (
+    typeof method === "string" && Object.hasOwn(PARAMS, method) && PARAMS[method as StorageMethod](params)
+  );
+}
+
+/** A change as it was meant; `undefined` for what is none. */
+export function parseChange(value: unknown): Change | undefined {
+  return isChange(value) ? withLease(value as Change) : undefined;
 }

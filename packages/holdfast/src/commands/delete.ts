@@ -1,0 +1,60 @@
+import { ConflictError, HoldfastError, type ChangeResult } from "@holdfast/core";
+import { takeOnly } from "../arguments.ts";
+import type { Command, Io } from "../command.ts";
+
+export const deleteSession: Command = {
+  name: "delete",
+  summary: "Forget a session that has ended, for good",
+  usage: "delete ID [--subtree]",
+  description:
+    "Its journal, conversation, output and signals are removed from the database; `holdfast export` keeps them in a file first. " +
+    "What goes on is not deleted: cancel it before. A session that has children is deleted only with them, if all of them have ended.",
+  options: { subtree: { help: "delete all below it, too" } },
+  examples: [
+    ["delete ses_019a", "forget it"],
+    ["delete ses_019a --subtree", "forget it with its children, and theirs"],
+  ],
+
+  async run(args, io) {
+    const id = takeOnly(args.positionals, "the session's id", deleteSession.usage);
+    const subtree = args.has("subtree") ? "delete" : "refuse";
+    const { findDatabase } = await import("../project.ts");
+    const { withSession } = await import("../find-session.ts");
+    return withSession(findDatabase(args, io), id, async ({ sessionId }, { storage }) => {
+      const [result] = await storage.commit([{ type: "delete_session", sessionId, subtree }], Date.now());
+      const sessions = deletedOf(sessionId, result, io);
+      io.result({ sessionId, sessions }, "");
+      io.note(
+        sessions === 1
+          ? `session ${sessionId} is deleted`
+          : `session ${sessionId} is deleted, and ${sessions - 1} below it`,
+      );
+      return 0;
+    });
+  },
+};
+
+/** How many there were. @throws ConflictError when something stands in the way. */
+function deletedOf(sessionId: string, result: ChangeResult | undefined, io: Pick<Io, "call">): number {
+  switch (result?.status) {
+    case "deleted":
+      return result.sessions;
+    case "not_found":
+      return 1; // Somebody else has just done it.
+    case "has_children":
+      throw new ConflictError("session_has_children", `session ${sessionId} has children`, {
+        expected: "a session without any, or --subtree",
+        fix: `delete all of them with \`${io.call(`delete ${sessionId} --subtree`)}\``,
+      });
+    case "not_ended": {
+      const { sessionId: other, sessionStatus } = result;
+      const below = other === sessionId ? "" : ` below ${sessionId}`;
+      throw new ConflictError("session_not_ended", `session ${other}${below} is ${sessionStatus}`, {
+        expected: "sessions that have ended",
+        fix: `wait for it, or end it with \`${io.call(`cancel ${other} --hard`)}\``,
+      });
+    }
+    default:
+      throw new HoldfastError("internal", `deleting cannot end as "${result?.status ?? "nothing"}"`);
+  }
+}
