@@ -20,7 +20,10 @@ describe("a session's life over the API", () => {
     const waits = ada.get(`/v1/sessions/${sessionId}/result?waitMs=20000`);
     const { claims } = await runner.poll();
     expect(claims.map((claim) => claim.sessionId)).toEqual([sessionId]);
-    expect(claims[0]!.snapshot.session).toMatchObject({ input: '{"name":"Ada"}', placement: { owner: "ada" } });
+    expect(claims[0]!.snapshot.session).toMatchObject({
+      input: '{"name":"Ada"}',
+      placement: { owner: "ada" },
+    });
     expect(await runner.complete(claims[0]!, { said: "hello" })).toMatchObject({ status: "committed" });
     expect((await waits).body).toMatchObject({ status: "completed", ended: true, output: { said: "hello" } });
   });

@@ -10,13 +10,7 @@
 //   C3. Closing, it answers what waits, stops taking more, and leaves claims where they are: their runners go on.
 
 import type { HandlerContext } from "@connectrpc/connect";
-import {
-  HoldfastError,
-  toHoldfastError,
-  type AgentStorage,
-  type Clock,
-  type Random,
-} from "@holdfast/core";
+import { HoldfastError, toHoldfastError, type AgentStorage, type Clock, type Random } from "@holdfast/core";
 import { serveApi } from "./api/api.ts";
 import type { Authenticated, Caller } from "./api/caller.ts";
 import type { ApiLimits } from "./api/limits.ts";
@@ -64,7 +58,11 @@ export interface Coordinator {
   /** @throws HoldfastError `config_invalid` when the address cannot be had. */
   listen(where: ListenOptions): Promise<Listener>;
   /** Make a token without asking over the API: for who starts it, and for tests. The text is told here and never again. */
-  createToken(token: { readonly kind: "admin" | "user" | "registration"; readonly name: string; readonly owner?: string }): Promise<string>;
+  createToken(token: {
+    readonly kind: "admin" | "user" | "registration";
+    readonly name: string;
+    readonly owner?: string;
+  }): Promise<string>;
   /** Whether a text is an admin's token that is good. */
   isAdminToken(text: string): Promise<boolean>;
   /** Answer what waits, and stop. The storage stays open. */
@@ -82,10 +80,14 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
   const leaseMs = config.leaseMs ?? LEASE_MS;
   const renewMs = config.renewMs ?? Math.min(RENEW_MS, Math.floor(leaseMs / 3));
   if (renewMs > leaseMs / 3)
-    throw new HoldfastError("config_invalid", `a claim of ${leaseMs} ms cannot be renewed every ${renewMs} ms`, {
-      at: "renewMs",
-      expected: "at most a third of leaseMs, so that one renewal may be lost",
-    });
+    throw new HoldfastError(
+      "config_invalid",
+      `a claim of ${leaseMs} ms cannot be renewed every ${renewMs} ms`,
+      {
+        at: "renewMs",
+        expected: "at most a third of leaseMs, so that one renewal may be lost",
+      },
+    );
 
   const metrics = new Metrics();
   const notices = new Notices(clock);
@@ -102,7 +104,18 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     warn: log,
     claimed: (waitedMs) => metrics.claimed(waitedMs),
   });
-  const host: ServiceHost = { storage, clock, random, tokens, registry, dispatcher, unmatched, notices, leaseMs, renewMs };
+  const host: ServiceHost = {
+    storage,
+    clock,
+    random,
+    tokens,
+    registry,
+    dispatcher,
+    unmatched,
+    notices,
+    leaseMs,
+    renewMs,
+  };
   const firing = new ScheduleFiring({
     storage,
     clock,
@@ -231,7 +244,7 @@ async function* countedStream(
   name: string,
   answers: AsyncIterable<unknown>,
   metrics: Metrics,
-): AsyncGenerator<unknown> {
+): AsyncGenerator {
   const end = metrics.stream();
   let code = "ok";
   try {

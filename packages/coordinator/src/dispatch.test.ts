@@ -3,7 +3,7 @@
 import { MemoryStorage, TestClock, until } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
 import { ACK_MS } from "./dispatch/dispatcher.ts";
-import { openFleet, type FakeRunner, type Fleet, type FleetOptions } from "./testing/fleet.ts";
+import { openFleet, Person, type FakeRunner, type Fleet, type FleetOptions } from "./testing/fleet.ts";
 
 const LEASE_MS = 15_000;
 
@@ -19,7 +19,10 @@ async function open(options: FleetOptions = {}): Promise<Fleet & { readonly cloc
 }
 
 /** Ids of what a poll is given. */
-async function given(runner: FakeRunner, body: Parameters<FakeRunner["poll"]>[0] = {}): Promise<readonly string[]> {
+async function given(
+  runner: FakeRunner,
+  body: Parameters<FakeRunner["poll"]>[0] = {},
+): Promise<readonly string[]> {
   return (await runner.poll(body)).claims.map(({ sessionId }) => sessionId);
 }
 
@@ -210,7 +213,9 @@ describe("O7, O9: coordinators", () => {
     expect(await given(rival, { waitMs: 0 })).toEqual([]);
     await runner.person.post("/v1/storage/renew", { owner: "x", leaseMs: LEASE_MS, sessionIds: [sessionId] });
     // What arrived while nobody knew who holds it is told to who does.
-    expect((await runner.poll({ free: 0 })).arrivals.map((arrival) => arrival.sessionId)).toEqual([sessionId]);
+    expect((await runner.poll({ free: 0 })).arrivals.map((arrival) => arrival.sessionId)).toEqual([
+      sessionId,
+    ]);
     expect((await runner.complete(claim!, "same claim")).status).toBe("committed");
   });
 
@@ -235,16 +240,16 @@ describe("O7, O9: coordinators", () => {
     }
     expect(got.toSorted()).toEqual(started.toSorted());
     for (const url of [one.url, two.url]) {
-      const { body } = await (await fetch(`${url}/v1/sessions/${started[0]}/result`, {
-        headers: { authorization: `Bearer ${ada.token}` },
-      }).then(async (response) => ({ body: await response.json() })));
+      const { body } = await new Person(url, ada.token).get(`/v1/sessions/${started[0]}/result`);
       expect(body).toMatchObject({ status: "completed", ended: true });
     }
   });
 });
 
 async function metric(fleet: Fleet, name: string): Promise<number | undefined> {
-  const response = await fetch(`${fleet.url}/metrics`, { headers: { authorization: `Bearer ${fleet.admin.token}` } });
+  const response = await fetch(`${fleet.url}/metrics`, {
+    headers: { authorization: `Bearer ${fleet.admin.token}` },
+  });
   const value = new RegExp(`^${name} (.*)$`, "m").exec(await response.text())?.[1];
   return value === undefined ? undefined : Number(value);
 }

@@ -17,7 +17,12 @@ export function textOf(bytes: Uint8Array | undefined, field: string): JsonText |
     text = decoder.decode(bytes);
     JSON.parse(text);
   } catch (cause) {
-    throw new UsageError(`${field} is not JSON`, { code: "not_json", at: field, cause, expected: "JSON in UTF-8" });
+    throw new UsageError(`${field} is not JSON`, {
+      code: "not_json",
+      at: field,
+      cause,
+      expected: "JSON in UTF-8",
+    });
   }
   if (depthOf(text) > FORMAT_LIMITS.jsonDepth) {
     throw new UsageError(`${field} is nested more than ${FORMAT_LIMITS.jsonDepth} levels deep`, {

@@ -61,10 +61,24 @@ export class Metrics {
     const runners = await registry.all();
     const draining = runners.filter((runner) => runner.draining === true).length;
     return [
-      ...family("holdfast_sessions", "gauge", `Sessions that have not ended, at most ${COUNTED_MAX} counted of each status.`, await this.#count(host)),
-      ...family("holdfast_queue_sessions", "gauge", "Sessions that wait for a runner, as far as is known here.", [` ${waiting}`]),
-      ...family("holdfast_queue_oldest_seconds", "gauge", "How long the oldest of them has waited.", [` ${age}`]),
-      ...family("holdfast_unmatched_sessions", "gauge", "Sessions that no registered runner fits.", [` ${unmatched.size}`]),
+      ...family(
+        "holdfast_sessions",
+        "gauge",
+        `Sessions that have not ended, at most ${COUNTED_MAX} counted of each status.`,
+        await this.#count(host),
+      ),
+      ...family(
+        "holdfast_queue_sessions",
+        "gauge",
+        "Sessions that wait for a runner, as far as is known here.",
+        [` ${waiting}`],
+      ),
+      ...family("holdfast_queue_oldest_seconds", "gauge", "How long the oldest of them has waited.", [
+        ` ${age}`,
+      ]),
+      ...family("holdfast_unmatched_sessions", "gauge", "Sessions that no registered runner fits.", [
+        ` ${unmatched.size}`,
+      ]),
       ...family("holdfast_runners", "gauge", "Registered runners.", [
         `${labels({ status: "online" })} ${runners.length - draining}`,
         `${labels({ status: "draining" })} ${draining}`,
@@ -72,13 +86,26 @@ export class Metrics {
       ...family("holdfast_polls_waiting", "gauge", "Polls of runners that wait here.", [` ${polls}`]),
       ...family("holdfast_streams", "gauge", "Streams that are open here.", [` ${this.#streams}`]),
       ...family("holdfast_requests_total", "counter", "Calls by method and outcome.", counts(this.#requests)),
-      ...family("holdfast_changes_total", "counter", "Changes committed here by result.", counts(this.#results)),
-      ...family("holdfast_claim_wait_seconds", "histogram", "From when a session had something to do to its claim.", [], [
-        ...WAITED_BUCKETS.map((end, i) => `holdfast_claim_wait_seconds_bucket${labels({ le: String(end) })} ${this.#waited[i]}`),
-        `holdfast_claim_wait_seconds_bucket${labels({ le: "+Inf" })} ${this.#claims}`,
-        `holdfast_claim_wait_seconds_sum ${this.#waitedSeconds}`,
-        `holdfast_claim_wait_seconds_count ${this.#claims}`,
-      ]),
+      ...family(
+        "holdfast_changes_total",
+        "counter",
+        "Changes committed here by result.",
+        counts(this.#results),
+      ),
+      ...family(
+        "holdfast_claim_wait_seconds",
+        "histogram",
+        "From when a session had something to do to its claim.",
+        [],
+        [
+          ...WAITED_BUCKETS.map(
+            (end, i) => `holdfast_claim_wait_seconds_bucket${labels({ le: String(end) })} ${this.#waited[i]}`,
+          ),
+          `holdfast_claim_wait_seconds_bucket${labels({ le: "+Inf" })} ${this.#claims}`,
+          `holdfast_claim_wait_seconds_sum ${this.#waitedSeconds}`,
+          `holdfast_claim_wait_seconds_count ${this.#claims}`,
+        ],
+      ),
       "",
     ].join("\n");
   }
@@ -98,8 +125,8 @@ export class Metrics {
   }
 }
 
-function add(counts: Map<string, number>, key: string): void {
-  counts.set(key, (counts.get(key) ?? 0) + 1);
+function add(to: Map<string, number>, key: string): void {
+  to.set(key, (to.get(key) ?? 0) + 1);
 }
 
 function counts(by: ReadonlyMap<string, number>): readonly string[] {
@@ -120,5 +147,10 @@ function family(
   values: readonly string[],
   lines: readonly string[] = [],
 ): readonly string[] {
-  return [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, ...values.map((value) => `${name}${value}`), ...lines];
+  return [
+    `# HELP ${name} ${help}`,
+    `# TYPE ${name} ${type}`,
+    ...values.map((value) => `${name}${value}`),
+    ...lines,
+  ];
 }

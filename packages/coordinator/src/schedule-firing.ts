@@ -61,7 +61,11 @@ export class ScheduleFiring {
   #wait(): void {
     const { clock } = this.#host;
     if (this.#isClosed) return;
-    this.#cancel = clock.setTimer(() => void this.#look().then(() => this.#wait()), SECOND_MS - (clock.now() % SECOND_MS), true);
+    this.#cancel = clock.setTimer(
+      () => void this.#look().then(() => this.#wait()),
+      SECOND_MS - (clock.now() % SECOND_MS),
+      true,
+    );
   }
 
   async #look(): Promise<void> {

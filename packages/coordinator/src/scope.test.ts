@@ -58,9 +58,14 @@ describe("X3: users", () => {
     const [mine, theirs] = [await eve.start(), await ada.start()];
     for (const query of ["", "?owner=ada", "?agent=greeter", "?status=submitted"]) {
       const { sessions = [] } = (await eve.get(`/v1/sessions${query}`)).body;
-      expect(sessions.every((session: { sessionId: string }) => session.sessionId === mine), query).toBe(true);
+      expect(
+        sessions.every((session: { sessionId: string }) => session.sessionId === mine),
+        query,
+      ).toBe(true);
     }
-    const all = (await fleet.admin.get("/v1/sessions")).body.sessions.map((s: { sessionId: string }) => s.sessionId);
+    const all = (await fleet.admin.get("/v1/sessions")).body.sessions.map(
+      (s: { sessionId: string }) => s.sessionId,
+    );
     expect(all.toSorted()).toEqual([mine, theirs].toSorted());
     expect((await fleet.admin.get("/v1/sessions?owner=ada")).body.sessions).toHaveLength(1);
   });
@@ -74,7 +79,9 @@ describe("X3: users", () => {
     const sessionId = await ada.start();
     const poke = { cron: "0 3 * * *", signal: { sessionId, name: "go" } };
     expect((await eve.call("PUT", "/v1/schedules/poke", poke)).status).toBe(404);
-    expect((await ada.get("/v1/schedules")).body.schedules).toMatchObject([{ scheduleId: "nightly", owner: "ada" }]);
+    expect((await ada.get("/v1/schedules")).body.schedules).toMatchObject([
+      { scheduleId: "nightly", owner: "ada" },
+    ]);
     // It fires as its owner.
     await clock.advance(2_000);
     const [fired] = await fleet.storage.reader.sessions({ limit: 1 });
@@ -131,13 +138,21 @@ describe("runners", () => {
     const [runner, other] = [await fleet.runner(), await fleet.runner()];
     const sessionId = await ada.start();
     await held(other);
-    const polled = await runner.person.post(`/v1/runners/${other.runnerId}/poll`, { pollId: "x", free: 1, waitMs: 0 });
+    const polled = await runner.person.post(`/v1/runners/${other.runnerId}/poll`, {
+      pollId: "x",
+      free: 1,
+      waitMs: 0,
+    });
     expect(polled.status).toBe(404);
     expect((await runner.person.post(`/v1/runners/${other.runnerId}/drain`)).status).toBe(404);
     expect((await runner.person.post("/v1/storage/load", { sessionId })).body).toEqual({});
     expect((await runner.person.post("/v1/storage/arrivals", { sessionId, after: 0 })).status).toBe(404);
-    expect((await runner.person.post("/v1/storage/read", { query: "session", params: { sessionId } })).body).toEqual({});
-    expect((await runner.person.post("/v1/storage/read", { query: "sessions", params: { limit: 9 } })).status).toBe(403);
+    expect(
+      (await runner.person.post("/v1/storage/read", { query: "session", params: { sessionId } })).body,
+    ).toEqual({});
+    expect(
+      (await runner.person.post("/v1/storage/read", { query: "sessions", params: { limit: 9 } })).status,
+    ).toBe(403);
     const due = (await runner.person.post("/v1/storage/due", { limit: 9 })).body.due;
     expect(due.sessionIds).toEqual([]);
     const make = { changes: [creation("made", {})] };
@@ -160,10 +175,13 @@ describe("runners", () => {
   });
 
   test("a registration token is good for one runner; another protocol is refused and leaves it unused", async () => {
-    const secret = (await fleet.admin.post("/v1/tokens", { kind: "registration", name: "box" })).body.secret as string;
+    const secret = (await fleet.admin.post("/v1/tokens", { kind: "registration", name: "box" })).body
+      .secret as string;
     const box = new Person(fleet.url, secret);
     const hello = { protocol: 1, hostname: "box", agents: [{ name: "greeter" }], maxRuns: 1 };
-    expect((await box.post("/v1/runners/register", { ...hello, protocol: 2 })).body.code).toBe("unsupported_protocol");
+    expect((await box.post("/v1/runners/register", { ...hello, protocol: 2 })).body.code).toBe(
+      "unsupported_protocol",
+    );
     expect((await box.post("/v1/runners/register", hello)).status).toBe(200);
     expect((await box.post("/v1/runners/register", hello)).status).toBe(401);
     expect((await fleet.admin.get("/v1/runners")).body.runners).toHaveLength(1);
@@ -184,12 +202,17 @@ describe("runners", () => {
     const claim = await held(runner);
     const task = { agent: "task:shell", taskId: `${sessionId}-3`, input: ["ls"] };
     expect((await other.person.post("/v1/sessions", task)).status).toBe(404);
-    const [first, second] = [await runner.person.post("/v1/sessions", task), await runner.person.post("/v1/sessions", task)];
+    const [first, second] = [
+      await runner.person.post("/v1/sessions", task),
+      await runner.person.post("/v1/sessions", task),
+    ];
     expect([first.status, second.body.sessionId]).toEqual([201, first.body.sessionId]);
     expect((await fleet.storage.reader.session(first.body.sessionId))?.placement).toEqual({ owner: "ada" });
     const done = await held(other);
     await other.complete(done, "files");
-    expect((await runner.person.get(`/v1/sessions/${done.sessionId}/result`)).body).toMatchObject({ output: "files" });
+    expect((await runner.person.get(`/v1/sessions/${done.sessionId}/result`)).body).toMatchObject({
+      output: "files",
+    });
     expect((await runner.person.call("DELETE", `/v1/sessions/${done.sessionId}`)).status).toBe(200);
     expect((await runner.complete(claim)).status).toBe("committed");
   });
@@ -211,7 +234,9 @@ describe("X4: an agent at work", () => {
     expect((await job.post("/v1/sessions", { ...child, parentSessionId: other })).status).toBe(404);
     const made = await job.post("/v1/sessions", { ...child, parentSessionId: own });
     expect(made.body).toMatchObject({ parentSessionId: own, owner: "ada", depth: 1 });
-    const listed = (await job.get("/v1/sessions")).body.sessions.map((s: { sessionId: string }) => s.sessionId);
+    const listed = (await job.get("/v1/sessions")).body.sessions.map(
+      (s: { sessionId: string }) => s.sessionId,
+    );
     expect(listed).toEqual([own, made.body.sessionId]);
     await runner.complete(claims.find(({ sessionId }) => sessionId === own)!);
     expect((await job.get(`/v1/sessions/${own}`)).status).toBe(401);
@@ -241,7 +266,9 @@ describe("X10: the audit", () => {
     await ada.post(`/v1/sessions/${sessionId}/cancel`, { mode: "hard" });
     await ada.get(`/v1/sessions/${sessionId}`);
     const rows = await fleet.storage.reader.audit({ limit: 1_000 });
-    expect(rows.slice(before).map(({ actor, action, object, outcome }) => [actor, action, object, outcome])).toEqual([
+    expect(
+      rows.slice(before).map(({ actor, action, object, outcome }) => [actor, action, object, outcome]),
+    ).toEqual([
       ["user:ada", "session.start", `session:${sessionId}`, "created"],
       ["user:ada", "session.signal", `session:${sessionId}`, "stored"],
       ["user:ada", "session.cancel", `session:${sessionId}`, "requested"],
@@ -256,7 +283,10 @@ describe("X10: the audit", () => {
   });
 });
 
-function creation(sessionId: string, more: Partial<Extract<Change, { type: "create_session" }>>): Extract<Change, { type: "create_session" }> {
+function creation(
+  sessionId: string,
+  more: Partial<Extract<Change, { type: "create_session" }>>,
+): Extract<Change, { type: "create_session" }> {
   return {
     type: "create_session",
     sessionId,
@@ -293,4 +323,3 @@ function imported(sessionId: string, more: Partial<Session>): Change {
   };
   return { type: "import_session", sessionId, session, records: [], entries: [] };
 }
-

@@ -24,7 +24,8 @@ describe("a token", () => {
         expect(kindOf(text.slice(0, i) + other + text.slice(i + 1))).toBeUndefined();
       }
     }
-    for (const nonsense of ["", "hf_", "hf_adm_", "x".repeat(5_000)]) expect(kindOf(nonsense)).toBeUndefined();
+    for (const nonsense of ["", "hf_", "hf_adm_", "x".repeat(5_000)])
+      expect(kindOf(nonsense)).toBeUndefined();
   });
 
   test("X11: is stored as its hash alone: its text is in no document and no audit row", async () => {
@@ -49,7 +50,10 @@ describe("a token", () => {
 
   test("that has expired is refused, from that moment on", async () => {
     const { clock, tokens } = open();
-    const { text } = await tokens.create({ kind: "user", name: "ada", expiresAt: clock.now() + 1_000 }, AUDIT);
+    const { text } = await tokens.create(
+      { kind: "user", name: "ada", expiresAt: clock.now() + 1_000 },
+      AUDIT,
+    );
     await clock.advance(999);
     expect(await tokens.check(text)).toMatchObject({ name: "ada" });
     await clock.advance(1);
@@ -73,7 +77,9 @@ describe("a token", () => {
   test("to register with is used once, however many try at once", async () => {
     const { tokens, another } = open();
     const { text, token } = await tokens.create({ kind: "registration", name: "box" }, AUDIT);
-    const tries = await Promise.all([tokens, another(), another()].map((each) => each.use(tokenId(token), AUDIT)));
+    const tries = await Promise.all(
+      [tokens, another(), another()].map((each) => each.use(tokenId(token), AUDIT)),
+    );
     expect(tries.filter((refusal) => refusal === undefined)).toHaveLength(1);
     expect(await tokens.check(text)).toBe("used");
   });

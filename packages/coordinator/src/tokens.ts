@@ -81,21 +81,31 @@ export const REGISTRATION_MS_MAX = 60 * 60_000;
 
 export class Tokens {
   readonly #host: TokensHost;
-  readonly #believed = new Map<string, { readonly token: StoredToken; readonly version: number; readonly until: number }>();
+  readonly #believed = new Map<
+    string,
+    { readonly token: StoredToken; readonly version: number; readonly until: number }
+  >();
 
   constructor(host: TokensHost) {
     this.#host = host;
   }
 
   /** Make one. The text is told here and never again (T2). */
-  async create(wanted: NewToken, audit: Audit): Promise<{ readonly text: string; readonly token: StoredToken }> {
+  async create(
+    wanted: NewToken,
+    audit: Audit,
+  ): Promise<{ readonly text: string; readonly token: StoredToken }> {
     const { text, token, change } = this.prepare(wanted);
     expectDone(await this.#commit({ type: "audited", change, audit: { ...audit, object: objectOf(token) } }));
     return { text, token };
   }
 
   /** A token, and the change that stores it: for who stores something else with it. */
-  prepare(wanted: NewToken): { readonly text: string; readonly token: StoredToken; readonly change: PutDocument } {
+  prepare(wanted: NewToken): {
+    readonly text: string;
+    readonly token: StoredToken;
+    readonly change: PutDocument;
+  } {
     const { clock, random } = this.#host;
     const text = mintToken(wanted.kind, () => random.u32());
     const token: StoredToken = { hash: hashOf(text), createdAt: clock.now(), ...wanted };
@@ -133,7 +143,11 @@ export class Tokens {
     const { token, version } = found;
     if (token.revokedAt !== undefined) return true;
     const change = putOf({ ...token, revokedAt: this.#host.clock.now() }, version);
-    const { status } = await this.#commit({ type: "audited", change, audit: { ...audit, object: objectOf(token) } });
+    const { status } = await this.#commit({
+      type: "audited",
+      change,
+      audit: { ...audit, object: objectOf(token) },
+    });
     this.#believed.delete(token.hash);
     if (status === "conflict") return this.revoke(id, audit); // Its last use was noted in between.
     expectDone({ status } as ChangeResult);
@@ -182,7 +196,11 @@ export class Tokens {
   async #withId(id: string): Promise<Found | undefined> {
     if (!/^[0-9a-f]{16,64}$/.test(id)) return undefined;
     if (id.length === 64) return this.#read(id);
-    const [first] = await this.#host.storage.reader.documents({ collection: COLLECTION, after: id, limit: 1 });
+    const [first] = await this.#host.storage.reader.documents({
+      collection: COLLECTION,
+      after: id,
+      limit: 1,
+    });
     if (first === undefined || !first.id.startsWith(id)) return undefined;
     return { token: JSON.parse(first.body) as StoredToken, version: first.version };
   }
@@ -241,7 +259,13 @@ function isSameHash(a: string, b: string): boolean {
 }
 
 function putOf(token: StoredToken, expected: number): PutDocument {
-  return { type: "put_document", collection: COLLECTION, id: token.hash, body: JSON.stringify(token), expected };
+  return {
+    type: "put_document",
+    collection: COLLECTION,
+    id: token.hash,
+    body: JSON.stringify(token),
+    expected,
+  };
 }
 
 function objectOf(token: StoredToken): string {

@@ -141,6 +141,7 @@ export {
   type AgentStorage,
   type Arrival,
   type Arrivals,
+  type Audited,
   type Change,
   type ChangeResult,
   type ClaimResult,
@@ -171,7 +172,7 @@ export {
   type StorageReader,
   type StoredSignal,
 } from "./ports/storage.ts";
-export { type Audit, type Audited, type AuditRow } from "./ports/audit.ts";
+export { type Audit, type AuditRow } from "./ports/audit.ts";
 export { type PutDocument, type RemoveDocument, type StoredDocument } from "./ports/documents.ts";
 export { AUDIT_START, verifyAudit, type AuditLink, type AuditVerdict } from "./session/audit-chain.ts";
 export {

@@ -13,7 +13,10 @@ export const LIMITS = {
   deliveriesPerSegment: 4_096,
   /** Any one payload (input, output, signal, entry, state) in UTF-16 code units of its JSON. */
   payloadChars: 10 * 1024 * 1024,
-  /** All payloads of one batch. */
+  /**
+   * All texts that an agent asks to have recorded, stored or sent between two deliveries: they are in one batch. Outcomes are
+   * delivered into a batch up to half as much.
+   */
   batchChars: 32 * 1024 * 1024,
   /** Sessions above a session, those that took over from another counted too. */
   depth: 8,

@@ -77,12 +77,23 @@ export interface RemoteSession<Output = unknown> {
   status(): Promise<RemoteStatus>;
   /** Its output, once it has one; waits for that, at most `timeoutMs` if that is said. @throws HoldfastError when it ended otherwise. */
   result(options?: { readonly timeoutMs?: number; readonly signal?: AbortSignal }): Promise<Output>;
-  signal(name: string, payload?: unknown, options?: { readonly dedupKey?: string }): Promise<"stored" | "duplicate">;
+  signal(
+    name: string,
+    payload?: unknown,
+    options?: { readonly dedupKey?: string },
+  ): Promise<"stored" | "duplicate">;
   /** Answer a question: the oldest open one, or the one of this name. */
   answer(answer: unknown, options?: { readonly question?: string }): Promise<void>;
-  cancel(options?: { readonly hard?: boolean; readonly graceMs?: number; readonly reason?: string }): Promise<RemoteStatus>;
+  cancel(options?: {
+    readonly hard?: boolean;
+    readonly graceMs?: number;
+    readonly reason?: string;
+  }): Promise<RemoteStatus>;
   /** Everything behind a position (from the beginning by default), then what is added, until it has ended. */
-  events(options?: { readonly afterSeq?: number; readonly signal?: AbortSignal }): AsyncGenerator<RemoteEvent>;
+  events(options?: {
+    readonly afterSeq?: number;
+    readonly signal?: AbortSignal;
+  }): AsyncGenerator<RemoteEvent>;
 }
 
 export interface HoldfastClient {
@@ -107,7 +118,11 @@ const WAIT_MAX_MS = 5_000;
 const LONG_POLL_MS = 25_000;
 
 export function createClient({ url, token, insecure, retryMs = RETRY_MS }: ClientOptions): HoldfastClient {
-  const connection = new CoordinatorConnection({ url, token, ...(insecure === undefined ? {} : { insecure }) });
+  const connection = new CoordinatorConnection({
+    url,
+    token,
+    ...(insecure === undefined ? {} : { insecure }),
+  });
   const service = connection.client(SessionService);
   /** S1. */
   const ask = <T>(call: () => Promise<T>): Promise<T> => retried(() => connection.ask(call), retryMs);
@@ -119,13 +134,19 @@ export function createClient({ url, token, insecure, retryMs = RETRY_MS }: Clien
       const until = performance.now() + timeoutMs;
       for (;;) {
         const waitMs = Math.max(0, Math.min(LONG_POLL_MS, Math.ceil(until - performance.now())));
-        const found = await ask(() => service.getResult({ sessionId, waitMs }, signal === undefined ? {} : { signal }));
+        const found = await ask(() =>
+          service.getResult({ sessionId, waitMs }, signal === undefined ? {} : { signal }),
+        );
         if (found.ended) return outputOf(sessionId, found) as Output;
         if (performance.now() >= until)
-          throw new HoldfastError("request_timeout", `session ${sessionId} has not ended within ${timeoutMs} ms`, {
-            got: found.status,
-            fix: "ask again: it goes on",
-          });
+          throw new HoldfastError(
+            "request_timeout",
+            `session ${sessionId} has not ended within ${timeoutMs} ms`,
+            {
+              got: found.status,
+              fix: "ask again: it goes on",
+            },
+          );
       }
     },
     async signal(name, payload, { dedupKey = randomUUID() } = {}) {
@@ -139,7 +160,9 @@ export function createClient({ url, token, insecure, retryMs = RETRY_MS }: Clien
       const bytes = bytesOf(answer, "the answer") ?? encoder.encode("null");
       // The question that is meant is named before it is sent: sent again it must not answer the next one.
       const name = question ?? statusOf(await ask(() => service.get({ sessionId }))).questions[0]?.name;
-      await ask(() => service.answer({ sessionId, answer: bytes, ...(name === undefined ? {} : { question: name }) }));
+      await ask(() =>
+        service.answer({ sessionId, answer: bytes, ...(name === undefined ? {} : { question: name }) }),
+      );
     },
     async cancel({ hard = false, graceMs, reason } = {}) {
       const message = await ask(() =>
@@ -191,7 +214,9 @@ function startRequest(agent: Agent | string, input: unknown, options: RemoteStar
     ...(budget === undefined ? {} : { budget: budgetMessage(budget) }),
     ...(timeoutMs === undefined ? {} : { timeoutMs: BigInt(timeoutMs) }),
     ...(persistence === undefined ? {} : { persistence }),
-    ...(callback === undefined ? {} : { invocation: "async_callback", parentSessionId: callback.parentSessionId }),
+    ...(callback === undefined
+      ? {}
+      : { invocation: "async_callback", parentSessionId: callback.parentSessionId }),
     ...(traceparent === undefined ? {} : { traceparent }),
   };
 }
@@ -213,7 +238,13 @@ interface Watching {
 }
 
 /** S3. */
-async function* watch({ connection, sessionId, afterSeq, signal, retryMs }: Watching): AsyncGenerator<RemoteEvent> {
+async function* watch({
+  connection,
+  sessionId,
+  afterSeq,
+  signal,
+  retryMs,
+}: Watching): AsyncGenerator<RemoteEvent> {
   const service = connection.client(SessionService);
   let seen = afterSeq;
   const retry = new Retry(retryMs);
@@ -301,12 +332,21 @@ function outputOf(sessionId: string, { status, output, error }: Result): unknown
   if (status === "cancelled")
     throw new ConflictError("session_cancelled", `session ${sessionId} was cancelled`);
   const recorded = error === undefined ? undefined : recordedOf(error);
-  throw new HoldfastError("session_failed", `session ${sessionId} failed: ${recorded?.message ?? "it says nothing more"}`, {
-    ...(recorded === undefined ? {} : { cause: errorFrom(recorded) }),
-  });
+  const why = recorded?.message ?? "it says nothing more";
+  const details = recorded === undefined ? {} : { cause: errorFrom(recorded) };
+  throw new HoldfastError("session_failed", `session ${sessionId} failed: ${why}`, details);
 }
 
-function recordedOf({ name, message, code, at, got, expected, fix, cause }: NonNullable<SessionMessage["error"]>): RecordedError {
+function recordedOf({
+  name,
+  message,
+  code,
+  at,
+  got,
+  expected,
+  fix,
+  cause,
+}: NonNullable<SessionMessage["error"]>): RecordedError {
   const details = Object.entries({ code, at, got, expected, fix }).filter(([, value]) => value !== undefined);
   return {
     name,
@@ -316,7 +356,15 @@ function recordedOf({ name, message, code, at, got, expected, fix, cause }: NonN
   };
 }
 
-function statusOf({ sessionId, agent, status, pauseReason, blocked, runnerId, waits }: SessionMessage): RemoteStatus {
+function statusOf({
+  sessionId,
+  agent,
+  status,
+  pauseReason,
+  blocked,
+  runnerId,
+  waits,
+}: SessionMessage): RemoteStatus {
   return {
     sessionId,
     agent,
@@ -324,7 +372,9 @@ function statusOf({ sessionId, agent, status, pauseReason, blocked, runnerId, wa
     ...(pauseReason === undefined ? {} : { pauseReason }),
     ...(blocked === undefined ? {} : { blocked }),
     ...(runnerId === undefined ? {} : { runnerId }),
-    questions: waits.flatMap(({ type, name = "", prompt = "" }) => (type === "input" ? [{ name, prompt }] : [])),
+    questions: waits.flatMap(({ type, name = "", prompt = "" }) =>
+      type === "input" ? [{ name, prompt }] : [],
+    ),
   };
 }
 

@@ -46,7 +46,8 @@ const SETTINGS: Readonly<Record<string, Setting>> = {
   storage: text("Where sessions are kept: sqlite:PATH, postgres://USER@HOST/DATABASE or memory:"),
   insecure: {
     type: "boolean",
-    description: "Listen on other addresses than this machine's own without TLS, because something in front has it.",
+    description:
+      "Listen on other addresses than this machine's own without TLS, because something in front has it.",
   },
   tls: {
     type: "object",
@@ -58,7 +59,9 @@ const SETTINGS: Readonly<Record<string, Setting>> = {
     required: ["cert", "key"],
     additionalProperties: false,
   },
-  hosts: texts("Hosts it is called by beside its own address, with their port where that is not the scheme's own."),
+  hosts: texts(
+    "Hosts it is called by beside its own address, with their port where that is not the scheme's own.",
+  ),
   origins: texts("Origins whose pages may call it, beside its own."),
   leaseMs: integer(1_000, DAY_MS, "How long a runner's claim lasts without renewal."),
   renewMs: integer(100, DAY_MS, "How often runners are told to renew; at most a third of leaseMs."),
@@ -128,7 +131,10 @@ function readText(path: string): string {
   } catch (error) {
     if (HoldfastError.is(error)) throw error;
     const { code, message } = error as NodeJS.ErrnoException;
-    const why = code === "ENOENT" || code === "ENOTDIR" ? `there is no file ${path}` : `the file cannot be read: ${message}`;
+    const why =
+      code === "ENOENT" || code === "ENOTDIR"
+        ? `there is no file ${path}`
+        : `the file cannot be read: ${message}`;
     throw invalid(path, why, { fix: "correct the path, or leave it out" });
   }
 }
@@ -163,10 +169,17 @@ function check(path: string, pointer: string, setting: Setting, value: unknown):
   }
 }
 
-function checkObject(path: string, pointer: string, { properties = {}, required = [] }: Setting, value: unknown): void {
+function checkObject(
+  path: string,
+  pointer: string,
+  { properties = {}, required = [] }: Setting,
+  value: unknown,
+): void {
   const at = `${path}#${pointer}`;
   if (typeof value !== "object" || value === null || Array.isArray(value))
-    throw invalid(at, `"${pointer.slice(1) || "the configuration"}" is not a JSON object`, { expected: "{ … }" });
+    throw invalid(at, `"${pointer.slice(1) || "the configuration"}" is not a JSON object`, {
+      expected: "{ … }",
+    });
   const keys = Object.keys(properties);
   for (const [key, member] of Object.entries(value)) {
     const setting = Object.hasOwn(properties, key) ? properties[key] : undefined;
@@ -178,7 +191,8 @@ function checkObject(path: string, pointer: string, { properties = {}, required 
     check(path, below, setting, member);
   }
   const missing = required.find((key) => !Object.hasOwn(value, key));
-  if (missing !== undefined) throw invalid(at, `"${missing}" is missing`, { expected: required.join(" and ") });
+  if (missing !== undefined)
+    throw invalid(at, `"${missing}" is missing`, { expected: required.join(" and ") });
 }
 
 function invalid(

@@ -20,14 +20,25 @@ const MESSAGE_CHARS = 500;
 
 /** @returns the exit code. */
 export async function runCoordinator(args: Arguments, io: Io): Promise<number> {
+  const stop = awaitStop(io);
+  try {
+    return await serve(args, io, stop.signal);
+  } finally {
+    stop.release();
+  }
+}
+
+/** @param stopped is awaited once everything stands; a stop that came before is not lost. */
+async function serve(args: Arguments, io: Io, stopped: Promise<StopSignal>): Promise<number> {
   const configured = args.text("config");
   const file = configured === undefined ? {} : readCoordinatorFile(configured);
   const where = whereOf(args, file);
-  const { storage, name, folder } = await openCoordinatorStorage(args.text("storage") ?? file.storage, io).catch(
-    (error: unknown) => {
-      throw explained(error);
-    },
-  );
+  const { storage, name, folder } = await openCoordinatorStorage(
+    args.text("storage") ?? file.storage,
+    io,
+  ).catch((error: unknown) => {
+    throw explained(error);
+  });
   try {
     const { leaseMs, renewMs, limits, hosts, origins } = file;
     const coordinator = createCoordinator({
@@ -49,7 +60,7 @@ export async function runCoordinator(args: Arguments, io: Io): Promise<number> {
       const { host, port } = await coordinator.listen(where);
       const url = `${where.tls === undefined ? "http" : "https"}://${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
       tellStart(io, { url, storage: name, adminTokenFile: admin.path, isNew: admin.isNew });
-      return STOP_EXIT[await stopped(io)];
+      return STOP_EXIT[await stopped];
     } finally {
       await coordinator.close(); // C5.
     }
@@ -87,12 +98,16 @@ function whereOf(args: Arguments, file: CoordinatorFile): Where {
       : { cert: readPem(file.tls.cert, "the certificate"), key: readPem(file.tls.key, "the private key") };
   const isInsecure = args.has("insecure") || file.insecure === true;
   if (tls === undefined && !isLoopback(host) && !isInsecure) {
-    throw new HoldfastError("config_invalid", `tokens would go over the network in the clear: ${host} is not this machine alone`, {
-      at: "host",
-      got: `${host} without TLS`,
-      expected: "127.0.0.1 or ::1, or tls in the configuration",
-      fix: "configure tls, or say --insecure where something in front of it has TLS",
-    });
+    throw new HoldfastError(
+      "config_invalid",
+      `tokens would go over the network in the clear: ${host} is not this machine alone`,
+      {
+        at: "host",
+        got: `${host} without TLS`,
+        expected: "127.0.0.1 or ::1, or tls in the configuration",
+        fix: "configure tls, or say --insecure where something in front of it has TLS",
+      },
+    );
   }
   return { host, port, ...(tls === undefined ? {} : { tls }) };
 }
@@ -101,7 +116,10 @@ function portOf(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const port = Number(text);
   if (/^\d{1,5}$/.test(text) && port <= 65_535) return port;
-  throw new UsageError(`"${text}" is no port`, { at: "--port", expected: "a number from 0 to 65535; 0 for any that is free" });
+  throw new UsageError(`"${text}" is no port`, {
+    at: "--port",
+    expected: "a number from 0 to 65535; 0 for any that is free",
+  });
 }
 
 function isLoopback(host: string): boolean {
@@ -117,8 +135,14 @@ interface Started {
 
 function tellStart(io: Io, { url, storage, adminTokenFile, isNew }: Started): void {
   if (io.isJson) return io.result({ type: "listening", url, storage, adminTokenFile }, "");
-  io.note(`${io.notes.symbols.begin} the coordinator listens on ${io.notes.paint.bold(url)}, over ${storage}`);
-  io.note(isNew ? `the admin's token is new, and in ${adminTokenFile}` : `the admin's token is in ${adminTokenFile}`);
+  io.note(
+    `${io.notes.symbols.begin} the coordinator listens on ${io.notes.paint.bold(url)}, over ${storage}`,
+  );
+  io.note(
+    isNew
+      ? `the admin's token is new, and in ${adminTokenFile}`
+      : `the admin's token is in ${adminTokenFile}`,
+  );
   io.note(`a user's token: ${io.call("token create NAME")}. Ctrl-C stops`);
 }
 
@@ -130,12 +154,8 @@ function warn(io: Io, message: string, thrown: unknown): void {
   else io.note(io.notes.paint.yellow(`${io.notes.symbols.warn} ${line}`));
 }
 
-async function stopped(io: Io): Promise<StopSignal> {
+function awaitStop(io: Io): { readonly signal: Promise<StopSignal>; readonly release: () => void } {
   const { promise, resolve } = Promise.withResolvers<StopSignal>();
   const release = io.onStop(stopper(io, "what is asked is answered first; sessions stay", resolve));
-  try {
-    return await promise;
-  } finally {
-    release();
-  }
+  return { signal: promise, release };
 }

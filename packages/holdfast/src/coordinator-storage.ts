@@ -1,6 +1,5 @@
 // Where a coordinator keeps its sessions: what `--storage` names, and the folder that what belongs to it lies in.
 
-import { mkdirSync } from "node:fs";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { HoldfastError, UsageError, type AgentStorage } from "@holdfast/core";
 import { MemoryStorage } from "@holdfast/runtime";
@@ -19,7 +18,9 @@ export function dataFolder({ env, cwd }: Pick<Io, "env" | "cwd">): string {
   const xdg = env["XDG_DATA_HOME"];
   if (xdg !== undefined && isAbsolute(xdg)) return join(xdg, "holdfast");
   const home = env["HOME"];
-  return home === undefined || !isAbsolute(home) ? join(cwd, ".holdfast") : join(home, ".local", "share", "holdfast");
+  return home === undefined || !isAbsolute(home)
+    ? join(cwd, ".holdfast")
+    : join(home, ".local", "share", "holdfast");
 }
 
 /**
@@ -40,11 +41,11 @@ export async function openCoordinatorStorage(
       const path = resolve(io.cwd, rest);
       if (rest === "") throw notAStorage(url);
       const { openSqliteStorage } = await import("@holdfast/storage/sqlite");
-      if (wanted === undefined) makeFolder(folder);
+      if (wanted === undefined) await makeFolder(folder);
       return { storage: await openSqliteStorage({ path }), name: `sqlite:${path}`, folder: dirname(path) };
     }
     case "memory":
-      makeFolder(folder);
+      await makeFolder(folder);
       return { storage: new MemoryStorage(), name: "memory:", folder };
     default:
       throw notAStorage(url);
@@ -52,9 +53,10 @@ export async function openCoordinatorStorage(
 }
 
 /** A folder of this user alone. @throws HoldfastError `storage_unavailable` */
-export function makeFolder(folder: string): void {
+async function makeFolder(folder: string): Promise<void> {
+  const { makeFolders } = await import("@holdfast/storage/sqlite");
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolders(folder);
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     throw new HoldfastError("storage_unavailable", `the folder ${folder} cannot be made: ${code}`, {
@@ -73,6 +75,6 @@ function notAStorage(url: string): UsageError {
   });
 }
 
-export function withoutPassword(url: string): string {
+function withoutPassword(url: string): string {
   return url.replace(/^([a-z]+:\/\/[^/@:]*):[^/@]*@/, "$1:…@");
 }

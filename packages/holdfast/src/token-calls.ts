@@ -39,7 +39,7 @@ export async function createToken(name: string, args: Arguments, io: Io): Promis
 export async function listTokens(args: Arguments, io: Io): Promise<number> {
   const tokens: Token[] = [];
   await asAdmin(args, io, async (service) => {
-    for (let cursor: string | undefined; ; ) {
+    for (let cursor: string | undefined; ;) {
       const page = await service.list({ limit: PAGE, ...(cursor === undefined ? {} : { cursor }) });
       tokens.push(...page.tokens);
       cursor = page.nextCursor;
@@ -48,8 +48,8 @@ export async function listTokens(args: Arguments, io: Io): Promise<number> {
   });
   const rows = tokens.map((token) => {
     const { tokenId, kind, name, owner, createdAt, expiresAt, lastUsedAt } = tokenJson(token);
-    return [tokenId, kind, name, owner ?? "", localTime(createdAt), at(expiresAt), at(lastUsedAt)].map((cell) =>
-      plainLine(cell, CELL_CHARS),
+    return [tokenId, kind, name, owner ?? "", localTime(createdAt), at(expiresAt), at(lastUsedAt)].map(
+      (cell) => plainLine(cell, CELL_CHARS),
     );
   });
   const head = ["ID", "KIND", "NAME", "OWNER", "MADE", "GOOD UNTIL", "LAST USED"];

@@ -1,7 +1,7 @@
 // Budgets as a person meets them: nothing is started that cannot be paid, and a raise goes on exactly there.
 
 import type { Budget } from "@holdfast/core";
-import { gate, TestClock, turns, until } from "@holdfast/testkit/test-runtime";
+import { gate, releaseClaim, TestClock, turns, until } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
 import { defineAgent, defineTask, local, type TaskContext } from "./define.ts";
 import { MemoryStorage } from "./memory-storage.ts";
@@ -377,7 +377,7 @@ describe("a pause", () => {
     await lost.start(agent, undefined, { sessionId: "kept" });
     await until(() => ran.length === 1, "it runs");
     vanishRuntime(lost);
-    await storage.commit([{ type: "release_claim", sessionId: "kept", token: 1 }], 0);
+    await releaseClaim(storage, "kept");
     const commit = storage.commit.bind(storage);
     storage.commit = async (changes, now) => {
       const isKept = changes.some(

@@ -6,6 +6,7 @@ import {
   gate,
   journalOf,
   mortal,
+  releaseClaim,
   TestClock,
   turns,
   until,
@@ -285,7 +286,7 @@ describe("in the middle", () => {
     await turns(100); // As far as it gets.
     fragile.die();
     vanishRuntime(dying.runtime);
-    await storage.commit([{ type: "release_claim", sessionId: "fork", token: 1 }], 0);
+    await releaseClaim(storage, "fork");
     const found = await first.runtime.fork("origin", { at, sessionId: "fork" });
     expect(found.created).toBe(false);
     const drawn = (await found.result()) as number[];

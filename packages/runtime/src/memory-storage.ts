@@ -229,7 +229,10 @@ export class MemoryStorage implements AgentStorage {
       },
       removeSchedule: (scheduleId) => void rows.schedules.delete(scheduleId),
       remove: (sessionId) => this.#remove(rows.find(sessionId)),
-      putDocument: (collection, document) => void this.#ledger.put(collection, document),
+      putDocument: (collection, document) => {
+        this.#ledger.put(collection, document);
+        return undefined;
+      },
       removeDocument: (collection, id) => this.#ledger.remove(collection, id),
       appendAudit: (row) => void this.#ledger.audit.push(row),
       announce: (sessionId, awaited) => void this.#arrived.push({ sessionId, awaited }),

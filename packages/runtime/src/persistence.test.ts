@@ -5,6 +5,7 @@ import {
   gate,
   journalOf,
   mortal,
+  releaseClaim,
   TestClock,
   turns,
   until,
@@ -39,8 +40,7 @@ function life(storage: MemoryStorage, agent: Agent) {
     async kill() {
       fragile.die();
       vanishRuntime(runtime);
-      for (let token = 1; token < 5; token++)
-        await storage.commit([{ type: "release_claim", sessionId: ID, token }], 0);
+      await releaseClaim(storage, ID);
     },
   };
 }

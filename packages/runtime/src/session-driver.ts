@@ -75,7 +75,6 @@ export class SessionDriver implements SliceMember {
   #inFlight = false;
   #over = false;
   #deliveries = 0;
-  #deliveredChars = 0;
   /** D5. What the last commit says. */
   #standDown: SessionPatch | undefined;
   #forkPending: boolean;
@@ -157,7 +156,6 @@ export class SessionDriver implements SliceMember {
       if (event === undefined)
         return this.#kernel.dirty || this.#rowStale || this.#starts.isAsking || this.#standsDown;
       this.#deliveries++;
-      this.#deliveredChars += event.payload?.length ?? 0;
       if (event.type === "task_completed" || event.type === "task_failed")
         this.#starts.foresee(event.task, event.usage);
       this.#inSlice = true;
@@ -286,10 +284,10 @@ export class SessionDriver implements SliceMember {
     this.#seal(undefined);
   }
 
-  /** Whether as much was delivered as one batch may hold. */
+  /** Whether another delivery would be too much for one batch, with what the agent may ask for upon it. */
   get #isFull(): boolean {
     const { deliveriesPerSegment, batchChars } = this.#world.limits;
-    return this.#deliveries >= deliveriesPerSegment || this.#deliveredChars > batchChars / 2;
+    return this.#deliveries >= deliveriesPerSegment || this.#kernel.segmentChars > batchChars / 2;
   }
 
   #hasMore(): boolean {
@@ -306,7 +304,6 @@ export class SessionDriver implements SliceMember {
   ): void {
     const segment = this.#kernel.seal();
     this.#deliveries = 0;
-    this.#deliveredChars = 0;
     const isFirstStand = this.#rowStale;
     this.#rowStale = false;
     const patch =

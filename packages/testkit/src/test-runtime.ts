@@ -126,6 +126,14 @@ export async function journalOf(storage: AgentStorage, sessionId: string): Promi
   return storage.reader.journal(sessionId, 0, 1_000_000);
 }
 
+/** Release the claim that a process which is gone had of a session in memory, if it had one. */
+export async function releaseClaim(storage: AgentStorage, sessionId: string): Promise<void> {
+  const releases = Array.from({ length: 20 }, (_, i) => {
+    return { type: "release_claim", sessionId, token: i + 1 } as const;
+  });
+  await storage.commit(releases, 0);
+}
+
 /** A storage with some of its methods replaced. */
 export function storageWith(storage: AgentStorage, changes: Partial<AgentStorage>): AgentStorage {
   return {

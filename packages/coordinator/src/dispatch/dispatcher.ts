@@ -174,7 +174,11 @@ export class Dispatcher {
   command(runnerId: string, type: "stop" | "drain", sessionId?: string): void {
     const { clock, random } = this.#host;
     const commandId = sessionId ?? mintId("run", clock.now(), () => random.u32());
-    this.#seatOf(runnerId).command({ commandId: `${type}:${commandId}`, type, ...(sessionId === undefined ? {} : { sessionId }) });
+    this.#seatOf(runnerId).command({
+      commandId: `${type}:${commandId}`,
+      type,
+      ...(sessionId === undefined ? {} : { sessionId }),
+    });
     this.#wake(0);
   }
 

@@ -41,7 +41,7 @@ export interface RegistryHost {
 const COLLECTION = "runner";
 const PAGE = 500;
 const SEEN_EVERY_MS = 60_000;
-export const SILENT_MS = 10 * 60_000;
+const SILENT_MS = 10 * 60_000;
 const KNOWN_MS = 5_000;
 /** It is told as silent long before it is removed: it polls twice a minute at least. */
 export const QUIET_MS = 90_000;
@@ -103,12 +103,17 @@ export class Registry {
   /** Y1. It polls, and offers this now. Nobody waits for it to be written. */
   seen(runner: StoredRunner, offers: Pick<StoredRunner, "agents" | "taskKinds">): StoredRunner {
     const now = this.#host.clock.now();
-    const isNews = JSON.stringify([runner.agents, runner.taskKinds]) !== JSON.stringify([offers.agents, offers.taskKinds]);
+    const isNews =
+      JSON.stringify([runner.agents, runner.taskKinds]) !== JSON.stringify([offers.agents, offers.taskKinds]);
     if (!isNews && now - runner.seenAt < SEEN_EVERY_MS) return runner;
     const seen = { ...runner, ...offers, seenAt: now };
     const known = this.#known.get(runner.runnerId);
     if (known !== undefined) this.#known.set(runner.runnerId, { ...known, runner: seen });
-    this.change(runner.runnerId, undefined, (stored) => stored && { ...stored, ...offers, seenAt: now }).catch(() => {});
+    this.change(
+      runner.runnerId,
+      undefined,
+      (stored) => stored && { ...stored, ...offers, seenAt: now },
+    ).catch(() => {});
     return seen;
   }
 
@@ -135,7 +140,7 @@ export class Registry {
 
   async #readAll(): Promise<void> {
     const known = new Map<string, Known>();
-    for (let after: string | undefined; ; ) {
+    for (let after: string | undefined; ;) {
       const page = await this.#host.storage.reader.documents({
         collection: COLLECTION,
         limit: PAGE,

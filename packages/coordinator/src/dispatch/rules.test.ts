@@ -40,7 +40,9 @@ describe("who fits", () => {
     const s1 = candidate("s1", { demands: { gpu: "a100", os: "linux" } });
     expect(pairs([offer("r1", { labels: { gpu: "a100" } })], [s1])).toEqual([]);
     expect(pairs([offer("r1", { labels: { gpu: "a100", os: "mac" } })], [s1])).toEqual([]);
-    expect(pairs([offer("r1", { labels: { gpu: "a100", os: "linux", more: "x" } })], [s1])).toEqual(["s1→r1"]);
+    expect(pairs([offer("r1", { labels: { gpu: "a100", os: "linux", more: "x" } })], [s1])).toEqual([
+      "s1→r1",
+    ]);
   });
 
   test("a label that every object has is no label", () => {
@@ -65,7 +67,10 @@ describe("who goes first", () => {
   });
 
   test("what has waited for ten minutes goes before every priority", () => {
-    const sessions = [candidate("urgent", { priority: 5 }), candidate("starving", { since: NOW - STARVING_MS })];
+    const sessions = [
+      candidate("urgent", { priority: 5 }),
+      candidate("starving", { since: NOW - STARVING_MS }),
+    ];
     expect(pairs([offer("r1")], sessions)).toEqual(["starving→r1"]);
   });
 
@@ -84,7 +89,9 @@ describe("who gets it", () => {
 
   test("else the one with the most free slots, then the one that waits longest", () => {
     expect(pairs([offer("r1"), offer("r2", { free: 2 })], [candidate("s1")])).toEqual(["s1→r2"]);
-    expect(pairs([offer("r1", { since: 5 }), offer("r2", { since: 3 })], [candidate("s1")])).toEqual(["s1→r2"]);
+    expect(pairs([offer("r1", { since: 5 }), offer("r2", { since: 3 })], [candidate("s1")])).toEqual([
+      "s1→r2",
+    ]);
   });
 });
 
@@ -129,7 +136,12 @@ describe("O6", () => {
         expect(new Set(matches.map(({ sessionId }) => sessionId)).size).toBe(matches.length);
         for (const given of matches) {
           const runner = o.find(({ runnerId }) => runnerId === given.runnerId)!;
-          expect(fits(runner, c.find(({ sessionId }) => sessionId === given.sessionId)!)).toBe(true);
+          expect(
+            fits(
+              runner,
+              c.find(({ sessionId }) => sessionId === given.sessionId)!,
+            ),
+          ).toBe(true);
         }
         for (const { runnerId, free } of o) {
           const given = matches.filter((each) => each.runnerId === runnerId).length;
@@ -164,7 +176,9 @@ describe("O6", () => {
           const now = round * step;
           for (let i = 0; i < slots + rivals; i++)
             waiting.push(candidate(`s${round}-${i}`, { since: now, priority: 100 }));
-          const given = new Set(match([offer("r1", { free: slots })], waiting, now).map(({ sessionId }) => sessionId));
+          const given = new Set(
+            match([offer("r1", { free: slots })], waiting, now).map(({ sessionId }) => sessionId),
+          );
           if (given.has("meek")) return true;
           waiting = waiting.filter(({ sessionId }) => !given.has(sessionId));
         }
@@ -184,8 +198,12 @@ describe("what is missing", () => {
 
   test("the agent, the user's runner, the label: by name", () => {
     expect(unmetBy([], gpu)).toBe('no registered runner offers the agent "greeter"');
-    expect(unmetBy([offer("r1", { owner: "ada" })], candidate("s1", { owner: "bob" }))).toContain("another user");
-    expect(unmetBy([offer("r1", { labels: { os: "linux" } })], gpu)).toBe("no registered runner has gpu=a100");
+    expect(unmetBy([offer("r1", { owner: "ada" })], candidate("s1", { owner: "bob" }))).toContain(
+      "another user",
+    );
+    expect(unmetBy([offer("r1", { labels: { os: "linux" } })], gpu)).toBe(
+      "no registered runner has gpu=a100",
+    );
     const apart = [offer("r1", { labels: { os: "linux" } }), offer("r2", { labels: { gpu: "a100" } })];
     expect(unmetBy(apart, gpu)).toBe("no registered runner has all of gpu=a100, os=linux");
   });

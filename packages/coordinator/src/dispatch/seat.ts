@@ -78,7 +78,10 @@ export class Seat {
   }
 
   /** W2. A poll has come. @returns the claims that did not arrive, to be given back. */
-  acknowledge({ ackPollId, ackCommandIds }: Pick<PollRequest, "ackPollId" | "ackCommandIds">): readonly GivenClaim[] {
+  acknowledge({
+    ackPollId,
+    ackCommandIds,
+  }: Pick<PollRequest, "ackPollId" | "ackCommandIds">): readonly GivenClaim[] {
     for (const commandId of ackCommandIds) this.#commands.delete(commandId);
     if (this.#last === undefined || ackPollId === this.#last.pollId) {
       this.#unacknowledged.clear();

@@ -2,7 +2,13 @@
 
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { HoldfastError, NotFoundError, UsageError, type Schedule, type ScheduledAction } from "@holdfast/core";
+import {
+  HoldfastError,
+  NotFoundError,
+  UsageError,
+  type Schedule,
+  type ScheduledAction,
+} from "@holdfast/core";
 import { refuseIfLarge, refuseSignalName } from "@holdfast/core/internal";
 import { LIMITS } from "@holdfast/core";
 import type {
@@ -38,8 +44,14 @@ export function scheduleService(
       const call = callOf(context);
       const { scheduleId, cron, timeZone = "UTC" } = request;
       const known = await find(call.caller, scheduleId);
-      if (known === undefined && (await storage.reader.schedules()).some((other) => other.scheduleId === scheduleId))
-        throw new UsageError(`"${scheduleId}" cannot be the id of a schedule of yours`, { at: "schedule_id", fix: "choose another id" });
+      if (
+        known === undefined &&
+        (await storage.reader.schedules()).some((other) => other.scheduleId === scheduleId)
+      )
+        throw new UsageError(`"${scheduleId}" cannot be the id of a schedule of yours`, {
+          at: "schedule_id",
+          fix: "choose another id",
+        });
       const now = clock.now();
       const action = await actionOf(host, request, call.caller);
       const nextAt = readCron(cron, timeZone).after(now);
@@ -85,7 +97,11 @@ export function scheduleService(
   };
 }
 
-async function actionOf(host: ServiceHost, request: PutScheduleRequest, caller: Caller): Promise<ScheduledAction> {
+async function actionOf(
+  host: ServiceHost,
+  request: PutScheduleRequest,
+  caller: Caller,
+): Promise<ScheduledAction> {
   const { start, signal } = request;
   if ((start === undefined) === (signal === undefined))
     throw new UsageError("a schedule does one thing", { expected: 'either "start" or "signal"' });
@@ -165,7 +181,9 @@ export function tokenService({ tokens, clock }: ServiceHost): ServiceImpl<typeof
       const page = await tokens.list(cursor, limit);
       const next = page.length < limit ? undefined : page.at(-1)?.hash;
       return {
-        tokens: page.filter(({ revokedAt, usedAt }) => revokedAt === undefined && usedAt === undefined).map(tokenMessage),
+        tokens: page
+          .filter(({ revokedAt, usedAt }) => revokedAt === undefined && usedAt === undefined)
+          .map(tokenMessage),
         ...(next === undefined ? {} : { nextCursor: next }),
       };
     },
@@ -196,7 +214,10 @@ function tokenMessage(token: StoredToken): MessageInitShape<typeof TokenSchema> 
 export function auditService({ storage }: ServiceHost): ServiceImpl<typeof AuditService> {
   return {
     async list({ after, limit = PAGE }) {
-      const rows = await storage.reader.audit({ limit, ...(after === undefined ? {} : { after: Number(after) }) });
+      const rows = await storage.reader.audit({
+        limit,
+        ...(after === undefined ? {} : { after: Number(after) }),
+      });
       const next = rows.length < limit ? undefined : rows.at(-1)?.seq;
       return { rows: rows.map(bytesOfValue), ...(next === undefined ? {} : { nextAfter: BigInt(next) }) };
     },

@@ -16,7 +16,7 @@ import { tokenId } from "../tokens.ts";
 import type { ServiceHost } from "./service-host.ts";
 
 /** Of what runners and coordinator say to each other; a runner of another major one is told so. */
-export const PROTOCOL = 1;
+const PROTOCOL = 1;
 const POLL_TIMEOUT_MS = 30_000;
 const PAGE = 100;
 
@@ -80,7 +80,11 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
       const isKnown = call.caller.kind === "runner";
       const { owner } = call.caller;
       const admitted: Admitted = isKnown
-        ? { runnerId: call.caller.name, tokenId: call.caller.tokenId, ...(owner === undefined ? {} : { owner }) }
+        ? {
+            runnerId: call.caller.name,
+            tokenId: call.caller.tokenId,
+            ...(owner === undefined ? {} : { owner }),
+          }
         : await admit(request, call);
       const { runnerId } = admitted;
       const now = clock.now();
@@ -114,7 +118,15 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
       const runner = registry.seen(await own(caller, request.runnerId), offers);
       const { ackPollId, ackCommandIds, pollId, runnerId, free, waitMs = POLL_TIMEOUT_MS } = request;
       const answer = await dispatcher.poll(
-        { runnerId, pollId, free, waitMs, ackCommandIds, ...offers, ...(ackPollId === undefined ? {} : { ackPollId }) },
+        {
+          runnerId,
+          pollId,
+          free,
+          waitMs,
+          ackCommandIds,
+          ...offers,
+          ...(ackPollId === undefined ? {} : { ackPollId }),
+        },
         runner,
         signal,
       );
@@ -134,7 +146,11 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
     async deregister({ runnerId }, context) {
       const call = callOf(context);
       await own(call.caller, runnerId);
-      await registry.change(runnerId, auditOf(call, "runner.deregister", `runner:${runnerId}`), () => undefined);
+      await registry.change(
+        runnerId,
+        auditOf(call, "runner.deregister", `runner:${runnerId}`),
+        () => undefined,
+      );
       dispatcher.forget(runnerId);
       return {};
     },
@@ -155,8 +171,10 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
     async drain({ runnerId }, context) {
       const call = callOf(context);
       await own(call.caller, runnerId);
-      const drained = await registry.change(runnerId, auditOf(call, "runner.drain", `runner:${runnerId}`), (runner) =>
-        runner === undefined ? undefined : { ...runner, draining: true },
+      const drained = await registry.change(
+        runnerId,
+        auditOf(call, "runner.drain", `runner:${runnerId}`),
+        (runner) => (runner === undefined ? undefined : { ...runner, draining: true }),
       );
       if (drained === undefined) throw runnerNotFound(runnerId);
       dispatcher.command(runnerId, "drain");

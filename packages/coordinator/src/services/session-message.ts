@@ -123,7 +123,12 @@ function accountMessage({ limits, spent, reserved }: Account): MessageInitShape<
   return { limits: budgetMessage(limits), spent: amountMessage(spent), reserved: amountMessage(reserved) };
 }
 
-function amountMessage({ tokens, costMicroUsd, steps, turns }: Amount): MessageInitShape<typeof AmountSchema> {
+function amountMessage({
+  tokens,
+  costMicroUsd,
+  steps,
+  turns,
+}: Amount): MessageInitShape<typeof AmountSchema> {
   return {
     tokens: BigInt(tokens),
     costMicroUsd: BigInt(costMicroUsd),
@@ -158,5 +163,7 @@ function json<K extends string>(
   key: K,
   text: string | undefined,
 ): { readonly [key in K]?: Uint8Array<ArrayBuffer> } {
-  return text === undefined ? {} : ({ [key]: bytesOf(text) } as { readonly [key in K]: Uint8Array<ArrayBuffer> });
+  return text === undefined
+    ? {}
+    : ({ [key]: bytesOf(text) } as { readonly [key in K]: Uint8Array<ArrayBuffer> });
 }

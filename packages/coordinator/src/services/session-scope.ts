@@ -35,7 +35,7 @@ export async function mayTouch(host: ScopeHost, caller: Caller, session: Session
 
 /** Whether a session is this one, or below it. */
 async function isWithin({ storage }: ScopeHost, top: string, session: Session): Promise<boolean> {
-  for (let at: Session | undefined = session; at !== undefined; ) {
+  for (let at: Session | undefined = session; at !== undefined;) {
     if (at.sessionId === top) return true;
     at = at.parent === undefined ? undefined : await storage.reader.session(at.parent.sessionId);
   }

@@ -41,7 +41,13 @@ import { bytesOf, bytesOfValue, textOf } from "../json-field.ts";
 import { setRestStatus } from "../api/caller.ts";
 import { auditOf, callOf, type Call } from "./call.ts";
 import { audited, sessionNotFound, sessionObject, unexpected, type ServiceHost } from "./service-host.ts";
-import { budgetOf, entryMessage, errorMessage, sessionMessage, type SessionMessage } from "./session-message.ts";
+import {
+  budgetOf,
+  entryMessage,
+  errorMessage,
+  sessionMessage,
+  type SessionMessage,
+} from "./session-message.ts";
 import { mayTouch, ownSession } from "./session-scope.ts";
 import { creationOf, refuseOther } from "./session-start.ts";
 import { untilEnded, watchSession } from "./session-watch.ts";
@@ -90,7 +96,9 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
       const session = await found(sessionId);
       if (result.status === "exists") {
         if (!(await mayTouch(host, call.caller, session)))
-          throw new ConflictError("session_exists", `session ${sessionId} cannot be made`, { fix: "choose another id, or none" });
+          throw new ConflictError("session_exists", `session ${sessionId} cannot be made`, {
+            fix: "choose another id, or none",
+          });
         refuseOther(session, change, request);
       }
       if (result.status === "created") host.dispatcher.created(session);
@@ -179,7 +187,8 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
       return message;
     },
 
-    pause: ({ sessionId }, context) => ask({ type: "pause_session", sessionId }, "session.pause", callOf(context)),
+    pause: ({ sessionId }, context) =>
+      ask({ type: "pause_session", sessionId }, "session.pause", callOf(context)),
 
     unpause: ({ sessionId }, context) =>
       ask({ type: "resume_session", sessionId }, "session.unpause", callOf(context)),
@@ -209,9 +218,13 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
         case "deleted":
           return { sessions: result.sessions };
         case "not_ended":
-          throw new ConflictError("session_not_ended", `session ${result.sessionId} has not ended (${result.sessionStatus})`, {
-            fix: "cancel it first",
-          });
+          throw new ConflictError(
+            "session_not_ended",
+            `session ${result.sessionId} has not ended (${result.sessionStatus})`,
+            {
+              fix: "cancel it first",
+            },
+          );
         case "has_children":
           throw new ConflictError("session_has_children", `there are sessions below ${sessionId}`, {
             fix: "delete them with it: subtree=delete",

@@ -39,7 +39,8 @@ export async function creationOf(
   call: Call,
 ): Promise<CreateSession> {
   const { invocation = "async_poll", parentSessionId, idempotencyKey, traceparent } = request;
-  const task = request.taskId === undefined ? undefined : await taskOf(host, request.taskId, request.agent, call);
+  const task =
+    request.taskId === undefined ? undefined : await taskOf(host, request.taskId, request.agent, call);
   refuseForeignStarts(request, call, task);
   const input = textOf(request.input, "input");
   refuseIfLarge(input, "input", LIMITS.payloadChars);
@@ -90,21 +91,32 @@ export function refuseOther(stored: Session, change: CreateSession, request: Sta
     sorted(stored.account?.limits) === sorted(change.budget);
   if (same) return;
   if (request.idempotencyKey !== undefined && request.sessionId === undefined)
-    throw new ConflictError("idempotency_conflict", "something else was asked for under this idempotency key", {
-      fix: "take another key for another request",
-    });
+    throw new ConflictError(
+      "idempotency_conflict",
+      "something else was asked for under this idempotency key",
+      {
+        fix: "take another key for another request",
+      },
+    );
   throw new ConflictError("session_exists", `there is a session ${change.sessionId} already`, {
     fix: "choose another id, or none",
   });
 }
 
-function refuseForeignStarts({ agent, invocation, parentSessionId }: StartRequest, { caller }: Call, task: object | undefined): void {
+function refuseForeignStarts(
+  { agent, invocation, parentSessionId }: StartRequest,
+  { caller }: Call,
+  task: object | undefined,
+): void {
   if (caller.kind === "runner" && task === undefined)
     throw new HoldfastError("forbidden", "a runner starts only queued tasks of sessions it holds", {
       at: "task_id",
     });
   if (agent.startsWith(taskAgent("")) && task === undefined)
-    throw new UsageError(`"${agent}" is no agent: it stands for queued tasks`, { at: "agent", fix: "give the task's id as task_id" });
+    throw new UsageError(`"${agent}" is no agent: it stands for queued tasks`, {
+      at: "agent",
+      fix: "give the task's id as task_id",
+    });
   if (parentSessionId !== undefined && invocation !== "async_callback")
     throw new UsageError("a session has a parent to be called back by", {
       at: "parent_session_id",
@@ -144,16 +156,24 @@ async function taskOf(
   return { owner: session.placement?.owner };
 }
 
-async function parentOf(host: ServiceHost, parentSessionId: string | undefined, call: Call): Promise<Session> {
+async function parentOf(
+  host: ServiceHost,
+  parentSessionId: string | undefined,
+  call: Call,
+): Promise<Session> {
   if (parentSessionId === undefined)
     throw new UsageError("nobody is named to be called back", {
       at: "parent_session_id",
       expected: "the id of the session that asks",
     });
   const parent = await ownSession(host, call.caller, parentSessionId);
-  if (call.caller.kind === "job" && parent.sessionId !== call.caller.name) throw sessionNotFound(parentSessionId);
+  if (call.caller.kind === "job" && parent.sessionId !== call.caller.name)
+    throw sessionNotFound(parentSessionId);
   if (isEnded(parent.status))
-    throw new ConflictError("session_ended", `session ${parentSessionId} has ended (${parent.status}): it hears nothing more`);
+    throw new ConflictError(
+      "session_ended",
+      `session ${parentSessionId} has ended (${parent.status}): it hears nothing more`,
+    );
   if (parent.depth + 1 > LIMITS.depth)
     throw new LimitError("depth", `session ${parentSessionId} is ${parent.depth} sessions deep already`);
   const children = await host.storage.reader.sessions({ parent: parentSessionId, limit: LIMITS.children });
@@ -162,7 +182,11 @@ async function parentOf(host: ServiceHost, parentSessionId: string | undefined, 
   return parent;
 }
 
-function idOf(host: ServiceHost, { sessionId, idempotencyKey, taskId }: StartRequest, owner: string | undefined): string {
+function idOf(
+  host: ServiceHost,
+  { sessionId, idempotencyKey, taskId }: StartRequest,
+  owner: string | undefined,
+): string {
   if (sessionId !== undefined) return sessionId;
   if (idempotencyKey !== undefined) return derivedId("key", owner ?? "", idempotencyKey);
   if (taskId !== undefined) return derivedId("task", taskId);

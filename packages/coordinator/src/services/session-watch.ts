@@ -32,14 +32,16 @@ export async function* watchSession(
     const news = notices.next(sessionId, call.signal);
     const session = await ownSession(host, call.caller, sessionId);
     const stands = standOf(session);
-    if (stands !== told && told === undefined) yield { type: "session", seq: next === 0 ? undefined : next - 1, session };
+    if (stands !== told && told === undefined)
+      yield { type: "session", seq: next === 0 ? undefined : next - 1, session };
     while (next < session.nextSeq && !call.signal.aborted) {
       const page = await storage.reader.journal(sessionId, next, Math.min(PAGE, session.nextSeq - next));
       if (page.length === 0) break;
       for (const record of page) yield { type: "record", seq: record.seq, record };
       next = (page.at(-1)?.seq ?? next) + 1;
     }
-    if (stands !== told && told !== undefined) yield { type: "session", seq: next === 0 ? undefined : next - 1, session };
+    if (stands !== told && told !== undefined)
+      yield { type: "session", seq: next === 0 ? undefined : next - 1, session };
     told = stands;
     if (isEnded(session.status) || call.signal.aborted) return;
     await news;
@@ -62,7 +64,8 @@ export async function untilEnded(
   for (;;) {
     const left = until - host.clock.monotonic();
     const wait = new AbortController();
-    const news = left > 0 ? host.notices.next(sessionId, AbortSignal.any([call.signal, wait.signal]), left) : undefined;
+    const news =
+      left > 0 ? host.notices.next(sessionId, AbortSignal.any([call.signal, wait.signal]), left) : undefined;
     const session = await ownSession(host, call.caller, sessionId);
     if (isEnded(session.status) || news === undefined || call.signal.aborted) {
       wait.abort();

@@ -6,7 +6,14 @@
 //       what is another's: no parent, no payer, no conversation.
 //   X5. An admin has everything, and tells the time.
 
-import { UsageError, type Change, type ChangeResult, type CreateSession, type Effect, type Session } from "@holdfast/core";
+import {
+  UsageError,
+  type Change,
+  type ChangeResult,
+  type CreateSession,
+  type Effect,
+  type Session,
+} from "@holdfast/core";
 import type { Caller } from "../api/caller.ts";
 import type { ServiceHost } from "./service-host.ts";
 import { mayTouch } from "./session-scope.ts";
@@ -44,7 +51,8 @@ async function scopeForUser(host: ServiceHost, caller: Caller, change: Change): 
       return { change: ownedCreation(caller, change) };
     case "import_session": {
       const { session } = change;
-      if (await anyForeign(host, caller, [...referencesOf(session), ...session.payers], change.sessionId)) return NOT_FOUND;
+      if (await anyForeign(host, caller, [...referencesOf(session), ...session.payers], change.sessionId))
+        return NOT_FOUND;
       const placement = { ...session.placement, owner: caller.name };
       return { change: { ...change, session: { ...session, placement } } };
     }
@@ -52,7 +60,9 @@ async function scopeForUser(host: ServiceHost, caller: Caller, change: Change): 
     case "release_claim":
       if (!(await isOwn(host, caller, change.sessionId))) return NOT_FOUND;
       if (change.type === "release_claim") return { change };
-      return (await hasForeign(host, caller, change.effects ?? [], change.sessionId)) ? NOT_FOUND : { change };
+      return (await hasForeign(host, caller, change.effects ?? [], change.sessionId))
+        ? NOT_FOUND
+        : { change };
     case "send_signal":
     case "request_cancel":
     case "pause_session":
@@ -147,7 +157,10 @@ async function anyForeign(
 }
 
 /** The other sessions that a new one tells, or sees. */
-export function referencesOf({ parent, shared }: Pick<Session | CreateSession, "parent" | "shared">): readonly string[] {
+function referencesOf({
+  parent,
+  shared,
+}: Pick<Session | CreateSession, "parent" | "shared">): readonly string[] {
   return [
     ...(parent === undefined ? [] : [parent.sessionId]),
     ...(shared === undefined || shared.kind === "custom" ? [] : [shared.sessionId]),

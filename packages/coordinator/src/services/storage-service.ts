@@ -143,7 +143,13 @@ async function commitScoped(
   const scoped = [];
   for (const change of changes) scoped.push(await scopeChange(host, caller, change));
   const wanted = scoped.flatMap((each) => ("change" in each ? [each.change] : []));
-  const applied = wanted.length === 0 ? [] : await host.storage.commit(wanted.map((change) => record(change, call)), now);
+  const applied =
+    wanted.length === 0
+      ? []
+      : await host.storage.commit(
+          wanted.map((change) => record(change, call)),
+          now,
+        );
   for (const [i, change] of wanted.entries()) await tellDispatch(host, caller, change, applied[i]!);
   let next = 0;
   return scoped.map((each) => ("change" in each ? applied[next++]! : each.result));
@@ -156,7 +162,12 @@ function record(change: Change, call: Call): Change {
   return { type: "audited", change, audit: auditOf(call, `storage.${change.type}`, object) };
 }
 
-async function tellDispatch(host: ServiceHost, caller: Caller, change: Change, result: ChangeResult): Promise<void> {
+async function tellDispatch(
+  host: ServiceHost,
+  caller: Caller,
+  change: Change,
+  result: ChangeResult,
+): Promise<void> {
   const { dispatcher } = host;
   switch (change.type) {
     case "commit_batch": {
@@ -171,8 +182,10 @@ async function tellDispatch(host: ServiceHost, caller: Caller, change: Change, r
       return;
     case "create_session":
     case "import_session": {
-      const session = result.status === "created" ? await host.storage.reader.session(change.sessionId) : undefined;
-      if (session !== undefined && !("claimFor" in change && change.claimFor !== undefined)) dispatcher.created(session);
+      const session =
+        result.status === "created" ? await host.storage.reader.session(change.sessionId) : undefined;
+      if (session !== undefined && !("claimFor" in change && change.claimFor !== undefined))
+        dispatcher.created(session);
       return;
     }
     default:
@@ -205,7 +218,11 @@ async function readScoped(host: ServiceHost, caller: Caller, read: Read): Promis
       if (caller.kind === "admin") return reader.sessions(read.params);
       if (caller.kind === "user") return reader.sessions({ ...read.params, owner: caller.name });
       const { parent } = read.params;
-      if (parent === undefined) throw new UsageError("a runner lists the children of what it holds", { code: "forbidden", at: "params.parent" });
+      if (parent === undefined)
+        throw new UsageError("a runner lists the children of what it holds", {
+          code: "forbidden",
+          at: "params.parent",
+        });
       return (await isThere(host, caller, parent)) ? reader.sessions(read.params) : [];
     }
     case "session": {
@@ -223,7 +240,9 @@ async function readScoped(host: ServiceHost, caller: Caller, read: Read): Promis
       return reader.pendingSignals(read.params.sessionId);
     case "schedules": {
       const schedules = await reader.schedules();
-      return caller.kind === "admin" ? schedules : schedules.filter(({ owner }) => caller.kind === "user" && owner === caller.name);
+      return caller.kind === "admin"
+        ? schedules
+        : schedules.filter(({ owner }) => caller.kind === "user" && owner === caller.name);
     }
     case "document":
       refuseUnlessAdmin(caller, read.query);

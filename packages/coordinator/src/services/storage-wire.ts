@@ -37,5 +37,8 @@ export function changeOf(bytes: Uint8Array, index: number): Change {
 export function readOf(query: string, text: string | undefined): Read {
   const params: unknown = JSON.parse(text ?? "{}");
   if (isStorageCall(`reader.${query}`, params)) return { query, params } as Read;
-  throw new UsageError(`these are no arguments of "${query}"`, { at: "params", got: (text ?? "{}").slice(0, 200) });
+  throw new UsageError(`these are no arguments of "${query}"`, {
+    at: "params",
+    got: (text ?? "{}").slice(0, 200),
+  });
 }

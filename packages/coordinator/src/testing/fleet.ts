@@ -1,6 +1,14 @@
 // A coordinator that listens, and who talks to it: people and runners, over real HTTP. For tests of this package.
 
-import type { AgentStorage, Change, ChangeResult, Clock, SessionPatch, SessionSnapshot } from "@holdfast/core";
+import {
+  toError,
+  type AgentStorage,
+  type Change,
+  type ChangeResult,
+  type Clock,
+  type SessionPatch,
+  type SessionSnapshot,
+} from "@holdfast/core";
 import { countingRandom, MemoryStorage } from "@holdfast/testkit/test-runtime";
 import { createCoordinator, type Coordinator, type CoordinatorConfig } from "../coordinator.ts";
 
@@ -42,7 +50,8 @@ export async function openFleet(options: FleetOptions = {}): Promise<Fleet> {
       readCron: () => ({ after: (moment) => moment + 1_000 }),
       firingName: (scheduleId, dueAt) => `${scheduleId}-${dueAt}`,
     },
-    log: (message, error) => void log.push(error === undefined ? message : `${message}: ${String(error)}`),
+    log: (message, error) =>
+      void log.push(error === undefined ? message : `${message}: ${toError(error).message}`),
     ...(options.config === undefined ? {} : { config: options.config }),
   });
   const { port } = await coordinator.listen({ host: "127.0.0.1", port: 0 });
@@ -80,7 +89,12 @@ export class Person {
     this.token = token;
   }
 
-  async call(verb: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+  async call(
+    verb: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<Answer> {
     const response = await fetch(`${this.url}${path}`, {
       method: verb,
       headers: {
@@ -131,7 +145,11 @@ export interface FakePoll {
   readonly pollId: string;
   readonly claims: readonly FakeClaim[];
   readonly arrivals: readonly { readonly sessionId: string; readonly awaited?: boolean }[];
-  readonly commands: readonly { readonly commandId: string; readonly type: string; readonly sessionId?: string }[];
+  readonly commands: readonly {
+    readonly commandId: string;
+    readonly type: string;
+    readonly sessionId?: string;
+  }[];
 }
 
 /** A runner that does what a test says: it polls, commits and goes silent when told. */
@@ -178,8 +196,22 @@ export class FakeRunner {
     return other;
   }
 
-  async poll(body: { pollId?: string; ackPollId?: string | null; free?: number; waitMs?: number; ackCommandIds?: string[] } = {}): Promise<FakePoll> {
-    const { pollId = `p${++this.#polls}`, free = 10, waitMs = 30_000, ackPollId = this.#acked, ackCommandIds = [] } = body;
+  async poll(
+    body: {
+      pollId?: string;
+      ackPollId?: string | null;
+      free?: number;
+      waitMs?: number;
+      ackCommandIds?: string[];
+    } = {},
+  ): Promise<FakePoll> {
+    const {
+      pollId = `p${++this.#polls}`,
+      free = 10,
+      waitMs = 30_000,
+      ackPollId = this.#acked,
+      ackCommandIds = [],
+    } = body;
     const { status, body: answer } = await this.person.post(`/v1/runners/${this.runnerId}/poll`, {
       pollId,
       free,
@@ -193,17 +225,23 @@ export class FakeRunner {
     this.#acked = pollId;
     return {
       pollId,
-      claims: (answer.claims ?? []).map((claim: { sessionId: string; token: string | number; snapshot: SessionSnapshot }) => ({
-        ...claim,
-        token: Number(claim.token),
-      })),
+      claims: (answer.claims ?? []).map(
+        (claim: { sessionId: string; token: string | number; snapshot: SessionSnapshot }) => ({
+          ...claim,
+          token: Number(claim.token),
+        }),
+      ),
       arrivals: answer.arrivals ?? [],
       commands: answer.commands ?? [],
     };
   }
 
   /** Commit one batch without records: what becomes of the session. */
-  async say(claim: Pick<FakeClaim, "sessionId" | "token">, session: SessionPatch, more: object = {}): Promise<ChangeResult> {
+  async say(
+    claim: Pick<FakeClaim, "sessionId" | "token">,
+    session: SessionPatch,
+    more: object = {},
+  ): Promise<ChangeResult> {
     const [result] = await this.person.commit({
       type: "commit_batch",
       sessionId: claim.sessionId,
@@ -233,7 +271,7 @@ export class FakeRunner {
 }
 
 /** Real time. */
-export const realClock: Clock = {
+const realClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   setTimer(callback, ms, isIdle = false) {

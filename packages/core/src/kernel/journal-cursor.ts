@@ -38,6 +38,8 @@ export class JournalCursor {
   #id: number;
   #slice: "none" | "replay" | "live" = "none";
   #sliceCommands = 0;
+  /** How long the segment's texts were before the agent went on in this slice. */
+  #charsBefore = 0;
 
   constructor(options: KernelOptions, segment: Segment, faults: FaultMemory) {
     this.#options = options;
@@ -81,6 +83,7 @@ export class JournalCursor {
   openSlice(): void {
     this.#slice = this.replaying ? "replay" : "live";
     this.#sliceCommands = 0;
+    this.#charsBefore = this.#segment.chars;
   }
 
   closeSlice(): void {
@@ -94,7 +97,10 @@ export class JournalCursor {
 
   /** Past an event: the recorded one, or a new one. */
   passEvent(event: Draft<EventRecord> | EventRecord): void {
-    if (this.#slice === "live") this.#segment.addRecord({ ...event, seq: this.#seq });
+    if (this.#slice === "live") {
+      this.#segment.addRecord({ ...event, seq: this.#seq });
+      this.#charsBefore = this.#segment.chars;
+    }
     this.#seq++;
   }
 
@@ -131,9 +137,24 @@ export class JournalCursor {
         );
       }
       this.#segment.addRecord({ ...draft, seq: this.#seq, id });
+      this.refuseIfLarge();
     }
     this.passCommand();
     return { id };
+  }
+
+  /** What is asked for in one slice is in one batch. Only of a live slice, as with all limits (K5). */
+  refuseIfLarge(): void {
+    const { batchChars } = this.#options.limits;
+    if (this.#segment.chars - this.#charsBefore <= batchChars) return;
+    throw this.#faults.fail(
+      limitReached(
+        "batchChars",
+        batchChars,
+        "ask for less before the next await, or keep large content in files and record their paths",
+        callerLine(),
+      ),
+    );
   }
 
   /** Positions whose recorded results stand for changed inputs; noted once, when the replay is over. */

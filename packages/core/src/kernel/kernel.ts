@@ -156,6 +156,11 @@ export class Kernel {
     return !this.#segment.isEmpty;
   }
 
+  /** How long all texts are that a seal would take. */
+  get segmentChars(): number {
+    return this.#segment.chars;
+  }
+
   /** Epoch milliseconds of the last delivery: what the agent takes for the present (K9a). */
   get now(): number {
     return this.#now;
@@ -272,6 +277,7 @@ export class Kernel {
     invariant(this.#cursor.slice !== "none", `session ${this.#sessionId}: no slice to close`);
     try {
       if (this.#faults.first === undefined) this.#settleSegment();
+      if (this.#faults.first === undefined) this.#cursor.refuseIfLarge();
     } catch (error) {
       if (!(error instanceof HoldfastError)) throw error;
       this.#faults.remember(error);

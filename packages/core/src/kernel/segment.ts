@@ -37,6 +37,7 @@ export class Segment {
   #enablesPersistence = false;
   #newTasks: OpenTask[] = [];
   #withdrawnTasks: number[] = [];
+  #chars = 0;
 
   constructor(firstSeq: number) {
     this.#firstSeq = firstSeq;
@@ -46,12 +47,19 @@ export class Segment {
     return this.#records.length === 0;
   }
 
+  /** How long all its texts are: of outcomes, commands, entries, effects, and the progress. */
+  get chars(): number {
+    return this.#chars;
+  }
+
   addRecord(record: JournalRecord): void {
     this.#records.push(record);
+    this.#chars += record.payload?.length ?? 0;
   }
 
   addEntry(entry: NewEntry): void {
     this.#entries.push(entry);
+    this.#chars += entry.content.length;
   }
 
   /** A signal that is gone once this is committed. */
@@ -62,9 +70,11 @@ export class Segment {
   /** Done to another session by the commit. */
   addEffect(effect: Effect): void {
     this.#effects.push(effect);
+    this.#chars += charsOf(effect);
   }
 
   setProgress(text: JsonText): void {
+    this.#chars += text.length - (this.#progress?.length ?? 0);
     this.#progress = text;
   }
 
@@ -105,6 +115,7 @@ export class Segment {
     this.#enablesPersistence = false;
     this.#newTasks = [];
     this.#withdrawnTasks = [];
+    this.#chars = 0;
     return sealed;
   }
 
@@ -139,4 +150,12 @@ export class Segment {
       withdrawnTasks: [],
     };
   }
+}
+
+function charsOf(effect: Effect): number {
+  if (effect.type === "send_signal") return effect.payload?.length ?? 0;
+  if (effect.type !== "create_session") return 0;
+  const { input, resumedFrom, shared } = effect;
+  const value = shared?.kind === "custom" ? shared.value.length : 0;
+  return (input?.length ?? 0) + (resumedFrom?.length ?? 0) + value;
 }

@@ -18,7 +18,7 @@ import type {
   Wait,
 } from "../session/session.ts";
 import type { RecordedError } from "../errors.ts";
-import type { Audited, AuditRow } from "./audit.ts";
+import type { Audit, AuditRow } from "./audit.ts";
 import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts";
 
 /**
@@ -276,6 +276,13 @@ export interface DeleteSession {
   readonly sessionId: string;
   /** What becomes of sessions below it: they stand in its way, or go with it. */
   readonly subtree: "refuse" | "delete";
+}
+
+/** Apply a change, and record that it was asked for and what became of it. Without a change: record something that was done. */
+export interface Audited {
+  readonly type: "audited";
+  readonly change?: Exclude<Change, Audited>;
+  readonly audit: Audit;
 }
 
 /** What a batch does to other sessions. */

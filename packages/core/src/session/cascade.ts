@@ -12,10 +12,11 @@
 //
 // It knows no claims, journals or entries, and no time but the one it is told.
 
-import type { Audited, AuditRow } from "../ports/audit.ts";
+import type { AuditRow } from "../ports/audit.ts";
 import type { Hash } from "../ports/clock.ts";
 import type { StoredDocument } from "../ports/documents.ts";
 import type {
+  Audited,
   Change,
   ChangeResult,
   CommitBatch,

@@ -30,7 +30,10 @@ export const coordinator: Command = {
   async run(args, io) {
     takeNothing(args.positionals, coordinator.usage);
     if (args.has("db"))
-      throw refuse("a coordinator has no option --db", coordinator.usage, { got: "--db", fix: "--storage sqlite:PATH" });
+      throw refuse("a coordinator has no option --db", coordinator.usage, {
+        got: "--db",
+        fix: "--storage sqlite:PATH",
+      });
     return (await import("../coordinator-run.ts")).runCoordinator(args, io);
   },
 };

@@ -4,7 +4,8 @@ import type { Arguments, Command } from "../command.ts";
 export const token: Command = {
   name: "token",
   summary: "Make, list and revoke the tokens of a coordinator",
-  usage: "token create NAME [--kind user|admin|registration] [--owner USER] [--ttl DURATION] | token list | token revoke ID",
+  usage:
+    "token create NAME [--kind user|admin|registration] [--owner USER] [--ttl DURATION] | token list | token revoke ID",
   description:
     "A user's token is good for that user's sessions, an admin's for everything, a registration token for one runner, once, within an " +
     "hour. The token itself is written to standard output, this once: the coordinator keeps only its hash. Which coordinator: --url, " +
@@ -15,7 +16,10 @@ export const token: Command = {
     owner: { help: "of a registration: the user whose sessions alone the runner is given", value: "USER" },
     ttl: { help: "how long it is good, such as 30m, 12h or 90d", value: "DURATION" },
     url: { help: "the coordinator (default: HOLDFAST_URL, or http://127.0.0.1:8765)", value: "URL" },
-    "token-file": { help: "a file with an admin's token (default: HOLDFAST_TOKEN, or the coordinator's own file)", value: "FILE" },
+    "token-file": {
+      help: "a file with an admin's token (default: HOLDFAST_TOKEN, or the coordinator's own file)",
+      value: "FILE",
+    },
   },
   examples: [
     ["token create ada", "a user's token, on standard output"],
@@ -29,16 +33,28 @@ export const token: Command = {
     refuseForeignOptions(action, args);
     switch (action) {
       case "create":
-        return (await import("../token-calls.ts")).createToken(takeOnly(rest, "the name", token.usage), args, io);
+        return (await import("../token-calls.ts")).createToken(
+          takeOnly(rest, "the name", token.usage),
+          args,
+          io,
+        );
       case "list":
         takeNothing(rest, token.usage);
         return (await import("../token-calls.ts")).listTokens(args, io);
       case "revoke":
-        return (await import("../token-calls.ts")).revokeToken(takeOnly(rest, "the token's id", token.usage), args, io);
+        return (await import("../token-calls.ts")).revokeToken(
+          takeOnly(rest, "the token's id", token.usage),
+          args,
+          io,
+        );
       default:
-        throw refuse(action === undefined ? "create, list or revoke?" : `there is no token ${action}`, token.usage, {
-          got: action ?? "nothing",
-        });
+        throw refuse(
+          action === undefined ? "create, list or revoke?" : `there is no token ${action}`,
+          token.usage,
+          {
+            got: action ?? "nothing",
+          },
+        );
     }
   },
 };
@@ -47,5 +63,8 @@ export const token: Command = {
 function refuseForeignOptions(action: string | undefined, args: Arguments): void {
   const foreign = ["kind", "owner", "ttl"].find((name) => args.has(name));
   if (action === "create" || foreign === undefined) return;
-  throw refuse(`token ${action ?? ""} has no option --${foreign}`, token.usage, { got: `--${foreign}`, fix: "leave it out" });
+  throw refuse(`token ${action ?? ""} has no option --${foreign}`, token.usage, {
+    got: `--${foreign}`,
+    fix: "leave it out",
+  });
 }

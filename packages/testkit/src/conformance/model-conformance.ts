@@ -5,7 +5,6 @@
 
 import {
   isEnded,
-  isReservedName,
   LIMITS,
   mayBecome,
   type ChangeResult,
@@ -37,6 +36,7 @@ import {
   tokenOf,
   type Fixture,
 } from "./fixture.ts";
+import { isDue, isTold, newlyKnown, stand, type Known } from "./model-session.ts";
 import { STEP, type Asked, type AskedBatch, type PATCHED, type Step } from "./model-steps.ts";
 
 export function modelConformance(fixture: Fixture): void {
@@ -67,36 +67,6 @@ type Made =
 
 /** A token that was never given out. */
 const NO_TOKEN = 1_000_077;
-
-/** What is known of one session. */
-interface Known {
-  status: SessionStatus;
-  readonly journal: CommitBatch["records"][number][];
-  readonly entries: string[];
-  readonly signals: { id: string; name: string; order: number }[];
-  readonly seen: Set<string>;
-  waits: readonly string[];
-  wakeAt: number | undefined;
-  inbox: number;
-  /** Of its cancel. */
-  deadlineAt: number | undefined;
-  /** Its own. */
-  readonly lifeUntil: number;
-  readonly parent: { readonly sessionId: string; readonly isLeft: boolean } | undefined;
-  readonly children: string[];
-  /** How many it asked for; one that existed already is not its child. */
-  births: number;
-  /** Tokens, when it has a budget. */
-  readonly account: { max: number; spent: number; reserved: number; isLow: boolean } | undefined;
-  readonly payers: readonly string[];
-  readonly holds: Map<number, number>;
-  /** Given out so far, newest last. */
-  readonly tokens: number[];
-  owner: string | undefined;
-  until: number;
-  losses: number;
-  lastBatch: CommitBatch | undefined;
-}
 
 class Model {
   readonly #fixture: Fixture;
@@ -551,53 +521,4 @@ function patchTo(
 ): NonNullable<CommitBatch["session"]> {
   const patch = status === "cancelling" ? { status } : PATCH_TO[status];
   return wakeInMs === undefined ? patch : { ...patch, wakeAt: now + wakeInMs };
-}
-
-function newlyKnown(owner: string | undefined): Known {
-  return {
-    status: "submitted",
-    journal: [],
-    entries: [],
-    signals: [],
-    seen: new Set(),
-    waits: [],
-    wakeAt: undefined,
-    inbox: 0,
-    deadlineAt: undefined,
-    lifeUntil: Infinity,
-    parent: undefined,
-    children: [],
-    births: 0,
-    account: undefined,
-    payers: [],
-    holds: new Map(),
-    tokens: [],
-    owner,
-    until: Infinity,
-    losses: 0,
-    lastBatch: undefined,
-  };
-}
-
-function stand(
-  known: Known,
-  status: SessionStatus,
-  waits: readonly string[],
-  wakeAt: number | undefined,
-): void {
-  known.status = status;
-  known.waits = waits;
-  known.wakeAt = wakeAt;
-}
-
-/** What sessions tell each other, not what a person answers. */
-function isTold(name: string): boolean {
-  return isReservedName(name) && !name.startsWith("answer:");
-}
-
-function isDue({ status, waits, wakeAt, signals }: Known, now: number): boolean {
-  if (status === "submitted" || status === "working") return true;
-  if (status === "paused") return false;
-  if (status === "cancelling" && waits.length === 0) return true;
-  return (wakeAt !== undefined && wakeAt <= now) || signals.some(({ name }) => waits.includes(name));
 }
