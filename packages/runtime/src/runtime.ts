@@ -399,7 +399,7 @@ class LocalRuntime implements Runtime {
     return this.#requests.cancel(sessionId, options);
   }
 
-  async pause(sessionId: string): Promise<SessionStatus> {
+  pause(sessionId: string): Promise<SessionStatus> {
     return this.#requests.ask({ type: "pause_session", sessionId }, "pausing");
   }
 
@@ -470,8 +470,7 @@ class LocalRuntime implements Runtime {
     for (const child of agent.agents) this.#know(child);
   }
 
-  #idOf(wanted: string | undefined): string {
-    if (wanted === undefined) return mintId("ses", this.#clock.now(), () => this.#random.u32());
+  #idOf(wanted = mintId("ses", this.#clock.now(), () => this.#random.u32())): string {
     if (isSessionId(wanted)) return wanted;
     throw new UsageError(`"${wanted}" cannot be a session id`, {
       expected: "1 to 100 letters, digits, dots, dashes and underscores, starting with a letter or digit",
@@ -579,8 +578,8 @@ class LocalRuntime implements Runtime {
   }
 
   #refuseIfClosed(): void {
-    if (this.#sessions.closed)
-      throw new UsageError("the runtime is closed", { fix: "make another with createRuntime()" });
+    if (!this.#sessions.closed) return;
+    throw new UsageError("the runtime is closed", { fix: "make another with createRuntime()" });
   }
 
   #handle<Output>(sessionId: string, created: boolean): SessionHandle<Output> {
