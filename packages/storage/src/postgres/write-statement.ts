@@ -30,7 +30,8 @@ import {
   stateRow,
   type Item,
 } from "./rows.ts";
-import type { WorkingSet, Writes } from "./working-set.ts";
+import type { Writes } from "./group-writes.ts";
+import type { WorkingSet } from "./working-set.ts";
 
 export interface WriteStatement {
   readonly statement: Statement;
