@@ -28,6 +28,7 @@ const RULES = "packages/core/src/session/storage-rules.ts";
 const CASCADE = "packages/core/src/session/cascade.ts";
 const CLAIMS = "packages/core/src/session/claims.ts";
 const SQLITE = "packages/storage/src/sqlite/sqlite-storage.test.ts";
+const SHARING = "packages/storage/src/postgres/sharing.test.ts";
 
 export const MUTANTS: readonly Mutant[] = [
   {
@@ -447,6 +448,20 @@ export const MUTANTS: readonly Mutant[] = [
     find: "u.address = blob.address AND u.session <> ?1",
     replace: "u.address = blob.address AND u.session < 0",
     tests: [SQLITE],
+  },
+  {
+    name: "O9: a group on PostgreSQL checks the versions it was worked out from",
+    file: "packages/storage/src/postgres/write-statement.ts",
+    find: " AND t.version = v.version",
+    replace: "",
+    tests: [SHARING],
+  },
+  {
+    name: "ST37: a claim on PostgreSQL is taken only where the end that was read still stands",
+    file: "packages/storage/src/postgres/leases.ts",
+    find: " AND t.until = $4 RETURNING",
+    replace: " AND $4::float8 IS NOT NULL RETURNING",
+    tests: [SHARING],
   },
 ];
 
