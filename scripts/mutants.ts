@@ -452,8 +452,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "O9: a group on PostgreSQL checks the versions it was worked out from",
     file: "packages/storage/src/postgres/write-statement.ts",
-    find: " AND t.version = v.version",
-    replace: "",
+    find: "AND t.version = v.version AND ${OK}",
+    replace: "AND ${OK}",
     tests: [SHARING],
   },
   {

@@ -316,6 +316,7 @@ export class PostgresStorage implements AgentStorage {
       items,
       stamp: this.#options.stamp,
       instance: this.#instance.id,
+      isRetry: facts.isCareful,
     });
     const [row] = await this.#db.run(statement, values);
     return row?.["ok"] === true;
