@@ -28,7 +28,11 @@ test(
     const runtime = createRuntime({ storage });
     let steps = 0;
     const waiting: { readonly count: number; readonly resolve: () => void }[] = [];
-    const reached = (count: number) => new Promise<void>((resolve) => waiting.push({ count, resolve }));
+    const reached = (count: number) =>
+      new Promise<void>((resolve) => {
+        if (steps >= count) resolve();
+        else waiting.push({ count, resolve });
+      });
     const agent = defineAgent<{ n: number }, number>({
       name: "counting",
       run: async (ctx, { n }) => {
