@@ -29,6 +29,7 @@ const RULES = "packages/core/src/session/storage-rules.ts";
 const CASCADE = "packages/core/src/session/cascade.ts";
 const CLAIMS = "packages/core/src/session/claims.ts";
 const SQLITE = "packages/storage/src/sqlite/sqlite-storage.test.ts";
+const SHARING = "packages/storage/src/postgres/sharing.test.ts";
 
 export const MUTANTS: readonly Mutant[] = [
   {
@@ -483,6 +484,20 @@ export const MUTANTS: readonly Mutant[] = [
     find: "if (left < 1) {",
     replace: "if (left < -Infinity) {",
     tests: [`${API}rates.test.ts`],
+  },
+  {
+    name: "O9: a group on PostgreSQL checks the versions it was worked out from",
+    file: "packages/storage/src/postgres/write-statement.ts",
+    find: "AND t.version = v.version AND ${OK}",
+    replace: "AND ${OK}",
+    tests: [SHARING],
+  },
+  {
+    name: "ST37: a claim on PostgreSQL is taken only where the end that was read still stands",
+    file: "packages/storage/src/postgres/leases.ts",
+    find: " AND t.until = $4 RETURNING",
+    replace: " AND $4::float8 IS NOT NULL RETURNING",
+    tests: [SHARING],
   },
 ];
 

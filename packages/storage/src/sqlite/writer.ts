@@ -78,7 +78,7 @@ import {
   findScheduleProblem,
   findSessionProblem,
   findSignalProblem,
-} from "./texts.ts";
+} from "../texts.ts";
 import type { Tokens } from "./tokens.ts";
 
 export class Writer implements CascadeDoor {

@@ -153,6 +153,8 @@ async function read(storage: AgentStorage, query: string, params: Params): Promi
       );
     case "pendingSignals":
       return reader.pendingSignals(params["sessionId"] as string);
+    case "seenSignals":
+      return reader.seenSignals(params["sessionId"] as string);
     case "schedules":
       return reader.schedules();
     case "document":
