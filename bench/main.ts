@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { HoldfastError, UsageError } from "@holdfast/core";
 import { makeLine, toJsonLine, toTable, type Line } from "./line.ts";
 import { readOptions, USAGE, type Options } from "./options.ts";
+import { provideServer } from "./postgres.ts";
 import type { Bench, Workload } from "./workload.ts";
 import { families } from "./workloads/families.ts";
 import { install } from "./workloads/install.ts";
@@ -80,6 +81,7 @@ async function runAll({
     );
   }
   const lines: Line[] = [];
+  const stopServer = storages.includes("postgres") ? await provideServer(folder) : undefined;
   for (const storage of storages) {
     for (const workload of workloads) {
       const refusal = workload.refuses?.(storage);
@@ -98,6 +100,7 @@ async function runAll({
       }
     }
   }
+  await stopServer?.();
   if (!isJson) process.stdout.write(`${toTable(lines)}\n`);
 }
 

@@ -45,7 +45,10 @@ export async function loadAgents(path: string, { cwd, onSlow }: LoadOptions): Pr
 }
 
 /** All tasks that a file exports. @throws HoldfastError as `loadAgent`. */
-export async function loadTasks(path: string, { cwd, onSlow }: LoadOptions): Promise<readonly TaskDefinition[]> {
+export async function loadTasks(
+  path: string,
+  { cwd, onSlow }: LoadOptions,
+): Promise<readonly TaskDefinition[]> {
   const file = resolve(cwd, path);
   const exported = await load(file, path, onSlow);
   const tasks = [...new Set(Object.values(exported).filter((value) => isTask(value)))];

@@ -1,11 +1,13 @@
 // `holdfast runner`: files, options and the environment in, lines for people or programs out. Running is the runner's.
 
-import { HoldfastError, NotFoundError, UsageError, type TraceEvent } from "@holdfast/core";
+import { NotFoundError, UsageError, type TraceEvent } from "@holdfast/core";
 import { compositeTracer, Watchdog, type Agent, type TaskDefinition } from "@holdfast/runtime";
 import { startRunner, type Runner, type RunnerEvent, type RunnerOptions } from "@holdfast/runner";
-import { mkdirSync, readFileSync, statSync } from "node:fs";
-import { isAbsolute, join, resolve } from "node:path";
+import { readFileSync, statSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { parseDuration } from "./budget-text.ts";
 import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "./command.ts";
+import { dataFolder, makeFolder } from "./coordinator-storage.ts";
 import { isDebugged, stopper } from "./drive.ts";
 import { readAll } from "./input.ts";
 import { loadAgents, loadTasks } from "./load-agent.ts";
@@ -15,7 +17,6 @@ import { wantedTracer } from "./wanted-tracer.ts";
 
 const DEFAULT_URL = "http://127.0.0.1:8765";
 const MESSAGE_CHARS = 300;
-const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 
 /** @returns the exit code. */
 export async function runRunner(args: Arguments, io: Io): Promise<number> {
@@ -31,7 +32,7 @@ export async function runRunner(args: Arguments, io: Io): Promise<number> {
       giveUp.abort();
     }),
   );
-  const watchdog = isDebugged() ? undefined : new Watchdog({ path: join(options.stateFolder, `runner-${options.name ?? "default"}-suspects`) });
+  const watchdog = isDebugged() ? undefined : watchdogOf(options);
   try {
     const runner = await started(
       {
@@ -53,6 +54,12 @@ export async function runRunner(args: Arguments, io: Io): Promise<number> {
     release();
     await watchdog?.close();
   }
+}
+
+/** What it remembers of agents that kept the process busy stands beside the runner's token. */
+function watchdogOf({ stateFolder, name = "default" }: RunnerOptions): Watchdog {
+  makeFolder(stateFolder);
+  return new Watchdog({ path: join(stateFolder, `${encodeURIComponent(name)}-suspects`) });
 }
 
 /** The runner, or the process signal that came before it was registered. */
@@ -81,12 +88,12 @@ async function optionsOf(args: Arguments, io: Io): Promise<RunnerOptions> {
   }
   const maxRuns = numberOf(args, "max-runs", 1);
   const healthPort = numberOf(args, "health-port", 0);
-  const graceMs = durationOf(args, "grace");
+  const grace = args.text("grace");
   const name = args.text("name");
   const token = await tokenOf(args, io);
   return {
     url: args.text("coordinator") ?? nonEmpty(io.env["HOLDFAST_URL"]) ?? DEFAULT_URL,
-    stateFolder: stateFolderOf(io),
+    stateFolder: join(dataFolder(io), "runners"),
     workspace,
     agents,
     tasks,
@@ -96,7 +103,7 @@ async function optionsOf(args: Arguments, io: Io): Promise<RunnerOptions> {
     ...(token === undefined ? {} : { token }),
     ...(maxRuns === undefined ? {} : { maxRuns }),
     ...(healthPort === undefined ? {} : { healthPort }),
-    ...(graceMs === undefined ? {} : { graceMs }),
+    ...(grace === undefined ? {} : { graceMs: parseDuration(grace, "--grace") }),
   };
 }
 
@@ -112,23 +119,6 @@ function workspaceOf(args: Arguments, io: Io): string {
   return folder;
 }
 
-/** For what a program keeps and a person does not edit. */
-function stateFolderOf({ env }: Io): string {
-  const xdg = env["XDG_STATE_HOME"];
-  const home = env["HOME"];
-  const state =
-    xdg !== undefined && isAbsolute(xdg) ? xdg : home === undefined ? undefined : join(home, ".local", "state");
-  if (state === undefined) {
-    throw new HoldfastError("config_invalid", "there is no folder to keep the runner's token in", {
-      expected: "HOME or XDG_STATE_HOME in the environment",
-      fix: "set XDG_STATE_HOME to a folder of this user",
-    });
-  }
-  const folder = join(state, "holdfast");
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  return folder;
-}
-
 /** Never from the command line, which others can see. */
 async function tokenOf(args: Arguments, io: Io): Promise<string | undefined> {
   const file = args.text("token-file");
@@ -138,11 +128,15 @@ async function tokenOf(args: Arguments, io: Io): Promise<string | undefined> {
   try {
     return nonEmpty(readFileSync(path, "utf8").trim());
   } catch (cause) {
-    throw new NotFoundError("file_not_found", `the token's file cannot be read: ${(cause as Error).message}`, {
-      at: path,
-      fix: "check the path; it is taken from the current folder",
-      cause,
-    });
+    throw new NotFoundError(
+      "file_not_found",
+      `the token's file cannot be read: ${(cause as Error).message}`,
+      {
+        at: path,
+        fix: "check the path; it is taken from the current folder",
+        cause,
+      },
+    );
   }
 }
 
@@ -166,15 +160,10 @@ function numberOf(args: Arguments, name: string, min: number): number | undefine
   if (text === undefined) return undefined;
   const number = Number(text);
   if (/^\d+$/.test(text) && Number.isSafeInteger(number) && number >= min) return number;
-  throw new UsageError(`--${name} is not ${text}`, { at: `--${name}`, expected: `a whole number from ${min} on` });
-}
-
-function durationOf(args: Arguments, name: string): number | undefined {
-  const text = args.text(name);
-  if (text === undefined) return undefined;
-  const match = /^(\d+)(ms|s|m|h)$/.exec(text);
-  if (match !== null) return Number(match[1]) * UNITS[match[2]!]!;
-  throw new UsageError(`--${name} is not ${text}`, { at: `--${name}`, expected: "a time such as 500ms, 30s or 5m" });
+  throw new UsageError(`--${name} is not ${text}`, {
+    at: `--${name}`,
+    expected: `a whole number from ${min} on`,
+  });
 }
 
 function nonEmpty(text: string | undefined): string | undefined {

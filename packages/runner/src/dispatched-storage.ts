@@ -103,7 +103,8 @@ export class DispatchedStorage implements AgentStorage {
   /** G1. */
   async claim({ sessionId }: Parameters<AgentStorage["claim"]>[0]): Promise<ClaimResult> {
     const given = this.#given.get(sessionId);
-    if (given === undefined || given.isClaimed) return { status: "busy", owner: "whom the coordinator gave it to" };
+    if (given === undefined || given.isClaimed)
+      return { status: "busy", owner: "whom the coordinator gave it to" };
     given.isClaimed = true;
     given.cancelExpiry();
     this.#remote.hold(sessionId);

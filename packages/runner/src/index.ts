@@ -10,3 +10,4 @@ export {
   type TaskQueue,
 } from "./queued-tasks.ts";
 export { startRunner, type Runner, type RunnerEvent, type RunnerOptions } from "./runner.ts";
+export { testAgent, type TestStep } from "./test-agent.ts";

@@ -26,7 +26,13 @@ import {
   type TaskTraits,
 } from "@holdfast/core";
 import { SessionService } from "@holdfast/proto";
-import { resolveConversations, systemClock, systemRandom } from "@holdfast/runtime";
+import {
+  resolveConversations,
+  systemClock,
+  systemRandom,
+  traitsOf,
+  type TaskDefinition,
+} from "@holdfast/runtime";
 import type { CoordinatorConnection } from "@holdfast/storage/remote";
 import { createHash } from "node:crypto";
 import { isPassing, pause, pauseMs } from "./poll-loop.ts";
@@ -61,8 +67,12 @@ export interface TaskQueue {
 
 export interface QueuedTasksOptions {
   readonly queue: TaskQueue;
-  /** The kinds that are queued; all by default, so that one nobody has a handler for waits for a runner that has. */
-  readonly kinds?: readonly string[];
+  /**
+   * What is queued, by its definition where its policy, worst case and guards are to hold: these are of who asks, not of who does it.
+   * Everything by default, so that what nobody here has a handler for waits for a runner that has.
+   */
+  // oxlint-disable-next-line typescript/no-explicit-any -- a list of tasks of any input and output has no other type.
+  readonly tasks?: readonly (string | TaskDefinition<any, any>)[];
   readonly clock?: Clock;
   readonly random?: Random;
 }
@@ -73,14 +83,14 @@ export function queuedTasks(options: QueuedTasksOptions): TaskExecutor {
 }
 
 /** Q1. */
-export function queuedSessionId(taskId: string, attempt: number): string {
+function queuedSessionId(taskId: string, attempt: number): string {
   const hex = createHash("sha256").update(`${taskId}\n${attempt}`).digest("hex");
   return `ses_${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }
 
 class QueuedTasks implements TaskExecutor {
   readonly #queue: TaskQueue;
-  readonly #kinds: ReadonlySet<string> | undefined;
+  readonly #traits: ReadonlyMap<string, TaskTraits> | undefined;
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #running = new Set<QueuedAttempt>();
@@ -88,19 +98,22 @@ class QueuedTasks implements TaskExecutor {
   readonly #ending = new Set<Promise<void>>();
   readonly #closed = new AbortController();
 
-  constructor({ queue, kinds, clock = systemClock, random = systemRandom() }: QueuedTasksOptions) {
+  constructor({ queue, tasks, clock = systemClock, random = systemRandom() }: QueuedTasksOptions) {
     this.#queue = queue;
-    this.#kinds = kinds === undefined ? undefined : new Set(kinds);
+    const traits = tasks?.map((task) =>
+      typeof task === "string" ? named(task) : ([task.name, traitsOf(task)] as const),
+    );
+    this.#traits = traits === undefined ? undefined : new Map(traits);
     this.#clock = clock;
     this.#random = random;
   }
 
   describe(kind: string): TaskTraits | undefined {
-    return this.#kinds === undefined || this.#kinds.has(kind) ? {} : undefined;
+    return this.#traits === undefined ? {} : this.#traits.get(kind);
   }
 
   kinds(): readonly string[] {
-    return [...(this.#kinds ?? [])];
+    return [...(this.#traits?.keys() ?? [])];
   }
 
   start(request: TaskAttempt, onEnd: (outcome: AttemptOutcome) => void): RunningAttempt {
@@ -118,10 +131,7 @@ class QueuedTasks implements TaskExecutor {
     return attempt;
   }
 
-  async goesOn({
-    taskId,
-    attempt,
-  }: Parameters<NonNullable<TaskExecutor["goesOn"]>>[0]): Promise<boolean> {
+  async goesOn({ taskId, attempt }: Parameters<NonNullable<TaskExecutor["goesOn"]>>[0]): Promise<boolean> {
     const { signal } = this.#closed;
     const id = queuedSessionId(taskId, attempt);
     try {
@@ -134,7 +144,7 @@ class QueuedTasks implements TaskExecutor {
 
   /** Q4. */
   async close(): Promise<void> {
-    for (const attempt of [...this.#running]) attempt.leave();
+    for (const attempt of this.#running) attempt.leave();
     await Promise.allSettled(this.#ending);
     this.#closed.abort();
   }
@@ -160,6 +170,10 @@ class QueuedTasks implements TaskExecutor {
       .finally(() => this.#ending.delete(ending));
     this.#ending.add(ending);
   }
+}
+
+function named(kind: string): readonly [string, TaskTraits] {
+  return [kind, {}];
 }
 
 interface AttemptHost {
@@ -230,7 +244,8 @@ class QueuedAttempt implements RunningAttempt {
 
   /** What the handler is given is what it would be given here. */
   async #input(): Promise<JsonText> {
-    const { sessionId, taskId, attempt, idempotencyKey, timeoutMs, hasConversation, conversation } = this.#request;
+    const { sessionId, taskId, attempt, idempotencyKey, timeoutMs, hasConversation, conversation } =
+      this.#request;
     const decoded = decodeJson(this.#request.input);
     const input = hasConversation ? await resolveConversations(decoded, conversation) : decoded;
     const queued: QueuedInput = {
@@ -255,7 +270,12 @@ class QueuedAttempt implements RunningAttempt {
         for (const usage of output.usage ?? []) this.#request.onDelta({ type: "usage", usage });
         if (output.status === "failed") {
           const { error, retryable, retryAfterMs } = output;
-          return { status: "failed", error, retryable, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
+          return {
+            status: "failed",
+            error,
+            retryable,
+            ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+          };
         }
         return { status: "completed", output: encodeJson(output.output, "output") };
       }

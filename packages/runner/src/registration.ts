@@ -10,7 +10,7 @@ import { isPassing, pause, pauseMs } from "./poll-loop.ts";
 import type { TokenFile } from "./token-file.ts";
 
 /** Of what runners and coordinators say to each other. */
-export const PROTOCOL = 1;
+const PROTOCOL = 1;
 
 export interface Offers {
   readonly hostname: string;
@@ -103,18 +103,26 @@ async function registerWith(
 
 function required(token: string | undefined): string {
   if (token !== undefined && token !== "") return token;
-  throw new HoldfastError("unauthenticated", "this machine is not registered yet, and no registration token was given", {
-    expected: "a registration token (hf_reg_…), once",
-    fix: "have an admin make one, and give it as HOLDFAST_TOKEN, with --token-file or on standard input",
-  });
+  throw new HoldfastError(
+    "unauthenticated",
+    "this machine is not registered yet, and no registration token was given",
+    {
+      expected: "a registration token (hf_reg_…), once",
+      fix: "have an admin make one, and give it as HOLDFAST_TOKEN, with --token-file or on standard input",
+    },
+  );
 }
 
 function explained(error: HoldfastError, url: string): HoldfastError {
   if (error.code !== "unsupported_protocol" && error.code !== "version_unsupported") return error;
-  return new HoldfastError("unsupported_protocol", `the coordinator at ${url} speaks another protocol: ${error.message}`, {
-    got: `protocol ${PROTOCOL} here`,
-    ...(error.expected === undefined ? {} : { expected: error.expected }),
-    fix: "use the same version of Holdfast for both",
-    cause: error,
-  });
+  return new HoldfastError(
+    "unsupported_protocol",
+    `the coordinator at ${url} speaks another protocol: ${error.message}`,
+    {
+      got: `protocol ${PROTOCOL} here`,
+      ...(error.expected === undefined ? {} : { expected: error.expected }),
+      fix: "use the same version of Holdfast for both",
+      cause: error,
+    },
+  );
 }

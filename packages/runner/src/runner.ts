@@ -100,7 +100,14 @@ export interface Runner {
 
 /** Register at a coordinator, and run what it gives. Resolves when registered, however long that takes. */
 export async function startRunner(options: RunnerOptions): Promise<Runner> {
-  const { url, stateFolder, workspace, name = "default", clock = systemClock, random = systemRandom() } = options;
+  const {
+    url,
+    stateFolder,
+    workspace,
+    name = "default",
+    clock = systemClock,
+    random = systemRandom(),
+  } = options;
   const offers = offersOf(options);
   const log = options.log ?? (() => {});
   const connection = new CoordinatorConnection({ ...options, token: options.token ?? "" });
@@ -121,8 +128,15 @@ export async function startRunner(options: RunnerOptions): Promise<Runner> {
     const registered = await register(registering);
     log({ type: "registered", runnerId: registered.runnerId });
     const runner = new CoordinatedRunner({
-      ...{ options, offers, connection, tokens, registered, clock, random, log },
-      registerAgain: (signal) => register({ ...registering, signal }),
+      options,
+      offers,
+      connection,
+      tokens,
+      registered,
+      clock,
+      random,
+      log,
+      registerAgain: (until) => register({ ...registering, signal: until }),
     });
     await runner.start(options.healthPort);
     return runner;
@@ -158,7 +172,7 @@ class CoordinatedRunner implements Runner {
   #status: Health["status"] = "ok";
   #stopping: Promise<void> | undefined;
   #onFewer = (): void => {};
-  #looking: NodeJS.Immediate | undefined;
+  #isLooking = false;
 
   constructor(parts: Parts) {
     const { connection, registered, clock, random, options } = parts;
@@ -177,10 +191,11 @@ class CoordinatedRunner implements Runner {
       clock,
       random,
       owner: this.runnerId,
-      leaseMs: registered.leaseMs - CLAIM_AGE_MS,
-      renewMs: Math.min(registered.renewMs, Math.floor((registered.leaseMs - CLAIM_AGE_MS) / 3)),
+      leaseMs: registered.leaseMs,
+      renewMs: registered.renewMs,
       adopt: true,
-      dispatched: true,
+      dispatched: { claimAgeMs: CLAIM_AGE_MS },
+      machine: parts.offers.labels["machine"] ?? parts.offers.hostname,
       ...(options.tracer === undefined ? {} : { tracer: options.tracer }),
       ...(options.watchdog === undefined ? {} : { watchdog: options.watchdog }),
     });
@@ -231,8 +246,10 @@ class CoordinatedRunner implements Runner {
 
   /** Once for all that was answered together, and after who asked for it has heard: a session may only wait now. */
   #fewer(): void {
-    this.#looking ??= setImmediate(() => {
-      this.#looking = undefined;
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    setImmediate(() => {
+      this.#isLooking = false;
       this.#loop.slotFreed();
       this.#onFewer();
     });
@@ -327,7 +344,7 @@ function offersOf(options: RunnerOptions): Offers {
     offered.set(key, { name: agent.name, version: agent.version });
     for (const child of agent.agents) add(child);
   };
-  for (const agent of agents) add(agent as unknown as Agent);
+  for (const agent of agents) add(agent);
   return {
     hostname: options.hostname ?? osHostname(),
     project: options.workspace,

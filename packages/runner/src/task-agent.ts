@@ -59,7 +59,7 @@ export function taskAgent(task: TaskDefinition): Agent {
           },
         }),
   });
-  return defineAgent<unknown, unknown>({
+  return defineAgent({
     name,
     tasks: [attempt],
     run: async (ctx, input) => {
@@ -79,7 +79,11 @@ export function taskAgent(task: TaskDefinition): Agent {
 }
 
 /** B1. Whatever it throws is what became of it. */
-async function perform(task: TaskDefinition, queued: QueuedInput, context: TaskContext): Promise<QueuedOutput> {
+async function perform(
+  task: TaskDefinition,
+  queued: QueuedInput,
+  context: TaskContext,
+): Promise<QueuedOutput> {
   const usage: TokenUsage[] = [];
   const asked = new AskedContext(queued, context, usage);
   const used = (): { usage?: TokenUsage[] } => (usage.length === 0 ? {} : { usage });

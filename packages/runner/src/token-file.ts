@@ -5,7 +5,7 @@
 
 import { HoldfastError, UsageError } from "@holdfast/core";
 import { createHash, randomUUID } from "node:crypto";
-import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 export interface RunnerIdentity {
@@ -23,7 +23,10 @@ export class TokenFile {
   /** @throws HoldfastError `config_invalid` when the folder cannot be used, `locked` when another process is this runner. */
   constructor(folder: string, identity: RunnerIdentity) {
     const { url, project, name } = identity;
-    const key = createHash("sha256").update(JSON.stringify([url, project, name])).digest("hex").slice(0, 32);
+    const key = createHash("sha256")
+      .update(JSON.stringify([url, project, name]))
+      .digest("hex")
+      .slice(0, 32);
     this.path = join(folder, `runner-${key}.json`);
     this.#lockPath = join(folder, `runner-${key}.pid`);
     this.#identity = identity;
@@ -64,13 +67,9 @@ export class TokenFile {
     }
   }
 
-  forget(): void {
-    rmSync(this.path, { force: true });
-  }
-
   /** Let another process be this runner. */
   close(): void {
-    rmSync(this.#lockPath, { force: true });
+    if (this.#holder().life === THIS_PROCESS) rmSync(this.#lockPath, { force: true });
   }
 
   /** F2. A process that was killed leaves its number behind, which is nobody's then. */
@@ -82,7 +81,7 @@ export class TokenFile {
       } catch (cause) {
         if ((cause as NodeJS.ErrnoException).code !== "EEXIST") throw unusable(this.#lockPath, cause);
       }
-      const [pid = "", life = ""] = readFileSync(this.#lockPath, "utf8").trim().split(" ");
+      const { pid, life } = this.#holder();
       if (attempt > 0 || isAlive(Number(pid), life)) {
         throw new HoldfastError("locked", `process ${pid} is this runner already`, {
           at: this.#lockPath,
@@ -91,6 +90,12 @@ export class TokenFile {
       }
       rmSync(this.#lockPath, { force: true });
     }
+  }
+
+  #holder(): { readonly pid: string; readonly life: string } {
+    const text = existsSync(this.#lockPath) ? readFileSync(this.#lockPath, "utf8") : "";
+    const [pid = "", life = ""] = text.trim().split(" ");
+    return { pid, life };
   }
 }
 

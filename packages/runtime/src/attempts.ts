@@ -35,7 +35,12 @@ export type NoteDraft = Draft<NoteRecord>;
 
 type OutcomeDraft = Extract<EventDraft, { type: "task_completed" | "task_failed" }>;
 
-const OUTCOMES: ReadonlySet<string> = new Set(["task_completed", "task_failed", "attempt_failed", "outcome_kept"]);
+const OUTCOMES: ReadonlySet<string> = new Set([
+  "task_completed",
+  "task_failed",
+  "attempt_failed",
+  "outcome_kept",
+]);
 
 /** An outcome that is stored before it is delivered. */
 export function keptOutcome({ type: outcome, task, attempt, at, usage, payload }: OutcomeDraft): NoteDraft {

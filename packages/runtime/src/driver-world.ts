@@ -48,6 +48,8 @@ export interface DriverWorld {
   readonly prices: Prices | undefined;
   describeAgent(name: string): AgentRef | undefined;
   agentNames(): readonly string[];
+  /** What runners of this machine are labelled with. */
+  readonly machine: string | undefined;
   /** Sessions that this one asked for are stored: run them. */
   spawned(sessionIds: readonly string[]): void;
   /** Something that was held for was settled: ask again for what waits for that. */

@@ -84,7 +84,8 @@ export class DueSessions {
 
   /** Let go of all that only wait. */
   letGo(): void {
-    for (const sessionId of [...this.#warm.keys()]) {
+    const waiting = [...this.#warm.keys()]; // Those that are not let go of are noted anew.
+    for (const sessionId of waiting) {
       this.#warm.delete(sessionId);
       if (this.#host.sessions.letGo(sessionId, () => this.#lookForDue())) this.noteWaiting(sessionId);
     }

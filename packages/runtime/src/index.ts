@@ -40,6 +40,7 @@ export {
   LocalTaskExecutor,
   performTask,
   resolveConversations,
+  traitsOf,
   type LocalTaskExecutorOptions,
 } from "./local-task-executor.ts";
 export { MemoryStorage } from "./memory-storage.ts";

@@ -62,6 +62,25 @@ describe("a keeper", () => {
     expect(stand.lost).toBe(1);
   });
 
+  test("counts a claim that was made before it was told of from when it may have been made", async () => {
+    const { keeper, clock, stand } = keeperOf();
+    keeper.claiming(2_000);
+    stand.answers = "nothing";
+    await clock.advance(1_750);
+    expect(stand.renewals).toBe(1); // Sooner, too.
+    await clock.advance(9_999 - 1_750);
+    expect(stand.lost).toBe(0);
+    await clock.advance(1);
+    expect(stand.lost).toBe(1);
+    keeper.claiming();
+    await clock.advance(1_000);
+    keeper.claiming(2_000);
+    await clock.advance(8_999);
+    expect(stand.lost).toBe(1);
+    await clock.advance(1_001);
+    expect(stand.lost).toBe(2);
+  });
+
   test("asks again soon when a renewal was refused, and goes on when one is confirmed", async () => {
     const { keeper, clock, stand } = keeperOf();
     keeper.claiming();
@@ -284,7 +303,7 @@ function open({ hasSecond = true, firstClock }: OpenOptions = {}) {
   const clock = new TestClock();
   const begun: string[] = [];
   const agent = defineAgent({ name: "agent", run: async (ctx) => ctx.scheduleTask("work") });
-  const start = (name: string, clock: TestClock) => processOf({ name, storage, clock, begun, agent });
+  const start = (name: string, by: TestClock) => processOf({ name, storage, clock: by, begun, agent });
   return {
     storage,
     clock,

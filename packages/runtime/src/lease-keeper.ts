@@ -61,12 +61,18 @@ export class LeaseKeeper {
     return this.#host.leaseMs;
   }
 
-  /** A claim is about to be asked for. Call before each, as its lease may begin any time from now on. */
-  claiming(): void {
-    if (this.#since !== undefined || this.leaseMs === Infinity || this.#closed) return;
+  /**
+   * A claim is about to be asked for. Call before each, as its lease may begin any time from now on.
+   *
+   * @param ageMs of one that was made before it was asked for: at most so long ago.
+   */
+  claiming(ageMs = 0): void {
+    if (this.leaseMs === Infinity || this.#closed) return;
     const now = this.#host.clock.monotonic();
-    this.#since = now;
-    this.#nextAt = now + this.renewMs;
+    const began = now - ageMs;
+    if (this.#since !== undefined && this.#since <= began) return;
+    if (this.#since === undefined) this.#nextAt = began + this.renewMs;
+    this.#since = began;
     this.#arm(now);
   }
 

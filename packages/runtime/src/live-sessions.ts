@@ -377,7 +377,7 @@ export class LiveSessions {
   /** O4. The claims of this process can pass on soon. Each session is gone on with once storage can be asked, if it has not. */
   letGoOfAll(): void {
     this.#letGoes++;
-    for (const { driver } of [...this.#live.values()]) driver.abandon(leaseLost(driver.sessionId));
+    for (const { driver } of this.#live.values()) driver.abandon(leaseLost(driver.sessionId));
   }
 
   /**

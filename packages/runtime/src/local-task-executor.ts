@@ -81,14 +81,7 @@ export class LocalTaskExecutor implements TaskExecutor {
 
   describe(kind: string): TaskTraits | undefined {
     const task = this.#tasks.get(kind);
-    if (task?.cost === undefined) return task;
-    const { retry, timeoutMs, guardRepeats, cost } = task;
-    return {
-      ...(retry === undefined ? {} : { retry }),
-      ...(timeoutMs === undefined ? {} : { timeoutMs }),
-      ...(guardRepeats === undefined ? {} : { guardRepeats }),
-      cost: (input) => cost(decodeJson(input)),
-    };
+    return task === undefined ? undefined : traitsOf(task);
   }
 
   kinds(): readonly string[] {
@@ -307,6 +300,18 @@ class Attempt implements RunningAttempt, TaskContext {
     this.#cancelTimeout?.();
     this.#onEnd(outcome);
   }
+}
+
+/** What is known of a task before it is asked for. */
+export function traitsOf(task: TaskDefinition): TaskTraits {
+  if (task.cost === undefined) return task;
+  const { retry, timeoutMs, guardRepeats, cost } = task;
+  return {
+    ...(retry === undefined ? {} : { retry }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(guardRepeats === undefined ? {} : { guardRepeats }),
+    cost: (input) => cost(decodeJson(input)),
+  };
 }
 
 /** Call a task's handler between its schemas. */

@@ -46,10 +46,12 @@ export interface RuntimeOptions {
   /** Run sessions of known agents whenever something they wait for arrives or is due, not only those started here. */
   readonly adopt?: boolean;
   /**
-   * Storage says which sessions are run here, by announcing them as arrivals: a runner's, which a coordinator gives them to. Then
-   * children are asked for and nothing more.
+   * Storage says which sessions are run here, by announcing them as arrivals: a runner's, which a coordinator gives them to, with
+   * claims that are at most `claimAgeMs` old. Then children are asked for and nothing more.
    */
-  readonly dispatched?: boolean;
+  readonly dispatched?: { readonly claimAgeMs: number };
+  /** What this machine is called where there are several: children asked for as `local` demand it. */
+  readonly machine?: string;
   /**
    * Fire schedules that are due, whoever put them, while this runtime lives. Not unless it is asked for: a process that runs one
    * session, or only sends a signal, must not begin the work of others, and would end in the middle of it.

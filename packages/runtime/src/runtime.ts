@@ -45,9 +45,10 @@ import { installDevelopmentChecks } from "./development-checks.ts";
 import { readConversation } from "./conversation.ts";
 import { DueSessions } from "./due-sessions.ts";
 import { GroupCommitter } from "./group-committer.ts";
+import { guardedTrace, guardedTraceparent } from "./guarded-tracer.ts";
 import { LeaseKeeper } from "./lease-keeper.ts";
 import { LiveSessions, type ClaimTerms } from "./live-sessions.ts";
-import { LocalTaskExecutor, runningHandler } from "./local-task-executor.ts";
+import { runningHandler, type LocalTaskExecutor } from "./local-task-executor.ts";
 import { isDevelopment, sha256, silentTracer, systemClock, systemRandom } from "./node-ports.ts";
 import { ScheduleKeeper } from "./schedule-keeper.ts";
 import { Schedules } from "./schedules.ts";
@@ -71,7 +72,7 @@ import { outputOf, type Settled } from "./settled.ts";
 import { SliceLoop, type Immediate } from "./slice-loop.ts";
 import { watchStrayRejections } from "./stray-rejections.ts";
 import { Timers } from "./timers.ts";
-import { TaskPlacement } from "./task-placement.ts";
+import { executorsOf } from "./task-placement.ts";
 import type { Watchdog } from "./watchdog.ts";
 import { exportLines, readSessionFile } from "./session-file.ts";
 
@@ -115,6 +116,8 @@ class LocalRuntime implements Runtime {
   readonly #outsideCalls = new Map<string, string>();
   readonly #watchdog: Watchdog | undefined;
   readonly #owner: string;
+  readonly #machine: string | undefined;
+  readonly #dispatched: RuntimeOptions["dispatched"];
   readonly #leases: LeaseKeeper;
   readonly #closers: (() => void | Promise<void>)[] = [];
 
@@ -136,19 +139,13 @@ class LocalRuntime implements Runtime {
       isHolding: () => this.#sessions.isHolding,
       letGo: () => this.#sessions.letGoOfAll(),
     });
+    this.#machine = options.machine;
+    this.#dispatched = options.dispatched;
     this.#timers = new Timers(this.#clock);
     this.#idleTimers = new Timers(this.#clock, true);
-    const { tasks, queue } = options;
-    if (!isExecutor(tasks)) {
-      this.#local = new LocalTaskExecutor({
-        tasks: tasks ?? [],
-        clock: this.#clock,
-        payloadChars: this.#limits.payloadChars,
-        ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
-      });
-    }
-    const here = isExecutor(tasks) ? tasks : this.#local!;
-    this.#executor = queue === undefined ? here : new TaskPlacement(here, queue);
+    const { executor, local } = executorsOf(options, this.#clock, this.#limits.payloadChars);
+    this.#executor = executor;
+    this.#local = local;
     this.#immediate = options.immediate ?? setImmediate;
     this.#committer = new GroupCommitter(this.#storage, this.#clock, this.#immediate);
     this.#watchdog = options.watchdog;
@@ -161,7 +158,7 @@ class LocalRuntime implements Runtime {
       world: this.#world,
       claimTerms: () => this.#claimTerms(),
       adopt,
-      dispatched: options.dispatched ?? false,
+      dispatched: this.#dispatched !== undefined,
       watchdog: this.#watchdog,
       lookAt: (at) => this.#due.lookAt(at),
       left: (sessionId) => this.#due.forget(sessionId),
@@ -455,8 +452,13 @@ class LocalRuntime implements Runtime {
   // ---- inside ------------------------------------------------------------------------------------------------------
 
   #claimTerms(): ClaimTerms {
-    this.#leases.claiming();
+    this.#leases.claiming(this.#dispatched?.claimAgeMs);
     return { owner: this.#owner, leaseMs: this.#leases.leaseMs };
+  }
+
+  /** An agent that other processes may have: of the version that authors begin with, unless it is asked for by another one. */
+  #elsewhere(name: string): AgentRef | undefined {
+    return this.#dispatched === undefined ? undefined : { name, version: "1" };
   }
 
   #know(agent: Agent): void {
@@ -540,7 +542,8 @@ class LocalRuntime implements Runtime {
       arrivals: (sessionId, after) => storage.arrivals(sessionId, after),
       conversation: (session, leaf) => readConversation(storage, session, leaf),
       prices: this.#prices,
-      describeAgent: (name) => this.#sessions.agents.describe(name),
+      describeAgent: (name) => this.#sessions.agents.describe(name) ?? this.#elsewhere(name),
+      machine: this.#machine,
       agentNames: () => this.#sessions.agents.names,
       spawned: (sessionIds) => this.#sessions.spawned(sessionIds),
       settled: () => this.#sessions.settled(),
@@ -591,30 +594,4 @@ class LocalRuntime implements Runtime {
       setBudget: (limits) => this.setBudget(sessionId, limits),
     };
   }
-}
-
-/** A tracer can neither throw into nor delay what it watches. */
-function guardedTrace(tracer: AgentTracer): DriverWorld["trace"] {
-  if (tracer === silentTracer) return undefined;
-  return (event) => {
-    try {
-      tracer.trace(event);
-    } catch {
-      // What a tracer cannot take is lost to it.
-    }
-  };
-}
-
-function guardedTraceparent(tracer: AgentTracer): DriverWorld["traceparent"] {
-  return (sessionId, attempt) => {
-    try {
-      return tracer.traceparent?.(sessionId, attempt);
-    } catch {
-      return undefined;
-    }
-  };
-}
-
-function isExecutor(tasks: RuntimeOptions["tasks"]): tasks is TaskExecutor {
-  return tasks !== undefined && !Array.isArray(tasks);
 }

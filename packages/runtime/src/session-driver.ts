@@ -143,7 +143,7 @@ export class SessionDriver implements SliceMember {
 
   /** Stop driving, leaving the session as its last commit left it. */
   abandon(error?: HoldfastError): void {
-    this.#abandon(error);
+    if (!this.#over) this.#depart({ type: "abandoned", error });
   }
 
   // ---- slices ------------------------------------------------------------------------------------------------------
@@ -257,6 +257,7 @@ export class SessionDriver implements SliceMember {
       taskKinds: () => this.#world.executor.kinds(),
       describeAgent: (name) => this.#world.describeAgent(name),
       agentNames: () => this.#world.agentNames(),
+      machine: this.#world.machine,
       handlerOf: (request) => this.#agent.handlers[request]?.name,
       remaining: () => this.#starts.remaining,
       development: this.#world.development,
@@ -345,7 +346,7 @@ export class SessionDriver implements SliceMember {
       }
     };
     const commit = { segment, patch, status: this.#row.status, charges: opening.charges };
-    this.#claim.commit(commit, onResult, (error) => this.#abandon(error));
+    this.#claim.commit(commit, onResult, (error) => this.abandon(error));
   }
 
   #answered(result: ChangeResult, segment: SealedSegment, opening: Opening, onCommitted: () => void): void {
@@ -365,7 +366,7 @@ export class SessionDriver implements SliceMember {
       if (!this.#over && result.inbox > this.#inbox.seen) this.poke(); // D3.
       return;
     }
-    this.#abandon(refusalOf(this.sessionId, result));
+    this.abandon(refusalOf(this.sessionId, result));
   }
 
   /** D1. Entered once for all of them: each entering copies the process's contexts. */
@@ -454,7 +455,7 @@ export class SessionDriver implements SliceMember {
   /** A defect of ours, or bytes that are not what we wrote: the session stays as it is (K4a). */
   #crash(thrown: unknown): void {
     this.#inSlice = false;
-    this.#abandon(toHoldfastError(thrown));
+    this.abandon(toHoldfastError(thrown));
   }
 
   #watchForNothing(standsOnNothing: boolean): void {
@@ -528,7 +529,7 @@ export class SessionDriver implements SliceMember {
       arrivals: (after) => arrivals(this.sessionId, after),
       isOver: () => this.#over,
       receive: (arrived) => this.#receive(arrived),
-      fail: (error) => this.#abandon(error),
+      fail: (error) => this.abandon(error),
     };
   }
 
@@ -565,7 +566,7 @@ export class SessionDriver implements SliceMember {
         this.#starts.refuseUnpaid();
       },
       look: () => this.poke(),
-      fail: (error) => this.#abandon(error),
+      fail: (error) => this.abandon(error),
     };
   }
 
@@ -579,10 +580,6 @@ export class SessionDriver implements SliceMember {
   }
 
   // ---- the end -----------------------------------------------------------------------------------------------------
-
-  #abandon(error: HoldfastError | undefined): void {
-    if (!this.#over) this.#depart({ type: "abandoned", error });
-  }
 
   #depart(departure: Departure): void {
     this.#over = true;

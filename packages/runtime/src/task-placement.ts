@@ -3,6 +3,7 @@
 // Closures of `ctx.run` are always done here: nobody else has them.
 
 import type {
+  Clock,
   AttemptOutcome,
   LostAttempt,
   RunningAttempt,
@@ -10,8 +11,32 @@ import type {
   TaskExecutor,
   TaskTraits,
 } from "@holdfast/core";
+import { LocalTaskExecutor } from "./local-task-executor.ts";
+import type { RuntimeOptions } from "./runtime-api.ts";
 
-export class TaskPlacement implements TaskExecutor {
+/** Who does the tasks of a runtime; `local` is whom agents bring their tasks to, unless the executor is somebody else's. */
+export function executorsOf(
+  { tasks, queue, concurrency }: RuntimeOptions,
+  clock: Clock,
+  payloadChars: number,
+): { readonly executor: TaskExecutor; readonly local: LocalTaskExecutor | undefined } {
+  const local = isExecutor(tasks)
+    ? undefined
+    : new LocalTaskExecutor({
+        tasks: tasks ?? [],
+        clock,
+        payloadChars,
+        ...(concurrency === undefined ? {} : { concurrency }),
+      });
+  const here = isExecutor(tasks) ? tasks : local!;
+  return { executor: queue === undefined ? here : new TaskPlacement(here, queue), local };
+}
+
+function isExecutor(tasks: RuntimeOptions["tasks"]): tasks is TaskExecutor {
+  return tasks !== undefined && !Array.isArray(tasks);
+}
+
+class TaskPlacement implements TaskExecutor {
   readonly #here: TaskExecutor;
   readonly #queue: TaskExecutor;
 

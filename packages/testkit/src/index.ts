@@ -6,6 +6,7 @@ export {
   memorySubject,
   playScenario,
   type Composition,
+  type TaskQueuePort,
   type CrashFailure,
   type CrashKind,
   type CrashPoint,

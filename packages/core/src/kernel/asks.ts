@@ -64,6 +64,7 @@ export interface AskDoor {
     | "relations"
     | "describeAgent"
     | "agentNames"
+    | "machine"
     | "remaining"
     | "handlerOf"
     | "state"

@@ -1,6 +1,12 @@
 // Tasks that the process of their session has no handler for: done by a runner that has, as sessions of their own (K10b).
 
-import { createRuntime, defineAgent, defineTask, NonRetryableError, type TaskContext } from "@holdfast/runtime";
+import {
+  createRuntime,
+  defineAgent,
+  defineTask,
+  NonRetryableError,
+  type TaskContext,
+} from "@holdfast/runtime";
 import { coordinatorQueue, queuedTasks } from "@holdfast/runner";
 import { CoordinatorConnection } from "@holdfast/storage/remote";
 import { openSqliteStorage } from "@holdfast/storage/sqlite";
@@ -173,7 +179,10 @@ describe("hybrid: a runtime with its own SQLite file", () => {
     fleet = await openFleet();
     const done = gate<string>();
     let begun = 0;
-    const work = defineTask({ name: "work", run: (input: unknown) => (begun++, done.opened.then((by) => [by, input])) });
+    const work = defineTask({
+      name: "work",
+      run: (input: unknown) => (begun++, done.opened.then((by) => [by, input])),
+    });
     await fleet.runner({ tasks: [work] });
     const token = await fleet.token("user", "ada");
     const path = join(mkdtempSync(join(tmpdir(), "holdfast-hybrid-")), "own.db");
@@ -215,4 +224,3 @@ const atMostOnce = defineAgent({
   name: "at-most-once",
   run: async (ctx, input) => ctx.scheduleTask("work", input, { retry: { maxAttempts: 1 } }),
 });
-

@@ -1,6 +1,6 @@
 // Runners and a coordinator together: what is started at the coordinator is run by whoever offers it, also through what goes wrong.
 
-import { defineAgent } from "@holdfast/runtime";
+import { defineAgent, local, remote } from "@holdfast/runtime";
 import { mkdtempSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -30,13 +30,22 @@ describe("a runner", () => {
   test("is given what it offers, and its segments cost one request each", async () => {
     fleet = await openFleet();
     const runner = await fleet.runner({ agents: [echo] });
+    const before = await storageCalls(fleet);
     const sessionId = await startSession(fleet, { agent: "echo", input: { n: 1 } });
     await ended(fleet, sessionId);
+    // What it asked for, and what came of it: claim and snapshot came with the poll.
+    expect(before).toEqual({});
+    expect(await storageCalls(fleet)).toEqual({ "StorageService.commit": 2 });
     expect(await fleet.storage.reader.session(sessionId)).toMatchObject({
       status: "completed",
       output: '{"n":1}',
     });
-    expect(runner.events.map(({ type }) => type)).toEqual(["connecting", "registered", "started", "received"]);
+    expect(runner.events.map(({ type }) => type)).toEqual([
+      "connecting",
+      "registered",
+      "started",
+      "received",
+    ]);
   });
 
   test("goes on with a session that waits when what it waits for arrives", async () => {
@@ -55,7 +64,9 @@ describe("a runner", () => {
     const runner = await fleet.runner({ agents: [echo, asks], maxRuns: 1 });
     const waiting = await startSession(fleet, { agent: "asks" });
     await standing(fleet, waiting, { status: "waiting" });
-    const ids = await Promise.all(Array.from({ length: 20 }, (_, n) => startSession(fleet!, { agent: "echo", input: n })));
+    const ids = await Promise.all(
+      Array.from({ length: 20 }, (_, n) => startSession(fleet!, { agent: "echo", input: n })),
+    );
     for (const sessionId of ids) await ended(fleet, sessionId);
     expect(runner.health().held).toBeLessThanOrEqual(1);
   });
@@ -141,26 +152,51 @@ describe("a session of a runner", () => {
     const runner = await fleet.runner({ agents: [slow("first", begun)] });
     const sessionId = await startSession(fleet, { agent: "slow" });
     await vi.waitFor(() => expect(begun).toEqual(["first"]), PATIENCE);
-    await fleet.remote.commit(
-      [{ type: "request_cancel", sessionId, mode: "hard", graceMs: 0 }],
-      Date.now(),
-    );
+    await fleet.remote.commit([{ type: "request_cancel", sessionId, mode: "hard", graceMs: 0 }], Date.now());
     await vi.waitFor(() => expect(begun).toEqual(["first", "first aborted"]), PATIENCE);
     await vi.waitFor(() => expect(runner.health().held).toBe(0), PATIENCE);
   });
 
-  test("asks for children, which are given to whoever has their agent", async () => {
+  test("asks for children: remote ones go to whoever has their agent, also when nobody here knows it", async () => {
     fleet = await openFleet();
     const parent = defineAgent({
       name: "parent",
-      agents: [echo],
-      run: async (ctx) => ctx.waitForChild(ctx.spawnAgent({ type: "remote", name: "echo" }, 7)),
+      run: async (ctx) => ctx.waitForChild(ctx.spawnAgent(remote("where"))),
     });
-    await fleet.runner({ agents: [parent] });
-    await fleet.runner({ agents: [echo] });
-    expect(await outputOf(fleet, await startSession(fleet, { agent: "parent" }))).toBe(7);
+    await fleet.runner({ agents: [parent], hostname: "here" });
+    await fleet.runner({ agents: [where("there")], hostname: "there" });
+    expect(await outputOf(fleet, await startSession(fleet, { agent: "parent" }))).toBe("there");
+  });
+
+  test("asks for children: local ones and those of a machine or with labels go where they are wanted", async () => {
+    fleet = await openFleet();
+    const spawns = defineAgent({
+      name: "spawns",
+      run: async (ctx) =>
+        ctx.all([
+          ctx.waitForChild(ctx.spawnAgent(local("where"))),
+          ctx.waitForChild(ctx.spawnAgent(remote("where"), undefined, { machine: "there" })),
+          ctx.waitForChild(ctx.spawnAgent(remote("where"), undefined, { labels: { gpu: "yes" } })),
+        ]),
+    });
+    await fleet.runner({ agents: [spawns], hostname: "here" });
+    await fleet.runner({ agents: [where("here")], hostname: "here" });
+    await fleet.runner({ agents: [where("there")], hostname: "there" });
+    await fleet.runner({ agents: [where("gpu")], hostname: "other", labels: { gpu: "yes" } });
+    const sessionId = await startSession(fleet, { agent: "spawns" });
+    expect(await outputOf(fleet, sessionId)).toEqual(["here", "there", "gpu"]);
+    const children = await fleet.storage.reader.sessions({ parent: sessionId, limit: 9 });
+    expect(children.map(({ placement }) => placement?.demands).reverse()).toEqual([
+      { machine: "here" },
+      { machine: "there" },
+      { gpu: "yes" },
+    ]);
   });
 });
+
+function where(name: string) {
+  return defineAgent({ name: "where", run: async (ctx) => ctx.run("where", () => name) });
+}
 
 /** A task that ends only if it is told to, or when it is aborted. */
 function slow(name: string, begun: string[], ends = false) {
@@ -175,6 +211,15 @@ function slow(name: string, begun: string[], ends = false) {
         return "aborted";
       }),
   });
+}
+
+/** Calls of the StorageService so far, by method, as the coordinator counts them. */
+async function storageCalls({ url, adminToken }: Fleet): Promise<Record<string, number>> {
+  const response = await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${adminToken}` } });
+  const lines = (await response.text()).matchAll(
+    /^holdfast_requests_total\{method="(StorageService\.\w+)".*\} (\d+)$/gm,
+  );
+  return Object.fromEntries([...lines].map(([, method = "", count]) => [method, Number(count)]));
 }
 
 async function outcomes(on: Fleet, sessionId: string): Promise<number> {

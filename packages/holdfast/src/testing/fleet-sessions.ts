@@ -31,7 +31,12 @@ export async function outputOf(fleet: Fleet, sessionId: string): Promise<unknown
 
 let sent = 0;
 
-export async function signal(fleet: Fleet, sessionId: string, name: string, payload?: unknown): Promise<void> {
+export async function signal(
+  fleet: Fleet,
+  sessionId: string,
+  name: string,
+  payload?: unknown,
+): Promise<void> {
   const signalId = `sig-${process.pid}-${sent++}`;
   const text = payload === undefined ? undefined : JSON.stringify(payload);
   await fleet.remote.commit([{ type: "send_signal", sessionId, signalId, name, payload: text }], Date.now());

@@ -19,7 +19,7 @@ export class ArrivalStream {
   readonly #listeners = new Set<(arrival: Arrival) => void>();
   readonly #controller = new AbortController();
   #reading: Promise<void> | undefined;
-  #opened = Promise.withResolvers<void>();
+  readonly #opened = Promise.withResolvers<void>();
 
   constructor(host: ArrivalStreamHost) {
     this.#host = host;
