@@ -125,7 +125,8 @@ export async function openPostgresFloor(place: string): Promise<PostgresFloor> {
     `CREATE SCHEMA IF NOT EXISTS ${schema}; SET search_path = ${schema};
      CREATE TABLE IF NOT EXISTS step (session text NOT NULL, seq int4 NOT NULL, text text NOT NULL, UNIQUE (session, seq))`,
   );
-  const text = "INSERT INTO step (session, seq, text) SELECT * FROM unnest($1::text[], $2::int4[], $3::text[])";
+  const text =
+    "INSERT INTO step (session, seq, text) SELECT * FROM unnest($1::text[], $2::int4[], $3::text[])";
   const floor = new Floor(async (rows) => {
     const values = [
       rows.map(({ session }) => idOf(session)),

@@ -323,9 +323,10 @@ class Run<Input, Output> {
       });
       if (!handle.created && parks !== true) await runtime.resume(SESSION_ID);
       if (life > 1) await runtime.recover();
-      world?.(outside).catch((error: unknown) =>
-        this.#violations.push(`the world threw: ${toError(error).message}`),
-      );
+      world?.(outside).catch((error: unknown) => {
+        // Of a life that is over it may find the storage closed.
+        if (!play.isOver) this.#violations.push(`the world threw: ${toError(error).message}`);
+      });
       let settled = await handle.settled();
       const isParked = (): boolean =>
         parks === true && (settled.status === "paused" || settled.status === "released");

@@ -30,7 +30,9 @@ const RELEASE = `UPDATE state t SET holder = NULL, until = '-Infinity', instance
 const REAP: Statement = {
   name: "reap",
   text: `WITH dead AS (DELETE FROM instance WHERE NOT (${livesSince("said_at")}) RETURNING instance)
-    ${RELEASE}, losses = t.losses + 1 FROM dead WHERE t.instance = dead.instance RETURNING t.session_id`,
+    ${RELEASE}, losses = t.losses + 1 WHERE t.instance IS NOT NULL AND t.ended = 0
+      AND NOT EXISTS (SELECT 1 FROM instance i WHERE i.instance = t.instance AND ${livesSince("i.said_at")})
+    RETURNING t.session_id`,
 };
 
 const LEAVE: Statement = {
@@ -43,7 +45,7 @@ export const COUNT_DEAD: Statement = {
   text: `SELECT count(*) AS dead FROM instance WHERE NOT (${livesSince("said_at")})`,
 };
 
-/** Release what the dead held for ever. Answers which sessions. */
+/** Release what the dead held for ever, and what one held that had been taken for dead before. Answers which sessions. */
 export async function reap(db: Database): Promise<string[]> {
   return (await db.run(REAP)).map((row) => row["session_id"] as string);
 }

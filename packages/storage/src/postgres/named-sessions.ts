@@ -1,25 +1,33 @@
-// Which sessions a group is certain to look at, so that they can be read before it is worked out.
+// Which sessions a group is certain to be about, before it is worked out.
 
 import type { Change, Effect } from "@holdfast/core";
 
-/** Those that changes name, but not those they make: these are taken to be new until the database says otherwise. */
-export function namesOf(changes: readonly Change[]): string[] {
-  const names = new Set<string>();
-  for (const change of changes) nameOf(change, names);
-  return [...names];
+export interface NamedSessions {
+  /** Those it speaks of as being there: they are read beforehand. */
+  readonly known: ReadonlySet<string>;
+  /** Those it makes: they are taken to be new until the database says otherwise. */
+  readonly made: ReadonlySet<string>;
 }
 
-function nameOf(change: Change | Effect, names: Set<string>): void {
+export function namesOf(changes: readonly Change[]): NamedSessions {
+  const names = { known: new Set<string>(), made: new Set<string>() };
+  for (const change of changes) nameOf(change, names);
+  return names;
+}
+
+function nameOf(change: Change | Effect, names: { known: Set<string>; made: Set<string> }): void {
   switch (change.type) {
     case "create_session":
-      if (change.parent !== undefined) names.add(change.parent.sessionId);
+      names.made.add(change.sessionId);
+      if (change.parent !== undefined) names.known.add(change.parent.sessionId);
       for (const effect of change.first?.effects ?? []) nameOf(effect, names);
       return;
     case "import_session":
-      if (change.session.parent !== undefined) names.add(change.session.parent.sessionId);
+      names.made.add(change.sessionId);
+      if (change.session.parent !== undefined) names.known.add(change.session.parent.sessionId);
       return;
     case "commit_batch":
-      names.add(change.sessionId);
+      names.known.add(change.sessionId);
       for (const effect of change.effects ?? []) nameOf(effect, names);
       return;
     case "fire_schedule":
@@ -40,7 +48,7 @@ function nameOf(change: Change | Effect, names: Set<string>): void {
     case "set_budget":
     case "release_claim":
     case "delete_session":
-      names.add(change.sessionId);
+      names.known.add(change.sessionId);
       return;
   }
 }

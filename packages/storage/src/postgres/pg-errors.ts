@@ -26,10 +26,10 @@ export const SQLSTATE = {
   diskFull: "53100",
 } as const;
 
-/** The five characters of an error that the server raised; `undefined` for any other error. */
+/** The five characters of an error that the server raised; `undefined` for any other one, among them Node's `EPIPE`. */
 export function sqlState(thrown: unknown): string | undefined {
-  if (!(thrown instanceof Error) || !("code" in thrown) || typeof thrown.code !== "string") return undefined;
-  return /^[0-9A-Z]{5}$/.test(thrown.code) ? thrown.code : undefined;
+  if (!(thrown instanceof Error) || !("severity" in thrown) || !("code" in thrown)) return undefined;
+  return typeof thrown.code === "string" ? thrown.code : undefined;
 }
 
 /** Whether nothing was applied and the same may succeed at once: somebody else was faster. */

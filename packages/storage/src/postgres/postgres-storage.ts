@@ -4,7 +4,8 @@
 //       all it was decided by (`write-statement.ts`). Where somebody else was faster nothing is written; what is known is read
 //       anew, and the group is worked out again. So no lock is held while anything is decided, and a process that stops in the
 //       middle of it holds up nobody.
-//   P2. One group at a time per session and process; groups over different sessions are under way beside each other.
+//   P2. One group at a time per session and process, in the order they came; groups over different sessions are under way beside
+//       each other.
 //   P3. A change that the database refuses for a reason nobody foresaw is found by halving the group (ST4). When the environment is
 //       at fault nothing of the group is known to be applied, the call rejects, and sending it again is safe.
 //   P4. Time is the caller's, or that of the database (`clock: "database"`), which no two processes disagree about.
@@ -36,11 +37,13 @@ import { beginLeases, renewLeases, writeClaim } from "./leases.ts";
 import { namesOf } from "./named-sessions.ts";
 import { describeRefusal, isConflict, isEnvironmental, toStorageError } from "./pg-errors.ts";
 import { PostgresReader, Reads, sessionNotFound } from "./reads.ts";
+import { Turns } from "./turns.ts";
 import { Facts, keyOf, Need, WorkingSet, type Wanted } from "./working-set.ts";
 import { writeStatement } from "./write-statement.ts";
 
 export interface PostgresStorageOptions {
   readonly db: Database;
+  readonly schema: string;
   /** The database, as errors name it. */
   readonly at: string;
   readonly lanes: number;
@@ -61,6 +64,8 @@ const PAUSE_MAX_MS = 50;
 export class PostgresStorage implements AgentStorage {
   readonly name = "postgres";
   readonly durable = true;
+  /** Where its tables are. */
+  readonly schema: string;
   readonly reader: StorageReader;
 
   readonly #db: Database;
@@ -70,6 +75,7 @@ export class PostgresStorage implements AgentStorage {
   readonly #instance: Instance;
   readonly #poll: ArrivalPoll;
   readonly #listeners = new Set<(arrival: Arrival) => void>();
+  readonly #turns = new Turns();
   /** Calls under way. */
   readonly #calls = new Set<Promise<unknown>>();
   #hasBegun = false;
@@ -79,6 +85,7 @@ export class PostgresStorage implements AgentStorage {
   constructor(options: PostgresStorageOptions) {
     const { db, at, headsMax, pollMs } = options;
     this.#options = options;
+    this.schema = options.schema;
     this.#db = db;
     this.#reads = new Reads(db, at);
     this.#heads = new Heads(headsMax);
@@ -99,20 +106,24 @@ export class PostgresStorage implements AgentStorage {
   }
 
   commit(changes: readonly Change[], now: number): Promise<readonly ChangeResult[]> {
-    return this.#guard("committing", async () =>
-      this.#applyAll(changes, await this.#timeFrom(now), changes.length > 1),
+    const names = namesOf(changes);
+    return this.#guard("committing", () =>
+      this.#turns.take([...names.known, ...names.made], async () =>
+        this.#applyAll(changes, await this.#beginAt(now), changes.length > 1),
+      ),
     );
   }
 
   claim(claim: Parameters<AgentStorage["claim"]>[0]): Promise<ClaimResult> {
-    return this.#guard("claiming", async () =>
-      this.#claim({ ...claim, now: await this.#timeFrom(claim.now) }),
-    );
+    return this.#guard("claiming", async () => {
+      const now = await this.#beginAt(claim.now);
+      return this.#turns.take([claim.sessionId], () => this.#claim({ ...claim, now }));
+    });
   }
 
   renew(renewal: Parameters<AgentStorage["renew"]>[0]): Promise<{ readonly sessions: number }> {
     return this.#guard("renewing", async () => {
-      const now = await this.#timeFrom(renewal.now);
+      const now = await this.#beginAt(renewal.now);
       await this.#instance.begin();
       return { sessions: await renewLeases(this.#db, { ...renewal, now }) };
     });
@@ -151,7 +162,7 @@ export class PostgresStorage implements AgentStorage {
 
   due(query: Parameters<AgentStorage["due"]>[0]): Promise<Due> {
     return this.#guard("looking for what is due", async () => {
-      const now = await this.#timeFrom(query.now);
+      const now = await this.#beginAt(query.now);
       for (;;) {
         const late = await overdue(this.#db, now);
         if (late.length === 0) break;
@@ -193,7 +204,7 @@ export class PostgresStorage implements AgentStorage {
   }
 
   /** P4. The first one is when leases that outlived those who could renew them begin anew. */
-  async #timeFrom(told: number): Promise<number> {
+  async #beginAt(told: number): Promise<number> {
     const now = this.#options.now?.() ?? told;
     if (this.#hasBegun) return now;
     this.#beginning ??= beginLeases(this.#db, now, this.#instance.id);
@@ -212,7 +223,7 @@ export class PostgresStorage implements AgentStorage {
   async #applyAll(changes: readonly Change[], now: number, hasNeighbours: boolean): Promise<ChangeResult[]> {
     if (changes.length === 0) return [];
     try {
-      return await this.#transact(namesOf(changes), (set) =>
+      return await this.#transact(namesOf(changes).known, (set) =>
         changes.map((change) => applyChange(set, change, now)),
       );
     } catch (error) {
@@ -231,7 +242,7 @@ export class PostgresStorage implements AgentStorage {
   }
 
   /** Work something out, write it, and tell of it; again, while others are faster (P1). */
-  async #transact<T>(names: readonly string[], work: (set: WorkingSet) => T): Promise<T> {
+  async #transact<T>(names: Iterable<string>, work: (set: WorkingSet) => T): Promise<T> {
     const facts = new Facts();
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       if (tries > 0) {
@@ -253,7 +264,7 @@ export class PostgresStorage implements AgentStorage {
   }
 
   async #workOut<T>(
-    names: readonly string[],
+    names: Iterable<string>,
     facts: Facts,
     work: (set: WorkingSet) => T,
   ): Promise<{ readonly set: WorkingSet; readonly result: T; readonly written: Promise<boolean> }> {
@@ -316,7 +327,7 @@ export class PostgresStorage implements AgentStorage {
   // ---- finding out -----------------------------------------------------------------------------------------------
 
   /** Read the heads that are not at hand, and those of whom they tell and who pay for them. */
-  async #fetch(names: readonly string[], facts: Facts): Promise<void> {
+  async #fetch(names: Iterable<string>, facts: Facts): Promise<void> {
     let wanted = new Set(names);
     while (wanted.size > 0) {
       const missing = [...wanted].filter(

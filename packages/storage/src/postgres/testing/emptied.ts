@@ -23,7 +23,7 @@ export class EmptiedSchema {
   readonly schema = newSchema();
   #isMade = false;
 
-  /** A storage with nothing in it. The one before must be closed. */
+  /** A storage with nothing in it. Those before it must be closed. */
   async open(more: Partial<OpenPostgres> = {}): Promise<PostgresStorage> {
     if (this.#isMade) {
       const deletes = TABLES.map((table) => `DELETE FROM ${this.schema}.${table}`);

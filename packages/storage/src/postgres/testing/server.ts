@@ -4,7 +4,16 @@
 //   T2. It ends with the process that started it, however that ends: it is held by a pipe from it.
 
 import { spawn, spawnSync, type ChildProcess, type SpawnOptions } from "node:child_process";
-import { chownSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import {
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createRequire } from "node:module";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -35,6 +44,8 @@ export interface ServerOptions {
 
 const NOBODY = 65_534;
 const USER = "holdfast";
+/** Whom the server asks for a password, and lets in with none. */
+export const LOCKED_USER = "locked";
 const READY_MS = 30_000;
 const ASK_EVERY_MS = 20;
 
@@ -89,6 +100,9 @@ class Server implements PostgresServer {
       encoding: "utf8",
     });
     if (status !== 0) throw new Error(`initdb did not make a database: ${error?.message ?? stderr}`);
+    const rules = join(this.#data, "pg_hba.conf");
+    const locked = `host all ${LOCKED_USER} 127.0.0.1/32 scram-sha-256\n`;
+    writeFileSync(rules, locked + readFileSync(rules, "utf8"));
   }
 
   /** After a kill it is refused until the children of the one before have noticed: so it is tried again. */

@@ -8,6 +8,8 @@ import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { Client } from "pg";
 
+export { LOCKED_USER } from "./server.ts";
+
 /** Names the door. */
 export const DOOR = "HOLDFAST_TEST_POSTGRES_DOOR";
 
