@@ -1,10 +1,12 @@
 // `npm run compositions`: every scenario over every combination of ports there is, and a report of what differs.
 //
-//   storage: memory, memory with little of each session stored (minimal), a SQLite file, PostgreSQL, and over a coordinator on each
+//   storage: memory, memory with little of the session stored (minimal, ephemeral), a SQLite file, PostgreSQL, and over a
+//            coordinator on each
 //   signals: a channel, standard input
 //   tasks:   in process, or queued and done by a runner; with a SQLite file of one's own that is the hybrid mode
 //
-// Sameness is promised of outcomes, effects, and what was asked for; of entries wherever they are stored. The report must be empty.
+// Sameness is promised of outcomes, effects, and what was asked for; of entries wherever they are stored, so not where little is. The
+// report must be empty. What becomes of a session when its process dies is not part of it: `crashEverywhere` has that.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -66,11 +68,11 @@ export function combinations({ folder, postgresUrl }: World): readonly Combinati
   const remote = (inner: CrashSubject): CrashSubject => overCoordinator(inner, fleets);
   const direct = (["channel", "stdin"] as const).flatMap((signals) => [
     { name: `memory, ${signals}`, subject: memorySubject, composition: { signals } },
-    {
-      name: `minimal, ${signals}`,
+    ...(["minimal", "ephemeral"] as const).map((persistence) => ({
+      name: `${persistence}, ${signals}`,
       subject: memorySubject,
-      composition: { signals, persistence: "minimal" } as const,
-    },
+      composition: { signals, persistence },
+    })),
     { name: `sqlite, ${signals}`, subject: sqlite, composition: { signals } },
   ]);
   const signals = "channel";
@@ -158,7 +160,10 @@ export async function compareAll(
 
 function differing(expected: Snapshot, got: Snapshot, { persistence }: Composition): (keyof Snapshot)[] {
   const parts: readonly (keyof Snapshot)[] = ["outcome", "others", "effects", "entries"];
-  const promised = persistence === "minimal" ? parts.filter((part) => part !== "entries") : parts;
+  const promised =
+    persistence === "minimal" || persistence === "ephemeral"
+      ? parts.filter((part) => part !== "entries")
+      : parts;
   return promised.filter((part) => !isDeepStrictEqual(expected[part], got[part]));
 }
 

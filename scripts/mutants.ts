@@ -41,6 +41,13 @@ export const MUTANTS: readonly Mutant[] = [
     tests: [`${KERNEL}divergence.test.ts`],
   },
   {
+    name: "K14: sessions that began before repeats were guarded replay without",
+    file: "packages/core/src/kernel/repeat-guard.ts",
+    find: "(relations.flags & BEHAVIOUR.guardsRepeats) !== 0 &&",
+    replace: "relations.flags >= 0 &&",
+    tests: ["packages/testkit/src/histories.test.ts"],
+  },
+  {
     name: "K5: fewer commands than recorded are seen",
     file: "packages/core/src/kernel/kernel.ts",
     find: 'this.#faults.remember(this.#cursor.divergence(record, "nothing more, or to wait for an outcome"));',

@@ -30,6 +30,12 @@ export function positionId(sessionId: string, seq: number): string {
   return `${sessionId}-${seq}`;
 }
 
+/** The position in an id that `positionId` made for this session; `undefined` in any other. */
+export function positionIn(id: string, sessionId: string): number | undefined {
+  const digits = id.startsWith(`${sessionId}-`) ? id.slice(sessionId.length + 1) : "";
+  return /^\d{1,15}$/.test(digits) ? Number(digits) : undefined;
+}
+
 /** Whether a text may be a session id a user chose: also safe as a file name and in a URL. */
 export function isSessionId(text: string): boolean {
   return /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/.test(text);

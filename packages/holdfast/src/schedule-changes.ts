@@ -10,6 +10,8 @@ import {
   type ScheduleRequest,
 } from "@holdfast/runtime";
 import { refuse } from "./arguments.ts";
+import { readLimits } from "./budget-text.ts";
+import { CommandError } from "./command-error.ts";
 import type { Arguments, Io } from "./command.ts";
 import { withReader, withSession, withStorage } from "./find-session.ts";
 import { readInput, readJson } from "./input.ts";
@@ -79,7 +81,10 @@ async function addStart(path: string, timing: Timing, args: Arguments, io: Io): 
     cwd: io.cwd,
     onSlow: () => io.note(`${path} is still being loaded`),
   });
-  const request: ScheduleRequest = { ...timing, start: { agent, input, file } };
+  const { budget, timeoutMs: ttlMs } = readLimits(args);
+  const limits = ttlMs === undefined ? budget : { ...budget, ttlMs };
+  const within = limits === undefined ? {} : { budget: limits };
+  const request: ScheduleRequest = { ...timing, start: { agent, input, file, ...within } };
   await refuseWrong(request);
   return withStorage(findDatabase(args, io), async ({ storage }) => {
     refuseOtherFile(await storage.reader.schedules(), { agent, file, id: timing.id });

@@ -16,6 +16,7 @@ import {
   type ConversationEntry,
   type EventRecord,
   type JournalRecord,
+  type JsonText,
   type NoteRecord,
   type OpenTask,
   type RecordedError,
@@ -70,7 +71,8 @@ export interface AttemptsHost {
   /** The task of this number, while nobody has heard its outcome. */
   openTask(id: number): OpenTask | undefined;
   conversation(leaf: number | null): Promise<readonly ConversationEntry[]>;
-  enter<T>(fn: () => T): T;
+  /** Call what is done for a task of this kind, so that its stray rejections are known to be this session's. */
+  enter<T>(kind: string, fn: () => T): T;
   /** Nothing when nobody listens: then no event is built. */
   readonly trace: ((event: TraceEvent) => void) | undefined;
   traceparent(attempt: { readonly taskId: string; readonly attempt: number }): string | undefined;
@@ -78,13 +80,67 @@ export interface AttemptsHost {
   note(note: NoteDraft): void;
 }
 
-interface Running {
+/** An attempt that runs, also as its executor sees it. */
+class Running implements TaskAttempt {
   readonly task: OpenTask;
-  readonly taskId: string;
-  readonly attempt: number;
   readonly startedAt: number;
   handle: RunningAttempt | undefined;
   usage: TokenUsage | undefined;
+  readonly sessionId: string;
+  readonly taskId: string;
+  readonly kind: string;
+  readonly input: JsonText | undefined;
+  readonly attempt: number;
+  readonly idempotencyKey: string;
+  readonly timeoutMs: number | undefined;
+  readonly traceparent: string | undefined;
+  readonly closure: TaskAttempt["closure"];
+  readonly hasConversation: boolean;
+  readonly #host: AttemptsHost;
+  /** How many deltas were told. */
+  #deltas = 0;
+
+  constructor(host: AttemptsHost, task: OpenTask) {
+    const { sessionId, clock } = host;
+    this.#host = host;
+    this.task = task;
+    this.startedAt = clock.monotonic();
+    this.sessionId = sessionId;
+    this.taskId = positionId(sessionId, task.id);
+    this.kind = task.kind;
+    this.input = task.input;
+    this.attempt = task.attempt;
+    this.idempotencyKey = keyOf(sessionId, task);
+    this.timeoutMs = task.timeoutMs;
+    this.traceparent = host.traceparent(this);
+    this.closure = task.closure;
+    this.hasConversation = task.hasConversation;
+  }
+
+  conversation(leaf: number | null): Promise<readonly ConversationEntry[]> {
+    return this.#host.conversation(leaf);
+  }
+
+  /** Its usage is recorded with its outcome; all of what it says of itself is told to who listens. */
+  onDelta(reported: TaskDelta): void {
+    const { sessionId, clock, trace } = this.#host;
+    const { taskId, kind, attempt } = this;
+    const delta = this.#priced(reported);
+    if (delta.type === "usage") this.usage = addUsage(this.usage, delta.usage);
+    const offset = this.#deltas++;
+    trace?.({ sessionId, at: clock.now(), type: "task_delta", taskId, kind, attempt, offset, delta });
+  }
+
+  within<T>(work: () => T): T {
+    return this.#host.enter(this.kind, work);
+  }
+
+  /** What a usage costs: by the prices of the process, and where they know nothing by what its task says. */
+  #priced(delta: TaskDelta): TaskDelta {
+    if (delta.type !== "usage") return delta;
+    const costMicroUsd = this.#host.prices?.(delta.usage);
+    return costMicroUsd === undefined ? delta : { ...delta, usage: { ...delta.usage, costMicroUsd } };
+  }
 }
 
 export class Attempts {
@@ -134,37 +190,13 @@ export class Attempts {
   }
 
   start(task: OpenTask): void {
-    const { sessionId, clock, executor } = this.#host;
-    const { id, kind, attempt } = task;
-    const taskId = positionId(sessionId, id);
-    const running: Running = {
-      task,
-      taskId,
-      attempt,
-      startedAt: clock.monotonic(),
-      handle: undefined,
-      usage: undefined,
-    };
-    this.#host.trace?.({ ...this.#stamp(), type: "task_started", taskId, kind, attempt, input: task.input });
-    const traceparent = this.#host.traceparent(running);
-    const request: TaskAttempt = {
-      sessionId,
-      taskId,
-      kind,
-      input: task.input,
-      attempt,
-      idempotencyKey: this.#keyOf(task),
-      timeoutMs: task.timeoutMs,
-      traceparent,
-      ...(task.closure === undefined ? {} : { closure: task.closure }),
-      hasConversation: task.hasConversation,
-      conversation: (leaf) => this.#host.conversation(leaf),
-      onDelta: this.#deltaOf(running),
-    };
-    this.#running.set(id, running);
-    running.handle = this.#host.enter(() =>
-      executor.start(request, (outcome) => this.#ended(running, outcome)),
-    );
+    const running = new Running(this.#host, task);
+    if (this.#host.trace !== undefined) {
+      const { taskId, kind, attempt, input } = running;
+      this.#host.trace({ ...this.#stamp(), type: "task_started", taskId, kind, attempt, input });
+    }
+    this.#running.set(task.id, running);
+    running.handle = this.#host.executor.start(running, (outcome) => this.#ended(running, outcome));
   }
 
   /** It cannot be paid for, whatever is left: it fails without having run. */
@@ -181,13 +213,6 @@ export class Attempts {
       this.#retries.delete(id);
       if (this.#host.openTask(id) === task) this.#host.begin([task]);
     }
-  }
-
-  /** What a usage costs: by the prices of the process, and where they know nothing by what its task says. */
-  #priced(delta: TaskDelta): TaskDelta {
-    if (delta.type !== "usage") return delta;
-    const costMicroUsd = this.#host.prices?.(delta.usage);
-    return costMicroUsd === undefined ? delta : { ...delta, usage: { ...delta.usage, costMicroUsd } };
   }
 
   abort(id: number, reason: string): void {
@@ -209,10 +234,11 @@ export class Attempts {
 
   /** The session goes on elsewhere, or later: stop what ends with this process, and leave what does not. */
   leaveAll(reason: string): void {
-    for (const [id, { handle }] of this.#running) {
-      if (handle?.leave === undefined) continue;
+    for (const [id, running] of this.#running) {
+      if (running.handle?.leave === undefined) continue;
       this.#running.delete(id);
-      handle.leave();
+      this.#host.trace?.({ ...this.#end(running), outcome: "cancelled" }); // A4.
+      running.handle.leave();
     }
     this.abortAll(reason);
   }
@@ -262,12 +288,8 @@ export class Attempts {
   /** What it started must not go on beside an agent that was told it was lost. Never rejects. */
   #endLost(task: OpenTask): Promise<void> | undefined {
     const { kind, input } = task;
-    return this.#host.executor.endLost?.({ kind, input, idempotencyKey: this.#keyOf(task) })?.catch(() => {});
-  }
-
-  #keyOf({ id, key }: OpenTask): string {
-    const { sessionId } = this.#host;
-    return key === undefined ? positionId(sessionId, id) : `${sessionId}:${key}`;
+    const idempotencyKey = keyOf(this.#host.sessionId, task);
+    return this.#host.executor.endLost?.({ kind, input, idempotencyKey })?.catch(() => {});
   }
 
   #ended(running: Running, outcome: AttemptOutcome): void {
@@ -330,22 +352,6 @@ export class Attempts {
     }
   }
 
-  /** What an attempt says of itself: its usage is recorded with its outcome, all of it is told to who listens. */
-  #deltaOf(running: Running): TaskAttempt["onDelta"] {
-    const { trace } = this.#host;
-    const {
-      taskId,
-      task: { kind },
-      attempt,
-    } = running;
-    let offset = 0;
-    return (reported) => {
-      const delta = this.#priced(reported);
-      if (delta.type === "usage") running.usage = addUsage(running.usage, delta.usage);
-      trace?.({ ...this.#stamp(), type: "task_delta", taskId, kind, attempt, offset: offset++, delta });
-    };
-  }
-
   #traceLost({ id, kind, attempt }: OpenTask): void {
     this.#host.trace?.({
       ...this.#stamp(),
@@ -382,6 +388,11 @@ export class Attempts {
       payload: kept.payload,
     });
   }
+}
+
+/** The same for all attempts of a task. */
+function keyOf(sessionId: string, { id, key }: OpenTask): string {
+  return key === undefined ? positionId(sessionId, id) : `${sessionId}:${key}`;
 }
 
 /** Attempts that use up a limit: without one of the author's, losing a process is nobody's fault (decision 0003). */

@@ -29,6 +29,13 @@ export interface Driven {
   retryQueued(): void;
 }
 
+/** Whose code it is that runs. */
+export interface RunningCode {
+  readonly sessionId: string;
+  /** The kind of task whose handler it is; absent for the agent's own. */
+  readonly task?: string;
+}
+
 /** What a driver needs of the process around it. */
 export interface DriverWorld {
   readonly loop: SliceLoop;
@@ -44,6 +51,8 @@ export interface DriverWorld {
   readonly random: () => number;
   readonly submit: Submit;
   arrivals(sessionId: string, after: number): Promise<Arrivals>;
+  /** Another session as it is stored. */
+  find(sessionId: string): Promise<Session | undefined>;
   conversation(session: Session, leaf: number | null): Promise<readonly ConversationEntry[]>;
   readonly prices: Prices | undefined;
   describeAgent(name: string): AgentRef | undefined;
@@ -65,8 +74,8 @@ export interface DriverWorld {
   ): string | undefined;
   /** It is committed that the session waits. */
   noteWaiting(sessionId: string): void;
-  /** Call the agent in a context in which its stray rejections can be told from others'. */
-  enter<T>(sessionId: string, fn: () => T): T;
+  /** Call the agent, or what is done for a task of it, in a context in which their stray rejections can be told from others'. */
+  enter<T>(whose: RunningCode, fn: () => T): T;
   /** What is known of the code that runs this very moment. */
   whereabouts(sessionId: string): Whereabouts;
   /** The driver is over. Called once. */

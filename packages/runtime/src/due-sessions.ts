@@ -42,8 +42,13 @@ export class DueSessions {
 
   /** Look for what is due at this time, too. */
   lookAt(at: number): void {
-    if (this.#host.adopt && !this.#host.sessions.closed && at < this.#dueAlarm.queuedFor)
+    if (!this.#host.sessions.closed && at < this.#dueAlarm.queuedFor)
       this.#host.timers.set(this.#dueAlarm, at);
+  }
+
+  /** Have storage end what is over: nobody's agent is needed for that. */
+  async #endOverdue(): Promise<void> {
+    await this.#host.storage.due({ now: this.#host.clock.now(), limit: 1, agents: [] });
   }
 
   /** Run what is due, and look again when the next is. */
@@ -104,7 +109,8 @@ export class DueSessions {
     queueMicrotask(() => {
       this.#isLooking = false;
       if (this.#host.sessions.closed) return;
-      this.runDue().catch(() => this.lookAt(this.#host.clock.now() + DUE_RETRY_MS));
+      const looking: Promise<unknown> = this.#host.adopt ? this.runDue() : this.#endOverdue();
+      looking.catch(() => this.lookAt(this.#host.clock.now() + DUE_RETRY_MS));
     });
   }
 

@@ -22,9 +22,10 @@ import {
   type CreateSession,
   type PauseReason,
   type Session,
+  type SessionPatch,
   type SessionSnapshot,
 } from "@holdfast/core";
-import { createSession, openAccount, remainingOf } from "@holdfast/core/internal";
+import { ChurnMap, createSession, isLost, openAccount, remainingOf } from "@holdfast/core/internal";
 import type { Agent } from "./define.ts";
 import type { GroupCommitter } from "./group-committer.ts";
 import { KnownAgents } from "./known-agents.ts";
@@ -32,6 +33,7 @@ import type { Creator } from "./session-claim.ts";
 import type { Departure } from "./departure.ts";
 import type { Driven, DriverOptions, DriverWorld } from "./driver-world.ts";
 import { SessionDriver } from "./session-driver.ts";
+import { lostPatch } from "./session-row.ts";
 import { settledAs, settledBy, type Settled } from "./settled.ts";
 import { alarm } from "./timers.ts";
 import type { Watchdog } from "./watchdog.ts";
@@ -87,7 +89,7 @@ export class LiveSessions {
   /** Drivers with tasks that wait for others to settle. */
   readonly #hungry = new Set<Driven>();
   readonly #hungryAlarm = alarm(() => this.settled());
-  readonly #live = new Map<string, Live>();
+  readonly #live = new ChurnMap<string, Live>();
   readonly #activating = new Map<string, Promise<void>>();
   /** Sessions being loaded, and whether something arrived for them meanwhile. */
   readonly #loading = new Map<string, boolean>();
@@ -267,10 +269,11 @@ export class LiveSessions {
     if (this.#closed) return;
     try {
       const session = await this.#host.storage.reader.session(sessionId);
-      if (session === undefined || session.status === "paused") return;
+      if (session === undefined) return;
       if (isEnded(session.status)) this.#settle(sessionId, settledAs(session));
-      else if (this.#agents.latest(session.agent.name) !== undefined)
+      else if (session.status !== "paused" && this.#agents.latest(session.agent.name) !== undefined)
         await this.activate(sessionId, false, session);
+      // Nobody runs it here: if it is being cancelled, its time is what ends it.
       else if (session.cancel !== undefined) this.#host.lookAt(session.cancel.deadlineAt);
     } catch (error) {
       this.failedToRun(sessionId, toHoldfastError(error));
@@ -333,16 +336,21 @@ export class LiveSessions {
         error ??
           new HoldfastError("session_paused", `session ${sessionId} was not stored: the runtime closed`),
       );
-    } else if (departure.type !== "ended" && !this.#closed) {
-      // Resumed before its driver had heard of the pause and let go: nobody else would run it now.
-      const lookAgain = (): void => void this.#wakeUp(sessionId);
-      this.#release(sessionId, token, departure.type === "paused" ? lookAgain : () => {});
-    }
+    } else if (departure.type === "paused" && !this.#closed) {
+      this.#release(sessionId, token, () => void this.#afterPause(sessionId, departure));
+      return;
+    } else if (departure.type !== "ended" && !this.#closed) this.#release(sessionId, token);
     if (departure.type === "abandoned" && departure.error !== undefined) {
       this.#abandoned.set(sessionId, departure.error);
       this.failedToRun(sessionId, departure.error); // Also if it may have been created: then it is claimed for us.
     }
     this.#settle(sessionId, settledBy(departure));
+  }
+
+  /** Resumed before its driver had heard of the pause and let go, nobody else would run it now, and it is not paused. */
+  async #afterPause(sessionId: string, departure: Departure): Promise<void> {
+    await this.#wakeUp(sessionId);
+    if (!this.#live.has(sessionId)) this.#settle(sessionId, settledBy(departure));
   }
 
   /** How it ends here, or that nothing more happens to it here. */
@@ -377,7 +385,7 @@ export class LiveSessions {
   /** O4. The claims of this process can pass on soon. Each session is gone on with once storage can be asked, if it has not. */
   letGoOfAll(): void {
     this.#letGoes++;
-    for (const { driver } of this.#live.values()) driver.abandon(leaseLost(driver.sessionId));
+    for (const [, { driver }] of this.#live) driver.abandon(leaseLost(driver.sessionId));
   }
 
   /**
@@ -387,7 +395,7 @@ export class LiveSessions {
   async close(tasksEnded: () => Promise<void>): Promise<void> {
     this.#closed = true;
     await Promise.allSettled(this.#activating.values());
-    const held = [...this.#live.values()].map(({ driver }) => driver);
+    const held = Array.from(this.#live, ([, { driver }]) => driver);
     for (const driver of held) driver.abandon();
     await tasksEnded();
     for (const { sessionId, token } of held) if (token !== undefined) this.#release(sessionId, token);
@@ -396,8 +404,10 @@ export class LiveSessions {
   /** @internal As `close`, but nothing is released or awaited. */
   vanish(): void {
     this.#closed = true;
-    for (const { driver } of this.#live.values()) driver.abandon();
-    this.#live.clear();
+    for (const [sessionId, { driver }] of this.#live) {
+      driver.abandon();
+      this.#live.delete(sessionId);
+    }
   }
 
   // ---- inside ------------------------------------------------------------------------------------------------------
@@ -410,18 +420,32 @@ export class LiveSessions {
     fault: HoldfastError,
   ): Promise<void> {
     const { nextSeq } = await this.find(sessionId);
+    const patch = { status: "paused", pauseReason, waits: [], error: recordError(fault) } as const;
+    await this.#tell(sessionId, token, nextSeq, patch);
+    this.#release(sessionId, token);
+    this.#settle(sessionId, { status: "paused", fault });
+  }
+
+  /** K11. It is gone with the process that had it: all that is left to do is to say so. */
+  async #lose(session: Session, token: number): Promise<void> {
+    const { sessionId, nextSeq } = session;
+    await this.#tell(sessionId, token, nextSeq, lostPatch(session));
+    this.#owned.delete(sessionId);
+    const now = await this.find(sessionId);
+    this.#settle(sessionId, isEnded(now.status) ? settledAs(now) : { status: "released", error: undefined });
+  }
+
+  /** Store how a session stands that nobody drives. */
+  async #tell(sessionId: string, token: number, firstSeq: number, session: SessionPatch): Promise<void> {
+    const nothing = { records: [], entries: [], consumed: [] };
     await this.#host.committer.commit({
       type: "commit_batch",
       sessionId,
       token,
-      firstSeq: nextSeq,
-      records: [],
-      entries: [],
-      consumed: [],
-      session: { status: "paused", pauseReason, waits: [], error: recordError(fault) },
+      firstSeq,
+      ...nothing,
+      session,
     });
-    this.#release(sessionId, token);
-    this.#settle(sessionId, { status: "paused", fault });
   }
 
   async #drive(
@@ -439,6 +463,7 @@ export class LiveSessions {
       throw leaseLost(sessionId);
     }
     if (this.#closed) return this.#release(sessionId, token);
+    if (isLost(snapshot.session)) return this.#lose(snapshot.session, token);
     let driver: SessionDriver;
     try {
       driver = this.#launch({ agent, snapshot, claim: token, acceptDrift }, reloads);
@@ -499,7 +524,7 @@ export class LiveSessions {
     this.#host.committer.submit({
       change: { type: "release_claim", sessionId, token },
       onResult: onReleased,
-      onError: () => {},
+      onError: onReleased,
     });
   }
 
@@ -518,9 +543,9 @@ export class LiveSessions {
         limit: PAGE,
         ...(before === undefined ? {} : { before }),
       });
-      this.spawned(
-        page.flatMap(({ sessionId, status }) => (isEnded(status) || status === "paused" ? [] : sessionId)),
-      );
+      const living = page.filter(({ status }) => !isEnded(status));
+      for (const { sessionId } of living) this.#owned.add(sessionId); // Also one that is paused: it may be cancelled.
+      this.spawned(living.flatMap(({ sessionId, status }) => (status === "paused" ? [] : sessionId)));
       before = page.at(-1)?.sessionId;
       if (page.length < PAGE || before === undefined) return;
     }

@@ -209,6 +209,7 @@ export class MemoryStorage implements AgentStorage {
       exhaustedBy: (payer) => rows.exhaustedBy(payer),
       holds: (sessionId) => holdsOf(rows.find(sessionId)),
       schedule: (scheduleId) => rows.schedules.get(scheduleId),
+      isPending: (sessionId, id) => rows.find(sessionId).pending.some(({ signalId }) => signalId === id),
       document: (collection, id) => this.#ledger.document(collection, id),
       lastAudit: () => this.#ledger.audit.at(-1),
       hash: (text) => hash("sha256", text, "base64url"),

@@ -7,6 +7,7 @@ import type {
   Budget,
   Clock,
   Limits,
+  Persistence,
   Prices,
   Random,
   Schedule,
@@ -106,6 +107,8 @@ export type ScheduleRequest<Input = unknown, Output = unknown> = {
       readonly start: {
         readonly agent: Agent<Input, Output>;
         readonly input?: Input;
+        /** Of each session. */
+        readonly budget?: Budget;
         /** Where the agent's code came from, to be found again. */
         readonly file?: string;
       };
@@ -125,7 +128,7 @@ export interface StartOptions {
   /** What it and those below it may spend. */
   readonly budget?: Budget;
   /** How much of it survives its process: everything by default. */
-  readonly persistence?: "full" | "minimal";
+  readonly persistence?: Persistence;
   /** It is cancelled this long after it was started. */
   readonly timeoutMs?: number;
   /** W3C trace context (`traceparent`) to be part of: the session's spans hang under it, in every process. */
@@ -234,9 +237,13 @@ export interface Runtime {
   cancel(sessionId: string, options?: CancelOptions): Promise<CancelReceipt>;
   /** Have it stand still: what runs is waited for and kept, nothing more is begun. Answers how it stands. */
   pause(sessionId: string): Promise<SessionStatus>;
-  /** Let a paused session go on, here when its agent is known. */
+  /** Let a paused session go on: here when its agent is known and no other process runs it. */
   unpause(sessionId: string): Promise<SessionStatus>;
-  /** Replace limits of its budget. Sessions paused for want of one go on. */
+  /**
+   * Replace limits of its budget. Sessions paused for want of one go on. One that has ended still pays for those it left to go on.
+   *
+   * @throws ConflictError `session_ended` when there are none.
+   */
   setBudget(sessionId: string, limits: Budget): Promise<SessionStatus>;
   /**
    * Start a session, or send a signal, whenever the clock of a zone shows a time; answers when it is stored. A time that does not

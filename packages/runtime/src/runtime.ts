@@ -48,7 +48,7 @@ import { GroupCommitter } from "./group-committer.ts";
 import { guardedTrace, guardedTraceparent } from "./guarded-tracer.ts";
 import { LeaseKeeper } from "./lease-keeper.ts";
 import { LiveSessions, type ClaimTerms } from "./live-sessions.ts";
-import { runningHandler, type LocalTaskExecutor } from "./local-task-executor.ts";
+import type { LocalTaskExecutor } from "./local-task-executor.ts";
 import { isDevelopment, sha256, silentTracer, systemClock, systemRandom } from "./node-ports.ts";
 import { ScheduleKeeper } from "./schedule-keeper.ts";
 import { Schedules } from "./schedules.ts";
@@ -67,7 +67,7 @@ import type {
   StartOptions,
 } from "./runtime-api.ts";
 import { SessionRequests, unexpected } from "./session-requests.ts";
-import type { DriverWorld } from "./driver-world.ts";
+import type { DriverWorld, RunningCode } from "./driver-world.ts";
 import { outputOf, type Settled } from "./settled.ts";
 import { SliceLoop, type Immediate } from "./slice-loop.ts";
 import { watchStrayRejections } from "./stray-rejections.ts";
@@ -111,7 +111,7 @@ class LocalRuntime implements Runtime {
   readonly #schedules: Schedules;
   readonly #requests: SessionRequests;
   readonly #keeper: ScheduleKeeper | undefined;
-  readonly #context = new AsyncLocalStorage<string>();
+  readonly #context = new AsyncLocalStorage<RunningCode>();
   /** Where the agent of a session last called something outside. */
   readonly #outsideCalls = new Map<string, string>();
   readonly #watchdog: Watchdog | undefined;
@@ -191,7 +191,7 @@ class LocalRuntime implements Runtime {
     if (this.#development) {
       this.#closers.push(
         installDevelopmentChecks({
-          currentSession: () => (this.#world.loop.inSlice ? this.#context.getStore() : undefined),
+          currentSession: () => (this.#world.loop.inSlice ? this.#context.getStore()?.sessionId : undefined),
           warn: (sessionId, message) => this.#trace(sessionId, message),
           onOutsideCall: (sessionId, line) => void this.#outsideCalls.set(sessionId, line),
         }),
@@ -399,9 +399,8 @@ class LocalRuntime implements Runtime {
 
   async unpause(sessionId: string): Promise<SessionStatus> {
     const status = await this.#requests.ask({ type: "resume_session", sessionId }, "resuming");
-    const session = await this.#sessions.find(sessionId);
-    if (!isEnded(status) && this.#sessions.agents.latest(session.agent.name) !== undefined)
-      await this.#sessions.activate(sessionId, false, session);
+    const { agent } = await this.#sessions.find(sessionId);
+    if (this.#sessions.agents.latest(agent.name) !== undefined) await this.#goOn(sessionId);
     return status;
   }
 
@@ -492,7 +491,7 @@ class LocalRuntime implements Runtime {
     signal,
   }: ScheduleRequest<Input, Output>): Promise<ScheduledAction> {
     if (start !== undefined) {
-      const { agent, input, file } = start;
+      const { agent, input, file, budget } = start;
       this.#know(agent as unknown as Agent);
       const text = await this.#inputText(agent.name, agent.input, input);
       const { name, version } = agent;
@@ -500,6 +499,7 @@ class LocalRuntime implements Runtime {
         type: "start",
         agent: { name, version, ...(file === undefined ? {} : { file }) },
         input: text,
+        ...(budget === undefined ? {} : { budget: checkBudget(budget) }),
       };
     }
     const { sessionId, name, payload } = signal;
@@ -540,6 +540,7 @@ class LocalRuntime implements Runtime {
       random: () => this.#random.u32(),
       submit: (change, onResult, onError) => this.#committer.submit({ change, onResult, onError }),
       arrivals: (sessionId, after) => storage.arrivals(sessionId, after),
+      find: (sessionId) => storage.reader.session(sessionId),
       conversation: (session, leaf) => readConversation(storage, session, leaf),
       prices: this.#prices,
       describeAgent: (name) => this.#sessions.agents.describe(name) ?? this.#elsewhere(name),
@@ -551,9 +552,9 @@ class LocalRuntime implements Runtime {
       trace: guardedTrace(this.#tracer),
       traceparent: guardedTraceparent(this.#tracer),
       noteWaiting: (sessionId) => this.#due.noteWaiting(sessionId),
-      enter: (sessionId, fn) => this.#context.run(sessionId, fn),
+      enter: (whose, fn) => this.#context.run(whose, fn),
       whereabouts: (sessionId) => ({
-        task: runningHandler(),
+        task: this.#context.getStore()?.task,
         outsideCall: this.#outsideCalls.get(sessionId),
       }),
       departed: (driver, departure) => {

@@ -11,6 +11,7 @@
 // Storage knows what is due and `cron.ts` what comes next. It does not know how sessions are run.
 
 import {
+  BEHAVIOUR_FLAGS,
   isEnded,
   JOURNAL_FORMAT,
   toHoldfastError,
@@ -117,14 +118,17 @@ export class ScheduleKeeper {
 
   async #effectOf({ action }: Schedule, name: string): Promise<CreateSession | SendSignal> {
     if (action.type === "signal") return { ...action, type: "send_signal", signalId: name };
+    const { ttlMs } = action.budget ?? {};
     return {
       type: "create_session",
       sessionId: name,
       agent: await this.#current(action.agent, name),
       input: action.input,
       seed: this.#host.random.u32(),
-      flags: 0,
+      flags: BEHAVIOUR_FLAGS,
       format: JOURNAL_FORMAT,
+      ...(action.budget === undefined ? {} : { budget: action.budget }),
+      ...(ttlMs === undefined ? {} : { deadlineAt: this.#host.clock.now() + ttlMs }),
     };
   }
 

@@ -3,6 +3,7 @@
 // Each is one change, answered once it is durable; what it does is the storage rules' to decide. It knows no drivers.
 
 import {
+  ConflictError,
   encodeJson,
   HoldfastError,
   mintId,
@@ -119,7 +120,9 @@ export class SessionRequests {
     const result = await this.#host.commit(change);
     switch (result.status) {
       case "requested":
+        return result.sessionStatus;
       case "ended":
+        if (change.type === "set_budget") throw nobodyToPayFor(change.sessionId, result.sessionStatus);
         return result.sessionStatus;
       case "not_found":
         throw sessionNotFound(change.sessionId);
@@ -138,6 +141,14 @@ export class SessionRequests {
   }
 }
 
+
+function nobodyToPayFor(sessionId: string, status: SessionStatus): ConflictError {
+  return new ConflictError(
+    "session_ended",
+    `session ${sessionId} has ended (${status}), and nothing that it paid for goes on`,
+    { fix: "start another session with a budget" },
+  );
+}
 export function unexpected(doing: string, status: string): HoldfastError {
   return new HoldfastError("internal", `${doing}: storage answered "${status}"`);
 }

@@ -23,6 +23,7 @@ import {
   type ChangeResult,
   type ClaimResult,
   type CommitBatch,
+  type Persistence,
   type RunningAttempt,
   type Session,
   type SignalSource,
@@ -78,6 +79,8 @@ export interface CrashScenario<Input = unknown, Output = unknown> {
   readonly options?: Pick<StartOptions, "budget" | "persistence" | "timeoutMs">;
   /** Its world reads the journal and signals sessions of its own making: only over storage that has one, and not over a source. */
   readonly isDirect?: boolean;
+  /** Sessions it asks for may be lost with their process and be asked for again: which there were is not compared. */
+  readonly loses?: boolean;
   /** It parks on the way, and its world mends that: only an end is the end. */
   readonly parks?: boolean;
   /** Signals, answers, cancels: played in every life of the process, so it must be safe to repeat (dedup keys). */
@@ -193,7 +196,7 @@ interface Play {
 /** The ports a scenario is run over, besides its storage. */
 export interface Composition {
   readonly signals: "direct" | "channel" | "stdin";
-  readonly persistence?: "minimal";
+  readonly persistence?: Persistence;
   /** Who does the tasks instead of this process, beside the storage a run was opened on. */
   readonly queue?: (storage: AgentStorage, tasks: readonly TaskDefinition[]) => Promise<TaskQueuePort>;
 }
@@ -427,7 +430,7 @@ class Run<Input, Output> {
     return {
       outcome: typeof settled === "string" ? settled : plain(settled),
       entries: entries.map(({ index, role, turn, content }) => ({ index, role, turn, content })),
-      others: sessions
+      others: (this.#scenario.loses === true ? [] : sessions)
         .filter(isOther)
         .map(({ sessionId, status, output, parent }) => ({ sessionId, status, output, parent }))
         .sort((a, b) => (a.sessionId < b.sessionId ? -1 : 1)),

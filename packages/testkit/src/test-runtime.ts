@@ -4,14 +4,15 @@
 /** For tests of packages that may not know the runtime. */
 export { MemoryStorage } from "@holdfast/runtime";
 
-import type {
-  AgentStorage,
-  AgentTracer,
-  Clock,
-  JournalRecord,
-  Random,
-  StorageReader,
-  TraceEvent,
+import {
+  HoldfastError,
+  type AgentStorage,
+  type AgentTracer,
+  type Clock,
+  type JournalRecord,
+  type Random,
+  type StorageReader,
+  type TraceEvent,
 } from "@holdfast/core";
 
 /** Time that stands still until `advance`. Timers fire in the order of their times, each at its own moment. */
@@ -93,6 +94,13 @@ export async function until(
     await turns(1);
   }
   throw new Error(`waited ${maxTurns} turns in vain: ${what}`);
+}
+
+/** What was asked of a session, or that it had ended already: for who asks again what was asked in an earlier life. */
+export async function unlessEnded(asked: Promise<unknown>): Promise<void> {
+  await asked.catch((error: unknown) => {
+    if (!HoldfastError.is(error) || error.code !== "session_ended") throw error;
+  });
 }
 
 /** A gate that tasks wait at until a test opens it. */

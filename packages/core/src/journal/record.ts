@@ -36,6 +36,8 @@ export interface ScheduleTask extends Command {
   readonly key?: string;
   readonly timeoutMs?: number;
   readonly retry?: RetryPolicy;
+  /** Its repeats are counted; of sessions with the behaviour flag `recordsGuards`. */
+  readonly guarded?: true;
 }
 
 export interface StartTimer extends Command {

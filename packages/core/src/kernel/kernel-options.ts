@@ -27,8 +27,10 @@ export interface KernelOptions {
   readonly relations: Relations;
   /** As the last checkpoint left them. */
   readonly repeats: readonly Repeat[];
-  /** Ids of the sessions this one was forked from: their entries are its own. */
+  /** Ids of the sessions this one was forked from, nearest first: their entries are its own. */
   readonly origins?: readonly string[];
+  /** Whether it has yet to hear that it is a fork: then the end of `recorded` is its origin's. */
+  readonly forkPending?: boolean;
   readonly hash: Hash;
   readonly limits: Limits;
   /** Traits of a task kind; `undefined` when nobody here can do it. */

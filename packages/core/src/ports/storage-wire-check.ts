@@ -239,11 +239,12 @@ const isSchedule = hasShape({
   cron: isText,
   timeZone: isText,
   action: isOfType({
-    start: hasShape({ agent: isAgent, input: optional(isText) }),
+    start: hasShape({ agent: isAgent, input: optional(isText), budget: optional(isBudget) }),
     signal: hasShape({ sessionId: isText, name: isText, payload: optional(isText) }),
   }),
   nextAt: isTime,
   lastAt: optional(isTime),
+  unread: optional(isText),
   createdAt: isTime,
 });
 

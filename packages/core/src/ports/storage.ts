@@ -67,20 +67,23 @@ import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts
  *         in the same transaction; sent again, none is applied again. One that finds its target ended or gone does nothing
  *         and refuses nothing.
  *   ST27. What a change does to those above and below follows in the same transaction: a session that ends tells its parent
- *         once (or, when another took over from it, not at all) and has its children cancelled unless they were to be left;
- *         a cancel reaches the whole tree below; a pause is told to the parent.
+ *         once (or, when another took over from it, not at all), answers what its children asked of it and wait for, and has
+ *         them cancelled unless they were to be left; what is asked of one that has ended is answered at once; a cancel
+ *         reaches the whole tree below, whenever it came to be; a pause is told to the parent.
  *   ST28. Charges are decided in order, each against all payers, in the batch's transaction. Nothing is admitted above a limit
  *         (B1). Asking again for a task that is held for answers `admitted` and holds nothing more; settling one that is not
  *         held only adds what it used. Accounts and holds survive like everything else (B2).
  *   ST29. Below a tenth of a limit the payer's parent is told `budget-low`, once until it is raised.
  *   ST30. A paused session is not due and stays paused whatever its driver commits, short of an end. Resuming makes it `working`.
- *         Raising a budget resumes whoever below it is paused for want of one.
+ *         Raising a budget resumes whoever below it is paused for want of one; that of a session that has ended can be raised
+ *         as long as one below it goes on.
  *   ST31. A session past its `deadlineAt` is cancelled by `due` as if asked gracefully, with the cause `deadline`.
  *   ST32. An imported session is stored whole or not at all, with the signals that come along, and is as if it had been made
  *         here; one that exists is `exists`.
  *   ST33. `load` gives the states a checkpoint's changes build on: of the checkpoints from its `base` to the one before it.
  *   ST34. A schedule fires once for each time it is due: its effect and its next time are one transaction, and whoever comes
  *         second is told `fenced`. Schedules that are due are found by `due`, those to come by its `nextAt`.
+ *         It sends no signal as long as the one it sent last is unread.
  *   ST35. A session keeps its placement, also when it is imported. What has no owner of its own takes its parent's, and nothing
  *         else of its placement. What a session or a schedule with an owner makes is that owner's, whatever it says.
  *   ST36. An effect of a session or a schedule with an owner on a session of another owner, or of none, does nothing, as if that
@@ -344,12 +347,20 @@ export interface Schedule {
   /** When it fires next. */
   readonly nextAt: number;
   readonly lastAt?: number;
+  /** The signal it sent last: it sends none as long as that is unread. */
+  readonly unread?: string;
   readonly createdAt: number;
 }
 
 /** Start a session of an agent, or signal one that lives. */
 export type ScheduledAction =
-  | { readonly type: "start"; readonly agent: AgentRef; readonly input: JsonText | undefined }
+  | {
+      readonly type: "start";
+      readonly agent: AgentRef;
+      readonly input: JsonText | undefined;
+      /** Of each session it starts. */
+      readonly budget?: Budget;
+    }
   | {
       readonly type: "signal";
       readonly sessionId: string;

@@ -62,15 +62,17 @@ export interface TaskAttempt {
   readonly idempotencyKey: string;
   readonly timeoutMs: number | undefined;
   /** W3C trace context of this attempt, or of its session, if it is traced. */
-  readonly traceparent?: string | undefined;
+  readonly traceparent: string | undefined;
   /** `ctx.run`: the work itself, in process only. */
-  readonly closure?: (task: unknown) => unknown;
+  readonly closure: ((task: unknown) => unknown) | undefined;
   /** Whether `input` has references to the conversation. */
   readonly hasConversation: boolean;
   /** The entries such a reference stands for; `null` is the beginning. */
-  readonly conversation: (leaf: number | null) => Promise<readonly ConversationEntry[]>;
+  conversation(leaf: number | null): Promise<readonly ConversationEntry[]>;
   /** Tokens and progress while it runs; provisional (K12). Must not throw. */
-  readonly onDelta: (delta: TaskDelta) => void;
+  onDelta(delta: TaskDelta): void;
+  /** Calls what does the work in this process, so that a rejection in it that nobody handles is known to be this attempt's. */
+  within<T>(work: () => T): T;
 }
 
 export type LostAttempt = Pick<TaskAttempt, "kind" | "input" | "idempotencyKey">;

@@ -201,13 +201,26 @@ export function resumedFromOf({
 }
 
 /** What a session's kernel does that older ones did not: those that began without it replay without it. One bit each. */
-export const BEHAVIOUR = { guardsRepeats: 1 } as const;
+export const BEHAVIOUR = {
+  /** Repeats of guarded tasks are told and asked about (K14). */
+  guardsRepeats: 1,
+  /** Which tasks are guarded is recorded with them, and not looked up in whoever replays. */
+  recordsGuards: 2,
+} as const;
 
 /** Of a session that begins now. */
-export const BEHAVIOUR_FLAGS: number = BEHAVIOUR.guardsRepeats;
+export const BEHAVIOUR_FLAGS: number = BEHAVIOUR.guardsRepeats | BEHAVIOUR.recordsGuards;
 
-/** How much of a session survives its process: everything; its row, input and unread signals; nothing. */
+/**
+ * How much of a session survives its process: everything; its row, input and unread signals, so that it starts over; nothing but
+ * that it was there, so that it fails.
+ */
 export type Persistence = "full" | "minimal" | "ephemeral";
+
+/** Whether what a session was is gone, for who has it not in memory: it had begun, and nothing of that was kept. */
+export function isLost({ persistence, status }: Pick<Session, "persistence" | "status">): boolean {
+  return persistence === "ephemeral" && status !== "submitted" && !isEnded(status);
+}
 
 /** A session as storage knows it, without its journal. Times in epoch milliseconds. */
 export interface Session {

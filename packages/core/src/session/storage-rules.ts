@@ -25,7 +25,7 @@ import type {
 } from "../ports/storage.ts";
 import { isReservedName } from "../journal/signal-names.ts";
 import { LIMITS } from "../limits.ts";
-import { openAccount, raise, type Budget } from "./budget.ts";
+import { openAccount, raise, type Account, type Budget } from "./budget.ts";
 import { NO_CLAIM, type Claim } from "./claims.ts";
 import {
   isAnsweredBy,
@@ -262,19 +262,26 @@ export function decideResume(session: Session, now: number): CancelDecision {
 // ---- budgets -----------------------------------------------------------------------------------------------------
 
 /**
- * The row with its limits replaced. Those below it that are paused for want of a budget, and it itself, are then resumed by the
- * caller, each by `decideResume`.
+ * The account with its limits replaced. Those below it that are paused for want of a budget, and it itself, are then resumed by
+ * the caller, each by `decideResume`. An end closes no account that others still pay from: only its owner is final.
+ *
+ * @param paysBelow whether a session below it goes on; asked only of one that has ended.
  */
 export function decideBudget(
   session: Session,
   limits: Budget,
-  now: number,
-): { readonly result: ChangeResult; readonly session?: Session } {
-  if (isEnded(session.status)) return { result: { status: "ended", sessionStatus: session.status } };
-  if (session.account === undefined)
-    return { result: invalid(session, "was started without a budget, so there is none to change") };
-  const raised = { ...session, account: raise(session.account, limits), updatedAt: now };
-  return { result: { status: "requested", sessionStatus: session.status }, session: raised };
+  paysBelow: () => boolean,
+): { readonly result: ChangeResult; readonly account?: Account } {
+  const { sessionId, status, account, payers } = session;
+  if (isEnded(status) && (account === undefined || !paysBelow()))
+    return { result: { status: "ended", sessionStatus: status } };
+  if (account === undefined) {
+    const payer = payers.find((one) => one !== sessionId);
+    const whose =
+      payer === undefined ? "there is none to change" : `session ${payer} pays for it: change that one's`;
+    return { result: invalid(session, `was started without a budget, so ${whose}`) };
+  }
+  return { result: { status: "requested", sessionStatus: status }, account: raise(account, limits) };
 }
 
 // ---- batches -----------------------------------------------------------------------------------------------------

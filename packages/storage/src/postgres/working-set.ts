@@ -232,6 +232,10 @@ export class WorkingSet implements CascadeDoor {
     return [...holds].map(([task, amount]) => ({ task, amount })).sort((a, b) => a.task - b.task);
   }
 
+  isPending(sessionId: string, signalId: string): boolean {
+    return this.#find(sessionId).pending.has(signalId);
+  }
+
   schedule(scheduleId: string): Schedule | undefined {
     const item = this.#item(SCHEDULE, scheduleId);
     return item === undefined ? undefined : readSchedule(item.body);

@@ -11,6 +11,7 @@
 
 import {
   HoldfastError,
+  isEnded,
   NotFoundError,
   UnavailableError,
   type AgentStorage,
@@ -309,7 +310,7 @@ export class SqliteStorage implements AgentStorage {
 
   #undo(): void {
     for (const [head, claim] of this.#writer.touched) this.#heads.forget(head.session.sessionId, claim);
-    this.#writer.touched.clear();
+    this.#writer.touched = new Map();
     this.#writer.arrived.length = 0;
     this.#tokens.forget();
     this.#leases.ended(false);
@@ -318,8 +319,11 @@ export class SqliteStorage implements AgentStorage {
 
   #publish(): void {
     const { touched, arrived } = this.#writer;
-    for (const head of touched.keys()) this.#dueIndex.note(head);
-    touched.clear();
+    for (const head of touched.keys()) {
+      this.#dueIndex.note(head);
+      if (isEnded(head.session.status)) this.#heads.letGo(head);
+    }
+    this.#writer.touched = new Map();
     if (arrived.length === 0) return;
     for (const arrival of arrived.splice(0)) for (const listener of this.#listeners) listener(arrival);
   }

@@ -82,7 +82,7 @@ import type { Tokens } from "./tokens.ts";
 
 export class Writer implements CascadeDoor {
   /** What this transaction changed, and the claims as they were before it (W3). */
-  readonly touched = new Map<Head, Claim>();
+  touched = new Map<Head, Claim>();
   /** What listeners hear of when it is committed. */
   readonly arrived: Arrival[] = [];
 
@@ -150,6 +150,10 @@ export class Writer implements CascadeDoor {
 
   schedule(scheduleId: string): Schedule | undefined {
     return this.#reads.schedules.get(scheduleId);
+  }
+
+  isPending(sessionId: string, signalId: string): boolean {
+    return this.#find(sessionId).pending.has(signalId);
   }
 
   document(collection: string, id: string): StoredDocument | undefined {

@@ -341,6 +341,25 @@ export function budgetConformance(fixture: Fixture): void {
       expect(await fixture.session("ses-root")).not.toHaveProperty("exhausted");
     });
 
+    // What it left spends its account, which nobody else can raise.
+    test("ST30: a payer that has ended is raised as long as somebody it left, or who is left below that, goes on", async () => {
+      const root = await payer({ maxTokens: 100 });
+      const leave = (sessionId: string) => ({ parent: { sessionId, child: 0, onEnd: "leave" } as const });
+      const child = await fixture.spawn(root, "ses-child", leave("ses-root"));
+      const leaf = await fixture.spawn(child, "ses-leaf", leave("ses-child"));
+      await leaf.commit({ session: PARKED });
+      await child.commit({ session: PATCH_TO.failed });
+      await root.commit({ session: PATCH_TO.completed }, 5);
+      const raised = await fixture.apply(raising("ses-root", { maxTokens: 200 }), 7);
+      expect(raised).toEqual({ status: "requested", sessionStatus: "completed" });
+      expect((await fixture.session("ses-leaf")).status).toBe("working");
+      expect(await fixture.session("ses-root")).toMatchObject({ status: "completed", updatedAt: 5 });
+      expect((await accountOf("ses-root"))?.limits).toEqual({ maxTokens: 200 });
+      await leaf.commit({ session: PATCH_TO.completed });
+      expect(await fixture.apply(raising("ses-root", { maxTokens: 300 }))).toMatchObject({ status: "ended" });
+      expect((await accountOf("ses-root"))?.limits).toEqual({ maxTokens: 200 });
+    });
+
     // It was refused, then somebody raised the limit, then it said that it was paused: nobody would ever raise it again.
     test("ST30: one that pauses for a limit that was raised meanwhile goes on", async () => {
       const root = await payer({ maxTokens: 100 });

@@ -101,6 +101,29 @@ export function scheduleConformance(fixture: Fixture): void {
     expect((await listed())[0]).toMatchObject({ nextAt: 70, lastAt: 60 });
   });
 
+  // A session that is paused, or slow, would find as many as there were times.
+  test("ST34: a schedule sends no signal as long as the one it sent last is unread", async () => {
+    const desk = await fixture.createClaimed("ses-1");
+    await fixture.apply(put(POKE));
+    const firing = (dueAt: number) => {
+      const effect = signalling("ses-1", `poke-${dueAt}`, { payload: undefined });
+      return fire({ scheduleId: "poke", dueAt, nextAt: dueAt + 10, effect });
+    };
+    const pending = async () =>
+      (await fixture.storage.reader.pendingSignals("ses-1")).map(({ signalId }) => signalId);
+    expect(await fixture.apply(firing(50))).toEqual({ status: "done" });
+    await fixture.apply(signalling("ses-1", "of-others"));
+    expect(await fixture.apply(firing(60))).toEqual({ status: "done" });
+    expect(await pending()).toEqual(["poke-50", "of-others"]);
+    expect((await listed())[0]).toMatchObject({ nextAt: 70, lastAt: 60, unread: "poke-50" });
+    if (fixture.subject.reopen !== undefined) await fixture.reopen();
+    const again =
+      fixture.subject.reopen === undefined ? desk : await fixture.claim("ses-1", "owner-2", 1, Infinity);
+    await again.commit({ records: [], consumed: ["poke-50"] });
+    expect(await fixture.apply(firing(70))).toEqual({ status: "done" });
+    expect(await pending()).toEqual(["of-others", "poke-70"]);
+  });
+
   test("ST34: what it starts cannot be claimed in passing", async () => {
     await fixture.apply(put(NIGHTLY));
     const effect = creating("ses-1", { claimFor: { owner: "owner-1", leaseMs: 5 } });

@@ -5,6 +5,7 @@
 //   C2. A sender sends one signal of a name after the other, each when the last was acknowledged: their order is known.
 
 import type { Exhausted, Session } from "@holdfast/core";
+import { unlessEnded } from "../test-runtime.ts";
 import type { Dice } from "./dice.ts";
 import type { EventLog } from "./event-log.ts";
 import type { LivingProcess, Machine } from "./machine.ts";
@@ -113,7 +114,7 @@ export class Clients {
     this.#raising.add(key);
     this.#after(this.#drawDelay(), () =>
       this.#insist(`raise ${key}`, async ({ runtime }) => {
-        await runtime.setBudget(payer, { [limit]: 2 * max + 50 });
+        await unlessEnded(runtime.setBudget(payer, { [limit]: 2 * max + 50 }));
         return "done";
       }),
     );
