@@ -171,7 +171,11 @@ export class Dispatcher {
   command(runnerId: string, type: "stop" | "drain", sessionId?: string): void {
     const { clock, random } = this.#host;
     const commandId = sessionId ?? mintId("run", clock.now(), () => random.u32());
-    this.#seatOf(runnerId).command({ commandId: `${type}:${commandId}`, type, ...(sessionId === undefined ? {} : { sessionId }) });
+    this.#seatOf(runnerId).command({
+      commandId: `${type}:${commandId}`,
+      type,
+      ...(sessionId === undefined ? {} : { sessionId }),
+    });
     this.#wake(0);
   }
 
@@ -322,6 +326,7 @@ export class Dispatcher {
     const since = this.#waiting.get(sessionId)?.since;
     this.#waiting.remove(sessionId);
     const now = clock.now();
+    const askedAt = clock.monotonic();
     const result = await storage.claim({ sessionId, owner: runnerId, now, leaseMs });
     if (result.status === "busy" && result.owner !== ASKER) {
       // Its runner holds it since before this coordinator began: what arrived is for that one (D4).
@@ -342,7 +347,8 @@ export class Dispatcher {
     }
     this.#hold(this.#seatOf(runnerId), sessionId, token);
     claimed(Math.max(0, now - (since ?? now)));
-    return { sessionId, token, nextSeq: snapshot.session.nextSeq, snapshot: JSON.stringify(snapshot) };
+    const { nextSeq } = snapshot.session;
+    return { sessionId, token, askedAt, nextSeq, snapshot: JSON.stringify(snapshot) };
   }
 
   /** P4. */
@@ -372,10 +378,17 @@ export class Dispatcher {
   #answer(given: ReadonlyMap<string, readonly GivenClaim[]>): void {
     for (const [runnerId, claims] of given) {
       const seat = this.#seats.get(runnerId);
+      // D2. Storage was slow, or this process stood still: its lease may be over before its runner hears of it.
+      const oldest = this.#host.clock.monotonic() - ACK_MS;
+      const fresh = claims.filter(({ askedAt }) => askedAt > oldest);
       // It may have stopped waiting meanwhile, or wait for less.
-      const slots = seat?.waiting?.free ?? 0;
-      this.#giveBack(seat, claims.slice(slots));
-      if (slots > 0) seat?.waiting?.answer(claims.slice(0, slots));
+      const slots = Math.min(fresh.length, seat?.waiting?.free ?? 0);
+      const told = fresh.slice(0, slots);
+      this.#giveBack(
+        seat,
+        claims.filter((claim) => !told.includes(claim)),
+      );
+      if (slots > 0) seat?.waiting?.answer(told);
     }
   }
 
@@ -389,8 +402,13 @@ export class Dispatcher {
     if (claims.length === 0) return;
     const { storage, warn } = this.#host;
     Promise.all(claims.map(({ sessionId }) => storage.reader.session(sessionId))).then(
-      (rows) => this.#giveBack(seat, claims.filter(({ nextSeq }, i) => rows[i]?.nextSeq === nextSeq)),
-      (error: unknown) => warn("claims that nobody acknowledged were not looked at, and run out by their lease", error),
+      (rows) =>
+        this.#giveBack(
+          seat,
+          claims.filter(({ nextSeq }, i) => rows[i]?.nextSeq === nextSeq),
+        ),
+      (error: unknown) =>
+        warn("claims that nobody acknowledged were not looked at, and run out by their lease", error),
     );
   }
 
