@@ -342,6 +342,7 @@ export class Dispatcher {
     const since = this.#waiting.get(sessionId)?.since;
     this.#waiting.remove(sessionId);
     const now = clock.now();
+    const askedAt = clock.monotonic();
     const result = await storage.claim({ sessionId, owner: runnerId, now, leaseMs });
     if (result.status === "busy" && this.#host.registry.knows(result.owner)) {
       // Its runner holds it since before this coordinator began: what arrived is for that one (D4).
@@ -363,7 +364,8 @@ export class Dispatcher {
     }
     this.#hold(this.#seatOf(runnerId), sessionId, token);
     claimed(Math.max(0, now - (since ?? now)));
-    return { sessionId, token, nextSeq: snapshot.session.nextSeq, snapshot: JSON.stringify(snapshot) };
+    const { nextSeq } = snapshot.session;
+    return { sessionId, token, askedAt, nextSeq, snapshot: JSON.stringify(snapshot) };
   }
 
   /** P4. */
@@ -393,10 +395,14 @@ export class Dispatcher {
   #answer(given: ReadonlyMap<string, readonly GivenClaim[]>): void {
     for (const [runnerId, claims] of given) {
       const seat = this.#seats.get(runnerId);
+      // D2. Storage was slow, or this process stood still: its lease may be over before its runner hears of it.
+      const oldest = this.#host.clock.monotonic() - ACK_MS;
+      const fresh = claims.filter(({ askedAt }) => askedAt > oldest);
       // It may have stopped waiting meanwhile, or wait for less.
-      const slots = seat?.waiting?.free ?? 0;
-      this.#giveBack(claims.slice(slots));
-      if (slots > 0) seat?.waiting?.answer(claims.slice(0, slots));
+      const slots = Math.min(fresh.length, seat?.waiting?.free ?? 0);
+      const told = fresh.slice(0, slots);
+      this.#giveBack(claims.filter((claim) => !told.includes(claim)));
+      if (slots > 0) seat?.waiting?.answer(told);
     }
   }
 
