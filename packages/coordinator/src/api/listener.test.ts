@@ -5,6 +5,9 @@ import { request as requestHttps } from "node:https";
 import { connect as connectHttp2 } from "node:http2";
 import { afterEach, describe, expect, it } from "vitest";
 import type { ApiOptions } from "./api.ts";
+import { METHODS } from "./contract.ts";
+import { CLIENTS } from "./testing/clients.ts";
+import { sampleOf } from "./testing/sample.ts";
 import { startStubApi, startStubApiWith, type StubApi } from "./testing/stub-api.ts";
 import { TEST_TLS } from "./testing/certificate.ts";
 import { exchangeBytes, openSocket, readToEnd, requestText, statusOf } from "./testing/wire.ts";
@@ -92,6 +95,13 @@ describe("who is slow", () => {
     expect(await readToEnd(socket)).toMatch(/^(HTTP\/1\.1 (408|403) |$)/);
   });
 
+  it.each(Object.entries(CLIENTS))("is not who waits for its answer, by %s", async (_way, call) => {
+    api = await startStubApi(() => new Promise((resolve) => setTimeout(resolve, 300)), QUICK);
+    const { desc } = METHODS.find(({ name }) => name === "RunnerService.Poll")!;
+    const answered = await call({ url: api.url, token: "runner" }, desc, sampleOf(desc.input));
+    expect(answered).toHaveProperty("messages");
+  });
+
   it("is closed when its stream of HTTP/2 never ends", async () => {
     await start(QUICK);
     const session = connectHttp2(api.url);
@@ -107,7 +117,7 @@ describe("who is slow", () => {
 });
 
 it("closes a connection of HTTP/2 over which nothing is asked, and none that waits for something", async () => {
-  api = await startStubApi(() => forever(), { limits: { http2IdleMs: 20, silentMs: 1 } });
+  api = await startStubApi(() => forever(), { limits: { http2IdleMs: 20, requestMs: 10, silentMs: 1 } });
   const idle = connectHttp2(api.url);
   await once(idle, "close");
   const session = connectHttp2(api.url);

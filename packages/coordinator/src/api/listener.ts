@@ -44,7 +44,8 @@ export async function listen(
 ): Promise<Listener> {
   const options = {
     maxHeaderSize: limits.headerBytes,
-    headersTimeout: limits.headerMs,
+    // A head is part of its request; Node refuses to start where it may take longer.
+    headersTimeout: Math.min(limits.headerMs, limits.requestMs),
     requestTimeout: limits.requestMs,
     connectionsCheckingInterval: Math.min(1000, limits.headerMs),
   };
