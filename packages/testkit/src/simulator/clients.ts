@@ -125,7 +125,8 @@ export class Clients {
 
   /** Lost with its runner again and again; or asked for again before its answer came, a pause has come after its end. */
   #mend({ sessionId, pauseReason, inbox, updatedAt }: Session): void {
-    const pause = `${sessionId} ${inbox} ${updatedAt}`;
+    // A pause that is asked for is an arrival; being poison is none.
+    const pause = `${sessionId} ${inbox} ${pauseReason === "poison" ? updatedAt : ""}`;
     const isKnown = this.#pauses.has(pause);
     this.#pauses.add(pause);
     if (!isKnown && (pauseReason === "poison" || this.#unpaused.has(sessionId)))
