@@ -7,8 +7,16 @@ import { Dispatcher } from "./dispatcher.ts";
 import { Registry, type StoredRunner } from "./registry.ts";
 
 const RUNNER: StoredRunner = {
-  ...{ runnerId: "r1", tokenId: "t1", hostname: "h", project: "", labels: {}, taskKinds: [] },
-  ...{ agents: [{ name: "agent" }], maxRuns: 9, registeredAt: 0, seenAt: 0 },
+  runnerId: "r1",
+  tokenId: "t1",
+  hostname: "h",
+  project: "",
+  labels: {},
+  taskKinds: [],
+  agents: [{ name: "agent" }],
+  maxRuns: 9,
+  registeredAt: 0,
+  seenAt: 0,
 };
 
 test("W1: a poll that is asked again gets what it got, and nothing besides", async () => {
@@ -74,8 +82,13 @@ async function open({ loadMs = 0 } = {}) {
   const registry = new Registry({ storage: slow, clock });
   await registry.change(RUNNER.runnerId, undefined, () => RUNNER);
   const dispatcher = new Dispatcher({
-    ...{ storage: slow, clock, registry, random: countingRandom(), leaseMs: 15_000 },
-    ...{ warn: () => {}, claimed: () => {} },
+    storage: slow,
+    clock,
+    registry,
+    random: countingRandom(),
+    leaseMs: 15_000,
+    warn: () => {},
+    claimed: () => {},
   });
   return {
     clock,
