@@ -36,6 +36,8 @@ export interface Desk extends Pick<
 }
 
 export interface ClientsOptions {
+  /** What is asked may arrive late, and twice. */
+  readonly isDistant: boolean;
   /** Somewhere to ask, if there is anything. */
   desk(): Desk | undefined;
   readonly scheduler: Scheduler;
@@ -106,7 +108,7 @@ export class Clients {
   look(row: Session): void {
     const { sessionId, waits, exhausted, pauseReason } = row;
     if (exhausted !== undefined) this.#raise(exhausted);
-    if (pauseReason === "poison" || pauseReason === "by_user") this.#mend(row);
+    if (this.#options.isDistant && (pauseReason === "poison" || pauseReason === "by_user")) this.#mend(row);
     for (const wait of waits) {
       if (wait.type !== "input" || wait.prompt === UNANSWERED) continue;
       const key = `${sessionId} ${wait.id}`;
