@@ -10,7 +10,7 @@
 import type { Claim } from "@holdfast/core/internal";
 import type { Database, Statement } from "./database.ts";
 import type { Head } from "./heads.ts";
-import { JUST_SAID_MS, livesSince } from "./instance.ts";
+import { isWithin, JUST_SAID_MS } from "./instance.ts";
 
 /** Rows with a claim that ends, of sessions that have not. Completed by a condition. */
 const LEASED = `WITH leased AS MATERIALIZED (SELECT t.lane, t.session_id, t.until FROM state t
@@ -32,7 +32,7 @@ const RENEW: Statement = {
 const BEGIN: Statement = {
   name: "begin_leases",
   text: `${LEASED} AND t.until < $1 + t.lease_ms
-      AND NOT EXISTS (SELECT 1 FROM instance WHERE instance <> $2 AND ${livesSince("said_at", JUST_SAID_MS)})
+      AND NOT EXISTS (SELECT 1 FROM instance WHERE instance <> $2 AND ${isWithin("said_at", JUST_SAID_MS)})
       ${IN_ORDER}
     ${lengthen("$1 + t.lease_ms")} FROM leased l WHERE t.lane = l.lane AND t.session_id = l.session_id`,
 };
