@@ -1,31 +1,38 @@
 // Records the golden histories that do not exist yet: `node histories/record.ts`
 //
-// A history that exists is never written again: it stands for what sessions out there were recorded with.
+// A history that exists is never written again: it stands for what sessions out there were recorded with. `SHA256SUMS` says what each
+// was when it was recorded, and is only ever added to.
 
-import { existsSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { appendFileSync, existsSync, writeFileSync } from "node:fs";
 import { encodeRecords, JOURNAL_FORMAT } from "@holdfast/core";
-import { createRuntime, MemoryStorage } from "@holdfast/runtime";
+import { createRuntime, defineAgent, MemoryStorage } from "@holdfast/runtime";
 import { vanishRuntime } from "@holdfast/runtime/internal";
-import { agentOf, HISTORY_SCENARIOS, type HistoryScenario } from "../packages/testkit/src/history-scenarios.ts";
+import { HISTORY_SCENARIOS, type HistoryScenario } from "../packages/testkit/src/history-scenarios.ts";
 import { journalOf, mortal, TestClock, until } from "../packages/testkit/src/test-runtime.ts";
 
 const SEED = 20_260_101;
 
 for (const scenario of HISTORY_SCENARIOS) {
-  const path = new URL(`./${scenario.name}.jsonl`, import.meta.url);
+  const file = `${scenario.name}.jsonl`;
+  const path = new URL(`./${file}`, import.meta.url);
   if (existsSync(path)) continue;
-  writeFileSync(path, await record(scenario));
+  const text = await record(scenario);
+  writeFileSync(path, text);
+  const sum = createHash("sha256").update(text).digest("hex");
+  appendFileSync(new URL("./SHA256SUMS", import.meta.url), `${sum}  ${file}\n`);
   process.stdout.write(`recorded ${scenario.name}\n`);
 }
 
 async function record(scenario: HistoryScenario): Promise<string> {
-  const { name, shows, input, course, diesAfter } = scenario;
+  const { name, shows, input, tasks = [], agents = [], run, course, diesAfter } = scenario;
   const storage = new MemoryStorage();
   const clock = new TestClock();
-  const agent = agentOf(scenario);
+  const agent = defineAgent({ name, tasks, agents, run });
   const life = mortal(storage);
   let drawn = 0;
-  const options = { clock, agents: [agent], owner: "recorder", development: false, random: { u32: () => (drawn++ === 0 ? SEED : drawn) } };
+  const random = { u32: () => (drawn++ === 0 ? SEED : drawn) };
+  const options = { clock, agents: [agent], owner: "recorder", development: false, random };
   let runtime = createRuntime({ ...options, storage: life.storage });
   if (diesAfter !== undefined) life.dieAfter(diesAfter);
   const sessionId = `history-${name}`;
@@ -42,8 +49,12 @@ async function record(scenario: HistoryScenario): Promise<string> {
   await clock.advance(0);
   await settled;
   await runtime.close();
-  const { status, output, error } = (await storage.reader.session(handle.sessionId))!;
-  const header = { holdfast: "history", format: JOURNAL_FORMAT, name, shows, sessionId: handle.sessionId, seed: SEED, input, end: { status, output, error } };
+  const { status, output, error, flags } = (await storage.reader.session(handle.sessionId))!;
+  const end = { status, output, error };
+  const header = { holdfast: "history", format: JOURNAL_FORMAT, flags, name, shows, sessionId, seed: SEED, input, end };
   const journal = await journalOf(storage, handle.sessionId);
-  return `${JSON.stringify(header)}\n${encodeRecords(journal, { put: () => { throw new Error("histories hold no blobs"); } })}\n`;
+  const put = (): never => {
+    throw new Error("histories hold no blobs");
+  };
+  return `${JSON.stringify(header)}\n${encodeRecords(journal, { put })}\n`;
 }

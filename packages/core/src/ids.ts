@@ -1,9 +1,9 @@
 // The one place ids are made.
 //
-// Sessions, runs, signals, runners and schedules get a type prefix and a UUIDv7 (RFC 9562): sortable by time, random in the rest.
+// Sessions, runs, signals, runners, schedules and moves get a type prefix and a UUIDv7 (RFC 9562): sortable by time, random in the rest.
 // Tasks, timers, waits and entries are named by their position: `{session}-{seq}` (K1).
 
-export type IdPrefix = "ses" | "run" | "sig" | "rnr" | "sch";
+export type IdPrefix = "ses" | "run" | "sig" | "rnr" | "sch" | "mov";
 
 /** A new id. `now` in epoch milliseconds; `randomU32` gives integers in [0, 2^32). */
 export function mintId(prefix: IdPrefix, now: number, randomU32: () => number): string {
@@ -28,6 +28,12 @@ function hex4(value: number): string {
 /** The id of what stands at a position of a session's journal. */
 export function positionId(sessionId: string, seq: number): string {
   return `${sessionId}-${seq}`;
+}
+
+/** The position in an id that `positionId` made for this session; `undefined` in any other. */
+export function positionIn(id: string, sessionId: string): number | undefined {
+  const digits = id.startsWith(`${sessionId}-`) ? id.slice(sessionId.length + 1) : "";
+  return /^\d{1,15}$/.test(digits) ? Number(digits) : undefined;
 }
 
 /** Whether a text may be a session id a user chose: also safe as a file name and in a URL. */

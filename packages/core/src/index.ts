@@ -24,6 +24,7 @@ export {
   type ErrorCode,
   type ErrorDetails,
   type RecordedError,
+  type RpcCode,
 } from "./errors.ts";
 export { decodedPlace, lineOf } from "./author-line.ts";
 export { isName, isSessionId, mintId, positionId, type IdPrefix } from "./ids.ts";
@@ -62,6 +63,7 @@ export { signalPattern } from "./kernel/pending-signals.ts";
 export {
   isCommand,
   isEvent,
+  isEventType,
   isNote,
   JOURNAL_FORMAT,
   type CancelNotice,
@@ -164,6 +166,7 @@ export {
   type ResumeSession,
   type Schedule,
   type ScheduledAction,
+  type SeenSignals,
   type SendSignal,
   type SessionPatch,
   type SessionSnapshot,

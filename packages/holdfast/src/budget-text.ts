@@ -3,8 +3,9 @@
 // Integers inside: money is counted in millionths of a dollar, time in milliseconds, and what is written is never rounded.
 
 import { UsageError, type Account, type Amount, type Budget } from "@holdfast/core";
-import { didYouMean } from "./arguments.ts";
-import { table } from "./plain-text.ts";
+import { didYouMean } from "@holdfast/core/internal";
+import type { Arguments } from "./command.ts";
+import { duration, table } from "./plain-text.ts";
 
 /** What is limited: how it is written, which limit it is, and what counts against it. */
 const UNITS = {
@@ -55,6 +56,16 @@ function wrong(message: string, at: string, got: string, expected?: string): Usa
       expected ??
       `amounts above 0 with a unit of ${UNIT_NAMES.join(", ")}, between commas: ${BUDGET_EXAMPLE}`,
   });
+}
+
+/** What `--budget` and `--ttl` say. */
+export function readLimits(args: Arguments): { readonly budget?: Budget; readonly timeoutMs?: number } {
+  const budget = args.text("budget");
+  const ttl = args.text("ttl");
+  return {
+    ...(budget === undefined ? {} : { budget: parseBudget(budget, "--budget") }),
+    ...(ttl === undefined ? {} : { timeoutMs: parseDuration(ttl, "--ttl") }),
+  };
 }
 
 const DURATIONS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
@@ -122,6 +133,17 @@ export function accountText(account: Account): string {
       return `${title} ${amountText(limit, spent)} of ${amountText(limit, max)}${more}`;
     })
     .join(", ");
+}
+
+/** "cost $5.00, tokens 200,000, time 10 min 0 s". */
+export function limitsText(limits: Budget): string {
+  const amounts = UNIT_NAMES.flatMap((unit) => {
+    const { limit, title } = UNITS[unit];
+    const max = limits[limit];
+    return max === undefined ? [] : `${title} ${amountText(limit, max)}`;
+  });
+  const time = limits.ttlMs === undefined ? [] : [`time ${duration(limits.ttlMs)}`];
+  return [...amounts, ...time].join(", ");
 }
 
 export function amountText(limit: UnitLimit, amount: number): string {

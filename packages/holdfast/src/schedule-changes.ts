@@ -1,7 +1,7 @@
 // `holdfast schedule add` and `remove`: everything that is wrong with a schedule is said now, to whoever puts it, and not at night
 // to nobody.
 
-import { ConflictError, isEnded, type AgentStorage, type Schedule } from "@holdfast/core";
+import { ConflictError, HoldfastError, isEnded, type AgentStorage, type Schedule } from "@holdfast/core";
 import {
   createRuntime,
   MemoryStorage,
@@ -10,7 +10,7 @@ import {
   type ScheduleRequest,
 } from "@holdfast/runtime";
 import { refuse } from "./arguments.ts";
-import { CommandError } from "./command-error.ts";
+import { readLimits } from "./budget-text.ts";
 import type { Arguments, Io } from "./command.ts";
 import { withReader, withSession, withStorage } from "./find-session.ts";
 import { readInput, readJson } from "./input.ts";
@@ -61,7 +61,7 @@ export async function removeSchedule(scheduleId: string, args: Arguments, io: Io
       withRuntime(storage, (runtime) => runtime.unschedule(scheduleId)),
     ));
   if (!wasRemoved) {
-    throw new CommandError("schedule_not_found", `there is no schedule ${plainLine(scheduleId, 120)}`, {
+    throw new HoldfastError("schedule_not_found", `there is no schedule ${plainLine(scheduleId, 120)}`, {
       at: database.path,
       fix: `\`${io.call("schedule list")}\` shows them`,
     });
@@ -80,7 +80,10 @@ async function addStart(path: string, timing: Timing, args: Arguments, io: Io): 
     cwd: io.cwd,
     onSlow: () => io.note(`${path} is still being loaded`),
   });
-  const request: ScheduleRequest = { ...timing, start: { agent, input, file } };
+  const { budget, timeoutMs: ttlMs } = readLimits(args);
+  const limits = ttlMs === undefined ? budget : { ...budget, ttlMs };
+  const within = limits === undefined ? {} : { budget: limits };
+  const request: ScheduleRequest = { ...timing, start: { agent, input, file, ...within } };
   await refuseWrong(request);
   return withStorage(findDatabase(args, io), async ({ storage }) => {
     refuseOtherFile(await storage.reader.schedules(), { agent, file, id: timing.id });

@@ -1,6 +1,7 @@
 // Schedules as they are shown: for people, and as JSON for programs.
 
 import { decodeJson, type Schedule } from "@holdfast/core";
+import { limitsText } from "./budget-text.ts";
 import { localTime, plainLine, table } from "./plain-text.ts";
 
 /** What is later than this was missed. */
@@ -11,7 +12,13 @@ export function scheduleJson({ scheduleId, cron, timeZone, action, ...times }: S
   const { nextAt, lastAt, createdAt } = times;
   const does =
     action.type === "start"
-      ? { start: { agent: action.agent, input: decodeJson(action.input) ?? null } }
+      ? {
+          start: {
+            agent: action.agent,
+            input: decodeJson(action.input) ?? null,
+            ...(action.budget === undefined ? {} : { budget: action.budget }),
+          },
+        }
       : {
           signal: {
             sessionId: action.sessionId,
@@ -42,7 +49,9 @@ export function scheduleTable(schedules: readonly Schedule[], now: number): stri
 }
 
 export function whatItDoes({ action }: Schedule): string {
-  return action.type === "start"
-    ? `starts ${plainLine(action.agent.name, NAME_CHARS)}`
-    : `signals ${action.sessionId}: ${plainLine(action.name, NAME_CHARS)}`;
+  if (action.type === "start") {
+    const within = action.budget === undefined ? "" : `, each within ${limitsText(action.budget)}`;
+    return `starts ${plainLine(action.agent.name, NAME_CHARS)}${within}`;
+  }
+  return `signals ${action.sessionId}: ${plainLine(action.name, NAME_CHARS)}`;
 }

@@ -80,6 +80,24 @@ describe("holdfast schedule", () => {
     });
   });
 
+  test("add --budget: what it starts may spend so much, and list says so", async () => {
+    const args = words(
+      "schedule add @ --run echo.ts --id paid --budget 0.50usd,2000tokens --ttl 10m",
+      "0 3 * * *",
+    );
+    expect((await project.run(...args)).stderr).toContain(
+      "starts echo, each within cost $0.50, tokens 2,000, time 10 min 0 s",
+    );
+    const budget = { maxCostMicroUsd: 500_000, maxTokens: 2_000, ttlMs: 600_000 };
+    expect(await project.json("schedule", "list")).toMatchObject([{ start: { budget } }]);
+    expect(
+      await project.run("schedule", "add", "* * * * *", "--signal", "x", "go", "--budget", "1usd"),
+    ).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("exclude each other"),
+    });
+  });
+
   test.each([
     [["61 * * * *", "--run", "echo.ts"], 2, "minute: 61"],
     [["* * * * *", "--run", "echo.ts", "--tz", "Mars"], 2, "at: timeZone"],
@@ -96,6 +114,8 @@ describe("holdfast schedule", () => {
     [["* * * * *", "--signal", "desk", "go"], 4, "E_SESSION_NOT_FOUND"],
     [["* * * * *", "--run", "echo.ts", "--signal", "desk"], 2, "exclude each other"],
     [["* * * * *", "--run", "echo.ts", "--trace", "stdout"], 2, "no option --trace"],
+    [["* * * * *", "--run", "echo.ts", "--budget", "much"], 2, "--budget"],
+    [["* * * * *", "--run", "echo.ts", "--ttl", "soon"], 2, "--ttl"],
     [[], 2, "cron line is missing"],
   ])("add %j is refused with exit code %i, in a paragraph, and leaves nothing", async (args, exit, said) => {
     const { code, stdout, stderr } = await project.run("schedule", "add", ...args);

@@ -251,6 +251,85 @@ describe("what is reserved", () => {
     expect(ran.length).toBe(4);
   });
 
+  test("told to cancel, it ends the session whose budget it is, and so all below it", async () => {
+    const { runtime } = open();
+    const { agent: child, ran } = inSequence(4);
+    const idle = defineAgent({ name: "idle", run: async (ctx) => ctx.waitForSignal("never") });
+    const middle = defineAgent({
+      name: "middle",
+      agents: [child, idle],
+      run: async (ctx) => {
+        ctx.spawnAgent(local(idle));
+        return ctx.waitForChild(ctx.spawnAgent(local(child))).catch(() => "went on");
+      },
+    });
+    const top = defineAgent({
+      name: "top",
+      agents: [middle],
+      run: async (ctx) =>
+        ctx
+          .waitForChild(
+            ctx.spawnAgent(local(middle), undefined, { budget: { maxTokens: 150, onExhausted: "cancel" } }),
+          )
+          .catch((error: Error) => error.message),
+    });
+    const handle = await runtime.start(top);
+    expect(await handle.result()).toContain("-0 was cancelled: the budget of session");
+    expect(ran).toHaveLength(1);
+    const payer = `${handle.sessionId}-0`;
+    expect(await runtime.handle(payer).session()).toMatchObject({
+      status: "cancelled",
+      cancel: { cause: "budget_exceeded" },
+    });
+    for (const below of [`${payer}-0`, `${payer}-1`])
+      expect(await runtime.handle(below).session()).toMatchObject({
+        status: "cancelled",
+        cancel: { cause: "parent" },
+      });
+  });
+
+  test("told to cancel, one whose payer has ended ends by itself", async () => {
+    const { runtime } = open();
+    const { agent: child } = inSequence(4);
+    const agent = defineAgent({
+      name: "parent",
+      agents: [child],
+      run: async (ctx) => void ctx.spawnAgent(local(child), undefined, { onParentEnd: "leave" }),
+    });
+    const budget = { maxTokens: 150, onExhausted: "cancel" } as const;
+    const handle = await runtime.start(agent, undefined, { budget });
+    await handle.settled();
+    const left = runtime.handle(`${handle.sessionId}-0`);
+    await until(async () => (await left.session().catch(() => undefined))?.endedAt !== undefined, "it ends");
+    expect(await left.session()).toMatchObject({
+      status: "cancelled",
+      cancel: { cause: "budget_exceeded" },
+    });
+  });
+
+  test("of a payer that has ended is raised for whom it left, and not where nobody is left", async () => {
+    const { runtime } = open();
+    const { agent: child } = inSequence(2);
+    const agent = defineAgent({
+      name: "parent",
+      agents: [child],
+      run: async (ctx) => void ctx.spawnAgent(local(child), undefined, { onParentEnd: "leave" }),
+    });
+    const handle = await runtime.start(agent, undefined, { budget: { maxTokens: 150 } });
+    await handle.settled();
+    const left = runtime.handle(`${handle.sessionId}-0`);
+    await until(
+      async () => (await left.session().catch(() => undefined))?.status === "paused",
+      "it is paused",
+    );
+    await expect(left.setBudget({ maxTokens: 500 })).rejects.toThrow(
+      `session ${handle.sessionId} pays for it`,
+    );
+    expect(await handle.setBudget({ maxTokens: 500 })).toBe("completed");
+    expect(await left.result()).toEqual([0, 1]);
+    await expect(handle.setBudget({ maxTokens: 900 })).rejects.toMatchObject({ code: "session_ended" });
+  });
+
   test("below a tenth the parent is told once", async () => {
     const { runtime } = open();
     const { call } = calls(100);
@@ -417,6 +496,29 @@ describe("a pause", () => {
     await handle.unpause();
     expect(await handle.result()).toEqual([0, 1, 2]);
     expect(ran).toEqual([0, 1, 2]);
+  });
+
+  test("is taken back by one process while another one runs it: it goes on there", async () => {
+    const storage = new MemoryStorage();
+    const ready = gate();
+    const agent = defineAgent({
+      name: "slow",
+      run: async (ctx) => [
+        await ctx.run("slow", () => ready.opened.then(() => 1)),
+        await ctx.run("b", () => 2),
+      ],
+    });
+    const [one, other] = ["one", "other"].map((owner) => {
+      const runtime = createRuntime({ storage, owner, agents: [agent], adopt: false, development: false });
+      opened.push(runtime);
+      return runtime;
+    }) as [Runtime, Runtime];
+    const handle = await one.start(agent);
+    await other.pause(handle.sessionId); // What runs is waited for, so it is still claimed.
+    expect(await other.unpause(handle.sessionId)).toBe("working");
+    ready.open();
+    await until(async () => (await handle.session()).status === "completed", "it goes on where it was");
+    expect((await handle.session()).output).toBe("[1,2]");
   });
 
   test("holds back what arrives, and a cancel ends it all the same", async () => {

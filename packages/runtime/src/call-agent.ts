@@ -13,9 +13,8 @@ import type { Agent } from "./define.ts";
 
 /** Call it on the session's input and the state of its last checkpoint. Its output is checked against its schema. */
 export async function callAgent(kernel: Kernel, agent: Agent, session: Session): Promise<unknown> {
-  const { sessionId, shared } = session;
+  const { shared } = session;
   const ctx = new AgentContext(kernel, {
-    sessionId,
     agentName: agent.name,
     input: decodeJson(session.input),
     parentId: kernel.children.parentId,

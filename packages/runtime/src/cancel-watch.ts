@@ -71,6 +71,21 @@ export class CancelWatch {
     if (!this.#seen) this.#submit({ mode: "graceful", graceMs: this.#host.graceMs, cause, reason });
   }
 
+  /** Ask for that of a session above, which reaches this one too; for its own, when that one has ended. */
+  requestOf(sessionId: string, cause: CancelCause, reason: string): void {
+    if (sessionId === this.#host.sessionId) return this.request(cause, reason);
+    const { graceMs, submit } = this.#host;
+    submit(
+      { type: "request_cancel", sessionId, mode: "graceful", graceMs, cause, reason },
+      ({ status }) => {
+        if (this.#host.isOver()) return;
+        if (status === "requested") this.#host.look();
+        else this.request(cause, reason);
+      },
+      (error) => this.#host.fail(error),
+    );
+  }
+
   /** A question nobody answered in time is the end of its session, which its agent may clean up after. */
   giveUpQuestion(prompt: string): void {
     if (this.#questionGivenUp) return;

@@ -197,6 +197,26 @@ describe("a child", () => {
     expect((await runtime.handle(leaf).session()).cancel).toMatchObject({ cause: "parent" });
   });
 
+  test("that is asked for after the cancel was acknowledged is cancelled with it", async () => {
+    const { runtime } = open();
+    const agent = parent(async (ctx) => {
+      await ctx.waitForSignal("never").catch(() => {});
+      ctx.spawnAgent(local(listener), undefined, { onParentEnd: "leave" });
+      await ctx.cleanup(async (c) => c.waitForSignal("cleaned"));
+    });
+    const handle = await runtime.start(agent);
+    await handle.cancel({ graceMs: 1_000_000 });
+    const child = runtime.handle(`${handle.sessionId}-1`);
+    await until(
+      async () => (await child.session().catch(() => undefined))?.endedAt !== undefined,
+      "it is cancelled while its parent cleans up",
+    );
+    expect(await child.session()).toMatchObject({ status: "cancelled", cancel: { cause: "parent" } });
+    expect((await handle.session()).status).toBe("cancelling");
+    await handle.signal("cleaned");
+    expect(await handle.settled()).toMatchObject({ status: "cancelled" });
+  });
+
   test("that fails is asked for again, with what it had said of its progress", async () => {
     const { runtime } = open();
     let tries = 0;

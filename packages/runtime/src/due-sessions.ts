@@ -22,6 +22,8 @@ export interface DueSessionsHost {
   readonly warmMs: number;
   /** Whether to look by itself; otherwise only when asked to. */
   readonly adopt: boolean;
+  /** Look at least this often: leases of other processes may pass, of which nobody tells. `Infinity` where there are none. */
+  readonly lookEveryMs: number;
   /** Tell who watches of what went wrong where nobody waits for it. */
   warn(sessionId: string, message: string): void;
 }
@@ -40,8 +42,13 @@ export class DueSessions {
 
   /** Look for what is due at this time, too. */
   lookAt(at: number): void {
-    if (this.#host.adopt && !this.#host.sessions.closed && at < this.#dueAlarm.queuedFor)
+    if (!this.#host.sessions.closed && at < this.#dueAlarm.queuedFor)
       this.#host.timers.set(this.#dueAlarm, at);
+  }
+
+  /** Have storage end what is over: nobody's agent is needed for that. */
+  async #endOverdue(): Promise<void> {
+    await this.#host.storage.due({ now: this.#host.clock.now(), limit: 1, agents: [] });
   }
 
   /** Run what is due, and look again when the next is. */
@@ -64,7 +71,8 @@ export class DueSessions {
       }
     }
     if (!this.#host.sessions.closed && this.#host.adopt) {
-      if (nextAt !== undefined) this.#host.timers.set(this.#dueAlarm, nextAt);
+      const nextLookAt = Math.min(nextAt ?? Infinity, this.#host.clock.now() + this.#host.lookEveryMs);
+      if (nextLookAt !== Infinity) this.#host.timers.set(this.#dueAlarm, nextLookAt);
       if (sessionIds.length === DUE_BATCH && started.length > 0) started.push(...(await this.runDue()));
     }
     return started;
@@ -77,6 +85,15 @@ export class DueSessions {
     this.#warm.set(sessionId, this.#host.clock.now() + this.#host.warmMs);
     if (this.#coolAlarm.queuedFor === Infinity)
       this.#host.idleTimers.set(this.#coolAlarm, this.#host.clock.now() + this.#host.warmMs);
+  }
+
+  /** Let go of all that only wait. */
+  letGo(): void {
+    const waiting = [...this.#warm.keys()]; // Those that are not let go of are noted anew.
+    for (const sessionId of waiting) {
+      this.#warm.delete(sessionId);
+      if (this.#host.sessions.letGo(sessionId, () => this.#lookForDue())) this.noteWaiting(sessionId);
+    }
   }
 
   /** It is driven here no longer. */
@@ -92,7 +109,8 @@ export class DueSessions {
     queueMicrotask(() => {
       this.#isLooking = false;
       if (this.#host.sessions.closed) return;
-      this.runDue().catch(() => this.lookAt(this.#host.clock.now() + DUE_RETRY_MS));
+      const looking: Promise<unknown> = this.#host.adopt ? this.runDue() : this.#endOverdue();
+      looking.catch(() => this.lookAt(this.#host.clock.now() + DUE_RETRY_MS));
     });
   }
 

@@ -15,6 +15,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { defineAgent, defineTask, local, type Agent } from "./define.ts";
 import { MemoryStorage } from "./memory-storage.ts";
 import { createRuntime, vanishRuntime, type Runtime, type RuntimeOptions } from "./runtime.ts";
+import type { SessionHandle } from "./runtime-api.ts";
 
 const opened: Runtime[] = [];
 afterEach(async () => {
@@ -225,6 +226,51 @@ describe("in the middle", () => {
     );
   });
 
+  // What was recorded of them is the origin's: told another id, every agent that puts one into an input would differ there.
+  test("up to there it goes by its origin's id, and so do its entries, children and tasks, in forks of forks too", async () => {
+    const { runtime } = open();
+    const failing = defineTask({
+      name: "fail",
+      retry: { maxAttempts: 1 },
+      run: (ids: string[]) => Promise.reject(new Error(ids.join())),
+    });
+    const mate = defineAgent({ name: "mate", run: async (ctx, word: string) => ctx.waitForSignal(word) });
+    const agent = defineAgent({
+      name: "knows-its-id",
+      tasks: [failing],
+      agents: [mate],
+      run: async (ctx) => {
+        const names: string[] = [];
+        for (let round = 0; round < 3; round++) {
+          const entry = ctx.appendEntry({ role: "user", content: ctx.sessionId });
+          const child = ctx.spawnAgent(local(mate), entry).sessionId;
+          const failed = ctx.scheduleTask(failing, [ctx.sessionId, entry, child]);
+          const { taskId } = (await failed.catch((error: unknown) => error)) as { taskId: string };
+          ctx.appendEntry({ role: "user", content: taskId });
+          await ctx.waitForSignal("go");
+          const parts = [entry, child, taskId].map((id) => id.replace(/-\d+$/, ""));
+          names.push([...new Set(parts)].join(" and "));
+        }
+        return names;
+      },
+    });
+    const waits = (handle: SessionHandle) =>
+      until(async () => (await handle.session()).status === "waiting", `${handle.sessionId} waits`);
+    const origin = await runtime.start(agent, undefined, { sessionId: "origin" });
+    await waits(origin);
+    const fork = await runtime.fork("origin", { sessionId: "fork" });
+    await waits(fork);
+    await fork.signal("go");
+    await until(async () => (await fork.session()).children === 1, "it has gone on to the second round");
+    await waits(fork);
+    const grandchild = await runtime.fork("fork", { sessionId: "grandchild" });
+    await waits(grandchild);
+    for (const one of [origin, fork, grandchild]) for (const n of [1, 2, 3]) await one.signal("go", n);
+    expect(await origin.result()).toEqual(["origin", "origin", "origin"]);
+    expect(await fork.result()).toEqual(["origin", "fork", "fork"]);
+    expect(await grandchild.result()).toEqual(["origin", "fork", "grandchild"]);
+  });
+
   test("chance stays another after the fork's own checkpoints", async () => {
     const { runtime } = open();
     const agent = defineAgent({
@@ -350,7 +396,7 @@ describe("others", () => {
     await until(async () => (await handle.session()).status === "waiting", "it waits");
     const fork = await runtime.fork(handle.sessionId);
     const why = "was cancelled: the session was forked";
-    expect(await fork.result()).toEqual([expect.stringContaining(why), `child ${fork.sessionId}-0 ${why}`]);
+    expect(await fork.result()).toEqual([expect.stringContaining(why), `child ${handle.sessionId}-0 ${why}`]);
     expect(await storage.reader.sessions({ limit: 10, parent: fork.sessionId })).toEqual([]);
     await runtime.signal(`${handle.sessionId}-0`, "word", "hello");
     expect(await handle.result()).toBe("hello");

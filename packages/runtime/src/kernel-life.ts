@@ -10,7 +10,7 @@ import {
   type Session,
   type SessionSnapshot,
 } from "@holdfast/core";
-import { parentAt, seedAt } from "@holdfast/core/internal";
+import { isForkPending, parentAt, seedAt } from "@holdfast/core/internal";
 import type { Agent } from "./define.ts";
 
 /** The part of a kernel's options that tells one kernel of a session from the next. */
@@ -28,6 +28,7 @@ export type KernelLife = Pick<
   | "relations"
   | "seed"
   | "origins"
+  | "forkPending"
   | "repeats"
 >;
 
@@ -51,6 +52,7 @@ export function storedLife({ session, records, signals, states }: SessionSnapsho
       leaf: first.leaf,
       cancel: first.cancel,
       ...descentOf(session, first.seq + 1),
+      forkPending: isForkPending(session, first.seq + 1, rest),
       // Children a fork's origin waited for are not the fork's.
       relations: relationsOf(session, {
         baseSeq: first.seq + 1,
@@ -71,6 +73,7 @@ export function storedLife({ session, records, signals, states }: SessionSnapsho
     leaf: undefined,
     cancel: undefined,
     ...descentOf(session, 0),
+    forkPending: isForkPending(session, 0, records),
     relations: relationsOf(session, { baseSeq: 0, children: session.children, awaited: [] }),
     repeats: [],
   };
@@ -89,11 +92,14 @@ export function nextLife(last: Kernel, state: SessionState, session: Session): K
     leaf: last.leaf,
     cancel: last.cancelNotice,
     ...descentOf(session, last.nextSeq),
-    relations: relationsOf(session, {
-      baseSeq: last.nextSeq,
-      children: last.children.children,
-      awaited: last.children.awaited,
-    }),
+    relations: {
+      ...relationsOf(session, {
+        baseSeq: last.nextSeq,
+        children: last.children.children,
+        awaited: last.children.awaited,
+      }),
+      isEphemeral: last.children.isEphemeral,
+    },
     repeats: last.repeats.seen,
   };
 }
@@ -112,5 +118,6 @@ function relationsOf(
   }: { readonly baseSeq: number; readonly children: number; readonly awaited: readonly number[] },
 ): KernelLife["relations"] {
   const { depth, shared, flags, format } = session;
-  return { parent: parentAt(session, baseSeq), depth, children, awaited, shared, flags, format };
+  const isEphemeral = session.persistence === "ephemeral";
+  return { parent: parentAt(session, baseSeq), depth, children, awaited, shared, isEphemeral, flags, format };
 }

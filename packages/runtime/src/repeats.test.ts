@@ -154,6 +154,31 @@ describe("K14: the same call with the same result", () => {
     },
   );
 
+  test.each([
+    ["recorded", 3, "goes on", { status: "completed" }],
+    ["looked up", 1, "parks as with any divergence", { status: "paused", fault: { code: "nondeterminism" } }],
+  ])("where guards are %s (flags %i), one that was added since %s", async (_, flags, __, expected) => {
+    open();
+    const patient = (guardRepeats: boolean): Agent =>
+      defineAgent({
+        name: "patient",
+        tasks: [defineTask({ name: "ask", guardRepeats, run: () => "nothing" })],
+        run: async (ctx) => {
+          for (let n = 0; n < 12; n++) await ctx.scheduleTask({ name: "ask" }, "x");
+          return ctx.waitForSignal("go");
+        },
+      });
+    const began = { agent: { name: "patient", version: "1" }, input: undefined, seed: 1, format: 1, flags };
+    await storage.commit([{ type: "create_session", sessionId: "old", ...began }], Date.now());
+    const before = await runtime.start(patient(false), undefined, { sessionId: "old" });
+    await until(async () => (await before.session()).status === "waiting", "it waits");
+    await runtime.close();
+    runtime = createRuntime({ storage, development: false, agents: [patient(true)] });
+    const handle = await runtime.resume("old");
+    await handle.signal("go");
+    expect(await handle.settled()).toMatchObject(expected);
+  });
+
   test("a session that began before there was a guard goes on without one", async () => {
     open();
     const agent = circle(12);

@@ -1,8 +1,8 @@
 // Going through a recorded turn again asks what is recorded, does nothing, and says where the code does something else.
 
-import { journalOf } from "@holdfast/testkit/test-runtime";
+import { journalOf, until } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
-import { defineAgent, type Agent, type AgentContext } from "./define.ts";
+import { defineAgent, defineTask, type Agent, type AgentContext } from "./define.ts";
 import { MemoryStorage } from "./memory-storage.ts";
 import { replaySession, type ReplayStep } from "./replay-session.ts";
 import { createRuntime, type Runtime } from "./runtime.ts";
@@ -40,6 +40,28 @@ const twice = defineAgent({
 });
 
 describe("a turn that is gone through again", () => {
+  test("needs no handlers: tasks that only the runtime knew replay, those that are guarded too", async () => {
+    const storage = new MemoryStorage();
+    const look = defineTask({ name: "look", guardRepeats: true, timeoutMs: 5_000, run: () => "nothing" });
+    const free = defineTask({ name: "free", run: () => "nothing" });
+    runtime = createRuntime({ storage, tasks: [look, free], development: false });
+    const agent = defineAgent({
+      name: "stranger",
+      run: async (ctx) => {
+        for (let n = 0; n < 12; n++) await ctx.scheduleTask({ name: "free" }, n % 1);
+        for (let n = 0; n < 12; n++) await ctx.scheduleTask({ name: "look" }, "x");
+        return "done";
+      },
+    });
+    const handle = await runtime.start(agent);
+    await until(async () => (await handle.session()).status === "input_required", "it asks");
+    await handle.answer({ approved: true });
+    expect(await handle.result()).toBe("done");
+    const records = await journalOf(storage, handle.sessionId);
+    const { stand } = await replayed({ agent, session: await handle.session(), records });
+    expect(stand).toMatchObject({ fault: undefined, isOver: true, nextSeq: records.length });
+  });
+
   test("shows each delivery and what was asked in answer, and no task is run", async () => {
     const { session, records, storage } = await recorded(twice);
     const before = ran;

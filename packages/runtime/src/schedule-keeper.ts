@@ -11,6 +11,7 @@
 // Storage knows what is due and `cron.ts` what comes next. It does not know how sessions are run.
 
 import {
+  BEHAVIOUR_FLAGS,
   isEnded,
   JOURNAL_FORMAT,
   toHoldfastError,
@@ -87,7 +88,7 @@ export class ScheduleKeeper {
     const { scheduleId, nextAt: dueAt, action } = schedule;
     if (this.#firing.has(scheduleId)) return;
     this.#firing.add(scheduleId);
-    const name = nameOf(scheduleId, dueAt);
+    const name = firingName(scheduleId, dueAt);
     const sessionId = action.type === "start" ? name : action.sessionId;
     try {
       await this.#commit(schedule, name, sessionId);
@@ -117,14 +118,17 @@ export class ScheduleKeeper {
 
   async #effectOf({ action }: Schedule, name: string): Promise<CreateSession | SendSignal> {
     if (action.type === "signal") return { ...action, type: "send_signal", signalId: name };
+    const { ttlMs } = action.budget ?? {};
     return {
       type: "create_session",
       sessionId: name,
       agent: await this.#current(action.agent, name),
       input: action.input,
       seed: this.#host.random.u32(),
-      flags: 0,
+      flags: BEHAVIOUR_FLAGS,
       format: JOURNAL_FORMAT,
+      ...(action.budget === undefined ? {} : { budget: action.budget }),
+      ...(ttlMs === undefined ? {} : { deadlineAt: this.#host.clock.now() + ttlMs }),
     };
   }
 
@@ -163,6 +167,6 @@ export class ScheduleKeeper {
 }
 
 /** F3. Such as `nightly-20261121T030000Z`. */
-function nameOf(scheduleId: string, dueAt: number): string {
+export function firingName(scheduleId: string, dueAt: number): string {
   return `${scheduleId}-${new Date(dueAt).toISOString().replaceAll(/[-:]|\.000/g, "")}`;
 }

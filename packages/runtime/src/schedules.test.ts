@@ -1,6 +1,12 @@
 // What is done again and again must be done each time, and once each time: nobody watches it (ST34 is storage's part).
 
-import { UnavailableError, type AgentRef, type AgentStorage, type Schedule } from "@holdfast/core";
+import {
+  BEHAVIOUR_FLAGS,
+  UnavailableError,
+  type AgentRef,
+  type AgentStorage,
+  type Schedule,
+} from "@holdfast/core";
 import { countingRandom, gate, storageWith, TestClock, turns, until } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
 import { defineAgent, type Agent } from "./define.ts";
@@ -56,6 +62,48 @@ describe("a schedule", () => {
     expect(await handle.result()).toEqual([{ n: 1 }, { n: 1 }]);
     await clock.advance(60_000);
     expect(await runtime.schedules()).toMatchObject([{ nextAt: Date.parse("2026-11-21T09:03:00Z") }]);
+  });
+
+  test("leaves one signal unread, however long nobody reads", async () => {
+    const { runtime, clock, storage } = open("2026-11-21T08:59:30Z");
+    const counting = defineAgent({
+      name: "counting",
+      run: async (ctx) => {
+        await ctx.waitForSignal("begin");
+        await ctx.waitForSignal("go");
+        return [await ctx.waitForSignal("go"), ctx.drainSignals("go").length];
+      },
+    });
+    const handle = await runtime.start(counting, undefined, { sessionId: "desk" });
+    const poke = { ...everyMinute, id: "poke", signal: { sessionId: "desk", name: "go", payload: 1 } };
+    await runtime.schedule(poke);
+    await clock.advance(300_000);
+    expect(await storage.reader.pendingSignals("desk")).toHaveLength(1);
+    await runtime.schedule(poke); // Put again, as a program does when it starts.
+    await clock.advance(60_000);
+    expect(await storage.reader.pendingSignals("desk")).toHaveLength(1);
+    await handle.signal("begin");
+    await until(async () => (await handle.session()).waits[0]?.id === 2, "it waits for the next");
+    await clock.advance(60_000);
+    expect(await handle.result()).toEqual([1, 0]);
+  });
+
+  test("gives what it starts a budget, its time to live included, and guards its repeats as of any other", async () => {
+    const { runtime, clock, storage } = open("2026-11-21T08:59:30Z");
+    const idle = defineAgent({ name: "idle", run: async (ctx) => ctx.waitForSignal("never") });
+    const budget = { maxTokens: 500, ttlMs: 90_000 };
+    await runtime.schedule({ ...everyMinute, id: "tick", start: { agent: idle, budget } });
+    await clock.advance(30_000);
+    const [sessionId] = await sessionIds(storage);
+    expect(await storage.reader.session(sessionId!)).toMatchObject({
+      account: { limits: budget },
+      deadlineAt: Date.parse("2026-11-21T09:01:30Z"),
+      flags: BEHAVIOUR_FLAGS,
+    });
+    await clock.advance(110_000);
+    expect(await runtime.handle(sessionId!).settled()).toMatchObject({ status: "cancelled" });
+    const wrong = { ...everyMinute, start: { agent: idle, budget: { maxTokens: 0 } } };
+    await expect(runtime.schedule(wrong)).rejects.toThrow("maxTokens is 0");
   });
 
   test("that is removed fires no more", async () => {

@@ -64,6 +64,7 @@ export class Schedules {
       action,
       nextAt: isSame ? known.nextAt : nextAt, // F1.
       ...(known?.lastAt === undefined ? {} : { lastAt: known.lastAt }),
+      ...(known?.unread === undefined ? {} : { unread: known.unread }),
       createdAt: known?.createdAt ?? now,
     };
     expectStatus(await committer.commit({ type: "put_schedule", schedule }), ["done"]);

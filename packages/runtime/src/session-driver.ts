@@ -6,7 +6,7 @@
 //
 //   D1. Tasks start, and aborts fire, only after the batch that asked for them is committed (K3, K6).
 //   D2. Notes are added, and segments sealed, only at a standstill.
-//   D4. When the driver is over, every attempt it started has been told to stop.
+//   D4. When the driver is over, every attempt it started has been told to stop, or is left to whoever goes on.
 //   D5. What a person can mend stands down: nothing more is delivered, what runs is waited for and its outcomes are kept, and
 //       the last commit parks the session.
 //
@@ -32,7 +32,7 @@ import {
   type Exhausted,
   type Wait,
 } from "@holdfast/core";
-import { isDone, isForkPending } from "@holdfast/core/internal";
+import { createdBy, isDone } from "@holdfast/core/internal";
 import { Attempts, keptOutcome, type AttemptsHost, type EventDraft, type NoteDraft } from "./attempts.ts";
 import { CancelWatch, type CancelHost } from "./cancel-watch.ts";
 import type { Agent } from "./define.ts";
@@ -47,11 +47,13 @@ import { endPatch, exhaustedPatch, faultPatch, pausedBy, PAUSED_BY_USER, Session
 import { SessionTrace } from "./session-trace.ts";
 import type { SliceMember } from "./slice-loop.ts";
 import { spendingOf } from "./spending.ts";
-import { TaskStarts, type Opening, type Refused, type TaskStartsHost } from "./task-starts.ts";
+import { TaskStarts, type Opening, type TaskStartsHost } from "./task-starts.ts";
 import { alarm } from "./timers.ts";
+import { ToldAgain, type Living } from "./told-again.ts";
 
 export class SessionDriver implements SliceMember {
   readonly sessionId: string;
+  isReady = false;
   readonly #world: DriverWorld;
   readonly #agent: Agent;
   readonly #session: Session;
@@ -64,6 +66,7 @@ export class SessionDriver implements SliceMember {
   readonly #attempts: Attempts;
   readonly #inbox: Inbox;
   readonly #row: SessionRow;
+  readonly #toldAgain: ToldAgain;
   readonly #alarm = alarm(() => this.#world.loop.wake(this));
   readonly #nothingAlarm = alarm(() => this.#stoodOnNothing());
   readonly #cancel: CancelWatch;
@@ -93,17 +96,18 @@ export class SessionDriver implements SliceMember {
     this.#row = new SessionRow(session);
     const seen = Math.max(0, ...signals.map((signal) => signal.order), session.inbox);
     this.#inbox = new Inbox(this.#inboxHost(), seen);
+    const living: Living = () => (this.#over ? undefined : { kernel: this.#kernel, seen: this.#inbox.seen });
+    this.#toldAgain = new ToldAgain(this.sessionId, world, living);
     this.#starts = this.#makeStarts(snapshot);
     this.#attempts = new Attempts(this.#attemptsHost());
     this.#recovering = snapshot.records.length > 0;
     this.#rowStale = this.#recovering;
     const life = storedLife(snapshot, agent);
-    this.#forkPending = isForkPending(session, life.baseSeq, life.recorded);
+    this.#forkPending = life.forkPending === true;
     this.#kernel = this.#makeKernel(life);
     this.#cancel = new CancelWatch(this.#cancelHost(), session);
   }
 
-  /** Begin. */
   start(): void {
     this.#trace.started(this.#session.agent, this.#recovering);
     this.#world.loop.wake(this);
@@ -142,13 +146,14 @@ export class SessionDriver implements SliceMember {
   }
 
   /** Stop driving, leaving the session as its last commit left it. */
-  abandon(): void {
-    this.#abandon(undefined);
+  abandon(error?: HoldfastError): void {
+    if (!this.#over) this.#depart({ type: "abandoned", error });
   }
 
   // ---- slices ------------------------------------------------------------------------------------------------------
 
   deliver(): boolean {
+    this.#world.checkLease();
     if (this.#over || this.#inFlight) return false;
     try {
       const event = this.#next();
@@ -245,7 +250,9 @@ export class SessionDriver implements SliceMember {
   }
 
   readonly #startAgent = (): Promise<unknown> =>
-    this.#world.enter(this.sessionId, () => callAgent(this.#kernel, this.#agent, this.#session));
+    this.#world.enter({ sessionId: this.sessionId }, () =>
+      callAgent(this.#kernel, this.#agent, this.#session),
+    );
 
   #makeKernel(life: KernelLife): Kernel {
     return new Kernel({
@@ -257,6 +264,7 @@ export class SessionDriver implements SliceMember {
       taskKinds: () => this.#world.executor.kinds(),
       describeAgent: (name) => this.#world.describeAgent(name),
       agentNames: () => this.#world.agentNames(),
+      machine: this.#world.machine,
       handlerOf: (request) => this.#agent.handlers[request]?.name,
       remaining: () => this.#starts.remaining,
       development: this.#world.development,
@@ -312,7 +320,7 @@ export class SessionDriver implements SliceMember {
         : this.#standPatch(closing !== undefined);
     if (segment.records.length === 0 && patch === undefined && !this.#starts.isAsking) {
       this.#armAlarm();
-      if (isFirstStand) this.#tellWaits(this.#kernel.open.waits()); // As its last process committed it.
+      if (isFirstStand) this.#stands(this.#kernel.open.waits(), true); // As its last process committed it.
       return;
     }
     const waits = patch?.waits ?? (isFirstStand ? this.#kernel.open.waits() : []);
@@ -320,7 +328,7 @@ export class SessionDriver implements SliceMember {
       if (closing?.type === "ended" && patch !== undefined) this.#end(patch);
       else if (closing?.type === "checkpointed") this.#nextTurn(closing.state);
       else {
-        this.#tellWaits(waits);
+        this.#stands(waits, isFirstStand);
         this.#afterCommit(segment);
       }
     });
@@ -328,8 +336,8 @@ export class SessionDriver implements SliceMember {
 
   /** D5. */
   #sealLast(patch: SessionPatch): void {
-    // That a person paused it is stored already; that it was resumed since may be, too. It goes on from here, not from its start.
-    const stored = patch === PAUSED_BY_USER ? undefined : patch;
+    // That a person paused it is stored already (A5), and maybe that it was resumed: then it stands on nothing that the row names.
+    const stored = patch === PAUSED_BY_USER ? ({ status: "working" } as const) : patch;
     const segment = { ...this.#kernel.seal(), enablesPersistence: true };
     this.#commit(segment, stored, () => this.#depart(pausedBy(this.sessionId, patch)));
   }
@@ -345,35 +353,25 @@ export class SessionDriver implements SliceMember {
       }
     };
     const commit = { segment, patch, status: this.#row.status, charges: opening.charges };
-    this.#claim.commit(commit, onResult, (error) => this.#abandon(error));
+    this.#claim.commit(commit, onResult, (error) => this.abandon(error));
   }
 
   #answered(result: ChangeResult, segment: SealedSegment, opening: Opening, onCommitted: () => void): void {
+    this.#world.checkLease();
     if (this.#over) return;
     this.#inFlight = false;
     if (result.status === "committed") {
       this.#trace.committed(segment);
-      const spawned = segment.effects.flatMap((effect) =>
-        effect.type === "create_session" ? effect.sessionId : [],
-      );
-      const refused = this.#startTasks(opening, result);
+      this.#attempts.recorded(segment.records);
+      const refused = this.#starts.committed(opening, result); // D1.
       if (opening.charges.some(({ type }) => type === "settle")) this.#world.settled();
       onCommitted();
       if (refused !== undefined && !this.#over) this.#exhaust(refused);
-      if (spawned.length > 0) this.#world.spawned(spawned);
+      if (segment.effects.length > 0) this.#world.spawned(createdBy(segment.effects));
       if (!this.#over && result.inbox > this.#inbox.seen) this.poke(); // D3.
       return;
     }
-    this.#abandon(refusalOf(this.sessionId, result));
-  }
-
-  /** D1. Entered once for all of them: each entering copies the process's contexts. */
-  #startTasks(
-    opening: Opening,
-    result: ChangeResult & { readonly status: "committed" },
-  ): Refused | undefined {
-    if (opening.tasks.length === 0) return this.#starts.committed(opening, result);
-    return this.#world.enter(this.sessionId, () => this.#starts.committed(opening, result));
+    this.abandon(refusalOf(this.sessionId, result));
   }
 
   /** D1. */
@@ -394,7 +392,7 @@ export class SessionDriver implements SliceMember {
     }
     // It hears of its cancel first, and then that these were not done.
     if (this.#cancel.seen) this.#starts.refuseUnpaid();
-    else this.#cancel.request("budget_exceeded", patch.error?.message ?? "the budget is used up");
+    else this.#cancel.requestOf(exhausted.payer, "budget_exceeded", patch.error?.message ?? "");
   }
 
   #nextTurn(state: SessionState): void {
@@ -411,13 +409,13 @@ export class SessionDriver implements SliceMember {
   #standPatch(isCheckpoint: boolean): SessionPatch | undefined {
     const kernel = this.#kernel;
     const isCancelling = kernel.cancelNotice !== undefined || this.#cancel.seen;
-    const wakeAt = (): number | undefined => this.#wakeAt();
-    return this.#row.standing({ kernel, isCheckpoint, isCancelling, wakeAt });
+    return this.#row.standing({ kernel, isCheckpoint, isCancelling, wakeAt: () => this.#wakeAt() });
   }
 
   /** Only of what is committed: before, it is not so. */
-  #tellWaits(waits: readonly Wait[]): void {
+  #stands(waits: readonly Wait[], recovered: boolean): void {
     if (waits.length === 0) return;
+    this.#toldAgain.stands(waits, recovered);
     this.#trace.waiting(waits);
     this.#world.noteWaiting(this.sessionId);
   }
@@ -453,7 +451,7 @@ export class SessionDriver implements SliceMember {
   /** A defect of ours, or bytes that are not what we wrote: the session stays as it is (K4a). */
   #crash(thrown: unknown): void {
     this.#inSlice = false;
-    this.#abandon(toHoldfastError(thrown));
+    this.abandon(toHoldfastError(thrown));
   }
 
   #watchForNothing(standsOnNothing: boolean): void {
@@ -492,7 +490,7 @@ export class SessionDriver implements SliceMember {
       begin: (tasks) => this.#starts.begin(tasks),
       openTask: (id) => (this.#over ? undefined : this.#kernel.open.get(id)?.task),
       conversation: (leaf) => this.#claim.conversation(leaf) ?? conversation(this.#session, leaf),
-      enter: (fn) => enter(this.sessionId, fn),
+      enter: (task, fn) => enter({ sessionId: this.sessionId, task }, fn),
       trace: this.#trace.listener,
       traceparent: (attempt) => traceparent(this.sessionId, attempt) ?? this.#session.agent.traceparent,
       deliver: (event) => {
@@ -527,7 +525,7 @@ export class SessionDriver implements SliceMember {
       arrivals: (after) => arrivals(this.sessionId, after),
       isOver: () => this.#over,
       receive: (arrived) => this.#receive(arrived),
-      fail: (error) => this.#abandon(error),
+      fail: (error) => this.abandon(error),
     };
   }
 
@@ -564,7 +562,7 @@ export class SessionDriver implements SliceMember {
         this.#starts.refuseUnpaid();
       },
       look: () => this.poke(),
-      fail: (error) => this.#abandon(error),
+      fail: (error) => this.abandon(error),
     };
   }
 
@@ -579,17 +577,14 @@ export class SessionDriver implements SliceMember {
 
   // ---- the end -----------------------------------------------------------------------------------------------------
 
-  #abandon(error: HoldfastError | undefined): void {
-    if (!this.#over) this.#depart({ type: "abandoned", error });
-  }
-
   #depart(departure: Departure): void {
     this.#over = true;
     this.#inFlight = false;
     for (const item of [this.#alarm, this.#nothingAlarm]) this.#world.timers.set(item, Infinity);
     this.#cancel.close();
     this.#inbox.close();
-    this.#attempts.abortAll("the session is over here"); // D4.
+    if (departure.type === "abandoned") this.#attempts.leaveAll("the session is over here"); // D4.
+    else this.#attempts.abortAll("the session is over");
     this.#world.loop.leave(this);
     this.#trace.departed(departure);
     this.#world.departed(this, departure);

@@ -88,6 +88,13 @@ export function faultPatch(fault: HoldfastError, cancelled: boolean): SessionPat
   return { status: "paused", pauseReason, waits: [], error };
 }
 
+/** The row of an ephemeral session that is gone with the process that had it in memory. */
+export function lostPatch({ sessionId, cancel }: Session): SessionPatch {
+  const message = `session ${sessionId} was ephemeral, and is gone with the process that ran it`;
+  const error = { name: "HoldfastError", message, code: "session_lost" };
+  return { status: cancel === undefined ? "failed" : "cancelled", waits: [], error };
+}
+
 /** A person asked for it; the row says so already. */
 export const PAUSED_BY_USER: SessionPatch = { status: "paused", pauseReason: "by_user" };
 

@@ -23,6 +23,7 @@ import {
   type ChangeResult,
   type ClaimResult,
   type CommitBatch,
+  type Persistence,
   type RunningAttempt,
   type Session,
   type SignalSource,
@@ -78,6 +79,8 @@ export interface CrashScenario<Input = unknown, Output = unknown> {
   readonly options?: Pick<StartOptions, "budget" | "persistence" | "timeoutMs">;
   /** Its world reads the journal and signals sessions of its own making: only over storage that has one, and not over a source. */
   readonly isDirect?: boolean;
+  /** Sessions it asks for may be lost with their process and be asked for again: which there were is not compared. */
+  readonly loses?: boolean;
   /** It parks on the way, and its world mends that: only an end is the end. */
   readonly parks?: boolean;
   /** Signals, answers, cancels: played in every life of the process, so it must be safe to repeat (dedup keys). */
@@ -193,7 +196,14 @@ interface Play {
 /** The ports a scenario is run over, besides its storage. */
 export interface Composition {
   readonly signals: "direct" | "channel" | "stdin";
-  readonly persistence?: "minimal";
+  readonly persistence?: Persistence;
+  /** Who does the tasks instead of this process, beside the storage a run was opened on. */
+  readonly queue?: (storage: AgentStorage, tasks: readonly TaskDefinition[]) => Promise<TaskQueuePort>;
+}
+
+export interface TaskQueuePort {
+  readonly executor: TaskExecutor;
+  close(): Promise<void>;
 }
 
 /** What came of one undisturbed run: how it ended, and what it left behind. */
@@ -261,8 +271,10 @@ class Run<Input, Output> {
     let inner = await this.#subject.open();
     for (let life = 1; ; life++) {
       const storage = this.#faulty(inner, life);
+      const queue = await this.#composition.queue?.(inner, tasksOf(this.#scenario.agent as Agent));
       const runtime = createRuntime({
         storage,
+        ...(queue === undefined ? {} : { queue: queue.executor }),
         tasks: this.#countingExecutor(storage, life),
         random: countingRandom(),
         signals: this.#sources(),
@@ -281,6 +293,7 @@ class Run<Input, Output> {
       const dies = storage.died.then(() => vanishRuntime(runtime));
       if (settled === "hung" || settled === "died") vanishRuntime(runtime);
       else await Promise.race([runtime.close(), dies]);
+      await queue?.close();
       await inner.close();
       const { commits, starts, ends } = { commits: this.#commits, starts: this.#starts, ends: this.#ends };
       return {
@@ -381,7 +394,7 @@ class Run<Input, Output> {
   #untilAllEnded(storage: FaultyStorage, play: Play): Promise<void> {
     return this.#until(async () => {
       const sessions = await storage.reader.sessions({ limit: SESSIONS_MAX });
-      return sessions.every(({ sessionId, status }) => sessionId === SESSION_ID || isEnded(status));
+      return sessions.every((session) => !isOther(session) || isEnded(session.status));
     }, play);
   }
 
@@ -417,8 +430,8 @@ class Run<Input, Output> {
     return {
       outcome: typeof settled === "string" ? settled : plain(settled),
       entries: entries.map(({ index, role, turn, content }) => ({ index, role, turn, content })),
-      others: sessions
-        .filter(({ sessionId }) => sessionId !== SESSION_ID)
+      others: (this.#scenario.loses === true ? [] : sessions)
+        .filter(isOther)
         .map(({ sessionId, status, output, parent }) => ({ sessionId, status, output, parent }))
         .sort((a, b) => (a.sessionId < b.sessionId ? -1 : 1)),
       effects: await this.#scenario.effects?.(),
@@ -496,7 +509,7 @@ class Run<Input, Output> {
 
   #countingExecutor(storage: FaultyStorage, life: number): TaskExecutor {
     const local = new LocalTaskExecutor({
-      tasks: tasksOf(this.#scenario.agent as Agent),
+      tasks: this.#composition.queue === undefined ? tasksOf(this.#scenario.agent as Agent) : [],
       clock: systemClock,
     });
     const dies = (kind: CrashKind, number: number): boolean =>
@@ -527,6 +540,11 @@ class Run<Input, Output> {
       },
     };
   }
+}
+
+/** One that it asked for: queued tasks are how tasks are done, and gone soon. */
+function isOther({ sessionId, agent }: Session): boolean {
+  return sessionId !== SESSION_ID && !agent.name.startsWith("task:");
 }
 
 /** Its own, and those of the agents it asks for. */

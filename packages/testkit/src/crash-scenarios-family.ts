@@ -230,6 +230,103 @@ export const familyScenarios: readonly CrashScenario[] = [
     };
   }),
 
+  scenario("an ephemeral child, asked for again when it is gone with its process", (outside) => {
+    const step = effect(outside, "value");
+    const leaf = defineAgent<number>({
+      name: "leaf",
+      tasks: [step],
+      run: async (ctx, n) => ctx.scheduleTask(step, { value: `leaf ${n}` }),
+    });
+    const child = defineAgent({
+      name: "gone",
+      agents: [leaf],
+      run: async (ctx) => {
+        const first = await ctx.scheduleTask(step, { value: "first" });
+        ctx.signalParent("half", first);
+        const below = await ctx.waitForChild(ctx.spawnAgent(local(leaf), 1));
+        return [first, below, await ctx.scheduleTask(step, { value: "last" })];
+      },
+    });
+    return {
+      agent: defineAgent({
+        name: "asks-the-gone-again",
+        tasks: [step],
+        agents: [child],
+        run: async (ctx) => {
+          const options = { persistence: "ephemeral", respawn: { maxAttempts: 3 } } as const;
+          return ctx.waitForChild(ctx.spawnAgent(local(child), undefined, options));
+        },
+      }),
+      loses: true,
+    };
+  }),
+
+  scenario("an ephemeral child that enables its persistence", (outside) => {
+    const step = effect(outside, "value");
+    const child = defineAgent({
+      name: "rises",
+      tasks: [step],
+      run: async (ctx) => {
+        const first = await ctx.scheduleTask(step, { value: "first" });
+        ctx.enablePersistence();
+        return [first, await ctx.scheduleTask(step, { value: "last" })];
+      },
+    });
+    return {
+      agent: defineAgent({
+        name: "has-a-rising-child",
+        agents: [child],
+        run: async (ctx) => {
+          const options = { persistence: "ephemeral", respawn: { maxAttempts: 3 } } as const;
+          return ctx.waitForChild(ctx.spawnAgent(local(child), undefined, options));
+        },
+      }),
+      loses: true,
+    };
+  }),
+
+  scenario("a child whose end was heard before a checkpoint", (outside) => {
+    const child = worker(outside);
+    return {
+      agent: defineAgent({
+        name: "hears-it-again",
+        agents: [child],
+        run: async (ctx) => {
+          const known = ctx.state as { child: string } | undefined;
+          if (known === undefined) {
+            const one = ctx.spawnAgent(local(child), 4);
+            await ctx.waitForChild(one);
+            return ctx.checkpoint({ child: one.sessionId });
+          }
+          return [
+            await ctx.waitForChild(ctx.child(known.child)),
+            await ctx.waitForChildEvent(ctx.child(known.child)),
+          ];
+        },
+      }),
+    };
+  }),
+
+  scenario("a request to a parent that ends meanwhile", () => {
+    const lookUp = defineTask({ name: "look-up", run: () => new Promise<never>(() => {}) });
+    const child = defineAgent({
+      name: "asks-in-vain",
+      run: async (ctx) => ctx.requestFromParent("lookUp").catch((error: { code: string }) => error.code),
+    });
+    return {
+      agent: defineAgent({
+        name: "ends-meanwhile",
+        agents: [child],
+        handlers: { lookUp },
+        run: async (ctx) => {
+          ctx.spawnAgent(local(child), undefined, { onParentEnd: "leave" });
+          await ctx.run("work", () => 0);
+          throw new Error("it ends");
+        },
+      }),
+    };
+  }),
+
   scenario("a child whose time is up", () => {
     const child = defineAgent({ name: "late", run: async (ctx) => ctx.waitForSignal("never") });
     return {

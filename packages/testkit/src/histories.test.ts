@@ -1,10 +1,11 @@
 // Every journal ever recorded replays under today's kernel to the same end, and a changed agent is told apart from it.
 
+import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { decodeRecords, type JournalRecord } from "@holdfast/core";
 import { sha256 } from "@holdfast/runtime";
 import { describe, expect, test } from "vitest";
-import { HISTORY_SCENARIOS } from "./history-scenarios.ts";
+import { HISTORY_SCENARIOS, type HistoryScenario } from "./history-scenarios.ts";
 import { KernelStand, type StandAgent } from "./kernel-stand.ts";
 
 const FOLDER = new URL("../../../histories/", import.meta.url);
@@ -12,6 +13,8 @@ const FOLDER = new URL("../../../histories/", import.meta.url);
 interface History {
   readonly header: {
     readonly format: number;
+    /** Behaviour flags of its session; recorded without them, it had none. */
+    readonly flags?: number;
     readonly name: string;
     readonly shows: string;
     readonly sessionId: string;
@@ -28,6 +31,18 @@ test("there is a history of each scenario, and a scenario for each history", () 
   expect(files.map((file) => file.replace(".jsonl", "")).sort()).toEqual(
     HISTORY_SCENARIOS.map(({ name }) => name).sort(),
   );
+});
+
+// Append-only: who would change one changes what sessions out there are promised.
+test("each history is what it was when it was recorded", () => {
+  const sums = readFileSync(new URL("SHA256SUMS", FOLDER), "utf8").trimEnd().split("\n");
+  const now = files.map((file) => {
+    const sum = createHash("sha256")
+      .update(readFileSync(new URL(file, FOLDER)))
+      .digest("hex");
+    return `${sum}  ${file}`;
+  });
+  expect(now.sort()).toEqual(sums.sort());
 });
 
 describe("replayed", () => {
@@ -56,18 +71,31 @@ describe("replayed", () => {
   });
 });
 
+// What a kernel does that older ones did not is a flag of the session: a kernel that asked by another rule would differ.
+describe("a kernel that does not heed a session's behaviour flags is seen", () => {
+  test.each([
+    ["unguarded-repeats", 0, 1],
+    ["guarded-repeats", 1, 0],
+    ["guarded-repeats", 1, 3],
+    ["recorded-guards", 3, 0],
+  ])("%s, of flags %i, replayed with %i", async (name, recorded, flags) => {
+    const { header, records } = read(`${name}.jsonl`);
+    expect(header.flags).toBe(recorded);
+    const last = await replay(header, records, agentOf(name), flags);
+    expect(last?.fault).toMatchObject({ code: "nondeterminism" });
+  });
+});
+
+/** Asks for another task, signal or word. */
+function renamed(name: string, args: unknown[]): unknown[] {
+  if (name === "run" || name === "waitForSignal") return ["changed", ...args.slice(1)];
+  if (name === "scheduleTask") return [{ name: "changed" }, ...args.slice(1)];
+  return name === "signalChild" ? [args[0], "changed", ...args.slice(2)] : args;
+}
+
 /** Ways to change an agent without touching its code: what it asks of its context is bent on the way. */
 const BENDS: readonly (readonly [string, (run: StandAgent) => StandAgent])[] = [
-  [
-    "another name for its first task or wait",
-    (run) => (ctx, input) =>
-      run(
-        bent(ctx, (name, args) =>
-          name === "run" || name === "waitForSignal" ? ["changed", ...args.slice(1)] : args,
-        ),
-        input,
-      ),
-  ],
+  ["another name for its first task or wait", (run) => (ctx, input) => run(bent(ctx, renamed), input)],
   [
     "one command more at the beginning",
     (run) => (ctx, input) => (ctx.appendEntry({ role: "user", content: "more" }), run(ctx, input)),
@@ -100,7 +128,13 @@ describe("a changed agent is seen", () => {
 // ---- replaying whole journals ---------------------------------------------------------------------------------------
 
 /** One kernel per life: the journal from one checkpoint to the next. */
-async function replay(header: History["header"], records: readonly JournalRecord[], agent: StandAgent) {
+async function replay(
+  header: History["header"],
+  records: readonly JournalRecord[],
+  agent: StandAgent,
+  flags = header.flags ?? 0,
+) {
+  const { tasks = [], agents = [] } = scenarioOf(header.name);
   let from = 0;
   let state: unknown;
   let carried: { turn?: number; entryCount?: number; leaf?: number; cancel?: never } = {};
@@ -117,6 +151,12 @@ async function replay(header: History["header"], records: readonly JournalRecord
       baseSeq: from,
       baseId,
       hash: sha256,
+      relations: { flags },
+      kinds: {
+        changed: {},
+        ...Object.fromEntries(tasks.map(({ name, guardRepeats = false }) => [name, { guardRepeats }])),
+      },
+      agents: agents.map(({ name }) => name),
       ...(state === undefined ? {} : { state }),
       ...carried,
     });
@@ -135,9 +175,14 @@ async function replay(header: History["header"], records: readonly JournalRecord
 }
 
 function agentOf(name: string): StandAgent {
+  const { run } = scenarioOf(name);
+  return (ctx) => run(ctx as never);
+}
+
+function scenarioOf(name: string): HistoryScenario {
   const scenario = HISTORY_SCENARIOS.find((each) => each.name === name);
   if (scenario === undefined) throw new Error(`no scenario ${name}`);
-  return (ctx) => scenario.run(ctx as never);
+  return scenario;
 }
 
 function read(file: string): History {

@@ -3,7 +3,14 @@
 // A history is never edited and never deleted, so neither is what an agent here asks for: a behaviour that changes gets a
 // new scenario under a new name.
 
-import type { Agent, SessionHandle } from "@holdfast/runtime";
+import {
+  defineAgent,
+  defineTask,
+  local,
+  type Agent,
+  type SessionHandle,
+  type TaskDefinition,
+} from "@holdfast/runtime";
 import { turns, type TestClock } from "./test-runtime.ts";
 
 type Run = (ctx: Parameters<Agent["main"]>[0]) => Promise<unknown>;
@@ -14,11 +21,30 @@ export interface HistoryScenario {
   readonly shows: string;
   readonly input?: unknown;
   readonly run: Run;
+  readonly tasks?: readonly TaskDefinition[];
+  readonly agents?: readonly Agent[];
   /** What the world does to it. Without it the session runs through by itself. */
   readonly course?: (handle: SessionHandle, clock: TestClock) => Promise<void>;
   /** The process ends after so many of its commits, and another goes on. */
   readonly diesAfter?: number;
 }
+
+/** Finds nothing, however often it is asked. */
+const poll = defineTask({ name: "poll", guardRepeats: true, run: () => "nothing" }) as TaskDefinition;
+
+async function pollTwelveTimes(ctx: Parameters<Run>[0]): Promise<unknown> {
+  const seen: unknown[] = [];
+  for (let n = 0; n < 12; n++) seen.push(await ctx.scheduleTask(poll, "x"));
+  return [seen.length, new Set(seen).size];
+}
+
+const teller = defineAgent<number>({
+  name: "teller",
+  run: async (ctx, n) => {
+    ctx.signalParent("hello", n);
+    return [n, await ctx.waitForSignal("word")];
+  },
+}) as Agent;
 
 const say = (ctx: Parameters<Run>[0], content: unknown) => ctx.appendEntry({ role: "assistant", content });
 
@@ -244,6 +270,52 @@ export const HISTORY_SCENARIOS: readonly HistoryScenario[] = [
         .run("charge", () => new Promise(() => {}), { retry: { maxAttempts: 1 } })
         .catch((error: Error) => error.message.replace(/^.*: /, "")),
     diesAfter: 1,
+  },
+  {
+    // Recorded with the version before repeats were guarded: its sessions have no behaviour flags.
+    name: "unguarded-repeats",
+    shows: "behaviour flags 0: a guarded task whose result repeats, of which nobody is told or asked",
+    tasks: [poll],
+    run: pollTwelveTimes,
+  },
+  {
+    name: "guarded-repeats",
+    shows:
+      "behaviour flag 1: a guarded task whose result repeats, noted at the fifth time and asked about at the tenth",
+    tasks: [poll],
+    run: pollTwelveTimes,
+    async course(handle) {
+      await turns(200);
+      await handle.answer({ approved: true });
+    },
+  },
+  {
+    name: "recorded-guards",
+    shows: "behaviour flag 2: a guarded task whose result repeats, its guard being recorded with it",
+    tasks: [poll],
+    run: pollTwelveTimes,
+    async course(handle) {
+      await turns(200);
+      await handle.answer({ approved: true });
+    },
+  },
+  {
+    name: "children",
+    shows: "children asked for, told, heard, and waited for; one that is cancelled",
+    agents: [teller],
+    async run(ctx) {
+      const [one, other] = [1, 2].map((n) => ctx.spawnAgent(local(teller), n));
+      const hello = await ctx.waitForChildEvent(one!);
+      ctx.signalChild(one!, "word", "go");
+      const output = await ctx.waitForChild(one!);
+      ctx.cancelChild(other!, { hard: true, reason: "enough" });
+      return [
+        hello,
+        output,
+        await ctx.waitForChild(other!).catch((error: { ending: string }) => error.ending),
+      ];
+    },
+    course: async () => turns(200),
   },
 ];
 

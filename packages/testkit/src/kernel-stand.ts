@@ -60,7 +60,13 @@ export interface StandOptions {
   /** Kinds of tasks that answer children's requests, by the request's name. */
   readonly handlers?: { readonly [request: string]: string };
   readonly remaining?: Remaining;
-  readonly kinds?: { readonly [kind: string]: { readonly retry?: RetryPolicy; readonly timeoutMs?: number } };
+  readonly kinds?: { readonly [kind: string]: KindTraits };
+}
+
+interface KindTraits {
+  readonly retry?: RetryPolicy;
+  readonly timeoutMs?: number;
+  readonly guardRepeats?: boolean;
 }
 
 type Draft<R> = R extends unknown ? Omit<R, "seq" | "id"> : never;
@@ -124,7 +130,6 @@ export class KernelStand {
       onStrayFault: () => void this.strayFaults++,
     });
     this.ctx = new AgentContext(this.kernel, {
-      sessionId,
       agentName: "test",
       input: decodeJson(encodeJson(options.input, "input")),
     });

@@ -1,14 +1,18 @@
 // What tests of the runtime share: a clock that moves when told, waiting for things without sleeping, and storages with
 // one property changed.
 
-import type {
-  AgentStorage,
-  AgentTracer,
-  Clock,
-  JournalRecord,
-  Random,
-  StorageReader,
-  TraceEvent,
+/** For tests of packages that may not know the runtime. */
+export { MemoryStorage } from "@holdfast/runtime";
+
+import {
+  HoldfastError,
+  type AgentStorage,
+  type AgentTracer,
+  type Clock,
+  type JournalRecord,
+  type Random,
+  type StorageReader,
+  type TraceEvent,
 } from "@holdfast/core";
 
 /** Time that stands still until `advance`. Timers fire in the order of their times, each at its own moment. */
@@ -62,6 +66,11 @@ export class TestClock implements Clock {
     this.#now += ms;
   }
 
+  /** Time passes in which nothing of the process runs: what falls due meanwhile fires late, at the next `advance`. */
+  stall(ms: number): void {
+    this.#move(ms);
+  }
+
   #move(ms: number): void {
     if (ms <= 0) return;
     this.#monotonic += ms;
@@ -85,6 +94,13 @@ export async function until(
     await turns(1);
   }
   throw new Error(`waited ${maxTurns} turns in vain: ${what}`);
+}
+
+/** What was asked of a session, or that it had ended already: for who asks again what was asked in an earlier life. */
+export async function unlessEnded(asked: Promise<unknown>): Promise<void> {
+  await asked.catch((error: unknown) => {
+    if (!HoldfastError.is(error) || error.code !== "session_ended") throw error;
+  });
 }
 
 /** A gate that tasks wait at until a test opens it. */
@@ -153,6 +169,7 @@ export function readerWith(reader: StorageReader, changes: Partial<StorageReader
     journal: (sessionId, fromSeq, limit) => reader.journal(sessionId, fromSeq, limit),
     entries: (sessionId, from, limit) => reader.entries(sessionId, from, limit),
     pendingSignals: (sessionId) => reader.pendingSignals(sessionId),
+    seenSignals: (sessionId) => reader.seenSignals(sessionId),
     schedules: () => reader.schedules(),
     document: (collection, id) => reader.document(collection, id),
     documents: (query) => reader.documents(query),

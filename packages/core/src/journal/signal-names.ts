@@ -39,6 +39,17 @@ export function replyName(request: number): string {
   return `${REPLY_PREFIX}${request}`;
 }
 
+/** The child whose telling this is the name of, if it is one. */
+export function tellingChild(name: string): number | undefined {
+  const prefix = [CHILD_PREFIX, CHILD_END_PREFIX].find((one) => name.startsWith(one));
+  return prefix === undefined ? undefined : Number(name.slice(prefix.length));
+}
+
+/** The request whose reply this is the name of, if it is one. */
+export function repliedRequest(name: string): number | undefined {
+  return name.startsWith(REPLY_PREFIX) ? Number(name.slice(REPLY_PREFIX.length)) : undefined;
+}
+
 /** The number of the child in the name of its request. */
 export function requestingChild(name: string): number {
   return Number(name.slice(REQUEST_PREFIX.length));

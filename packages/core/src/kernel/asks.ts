@@ -46,6 +46,7 @@ import { signalPattern, type PendingSignals } from "./pending-signals.ts";
 import { seededRandom } from "./random.ts";
 import type { Segment } from "./segment.ts";
 import type { Remaining } from "../session/budget.ts";
+import { BEHAVIOUR } from "../session/session.ts";
 import type { SealedState, SessionState } from "./session-state.ts";
 
 /** What asking needs of its kernel. */
@@ -64,11 +65,12 @@ export interface AskDoor {
     | "relations"
     | "describeAgent"
     | "agentNames"
+    | "machine"
     | "remaining"
     | "handlerOf"
     | "state"
   >;
-  readonly cursor: Pick<JournalCursor, "append" | "here" | "id" | "passCommand" | "slice">;
+  readonly cursor: Pick<JournalCursor, "append" | "here" | "id" | "passCommand" | "self" | "slice">;
   readonly segment: Pick<
     Segment,
     "addEffect" | "addEntry" | "addTask" | "consume" | "enablePersistence" | "setProgress"
@@ -139,6 +141,11 @@ export class Asks implements FutureOwner {
     this.#random = seededRandom(seed, this.#door.options.baseId);
   }
 
+  /** Of the session, as its agent knows it: a fork's is its origin's until the point it was made at. */
+  get sessionId(): string {
+    return this.#door.cursor.self;
+  }
+
   /** How many checkpoints came before. */
   get turn(): number {
     return this.#door.turn();
@@ -165,10 +172,9 @@ export class Asks implements FutureOwner {
     if (key !== undefined) this.#refuseUnlessText(key, "an idempotency key", 1_000);
     const { text: input, hasConversation } = this.#encodeInput(request.input, `input of task "${kind}"`);
     const hash = this.#door.options.hash(input ?? "");
-    const asked = `${kind} ${hash}`;
     const known = key === undefined ? undefined : this.#keyed.get(key);
     if (known !== undefined) {
-      if (known.asked !== asked)
+      if (known.asked !== `${kind} ${hash}`)
         throw this.#door.faults.fail(keyOfAnother(key ?? "", known.future.label, kind, callerLine()));
       return known.future;
     }
@@ -179,13 +185,23 @@ export class Asks implements FutureOwner {
     if (timeoutMs !== undefined) draft.timeoutMs = timeoutMs;
     if (retry !== undefined) draft.retry = retry;
     if (input !== undefined && input.length <= FORMAT_LIMITS.inputKeptChars) draft.payload = input;
+    const guarded = this.#isGuarded(traits.guardRepeats === true);
+    if (guarded) draft.guarded = true;
     const { id } = this.#ask(draft);
     const future = new DurableFuture<unknown>(this, "task", id, `task "${kind}"`);
-    const task = newTask(id, kind, input, { key, retry, timeoutMs, closure, hasConversation });
+    const task = newTask(id, kind, input, { key, retry, timeoutMs, closure, hasConversation, guarded });
     this.#door.open.add({ future, task });
-    if (key !== undefined) this.#keyed.set(key, { future, asked });
+    if (key !== undefined) this.#keyed.set(key, { future, asked: `${kind} ${hash}` });
     if (this.#door.cursor.slice === "live") this.#door.segment.addTask(task);
     return future;
+  }
+
+  /** K3. On replay it is what it was when it was asked for, whoever knows the task now. */
+  #isGuarded(wanted: boolean): boolean {
+    if ((this.#door.options.relations.flags & BEHAVIOUR.recordsGuards) === 0) return false;
+    if (this.#door.cursor.slice !== "replay") return wanted;
+    const { here } = this.#door.cursor;
+    return here?.type === "schedule_task" && here.guarded === true;
   }
 
   /** A task that answers a child's request: asked by the kernel, observed by nobody. */
@@ -349,7 +365,7 @@ export class Asks implements FutureOwner {
         content,
       });
     }
-    return positionId(this.#door.options.sessionId, id);
+    return positionId(this.sessionId, id);
   }
 
   /** Close the segment and store the state. The caller is suspended for ever: the agent is called anew on the state. */
@@ -496,13 +512,13 @@ export class Asks implements FutureOwner {
 }
 
 type Traits = Pick<OpenTask, "retry" | "timeoutMs"> &
-  Partial<Pick<OpenTask, "key" | "closure" | "hasConversation">>;
+  Partial<Pick<OpenTask, "key" | "closure" | "hasConversation" | "guarded">>;
 
 function newTask(
   id: number,
   kind: string,
   input: JsonText | undefined,
-  { key, retry, timeoutMs, closure, hasConversation = false }: Traits,
+  { key, retry, timeoutMs, closure, hasConversation = false, guarded = false }: Traits,
 ): OpenTask {
   return {
     id,
@@ -512,6 +528,7 @@ function newTask(
     retry,
     timeoutMs,
     closure,
+    guarded,
     attempt: 1,
     retryAt: undefined,
     lost: 0,

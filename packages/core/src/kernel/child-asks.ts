@@ -7,15 +7,17 @@
 //   C2. A child's end can be waited for any number of times in a life; it is consumed once.
 //   C3. A child's request is handled by a task the kernel schedules, and answered when that has an outcome. The agent sees none of it.
 //   C4. After a fork, what was asked of children and told by them is another session's; what is recorded of it still replays.
+//   C5. A child's end that was heard, before a checkpoint or since, is told again to who waits for it: by the runtime, which is
+//       told here whose it may be.
 
 import { CancelledError, UsageError } from "../errors.ts";
-import { isName, positionId } from "../ids.ts";
+import { isName, positionId, positionIn } from "../ids.ts";
 import { encodeJson, type JsonText } from "../json.ts";
 import type { ChildRequest, CommandRecord } from "../journal/record.ts";
-import { childEndName, replyName, requestName } from "../journal/signal-names.ts";
+import { childEndName, replyName, requestName, tellingChild } from "../journal/signal-names.ts";
 import type { CreateSession, Effect } from "../ports/storage.ts";
 import { checkBudget, type Budget, type Remaining } from "../session/budget.ts";
-import { toParent } from "../session/consequences.ts";
+import { isLastEvent, toParent, type ChildEvent } from "../session/consequences.ts";
 import type { ParentEndPolicy, ParentRef, Persistence, SharedContext } from "../session/session.ts";
 import type { AskDoor, Asks } from "./asks.ts";
 import { callerLine } from "./caller.ts";
@@ -23,14 +25,17 @@ import { limitReached } from "./faults.ts";
 import { DurableFuture, type FutureOwner } from "./future.ts";
 import type { Draft } from "./journal-cursor.ts";
 
-/** Which agent is to be run. Without a coordinator both run in this process. */
+/** Which agent is to be run, and where: on this machine, or on any that has it. Without a coordinator both run in this process. */
 export interface AgentMode<Input = unknown, Output = unknown> {
   readonly type: "local" | "remote";
   readonly name: string;
+  /** Of an agent that may not be known here. */
+  readonly version?: string;
   readonly types?: { readonly input: Input; readonly output: Output };
 }
 
 export interface SpawnOptions {
+  /** `full` by default, and in a session that is ephemeral itself, `ephemeral`. */
   readonly persistence?: Persistence;
   /** What of this session's context the child sees. `none` by default. */
   readonly shared?: "none" | "conversation" | "conversation_read_only" | { readonly custom: unknown };
@@ -40,6 +45,10 @@ export interface SpawnOptions {
   readonly timeoutMs?: number;
   /** What becomes of it when this session ends: `cancel` by default. */
   readonly onParentEnd?: ParentEndPolicy;
+  /** The machine it is to run on, as its runner is labelled; `local` stands for this one. */
+  readonly machine?: string;
+  /** Labels that its runner must have, with these values. */
+  readonly labels?: Readonly<Record<string, string>>;
   /** When it fails, ask for it again, with what it had said of its progress. All times counted, the first included. */
   readonly respawn?: { readonly maxAttempts: number };
 }
@@ -55,10 +64,14 @@ export class ChildAsks {
   readonly #door: AskDoor;
   readonly #ends = new Map<number, DurableFuture<unknown>>();
   readonly #awaited: Set<number>;
+  /** Whose end was heard in this life. */
+  readonly #ended = new Set<number>();
   readonly #endWaits = new Map<number, DurableFuture<unknown>>();
   #children: number;
   #parent: ParentRef | undefined;
   #seed: number;
+  /** What children are that are not asked for otherwise. No part of what is asked: told otherwise on replay, it is the same. */
+  #inherited: Persistence;
   /** Children with a lower number are another session's (C4). */
   #firstChild = 0;
 
@@ -67,6 +80,7 @@ export class ChildAsks {
     this.#parent = door.options.relations.parent;
     this.#seed = door.options.seed;
     this.#children = door.options.relations.children;
+    this.#inherited = door.options.relations.isEphemeral ? "ephemeral" : "full";
     this.#awaited = new Set(door.options.relations.awaited);
   }
 
@@ -78,6 +92,16 @@ export class ChildAsks {
   /** Who asked for this session, as far as its agent knows. */
   get parentId(): string | undefined {
     return this.#parent?.sessionId;
+  }
+
+  /** Whether this session is gone with its process. */
+  get isEphemeral(): boolean {
+    return this.#inherited === "ephemeral";
+  }
+
+  /** From here on it is not. */
+  becomePersistent(): void {
+    this.#inherited = "full";
   }
 
   /** C4. */
@@ -94,9 +118,20 @@ export class ChildAsks {
     return [...this.#awaited];
   }
 
-  /** The end of this child was heard. */
-  heardEnd(name: string): void {
-    for (const child of this.#awaited) if (childEndName(child) === name) this.#awaited.delete(child);
+  /** What a child told was heard. */
+  heard(name: string, event: unknown): void {
+    const child = tellingChild(name);
+    if (child === undefined || !isLastEvent(event as ChildEvent)) return;
+    this.#ended.add(child);
+    if (name === childEndName(child)) this.#awaited.delete(child);
+  }
+
+  /** C5. The child that a wait of this name is for, if its end may have been heard before. */
+  mayHaveEnded(name: string): string | undefined {
+    const child = tellingChild(name);
+    if (child === undefined || (child >= this.#door.options.baseId && !this.#ended.has(child)))
+      return undefined;
+    return positionId(this.#sessionId, child);
   }
 
   /** K13. The session's end waits for that of children it was asked to wait for: asked by the kernel, once the agent returned. */
@@ -128,22 +163,24 @@ export class ChildAsks {
     const { name } = mode;
     const draft = this.#draftChild(name, input, options, resumedFrom);
     const { onParentEnd: onEnd = "cancel" } = options;
-    const id = this.#append({ type: "spawn_child", agent: name, hash: draft.hash });
+    const hash = this.#placedHash(draft.hash, options);
+    const id = this.#append({ type: "spawn_child", agent: name, hash });
     this.#children++;
     if (onEnd === "wait") this.#awaited.add(id);
     const parent: ParentRef = { sessionId: this.#sessionId, child: id, onEnd };
-    this.#effect(() => this.#creation(id, draft, parent));
+    this.#effect(() => this.#placed(this.#creation(id, draft, parent), mode, options));
     return positionId(this.#sessionId, id);
   }
 
   /** Ask for a session that takes this one's place: what would have been told to the parent, it tells. */
   handOff(mode: AgentMode, input: unknown, options: SpawnOptions): string {
     const draft = this.#draftChild(mode.name, input, options, undefined);
-    const id = this.#append({ type: "spawn_child", agent: mode.name, hash: draft.hash, handOff: true });
+    const hash = this.#placedHash(draft.hash, options);
+    const id = this.#append({ type: "spawn_child", agent: mode.name, hash, handOff: true });
     // Nobody pays for it whom it does not have above: what is left of what this session had goes with it.
     const { remaining } = this.#door.options;
     const heir = (): DraftChild => ({ ...draft, budget: draft.budget ?? budgetOf(remaining()) });
-    this.#effect(() => this.#creation(id, heir(), this.#parent));
+    this.#effect(() => this.#placed(this.#creation(id, heir(), this.#parent), mode, options));
     return positionId(this.#sessionId, id);
   }
 
@@ -225,10 +262,10 @@ export class ChildAsks {
   }
 
   #numberIn(childId: string): number {
-    const prefix = `${this.#sessionId}-`;
-    const digits = childId.startsWith(prefix) ? childId.slice(prefix.length) : "";
-    const id = /^\d{1,15}$/.test(digits) ? Number(digits) : Number.NaN;
-    if (id < this.#door.cursor.id) return id;
+    const { sessionId, origins = [] } = this.#door.options;
+    const names = [sessionId, ...origins].map((name) => positionIn(childId, name));
+    const id = names.find((one) => one !== undefined);
+    if (id !== undefined && id < this.#door.cursor.id) return id;
     throw this.#door.faults.fail(
       new UsageError(`"${childId}" is no child of this session`, {
         ...at(callerLine()),
@@ -238,7 +275,7 @@ export class ChildAsks {
   }
 
   get #sessionId(): string {
-    return this.#door.options.sessionId;
+    return this.#door.cursor.self;
   }
 
   #draftChild(agent: string, input: unknown, options: SpawnOptions, resumedFrom: unknown): DraftChild {
@@ -263,9 +300,15 @@ export class ChildAsks {
     const text = this.#door.encodeFor(input, `input of agent "${agent}"`);
     const resumed = this.#door.encodeFor(resumedFrom, "progress");
     const shared = this.#sharedContext(options.shared);
-    const { persistence = "full", onParentEnd = "cancel", timeoutMs } = options;
-    const named = this.#asHashed(shared);
-    const told = encodeJson({ budget, shared: named, persistence, onParentEnd, timeoutMs }, "options");
+    const { persistence, onParentEnd = "cancel", timeoutMs } = options;
+    const asked = {
+      budget,
+      shared: this.#asHashed(shared),
+      persistence: persistence ?? "full",
+      onParentEnd,
+      timeoutMs,
+    };
+    const told = encodeJson(asked, "options");
     const hash = this.#hash(`${text ?? ""} ${told ?? ""} ${resumed ?? ""}`);
     return { agent, input: text, resumed, shared, budget, persistence, timeoutMs, hash };
   }
@@ -288,7 +331,8 @@ export class ChildAsks {
 
   #creation(id: number, child: DraftChild, parent: ParentRef | undefined): CreateSession {
     const { relations, describeAgent } = this.#door.options;
-    const { agent, input, resumed, shared, budget, persistence, timeoutMs } = child;
+    const { agent, input, resumed, shared, budget, timeoutMs } = child;
+    const persistence = child.persistence ?? this.#inherited;
     const ref = describeAgent(agent);
     if (ref === undefined) throw this.#door.faults.fail(unknownAgent(agent, this.#door.options.agentNames()));
     const deadline = Math.min(timeoutMs ?? Infinity, budget?.ttlMs ?? Infinity);
@@ -307,6 +351,23 @@ export class ChildAsks {
       ...(budget === undefined ? {} : { budget }),
       ...(deadline === Infinity ? {} : { deadlineAt: this.#door.now() + deadline }),
       ...(resumed === undefined ? {} : { resumedFrom: resumed }),
+    };
+  }
+
+  /** What is asked of its place. Which machine this one is does not count: on another it is the same that is asked for. */
+  #placedHash(hash: string, { machine, labels }: SpawnOptions): string {
+    if (machine === undefined && labels === undefined) return hash;
+    return this.#hash(`${hash} ${encodeJson({ machine, labels }, "options") ?? ""}`);
+  }
+
+  #placed(creation: CreateSession, mode: AgentMode, { machine, labels }: SpawnOptions): CreateSession {
+    const on = machine ?? (mode.type === "local" ? this.#door.options.machine : undefined);
+    const demands = { ...labels, ...(on === undefined ? {} : { machine: on }) };
+    const { version = creation.agent.version } = mode;
+    return {
+      ...creation,
+      agent: { ...creation.agent, version },
+      ...(Object.keys(demands).length === 0 ? {} : { placement: { demands } }),
     };
   }
 
@@ -333,7 +394,7 @@ interface DraftChild {
   readonly resumed: JsonText | undefined;
   readonly shared: SharedContext | undefined;
   readonly budget: Budget | undefined;
-  readonly persistence: Persistence;
+  readonly persistence: Persistence | undefined;
   readonly timeoutMs: number | undefined;
   readonly hash: string;
 }

@@ -62,7 +62,6 @@ export interface HandoffOptions extends SpawnOptions {
 }
 
 export interface AgentInfo {
-  readonly sessionId: string;
   readonly agentName: string;
   /** Decoded anew for each kernel, so that agents may change it freely. */
   readonly input: unknown;
@@ -75,7 +74,6 @@ export interface AgentInfo {
 }
 
 export class AgentContext<TaskContext = unknown, Input = unknown, State = unknown> {
-  readonly sessionId: string;
   readonly agentName: string;
   readonly input: Input;
   /** The session that asked for this one; `undefined` when nobody did. */
@@ -94,10 +92,14 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     this.#info = info;
     this.#sheltered = sheltered;
     this.#combine = new Combinators(kernel.asks);
-    this.sessionId = info.sessionId;
     this.agentName = info.agentName;
     this.input = info.input as Input;
     this.parentId = info.parentId;
+  }
+
+  /** Its own; in what a fork goes through again, the id of the session it was made from, as it is recorded. */
+  get sessionId(): string {
+    return this.#asks.sessionId;
   }
 
   /** Plain state: that of the last checkpoint, `undefined` before the first. Typed state: as it is now, frozen. */
@@ -346,7 +348,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     this.#children.cancel(child.sessionId, hard ? "hard" : "graceful", graceMs, reason);
   }
 
-  /** Tell the parent something, as a child event. Answers whether there is a parent. */
+  /** Tell the parent something, as a child event. Answers whether there is a parent; one that has ended hears nothing. */
   signalParent(name: string, payload?: unknown): boolean {
     this.#checkName(name, "signal");
     return this.#children.tellParent(name, { type: "signal", name, payload: payload ?? null });
@@ -358,7 +360,10 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     this.#children.progressed(data);
   }
 
-  /** Ask a handler of the parent's agent: a task of the parent's, done with what the parent has. */
+  /**
+   * Ask a handler of the parent's agent: a task of the parent's, done with what the parent has. Rejects with `session_ended`
+   * when the parent has ended, or ends before it answers.
+   */
   requestFromParent<T = unknown>(
     name: string,
     payload?: unknown,
@@ -368,7 +373,8 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     const request = this.#children.requestParent(name, payload);
     const reply = this.#asks.waitSignal(replyName(request), "consume", options.timeoutMs, this.#sheltered);
     return reply.mapped(async (answer) => {
-      const { output, error } = answer as { output?: unknown; error?: RecordedError };
+      const { output, error, ended } = answer as { output?: unknown; error?: RecordedError; ended?: string };
+      if (ended !== undefined) throw parentHasEnded(name, ended);
       if (error === undefined) return output as T;
       throw new HoldfastError("task_failed", `the parent's handler "${name}" failed: ${error.message}`, {
         cause: error,
@@ -392,6 +398,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
   /** From here on everything of this session survives its process. */
   enablePersistence(): void {
     this.#asks.enablePersistence();
+    this.#children.becomePersistent();
   }
 
   // ---- cancellation ------------------------------------------------------------------------------------------------
@@ -475,6 +482,13 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     if (schema === undefined) return future as DurableFuture<T>;
     return future.mapped((value) => validate(schema, value, what, "invalid_signal"));
   }
+}
+
+function parentHasEnded(request: string, parentId: string): HoldfastError {
+  const what = `ctx.requestFromParent("${request}"): the parent, session ${parentId}, has ended`;
+  return new HoldfastError("session_ended", what, {
+    fix: "spawn the child with onParentEnd: cancel or wait, or do what is asked for here",
+  });
 }
 
 /** A handle that knows how to ask for the child again. */

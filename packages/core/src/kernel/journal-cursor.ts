@@ -36,6 +36,7 @@ export class JournalCursor {
   #seq: number;
   /** Number of the next command. */
   #id: number;
+  #self: string;
   #slice: "none" | "replay" | "live" = "none";
   #sliceCommands = 0;
   /** How long the segment's texts were before the agent went on in this slice. */
@@ -47,6 +48,7 @@ export class JournalCursor {
     this.#faults = faults;
     this.#seq = options.baseSeq;
     this.#id = options.baseId;
+    this.#self = selfAfter(options, -1);
     this.#accepted = new Set(
       options.recorded.flatMap((record) => (record.type === "drift_accepted" ? record.positions : [])),
     );
@@ -63,6 +65,11 @@ export class JournalCursor {
   /** The slice that is open: over what is recorded, or over what is new. */
   get slice(): "none" | "replay" | "live" {
     return this.#slice;
+  }
+
+  /** X4. The session that what is asked for here is named by: a fork's origin, until the `forked` event. */
+  get self(): string {
+    return this.#self;
   }
 
   /** Whether anything recorded is left. */
@@ -97,6 +104,8 @@ export class JournalCursor {
 
   /** Past an event: the recorded one, or a new one. */
   passEvent(event: Draft<EventRecord> | EventRecord): void {
+    if (event.type === "forked")
+      this.#self = this.#slice === "live" ? this.#options.sessionId : selfAfter(this.#options, this.#seq);
     if (this.#slice === "live") {
       this.#segment.addRecord({ ...event, seq: this.#seq });
       this.#charsBefore = this.#segment.chars;
@@ -218,4 +227,11 @@ export class JournalCursor {
       );
     }
   }
+}
+
+/** X4. Whose the records behind a position are: what the next `forked` event says, or their end's. */
+function selfAfter({ sessionId, recorded, origins, forkPending }: KernelOptions, seq: number): string {
+  const next = recorded.find((record) => record.type === "forked" && record.seq > seq);
+  if (next?.type === "forked") return next.from;
+  return (forkPending === true ? origins?.[0] : undefined) ?? sessionId;
 }

@@ -27,8 +27,10 @@ export interface KernelOptions {
   readonly relations: Relations;
   /** As the last checkpoint left them. */
   readonly repeats: readonly Repeat[];
-  /** Ids of the sessions this one was forked from: their entries are its own. */
+  /** Ids of the sessions this one was forked from, nearest first: their entries are its own. */
   readonly origins?: readonly string[];
+  /** Whether it has yet to hear that it is a fork: then the end of `recorded` is its origin's. */
+  readonly forkPending?: boolean;
   readonly hash: Hash;
   readonly limits: Limits;
   /** Traits of a task kind; `undefined` when nobody here can do it. */
@@ -40,6 +42,8 @@ export interface KernelOptions {
   readonly taskKinds: () => readonly string[];
   readonly describeAgent: DescribeAgent;
   readonly agentNames: () => readonly string[];
+  /** What runners of this machine are labelled with, where there are several: children asked for as `local` run there. */
+  readonly machine?: string | undefined;
   /** The kind of task that handles this request of a child; `undefined` when none does. */
   readonly handlerOf: (request: string) => string | undefined;
   /** What is left to spend, when anybody pays. */

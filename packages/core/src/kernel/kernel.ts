@@ -223,7 +223,7 @@ export class Kernel {
           this.children.reply(task.request, `{"error":${event.payload ?? "null"}}`);
           return;
         }
-        const error = taskFailure(this.#sessionId, task, event.attempt, decodeJson(event.payload));
+        const error = taskFailure(this.#cursor.self, task, event.attempt, decodeJson(event.payload));
         if (this.#isHeldBack(item, event, () => future.reject(error))) return;
         future.reject(error);
         // K13: after the agent returned, a task nobody observed decides the session.
@@ -238,8 +238,9 @@ export class Kernel {
       case "signal_received": {
         if (this.#cursor.slice === "live") this.#segment.consume(event.signalId);
         const item = this.#close(event.wait, "signal", "input");
-        if (item?.name !== undefined) this.children.heardEnd(item.name);
-        item?.future.fulfil(decodeJson(event.payload));
+        const payload = decodeJson(event.payload);
+        if (item?.name !== undefined) this.children.heard(item.name, payload);
+        item?.future.fulfil(payload);
         return;
       }
       case "request_received":
@@ -449,14 +450,14 @@ export class Kernel {
   #isHeldBack(item: OpenItem, outcome: TaskOutcome, handOver: () => void): boolean {
     // Whoever is ending, or is being ended, does not go round in circles any more.
     const isEnding = this.#ending ?? this.#checkpoint ?? this.#cancel ?? this.#faults.first;
-    const isAsking = isEnding === undefined ? this.asks : undefined;
-    return this.repeats.holdsBack({
-      item,
-      outcome,
-      handOver,
-      asks: isAsking,
-      isLive: this.#cursor.slice === "live",
-    });
+    const asks = isEnding === undefined ? this.asks : undefined;
+    const isLive = this.#cursor.slice === "live";
+    try {
+      return this.repeats.holdsBack({ item, outcome, handOver, asks, isLive, self: this.#cursor.self });
+    } catch (error) {
+      if (this.#faults.first === undefined) throw error;
+      return true; // K4. Nobody asked there when it was recorded: the fault is told at the standstill.
+    }
   }
 
   /** Apply what the agent has done as a whole in this slice: a checkpoint or its end. */

@@ -20,6 +20,8 @@ export interface OpenTask {
   readonly retry: RetryPolicy | undefined;
   readonly timeoutMs: number | undefined;
   readonly closure: ((task: unknown) => unknown) | undefined;
+  /** Whether its repeats are counted, as it is recorded. */
+  readonly guarded: boolean;
   /** The attempt that is to run next, or was running when the process ended. */
   attempt: number;
   retryAt: number | undefined;

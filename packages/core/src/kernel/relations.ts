@@ -11,6 +11,8 @@ export interface Relations {
   /** Of those, whose end the session's own waits for, unheard so far. */
   readonly awaited: readonly number[];
   readonly shared: SharedContext | undefined;
+  /** Whether this session is gone with its process: then its children are, too, unless they are asked for otherwise. */
+  readonly isEphemeral: boolean;
   /** Behaviour flags and format that children get. */
   readonly flags: number;
   readonly format: number;
@@ -23,6 +25,7 @@ export const NO_RELATIONS: Relations = {
   children: 0,
   awaited: [],
   shared: undefined,
+  isEphemeral: false,
   flags: 0,
   format: 1,
 };

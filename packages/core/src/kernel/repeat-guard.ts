@@ -2,7 +2,7 @@
 //
 //   R1. Decided by what was delivered alone, so that a replay counts, and asks, the same.
 //   R2. Bounded: of the calls that were seen longest ago nothing is known any more.
-//   R3. Only of tasks that want it, in sessions that began with it.
+//   R3. Only of tasks that wanted it when they were asked for, in sessions that began with it.
 //
 // It knows no journal: the question it asks is a command like one of the agent's.
 
@@ -31,10 +31,12 @@ interface Delivered {
   /** Where to ask; absent when nothing may be asked any more. */
   readonly asks: Pick<Asks, "requestInput"> | undefined;
   readonly isLive: boolean;
+  /** The session that the task is named by. */
+  readonly self: string;
 }
 
 export class RepeatGuard {
-  readonly #options: Pick<KernelOptions, "sessionId" | "relations" | "describeTask" | "hash">;
+  readonly #options: Pick<KernelOptions, "relations" | "describeTask" | "hash">;
   readonly #seen = new Map<string, Repeat>();
   readonly #warnings: string[] = [];
 
@@ -54,9 +56,9 @@ export class RepeatGuard {
   }
 
   /** Count it. Answers whether a person is asked, and it is handed over only when that one allows it. */
-  holdsBack({ item: { task, future }, outcome, handOver, asks, isLive }: Delivered): boolean {
+  holdsBack({ item: { task, future }, outcome, handOver, asks, isLive, self }: Delivered): boolean {
     if (task === undefined || !this.#isGuarded(task)) return false;
-    const { hash, sessionId } = this.#options;
+    const { hash } = this.#options;
     const call = hash(`${task.kind} ${task.input ?? ""}`);
     const count = this.#count(call, hash(`${outcome.type} ${outcome.payload ?? ""}`));
     const what = `task "${task.kind}" has had the same result ${count} times, asked with the same input`;
@@ -68,7 +70,7 @@ export class RepeatGuard {
         if (!isApproved(answer)) {
           const message = `${what}, and a person did not let it go on`;
           const error = { name: "RepeatedError", message, code: "limit_exceeded" };
-          future.reject(taskFailure(sessionId, task, outcome.attempt, error));
+          future.reject(taskFailure(self, task, outcome.attempt, error));
           return;
         }
         this.#seen.delete(call); // Count anew.
@@ -80,8 +82,9 @@ export class RepeatGuard {
   }
 
   /** R3. */
-  #isGuarded({ kind }: OpenTask): boolean {
+  #isGuarded({ kind, guarded }: OpenTask): boolean {
     const { relations, describeTask } = this.#options;
+    if ((relations.flags & BEHAVIOUR.recordsGuards) !== 0) return guarded;
     return (relations.flags & BEHAVIOUR.guardsRepeats) !== 0 && describeTask(kind)?.guardRepeats === true;
   }
 
@@ -98,12 +101,12 @@ export class RepeatGuard {
 }
 
 export function taskFailure(
-  sessionId: string,
+  self: string,
   { id, kind }: OpenTask,
   attempts: number,
   recorded: unknown,
 ): TaskFailedError {
-  const taskId = positionId(sessionId, id);
+  const taskId = positionId(self, id);
   return new TaskFailedError({ taskId, kind, attempts }, recorded as RecordedError);
 }
 

@@ -26,6 +26,11 @@ export interface SealedSegment {
   readonly withdrawnTasks: readonly number[];
 }
 
+/** The sessions that effects make. */
+export function createdBy(effects: readonly Effect[]): string[] {
+  return effects.flatMap((effect) => (effect.type === "create_session" ? effect.sessionId : []));
+}
+
 /** The segment that goes on, and every one after it: `seal` closes one and begins the next. */
 export class Segment {
   #firstSeq: number;

@@ -239,11 +239,12 @@ const isSchedule = hasShape({
   cron: isText,
   timeZone: isText,
   action: isOfType({
-    start: hasShape({ agent: isAgent, input: optional(isText) }),
+    start: hasShape({ agent: isAgent, input: optional(isText), budget: optional(isBudget) }),
     signal: hasShape({ sessionId: isText, name: isText, payload: optional(isText) }),
   }),
   nextAt: isTime,
   lastAt: optional(isTime),
+  unread: optional(isText),
   createdAt: isTime,
 });
 
@@ -255,6 +256,8 @@ const UNAUDITED: { readonly [type in Exclude<Change["type"], "audited">]: Check 
     records: listOf(isRecord),
     entries: listOf((value) => isEntry(value) && isTime((value as Entry).createdAt)),
     signals: optional(listOf(hasShape({ signalId: isText, name: isText, payload: optional(isText) }))),
+    holds: optional(listOf(hasShape({ task: isCount, amount: isAmount }))),
+    seen: optional(hasShape({ ids: listOf(isText), dedupKeys: listOf(listOf(isText)) })),
   }),
   pause_session: hasShape({ sessionId: isText }),
   resume_session: hasShape({ sessionId: isText }),
@@ -275,6 +278,8 @@ const UNAUDITED: { readonly [type in Exclude<Change["type"], "audited">]: Check 
     nextAt: isTime,
     effect: isOfType({ create_session: EFFECTS.create_session, send_signal: EFFECTS.send_signal }),
   }),
+  begin_move: hasShape({ sessionId: isText, moveId: isText, to: isText }),
+  end_move: hasShape({ sessionId: isText, moveId: isText, outcome: isOneOf("moved", "stayed") }),
   delete_session: hasShape({ sessionId: isText, subtree: isOneOf("refuse", "delete") }),
   put_document: hasShape({ collection: isText, id: isText, body: isText, expected: optional(isCount) }),
   remove_document: hasShape({ collection: isText, id: isText, expected: optional(isCount) }),
@@ -299,7 +304,7 @@ const ofSession = hasShape({ sessionId: isText });
 const PARAMS: { readonly [method in StorageMethod]: Check } = {
   commit: hasShape({ changes: listOf(isChange), now: isTime }),
   claim: hasShape({ sessionId: isText, owner: isText, now: isTime, leaseMs: isLease }),
-  renew: hasShape({ owner: isText, now: isTime, leaseMs: isTime }),
+  renew: hasShape({ owner: isText, sessionIds: optional(listOf(isText)), now: isTime, leaseMs: isTime }),
   load: ofSession,
   arrivals: hasShape({ sessionId: isText, after: isTime }),
   conversation: hasShape({ sessionId: isText, leaf: isCount }),
@@ -317,6 +322,7 @@ const PARAMS: { readonly [method in StorageMethod]: Check } = {
   "reader.journal": hasShape({ sessionId: isText, fromSeq: isCount, limit: isCount }),
   "reader.entries": hasShape({ sessionId: isText, from: isCount, limit: isCount }),
   "reader.pendingSignals": ofSession,
+  "reader.seenSignals": ofSession,
   "reader.schedules": isObject,
   "reader.document": hasShape({ collection: isText, id: isText }),
   "reader.documents": hasShape({ collection: isText, after: optional(isText), limit: isCount }),

@@ -67,25 +67,28 @@ import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts
  *         in the same transaction; sent again, none is applied again. One that finds its target ended or gone does nothing
  *         and refuses nothing.
  *   ST27. What a change does to those above and below follows in the same transaction: a session that ends tells its parent
- *         once (or, when another took over from it, not at all) and has its children cancelled unless they were to be left;
- *         a cancel reaches the whole tree below; a pause is told to the parent.
+ *         once (or, when another took over from it, not at all), answers what its children asked of it and wait for, and has
+ *         them cancelled unless they were to be left; what is asked of one that has ended is answered at once; a cancel
+ *         reaches the whole tree below, whenever it came to be; a pause is told to the parent.
  *   ST28. Charges are decided in order, each against all payers, in the batch's transaction. Nothing is admitted above a limit
  *         (B1). Asking again for a task that is held for answers `admitted` and holds nothing more; settling one that is not
  *         held only adds what it used. Accounts and holds survive like everything else (B2).
  *   ST29. Below a tenth of a limit the payer's parent is told `budget-low`, once until it is raised.
  *   ST30. A paused session is not due and stays paused whatever its driver commits, short of an end. Resuming makes it `working`.
- *         Raising a budget resumes whoever below it is paused for want of one.
+ *         Raising a budget resumes whoever below it is paused for want of one; that of a session that has ended can be raised
+ *         as long as one below it goes on.
  *   ST31. A session past its `deadlineAt` is cancelled by `due` as if asked gracefully, with the cause `deadline`.
  *   ST32. An imported session is stored whole or not at all, with the signals that come along, and is as if it had been made
  *         here; one that exists is `exists`.
  *   ST33. `load` gives the states a checkpoint's changes build on: of the checkpoints from its `base` to the one before it.
  *   ST34. A schedule fires once for each time it is due: its effect and its next time are one transaction, and whoever comes
  *         second is told `fenced`. Schedules that are due are found by `due`, those to come by its `nextAt`.
+ *         It sends no signal as long as the one it sent last is unread.
  *   ST35. A session keeps its placement, also when it is imported. What has no owner of its own takes its parent's, and nothing
  *         else of its placement. What a session or a schedule with an owner makes is that owner's, whatever it says.
  *   ST36. An effect of a session or a schedule with an owner on a session of another owner, or of none, does nothing, as if that
  *         one were gone (ST26); a session reaches its parent all the same.
- *   ST37. `renew` makes every claim of an owner last until `now + leaseMs` at least, also one whose lease has passed and that
+ *   ST37. `renew` makes every claim of an owner, or those of the sessions it names, last until `now + leaseMs` at least, also one whose lease has passed and that
  *         nobody else took, and answers how many they are. Claims that were released or taken over, and those of sessions that
  *         have ended, are none of them.
  *   ST38. A claim whose lease ends survives closing and opening again, with its token and its owner, and lasts its `leaseMs`
@@ -98,6 +101,10 @@ import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts
  *         a chain of hashes, in the order they were written.
  *   ST43. Only a session that has ended is deleted, with all below it or with none there, and only when no session that took over
  *         from one of them goes on. Nothing of it is left that was its own, and a session of its id may be created anew.
+ *   ST45. From `begin_move` on nothing changes a session but `end_move`: it is not due, batches of it are `fenced`, and other
+ *         changes and claims of it are `moved`, saying where to. One that `stayed` goes on as before.
+ *   ST46. An imported session brings what is held for its tasks and what it has seen of signals. Where it moved away from, its
+ *         tombstone is deleted, alone, before it can come back.
  *   ST44. The reader's filters of sessions (owner, agent, status, parent) hold together, page by page.
  */
 export interface AgentStorage {
@@ -125,10 +132,12 @@ export interface AgentStorage {
   }): Promise<ClaimResult>;
 
   /**
-   * Go on with every claim of an owner until `now + leaseMs` (ST37). Claims for ever are none of its affair: they stay so.
+   * Go on with claims of an owner until `now + leaseMs` (ST37). Claims for ever are none of its affair: they stay so.
    */
   renew(renewal: {
     readonly owner: string;
+    /** The sessions it knows that it holds; all it has claimed when absent. What it was given and never heard of must run out. */
+    readonly sessionIds?: readonly string[];
     readonly now: number;
     readonly leaseMs: number;
   }): Promise<{ readonly sessions: number }>;
@@ -187,6 +196,8 @@ export type Change =
   | RemoveSchedule
   | FireSchedule
   | DeleteSession
+  | BeginMove
+  | EndMove
   | PutDocument
   | RemoveDocument
   | Audited;
@@ -229,6 +240,16 @@ export interface ImportSession {
   readonly entries: readonly Entry[];
   /** Nobody has read them; they arrive with it, oldest first. */
   readonly signals?: readonly ImportedSignal[];
+  /** What is held for its tasks: together what its account has reserved. None by default. */
+  readonly holds?: readonly Hold[];
+  readonly seen?: SeenSignals;
+}
+
+/** What a session remembers of signals it once took, so that one sent again is a duplicate (ST9). */
+export interface SeenSignals {
+  readonly ids: readonly string[];
+  /** Name and key of each. */
+  readonly dedupKeys: readonly (readonly [name: string, dedupKey: string])[];
 }
 
 export type ImportedSignal = Pick<SendSignal, "signalId" | "name" | "payload">;
@@ -276,6 +297,23 @@ export interface DeleteSession {
   readonly sessionId: string;
   /** What becomes of sessions below it: they stand in its way, or go with it. */
   readonly subtree: "refuse" | "delete";
+}
+
+/** Freeze a session that goes to live in another storage. The same again is the same. */
+export interface BeginMove {
+  readonly type: "begin_move";
+  readonly sessionId: string;
+  readonly moveId: string;
+  /** For people: where to. */
+  readonly to: string;
+}
+
+/** It lives there, for good; or it is known not to, and goes on here. */
+export interface EndMove {
+  readonly type: "end_move";
+  readonly sessionId: string;
+  readonly moveId: string;
+  readonly outcome: "moved" | "stayed";
 }
 
 /** Apply a change, and record that it was asked for and what became of it. Without a change: record something that was done. */
@@ -344,12 +382,20 @@ export interface Schedule {
   /** When it fires next. */
   readonly nextAt: number;
   readonly lastAt?: number;
+  /** The signal it sent last: it sends none as long as that is unread. */
+  readonly unread?: string;
   readonly createdAt: number;
 }
 
 /** Start a session of an agent, or signal one that lives. */
 export type ScheduledAction =
-  | { readonly type: "start"; readonly agent: AgentRef; readonly input: JsonText | undefined }
+  | {
+      readonly type: "start";
+      readonly agent: AgentRef;
+      readonly input: JsonText | undefined;
+      /** Of each session it starts. */
+      readonly budget?: Budget;
+    }
   | {
       readonly type: "signal";
       readonly sessionId: string;
@@ -403,6 +449,8 @@ export type ChangeResult =
   /** This one stands in the way: the session itself, one below it, or one that took over from one of them. */
   | { readonly status: "not_ended"; readonly sessionId: string; readonly sessionStatus: SessionStatus }
   | { readonly status: "has_children" }
+  /** It is on its way to another storage, or there. */
+  | { readonly status: "moved"; readonly to: string }
   | { readonly status: "fenced" }
   | { readonly status: "invalid"; readonly reason: string }
   | { readonly status: "released" };
@@ -427,6 +475,7 @@ export type ClaimResult =
   /** `losses`: ST39. */
   | { readonly status: "claimed"; readonly token: number; readonly losses: number }
   | { readonly status: "busy"; readonly owner: string }
+  | { readonly status: "moved"; readonly to: string }
   | { readonly status: "ended"; readonly sessionStatus: SessionStatus }
   | { readonly status: "not_found" };
 
@@ -473,7 +522,11 @@ export interface Due {
 
 /** Reads for people and tools. Paging by cursor; every list has a limit. */
 export interface StorageReader {
-  /** Newest first. `before` is the last session id of the page before. */
+  /**
+   * Newest first. `before` is the last session id of the page before.
+   *
+   * @throws NotFoundError when that one is not there any more.
+   */
   sessions(query: {
     readonly limit: number;
     readonly before?: string;
@@ -491,6 +544,8 @@ export interface StorageReader {
   /** Entries from index `from` on, at most `limit`. */
   entries(sessionId: string, from: number, limit: number): Promise<readonly Entry[]>;
   pendingSignals(sessionId: string): Promise<readonly StoredSignal[]>;
+  /** Of all its signals, those that wait for it too. Nothing for a session that has ended. */
+  seenSignals(sessionId: string): Promise<SeenSignals>;
   /** All of them, the next to fire first. */
   schedules(): Promise<readonly Schedule[]>;
   document(collection: string, id: string): Promise<StoredDocument | undefined>;

@@ -12,6 +12,8 @@
 //
 // It knows no claims, journals or entries, and no time but the one it is told.
 
+import { positionIn } from "../ids.ts";
+import { repliedRequest, REQUEST_PREFIX } from "../journal/signal-names.ts";
 import type { AuditRow } from "../ports/audit.ts";
 import type { Hash } from "../ports/clock.ts";
 import type { StoredDocument } from "../ports/documents.ts";
@@ -27,6 +29,7 @@ import type {
   ImportSession,
   ReleaseClaim,
   Schedule,
+  SeenSignals,
   SendSignal,
 } from "../ports/storage.ts";
 import {
@@ -42,9 +45,10 @@ import {
   type Remaining,
 } from "./budget.ts";
 import { AUDIT_START, findAuditProblem, nextAuditRow } from "./audit-chain.ts";
-import { becameLow, consequencesOf, tellLow, type CancelChildren } from "./consequences.ts";
+import { becameLow, consequencesOf, refuseRequest, tellLow, type CancelChildren } from "./consequences.ts";
 import { decideDeletion } from "./deletion.ts";
 import { decidePut, decideRemove } from "./documents.ts";
+import { decideBeginMove, decideEndMove } from "./moving.ts";
 import { isEnded, ownedBy, type Session, type SessionStatus } from "./session.ts";
 import {
   actOverdue,
@@ -65,6 +69,8 @@ export interface CascadeDoor {
   exhaustedBy(payer: string): readonly string[];
   holds(sessionId: string): readonly Hold[];
   schedule(scheduleId: string): Schedule | undefined;
+  /** Whether a session that is there has this signal and nobody has read it. */
+  isPending(sessionId: string, signalId: string): boolean;
   document(collection: string, id: string): StoredDocument | undefined;
   /** The newest; `undefined` before the first. */
   lastAudit(): Pick<AuditRow, "seq" | "hash"> | undefined;
@@ -80,6 +86,8 @@ export interface CascadeDoor {
   /** Store a row in place of the one before it, all but its account. With an end its pending signals are dropped. */
   replace(session: Session): void;
   setAccount(sessionId: string, account: Account): void;
+  /** What it is to take for duplicates from now on. */
+  addSeen(sessionId: string, seen: SeenSignals): void;
   /** `undefined` when nothing is held any more. */
   setHold(sessionId: string, task: number, amount: Amount | undefined): void;
   putSchedule(schedule: Schedule): ChangeResult;
@@ -137,6 +145,12 @@ export function applyChange(door: CascadeDoor, change: Change, now: number): Cha
       return fire(door, change, now);
     case "delete_session":
       return deleteSession(door, change);
+    case "begin_move":
+      return decide(door, change.sessionId, now, (session) =>
+        decideBeginMove(session, change, familyOf(door, session), now),
+      );
+    case "end_move":
+      return decide(door, change.sessionId, now, (session) => decideEndMove(session, change, now));
     case "put_document": {
       const { result, document } = decidePut(door.document(change.collection, change.id), change, now);
       const refusal = document && door.putDocument(change.collection, document);
@@ -170,11 +184,22 @@ function create(door: CascadeDoor, change: CreateSession, now: number): ChangeRe
 }
 
 function importSession(door: CascadeDoor, change: ImportSession, now: number): ChangeResult {
+  const { sessionId, signals = [], holds = [], seen } = change;
   const result = door.import(change);
-  if (result.status !== "created" || change.signals === undefined) return result;
-  const { sessionId } = change;
-  for (const signal of change.signals) door.send({ type: "send_signal", sessionId, ...signal }, now);
+  if (result.status !== "created") return result;
+  for (const signal of signals) door.send({ type: "send_signal", sessionId, ...signal }, now);
+  for (const { task, amount } of holds) door.setHold(sessionId, task, amount);
+  if (seen !== undefined) door.addSeen(sessionId, seen);
   return result;
+}
+
+/** Its parent and its children, those that are here. */
+function familyOf(
+  door: CascadeDoor,
+  { sessionId, parent }: Session,
+): readonly Pick<Session, "sessionId" | "status">[] {
+  const above = parent === undefined ? undefined : door.session(parent.sessionId);
+  return above === undefined ? door.children(sessionId) : [above, ...door.children(sessionId)];
 }
 
 function commitBatch(door: CascadeDoor, batch: CommitBatch, now: number): ChangeResult {
@@ -228,23 +253,38 @@ function setBudget(
 ): ChangeResult {
   const session = door.session(sessionId);
   if (session === undefined) return NOT_FOUND;
-  const decision = decideBudget(session, limits, now);
-  const account = decision.session?.account;
-  if (decision.session === undefined || account === undefined) return decision.result;
-  door.replace(decision.session);
+  const { result, account } = decideBudget(session, limits, () => livesBelow(door, sessionId));
+  if (account === undefined) return result;
+  if (!isEnded(session.status)) door.replace({ ...session, updatedAt: now });
   door.setAccount(sessionId, account);
   for (const exhausted of door.exhaustedBy(sessionId))
     decide(door, exhausted, now, (paused) => decideResume(paused, now));
-  return decision.result;
+  return result;
+}
+
+function livesBelow(door: CascadeDoor, sessionId: string): boolean {
+  return door
+    .children(sessionId)
+    .some((child) => !isEnded(child.status) || livesBelow(door, child.sessionId));
 }
 
 function fire(door: CascadeDoor, change: FireSchedule, now: number): ChangeResult {
-  const schedule = door.schedule(change.scheduleId);
-  const decision = decideFire(schedule, change);
-  if (decision.schedule === undefined) return decision.result;
-  door.putSchedule(decision.schedule);
-  applyEffect(door, { owner: decision.schedule.owner }, change.effect, now);
-  return decision.result;
+  const { scheduleId, effect } = change;
+  const before = door.schedule(scheduleId);
+  const { result, schedule } = decideFire(before, change);
+  if (schedule === undefined) return result;
+  const isSignal = effect.type === "send_signal";
+  if (isSignal && isUnread(door, effect.sessionId, schedule)) {
+    door.putSchedule(schedule);
+    return result;
+  }
+  door.putSchedule(isSignal ? { ...schedule, unread: effect.signalId } : schedule);
+  applyEffect(door, { owner: schedule.owner }, effect, now);
+  return result;
+}
+
+function isUnread(door: CascadeDoor, sessionId: string, { unread }: Schedule): boolean {
+  return unread !== undefined && door.session(sessionId) !== undefined && door.isPending(sessionId, unread);
 }
 
 function deleteSession(door: CascadeDoor, change: DeleteSession): ChangeResult {
@@ -279,7 +319,7 @@ function follow(
 ): readonly Admission[] | undefined {
   const admissions = charges === undefined ? undefined : charge(door, after, charges, now);
   if (effects !== undefined) {
-    const asking = { owner: after.placement?.owner, parent: after.parent?.sessionId };
+    const asking = { owner: after.placement?.owner, session: after };
     for (const effect of effects) applyEffect(door, asking, effect, now);
   }
   if (after.payers.length > 0 && isEnded(after.status) && !isEnded(before.status))
@@ -315,23 +355,36 @@ function isAlone(before: Session, after: Session, { effects, charges }: Parts): 
 /** Who asks for an effect. */
 interface Asking {
   readonly owner: string | undefined;
-  readonly parent?: string | undefined;
+  /** Absent for a schedule. */
+  readonly session?: Session;
 }
 
 function applyEffect(door: CascadeDoor, asking: Asking, effect: Effect, now: number): void {
   const allowed = asking.owner === undefined ? effect : withinOwner(door, asking, effect);
   if (allowed === undefined) return;
   const { status } = applyChange(door, allowed, now);
+  const { session: by } = asking;
   if (status === "created") door.announce(effect.sessionId, true);
+  if (by === undefined) return;
+  if (status === "created" && by.cancel !== undefined) {
+    // Q2. It came to be after the cancel had reached all there were.
+    const { sessionId } = effect;
+    const graceMs = Math.max(0, by.cancel.deadlineAt - now);
+    applyChange(door, { type: "request_cancel", sessionId, mode: "graceful", graceMs, cause: "parent" }, now);
+  }
+  const isUnheard = status === "ended" || status === "not_found";
+  if (!isUnheard || effect.type !== "send_signal" || !effect.name.startsWith(REQUEST_PREFIX)) return;
+  const request = positionIn(effect.signalId, by.sessionId);
+  if (request !== undefined) door.send(refuseRequest(by.sessionId, request, effect.sessionId), now); // Q4.
 }
 
 /** ST35, ST36. The effect as its owner's; `undefined` when it would reach another's session. */
-function withinOwner(door: CascadeDoor, { owner, parent }: Asking, effect: Effect): Effect | undefined {
+function withinOwner(door: CascadeDoor, { owner, session }: Asking, effect: Effect): Effect | undefined {
   if (effect.type === "create_session") {
     const placement = ownedBy(owner, effect.placement);
     return placement === undefined ? effect : { ...effect, placement };
   }
-  if (effect.sessionId === parent) return effect;
+  if (effect.sessionId === session?.parent?.sessionId) return effect;
   const target = door.session(effect.sessionId);
   return target === undefined || target.placement?.owner === owner ? effect : undefined;
 }
@@ -339,10 +392,19 @@ function withinOwner(door: CascadeDoor, { owner, parent }: Asking, effect: Effec
 function cancelChildren(door: CascadeDoor, consequence: CancelChildren, now: number): void {
   const { all, request } = consequence;
   for (const { sessionId, status, onEnd } of door.children(consequence.sessionId)) {
+    if (consequence.isEnd && !isEnded(status)) refuseRequests(door, sessionId, consequence.sessionId, now);
     if (!all && onEnd === "leave") continue;
     if (!isEnded(status)) applyChange(door, { type: "request_cancel", sessionId, ...request }, now);
     // Below one that has ended there may be some that were left to go on.
     else if (all) cancelChildren(door, { ...consequence, sessionId }, now);
+  }
+}
+
+/** Q4. What a child waits for and its parent, which has ended, will not answer. */
+function refuseRequests(door: CascadeDoor, childId: string, parentId: string, now: number): void {
+  for (const wait of door.session(childId)?.waits ?? []) {
+    const request = wait.type === "signal" ? repliedRequest(wait.name) : undefined;
+    if (request !== undefined) door.send(refuseRequest(childId, request, parentId), now);
   }
 }
 

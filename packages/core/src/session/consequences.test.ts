@@ -84,6 +84,7 @@ describe("while it lives", () => {
         type: "cancel_children",
         sessionId: "ses-1",
         all: true,
+        isEnd: false,
         request: { mode: "graceful", graceMs: 50, cause: "parent" },
       },
     ]);

@@ -2,13 +2,15 @@
 //
 //   Q1. A session's end is told to its parent exactly once, by whatever it ended (S4): its agent, a cancel, its deadline. When
 //       another session took over from it, that one tells instead.
-//   Q2. A cancel reaches the whole tree below in the transaction that acknowledges it. An end reaches those children that were
-//       not to be left.
+//   Q2. A cancel reaches the whole tree below in the transaction that acknowledges it, and what is asked for below it later in the
+//       one that makes that. An end reaches those children that were not to be left.
 //   Q3. A pause is told to the parent, each time: somebody has to mend something.
+//   Q4. Who asked something of a parent that has ended, or ends before it answers, is answered that.
 //
 // It knows rows and makes changes; finding children and applying changes is the adapters'.
 
-import { childEndName, childEventName } from "../journal/signal-names.ts";
+import { positionId } from "../ids.ts";
+import { childEndName, childEventName, replyName } from "../journal/signal-names.ts";
 import type { JsonText } from "../json.ts";
 import { LIMITS } from "../limits.ts";
 import type { RequestCancel, SendSignal } from "../ports/storage.ts";
@@ -23,6 +25,8 @@ export interface CancelChildren {
   readonly sessionId: string;
   /** Whether also those that were to be left. */
   readonly all: boolean;
+  /** Whether it is because their parent has ended. */
+  readonly isEnd: boolean;
   readonly request: Omit<RequestCancel, "type" | "sessionId">;
 }
 
@@ -53,7 +57,7 @@ export function consequencesOf(before: Session, after: Session, now: number): re
   if (isEnded(after.status)) return isEnded(before.status) ? NONE : [...tellEnd(after), cancelBelow(after)];
   if (after.cancel !== undefined && before.cancel === undefined) {
     const graceMs = after.cancel.deadlineAt - now;
-    return [cancelChildren(after, { all: true, mode: "graceful", graceMs })];
+    return [cancelChildren(after, { all: true, isEnd: false, mode: "graceful", graceMs })];
   }
   return after.status === "paused" && before.status !== "paused" ? tellPause(after) : NONE;
 }
@@ -85,6 +89,13 @@ export function toParent(parent: ParentRef, signalId: string, payload: JsonText)
   return { type: "send_signal", sessionId: parent.sessionId, signalId, name, payload };
 }
 
+/** Q4. The answer to a request that nobody will answer; sent twice it is sent once. */
+export function refuseRequest(asking: string, request: number, parentId: string): SendSignal {
+  const signalId = `${positionId(asking, request)}:refused`;
+  const payload = JSON.stringify({ ended: parentId });
+  return { type: "send_signal", sessionId: asking, signalId, name: replyName(request), payload };
+}
+
 function tellEnd(session: Session): readonly Consequence[] {
   const { sessionId, parent, handedOffTo } = session;
   if (parent === undefined || handedOffTo !== undefined) return NONE;
@@ -92,7 +103,8 @@ function tellEnd(session: Session): readonly Consequence[] {
   return [last, { ...last, signalId: `${sessionId}:ended`, name: childEndName(parent.child) }];
 }
 
-function endEvent({ status, output, error, cancel, progress }: Session): JsonText {
+/** What a session that has ended told, or would have told, its parent last. */
+export function endEvent({ status, output, error, cancel, progress }: Session): JsonText {
   const part = output === undefined ? "" : `,"output":${output}`;
   if (status === "completed") return `{"type":"completed","output":${output ?? "null"}}`;
   if (status === "failed") {
@@ -125,6 +137,7 @@ function cancelBelow(after: Session): Consequence {
   const hard = after.cancel?.mode === "hard";
   return cancelChildren(after, {
     all: hard,
+    isEnd: true,
     mode: hard ? "hard" : "graceful",
     graceMs: LIMITS.cancelGraceMs,
   });
@@ -132,9 +145,14 @@ function cancelBelow(after: Session): Consequence {
 
 function cancelChildren(
   { sessionId }: Session,
-  { all, mode, graceMs }: { all: boolean; mode: "graceful" | "hard"; graceMs: number },
+  {
+    all,
+    isEnd,
+    mode,
+    graceMs,
+  }: Pick<CancelChildren, "all" | "isEnd"> & Pick<RequestCancel, "mode" | "graceMs">,
 ): Consequence {
-  return { type: "cancel_children", sessionId, all, request: { mode, graceMs, cause: "parent" } };
+  return { type: "cancel_children", sessionId, all, isEnd, request: { mode, graceMs, cause: "parent" } };
 }
 
 const NONE: readonly never[] = [];

@@ -5,8 +5,8 @@
 //   X2. What ended the session, or was to end it, is not part of a fork: the outcome its agent returned or threw upon, and a cancel.
 //   X3. Nothing of it belongs to others: no parent, children, signals or spend. What a budget or a deadline allowed is allowed anew.
 //   X4. At a checkpoint, or at the beginning, chance is another from the first line on, and the input may be. Anywhere else the
-//       agent's function is gone through again: on the old input and the old chance up to the point, on its own from the `forked`
-//       event on.
+//       agent's function is gone through again: under the old ids, on the old input and the old chance up to the point, on its own
+//       from the `forked` event on.
 //
 // It knows no storage: it is handed a session as a whole and gives what `import_session` stores.
 

@@ -25,8 +25,9 @@ import type {
 } from "../ports/storage.ts";
 import { isReservedName } from "../journal/signal-names.ts";
 import { LIMITS } from "../limits.ts";
-import { openAccount, raise, type Budget } from "./budget.ts";
+import { NO_AMOUNT, openAccount, raise, sumOf, type Account, type Budget } from "./budget.ts";
 import { NO_CLAIM, type Claim } from "./claims.ts";
+import { movedAway } from "./moving.ts";
 import {
   isAnsweredBy,
   isAwaited,
@@ -95,6 +96,7 @@ export function findImportProblem({
   session,
   records,
   entries,
+  holds,
 }: ImportSession): string | undefined {
   const { sessionId, nextSeq, entryCount, checkpointSeq, account, payers } = session;
   if (sessionId !== asked) return `is the row of ${sessionId}, to be stored as ${asked}`;
@@ -107,8 +109,10 @@ export function findImportProblem({
   if (problem !== undefined) return problem;
   const last = records.findLast(({ type }) => type === "checkpoint")?.seq;
   if (last !== checkpointSeq) return `says its last checkpoint is at ${checkpointSeq}, and it is at ${last}`;
-  if (account !== undefined && (account.reserved.tokens !== 0 || account.reserved.costMicroUsd !== 0))
-    return "has something reserved, and what is held for its tasks is not imported";
+  const held = sumOf(holds ?? []);
+  const reserved = account?.reserved ?? NO_AMOUNT;
+  if (held.tokens !== reserved.tokens || held.costMicroUsd !== reserved.costMicroUsd)
+    return "has something else reserved than what comes along as held for its tasks";
   if (payers.includes(sessionId) !== (account !== undefined))
     return account === undefined
       ? "pays for itself and has no budget"
@@ -122,11 +126,22 @@ export function firstBatch({ sessionId, first }: CreateSession, token: number): 
   return { type: "commit_batch", sessionId, token, firstSeq: 0, consumed: [], ...first };
 }
 
+/** What is said of a session that nothing changes any more, here (ST15, ST45). */
+function findFinal(session: Session): ChangeResult | undefined {
+  if (isEnded(session.status)) return { status: "ended", sessionStatus: session.status };
+  return movedAway(session);
+}
+
 // ---- arrivals ----------------------------------------------------------------------------------------------------
 
 /** What a session remembers of a dedup key: it counts for signals of one name (ST9). */
 export function dedupMark(name: string, dedupKey: string): string {
   return JSON.stringify([name, dedupKey]);
+}
+
+/** The name and the key of a mark. */
+export function readDedupMark(mark: string): readonly [name: string, dedupKey: string] {
+  return JSON.parse(mark) as [string, string];
 }
 
 /** What the adapter looked up for a signal. */
@@ -152,7 +167,8 @@ export function decideSignal(
   facts: SignalFacts,
   now: number,
 ): SignalDecision {
-  if (isEnded(session.status)) return { result: { status: "ended", sessionStatus: session.status } };
+  const final = findFinal(session);
+  if (final !== undefined) return { result: final };
   if (facts.seen) return { result: { status: "duplicate" } };
   // What sessions tell each other is bounded by how many there are, and an end that is not heard would be waited for for ever.
   // What is waited for is consumed at once, so a full inbox does not lock it out.
@@ -183,7 +199,8 @@ export interface CancelDecision {
  * cannot run any more is overtaken by the deadline. Hard: `cancelled` at once, also after a graceful one.
  */
 export function decideCancel(session: Session, request: RequestCancel, now: number): CancelDecision {
-  if (isEnded(session.status)) return { result: { status: "ended", sessionStatus: session.status } };
+  const final = findFinal(session);
+  if (final !== undefined) return { result: final };
   const inbox = session.inbox + 1;
   const why = {
     ...(request.reason === undefined ? {} : { reason: request.reason }),
@@ -236,7 +253,8 @@ function endSession(session: Session, now: number): Session {
 
 /** A session that ends or is being cancelled is not paused: a deadline is running. Paused twice is paused once. */
 export function decidePause(session: Session, now: number): CancelDecision {
-  if (isEnded(session.status)) return { result: { status: "ended", sessionStatus: session.status } };
+  const final = findFinal(session);
+  if (final !== undefined) return { result: final };
   if (session.cancel !== undefined || session.status === "paused")
     return { result: { status: "requested", sessionStatus: session.status } };
   const { wakeAt: _wakeAt, ...rest } = session;
@@ -246,7 +264,8 @@ export function decidePause(session: Session, now: number): CancelDecision {
 
 /** It stands on nothing, so it is due and its agent goes on: to its end, when it was being cancelled (A3). */
 export function decideResume(session: Session, now: number): CancelDecision {
-  if (isEnded(session.status)) return { result: { status: "ended", sessionStatus: session.status } };
+  const final = findFinal(session);
+  if (final !== undefined) return { result: final };
   if (session.status !== "paused") return { result: { status: "requested", sessionStatus: session.status } };
   const {
     wakeAt: _wakeAt,
@@ -262,19 +281,28 @@ export function decideResume(session: Session, now: number): CancelDecision {
 // ---- budgets -----------------------------------------------------------------------------------------------------
 
 /**
- * The row with its limits replaced. Those below it that are paused for want of a budget, and it itself, are then resumed by the
- * caller, each by `decideResume`.
+ * The account with its limits replaced. Those below it that are paused for want of a budget, and it itself, are then resumed by
+ * the caller, each by `decideResume`. An end closes no account that others still pay from: only its owner is final.
+ *
+ * @param paysBelow whether a session below it goes on; asked only of one that has ended.
  */
 export function decideBudget(
   session: Session,
   limits: Budget,
-  now: number,
-): { readonly result: ChangeResult; readonly session?: Session } {
-  if (isEnded(session.status)) return { result: { status: "ended", sessionStatus: session.status } };
-  if (session.account === undefined)
-    return { result: invalid(session, "was started without a budget, so there is none to change") };
-  const raised = { ...session, account: raise(session.account, limits), updatedAt: now };
-  return { result: { status: "requested", sessionStatus: session.status }, session: raised };
+  paysBelow: () => boolean,
+): { readonly result: ChangeResult; readonly account?: Account } {
+  const moved = movedAway(session);
+  if (moved !== undefined) return { result: moved };
+  const { sessionId, status, account, payers } = session;
+  if (isEnded(status) && (account === undefined || !paysBelow()))
+    return { result: { status: "ended", sessionStatus: status } };
+  if (account === undefined) {
+    const payer = payers.find((one) => one !== sessionId);
+    const whose =
+      payer === undefined ? "there is none to change" : `session ${payer} pays for it: change that one's`;
+    return { result: invalid(session, `was started without a budget, so ${whose}`) };
+  }
+  return { result: { status: "requested", sessionStatus: status }, account: raise(account, limits) };
 }
 
 // ---- batches -----------------------------------------------------------------------------------------------------
@@ -296,7 +324,7 @@ export function refuseBatch(
   if (batch.token !== claim.token || claim.token === NO_CLAIM.token) return { status: "fenced" }; // A1.
   if (isResent(session, batch, lookups)) return { status: "committed", inbox: session.inbox }; // A2.
   if (isEnded(session.status)) return invalid(session, `has ended as ${session.status}`);
-  if (claim.owner === undefined) return { status: "fenced" };
+  if (claim.owner === undefined || session.move !== undefined) return { status: "fenced" };
   const problem =
     findRecordProblem(session, batch) ??
     findSignalProblem(batch, lookups) ??
@@ -479,6 +507,7 @@ export function dueAt(session: Session, claim: Claim, answered: boolean): number
 }
 
 function readyFrom(session: Session, answered: boolean): number {
+  if (session.move !== undefined) return Infinity;
   switch (session.status) {
     case "submitted":
     case "working":

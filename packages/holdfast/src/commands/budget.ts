@@ -1,11 +1,4 @@
-import {
-  ConflictError,
-  isEnded,
-  UsageError,
-  type Budget,
-  type Session,
-  type StorageReader,
-} from "@holdfast/core";
+import { isEnded, UsageError, type Budget, type Session, type StorageReader } from "@holdfast/core";
 import { takeOnly } from "../arguments.ts";
 import type { Command, Io } from "../command.ts";
 
@@ -45,6 +38,8 @@ export const budget: Command = {
       const resume = isEnded(status) ? undefined : await resumeHint(storage, now, io);
       await tell(now, storage.reader, io, resume);
       io.note(`the budget of session ${sessionId} is raised`);
+      if (isEnded(status))
+        io.note(`it has ended; those it left to go on spend it: ${io.call("list --unfinished")}`);
       if (resume !== undefined) io.note(`no process runs it; it goes on with: ${resume}`);
       return 0;
     });
@@ -52,8 +47,7 @@ export const budget: Command = {
 };
 
 async function checkRaise(session: Session, limits: Budget, io: Io): Promise<void> {
-  const { sessionId, account, payers, status } = session;
-  if (isEnded(status)) throw new ConflictError("session_ended", `session ${sessionId} has ended (${status})`);
+  const { sessionId, account, payers } = session;
   if (account === undefined) {
     const [payer] = payers;
     throw new UsageError(`session ${sessionId} has no budget of its own`, {

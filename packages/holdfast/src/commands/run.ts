@@ -136,7 +136,7 @@ async function findStarted(
   if (wanted === undefined && !args.has("continue")) return undefined;
   const { findUnfinished, isOfAgent, withReader } = await import("../find-session.ts");
   const { existsSync } = await import("node:fs");
-  if (!existsSync(database.path)) return undefined;
+  if (database.coordinator === undefined && !existsSync(database.path)) return undefined;
   return withReader(database, async (reader) => {
     if (wanted === undefined) {
       const session =
@@ -209,14 +209,8 @@ function persistenceOf(args: Arguments): Pick<StartOptions, "persistence"> {
 
 /** What is given for a session that is started; one that is gone on with keeps its own. */
 async function readLimits(args: Arguments): Promise<Pick<StartOptions, "budget" | "timeoutMs">> {
-  const budget = args.text("budget");
-  const ttl = args.text("ttl");
-  if (budget === undefined && ttl === undefined) return {};
-  const { parseBudget, parseDuration } = await import("../budget-text.ts");
-  return {
-    ...(budget === undefined ? {} : { budget: parseBudget(budget, "--budget") }),
-    ...(ttl === undefined ? {} : { timeoutMs: parseDuration(ttl, "--ttl") }),
-  };
+  if (!args.has("budget") && !args.has("ttl")) return {};
+  return (await import("../budget-text.ts")).readLimits(args);
 }
 
 /** Who calls us from within a trace says so in the environment, as other commands are told. */

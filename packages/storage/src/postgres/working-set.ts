@@ -28,6 +28,7 @@ import {
   type JournalRecord,
   type ReleaseClaim,
   type Schedule,
+  type SeenSignals,
   type SendSignal,
   type Session,
   type StoredDocument,
@@ -37,7 +38,6 @@ import {
   createSession,
   decideRelease,
   decideSignal,
-  dedupMark,
   findImportProblem,
   firstBatch,
   isAnsweredBy,
@@ -63,7 +63,7 @@ import {
 import { keyOf, Need, type Facts } from "./group-facts.ts";
 import { noWrites } from "./group-writes.ts";
 import { Pending, withoutContent, type Head, type Heads } from "./heads.ts";
-import { AUDIT, documentKind, keepText, sha256, type Item } from "./rows.ts";
+import { AUDIT, documentKind, keepText, marksOf, sha256, type Item } from "./rows.ts";
 
 export interface WorkingSetOptions {
   readonly heads: Heads;
@@ -133,6 +133,10 @@ export class WorkingSet implements CascadeDoor {
   holds(sessionId: string): readonly Hold[] {
     const { holds } = this.#find(sessionId);
     return [...holds].map(([task, amount]) => ({ task, amount })).sort((a, b) => a.task - b.task);
+  }
+
+  isPending(sessionId: string, signalId: string): boolean {
+    return this.#find(sessionId).pending.has(signalId);
   }
 
   schedule(scheduleId: string): Schedule | undefined {
@@ -328,7 +332,7 @@ export class WorkingSet implements CascadeDoor {
     if (head === undefined) return { status: "not_found" };
     const problem = findSignalProblem(signal);
     if (problem !== undefined) return { status: "invalid", reason: problem };
-    const marks = [`i:${signalId}`, ...(dedupKey === undefined ? [] : [`k:${dedupMark(name, dedupKey)}`])];
+    const marks = marksOf({ ids: [signalId], dedupKeys: dedupKey === undefined ? [] : [[name, dedupKey]] });
     const seen = !isEnded(head.session.status) && marks.some((mark) => this.#hasSeen(head, mark));
     const decision = decideSignal(head.session, signal, { seen, pending: head.pending.size }, now);
     if (!("session" in decision)) return decision.result;
@@ -344,6 +348,11 @@ export class WorkingSet implements CascadeDoor {
     head.answered ||= isAnsweredBy(head.session.waits, name);
     this.arrived.push({ sessionId, awaited });
     return decision.result;
+  }
+
+  addSeen(sessionId: string, seen: SeenSignals): void {
+    const head = this.#find(sessionId);
+    for (const mark of marksOf(seen)) this.writes.seen.set(keyOf(sessionId, mark), { head, mark });
   }
 
   #hasSeen(head: Head, mark: string): boolean {

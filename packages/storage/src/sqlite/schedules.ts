@@ -36,7 +36,7 @@ export class Schedules {
       scheduleId,
       cron,
       timeZone,
-      JSON.stringify({ ...action, owner: schedule.owner }),
+      JSON.stringify({ ...action, owner: schedule.owner, unread: schedule.unread }),
       nextAt,
       lastAt ?? null,
       createdAt,
@@ -72,7 +72,7 @@ export function readSchedule(row: SqlRow, path: string): Schedule {
   const scheduleId = row["schedule_id"] as string;
   assertChecksum(path, "schedule", scheduleId, row["checksum"], rowChecksum(valuesOf(row, COLUMNS)));
   const lastAt = row["last_at"] as number | null;
-  const { owner, ...action } = readAction(row["action"] as string);
+  const { owner, unread, ...action } = readAction(row["action"] as string);
   return {
     scheduleId,
     ...(owner === undefined ? {} : { owner }),
@@ -81,13 +81,14 @@ export function readSchedule(row: SqlRow, path: string): Schedule {
     action,
     nextAt: row["next_at"] as number,
     ...(lastAt === null ? {} : { lastAt }),
+    ...(unread === undefined ? {} : { unread }),
     createdAt: row["created_at"] as number,
   };
 }
 
-/** With the owner, which few have. JSON leaves out what is `undefined`, and the port has the field. */
-function readAction(text: string): ScheduledAction & Pick<Schedule, "owner"> {
-  const action = JSON.parse(text) as ScheduledAction & Pick<Schedule, "owner">;
+/** With the owner and the unread signal, which few have. JSON leaves out what is `undefined`, and the port has the field. */
+function readAction(text: string): ScheduledAction & Pick<Schedule, "owner" | "unread"> {
+  const action = JSON.parse(text) as ScheduledAction & Pick<Schedule, "owner" | "unread">;
   return action.type === "start"
     ? { ...action, input: action.input }
     : { ...action, payload: action.payload };

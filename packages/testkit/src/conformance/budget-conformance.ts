@@ -2,6 +2,7 @@
 
 import type { Budget, ChangeResult, Charge } from "@holdfast/core";
 import { describe, expect, test } from "vitest";
+import { listen } from "./ear.ts";
 import {
   cancelling,
   Claimant,
@@ -323,11 +324,10 @@ export function budgetConformance(fixture: Fixture): void {
       await leaf.commit({ session: PARKED });
       await child.commit({ session: { ...PARKED, exhausted: { ...exhausted, payer: "ses-leaf" } } });
       await other.commit({ session: PATCH_TO.paused });
-      const heard: string[] = [];
-      fixture.storage.subscribe(({ sessionId }) => heard.push(sessionId));
+      const ear = listen(fixture);
       const raised = await fixture.apply(raising("ses-root", { maxTokens: 200, maxSteps: 9 }), 7);
       expect(raised).toEqual({ status: "requested", sessionStatus: "paused" });
-      expect(heard).toEqual(["ses-root", "ses-leaf"]);
+      expect((await ear.heard(2)).map(({ sessionId }) => sessionId)).toEqual(["ses-root", "ses-leaf"]);
       const statuses = await Promise.all(
         ["ses-root", "ses-leaf", "ses-child", "ses-other"].map(async (sessionId) => {
           return (await fixture.session(sessionId)).status;
@@ -339,6 +339,25 @@ export function budgetConformance(fixture: Fixture): void {
         updatedAt: 7,
       });
       expect(await fixture.session("ses-root")).not.toHaveProperty("exhausted");
+    });
+
+    // What it left spends its account, which nobody else can raise.
+    test("ST30: a payer that has ended is raised as long as somebody it left, or who is left below that, goes on", async () => {
+      const root = await payer({ maxTokens: 100 });
+      const leave = (sessionId: string) => ({ parent: { sessionId, child: 0, onEnd: "leave" } as const });
+      const child = await fixture.spawn(root, "ses-child", leave("ses-root"));
+      const leaf = await fixture.spawn(child, "ses-leaf", leave("ses-child"));
+      await leaf.commit({ session: PARKED });
+      await child.commit({ session: PATCH_TO.failed });
+      await root.commit({ session: PATCH_TO.completed }, 5);
+      const raised = await fixture.apply(raising("ses-root", { maxTokens: 200 }), 7);
+      expect(raised).toEqual({ status: "requested", sessionStatus: "completed" });
+      expect((await fixture.session("ses-leaf")).status).toBe("working");
+      expect(await fixture.session("ses-root")).toMatchObject({ status: "completed", updatedAt: 5 });
+      expect((await accountOf("ses-root"))?.limits).toEqual({ maxTokens: 200 });
+      await leaf.commit({ session: PATCH_TO.completed });
+      expect(await fixture.apply(raising("ses-root", { maxTokens: 300 }))).toMatchObject({ status: "ended" });
+      expect((await accountOf("ses-root"))?.limits).toEqual({ maxTokens: 200 });
     });
 
     // It was refused, then somebody raised the limit, then it said that it was paused: nobody would ever raise it again.

@@ -3,6 +3,7 @@
 
 import type { Effect, RequestCancel, SessionPatch } from "@holdfast/core";
 import { describe, expect, test } from "vitest";
+import { listen } from "./ear.ts";
 import {
   cancelling,
   creating,
@@ -100,6 +101,35 @@ export function familyConformance(fixture: Fixture): void {
       expect(await fixture.told("ses-parent")).toEqual([["go", { ok: true }]]);
     });
 
+    test("ST27: what is asked of a parent that has ended, or is not here, is answered in the batch that asks", async () => {
+      await fixture.createIn("completed", "ses-ended");
+      const child = await fixture.createClaimed("ses-child");
+      const asking = (to: string, request: number) =>
+        signalling(to, `ses-child-${request}`, { name: "request:0" });
+      const effects = [asking("ses-ended", 4), asking("ses-none", 5)];
+      expect(await child.commit({ records: [STARTED], effects })).toEqual({ status: "committed", inbox: 2 });
+      const told = [
+        ["reply:4", { ended: "ses-ended" }],
+        ["reply:5", { ended: "ses-none" }],
+      ];
+      expect(await fixture.told("ses-child")).toEqual(told);
+    });
+
+    test("ST27: an end answers what the children that go on still wait for", async () => {
+      const parent = await fixture.createClaimed("ses-parent");
+      const left = await fixture.spawn(parent, "ses-left", {
+        parent: { sessionId: "ses-parent", child: 0, onEnd: "leave" },
+      });
+      const waits = [
+        { type: "signal", id: 7, name: "reply:7" },
+        { type: "signal", id: 8, name: "go" },
+      ] as const;
+      await left.commit({ records: [STARTED], session: { status: "waiting", waits } });
+      await parent.commit({ session: PATCH_TO.completed });
+      expect(await fixture.told("ses-left")).toEqual([["reply:7", { ended: "ses-parent" }]]);
+      expect(await statusOf("ses-left")).toBe("waiting");
+    });
+
     // K10: the one who commits compares this number with what it has seen.
     test("ST26: a batch answers the inbox as its effects leave it", async () => {
       const parent = await fixture.createClaimed("ses-parent");
@@ -148,16 +178,14 @@ export function familyConformance(fixture: Fixture): void {
     test("ST22: listeners hear of every session an effect or a consequence touches", async () => {
       const { root } = await grow();
       await fixture.apply(creating("ses-other"));
-      const heard: unknown[] = [];
-      fixture.storage.subscribe(({ sessionId, awaited }) => heard.push([sessionId, awaited]));
-      // Over a socket the subscription is a request of its own.
-      await fixture.storage.reader.session("ses-root");
+      const ear = listen(fixture);
       await root.commit({
         records: [spawning("agent")],
         effects: [childOf("ses-root", "ses-new"), signalling("ses-other", "sig-1")],
       });
       await fixture.apply(cancelling("ses-root"));
-      expect(heard).toEqual([
+      const heard = await ear.heard(6);
+      expect(heard.map(({ sessionId, awaited }) => [sessionId, awaited])).toEqual([
         ["ses-new", true],
         ["ses-other", true],
         ["ses-root", true],
@@ -323,6 +351,33 @@ export function familyConformance(fixture: Fixture): void {
       expect(await statusOf("ses-left")).toBe("submitted");
       await fixture.apply(cancelling("ses-root"));
       expect(await statusOf("ses-left")).toBe("cancelling");
+    });
+
+    // The agent hears of its cancel after the batch it was just making: what that asks for is below all the same.
+    for (const onEnd of ["cancel", "wait", "leave"] as const) {
+      test(`ST27: a cancel reaches what is asked for after it, to ${onEnd} at the end`, async () => {
+        const parent = await fixture.createClaimed("ses-parent");
+        await fixture.apply(cancelling("ses-parent", { graceMs: 100 }), 5);
+        const child = { sessionId: "ses-parent", child: 0, onEnd };
+        await parent.commit(
+          { records: [spawning("agent")], effects: [creating("ses-child", { parent: child })] },
+          7,
+        );
+        const cancel = { mode: "graceful", deadlineAt: 105, cause: "parent" };
+        expect(await fixture.session("ses-child")).toMatchObject({ status: "cancelling", cancel });
+      });
+    }
+
+    test("ST27: a cancel reaches the one that takes over after it", async () => {
+      const { child } = await grow();
+      await fixture.apply(cancelling("ses-child", { graceMs: 100 }), 5);
+      await child.commit({
+        records: [spawning("agent")],
+        effects: [childOf("ses-root", "ses-heir")],
+        session: { ...PATCH_TO.cancelled, handedOffTo: "ses-heir" },
+      });
+      expect(await statusOf("ses-heir")).toBe("cancelling");
+      expect(await statusOf("ses-root")).toBe("submitted");
     });
 
     test("ST27: a cancel within the tree does not reach above or beside it", async () => {

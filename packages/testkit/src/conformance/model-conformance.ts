@@ -225,7 +225,8 @@ class Model {
         }
         return { status: "requested", sessionStatus: known.status };
       case "set_budget": {
-        if (ended) return { status: "ended", sessionStatus: known.status };
+        if (ended && (known.account === undefined || !this.#livesBelow(known)))
+          return { status: "ended", sessionStatus: known.status };
         const { account } = known;
         if (account === undefined) return { status: "invalid" };
         account.max = change.limits.maxTokens!;
@@ -280,6 +281,12 @@ class Model {
       stand(known, "cancelling", [], undefined);
       this.#cancelBelow(known, mode, graceMs, true, now);
     }
+  }
+
+  #livesBelow(known: Known): boolean {
+    return known.children
+      .map((sessionId) => this.#known.get(sessionId)!)
+      .some((child) => !isEnded(child.status) || this.#livesBelow(child));
   }
 
   #cancelBelow(known: Known, mode: "graceful" | "hard", graceMs: number, all: boolean, now: number): void {
@@ -414,7 +421,11 @@ class Model {
     if (isEnded(status)) known.status = status; // Effects find it ended.
     const admissions = charges === undefined ? undefined : this.#charge(known, charges);
     known.births += effects.filter(({ type }) => type === "create_session").length;
-    for (const effect of effects) this.#expect(effect, now);
+    for (const effect of effects) {
+      const { status: became } = this.#expect(effect, now);
+      const graceMs = Math.max(0, (known.deadlineAt ?? 0) - now);
+      if (became === "created" && isCancelled) this.#cancel(effect.sessionId, "graceful", graceMs, now);
+    }
     if (isEnded(status)) this.#end(known, status, false, now);
     else if (status === "paused" && !wasPaused) this.#tell(known, ["child:0"]);
     return { status: "committed", inbox: known.inbox, ...this.#paid(known, admissions) };

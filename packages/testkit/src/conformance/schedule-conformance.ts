@@ -2,6 +2,7 @@
 
 import type { Change, FireSchedule, Schedule } from "@holdfast/core";
 import { expect, test } from "vitest";
+import { listen } from "./ear.ts";
 import { cancelling, creating, INVALID, signalling, type Fixture } from "./fixture.ts";
 
 const NIGHTLY: Schedule = {
@@ -81,13 +82,12 @@ export function scheduleConformance(fixture: Fixture): void {
   test("ST34: a schedule signals a session, and listeners hear of it", async () => {
     await fixture.apply(creating("ses-1"));
     await fixture.apply(put(POKE));
-    const heard: unknown[] = [];
-    fixture.storage.subscribe((arrival) => heard.push(arrival));
+    const ear = listen(fixture);
     const effect = signalling("ses-1", "poke-50", { payload: undefined });
     const firing = fire({ scheduleId: "poke", dueAt: 50, nextAt: 60, effect });
     expect(await fixture.apply(firing)).toEqual({ status: "done" });
     expect(await fixture.told("ses-1")).toEqual([["go", null]]);
-    expect(heard).toEqual([{ sessionId: "ses-1", awaited: true }]);
+    expect(await ear.heard(1)).toEqual([{ sessionId: "ses-1", awaited: true }]);
   });
 
   test("ST34: one whose session has ended or never was goes on to its next time", async () => {
@@ -99,6 +99,29 @@ export function scheduleConformance(fixture: Fixture): void {
     await fixture.apply(cancelling("ses-1", { mode: "hard" }));
     expect(await fixture.apply(firing(60, 70))).toEqual({ status: "done" });
     expect((await listed())[0]).toMatchObject({ nextAt: 70, lastAt: 60 });
+  });
+
+  // A session that is paused, or slow, would find as many as there were times.
+  test("ST34: a schedule sends no signal as long as the one it sent last is unread", async () => {
+    const desk = await fixture.createClaimed("ses-1");
+    await fixture.apply(put(POKE));
+    const firing = (dueAt: number) => {
+      const effect = signalling("ses-1", `poke-${dueAt}`, { payload: undefined });
+      return fire({ scheduleId: "poke", dueAt, nextAt: dueAt + 10, effect });
+    };
+    const pending = async () =>
+      (await fixture.storage.reader.pendingSignals("ses-1")).map(({ signalId }) => signalId);
+    expect(await fixture.apply(firing(50))).toEqual({ status: "done" });
+    await fixture.apply(signalling("ses-1", "of-others"));
+    expect(await fixture.apply(firing(60))).toEqual({ status: "done" });
+    expect(await pending()).toEqual(["poke-50", "of-others"]);
+    expect((await listed())[0]).toMatchObject({ nextAt: 70, lastAt: 60, unread: "poke-50" });
+    if (fixture.subject.reopen !== undefined) await fixture.reopen();
+    const again =
+      fixture.subject.reopen === undefined ? desk : await fixture.claim("ses-1", "owner-2", 1, Infinity);
+    await again.commit({ records: [], consumed: ["poke-50"] });
+    expect(await fixture.apply(firing(70))).toEqual({ status: "done" });
+    expect(await pending()).toEqual(["of-others", "poke-70"]);
   });
 
   test("ST34: what it starts cannot be claimed in passing", async () => {

@@ -1,0 +1,251 @@
+// Whoever waits for what was told already, or can be told no more, is told so: nobody waits for ever.
+
+import { gate, TestClock, turns, until } from "@holdfast/testkit/test-runtime";
+import { afterEach, describe, expect, test } from "vitest";
+import { defineAgent, defineTask, local, type Agent, type AgentContext } from "./define.ts";
+import { MemoryStorage } from "./memory-storage.ts";
+import { createRuntime, vanishRuntime, type Runtime, type RuntimeOptions } from "./runtime.ts";
+
+const opened: Runtime[] = [];
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((runtime) => runtime.close()));
+});
+
+function open(options: Partial<RuntimeOptions> = {}): { runtime: Runtime; storage: MemoryStorage } {
+  const storage = (options.storage as MemoryStorage | undefined) ?? new MemoryStorage();
+  const runtime = createRuntime({ clock: new TestClock(), ...options, storage, development: false });
+  opened.push(runtime);
+  return { runtime, storage };
+}
+
+const double = defineAgent({ name: "double", run: async (ctx, n: number) => ctx.run("work", () => n * 2) });
+const failing = defineAgent({
+  name: "failing",
+  run: async () => {
+    throw new Error("no luck");
+  },
+});
+const heir = defineAgent({
+  name: "heir",
+  agents: [double],
+  run: async (ctx, n: number) => ctx.handoffToAgent(local(double), n, { completion: "immediate" }),
+});
+
+/** Asks for a child and hears its end, keeps its id in a checkpoint, and then does `after` with it. */
+function remembering(after: (ctx: AgentContext, childId: string) => Promise<unknown>, child = double): Agent {
+  return defineAgent({
+    name: "parent",
+    agents: [double, failing, heir],
+    run: async (ctx) => {
+      const known = ctx.state as { childId: string } | undefined;
+      if (known !== undefined) return after(ctx, known.childId);
+      const { sessionId } = ctx.spawnAgent(local(child), 4);
+      await ctx.waitForChild(ctx.child(sessionId)).catch(() => {});
+      return ctx.checkpoint({ childId: sessionId });
+    },
+  });
+}
+
+describe("the end of a child that was heard before a checkpoint", () => {
+  test("is told again to who waits for its output", async () => {
+    const { runtime } = open();
+    const agent = remembering(async (ctx, childId) => ctx.waitForChild(ctx.child(childId)));
+    expect(await (await runtime.start(agent)).result()).toBe(8);
+  });
+
+  test("is told again by its successor's row, when it handed over", async () => {
+    const { runtime } = open();
+    const agent = remembering(async (ctx, childId) => ctx.waitForChild(ctx.child(childId)), heir);
+    expect(await (await runtime.start(agent)).result()).toBe(8);
+  });
+
+  test("is told again to who waits for its events, as often as asked, also in one life", async () => {
+    const { runtime } = open();
+    const agent = remembering(async (ctx, childId) => {
+      const child = ctx.child(childId);
+      const next = (): Promise<unknown> => ctx.waitForChildEvent(child);
+      return [await next(), await next(), await next(), await ctx.waitForChild(child)];
+    });
+    const completed = { type: "completed", output: 8 };
+    expect(await (await runtime.start(agent)).result()).toEqual([completed, completed, completed, 8]);
+  });
+
+  test("is told again in the life that heard it", async () => {
+    const { runtime } = open();
+    const agent = defineAgent({
+      name: "parent",
+      agents: [double],
+      run: async (ctx) => {
+        const child = ctx.spawnAgent(local(double), 4);
+        return [await ctx.waitForChildEvent(child), await ctx.waitForChildEvent(child)];
+      },
+    });
+    const completed = { type: "completed", output: 8 };
+    expect(await (await runtime.start(agent)).result()).toEqual([completed, completed]);
+  });
+
+  test("that failed fails again", async () => {
+    const { runtime } = open();
+    const agent = remembering(
+      async (ctx, childId) =>
+        ctx.waitForChild(ctx.child(childId)).catch((error: Error) => error.message.replace(childId, "ID")),
+      failing as never,
+    );
+    expect(await (await runtime.start(agent)).result()).toBe("child ID failed: no luck");
+  });
+
+  test("is told again in the next process, once", async () => {
+    const { runtime, storage } = open({ owner: "first" });
+    const agent = remembering(async (ctx, childId) => {
+      await ctx.waitForSignal("go");
+      return ctx.waitForChild(ctx.child(childId));
+    });
+    const { sessionId } = await runtime.start(agent);
+    const row = async (): Promise<string | undefined> => (await storage.reader.session(sessionId))?.status;
+    await until(async () => (await row()) === "waiting", "it waits after the checkpoint");
+    vanishRuntime(runtime);
+    await storage.claim({ sessionId, owner: "first", now: 0, leaseMs: 0 });
+    const second = open({ storage, owner: "first", agents: [agent] });
+    const handle = await second.runtime.resume(sessionId);
+    await handle.signal("go");
+    expect(await handle.result()).toBe(8);
+    const heard = (await storage.reader.journal(sessionId, 0, 99)).filter(
+      (record) => record.type === "signal_received" && record.signalId.endsWith(":again"),
+    );
+    expect(heard).toHaveLength(1);
+  });
+
+  test("of one that lives is waited for, and of one that is not here is a failure", async () => {
+    const { runtime } = open();
+    const slow = defineAgent({ name: "slow", run: async (ctx) => ctx.waitForSignal("word") });
+    const agent = defineAgent({
+      name: "parent",
+      agents: [slow],
+      run: async (ctx) => {
+        if (ctx.state === undefined)
+          return ctx.checkpoint({ childId: ctx.spawnAgent(local(slow)).sessionId });
+        return ctx.waitForChild(ctx.child((ctx.state as { childId: string }).childId));
+      },
+    });
+    const handle = await runtime.start(agent);
+    const childId = `${handle.sessionId}-0`;
+    await until(async () => (await handle.session()).status === "waiting", "it waits");
+    await turns(20);
+    const lines: string[] = [];
+    for await (const line of runtime.export(handle.sessionId)) lines.push(line);
+    await runtime.signal(childId, "word", "heard");
+    expect(await handle.result()).toBe("heard");
+
+    const elsewhere = open({ agents: [agent] });
+    await elsewhere.runtime.import(bytesOf(lines));
+    const moved = await elsewhere.runtime.resume(handle.sessionId);
+    expect(await moved.settled()).toMatchObject({ status: "failed", error: { code: "child_failed" } });
+  });
+});
+
+describe("a request to a parent that has ended", () => {
+  const asking = defineAgent({
+    name: "asking",
+    run: async (ctx, when: string) => {
+      await ctx.waitForSignal("ask");
+      if (when === "told") ctx.signalParent("hello");
+      const { code, message } = (await ctx
+        .requestFromParent("lookUp", "k")
+        .catch((error: unknown) => error)) as { code: string; message: string };
+      return { code, message };
+    },
+  });
+  const lookUp = (ready: Promise<void>): ReturnType<typeof defineTask> =>
+    defineTask({ name: "look-up", run: async () => ready });
+  const leaving = (run: (ctx: AgentContext) => Promise<unknown>, ready = Promise.resolve()): Agent =>
+    defineAgent({
+      name: "parent",
+      agents: [asking],
+      handlers: { lookUp: lookUp(ready) },
+      run: async (ctx) => {
+        ctx.spawnAgent(local(asking), "now", { onParentEnd: "leave" });
+        return run(ctx);
+      },
+    });
+  const refused = (parentId: string): unknown => ({
+    code: "session_ended",
+    message: `ctx.requestFromParent("lookUp"): the parent, session ${parentId}, has ended`,
+  });
+
+  test("rejects, when it had ended before", async () => {
+    const { runtime } = open();
+    const handle = await runtime.start(leaving(async () => "done"));
+    expect(await handle.result()).toBe("done");
+    const child = runtime.handle(`${handle.sessionId}-0`);
+    await child.signal("ask");
+    expect(await child.result()).toEqual(refused(handle.sessionId));
+  });
+
+  test("rejects, when it ends before it has answered", async () => {
+    const { runtime } = open();
+    const never = gate();
+    const agent = leaving(async (ctx) => {
+      await ctx.waitForSignal("end");
+      throw new Error("it ends");
+    }, never.opened);
+    const handle = await runtime.start(agent);
+    const child = runtime.handle(`${handle.sessionId}-0`);
+    await until(async () => (await child.session().catch(() => undefined))?.status === "waiting", "it waits");
+    await child.signal("ask");
+    await until(
+      async () => (await child.session()).waits.some((wait) => "name" in wait && wait.name === "reply:1"),
+      "it asked",
+    );
+    await handle.signal("end");
+    expect(await child.result()).toEqual(refused(handle.sessionId));
+    never.open();
+  });
+
+  test("rejects, when it ended while the child stood on nothing", async () => {
+    const { runtime, storage } = open({ owner: "first", adopt: false });
+    const never = gate();
+    const agent = leaving(async (ctx) => {
+      await ctx.waitForSignal("end");
+      throw new Error("it ends");
+    }, never.opened);
+    const handle = await runtime.start(agent);
+    const child = runtime.handle(`${handle.sessionId}-0`);
+    await until(async () => (await child.session().catch(() => undefined))?.status === "waiting", "it waits");
+    await child.signal("ask");
+    await until(
+      async () => (await child.session()).waits.some((wait) => "name" in wait && wait.name === "reply:1"),
+      "it asked",
+    );
+    vanishRuntime(runtime);
+    // Paused and resumed: its row names no waits until somebody runs it.
+    const now = Date.now();
+    const { sessionId } = child;
+    await storage.commit([{ type: "pause_session", sessionId }], now);
+    await storage.commit([{ type: "resume_session", sessionId }], now);
+    // Its end by a cancel would reach the child: it ends as one whose agent threw.
+    const claim = await storage.claim({ sessionId: handle.sessionId, owner: "first", now, leaseMs: 9 });
+    const row = await storage.reader.session(handle.sessionId);
+    await storage.commit(
+      [
+        {
+          type: "commit_batch",
+          sessionId: handle.sessionId,
+          token: claim.status === "claimed" ? claim.token : 0,
+          firstSeq: row?.nextSeq ?? 0,
+          records: [],
+          entries: [],
+          consumed: [],
+          session: { status: "failed", waits: [] },
+        },
+      ],
+      now,
+    );
+    const second = open({ storage, owner: "first", agents: [agent] });
+    expect(await (await second.runtime.resume(sessionId)).result()).toEqual(refused(handle.sessionId));
+    never.open();
+  });
+});
+
+async function* bytesOf(lines: readonly string[]): AsyncIterable<Uint8Array> {
+  for (const line of lines) yield new TextEncoder().encode(line);
+}
