@@ -8,7 +8,7 @@
 //       end loses no claim and gives none twice.
 //   D2. A claim that no poll acknowledges and nobody uses is given back after `ACK_MS`.
 //   D3. One round at a time. A poll begins one at once; arrivals do too, unless one has just been: then they are joined for
-//       `JOIN_MS`.
+//       `JOIN_MS`, and what needs a scan for `JOIN_SCAN_MS`.
 //   D4. What arrives for a session that a runner holds is told to that runner, to nobody else.
 //   D5. Losing every notice costs time and nothing more: while somebody waits, what is due is asked every `SCAN_MS`.
 //
@@ -31,7 +31,9 @@ import { Seat, type GivenClaim, type PollAnswer, type PollRequest } from "./seat
 import { SCAN_MS, WaitingSessions } from "./waiting-sessions.ts";
 
 export const ACK_MS = 2_000;
-const JOIN_MS = 50;
+/** Half of what a session may wait for its runner when all is quiet. */
+const JOIN_MS = 5;
+const JOIN_SCAN_MS = 50;
 /** A round that storage could not answer is tried again after so long. */
 const AGAIN_MS = 500;
 
@@ -167,7 +169,7 @@ export class Dispatcher {
     if (isEnded) return;
     if (runnerId !== undefined) this.#waiting.ran(sessionId, runnerId);
     this.#isScanWanted = true;
-    this.#wake(JOIN_MS);
+    this.#wake(JOIN_SCAN_MS);
   }
 
   /** Have a runner stop what it does with a session, or drain as a whole; told until it has heard it (W3). */
@@ -411,7 +413,8 @@ export class Dispatcher {
     const { storage, warn } = this.#host;
     Promise.all(claims.map(({ sessionId }) => storage.reader.session(sessionId))).then(
       (rows) => this.#giveBack(claims.filter(({ nextSeq }, i) => rows[i]?.nextSeq === nextSeq)),
-      (error: unknown) => warn("claims that nobody acknowledged were not looked at, and run out by their lease", error),
+      (error: unknown) =>
+        warn("claims that nobody acknowledged were not looked at, and run out by their lease", error),
     );
   }
 
@@ -421,7 +424,7 @@ export class Dispatcher {
     this.#commit(claims.map(({ sessionId, token }) => ({ type: "release_claim", sessionId, token }))).then(
       () => {
         this.#isScanWanted = true;
-        this.#wake(JOIN_MS);
+        this.#wake(JOIN_SCAN_MS);
       },
       (error: unknown) => this.#host.warn("claims that did not arrive could not be given back", error),
     );
