@@ -18,8 +18,11 @@ const floor = new Floor(async (rows) => {
 /** Sessions of earlier work and of other runners have other numbers. */
 let used = 0;
 
-process.on("message", async (message) => {
-  const { sessions, steps, width } = message as FloorWork;
+process.on("message", (message) => void work(message as FloorWork));
+process.once("disconnect", () => process.exit());
+tell("ready");
+
+async function work({ sessions, steps, width }: FloorWork): Promise<void> {
   const first = index * 1_000_000 + used;
   used += sessions;
   const stepMs: number[] = [];
@@ -29,6 +32,4 @@ process.on("message", async (message) => {
     stepMs.push(...gaps(marks));
   });
   tell("done", { stepMs });
-});
-process.once("disconnect", () => process.exit());
-tell("ready");
+}
