@@ -97,6 +97,29 @@ test("W10 packs, installs from the tarballs and runs them", { timeout: 120_000 }
   for (const { value } of lines) expect(value).toBeGreaterThan(0);
 });
 
+// One storage each: what is told apart here is processes, not storages.
+test("W8 runs a coordinator and runners as processes", { timeout: 120_000 }, () => {
+  const lines = linesOf("W8", "--storage", "sqlite");
+  expect(lines.map(({ variant }) => String(variant).split(":")[0])).toEqual(
+    ["dispatch", "W1", "W2", "W4", "W4", "W4", "W3", "W3"].map((name) => expect.stringContaining(name)),
+  );
+  for (const line of lines) {
+    expect(line["value"], String(line["variant"])).toBeGreaterThan(0);
+    expect(line["floor"], String(line["variant"])).toBeGreaterThan(0);
+    expect(line["requestsPerSegment"], String(line["variant"])).toBeGreaterThan(0);
+    expect(line["isGoalMet"], "a smoke run judges nothing").toBeNull();
+  }
+  expect(lines.at(-1)).toMatchObject({ unit: "steps/s", variant: "W3: 16 sessions x 3 steps" });
+});
+
+test("W9 tells how late events are and what readers cost", { timeout: 120_000 }, () => {
+  const [line] = linesOf("W9", "--storage", "sqlite");
+  expect(line).toMatchObject({ variant: "20 readers, 100 events/s", unit: "ms" });
+  expect(line!["p99Ms"]).toBeGreaterThanOrEqual(Number(line!["p50Ms"]));
+  expect(line!["p50Ms"]).toBeGreaterThan(0);
+  expect(line!["heapBytesPerReader"]).toBeGreaterThan(0);
+});
+
 describe("what SQLite is asked", () => {
   test("statements are counted, and there are none in memory", () => {
     expect(linesOf("W3", "--storage", "sqlite").at(-1)?.["statementsPerStep"]).toBeGreaterThan(1);
