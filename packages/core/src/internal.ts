@@ -62,3 +62,4 @@ export {
   type StorageMethod,
   type WireError,
 } from "./ports/storage-wire.ts";
+export { effectOfFiring } from "./session/firing.ts";
