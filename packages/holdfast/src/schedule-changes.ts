@@ -11,7 +11,6 @@ import {
 } from "@holdfast/runtime";
 import { refuse } from "./arguments.ts";
 import { readLimits } from "./budget-text.ts";
-import { CommandError } from "./command-error.ts";
 import type { Arguments, Io } from "./command.ts";
 import { withReader, withSession, withStorage } from "./find-session.ts";
 import { readInput, readJson } from "./input.ts";
