@@ -117,7 +117,7 @@ export interface PostgresFloor {
   close(): Promise<void>;
 }
 
-export async function openPostgresFloor(place: string): Promise<PostgresFloor> {
+async function openPostgresFloor(place: string): Promise<PostgresFloor> {
   const { url, schema } = readPlace(place)!;
   const client = new Client({ connectionString: url });
   await client.connect();

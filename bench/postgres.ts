@@ -4,7 +4,7 @@
 
 import { randomUUID } from "node:crypto";
 import { chmodSync } from "node:fs";
-import { startServer } from "../packages/storage/src/postgres/testing/server.ts";
+import { startServer } from "@holdfast/storage/postgres-testing";
 
 const VARIABLE = "HOLDFAST_BENCH_POSTGRES_URL";
 

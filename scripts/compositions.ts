@@ -25,6 +25,7 @@ import {
   type CrashSubject,
   type Snapshot,
 } from "@holdfast/testkit";
+import { readArguments } from "./arguments.ts";
 import { openFleet, type Fleet } from "../packages/holdfast/src/testing/fleet.ts";
 import { startServer } from "../packages/storage/src/postgres/testing/server.ts";
 
@@ -168,6 +169,7 @@ function differing(expected: Snapshot, got: Snapshot, { persistence }: Compositi
 }
 
 if (import.meta.main) {
+  readArguments(import.meta.filename, {});
   const folder = mkdtempSync(join(tmpdir(), "holdfast-compositions-"));
   const server = await startServer({ fsync: false });
   try {

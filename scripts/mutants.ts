@@ -30,6 +30,7 @@ const RULES = "packages/core/src/session/storage-rules.ts";
 const CASCADE = "packages/core/src/session/cascade.ts";
 const CLAIMS = "packages/core/src/session/claims.ts";
 const SQLITE = "packages/storage/src/sqlite/sqlite-storage.test.ts";
+const SHARING = "packages/storage/src/postgres/sharing.test.ts";
 
 export const MUTANTS: readonly Mutant[] = [
   {
@@ -484,6 +485,62 @@ export const MUTANTS: readonly Mutant[] = [
     find: "if (left < 1) {",
     replace: "if (left < -Infinity) {",
     tests: [`${API}rates.test.ts`],
+  },
+  {
+    name: "O4: everything is let go of before a lease can pass on",
+    file: "packages/runtime/src/lease-keeper.ts",
+    find: "return since + this.leaseMs - this.#marginMs;",
+    replace: "return since + this.leaseMs;",
+    tests: ["packages/runtime/src/lease-keeper.test.ts"],
+  },
+  {
+    name: "O4: a renewal counts from before it was asked for",
+    file: "packages/runtime/src/lease-keeper.ts",
+    find: "this.#since = confirmedAt ?? this.#since;",
+    replace: "this.#since = confirmedAt === undefined ? this.#since : this.#host.clock.monotonic();",
+    tests: ["packages/runtime/src/lease-keeper.test.ts"],
+  },
+  {
+    name: "O3: what a closing process holds is released after its tasks have ended",
+    file: "packages/runtime/src/live-sessions.ts",
+    find: "await tasksEnded();",
+    replace: "void tasksEnded();",
+    tests: ["packages/runtime/src/lease-keeper.test.ts"],
+  },
+  {
+    name: "S2: a snapshot that is older than an arrival is not gone on from",
+    file: "packages/runner/src/dispatched-storage.ts",
+    find: "given.isStale = true; // G2.",
+    replace: "given.isStale = false;",
+    tests: ["packages/runner/src/dispatched-storage.test.ts"],
+  },
+  {
+    name: "O6: what a poll was answered after it was left is not acted on",
+    file: "packages/runner/src/poll-loop.ts",
+    find: 'return controller.signal.aborted ? "left" : { answer };',
+    replace: "return { answer };",
+    tests: ["packages/runner/src/poll-loop.test.ts"],
+  },
+  {
+    name: "K10b: a queued attempt is found again, not lost",
+    file: "packages/runner/src/queued-tasks.ts",
+    find: 'return result.status !== "unknown";',
+    replace: 'return result.status === "unknown";',
+    tests: ["packages/holdfast/src/fleet/queued-tasks.test.ts"],
+  },
+  {
+    name: "O9: a group on PostgreSQL checks the versions it was worked out from",
+    file: "packages/storage/src/postgres/write-statement.ts",
+    find: "AND t.version = v.version AND ${OK}",
+    replace: "AND ${OK}",
+    tests: [SHARING],
+  },
+  {
+    name: "ST37: a claim on PostgreSQL is taken only where the end that was read still stands",
+    file: "packages/storage/src/postgres/leases.ts",
+    find: " AND t.until = $4 RETURNING",
+    replace: " AND $4::float8 IS NOT NULL RETURNING",
+    tests: [SHARING],
   },
   ...COORDINATOR_MUTANTS,
 ];

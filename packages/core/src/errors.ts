@@ -76,6 +76,7 @@ export const ERROR_TABLE = {
   session_exists: { exit: 6, http: 409, rpc: "already_exists" },
   session_claimed: { exit: 6, http: 409, rpc: "aborted" },
   session_ended: { exit: 6, http: 409, rpc: "failed_precondition" },
+  session_moved: { exit: 6, http: 409, rpc: "failed_precondition" },
   locked: { exit: 6, http: 409, rpc: "aborted" },
   storage_unavailable: { exit: 10, http: 503, rpc: "unavailable" },
   storage_full: { exit: 10, http: 503, rpc: "unavailable" },

@@ -63,6 +63,7 @@ export { signalPattern } from "./kernel/pending-signals.ts";
 export {
   isCommand,
   isEvent,
+  isEventType,
   isNote,
   JOURNAL_FORMAT,
   type CancelNotice,
@@ -165,6 +166,7 @@ export {
   type ResumeSession,
   type Schedule,
   type ScheduledAction,
+  type SeenSignals,
   type SendSignal,
   type SessionPatch,
   type SessionSnapshot,

@@ -1,7 +1,7 @@
 // For the sibling packages: what adapters and the runtime share with the core, and authors of agents do not need.
 
-export { didYouMean } from "./did-you-mean.ts";
 export { ChurnMap } from "./churn-map.ts";
+export { didYouMean } from "./did-you-mean.ts";
 export { seededRandom } from "./kernel/random.ts";
 export {
   applyChange,
@@ -30,6 +30,7 @@ export {
   findImportProblem,
   firstBatch,
   dedupMark,
+  readDedupMark,
   lookAt,
   refuseBatch,
   refuseCreation,

@@ -45,7 +45,7 @@ export async function answerQuestion(
           if (recorded === given) return;
           throw new CommandError("answered_otherwise", repeated, {
             got: given ?? "no answer",
-            expected: recorded ?? "another answer",
+            expected: recorded ?? "no answer, as the first one was",
             fix: "cancel the session if the first answer was wrong",
           });
         },

@@ -32,7 +32,7 @@ export async function runRunner(args: Arguments, io: Io): Promise<number> {
       giveUp.abort();
     }),
   );
-  const watchdog = isDebugged() ? undefined : watchdogOf(options);
+  const watchdog = isDebugged() ? undefined : await watchdogOf(options);
   try {
     const runner = await started(
       {
@@ -57,8 +57,8 @@ export async function runRunner(args: Arguments, io: Io): Promise<number> {
 }
 
 /** What it remembers of agents that kept the process busy stands beside the runner's token. */
-function watchdogOf({ stateFolder, name = "default" }: RunnerOptions): Watchdog {
-  makeFolder(stateFolder);
+async function watchdogOf({ stateFolder, name = "default" }: RunnerOptions): Promise<Watchdog> {
+  await makeFolder(stateFolder);
   return new Watchdog({ path: join(stateFolder, `${encodeURIComponent(name)}-suspects`) });
 }
 

@@ -4,13 +4,11 @@ import { HoldfastError, toHoldfastError, UsageError } from "@holdfast/core";
 import { TokenService, type Token } from "@holdfast/proto";
 import { CoordinatorConnection } from "@holdfast/storage/remote";
 import type { Client } from "@connectrpc/connect";
-import { adminTokenFile, readToken } from "./admin-token.ts";
 import { parseDuration } from "./budget-text.ts";
 import type { Arguments, Io } from "./command.ts";
-import { dataFolder } from "./coordinator-storage.ts";
+import { findCoordinator } from "./coordinator-access.ts";
 import { localTime, plainLine, table } from "./plain-text.ts";
 
-const URL_DEFAULT = "http://127.0.0.1:8765";
 const KINDS = ["user", "admin", "registration"];
 const PAGE = 500;
 const CELL_CHARS = 100;
@@ -86,8 +84,8 @@ async function asAdmin<T>(
   io: Io,
   ask: (tokens: Client<typeof TokenService>) => Promise<T>,
 ): Promise<T> {
-  const url = args.text("url") ?? io.env["HOLDFAST_URL"] ?? URL_DEFAULT;
-  const connection = new CoordinatorConnection({ url, token: adminToken(args, io) });
+  const { url, token } = findCoordinator(args, io);
+  const connection = new CoordinatorConnection({ url, token });
   try {
     return await connection.ask(() => ask(connection.client(TokenService)));
   } catch (thrown) {
@@ -101,19 +99,4 @@ async function asAdmin<T>(
   } finally {
     connection.close();
   }
-}
-
-/** Never from the command line itself, where others of this machine would see it. */
-function adminToken(args: Arguments, io: Io): string {
-  const variable = io.env["HOLDFAST_TOKEN"];
-  const file = args.text("token-file");
-  if (file === undefined && variable !== undefined && variable !== "") return variable;
-  const path = file ?? adminTokenFile(dataFolder(io));
-  const token = readToken(path);
-  if (token !== undefined && token !== "") return token;
-  throw new HoldfastError("unauthenticated", `there is no admin's token in ${path}`, {
-    at: path,
-    expected: "the token that the coordinator wrote when it began, or HOLDFAST_TOKEN",
-    fix: "name the file with --token-file: the coordinator says where it is when it starts",
-  });
 }

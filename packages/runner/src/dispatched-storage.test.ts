@@ -79,12 +79,12 @@ function open() {
   const clock = new TestClock();
   const asked: string[] = [];
   const committed: Change[] = [];
-  const held = new Set<string>();
+  const held = new Map<string, number>();
   const remote: Partial<RemoteStorage> = {
     held,
-    hold: (sessionId) => {
+    hold: (sessionId, token) => {
       asked.push(`hold ${sessionId}`);
-      held.add(sessionId);
+      held.set(sessionId, token);
     },
     load: async (sessionId) => {
       asked.push(`load ${sessionId}`);

@@ -58,6 +58,7 @@ export class DispatchedStorage implements AgentStorage {
       journal: (sessionId, fromSeq, limit) => reader.journal(sessionId, fromSeq, limit),
       entries: (sessionId, from, limit) => reader.entries(sessionId, from, limit),
       pendingSignals: (sessionId) => reader.pendingSignals(sessionId),
+      seenSignals: (sessionId) => reader.seenSignals(sessionId),
       schedules: () => reader.schedules(),
       document: (collection, id) => reader.document(collection, id),
       documents: (query) => reader.documents(query),
@@ -107,7 +108,7 @@ export class DispatchedStorage implements AgentStorage {
       return { status: "busy", owner: "whom the coordinator gave it to" };
     given.isClaimed = true;
     given.cancelExpiry();
-    this.#remote.hold(sessionId);
+    this.#remote.hold(sessionId, given.token);
     return { status: "claimed", token: given.token, losses: 0 };
   }
 

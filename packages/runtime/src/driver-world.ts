@@ -50,6 +50,8 @@ export interface DriverWorld {
   /** Integers in [0, 2^32), for jitter. */
   readonly random: () => number;
   readonly submit: Submit;
+  /** Before anything is begun: when the lease could have passed on, every driver is over when this returns. */
+  checkLease(): void;
   arrivals(sessionId: string, after: number): Promise<Arrivals>;
   /** Another session as it is stored. */
   find(sessionId: string): Promise<Session | undefined>;

@@ -17,6 +17,7 @@ export {
 } from "./define.ts";
 export { createRuntime } from "./runtime.ts";
 export { exportLines } from "./session-file.ts";
+export { moveSession, type MoveOptions } from "./move-session.ts";
 export {
   type AnswerOptions,
   type CancelOptions,

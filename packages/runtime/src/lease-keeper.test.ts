@@ -45,7 +45,30 @@ describe("a keeper", () => {
     await clock.advance(1);
     expect(stand.lost).toBe(1);
     await clock.advance(60_000);
-    expect(stand).toMatchObject({ lost: 1, renewals: 1 });
+    expect(stand).toMatchObject({ lost: 1, renewals: 3 });
+  });
+
+  // It got lost on its way, and is given up by whoever sent it only when the lease is over.
+  test("does not wait for a renewal that is not answered: the next one keeps what is held", async () => {
+    const { keeper, clock, stand } = keeperOf();
+    keeper.claiming();
+    stand.answers = "nothing";
+    await clock.advance(2 * 3_750);
+    stand.answers = "yes";
+    await clock.advance(60_000);
+    expect(stand.lost).toBe(0);
+  });
+
+  test("lets go at once when it is asked after the process was stopped for too long", () => {
+    const { keeper, clock, stand } = keeperOf();
+    keeper.claiming();
+    clock.stall(LEASE_MS - 3_001);
+    keeper.check();
+    expect(stand.lost).toBe(0);
+    clock.stall(1);
+    keeper.check();
+    keeper.check();
+    expect(stand.lost).toBe(1);
   });
 
   // What counts is when it was asked for: storage may have answered long after it counted from.
@@ -53,10 +76,10 @@ describe("a keeper", () => {
     const { keeper, clock, stand } = keeperOf();
     keeper.claiming();
     stand.answers = "late";
-    await clock.advance(10_000); // Asked at 3,750.
+    await clock.advance(10_000); // Asked at 3,750 and 7,500.
     stand.answers = "nothing";
     stand.late.open();
-    await clock.advance(3_750 + 12_000 - 10_000 - 1);
+    await clock.advance(7_500 + 12_000 - 10_000 - 1);
     expect(stand.lost).toBe(0);
     await clock.advance(1);
     expect(stand.lost).toBe(1);
@@ -203,8 +226,8 @@ describe("two runtimes on one storage", () => {
     expect(await outcomesOf(stand.storage)).toEqual(['"by the second"']);
   });
 
-  // Nothing of it ran, so nothing let go of anything: only the token stands between it and the journal.
-  test("one that was stopped past its lease commits nothing when it wakes up, and leaves quietly", async () => {
+  // Nothing of it ran, so nothing let go of anything: the first thing it does is to look whether it may.
+  test("one that was stopped past its lease commits and begins nothing when it wakes up, and leaves quietly", async () => {
     const own = new TestClock();
     const stand = open({ firstClock: own });
     const handle = await stand.first.runtime.start(stand.agent, undefined, { sessionId: "s" });
@@ -213,7 +236,10 @@ describe("two runtimes on one storage", () => {
     expect(stand.begun).toEqual(["first", "second"]);
     own.stall(LEASE_MS + 5_000);
     stand.first.work.open("by the first");
-    expect(await handle.settled()).toMatchObject({ status: "released", error: { code: "session_claimed" } });
+    expect(await handle.settled()).toMatchObject({
+      status: "released",
+      error: { code: "storage_unavailable" },
+    });
     await own.advance(10_000);
     expect(stand.first.runtime.live).toBe(0);
     expect(stand.begun).toEqual(["first", "second"]);

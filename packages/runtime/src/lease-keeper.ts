@@ -1,10 +1,12 @@
 // Keeps the claims of a process alive, and lets go of what it runs when it no longer can.
 //
-// Idle while the process holds nothing. Otherwise all its claims are renewed by one call every `renewMs`. Storage counts a
-// lease from when it hears of it, we from before we ask, so ours always ends first; what is confirmed is the oldest of them.
+// Idle while the process holds nothing. Otherwise all its claims are renewed by one call every `renewMs`, whether or not the one
+// before it was answered: one that got lost on its way is not waited for. Storage counts a lease from when it hears of it, we from
+// before we ask, so ours always ends first; what is confirmed is the oldest of them.
 //
 //   O4. When a renewal is not confirmed until shortly before the lease's end, everything is let go of: the margin is for the
-//       process trees of its tasks to end before somebody else can be given the same work.
+//       process trees of its tasks to end before somebody else can be given the same work. Whoever begins something may ask
+//       before: a process that was stopped for long comes to that sooner than to its timers.
 //   D3. Time is monotonic: a wall clock that jumps neither ends a lease here nor keeps one.
 //
 // It knows no session and no storage: it is told when something is claimed, asks whether anything is held, and says when to let go.
@@ -39,7 +41,8 @@ export class LeaseKeeper {
   readonly #marginMs: number;
   /** Every claim held was made or renewed by a call that began at or after this moment; `undefined` while idle. */
   #since: number | undefined;
-  #renewal: object | undefined;
+  /** Of what is held since it was idle: another after each end. */
+  #tenure = {};
   #nextAt = 0;
   #cancelTimer: (() => void) | undefined;
   #closed = false;
@@ -81,53 +84,54 @@ export class LeaseKeeper {
     this.#goIdle();
   }
 
+  /** Let go of everything now if its lease could have passed on. */
+  check(): void {
+    if (this.#since === undefined) return;
+    if (this.#host.clock.monotonic() < this.#letGoAt(this.#since)) return;
+    this.#goIdle();
+    this.#host.letGo();
+  }
+
   #goIdle(): void {
     this.#since = undefined;
-    this.#renewal = undefined;
+    this.#tenure = {};
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
   }
 
-  #look(since: number): void {
-    const now = this.#host.clock.monotonic();
+  #look(): void {
     if (!this.#host.isHolding()) return this.#goIdle();
     // Also when we come too late, as after the process was stopped: then nothing is renewed that may be another's by now.
-    if (now >= this.#letGoAt(since)) {
-      this.#goIdle();
-      return this.#host.letGo();
-    }
-    if (now >= this.#nextAt && this.#renewal === undefined) this.#renew(now);
+    this.check();
+    if (this.#since === undefined) return;
+    const now = this.#host.clock.monotonic();
+    if (now >= this.#nextAt) this.#renew(now);
     this.#arm(now);
   }
 
   #renew(askedAt: number): void {
-    const renewal = {};
-    this.#renewal = renewal;
+    const tenure = this.#tenure;
+    this.#nextAt = askedAt + this.renewMs;
     this.#host.renew().then(
-      () => this.#answered(renewal, askedAt, askedAt + this.renewMs),
-      () => this.#answered(renewal, undefined, this.#host.clock.monotonic() + RETRY_MS),
+      () => this.#answered(tenure, askedAt),
+      () => this.#answered(tenure, undefined),
     );
   }
 
   /** An answer to what was asked before everything was let go of, or all was released, says nothing of what is held now. */
-  #answered(renewal: object, confirmedAt: number | undefined, nextAt: number): void {
-    if (this.#renewal !== renewal) return;
-    this.#renewal = undefined;
-    this.#since = confirmedAt ?? this.#since;
-    this.#nextAt = nextAt;
-    this.#arm(this.#host.clock.monotonic());
+  #answered(tenure: object, confirmedAt: number | undefined): void {
+    if (this.#tenure !== tenure || this.#since === undefined) return;
+    const now = this.#host.clock.monotonic();
+    if (confirmedAt === undefined) this.#nextAt = Math.min(this.#nextAt, now + RETRY_MS);
+    else this.#since = Math.max(this.#since, confirmedAt);
+    this.#arm(now);
   }
 
   #arm(now: number): void {
-    const since = this.#since;
-    if (since === undefined) return;
-    const letGoAt = this.#letGoAt(since);
-    const at = this.#renewal === undefined ? Math.min(this.#nextAt, letGoAt) : letGoAt;
+    if (this.#since === undefined) return;
+    const at = Math.min(this.#nextAt, this.#letGoAt(this.#since));
     this.#cancelTimer?.();
-    this.#cancelTimer = this.#host.clock.setTimer(
-      () => this.#look(this.#since ?? since),
-      Math.max(0, at - now),
-    );
+    this.#cancelTimer = this.#host.clock.setTimer(() => this.#look(), Math.max(0, at - now));
   }
 
   #letGoAt(since: number): number {

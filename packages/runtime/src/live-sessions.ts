@@ -12,10 +12,8 @@ import {
   ConflictError,
   HoldfastError,
   isEnded,
-  NotFoundError,
   recordError,
   toHoldfastError,
-  UnavailableError,
   type AgentStorage,
   type ChangeResult,
   type ClaimResult,
@@ -33,6 +31,7 @@ import type { Creator } from "./session-claim.ts";
 import type { Departure } from "./departure.ts";
 import type { Driven, DriverOptions, DriverWorld } from "./driver-world.ts";
 import { SessionDriver } from "./session-driver.ts";
+import { leaseLost, poisonFault, sessionMoved, sessionNotFound } from "./session-errors.ts";
 import { lostPatch } from "./session-row.ts";
 import { settledAs, settledBy, type Settled } from "./settled.ts";
 import { alarm } from "./timers.ts";
@@ -195,6 +194,8 @@ export class LiveSessions {
         });
       case "ended":
         return;
+      case "moved":
+        throw sessionMoved(sessionId, claim.to);
       case "not_found":
         throw sessionNotFound(sessionId);
     }
@@ -337,7 +338,7 @@ export class LiveSessions {
           new HoldfastError("session_paused", `session ${sessionId} was not stored: the runtime closed`),
       );
     } else if (departure.type === "paused" && !this.#closed) {
-      this.#release(sessionId, token, () => void this.#afterPause(sessionId, departure));
+      this.#release(sessionId, token, () => void this.#afterPause(sessionId, settledBy(departure)));
       return;
     } else if (departure.type !== "ended" && !this.#closed) this.#release(sessionId, token);
     if (departure.type === "abandoned" && departure.error !== undefined) {
@@ -347,10 +348,11 @@ export class LiveSessions {
     this.#settle(sessionId, settledBy(departure));
   }
 
-  /** Resumed before its driver had heard of the pause and let go, nobody else would run it now, and it is not paused. */
-  async #afterPause(sessionId: string, departure: Departure): Promise<void> {
-    await this.#wakeUp(sessionId);
-    if (!this.#live.has(sessionId)) this.#settle(sessionId, settledBy(departure));
+  /** Resumed before its driver had heard of the pause and let go, it is not paused any more, and nobody else would run it. */
+  async #afterPause(sessionId: string, paused: Settled): Promise<void> {
+    const session = await this.#host.storage.reader.session(sessionId).catch(() => undefined);
+    if (session === undefined || session.status === "paused") this.#settle(sessionId, paused);
+    else await this.#wakeUp(sessionId);
   }
 
   /** How it ends here, or that nothing more happens to it here. */
@@ -375,6 +377,11 @@ export class LiveSessions {
   /** Whether any session is claimed here, or about to be. */
   get isHolding(): boolean {
     return this.#live.size + this.#activating.size > 0;
+  }
+
+  /** The sessions that are claimed here, or about to be. */
+  get held(): readonly string[] {
+    return [...[...this.#live].map(([sessionId]) => sessionId), ...this.#activating.keys()];
   }
 
   /** Somebody says that it is not to be driven here. */
@@ -520,11 +527,12 @@ export class LiveSessions {
     }
   }
 
-  #release(sessionId: string, token: number, onReleased = (): void => {}): void {
+  /** @param onDone called when it is stored, or known not to be. */
+  #release(sessionId: string, token: number, onDone = (): void => {}): void {
     this.#host.committer.submit({
       change: { type: "release_claim", sessionId, token },
-      onResult: onReleased,
-      onError: onReleased,
+      onResult: onDone,
+      onError: onDone,
     });
   }
 
@@ -567,29 +575,3 @@ export class LiveSessions {
 }
 
 const PAGE = 200;
-
-function leaseLost(sessionId: string): UnavailableError {
-  return new UnavailableError(
-    "storage_unavailable",
-    `session ${sessionId}: its lease could not be renewed in time, so it was stopped here before another process may take it`,
-    { fix: "it goes on by itself, here or elsewhere, once storage can be reached" },
-  );
-}
-
-/** K4a: it kept a process busy until the watchdog ended it, alone and so for certain. */
-function poisonFault(sessionId: string, at: string | undefined): HoldfastError {
-  return new HoldfastError(
-    "session_paused",
-    `session ${sessionId}: its agent kept the process busy without awaiting, twice`,
-    {
-      ...(at === undefined ? {} : { at }),
-      fix: "move the loop into a task; `holdfast resume` tries it again",
-    },
-  );
-}
-
-export function sessionNotFound(sessionId: string): NotFoundError {
-  return new NotFoundError("session_not_found", `there is no session ${sessionId}`, {
-    fix: "ids are case-sensitive; `holdfast list` shows them",
-  });
-}

@@ -101,7 +101,9 @@ export class LocalTaskExecutor implements TaskExecutor {
   }
 
   endLost({ kind, input, idempotencyKey }: LostAttempt): Promise<void> | undefined {
-    return this.#tasks.get(kind)?.endLost?.(decodeJson(input), idempotencyKey);
+    const endLost = this.#tasks.get(kind)?.endLost;
+    if (endLost === undefined) return undefined;
+    return (async () => endLost(decodeJson(input), idempotencyKey))(); // Not every author's function is as async as its type.
   }
 
   async close(): Promise<void> {

@@ -42,7 +42,7 @@ import {
 import { readWhole, refuseIfLarge, refuseSignalName } from "@holdfast/core/internal";
 import type { Agent } from "./define.ts";
 import { installDevelopmentChecks } from "./development-checks.ts";
-import { readConversation } from "./conversation.ts";
+import { awaitConversation } from "./conversation.ts";
 import { DueSessions } from "./due-sessions.ts";
 import { GroupCommitter } from "./group-committer.ts";
 import { guardedTrace, guardedTraceparent } from "./guarded-tracer.ts";
@@ -135,7 +135,13 @@ class LocalRuntime implements Runtime {
       clock: this.#clock,
       leaseMs,
       renewMs,
-      renew: () => this.#storage.renew({ owner: this.#owner, now: this.#clock.now(), leaseMs }),
+      renew: () =>
+        this.#storage.renew({
+          owner: this.#owner,
+          sessionIds: this.#sessions.held,
+          now: this.#clock.now(),
+          leaseMs,
+        }),
       isHolding: () => this.#sessions.isHolding,
       letGo: () => this.#sessions.letGoOfAll(),
     });
@@ -393,7 +399,7 @@ class LocalRuntime implements Runtime {
     return this.#requests.cancel(sessionId, options);
   }
 
-  async pause(sessionId: string): Promise<SessionStatus> {
+  pause(sessionId: string): Promise<SessionStatus> {
     return this.#requests.ask({ type: "pause_session", sessionId }, "pausing");
   }
 
@@ -405,10 +411,8 @@ class LocalRuntime implements Runtime {
   }
 
   async setBudget(sessionId: string, limits: Budget): Promise<SessionStatus> {
-    return this.#requests.ask(
-      { type: "set_budget", sessionId, limits: checkBudget(limits) },
-      "raising the budget",
-    );
+    const change = { type: "set_budget", sessionId, limits: checkBudget(limits) } as const;
+    return this.#requests.ask(change, "raising the budget");
   }
 
   async schedule<Input, Output>(request: ScheduleRequest<Input, Output>): Promise<Schedule> {
@@ -466,8 +470,7 @@ class LocalRuntime implements Runtime {
     for (const child of agent.agents) this.#know(child);
   }
 
-  #idOf(wanted: string | undefined): string {
-    if (wanted === undefined) return mintId("ses", this.#clock.now(), () => this.#random.u32());
+  #idOf(wanted = mintId("ses", this.#clock.now(), () => this.#random.u32())): string {
     if (isSessionId(wanted)) return wanted;
     throw new UsageError(`"${wanted}" cannot be a session id`, {
       expected: "1 to 100 letters, digits, dots, dashes and underscores, starting with a letter or digit",
@@ -538,10 +541,11 @@ class LocalRuntime implements Runtime {
       development: this.#development,
       executor: this.#executor,
       random: () => this.#random.u32(),
+      checkLease: () => this.#leases.check(),
       submit: (change, onResult, onError) => this.#committer.submit({ change, onResult, onError }),
       arrivals: (sessionId, after) => storage.arrivals(sessionId, after),
       find: (sessionId) => storage.reader.session(sessionId),
-      conversation: (session, leaf) => readConversation(storage, session, leaf),
+      conversation: (session, leaf) => awaitConversation(storage, this.#clock, session, leaf),
       prices: this.#prices,
       describeAgent: (name) => this.#sessions.agents.describe(name) ?? this.#elsewhere(name),
       machine: this.#machine,
@@ -565,10 +569,8 @@ class LocalRuntime implements Runtime {
   }
 
   #warn(sessionId: string, reason: unknown): void {
-    this.#trace(
-      sessionId,
-      `a promise of the agent was rejected and nobody handled it: ${toHoldfastError(reason).message}`,
-    );
+    const { message } = toHoldfastError(reason);
+    this.#trace(sessionId, `a promise of the agent was rejected and nobody handled it: ${message}`);
   }
 
   #trace(sessionId: string, message: string): void {
@@ -576,8 +578,8 @@ class LocalRuntime implements Runtime {
   }
 
   #refuseIfClosed(): void {
-    if (this.#sessions.closed)
-      throw new UsageError("the runtime is closed", { fix: "make another with createRuntime()" });
+    if (!this.#sessions.closed) return;
+    throw new UsageError("the runtime is closed", { fix: "make another with createRuntime()" });
   }
 
   #handle<Output>(sessionId: string, created: boolean): SessionHandle<Output> {

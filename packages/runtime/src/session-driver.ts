@@ -153,6 +153,7 @@ export class SessionDriver implements SliceMember {
   // ---- slices ------------------------------------------------------------------------------------------------------
 
   deliver(): boolean {
+    this.#world.checkLease();
     if (this.#over || this.#inFlight) return false;
     try {
       const event = this.#next();
@@ -356,6 +357,7 @@ export class SessionDriver implements SliceMember {
   }
 
   #answered(result: ChangeResult, segment: SealedSegment, opening: Opening, onCommitted: () => void): void {
+    this.#world.checkLease();
     if (this.#over) return;
     this.#inFlight = false;
     if (result.status === "committed") {

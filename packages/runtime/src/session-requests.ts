@@ -21,7 +21,7 @@ import {
   type SignalReceipt,
 } from "@holdfast/core";
 import { noSuchQuestion, openQuestion, refuseAnswer, refuseIfLarge } from "@holdfast/core/internal";
-import { sessionNotFound } from "./live-sessions.ts";
+import { sessionMoved, sessionNotFound } from "./session-errors.ts";
 import type { AnswerOptions, CancelOptions, CancelReceipt, SignalOptions } from "./runtime-api.ts";
 
 export interface SessionRequestsHost {
@@ -75,6 +75,8 @@ export class SessionRequests {
         return { status: result.status };
       case "ended":
         return { status: "refused", reason: `session ${sessionId} has ended (${result.sessionStatus})` };
+      case "moved":
+        throw sessionMoved(sessionId, result.to);
       case "not_found":
         throw sessionNotFound(sessionId);
       case "invalid":
@@ -108,6 +110,8 @@ export class SessionRequests {
         return { status: "requested", sessionStatus: result.sessionStatus };
       case "ended":
         return { status: "already_ended", sessionStatus: result.sessionStatus };
+      case "moved":
+        throw sessionMoved(sessionId, result.to);
       case "not_found":
         throw sessionNotFound(sessionId);
       default:
@@ -124,6 +128,8 @@ export class SessionRequests {
       case "ended":
         if (change.type === "set_budget") throw nobodyToPayFor(change.sessionId, result.sessionStatus);
         return result.sessionStatus;
+      case "moved":
+        throw sessionMoved(change.sessionId, result.to);
       case "not_found":
         throw sessionNotFound(change.sessionId);
       case "invalid":
@@ -141,7 +147,6 @@ export class SessionRequests {
   }
 }
 
-
 function nobodyToPayFor(sessionId: string, status: SessionStatus): ConflictError {
   return new ConflictError(
     "session_ended",
@@ -149,6 +154,7 @@ function nobodyToPayFor(sessionId: string, status: SessionStatus): ConflictError
     { fix: "start another session with a budget" },
   );
 }
+
 export function unexpected(doing: string, status: string): HoldfastError {
   return new HoldfastError("internal", `${doing}: storage answered "${status}"`);
 }

@@ -26,6 +26,7 @@ export {
 } from "./faulty-storage.ts";
 export { describeFailure } from "./simulator/failure.ts";
 export {
+  isFleet,
   simulate,
   type SimulationOptions,
   type SimulationReport,

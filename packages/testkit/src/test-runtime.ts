@@ -169,6 +169,7 @@ export function readerWith(reader: StorageReader, changes: Partial<StorageReader
     journal: (sessionId, fromSeq, limit) => reader.journal(sessionId, fromSeq, limit),
     entries: (sessionId, from, limit) => reader.entries(sessionId, from, limit),
     pendingSignals: (sessionId) => reader.pendingSignals(sessionId),
+    seenSignals: (sessionId) => reader.seenSignals(sessionId),
     schedules: () => reader.schedules(),
     document: (collection, id) => reader.document(collection, id),
     documents: (query) => reader.documents(query),

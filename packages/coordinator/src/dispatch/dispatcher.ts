@@ -83,7 +83,7 @@ export class Dispatcher {
     this.heard(runner.runnerId);
     const known = seat.answerOf(pollId);
     if (known !== undefined) return known;
-    this.#giveBack(seat.acknowledge(request));
+    this.#giveBackUnused(seat.acknowledge(request));
     const slots = runner.draining === true ? 0 : Math.min(free, runner.maxRuns);
     const answer = seat.wait(pollId, slots, this.#host.clock.monotonic());
     const { waiting } = seat;
@@ -342,6 +342,7 @@ export class Dispatcher {
     const since = this.#waiting.get(sessionId)?.since;
     this.#waiting.remove(sessionId);
     const now = clock.now();
+    const askedAt = clock.monotonic();
     const result = await storage.claim({ sessionId, owner: runnerId, now, leaseMs });
     if (result.status === "busy" && this.#host.registry.knows(result.owner)) {
       // Its runner holds it since before this coordinator began: what arrived is for that one (D4).
@@ -363,7 +364,8 @@ export class Dispatcher {
     }
     this.#hold(this.#seatOf(runnerId), sessionId, token);
     claimed(Math.max(0, now - (since ?? now)));
-    return { sessionId, token, snapshot: JSON.stringify(snapshot) };
+    const { nextSeq } = snapshot.session;
+    return { sessionId, token, askedAt, nextSeq, snapshot: JSON.stringify(snapshot) };
   }
 
   /** P4. */
@@ -393,16 +395,30 @@ export class Dispatcher {
   #answer(given: ReadonlyMap<string, readonly GivenClaim[]>): void {
     for (const [runnerId, claims] of given) {
       const seat = this.#seats.get(runnerId);
+      // D2. Storage was slow, or this process stood still: its lease may be over before its runner hears of it.
+      const oldest = this.#host.clock.monotonic() - ACK_MS;
+      const fresh = claims.filter(({ askedAt }) => askedAt > oldest);
       // It may have stopped waiting meanwhile, or wait for less.
-      const slots = seat?.waiting?.free ?? 0;
-      this.#giveBack(claims.slice(slots));
-      if (slots > 0) seat?.waiting?.answer(claims.slice(0, slots));
+      const slots = Math.min(fresh.length, seat?.waiting?.free ?? 0);
+      const told = fresh.slice(0, slots);
+      this.#giveBack(claims.filter((claim) => !told.includes(claim)));
+      if (slots > 0) seat?.waiting?.answer(told);
     }
   }
 
   /** D2. */
   #expectUse(seat: Seat, { pollId }: PollAnswer): void {
-    this.#host.clock.setTimer(() => this.#giveBack(seat.expire(pollId)), ACK_MS, true);
+    this.#host.clock.setTimer(() => this.#giveBackUnused(seat.expire(pollId)), ACK_MS, true);
+  }
+
+  /** D2. Its runner may have used it through another coordinator: then the journal has grown since it was given. */
+  #giveBackUnused(claims: readonly GivenClaim[]): void {
+    if (claims.length === 0) return;
+    const { storage, warn } = this.#host;
+    Promise.all(claims.map(({ sessionId }) => storage.reader.session(sessionId))).then(
+      (rows) => this.#giveBack(claims.filter(({ nextSeq }, i) => rows[i]?.nextSeq === nextSeq)),
+      (error: unknown) => warn("claims that nobody acknowledged were not looked at, and run out by their lease", error),
+    );
   }
 
   #giveBack(claims: readonly GivenClaim[]): void {

@@ -69,6 +69,8 @@ async function scopeForUser(host: ServiceHost, caller: Caller, change: Change): 
     case "resume_session":
     case "set_budget":
     case "delete_session":
+    case "begin_move":
+    case "end_move":
       return (await isOwn(host, caller, change.sessionId)) ? { change } : NOT_FOUND;
     case "put_schedule": {
       const { scheduleId } = change.schedule;

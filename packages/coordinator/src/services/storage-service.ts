@@ -90,6 +90,7 @@ export function storageService(host: ServiceHost): ServiceImpl<typeof StorageSer
         owner: claimOwner(caller, owner),
         now: timeOf(caller, now),
         leaseMs: claimLease(caller, Number(leaseMs), host.leaseMs),
+        sessionIds, // What it was given and never heard of, and what it held before it was started anew, must run out.
       };
       const { sessions } = await storage.renew(renewal);
       if (caller.kind === "runner") {
@@ -251,6 +252,9 @@ async function readScoped(host: ServiceHost, caller: Caller, read: Read): Promis
     case "pendingSignals":
       await ownSession(host, caller, read.params.sessionId);
       return reader.pendingSignals(read.params.sessionId);
+    case "seenSignals":
+      await ownSession(host, caller, read.params.sessionId);
+      return reader.seenSignals(read.params.sessionId);
     case "schedules": {
       const schedules = await reader.schedules();
       return caller.kind === "admin"

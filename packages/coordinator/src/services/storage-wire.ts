@@ -7,7 +7,10 @@ import { textOf } from "../json-field.ts";
 /** A read of the port's reader. */
 export type Read =
   | { readonly query: "sessions"; readonly params: Parameters<StorageReader["sessions"]>[0] }
-  | { readonly query: "session" | "pendingSignals"; readonly params: { readonly sessionId: string } }
+  | {
+      readonly query: "session" | "pendingSignals" | "seenSignals";
+      readonly params: { readonly sessionId: string };
+    }
   | {
       readonly query: "journal";
       readonly params: { readonly sessionId: string; readonly fromSeq: number; readonly limit: number };

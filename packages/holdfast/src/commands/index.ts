@@ -22,6 +22,8 @@ export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   fork: async () => (await import("./fork.ts")).fork,
   export: async () => (await import("./export.ts")).exportSession,
   import: async () => (await import("./import.ts")).importSession,
+  push: async () => (await import("./push.ts")).push,
+  pull: async () => (await import("./pull.ts")).pull,
   schedule: async () => (await import("./schedule.ts")).schedule,
   runner: async () => (await import("./runner.ts")).runner,
   coordinator: async () => (await import("./coordinator.ts")).coordinator,

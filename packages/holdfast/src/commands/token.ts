@@ -15,11 +15,6 @@ export const token: Command = {
     kind: { help: "user (the default), admin or registration", value: "KIND" },
     owner: { help: "of a registration: the user whose sessions alone the runner is given", value: "USER" },
     ttl: { help: "how long it is good, such as 30m, 12h or 90d", value: "DURATION" },
-    url: { help: "the coordinator (default: HOLDFAST_URL, or http://127.0.0.1:8765)", value: "URL" },
-    "token-file": {
-      help: "a file with an admin's token (default: HOLDFAST_TOKEN, or the coordinator's own file)",
-      value: "FILE",
-    },
   },
   examples: [
     ["token create ada", "a user's token, on standard output"],

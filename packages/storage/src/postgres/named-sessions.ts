@@ -48,6 +48,8 @@ function nameOf(change: Change | Effect, names: { known: Set<string>; made: Set<
     case "set_budget":
     case "release_claim":
     case "delete_session":
+    case "begin_move":
+    case "end_move":
       names.known.add(change.sessionId);
       return;
   }

@@ -56,6 +56,7 @@ describe("an address that does not lead to a database", () => {
     });
   });
 
+  // A server that somebody else has set up may let everybody in.
   test.runIf(process.env["HOLDFAST_TEST_POSTGRES_URL"] === undefined)(
     "the password is wrong, and is not told",
     async () => {

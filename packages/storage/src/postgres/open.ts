@@ -53,7 +53,6 @@ export async function openPostgresStorage(options: OpenPostgres): Promise<Postgr
     const stamp = stamper(opened.lastStamp);
     return new PostgresStorage({
       db,
-      schema,
       at,
       lanes: opened.lanes,
       headsMax: HEADS_MAX,

@@ -14,6 +14,8 @@ import {
 /** What PostgreSQL calls the kinds of errors that mean something to us. */
 export const SQLSTATE = {
   uniqueViolation: "23505",
+  /** How `write-statement.ts` says that a row is not as it was. */
+  divisionByZero: "22012",
   serializationFailure: "40001",
   deadlock: "40P01",
   undefinedTable: "42P01",
@@ -37,6 +39,7 @@ export function isConflict(thrown: unknown): boolean {
   const state = sqlState(thrown);
   return (
     state === SQLSTATE.uniqueViolation ||
+    state === SQLSTATE.divisionByZero ||
     state === SQLSTATE.serializationFailure ||
     state === SQLSTATE.deadlock
   );

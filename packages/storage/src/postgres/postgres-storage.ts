@@ -38,12 +38,12 @@ import { namesOf } from "./named-sessions.ts";
 import { describeRefusal, isConflict, isEnvironmental, toStorageError } from "./pg-errors.ts";
 import { PostgresReader, Reads, sessionNotFound } from "./reads.ts";
 import { Turns } from "./turns.ts";
-import { Facts, keyOf, Need, WorkingSet, type Wanted } from "./working-set.ts";
+import { Facts, keyOf, Need, type Wanted } from "./group-facts.ts";
+import { WorkingSet } from "./working-set.ts";
 import { writeStatement } from "./write-statement.ts";
 
 export interface PostgresStorageOptions {
   readonly db: Database;
-  readonly schema: string;
   /** The database, as errors name it. */
   readonly at: string;
   readonly lanes: number;
@@ -64,8 +64,6 @@ const PAUSE_MAX_MS = 50;
 export class PostgresStorage implements AgentStorage {
   readonly name = "postgres";
   readonly durable = true;
-  /** Where its tables are. */
-  readonly schema: string;
   readonly reader: StorageReader;
 
   readonly #db: Database;
@@ -85,7 +83,6 @@ export class PostgresStorage implements AgentStorage {
   constructor(options: PostgresStorageOptions) {
     const { db, at, headsMax, pollMs } = options;
     this.#options = options;
-    this.schema = options.schema;
     this.#db = db;
     this.#reads = new Reads(db, at);
     this.#heads = new Heads(headsMax);
@@ -319,6 +316,7 @@ export class PostgresStorage implements AgentStorage {
       items,
       stamp: this.#options.stamp,
       instance: this.#instance.id,
+      isRetry: facts.isCareful,
     });
     const [row] = await this.#db.run(statement, values);
     return row?.["ok"] === true;

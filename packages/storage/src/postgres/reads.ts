@@ -14,6 +14,7 @@ import {
   type JournalRecord,
   type JsonText,
   type Schedule,
+  type SeenSignals,
   type Session,
   type StorageReader,
   type StoredDocument,
@@ -41,6 +42,7 @@ import {
   SIGNAL_COLUMNS,
   Texts,
   type Item,
+  readMarks,
 } from "./rows.ts";
 import { readSchedule, SCHEDULE } from "./working-set.ts";
 
@@ -143,6 +145,11 @@ const EXHAUSTED: Statement = {
 const SEEN: Statement = {
   name: "seen",
   text: "SELECT 1 FROM seen WHERE lane = $1 AND session_id = $2 AND mark = $3",
+};
+
+const ALL_SEEN: Statement = {
+  name: "all seen",
+  text: "SELECT n.mark FROM session s JOIN seen n ON n.lane = s.lane AND n.session_id = s.session_id WHERE s.session_id = $1",
 };
 
 const ITEM: Statement = {
@@ -385,6 +392,11 @@ export class Reads {
     return this.#decode([sessionId], (texts) => rows.map((row) => readSignal(row, this.at, texts)));
   }
 
+  async seenSignals(sessionId: string): Promise<SeenSignals> {
+    const rows = await this.#db.run(ALL_SEEN, [sessionId]);
+    return readMarks(rows.map((row) => row["mark"] as string));
+  }
+
   /** A session and its signals of one moment. */
   async arrivals(
     sessionId: string,
@@ -513,6 +525,10 @@ export class PostgresReader implements StorageReader {
 
   pendingSignals(sessionId: string): Promise<readonly StoredSignal[]> {
     return this.#guard(() => this.#reads.signals(sessionId, 0));
+  }
+
+  seenSignals(sessionId: string): Promise<SeenSignals> {
+    return this.#guard(() => this.#reads.seenSignals(sessionId));
   }
 
   schedules(): Promise<readonly Schedule[]> {

@@ -20,10 +20,11 @@ import {
   type JournalRecord,
   type JsonText,
   type NewEntry,
+  type SeenSignals,
   type Session,
   type StoredSignal,
 } from "@holdfast/core";
-import { dueAt, NO_CLAIM, type Claim } from "@holdfast/core/internal";
+import { dedupMark, dueAt, NO_CLAIM, readDedupMark, type Claim } from "@holdfast/core/internal";
 import type { Row } from "./database.ts";
 import { livesSince } from "./instance.ts";
 
@@ -130,6 +131,7 @@ type Made = Pick<
   | "depth"
   | "shared"
   | "placement"
+  | "home"
   | "deadlineAt"
   | "fork"
   | "payers"
@@ -151,6 +153,7 @@ export function madeRow(session: Session, lane: number, born: number, keep: Keep
     depth,
     shared,
     placement,
+    home,
     deadlineAt,
     fork,
     payers,
@@ -166,6 +169,7 @@ export function madeRow(session: Session, lane: number, born: number, keep: Keep
     depth,
     shared,
     placement,
+    home,
     deadlineAt,
     fork,
     payers,
@@ -198,6 +202,7 @@ type Body = Pick<
   | "account"
   | "progress"
   | "resumedFrom"
+  | "move"
   | "updatedAt"
   | "endedAt"
 > & { readonly outputBlob?: string };
@@ -245,6 +250,7 @@ export function stateRow(
     account: session.account,
     progress: session.progress,
     resumedFrom: session.resumedFrom,
+    move: session.move,
     updatedAt: session.updatedAt,
     endedAt: session.endedAt,
   } satisfies { [key in keyof Body]: Body[key] | undefined });
@@ -480,4 +486,19 @@ export function readAudit(row: Row, at: string): AuditRow {
   const [seq, body] = [row["seq"] as number, row["body"] as string];
   assertChecksum(at, "audit", String(seq), row["checksum"], auditChecksum(seq, body));
   return JSON.parse(body) as AuditRow;
+}
+
+/** What a session has seen of signals, a row of `seen` each: ids, and keys with the name they count for. */
+export function marksOf({ ids, dedupKeys }: SeenSignals): string[] {
+  return [
+    ...ids.map((id) => `i:${id}`),
+    ...dedupKeys.map(([name, dedupKey]) => `k:${dedupMark(name, dedupKey)}`),
+  ];
+}
+
+export function readMarks(marks: readonly string[]): SeenSignals {
+  return {
+    ids: marks.filter((mark) => mark.startsWith("i:")).map((mark) => mark.slice(2)),
+    dedupKeys: marks.filter((mark) => mark.startsWith("k:")).map((mark) => readDedupMark(mark.slice(2))),
+  };
 }

@@ -26,20 +26,18 @@ import {
   type Hold,
   type ImportSession,
   type JournalRecord,
-  type NewEntry,
   type ReleaseClaim,
   type Schedule,
+  type SeenSignals,
   type SendSignal,
   type Session,
   type StoredDocument,
-  type StoredSignal,
 } from "@holdfast/core";
 import {
   applyBatch,
   createSession,
   decideRelease,
   decideSignal,
-  dedupMark,
   findImportProblem,
   firstBatch,
   isAnsweredBy,
@@ -61,91 +59,11 @@ import {
   findScheduleProblem,
   findSessionProblem,
   findSignalProblem,
-} from "../sqlite/texts.ts";
+} from "../texts.ts";
+import { keyOf, Need, type Facts } from "./group-facts.ts";
+import { noWrites } from "./group-writes.ts";
 import { Pending, withoutContent, type Head, type Heads } from "./heads.ts";
-import { AUDIT, documentKind, keepText, sha256, type Item } from "./rows.ts";
-
-/** What must be found out before the group can be worked out. */
-export type Wanted =
-  | { readonly type: "head"; readonly sessionId: string }
-  | { readonly type: "landing"; readonly flight: Promise<unknown> }
-  | { readonly type: "children"; readonly head: Head }
-  | { readonly type: "exhausted"; readonly payer: string }
-  | { readonly type: "journal"; readonly head: Head; readonly from: number; readonly to: number }
-  | { readonly type: "seen"; readonly head: Head; readonly mark: string }
-  | { readonly type: "item"; readonly kind: string; readonly key: string };
-
-export class Need extends Error {
-  override readonly name = "Need";
-  readonly wanted: Wanted;
-
-  constructor(wanted: Wanted) {
-    super(`a group needs to know of a ${wanted.type}`);
-    this.wanted = wanted;
-  }
-}
-
-/** What was found out for one group, apart from heads. Good for one try. */
-export class Facts {
-  isCareful = false;
-  readonly absent = new Set<string>();
-  /** Sessions whose rows are not what was written, with the error that says so. */
-  readonly damaged = new Map<string, Error>();
-  readonly journals = new Map<string, readonly JournalRecord[]>();
-  readonly seen = new Map<string, boolean>();
-  readonly exhausted = new Map<string, readonly string[]>();
-  readonly items = new Map<string, Item | undefined>();
-
-  /** Somebody else was faster: nothing of it holds any more. */
-  reset(): void {
-    this.isCareful = true;
-    for (const known of [this.absent, this.damaged, this.journals, this.seen, this.exhausted, this.items])
-      known.clear();
-  }
-}
-
-export const keyOf = (...parts: readonly (string | number)[]): string => parts.join("\u0000");
-
-/** Rows to be written, each with the session it belongs to. */
-export interface Writes {
-  readonly created: Map<string, Created>;
-  readonly changed: Set<Head>;
-  readonly released: Set<Head>;
-  /** Whose claim has shown that it can commit. */
-  readonly proven: Set<Head>;
-  readonly removed: Set<Head>;
-  readonly journal: JournalRow[];
-  readonly entries: { readonly head: Head; readonly entry: NewEntry; readonly createdAt: number }[];
-  readonly signals: Map<string, { readonly head: Head; readonly signal: StoredSignal }>;
-  readonly consumed: { readonly head: Head; readonly order: number }[];
-  readonly seen: Map<string, { readonly head: Head; readonly mark: string }>;
-  readonly holds: Map<
-    string,
-    { readonly head: Head; readonly task: number; readonly amount: Amount | undefined }
-  >;
-  readonly audit: AuditRow[];
-  readonly texts: Map<string, { readonly head: Head; readonly address: string; readonly text: string }>;
-  readonly items: Map<
-    string,
-    { readonly kind: string; readonly key: string; readonly item: Omit<Item, "version"> | undefined }
-  >;
-}
-
-export interface Created {
-  readonly head: Head;
-  /** With its content, as it was made. */
-  readonly session: Session;
-  readonly born: number;
-  /** Of its claim, when it has one. */
-  readonly leaseMs: number;
-}
-
-export interface JournalRow {
-  readonly head: Head;
-  readonly records: readonly JournalRecord[];
-  readonly body: string;
-  readonly committedAt: number;
-}
+import { AUDIT, documentKind, keepText, marksOf, sha256, type Item } from "./rows.ts";
 
 export interface WorkingSetOptions {
   readonly heads: Heads;
@@ -164,22 +82,7 @@ export class WorkingSet implements CascadeDoor {
   readonly arrived: Arrival[] = [];
   readonly consulted = new Map<string, Head>();
   readonly hash = sha256;
-  readonly writes: Writes = {
-    created: new Map(),
-    changed: new Set(),
-    released: new Set(),
-    proven: new Set(),
-    removed: new Set(),
-    journal: [],
-    entries: [],
-    signals: new Map(),
-    consumed: [],
-    seen: new Map(),
-    holds: new Map(),
-    audit: [],
-    texts: new Map(),
-    items: new Map(),
-  };
+  readonly writes = noWrites();
   readonly #options: WorkingSetOptions;
   /** How to put heads back, the last first. */
   readonly #undo: (() => void)[] = [];
@@ -429,7 +332,7 @@ export class WorkingSet implements CascadeDoor {
     if (head === undefined) return { status: "not_found" };
     const problem = findSignalProblem(signal);
     if (problem !== undefined) return { status: "invalid", reason: problem };
-    const marks = [`i:${signalId}`, ...(dedupKey === undefined ? [] : [`k:${dedupMark(name, dedupKey)}`])];
+    const marks = marksOf({ ids: [signalId], dedupKeys: dedupKey === undefined ? [] : [[name, dedupKey]] });
     const seen = !isEnded(head.session.status) && marks.some((mark) => this.#hasSeen(head, mark));
     const decision = decideSignal(head.session, signal, { seen, pending: head.pending.size }, now);
     if (!("session" in decision)) return decision.result;
@@ -445,6 +348,11 @@ export class WorkingSet implements CascadeDoor {
     head.answered ||= isAnsweredBy(head.session.waits, name);
     this.arrived.push({ sessionId, awaited });
     return decision.result;
+  }
+
+  addSeen(sessionId: string, seen: SeenSignals): void {
+    const head = this.#find(sessionId);
+    for (const mark of marksOf(seen)) this.writes.seen.set(keyOf(sessionId, mark), { head, mark });
   }
 
   #hasSeen(head: Head, mark: string): boolean {

@@ -5,6 +5,10 @@
 //   ok    whether none is missing.
 //   …     every insert, update and delete, each of rows for which `ok` holds.
 //
+// Where all that was looked at changes, which is what steps do, `held` is left out: the update itself counts the rows that have
+// their version, and an error takes it all back when one has not. That saves every step a lock of its own; and as the error
+// is in the server's log, a second try is made by locking.
+//
 //   V1. It applies all or nothing: either all that was looked at is as it was and stays so until the commit, or no row is
 //       touched and the answer is `false`.
 //   V2. What was looked at and found missing is not locked: writing it is a row that another process's row keeps out, and that
@@ -30,7 +34,8 @@ import {
   stateRow,
   type Item,
 } from "./rows.ts";
-import type { WorkingSet, Writes } from "./working-set.ts";
+import type { Writes } from "./group-writes.ts";
+import type { WorkingSet } from "./working-set.ts";
 
 export interface WriteStatement {
   readonly statement: Statement;
@@ -43,6 +48,8 @@ export interface WriteOptions {
   readonly stamp: () => number;
   /** Who holds claims for ever. */
   readonly instance: string;
+  /** Whether somebody was faster before. */
+  readonly isRetry: boolean;
 }
 
 /** What a commit does to the claim it came under. */
@@ -56,9 +63,10 @@ const SESSION_TABLES = ["session", "state", "journal", "entry", "signal", "seen"
 export function writeStatement(set: WorkingSet, options: WriteOptions): WriteStatement {
   const parts = new Parts();
   const { writes } = set;
-  checkVersions(parts, set, options);
+  const isCounted = !options.isRetry && changesAll(set);
+  checkVersions(parts, set, options, isCounted);
   insertSessions(parts, set, options);
-  updateStates(parts, set);
+  updateStates(parts, set, isCounted);
   insertJournal(parts, writes);
   insertEntries(parts, set);
   writeSignals(parts, set);
@@ -74,6 +82,7 @@ export function writeStatement(set: WorkingSet, options: WriteOptions): WriteSta
 class Parts {
   readonly #parts: string[] = [];
   readonly #values: unknown[] = [];
+  #mustMove: string | undefined;
 
   /** @param text of an expression; `columns` are its parameters, each an array, put where it says `$COLUMNS`. */
   add(name: string, text: string, columns: readonly Column[] = []): void {
@@ -90,8 +99,14 @@ class Parts {
     return `$${this.#values.length}::int8`;
   }
 
+  /** It fails unless this part touches so many rows. */
+  mustTouch(name: string, rows: number): void {
+    this.#mustMove = `(SELECT count(*) FROM ${name}) = ${this.number(rows)}`;
+  }
+
   statement(): WriteStatement {
-    const text = `WITH ${this.#parts.join(",\n")}\nSELECT ok FROM ok`;
+    const ok = this.#mustMove === undefined ? "ok" : `ok AND 1 / (${this.#mustMove})::int = 1 AS ok`;
+    const text = `WITH ${this.#parts.join(",\n")}\nSELECT ${ok} FROM ok`;
     return { statement: { name: `write_${crc32(text).toString(36)}`, text }, values: this.#values };
   }
 }
@@ -116,8 +131,18 @@ function insert(parts: Parts, name: string, table: string, columns: string, rows
   parts.add(name, `(INSERT INTO ${table} (${columns}) SELECT * FROM $COLUMNS WHERE ${OK}${then})`, rows);
 }
 
-function checkVersions(parts: Parts, { consulted }: WorkingSet, { items }: WriteOptions): void {
-  const heads = [...consulted.values()];
+/** Whether the update alone touches every session that was looked at. */
+function changesAll({ consulted, writes }: WorkingSet): boolean {
+  return writes.removed.size === 0 && writes.changed.size === consulted.size && consulted.size > 0;
+}
+
+function checkVersions(
+  parts: Parts,
+  { consulted }: WorkingSet,
+  { items }: WriteOptions,
+  isCounted: boolean,
+): void {
+  const heads = isCounted ? [] : [...consulted.values()];
   const found = items.flatMap(({ kind, key, item }) => (item === undefined ? [] : [{ kind, key, item }]));
   const counts: string[] = [];
   if (heads.length > 0) {
@@ -222,9 +247,14 @@ function dueAtSql(readyAt: string, row: string): string {
     WHEN ${row}.until = 'Infinity' THEN NULL ELSE greatest(${readyAt}, ${row}.until) END`;
 }
 
-function updateStates(parts: Parts, set: WorkingSet): void {
+/** Rows are touched in the order they are given, so in the order in which others lock them. */
+function inOrder(a: Head, b: Head): number {
+  return a.lane - b.lane || (a.sessionId < b.sessionId ? -1 : 1);
+}
+
+function updateStates(parts: Parts, set: WorkingSet, isCounted: boolean): void {
   const { changed, removed, proven, released } = set.writes;
-  const rows = [...changed].filter((head) => !removed.has(head));
+  const rows = [...changed].filter((head) => !removed.has(head)).sort(inOrder);
   if (rows.length === 0) return;
   const states = rows.map((head) => ({
     head,
@@ -240,11 +270,12 @@ function updateStates(parts: Parts, set: WorkingSet): void {
         holder = CASE WHEN v.claim >= ${RELEASED} THEN NULL ELSE t.holder END,
         until = CASE WHEN v.claim >= ${RELEASED} THEN '-Infinity' ELSE t.until END,
         instance = CASE WHEN v.claim >= ${RELEASED} OR v.ended = 1 THEN NULL ELSE t.instance END
-       FROM $COLUMNS AS v (lane, session_id, status, ended, body, checksum, ready_at, overdue_at, exhausted, claim)
-      WHERE t.lane = v.lane AND t.session_id = v.session_id AND ${OK})`,
+       FROM $COLUMNS AS v (lane, session_id, version, status, ended, body, checksum, ready_at, overdue_at, exhausted, claim)
+      WHERE t.lane = v.lane AND t.session_id = v.session_id AND t.version = v.version AND ${OK} RETURNING 1)`,
     columnsOf(
       states,
       ...OF_HEAD,
+      ["int8", ({ head }) => head.version],
       ["text", ({ state }) => state.status],
       ["int4", ({ state }) => state.ended],
       ["text", ({ state }) => state.body],
@@ -255,6 +286,7 @@ function updateStates(parts: Parts, set: WorkingSet): void {
       ["int4", ({ claim }) => claim],
     ),
   );
+  if (isCounted) parts.mustTouch("moved", rows.length);
 }
 
 function insertJournal(parts: Parts, { journal, removed }: Writes): void {

@@ -45,7 +45,7 @@ export class RemoteStorage implements AgentStorage {
   readonly #client: Client<typeof StorageService>;
   readonly #stream: ArrivalStream;
   readonly #underWay = new Set<Promise<unknown>>();
-  readonly #held = new Set<string>();
+  readonly #held = new Map<string, number>();
   #isClosing = false;
 
   constructor(connection: CoordinatorConnection) {
@@ -53,7 +53,7 @@ export class RemoteStorage implements AgentStorage {
     this.#client = connection.client(StorageService);
     this.#stream = new ArrivalStream({
       open: (signal, onOpen) => this.#openStream(signal, onOpen),
-      held: () => this.#held,
+      held: () => this.#held.keys(),
     });
     this.reader = {
       sessions: async (query) =>
@@ -64,6 +64,8 @@ export class RemoteStorage implements AgentStorage {
       entries: async (sessionId, from, limit) =>
         (await this.#read("entries", { sessionId, from, limit: finite(limit) })) ?? [],
       pendingSignals: async (sessionId) => (await this.#read("pendingSignals", { sessionId })) ?? [],
+      seenSignals: async (sessionId) =>
+        (await this.#read("seenSignals", { sessionId })) ?? { ids: [], dedupKeys: [] },
       schedules: async () => (await this.#read("schedules", {})) ?? [],
       document: (collection, id) => this.#read("document", { collection, id }),
       documents: async (query) =>
@@ -73,16 +75,18 @@ export class RemoteStorage implements AgentStorage {
   }
 
   /** Sessions that are claimed, as far as is known here. */
-  get held(): ReadonlySet<string> {
+  get held(): ReadonlyMap<string, number> {
     return this.#held;
   }
 
   /** A session was claimed for whoever uses this storage. */
-  hold(sessionId: string): void {
-    this.#held.add(sessionId);
+  hold(sessionId: string, token: number): void {
+    this.#held.set(sessionId, token);
   }
 
   async commit(changes: readonly Change[], now: number): Promise<readonly ChangeResult[]> {
+    // What was let go of is not held any more, whether or not storage hears of it.
+    for (const change of changes) if (change.type === "release_claim") this.#release(change);
     const results: ChangeResult[] = [];
     for (const part of parts(changes.map(encode))) {
       const answer = await this.#ask(() => this.#client.commit({ changes: part, now: BigInt(now) }));
@@ -102,16 +106,17 @@ export class RemoteStorage implements AgentStorage {
     const request = { sessionId, owner, now: BigInt(now), ...lease };
     const { result } = await this.#ask(() => this.#client.claim(request));
     const claim = decode<ClaimResult>(result);
-    if (claim.status === "claimed") this.#held.add(sessionId);
+    if (claim.status === "claimed") this.#held.set(sessionId, claim.token);
     return claim;
   }
 
   async renew({
     owner,
+    sessionIds = [...this.#held.keys()],
     now,
     leaseMs,
   }: Parameters<AgentStorage["renew"]>[0]): Promise<{ readonly sessions: number }> {
-    const request = { owner, now: BigInt(now), leaseMs: BigInt(leaseMs), sessionIds: [...this.#held] };
+    const request = { owner, now: BigInt(now), leaseMs: BigInt(leaseMs), sessionIds: [...sessionIds] };
     const { sessions } = await this.#ask(() => this.#client.renew(request));
     return { sessions };
   }
@@ -181,20 +186,18 @@ export class RemoteStorage implements AgentStorage {
 
   #noteHeld(change: Change, result: ChangeResult | undefined): void {
     if (result === undefined) return;
-    switch (change.type) {
-      case "create_session":
-        if (result.status === "created" && result.token !== undefined) this.#held.add(change.sessionId);
-        return;
-      case "release_claim":
-        this.#held.delete(change.sessionId);
-        return;
-      case "commit_batch": {
-        const isOver = result.status === "fenced" || isEnded(change.session?.status ?? "working");
-        if (isOver) this.#held.delete(change.sessionId);
-        return;
-      }
-      default:
+    if (change.type === "create_session") {
+      if (result.status === "created" && result.token !== undefined)
+        this.#held.set(change.sessionId, result.token);
+    } else if (change.type === "commit_batch") {
+      const isOver = result.status === "fenced" || isEnded(change.session?.status ?? "working");
+      if (isOver) this.#release(change);
     }
+  }
+
+  /** Under a newer claim it may be held all the same. */
+  #release({ sessionId, token }: { readonly sessionId: string; readonly token: number }): void {
+    if (this.#held.get(sessionId) === token) this.#held.delete(sessionId);
   }
 }
 

@@ -124,7 +124,7 @@ export class SqliteStorage implements AgentStorage {
   /** The groups of several callers in one transaction, in the order given. */
   commitGroups(groups: readonly ChangeGroup[]): ChangeResult[][] {
     return this.#guard("committing", () => {
-      this.#beginLeases(groups[0]?.now ?? 0);
+      if (groups[0] !== undefined) this.#beginLeases(groups[0].now);
       const timed: TimedChange[] = [];
       for (const { changes, now } of groups) for (const change of changes) timed.push({ change, now });
       const results = this.#applyAll(timed, timed.length > 1);
@@ -155,12 +155,14 @@ export class SqliteStorage implements AgentStorage {
 
   async renew({
     owner,
+    sessionIds,
     now,
     leaseMs,
   }: Parameters<AgentStorage["renew"]>[0]): Promise<{ readonly sessions: number }> {
     return this.#guard("renewing claims", () => {
       this.#beginLeases(now);
-      const held = this.#leases.ofOwner(owner);
+      const wanted = sessionIds && new Set(sessionIds);
+      const held = this.#leases.ofOwner(owner).filter((sessionId) => wanted?.has(sessionId) !== false);
       const others = held.filter((sessionId) => this.#leases.leaseMsOf(sessionId) !== leaseMs);
       if (others.length > 0)
         this.#transact(() => {

@@ -67,8 +67,8 @@ export async function serveStorage(
             result: encode(await storage.claim({ sessionId, owner, now: Number(now), leaseMs: lease })),
           };
         }),
-      renew: ({ owner, now, leaseMs }, context) =>
-        answered(context, () => storage.renew({ owner, now: Number(now), leaseMs: Number(leaseMs) })),
+      renew: ({ owner, sessionIds, now, leaseMs }, context) =>
+        answered(context, () => storage.renew({ owner, sessionIds, now: Number(now), leaseMs: Number(leaseMs) })),
       load: ({ sessionId }, context) =>
         answered(context, async () => {
           const snapshot = await storage.load(sessionId);
@@ -153,6 +153,8 @@ async function read(storage: AgentStorage, query: string, params: Params): Promi
       );
     case "pendingSignals":
       return reader.pendingSignals(params["sessionId"] as string);
+    case "seenSignals":
+      return reader.seenSignals(params["sessionId"] as string);
     case "schedules":
       return reader.schedules();
     case "document":

@@ -1,0 +1,82 @@
+// A PostgreSQL server that is killed and started anew under sessions: nothing acknowledged is lost, nothing comes twice, and nobody
+// has to be started again.
+//
+// The server is one of the test's own, and syncs. HOLDFAST_TEST_POSTGRES_SESSIONS and _RESTARTS make it a campaign.
+
+import { createRuntime, defineAgent } from "@holdfast/runtime";
+import { openPostgresStorage } from "@holdfast/storage/postgres";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startServer, type PostgresServer } from "@holdfast/storage/postgres-testing";
+
+const SESSIONS = Number(process.env["HOLDFAST_TEST_POSTGRES_SESSIONS"] ?? 300);
+const RESTARTS = Number(process.env["HOLDFAST_TEST_POSTGRES_RESTARTS"] ?? 2);
+const STEPS = 4;
+
+let server: PostgresServer;
+
+beforeAll(async () => {
+  server = await startServer({ fsync: true });
+});
+
+afterAll(() => server.stop());
+
+test(
+  `${RESTARTS} deaths of the server under ${SESSIONS} sessions lose nothing`,
+  { timeout: 60_000 + RESTARTS * 15_000 + SESSIONS * 50 },
+  async () => {
+    const storage = await openPostgresStorage({ url: server.url });
+    const runtime = createRuntime({ storage });
+    let steps = 0;
+    const waiting: { readonly count: number; readonly resolve: () => void }[] = [];
+    const reached = (count: number) =>
+      new Promise<void>((resolve) => {
+        if (steps >= count) resolve();
+        else waiting.push({ count, resolve });
+      });
+    const agent = defineAgent<{ n: number }, number>({
+      name: "counting",
+      run: async (ctx, { n }) => {
+        let sum = n;
+        for (let i = 0; i < STEPS; i++) {
+          sum += await ctx.run("step", () => {
+            steps++;
+            if (waiting[0] !== undefined && steps >= waiting[0].count) waiting.shift()!.resolve();
+            return i;
+          });
+          ctx.appendEntry({ role: "user", content: i });
+        }
+        return sum + (await ctx.waitForSignal<number>("go"));
+      },
+    });
+    const perDeath = Math.floor((SESSIONS * STEPS) / (RESTARTS + 1));
+    const dies = (async () => {
+      for (let death = 1; death <= RESTARTS; death++) {
+        await reached(death * perDeath);
+        await server.restart();
+      }
+    })();
+    const sessions = Array.from({ length: SESSIONS }, async (_, n) => {
+      const sessionId = `ses-${n}`;
+      const session = await runtime.start(agent, { n }, { sessionId });
+      await runtime.signal(sessionId, "go", 1_000, { dedupKey: "once" });
+      return session.result();
+    });
+    const sum = (STEPS * (STEPS - 1)) / 2;
+    expect(await Promise.all(sessions)).toEqual(Array.from({ length: SESSIONS }, (_, n) => n + sum + 1_000));
+    await dies;
+    await runtime.close();
+
+    // What is stored is what was answered: whole, once, and readable by whoever comes next.
+    const again = await openPostgresStorage({ url: server.url });
+    const done = await again.reader.sessions({ limit: SESSIONS + 1, status: "completed" });
+    expect(done).toHaveLength(SESSIONS);
+    for (const { sessionId, nextSeq, entryCount } of done) {
+      const records = await again.reader.journal(sessionId, 0, 1_000);
+      expect(records.map(({ seq }) => seq)).toEqual(Array.from({ length: nextSeq }, (_, seq) => seq));
+      expect(records.filter(({ type }) => type === "task_completed")).toHaveLength(STEPS);
+      expect(entryCount).toBe(STEPS);
+      expect(await again.reader.entries(sessionId, 0, 10)).toHaveLength(STEPS);
+    }
+    await again.close();
+  },
+);
