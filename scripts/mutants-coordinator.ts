@@ -1,5 +1,6 @@
-// Guards of the coordinator's services and dispatch, each taken out: a part of the list in `mutants.ts`.
+// Guards of the coordinator, each taken out: a part of the list in `mutants.ts`.
 
+const API = "packages/coordinator/src/api/";
 const DISPATCHER = "packages/coordinator/src/dispatch/dispatcher.ts";
 const SCOPE = "packages/coordinator/src/scope.test.ts";
 
@@ -66,5 +67,33 @@ export const COORDINATOR_MUTANTS = [
     find: "stored.input === change.input &&",
     replace: "",
     tests: [SCOPE],
+  },
+  {
+    name: "A1: a role that the contract does not list may not call",
+    file: `${API}contract.ts`,
+    find: "return method.isOpen || method.callers.has(kind);",
+    replace: "return true;",
+    tests: [`${API}contract.test.ts`],
+  },
+  {
+    name: "A2: an integer that would be rounded is refused",
+    file: `${API}json-spans.ts`,
+    find: "if (isRounded(literal))",
+    replace: 'if (literal === "")',
+    tests: [`${API}json-spans.test.ts`],
+  },
+  {
+    name: "A3: a page of another origin may not call",
+    file: `${API}gates.ts`,
+    find: "if (origins.length > 1 || !origins.every(isOurs)) {",
+    replace: "if (origins.length > 1) {",
+    tests: [`${API}gates.test.ts`],
+  },
+  {
+    name: "A4: a token does no more than its rate lets it",
+    file: `${API}rates.ts`,
+    find: "if (left < 1) {",
+    replace: "if (left < -Infinity) {",
+    tests: [`${API}rates.test.ts`],
   },
 ];

@@ -25,7 +25,6 @@ const CRASHES = "packages/testkit/src/crash-everywhere.test.ts";
 const MEMORY = "packages/runtime/src/memory-storage.test.ts";
 const KERNEL = "packages/core/src/kernel/";
 const CONSEQUENCES = "packages/core/src/session/consequences.ts";
-const API = "packages/coordinator/src/api/";
 const RULES = "packages/core/src/session/storage-rules.ts";
 const CASCADE = "packages/core/src/session/cascade.ts";
 const CLAIMS = "packages/core/src/session/claims.ts";
@@ -457,34 +456,6 @@ export const MUTANTS: readonly Mutant[] = [
     find: "u.address = blob.address AND u.session <> ?1",
     replace: "u.address = blob.address AND u.session < 0",
     tests: [SQLITE],
-  },
-  {
-    name: "A1: a role that the contract does not list may not call",
-    file: `${API}contract.ts`,
-    find: "return method.isOpen || method.callers.has(kind);",
-    replace: "return true;",
-    tests: [`${API}contract.test.ts`],
-  },
-  {
-    name: "A2: an integer that would be rounded is refused",
-    file: `${API}json-spans.ts`,
-    find: "if (isRounded(literal))",
-    replace: 'if (literal === "")',
-    tests: [`${API}json-spans.test.ts`],
-  },
-  {
-    name: "A3: a page of another origin may not call",
-    file: `${API}gates.ts`,
-    find: "if (origins.length > 1 || !origins.every(isOurs)) {",
-    replace: "if (origins.length > 1) {",
-    tests: [`${API}gates.test.ts`],
-  },
-  {
-    name: "A4: a token does no more than its rate lets it",
-    file: `${API}rates.ts`,
-    find: "if (left < 1) {",
-    replace: "if (left < -Infinity) {",
-    tests: [`${API}rates.test.ts`],
   },
   {
     name: "O4: everything is let go of before a lease can pass on",
