@@ -3,6 +3,7 @@
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { HoldfastError, UsageError, type AgentStorage } from "@holdfast/core";
 import { MemoryStorage } from "@holdfast/runtime";
+import { makeFolders, openSqliteStorage } from "@holdfast/storage/sqlite";
 import type { Io } from "./command.ts";
 
 export interface CoordinatorStorage {
@@ -40,9 +41,16 @@ export async function openCoordinatorStorage(
     case "sqlite": {
       const path = resolve(io.cwd, rest);
       if (rest === "") throw notAStorage(url);
-      const { openSqliteStorage } = await import("@holdfast/storage/sqlite");
-      if (wanted === undefined) await makeFolder(folder);
+      if (wanted === undefined) makeFolder(folder);
       return { storage: await openSqliteStorage({ path }), name: `sqlite:${path}`, folder: dirname(path) };
+    }
+    case "postgres":
+    case "postgresql": {
+      const { openPostgresStorage } = await import("@holdfast/storage/postgres");
+      await makeFolder(folder);
+      // Several coordinators, on machines whose clocks nobody keeps together: the database's time counts.
+      const storage = await openPostgresStorage({ url, clock: "database" });
+      return { storage, name: withoutPassword(url), folder };
     }
     case "memory":
       await makeFolder(folder);
