@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { AgentContext, RETRY_DEFAULTS } from "@holdfast/core";
 import { createRuntime, MemoryStorage } from "@holdfast/runtime";
 import { expect, test } from "vitest";
+import { createClient } from "../packages/holdfast/src/client.ts";
 import * as holdfast from "../packages/holdfast/src/index.ts";
 
 const page = readFileSync(new URL("../docs/api.md", import.meta.url), "utf8");
@@ -44,4 +45,17 @@ test("every member of a runtime is named, and every function that a program call
 test("the defaults of a retry policy are those of the code", () => {
   for (const [name, value] of Object.entries(RETRY_DEFAULTS))
     expect(page).toContain(`| \`retry.${name}\` | ${value.toLocaleString("en")} |`);
+});
+
+test("every member of the client of a coordinator is named", () => {
+  const client = createClient({ url: "http://127.0.0.1:1", token: "none" });
+  client.close();
+  const session = client.sessions.get("ses_1");
+  const missing = [
+    ...Object.keys(client.sessions).map((name) => `client.sessions.${name}(`),
+    ...Object.keys(session)
+      .filter((name) => name !== "sessionId")
+      .map((name) => `session.${name}(`),
+  ].filter((call) => !page.includes(call));
+  expect(missing).toEqual([]);
 });

@@ -1,6 +1,7 @@
 // `npm run compositions`: every scenario over every combination of ports there is, and a report of what differs.
 //
-//   storage: memory, memory with little of the session stored (minimal, ephemeral), a SQLite file, PostgreSQL, and over a coordinator on each
+//   storage: memory, memory with little of the session stored (minimal, ephemeral), a SQLite file, PostgreSQL, and over a
+//            coordinator on each
 //   signals: a channel, standard input
 //   tasks:   in process, or queued and done by a runner; with a SQLite file of one's own that is the hybrid mode
 //

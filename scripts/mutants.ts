@@ -25,6 +25,8 @@ const MEMORY = "packages/runtime/src/memory-storage.test.ts";
 const KERNEL = "packages/core/src/kernel/";
 const CONSEQUENCES = "packages/core/src/session/consequences.ts";
 const API = "packages/coordinator/src/api/";
+const DISPATCHER = "packages/coordinator/src/dispatch/dispatcher.ts";
+const SCOPE = "packages/coordinator/src/scope.test.ts";
 const RULES = "packages/core/src/session/storage-rules.ts";
 const CASCADE = "packages/core/src/session/cascade.ts";
 const CLAIMS = "packages/core/src/session/claims.ts";
@@ -498,6 +500,69 @@ export const MUTANTS: readonly Mutant[] = [
     find: " AND t.until = $4 RETURNING",
     replace: " AND $4::float8 IS NOT NULL RETURNING",
     tests: [SHARING],
+  },
+  {
+    name: "X3: another's session is told like one that is not there",
+    file: "packages/coordinator/src/services/session-scope.ts",
+    find: "return session.placement?.owner === caller.name;",
+    replace: "return session.placement?.owner !== undefined;",
+    tests: [SCOPE],
+  },
+  {
+    name: "O1: only who holds a session writes to it",
+    file: DISPATCHER,
+    find: 'if (result.status !== "busy" || result.owner !== runnerId) return false;',
+    replace: 'if (result.status !== "busy" || result.owner === "") return false;',
+    tests: [SCOPE, "packages/coordinator/src/defects.test.ts"],
+  },
+  {
+    name: "O7: who holds a session since before a restart hears what arrived",
+    file: DISPATCHER,
+    find: "if (known === undefined) seat.arrived(sessionId, true);",
+    replace: "",
+    tests: ["packages/coordinator/src/dispatch.test.ts"],
+  },
+  {
+    name: "O6: a demand must be met",
+    file: "packages/coordinator/src/dispatch/rules.ts",
+    find: "isOwnersOf(runner, needs) && meets(runner, needs);",
+    replace: "isOwnersOf(runner, needs);",
+    tests: ["packages/coordinator/src/dispatch/rules.test.ts"],
+  },
+  {
+    name: "O8: nobody waits behind a priority for ever",
+    file: "packages/coordinator/src/dispatch/rules.ts",
+    find: "now - since >= STARVING_MS ? Infinity : priority;",
+    replace: "now - since < 0 ? Infinity : priority;",
+    tests: ["packages/coordinator/src/dispatch/rules.test.ts"],
+  },
+  {
+    name: "T4: a registration token is used once",
+    file: "packages/coordinator/src/tokens.ts",
+    find: 'return status === "done" ? undefined : "used";',
+    replace: 'return status === "done" || status === "conflict" ? undefined : "used";',
+    tests: ["packages/coordinator/src/tokens.test.ts"],
+  },
+  {
+    name: "T3: a revoked token is nobody's",
+    file: "packages/coordinator/src/tokens.ts",
+    find: 'if (revokedAt !== undefined) return "revoked";',
+    replace: "void revokedAt;",
+    tests: ["packages/coordinator/src/tokens.test.ts"],
+  },
+  {
+    name: "W2: what did not arrive is told again",
+    file: "packages/coordinator/src/dispatch/seat.ts",
+    find: "for (const [sessionId, awaited] of this.#toldArrivals) this.arrived(sessionId, awaited);",
+    replace: "",
+    tests: ["packages/coordinator/src/dispatch.test.ts"],
+  },
+  {
+    name: "L7: another body under a key is a conflict",
+    file: "packages/coordinator/src/services/session-start.ts",
+    find: "stored.input === change.input &&",
+    replace: "",
+    tests: [SCOPE],
   },
 ];
 

@@ -66,7 +66,7 @@ export const ERROR_TABLE = {
   session_failed: { exit: 1, http: 500, rpc: "unknown" },
   session_cancelled: { exit: 6, http: 409, rpc: "failed_precondition" },
   session_paused: { exit: 1, http: 409, rpc: "failed_precondition" },
-  session_lost: { exit: 1, http: 409, rpc: "failed_precondition" },
+  session_lost: { exit: 1, http: 500, rpc: "unknown" },
   agent_error: { exit: 1, http: 500, rpc: "unknown" },
   agent_not_found: { exit: 3, http: 404, rpc: "not_found" },
   agent_invalid: { exit: 3, http: 422, rpc: "invalid_argument" },

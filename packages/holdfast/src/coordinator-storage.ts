@@ -3,6 +3,7 @@
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { HoldfastError, UsageError, type AgentStorage } from "@holdfast/core";
 import { MemoryStorage } from "@holdfast/runtime";
+import { makeFolders, openSqliteStorage } from "@holdfast/storage/sqlite";
 import type { Io } from "./command.ts";
 
 export interface CoordinatorStorage {
@@ -40,8 +41,7 @@ export async function openCoordinatorStorage(
     case "sqlite": {
       const path = resolve(io.cwd, rest);
       if (rest === "") throw notAStorage(url);
-      const { openSqliteStorage } = await import("@holdfast/storage/sqlite");
-      if (wanted === undefined) await makeFolder(folder);
+      if (wanted === undefined) makeFolder(folder);
       return { storage: await openSqliteStorage({ path }), name: `sqlite:${path}`, folder: dirname(path) };
     }
     case "postgres":
@@ -53,7 +53,7 @@ export async function openCoordinatorStorage(
       return { storage, name: withoutPassword(url), folder };
     }
     case "memory":
-      await makeFolder(folder);
+      makeFolder(folder);
       return { storage: new MemoryStorage(), name: "memory:", folder };
     default:
       throw notAStorage(url);
@@ -61,8 +61,7 @@ export async function openCoordinatorStorage(
 }
 
 /** A folder of this user alone. @throws HoldfastError `storage_unavailable` */
-export async function makeFolder(folder: string): Promise<void> {
-  const { makeFolders } = await import("@holdfast/storage/sqlite");
+export function makeFolder(folder: string): void {
   try {
     makeFolders(folder);
   } catch (cause) {

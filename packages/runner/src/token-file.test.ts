@@ -35,7 +35,7 @@ describe("a runner's token", () => {
     // A process that was killed, and one of the same number in another life of a container.
     for (const dead of ["4194304 x", `${process.pid} another-life`, "", "nonsense"]) {
       writeFileSync(join(folder, lock!), dead);
-      new TokenFile(folder, IDENTITY);
+      expect(new TokenFile(folder, IDENTITY).read()).toBeUndefined();
     }
     writeFileSync(join(folder, lock!), "1 init");
     expect(() => new TokenFile(folder, IDENTITY)).toThrow(/process 1 is this runner already/);

@@ -234,10 +234,11 @@ export class Attempts {
 
   /** The session goes on elsewhere, or later: stop what ends with this process, and leave what does not. */
   leaveAll(reason: string): void {
-    for (const [id, { handle }] of this.#running) {
-      if (handle?.leave === undefined) continue;
+    for (const [id, running] of this.#running) {
+      if (running.handle?.leave === undefined) continue;
       this.#running.delete(id);
-      handle.leave();
+      this.#host.trace?.({ ...this.#end(running), outcome: "cancelled" }); // A4.
+      running.handle.leave();
     }
     this.abortAll(reason);
   }

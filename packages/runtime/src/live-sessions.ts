@@ -402,7 +402,7 @@ export class LiveSessions {
   async close(tasksEnded: () => Promise<void>): Promise<void> {
     this.#closed = true;
     await Promise.allSettled(this.#activating.values());
-    const held = [...this.#live].map(([, { driver }]) => driver);
+    const held = Array.from(this.#live, ([, { driver }]) => driver);
     for (const driver of held) driver.abandon();
     await tasksEnded();
     for (const { sessionId, token } of held) if (token !== undefined) this.#release(sessionId, token);

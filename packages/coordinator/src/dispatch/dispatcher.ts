@@ -7,8 +7,8 @@
 //   D1. The claim in storage is what gives a session to a runner; everything here may be forgotten at any time. So a coordinator's
 //       end loses no claim and gives none twice.
 //   D2. A claim that no poll acknowledges and nobody uses is given back after `ACK_MS`.
-//   D3. One round at a time. A poll begins one at once; arrivals do too, unless one has just been: then they are joined for
-//       `JOIN_MS`.
+//   D3. One round at a time. A poll and what is known to be there begin one at once, and what comes meanwhile is for the next; only
+//       what has to be asked of storage waits for others, for `JOIN_MS`.
 //   D4. What arrives for a session that a runner holds is told to that runner, to nobody else.
 //   D5. Losing every notice costs time and nothing more: while somebody waits, what is due is asked every `SCAN_MS`.
 //
@@ -148,7 +148,7 @@ export class Dispatcher {
   /** A session was made that has something to do. */
   created(session: Session): void {
     this.#waiting.add(session, this.#host.clock.now());
-    this.#wake(JOIN_MS);
+    this.#wake(0);
   }
 
   /** A runner uses a claim, or says that it holds it: it has arrived. */
@@ -208,7 +208,7 @@ export class Dispatcher {
       this.#wake(0);
     } else if (awaited) {
       this.#arrived.add(sessionId);
-      this.#wake(JOIN_MS);
+      this.#wake(0);
     }
   }
 
@@ -342,8 +342,9 @@ export class Dispatcher {
     const since = this.#waiting.get(sessionId)?.since;
     this.#waiting.remove(sessionId);
     const now = clock.now();
+    const askedAt = clock.monotonic();
     const result = await storage.claim({ sessionId, owner: runnerId, now, leaseMs });
-    if (result.status === "busy" && result.owner !== ASKER) {
+    if (result.status === "busy" && this.#host.registry.knows(result.owner)) {
       // Its runner holds it since before this coordinator began: what arrived is for that one (D4).
       const seat = this.#seatOf(result.owner);
       this.#hold(seat, sessionId, NO_TOKEN);
@@ -363,7 +364,8 @@ export class Dispatcher {
     }
     this.#hold(this.#seatOf(runnerId), sessionId, token);
     claimed(Math.max(0, now - (since ?? now)));
-    return { sessionId, token, nextSeq: snapshot.session.nextSeq, snapshot: JSON.stringify(snapshot) };
+    const { nextSeq } = snapshot.session;
+    return { sessionId, token, askedAt, nextSeq, snapshot: JSON.stringify(snapshot) };
   }
 
   /** P4. */
@@ -393,10 +395,14 @@ export class Dispatcher {
   #answer(given: ReadonlyMap<string, readonly GivenClaim[]>): void {
     for (const [runnerId, claims] of given) {
       const seat = this.#seats.get(runnerId);
+      // D2. Storage was slow, or this process stood still: its lease may be over before its runner hears of it.
+      const oldest = this.#host.clock.monotonic() - ACK_MS;
+      const fresh = claims.filter(({ askedAt }) => askedAt > oldest);
       // It may have stopped waiting meanwhile, or wait for less.
-      const slots = seat?.waiting?.free ?? 0;
-      this.#giveBack(claims.slice(slots));
-      if (slots > 0) seat?.waiting?.answer(claims.slice(0, slots));
+      const slots = Math.min(fresh.length, seat?.waiting?.free ?? 0);
+      const told = fresh.slice(0, slots);
+      this.#giveBack(claims.filter((claim) => !told.includes(claim)));
+      if (slots > 0) seat?.waiting?.answer(told);
     }
   }
 

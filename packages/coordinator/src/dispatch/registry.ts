@@ -67,6 +67,11 @@ export class Registry {
     return known?.runner;
   }
 
+  /** Whether somebody who claims is a runner, as far as is known: others claim, too. */
+  knows(owner: string): boolean {
+    return this.#known.has(owner);
+  }
+
   /** Store what a change makes of a runner; `undefined` in and out stands for none. Tried again when somebody else changed it. */
   async change(
     runnerId: string,

@@ -44,7 +44,7 @@ export interface Candidate extends Placement {
 }
 
 /** What a runner must be for a session. */
-type Needs = Pick<Candidate, "agent" | "version" | "owner" | "demands">;
+export type Needs = Pick<Candidate, "agent" | "version" | "owner" | "demands">;
 
 /** A session for a runner. */
 export interface Match {

@@ -1,6 +1,6 @@
 // One runner at this coordinator: the poll that waits, what was answered and is not acknowledged, what it is still to be told.
 //
-//   W1. The same poll id gets the same answer, however often it is asked.
+//   W1. The same poll id gets the same answer, however often it is asked; without the claims that were given back meanwhile.
 //   W2. What a poll was answered is acknowledged by the next one that names it, a claim also by any use of it. What the next poll
 //       does not name did not arrive: claims are given back at once, arrivals and commands are told again.
 //   W3. A command is told with every answer until the runner says that it has heard it.
@@ -13,6 +13,8 @@ import type { OfferedAgent } from "./registry.ts";
 export interface GivenClaim {
   readonly sessionId: string;
   readonly token: number;
+  /** When it was asked for, by a clock that does not jump. */
+  readonly askedAt: number;
   /** The journal's length when it was given. */
   readonly nextSeq: number;
   /** A `SessionSnapshot` as the storage port has it in JSON. */
@@ -125,6 +127,12 @@ export class Seat {
     if (this.#last?.pollId !== pollId) return [];
     const lost = [...this.#unacknowledged.values()];
     this.#unacknowledged.clear();
+    // Whoever asks again gets what is still so (W1).
+    const answer = this.#last.answer.then((told) => ({
+      ...told,
+      claims: told.claims.filter((claim) => !lost.includes(claim)),
+    }));
+    this.#last = { pollId, answer };
     return lost;
   }
 

@@ -9,7 +9,7 @@
 
 import type { AgentStorage, Change, Clock, Session } from "@holdfast/core";
 import { fitnessOf, type Registry } from "./registry.ts";
-import { NO_MATCH_MS, unmetBy } from "./rules.ts";
+import { NO_MATCH_MS, unmetBy, type Needs } from "./rules.ts";
 
 export interface UnmatchedHost {
   readonly storage: AgentStorage;
@@ -30,6 +30,8 @@ interface Waits {
 export class Unmatched {
   readonly #host: UnmatchedHost;
   #waiting = new Map<string, Waits>();
+  /** What never changes of sessions that were due at the last sweep: each row is read once for as long as it waits. */
+  #needs = new Map<string, Needs>();
 
   constructor(host: UnmatchedHost) {
     this.#host = host;
@@ -50,22 +52,31 @@ export class Unmatched {
     const runners = (await registry.all()).filter(({ draining }) => draining !== true).map(fitnessOf);
     const { sessionIds } = await storage.due({ now: clock.now(), limit: PAGE });
     const now = clock.monotonic();
-    const waiting = new Map<string, Waits>();
+    const [before, waiting] = [this.#waiting, new Map<string, Waits>()];
+    const needs = new Map<string, Needs>();
     for (const sessionId of sessionIds) {
-      const session = await storage.reader.session(sessionId);
-      if (session === undefined || session.cancel !== undefined) continue; // Its deadline ends it.
-      const { agent, placement } = session;
-      const unmet = unmetBy(runners, { agent: agent.name, version: agent.version, ...placement });
+      const found = this.#needs.get(sessionId) ?? (await this.#needsOf(sessionId));
+      if (found === undefined) continue;
+      needs.set(sessionId, found);
+      const unmet = unmetBy(runners, found);
       if (unmet === undefined) continue;
-      const since = this.#waiting.get(sessionId)?.since ?? now;
-      if (now - since >= NO_MATCH_MS) await this.#act(session, unmet);
+      const since = before.get(sessionId)?.since ?? now;
+      if (now - since >= NO_MATCH_MS) await this.#act(sessionId, unmet);
       else waiting.set(sessionId, { since, unmet });
     }
     this.#waiting = waiting;
+    this.#needs = needs;
+  }
+
+  async #needsOf(sessionId: string): Promise<Needs | undefined> {
+    const session = await this.#host.storage.reader.session(sessionId);
+    if (session === undefined || session.cancel !== undefined) return undefined; // Its deadline ends it.
+    const { agent, placement } = session;
+    return { agent: agent.name, version: agent.version, ...placement };
   }
 
   /** N2. */
-  async #act({ sessionId }: Session, unmet: string): Promise<void> {
+  async #act(sessionId: string, unmet: string): Promise<void> {
     const { storage, clock } = this.#host;
     const now = clock.now();
     const claim = await storage.claim({ sessionId, owner: ACTOR, now, leaseMs: ACT_LEASE_MS });
@@ -73,7 +84,7 @@ export class Unmatched {
     const { token } = claim;
     const session = await storage.reader.session(sessionId);
     const changes: Change[] = [{ type: "release_claim", sessionId, token }];
-    if (session !== undefined) changes.unshift(endOf(session, token, unmet));
+    if (session !== undefined && session.cancel === undefined) changes.unshift(endOf(session, token, unmet));
     await storage.commit(changes, now);
   }
 }

@@ -80,8 +80,14 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
     if (result.status === "invalid") throw new UsageError(result.reason);
     if (result.status === "not_found") throw sessionNotFound(change.sessionId);
     if (result.status !== "requested" && result.status !== "ended") throw unexpected(action, result);
-    if (result.status === "ended" && !(change.type === "request_cancel" && result.sessionStatus === "cancelled"))
-      throw new ConflictError("run_terminal", `session ${change.sessionId} has ended (${result.sessionStatus})`);
+    if (
+      result.status === "ended" &&
+      !(change.type === "request_cancel" && result.sessionStatus === "cancelled")
+    )
+      throw new ConflictError(
+        "run_terminal",
+        `session ${change.sessionId} has ended (${result.sessionStatus})`,
+      );
     return told(await found(change.sessionId)); // R1.
   };
 

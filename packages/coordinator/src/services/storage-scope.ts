@@ -33,8 +33,8 @@ export async function scopeChange(host: ServiceHost, caller: Caller, change: Cha
 
 /** O1. */
 async function scopeForRunner(host: ServiceHost, caller: Caller, change: Change): Promise<Scoped> {
-  // A session asks for its own end when its time or its money is up.
-  if (change.type === "request_cancel")
+  // A session asks for its own end when its time or its money is up, and is told again what it has missed.
+  if (change.type === "request_cancel" || change.type === "send_signal")
     return (await host.dispatcher.holds(caller.name, change.sessionId)) ? { change } : NOT_FOUND;
   if (change.type !== "commit_batch" && change.type !== "release_claim") return forbidden(change);
   const { sessionId, token } = change;

@@ -204,7 +204,20 @@ async function mayReadConversation(host: ServiceHost, caller: Caller, sessionId:
   if (caller.kind !== "runner") return false;
   const children = await host.storage.reader.sessions({ parent: sessionId, limit: 1_000 });
   for (const child of children)
-    if (sees(child, sessionId) && (await host.dispatcher.holds(caller.name, child.sessionId))) return true;
+    if (sees(child, sessionId) && (await mayReadConversation(host, caller, child.sessionId))) return true;
+  return false;
+}
+
+/** A session looks how those stand whom it asked for, who asked for it, and what it was given to see: so whoever runs it reads that. */
+async function mayReadRow(host: ServiceHost, caller: Caller, sessionId: string): Promise<boolean> {
+  if (await mayReadConversation(host, caller, sessionId)) return true;
+  if (caller.kind !== "runner") return false;
+  const { reader } = host.storage;
+  const holds = (id: string): Promise<boolean> => host.dispatcher.holds(caller.name, id);
+  const parent = (await reader.session(sessionId))?.parent;
+  if (parent !== undefined && (await holds(parent.sessionId))) return true;
+  for (const child of await reader.sessions({ parent: sessionId, limit: 1_000 }))
+    if (await holds(child.sessionId)) return true;
   return false;
 }
 
@@ -228,7 +241,7 @@ async function readScoped(host: ServiceHost, caller: Caller, read: Read): Promis
     }
     case "session": {
       const { sessionId } = read.params;
-      return (await isThere(host, caller, sessionId)) ? reader.session(sessionId) : undefined;
+      return (await mayReadRow(host, caller, sessionId)) ? reader.session(sessionId) : undefined;
     }
     case "journal":
       await ownSession(host, caller, read.params.sessionId);

@@ -1,6 +1,6 @@
 // Runners and a coordinator together: what is started at the coordinator is run by whoever offers it, also through what goes wrong.
 
-import { defineAgent, local, remote } from "@holdfast/runtime";
+import { defineAgent, defineTask, local, remote } from "@holdfast/runtime";
 import { mkdtempSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -166,6 +166,51 @@ describe("a session of a runner", () => {
     await fleet.runner({ agents: [parent], hostname: "here" });
     await fleet.runner({ agents: [where("there")], hostname: "there" });
     expect(await outputOf(fleet, await startSession(fleet, { agent: "parent" }))).toBe("there");
+  });
+
+  // Its end was told and heard, in another life and at another machine: only its row says so now.
+  test("hears of a child's end again after a checkpoint, though it ran elsewhere", async () => {
+    fleet = await openFleet();
+    const parent = defineAgent({
+      name: "parent",
+      run: async (ctx): Promise<unknown> => {
+        const known = ctx.state as string | undefined;
+        if (known !== undefined) return ctx.waitForChild(ctx.child(known));
+        const child = ctx.spawnAgent(remote("where"));
+        await ctx.waitForChild(child);
+        return ctx.checkpoint(child.sessionId);
+      },
+    });
+    await fleet.runner({ agents: [parent] });
+    await fleet.runner({ agents: [where("there")] });
+    expect(await outputOf(fleet, await startSession(fleet, { agent: "parent" }))).toBe("there");
+  });
+
+  test("gives its conversation to children elsewhere, and they to theirs", async () => {
+    fleet = await openFleet();
+    const read = defineTask({
+      name: "read",
+      run: (input) =>
+        (input as { conversation: { content: unknown }[] }).conversation.map(({ content }) => content),
+    });
+    const says = (name: string, then: string | undefined) =>
+      defineAgent({
+        name,
+        tasks: [read],
+        run: async (ctx): Promise<unknown> => {
+          ctx.appendEntry({ role: "user", content: name });
+          if (then === undefined) return ctx.scheduleTask(read, { conversation: ctx.conversation() });
+          return ctx.waitForChild(ctx.spawnAgent(remote(then), undefined, { shared: "conversation" }));
+        },
+      });
+    await fleet.runner({ agents: [says("first", "second")] });
+    await fleet.runner({ agents: [says("second", "third")] });
+    await fleet.runner({ agents: [says("third", undefined)] });
+    expect(await outputOf(fleet, await startSession(fleet, { agent: "first" }))).toEqual([
+      "first",
+      "second",
+      "third",
+    ]);
   });
 
   test("asks for children: local ones and those of a machine or with labels go where they are wanted", async () => {

@@ -135,6 +135,10 @@ export class WorkingSet implements CascadeDoor {
     return [...holds].map(([task, amount]) => ({ task, amount })).sort((a, b) => a.task - b.task);
   }
 
+  isPending(sessionId: string, signalId: string): boolean {
+    return this.#find(sessionId).pending.has(signalId);
+  }
+
   schedule(scheduleId: string): Schedule | undefined {
     const item = this.#item(SCHEDULE, scheduleId);
     return item === undefined ? undefined : readSchedule(item.body);
@@ -344,10 +348,6 @@ export class WorkingSet implements CascadeDoor {
     head.answered ||= isAnsweredBy(head.session.waits, name);
     this.arrived.push({ sessionId, awaited });
     return decision.result;
-  }
-
-  isPending(sessionId: string, signalId: string): boolean {
-    return this.#find(sessionId).pending.has(signalId);
   }
 
   addSeen(sessionId: string, seen: SeenSignals): void {

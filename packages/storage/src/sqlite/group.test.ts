@@ -1,7 +1,7 @@
 // A change that the file refuses for a reason nobody foresaw must not take its neighbours with it (ST4), and one for which
 // the environment is to blame must not be taken for its own fault.
 
-import type { Arrival, Change, CreateSession, SendSignal } from "@holdfast/core";
+import { LIMITS, type Arrival, type Change, type CreateSession, type SendSignal } from "@holdfast/core";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { openForWriting } from "./database.ts";
 import type { SqlDriver, SqlStatement, SqlValue } from "./driver.ts";
@@ -246,4 +246,16 @@ test("text that would come back changed is refused, and keeps nobody else from b
   expect(pretty).toMatchObject([
     { status: "invalid", reason: expect.stringContaining("line break") as string },
   ]);
+});
+
+// What was seen is told by the row that would say so, which a signal without room would not get to.
+test("a signal that is sent twice is a duplicate also where no other one has room", async () => {
+  await storage.commit([creating(1)], 1);
+  const all = Array.from({ length: LIMITS.signalsPending }, (_, i) => ({
+    ...signalling(1, "1"),
+    signalId: `${i}`,
+  }));
+  await storage.commit(all, 2);
+  const again = await storage.commit([all[7]!, { ...signalling(1, "1"), signalId: "new" }], 3);
+  expect(again).toMatchObject([{ status: "duplicate" }, { status: "invalid" }]);
 });

@@ -148,9 +148,10 @@ export class Heads {
     shed(this.#recent, this.#recentMax, (oldest) => this.letGo(oldest));
   }
 
-  /** Drop a head of which no more is needed than its token (H2). */
+  /** Drop a head that nobody holds, but for what is still needed of its claim (H2). */
   letGo({ session, claim }: Head): void {
-    this.forget(session.sessionId, releasedClaim(claim));
+    const left = isEnded(session.status) ? { ...NO_CLAIM, token: claim.token } : releasedClaim(claim);
+    this.forget(session.sessionId, left);
   }
 
   /** Drop what is known of a session, but not its claim (H2), which is given as it stands. Reads nothing. */

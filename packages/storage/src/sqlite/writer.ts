@@ -1,7 +1,8 @@
 // One change after another, inside a transaction that its caller began: look up, ask the rules, write. What a change means for
 // other sessions is the core's (`cascade.ts`); this is its door.
 //
-//   W1. All that can be refused is refused before the first write of its change, so that a refusal needs no savepoint.
+//   W1. All that can be refused is refused before the first write of its change, so that a refusal needs no savepoint. That a
+//       signal was seen before is told by the row that would say so: it is not written twice.
 //   W2. A step that changes neither status nor waits is one INSERT. The session's row is written when a patch, a checkpoint
 //       or the inbox says so.
 //   W3. Heads are changed here at once, so that later changes of the group see earlier ones (ST5). Which were touched, and
@@ -127,7 +128,7 @@ export class Writer implements CascadeDoor {
     this.#insertSignal = driver.prepare(INSERT_SIGNAL);
     this.#deleteSignal = driver.prepare("DELETE FROM signal WHERE session = ? AND ord = ?");
     this.#deleteSignals = driver.prepare("DELETE FROM signal WHERE session = ?");
-    this.#insertSeen = driver.prepare("INSERT INTO seen (key, session) VALUES (?, ?)");
+    this.#insertSeen = driver.prepare("INSERT INTO seen (key, session) VALUES (?, ?) ON CONFLICT DO NOTHING");
     this.#selectSeen = driver.prepare("SELECT 1 FROM seen WHERE key = ? AND session = ?");
   }
 
@@ -293,17 +294,18 @@ export class Writer implements CascadeDoor {
     if (head === undefined) return { status: "not_found" };
     const problem = findSignalProblem(signal);
     if (problem !== undefined) return { status: "invalid", reason: problem };
-    const seen =
-      this.#hasSeen(head, `i:${signalId}`) ||
-      (dedupKey !== undefined && this.#hasSeenKey(head, name, dedupKey));
+    const seen = dedupKey !== undefined && this.#hasSeenKey(head, name, dedupKey);
     const decision = decideSignal(head.session, signal, { seen, pending: head.pending.size }, now);
-    if (!("session" in decision)) return decision.result;
+    if (!("session" in decision)) {
+      const isRepeated = decision.result.status === "invalid" && this.#hasSeen(head, `i:${signalId}`);
+      return isRepeated ? DUPLICATE : decision.result;
+    }
+    if (this.#insertSeen.run(`i:${signalId}`, head.number) === 0) return DUPLICATE;
 
     this.#touch(head);
     const { order, awaited } = decision.result;
     const stored = { signalId, name, payload, order, sentAt: now };
     this.#insertSignal.run(...signalValues(head.number, stored, this.#blobs));
-    this.#insertSeen.run(`i:${signalId}`, head.number);
     if (dedupKey !== undefined) this.#insertSeen.run(`d:${dedupMark(name, dedupKey)}`, head.number);
     // The row in the file stays: the signal's own number says what the inbox is.
     head.session = decision.session;
@@ -428,6 +430,8 @@ export class Writer implements CascadeDoor {
     if (!this.touched.has(head)) this.touched.set(head, head.claim);
   }
 }
+
+const DUPLICATE: ChangeResult = { status: "duplicate" };
 
 class Lookups implements BatchLookups {
   readonly #head: Head;

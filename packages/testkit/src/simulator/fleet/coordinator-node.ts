@@ -16,8 +16,15 @@ import {
   type Caller,
   type ServiceHost,
 } from "@holdfast/coordinator/internal";
-import { BEHAVIOUR_FLAGS, encodeJson, JOURNAL_FORMAT, type AgentStorage, type Random } from "@holdfast/core";
-import { RunnerService, StorageService } from "@holdfast/proto";
+import {
+  BEHAVIOUR_FLAGS,
+  encodeJson,
+  JOURNAL_FORMAT,
+  type AgentStorage,
+  type Random,
+  type Session,
+} from "@holdfast/core";
+import { RunnerService, StorageService, type PollResponse } from "@holdfast/proto";
 import { createRuntime } from "@holdfast/runtime";
 import { vanishRuntime } from "@holdfast/runtime/internal";
 import { storageWith } from "../../test-runtime.ts";
@@ -28,6 +35,7 @@ import type { EventLog } from "../event-log.ts";
 import { ProcessLife, type SimulatedTime } from "../process-life.ts";
 import { agentOf } from "../program.ts";
 import type { Server } from "./calls.ts";
+import type { History } from "./history.ts";
 
 const RESTART_MS_MAX = 3_000;
 
@@ -36,6 +44,8 @@ export interface Coordinator {
   readonly desk: Desk;
   /** Epoch milliseconds. */
   now(): number;
+  /** How a session stands. */
+  read(sessionId: string): Promise<Session | undefined>;
   /** A method of a service of the contract, by its request and who asks. */
   handle(
     service: string,
@@ -51,6 +61,7 @@ export interface CoordinatorHost {
   readonly dice: Dice;
   readonly log: EventLog;
   readonly leaseMs: number;
+  readonly history: History;
   faults(): ConnectionFaults;
   /** Whether this notice does not come. */
   isNoticeLost(): boolean;
@@ -152,8 +163,12 @@ export class CoordinatorNode implements Server<Coordinator> {
     const service: Coordinator = {
       desk: this.#deskOf(life.name, host, runtime),
       now: () => clock.now(),
-      async handle(name, method, request, { caller, signal }) {
-        return services[name]![method]!(request, contextOf(caller, signal));
+      read: (sessionId) => storage.reader.session(sessionId),
+      handle: async (name, method, request, { caller, signal }) => {
+        const answer = await services[name]![method]!(request, contextOf(caller, signal));
+        if (name === RunnerService.typeName && method === "poll")
+          this.#host.history.pollAnswered(life.name, caller.name, answer as PollResponse);
+        return answer;
       },
     };
     const vanish = (): void => {

@@ -3,7 +3,7 @@
 //
 // Who asks from outside asks a coordinator, over the same network.
 
-import type { AgentStorage } from "@holdfast/core";
+import type { AgentStorage, Session } from "@holdfast/core";
 import type { Desk } from "../clients.ts";
 import type { ConnectionFaults } from "../connection.ts";
 import type { Dice } from "../dice.ts";
@@ -17,6 +17,7 @@ import type { SessionAccount, Violated } from "../watched-storage.ts";
 import { Calls } from "./calls.ts";
 import { CoordinatorNode, type Coordinator } from "./coordinator-node.ts";
 import type { FleetSwarm } from "./fleet-swarm.ts";
+import { History } from "./history.ts";
 import { Network } from "./network.ts";
 import { RunnerNode } from "./runner-node.ts";
 import { WorkWatch } from "./work-watch.ts";
@@ -25,6 +26,7 @@ const HOUR_MS = 60 * 60_000;
 /** What those outside wait for an answer: they ask again before. */
 const CLIENT_TIMEOUT_MS = 5_000;
 const OUTSIDE = "user";
+const LOOK_MS = 2_000;
 
 export interface FleetOptions {
   readonly scheduler: Scheduler;
@@ -47,6 +49,7 @@ export class Fleet implements Site {
   readonly count: number;
   readonly leaseMs: number;
   readonly #watch: WorkWatch;
+  readonly #history: History;
   readonly #options: FleetOptions;
   readonly #network: Network;
   readonly #calls: Calls;
@@ -62,6 +65,7 @@ export class Fleet implements Site {
     this.count = fleetSwarm.runners;
     this.leaseMs = fleetSwarm.leaseMs;
     this.#watch = new WorkWatch({ scheduler, violated, accounts, isMinimal, wall, leaseMs: this.leaseMs });
+    this.#history = new History(violated);
     this.#network = new Network({
       scheduler,
       dice,
@@ -76,6 +80,7 @@ export class Fleet implements Site {
     this.#coordinators = [first!, ...others];
     this.#runners = Array.from({ length: fleetSwarm.runners }, (_, i) => this.#runner(`r${i}`));
     this.#unleash();
+    this.#lookForResults();
   }
 
   desk(): Desk {
@@ -125,6 +130,7 @@ export class Fleet implements Site {
   /** All clocks are right, too. */
   heal(): void {
     this.#isHealed = true;
+    this.#watch.healed();
     this.#network.heal();
     this.#offsets.clear();
     for (const node of [...this.#coordinators, ...this.#runners]) node.heal();
@@ -165,6 +171,7 @@ export class Fleet implements Site {
       dice,
       log,
       leaseMs: fleetSwarm.leaseMs,
+      history: this.#history,
       faults: storageFaults,
       isNoticeLost: () => !this.#isHealed && fleetSwarm.noticeLost > 0 && dice.chance(fleetSwarm.noticeLost),
     });
@@ -187,6 +194,34 @@ export class Fleet implements Site {
       violated,
       died: () => this.#died(runnerId),
     });
+  }
+
+  /** Somebody reads how some session stands, again and again. */
+  #lookForResults(): void {
+    const { scheduler, dice, accounts } = this.#options;
+    scheduler.after(dice.between(1, 2 * LOOK_MS), undefined, () => {
+      const [first, ...others] = [...accounts()].map(({ sessionId }) => sessionId);
+      if (first !== undefined) void this.#readResult(dice.pick([first, ...others]));
+      this.#lookForResults();
+    });
+  }
+
+  async #readResult(sessionId: string): Promise<void> {
+    const { scheduler, dice } = this.#options;
+    const askedAt = scheduler.now;
+    try {
+      const session = await this.#calls.call<Coordinator, Session | undefined>({
+        from: OUTSIDE,
+        life: undefined,
+        to: dice.pick(this.#coordinators),
+        what: `read ${sessionId}`,
+        timeoutMs: CLIENT_TIMEOUT_MS,
+        ask: (coordinator) => coordinator.read(sessionId),
+      });
+      if (session !== undefined) this.#history.resultRead(session, askedAt, scheduler.now);
+    } catch {
+      // Nothing was heard.
+    }
   }
 
   // ---- what goes wrong ---------------------------------------------------------------------------------------------

@@ -1,9 +1,10 @@
 // Who works on what: the attempts that run in each life, and whether two run for one session where only one may.
 //
 //   O3. What a runner that is dead held can be claimed after its lease, and at most `PASSES_ON_MS` more.
+//   O7. Where nothing goes wrong nobody loses a lease.
 //   O4. When a claim passes on, whoever had it before runs nothing for its session any more; unless it is paused, and cannot know.
 
-import type { TraceEvent } from "@holdfast/core";
+import type { RecordedError, TraceEvent } from "@holdfast/core";
 import type { ProcessLife } from "../process-life.ts";
 import type { Scheduler } from "../scheduler.ts";
 import type { SessionAccount, Violated } from "../watched-storage.ts";
@@ -38,6 +39,7 @@ export interface WorkWatchHost {
 export class WorkWatch {
   readonly #host: WorkWatchHost;
   /** By session, by the name of the life. */
+  #healedAt = Infinity;
   readonly #work = new Map<string, Map<string, Work>>();
 
   constructor(host: WorkWatchHost) {
@@ -46,6 +48,7 @@ export class WorkWatch {
 
   /** What a life tells its tracer. */
   trace(worker: Worker, event: TraceEvent): void {
+    if (event.type === "session_released") this.#noteReleased(worker, event);
     if (event.type !== "task_started" && event.type !== "task_ended") return;
     const { sessionId, taskId, attempt } = event;
     const name = `${taskId} attempt ${attempt}`;
@@ -55,6 +58,18 @@ export class WorkWatch {
       attempts.add(name);
       this.#look(sessionId, worker.runnerId, `${name} starts at ${worker.runnerId}`);
     }
+  }
+
+  /** From now on nothing goes wrong. */
+  healed(): void {
+    this.#healedAt = this.#host.scheduler.now;
+  }
+
+  /** O7. */
+  #noteReleased({ life }: Worker, { sessionId, error }: { sessionId: string; error?: RecordedError }): void {
+    const { scheduler, leaseMs, violated } = this.#host;
+    if (error?.code === "storage_unavailable" && scheduler.now > this.#healedAt + 2 * leaseMs)
+      violated("O7", `${sessionId}: ${life.name} let go of it, and could reach storage: ${error.message}`);
   }
 
   /** O4. */
