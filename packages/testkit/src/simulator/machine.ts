@@ -29,6 +29,7 @@ export interface MachineOptions {
   readonly log: EventLog;
   readonly effects: Effects;
   readonly warmMs: number;
+  readonly isScheduled: boolean;
   readonly concurrency: number;
   faults(): ConnectionFaults;
 }
@@ -64,7 +65,7 @@ export class Machine {
   }
 
   start(index: number): void {
-    const { time, storage, dice, log, warmMs, concurrency } = this.#options;
+    const { time, storage, dice, log, warmMs, concurrency, isScheduled } = this.#options;
     const life = new ProcessLife(`p${index}.${++this.#lives}`, time);
     log.add(life.name, "starts");
     const connection = new Connection(life, {
@@ -89,6 +90,7 @@ export class Machine {
       development: false,
       warmMs,
       concurrency,
+      schedules: isScheduled,
     });
     const running: Running = { index, life, runtime, agents, connection, hasLostClaims: false };
     this.#running[index] = running;
