@@ -15,7 +15,7 @@ const CANARIES = [
   ["K2a: the losers of ctx.race are withdrawn", 100],
   ["H7: a kept outcome is delivered, not done again", 100],
   ["H8: a lost attempt is followed by another", 50],
-  ["S2: what arrived while a commit was in flight is looked for", 50],
+  ["S2: what arrived while a commit was in flight is looked for", 150],
   ["O1, ST2: an older token is fenced", 700],
   ["D3: a clock that was set forward is noticed", 300],
   ["K10: a session that could not be claimed for a moment is tried again", 300],

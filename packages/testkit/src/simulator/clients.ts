@@ -144,6 +144,8 @@ export class Clients {
     this.#raising.add(key);
     this.#after(this.#drawDelay(), () =>
       this.#insist(`raise ${key}`, async ({ runtime }) => {
+        const { account } = await runtime.handle(payer).session();
+        if ((account?.limits[limit] ?? Infinity) > max) return "done"; // By whoever was quicker.
         await unlessEnded(runtime.setBudget(payer, { [limit]: 2 * max + 50 }));
         return "done";
       }),

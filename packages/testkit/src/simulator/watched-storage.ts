@@ -166,7 +166,7 @@ export class WatchedStorage {
       steps.push({ before, after: row });
       if (before === undefined) this.#watcher.born(row);
     }
-    for (const { after } of steps) checkAccount(after, this.#violated);
+    for (const { before, after } of steps) checkAccount(before, after, this.#violated);
     for (const step of steps) this.#judgeFamily(step);
     for (const { before, after } of steps) checkSpending(before, after, this.#violated);
     for (const { after } of steps) this.#watcher.changed(after);
@@ -455,14 +455,20 @@ const LIMIT_OF = {
   turns: "maxTurns",
 } as const;
 
-/** B1, B3. */
-function checkAccount({ sessionId, account }: Session, violated: Violated): void {
+/** B1, B3. Who lowers a limit below what is spent already, as a late raise does, has not overspent. */
+function checkAccount(
+  before: Session | undefined,
+  { sessionId, account }: Session,
+  violated: Violated,
+): void {
   if (account === undefined) return;
+  const had = before?.account;
   for (const amount of AMOUNTS) {
     const spent = account.spent[amount];
     const reserved = account.reserved[amount];
     const max = account.limits[LIMIT_OF[amount]] ?? Infinity;
-    if (spent + reserved > max)
+    const was = had === undefined ? 0 : had.spent[amount] + had.reserved[amount];
+    if (spent + reserved > Math.max(max, was))
       violated("B1", `${sessionId} has spent ${spent} and reserved ${reserved} of ${max} ${amount}`);
     if (![spent, reserved].every((value) => Number.isSafeInteger(value) && value >= 0))
       violated("B3", `${sessionId} has spent ${spent} and reserved ${reserved} ${amount}`);
