@@ -19,6 +19,8 @@ const planted = process.env["HOLDFAST_MUTANT"];
 export default defineConfig({
   plugins: planted === undefined ? [] : [mutant(JSON.parse(planted) as Parameters<typeof mutant>[0])],
   test: {
+    // A PostgreSQL server for whoever asks for one; none is started before.
+    globalSetup: ["packages/storage/src/postgres/testing/global-setup.ts"],
     // What was transformed with a mutant in it must not be found by the next run, nor what was transformed without.
     fsModuleCache: planted === undefined,
     include: [

@@ -4,11 +4,15 @@
 //   F2. SQLite: WAL, `synchronous=FULL`, one transaction per group, prepared statements. A row has the session's id as
 //       the outside knows it, and the table the one index without which a session's rows could not be found again.
 //   F3. Memory: a push onto an array per step.
+//   F4. PostgreSQL: one INSERT of all rows of a group, prepared, its columns as arrays; one connection, one group at a time. The
+//       table is as SQLite's.
 
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { join } from "node:path";
+import { Client } from "pg";
+import { newPlace, readPlace } from "./postgres.ts";
 import { withFolder, type StorageKind } from "./storages.ts";
 
 interface Row {
@@ -18,27 +22,36 @@ interface Row {
 }
 
 export class Floor {
-  readonly #writeGroup: (rows: readonly Row[]) => void;
+  readonly #writeGroup: (rows: readonly Row[]) => void | Promise<void>;
+  #isWriting = false;
   #waiting: { readonly row: Row; readonly kept: () => void }[] = [];
   /** Rows kept. */
   count = 0;
 
-  constructor(writeGroup: (rows: readonly Row[]) => void) {
+  constructor(writeGroup: (rows: readonly Row[]) => void | Promise<void>) {
     this.#writeGroup = writeGroup;
   }
 
   keep(session: number, seq: number, text: string): Promise<void> {
     return new Promise((kept) => {
-      if (this.#waiting.push({ row: { session, seq, text }, kept }) === 1) setImmediate(() => this.#flush());
+      const isFirst = this.#waiting.push({ row: { session, seq, text }, kept }) === 1;
+      if (isFirst && !this.#isWriting) setImmediate(() => void this.#flush());
     });
   }
 
-  #flush(): void {
+  async #flush(): Promise<void> {
     const group = this.#waiting;
     this.#waiting = [];
-    this.#writeGroup(group.map(({ row }) => row));
+    const written = this.#writeGroup(group.map(({ row }) => row));
+    if (written !== undefined) {
+      this.#isWriting = true;
+      await written;
+      this.#isWriting = false;
+    }
     this.count += group.length;
     for (const { kept } of group) kept();
+    // What came while it was being written is the next group, with what these answers bring.
+    if (this.#waiting.length > 0) setImmediate(() => void this.#flush());
   }
 }
 
@@ -53,6 +66,14 @@ export async function withFloor<T>(
     if (kind === "memory") {
       const rows: Row[] = [];
       return work(new Floor((group) => void rows.push(...group)), file);
+    }
+    if (kind === "postgres") {
+      const { floor, close } = await openPostgresFloor(newPlace());
+      try {
+        return await work(floor, file);
+      } finally {
+        await close();
+      }
     }
     const { floor, close } = openSqliteFloor(file);
     try {
@@ -88,6 +109,40 @@ export function openSqliteFloor(file: string): SqliteFloor {
     commit.run();
   });
   return { floor, read: (session) => select.all(idOf(session)), close: () => database.close() };
+}
+
+export interface PostgresFloor {
+  readonly floor: Floor;
+  read(session: number): Promise<readonly unknown[]>;
+  close(): Promise<void>;
+}
+
+export async function openPostgresFloor(place: string): Promise<PostgresFloor> {
+  const { url, schema } = readPlace(place)!;
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  await client.query(
+    `CREATE SCHEMA IF NOT EXISTS ${schema}; SET search_path = ${schema};
+     CREATE TABLE IF NOT EXISTS step (session text NOT NULL, seq int4 NOT NULL, text text NOT NULL, UNIQUE (session, seq))`,
+  );
+  const text =
+    "INSERT INTO step (session, seq, text) SELECT * FROM unnest($1::text[], $2::int4[], $3::text[])";
+  const floor = new Floor(async (rows) => {
+    const values = [
+      rows.map(({ session }) => idOf(session)),
+      rows.map(({ seq }) => seq),
+      rows.map((row) => row.text),
+    ];
+    await client.query({ name: "insert", text, values });
+  });
+  const read = async (session: number): Promise<readonly unknown[]> =>
+    (await client.query("SELECT seq, text FROM step WHERE session = $1 ORDER BY seq", [idOf(session)])).rows;
+  return { floor, read, close: () => client.end() };
+}
+
+/** The floor of a file, or of a schema of a server. */
+export async function openFloor(place: string): Promise<SqliteFloor | PostgresFloor> {
+  return readPlace(place) === undefined ? openSqliteFloor(place) : openPostgresFloor(place);
 }
 
 /** As long as ours. */

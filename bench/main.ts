@@ -4,9 +4,10 @@ import { mkdirSync, mkdtempSync, rmSync, statfsSync } from "node:fs";
 import { availableParallelism, cpus, loadavg } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { HoldfastError, UsageError } from "@holdfast/core";
+import { HoldfastError, toHoldfastError, UsageError } from "@holdfast/core";
 import { makeLine, toJsonLine, toTable, type Line } from "./line.ts";
 import { readOptions, USAGE, type Options } from "./options.ts";
+import { provideServer } from "./postgres.ts";
 import type { Bench, Workload } from "./workload.ts";
 import { families } from "./workloads/families.ts";
 import { install } from "./workloads/install.ts";
@@ -80,6 +81,7 @@ async function runAll({
     );
   }
   const lines: Line[] = [];
+  const stopServer = storages.includes("postgres") ? await provideServer(folder) : undefined;
   for (const storage of storages) {
     for (const workload of workloads) {
       const refusal = workload.refuses?.(storage);
@@ -98,6 +100,7 @@ async function runAll({
       }
     }
   }
+  await stopServer?.();
   if (!isJson) process.stdout.write(`${toTable(lines)}\n`);
 }
 
@@ -106,7 +109,7 @@ function makeFolder(parent: string): string {
   try {
     return mkdtempSync(join(parent, "holdfast-bench-"));
   } catch (thrown) {
-    const got = thrown instanceof Error ? thrown.message : String(thrown);
+    const got = toHoldfastError(thrown).message;
     throw new UsageError(`no databases can be made in ${parent}: ${got}`, {
       fix: "--folder with a folder that is there and may be written",
     });

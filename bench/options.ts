@@ -17,7 +17,7 @@ export interface Options {
 
 export const USAGE = `npm run bench -- [workload ...] [options]
 
-  --storage memory|sqlite   one storage; both by default
+  --storage memory|sqlite|postgres   one storage; all by default
   --json                    one JSON line per variant, the main one of a workload last
   --repeats N               how often each is run beside its floor; 5 by default
   --folder PATH             where databases are made; beside the checkout's packages by default
@@ -79,7 +79,7 @@ function readStorage(name: string): StorageKind {
   const kind = STORAGE_KINDS.find((known) => known === name);
   if (kind !== undefined) return kind;
   throw new UsageError(`there is no storage "${name}"`, {
-    expected: STORAGE_KINDS.join(" or "),
+    expected: STORAGE_KINDS.join(", "),
     fix: "npm run bench -- W3 --storage sqlite",
   });
 }

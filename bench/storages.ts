@@ -5,15 +5,19 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { AgentStorage } from "@holdfast/core";
 import { MemoryStorage } from "@holdfast/runtime";
+import { openPostgresStorage } from "@holdfast/storage/postgres";
 import { openSqliteStorage } from "@holdfast/storage/sqlite";
+import { newPlace, readPlace } from "./postgres.ts";
 
-export const STORAGE_KINDS = ["memory", "sqlite"] as const;
+export const STORAGE_KINDS = ["memory", "sqlite", "postgres"] as const;
 export type StorageKind = (typeof STORAGE_KINDS)[number];
 
 export interface OpenStorage {
   readonly storage: AgentStorage;
-  /** The database's file; `undefined` in memory. */
+  /** The database's file; `undefined` in memory, and where it is a server's. */
   readonly file: string | undefined;
+  /** What another process opens it by (`openPlace`); `undefined` in memory. */
+  readonly place: string | undefined;
   /** SQL statements run so far; `undefined` where there are none. */
   statements(): number | undefined;
 }
@@ -47,12 +51,28 @@ export async function withStorage<T>(
 async function openStorage(kind: StorageKind, file: string): Promise<OpenStorage> {
   switch (kind) {
     case "memory":
-      return { storage: new MemoryStorage(), file: undefined, statements: () => undefined };
+      return {
+        storage: new MemoryStorage(),
+        file: undefined,
+        place: undefined,
+        statements: () => undefined,
+      };
     case "sqlite": {
       const storage = await openSqliteStorage({ path: file });
-      return { storage, file, statements: () => storage.statementCount };
+      return { storage, file, place: file, statements: () => storage.statementCount };
+    }
+    case "postgres": {
+      const place = newPlace();
+      const storage = await openPostgresStorage(readPlace(place)!);
+      return { storage, file: undefined, place, statements: () => storage.statementCount };
     }
   }
+}
+
+/** A file, or a schema of a server. */
+export async function openPlace(place: string): Promise<AgentStorage> {
+  const database = readPlace(place);
+  return database === undefined ? openSqliteStorage({ path: place }) : openPostgresStorage(database);
 }
 
 /** Bytes of all pages of a database, those still in its write-ahead log included. */

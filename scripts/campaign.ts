@@ -1,6 +1,7 @@
 // `npm run campaign`: what takes too long for every change. Its evidence goes to RELIABILITY.md, a row per campaign; what was
 // not run this time keeps the row it has.
 //
+//   -- NAME ...                only these: kills, crash-points, simulation, mutants
 //   -- --kills N               real kills of each killed example (500 by default), and nothing else
 //   -- --seeds N --minutes M   simulations on all cores (100,000 and 30 by default), and nothing else; ends with the first
 //                              of the two. Seeds that fail go to the simulator's regression-seeds.json
@@ -9,7 +10,7 @@ import { spawn, spawnSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { arch, cpus, platform } from "node:os";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
+import { readArguments, readWhole, refuse } from "./arguments.ts";
 import type { SeedsReport } from "./sim.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -18,12 +19,14 @@ const REGRESSION_SEEDS = `${root}/packages/testkit/src/simulator/regression-seed
 /** Seeds of campaigns begin above those of the tests, each time somewhere else. */
 const FIRST_SEEDS = { least: 1_000_000, most: 900_000_000 };
 
-const { values } = parseArgs({
-  options: { kills: { type: "string" }, seeds: { type: "string" }, minutes: { type: "string" } },
-});
-const kills = whole("kills", values.kills ?? "500");
-const seeds = whole("seeds", values.seeds ?? "100000");
-const minutes = whole("minutes", values.minutes ?? "30");
+const { values, positionals } = readArguments(
+  import.meta.filename,
+  { kills: { type: "string" }, seeds: { type: "string" }, minutes: { type: "string" } },
+  true,
+);
+const kills = readWhole("kills", values.kills ?? "500");
+const seeds = readWhole("seeds", values.seeds ?? "100000");
+const minutes = readWhole("minutes", values.minutes ?? "30");
 
 interface Outcome {
   readonly passed: boolean;
@@ -32,16 +35,17 @@ interface Outcome {
 
 interface Campaign {
   readonly name: string;
-  readonly isAskedFor: boolean;
   run(): Outcome | Promise<Outcome>;
 }
 
-const asksForOne = values.kills !== undefined || values.seeds !== undefined || values.minutes !== undefined;
+/** By its name, or by an option that is its own. */
+const askedFor = new Set(positionals);
+if (values.kills !== undefined) askedFor.add("kills");
+if (values.seeds !== undefined || values.minutes !== undefined) askedFor.add("simulation");
 
 const CAMPAIGNS: readonly Campaign[] = [
   {
     name: "kills",
-    isAskedFor: values.kills !== undefined,
     run: () =>
       runTests(
         `${kills} kills of the daemon, ${kills} of the coding agent`,
@@ -50,8 +54,7 @@ const CAMPAIGNS: readonly Campaign[] = [
       ),
   },
   {
-    name: "crash points",
-    isAskedFor: false,
+    name: "crash-points",
     run: () =>
       runTests(
         "a fault at every commit and task boundary, in memory and on SQLite, the coding agent included",
@@ -60,23 +63,24 @@ const CAMPAIGNS: readonly Campaign[] = [
   },
   {
     name: "simulation",
-    isAskedFor: values.seeds !== undefined || values.minutes !== undefined,
     run: runSimulations,
   },
   {
     name: "mutants",
-    isAskedFor: false,
     run: () => runTests("planted mutants", ["scripts/mutants.test.ts", "scripts/sim.test.ts"]),
   },
 ];
 
+const unknown = [...askedFor].find((asked) => CAMPAIGNS.every(({ name }) => name !== asked));
+if (unknown !== undefined)
+  refuse(`there is no campaign "${unknown}"`, `expected: ${CAMPAIGNS.map(({ name }) => name).join(", ")}`);
 const commit = spawnSync("git", ["rev-parse", "--short", "HEAD"], {
   cwd: root,
   encoding: "utf8",
 }).stdout.trim();
 const rows = readRows();
-for (const { name, isAskedFor, run } of CAMPAIGNS) {
-  if (asksForOne && !isAskedFor) continue;
+for (const { name, run } of CAMPAIGNS) {
+  if (askedFor.size > 0 && !askedFor.has(name)) continue;
   console.log(`… ${name}`);
   const startedAt = performance.now();
   const { passed, what } = await run();
@@ -169,10 +173,4 @@ function writeRows(): void {
       "",
     ].join("\n"),
   );
-}
-
-function whole(name: string, text: string): number {
-  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
-  console.error(`error[E_USAGE]: --${name} takes a whole number from 1 to 999999999\n  got: ${text}`);
-  process.exit(2);
 }

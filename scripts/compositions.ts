@@ -1,8 +1,8 @@
 // `npm run compositions`: every scenario over every combination of ports there is, and a report of what differs.
 //
-//   storage: memory, memory with little of the session stored (minimal, ephemeral), a SQLite file
+//   storage: memory, memory with little of the session stored (minimal, ephemeral), a SQLite file, PostgreSQL, and over a coordinator on each
 //   signals: a channel, standard input
-//   tasks:   in process
+//   tasks:   in process, or queued and done by a runner; with a SQLite file of one's own that is the hybrid mode
 //
 // Sameness is promised of outcomes, effects, and what was asked for; of entries wherever they are stored, so not where little is. The
 // report must be empty. What becomes of a session when its process dies is not part of it: `crashEverywhere` has that.
@@ -11,6 +11,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
+import type { AgentStorage } from "@holdfast/core";
+import { coordinatorQueue, queuedTasks } from "@holdfast/runner";
+import { openPostgresStorage } from "@holdfast/storage/postgres";
+import { CoordinatorConnection, openRemoteStorage } from "@holdfast/storage/remote";
 import { openSqliteStorage } from "@holdfast/storage/sqlite";
 import {
   crashScenarios,
@@ -20,6 +24,9 @@ import {
   type CrashSubject,
   type Snapshot,
 } from "@holdfast/testkit";
+import { readArguments } from "./arguments.ts";
+import { openFleet, type Fleet } from "../packages/holdfast/src/testing/fleet.ts";
+import { startServer } from "../packages/storage/src/postgres/testing/server.ts";
 
 export interface Combination {
   readonly name: string;
@@ -40,14 +47,26 @@ const SCENARIOS = crashScenarios.filter(({ isDirect }) => isDirect !== true);
 
 type Played = readonly { readonly name: string; readonly same: readonly boolean[] }[];
 
-/** @param folder for the SQLite files. */
-export function combinations(folder: string): readonly Combination[] {
-  let files = 0;
+export interface World {
+  /** For SQLite files. */
+  readonly folder: string;
+  /** Of a PostgreSQL server. */
+  readonly postgresUrl: string;
+}
+
+export function combinations({ folder, postgresUrl }: World): readonly Combination[] {
+  let made = 0;
   const sqlite: CrashSubject = {
     name: "sqlite",
-    open: () => openSqliteStorage({ path: join(folder, `${files++}.db`) }),
+    open: () => openSqliteStorage({ path: join(folder, `${made++}.db`) }),
   };
-  return (["channel", "stdin"] as const).flatMap((signals) => [
+  const postgres: CrashSubject = {
+    name: "postgres",
+    open: () => openPostgresStorage({ url: postgresUrl, schema: `composition_${process.pid}_${made++}` }),
+  };
+  const fleets = new Map<AgentStorage, Fleet>();
+  const remote = (inner: CrashSubject): CrashSubject => overCoordinator(inner, fleets);
+  const direct = (["channel", "stdin"] as const).flatMap((signals) => [
     { name: `memory, ${signals}`, subject: memorySubject, composition: { signals } },
     ...(["minimal", "ephemeral"] as const).map((persistence) => ({
       name: `${persistence}, ${signals}`,
@@ -56,6 +75,59 @@ export function combinations(folder: string): readonly Combination[] {
     })),
     { name: `sqlite, ${signals}`, subject: sqlite, composition: { signals } },
   ]);
+  const signals = "channel";
+  const queue = queueOf(fleets);
+  return [
+    ...direct,
+    { name: "postgres", subject: postgres, composition: { signals } },
+    { name: "sqlite, queued", subject: sqlite, composition: { signals, queue } },
+    ...[memorySubject, sqlite, postgres].flatMap((inner) => [
+      { name: `remote on ${inner.name}`, subject: remote(inner), composition: { signals } as const },
+      {
+        name: `remote on ${inner.name}, queued`,
+        subject: remote(inner),
+        composition: { signals, queue } as const,
+      },
+    ]),
+  ];
+}
+
+/** A storage as a program elsewhere has it. */
+function overCoordinator(inner: CrashSubject, fleets: Map<AgentStorage, Fleet>): CrashSubject {
+  return {
+    name: `remote on ${inner.name}`,
+    async open() {
+      const fleet = await openFleet({ storage: await inner.open() });
+      const storage = openRemoteStorage({ url: fleet.url, token: fleet.adminToken });
+      const close = storage.close.bind(storage);
+      fleets.set(storage, fleet);
+      return Object.assign(storage, {
+        async close() {
+          fleets.delete(storage);
+          await close();
+          await fleet.close();
+        },
+      });
+    },
+  };
+}
+
+/** Tasks are queued at the coordinator of the storage, or, where it has none, at one that is there for nothing else. */
+function queueOf(fleets: ReadonlyMap<AgentStorage, Fleet>): NonNullable<Composition["queue"]> {
+  return async (storage, tasks) => {
+    const own = fleets.get(storage);
+    const fleet = own ?? (await openFleet());
+    const runner = tasks.length === 0 ? undefined : await fleet.runner({ tasks: [...new Set(tasks)] });
+    const connection = new CoordinatorConnection({ url: fleet.url, token: fleet.adminToken });
+    return {
+      executor: queuedTasks({ queue: coordinatorQueue(connection), tasks }),
+      async close() {
+        await runner?.stop();
+        connection.close();
+        if (own === undefined) await fleet.close();
+      },
+    };
+  };
 }
 
 /** Run them all. The first combination says what is expected of the others. */
@@ -96,9 +168,11 @@ function differing(expected: Snapshot, got: Snapshot, { persistence }: Compositi
 }
 
 if (import.meta.main) {
+  readArguments(import.meta.filename, {});
   const folder = mkdtempSync(join(tmpdir(), "holdfast-compositions-"));
+  const server = await startServer({ fsync: false });
   try {
-    const all = combinations(folder);
+    const all = combinations({ folder, postgresUrl: server.url });
     const { played, differences } = await compareAll(all);
     const width = Math.max(...played.map(({ name }) => name.length));
     console.log(["".padEnd(width), ...all.map(({ name }) => name)].join(" | "));
@@ -112,6 +186,7 @@ if (import.meta.main) {
     );
     process.exitCode = differences.length === 0 ? 0 : 1;
   } finally {
+    await server.stop();
     rmSync(folder, { recursive: true, force: true });
   }
 }

@@ -24,7 +24,11 @@ const CRASHES = "packages/testkit/src/crash-everywhere.test.ts";
 const MEMORY = "packages/runtime/src/memory-storage.test.ts";
 const KERNEL = "packages/core/src/kernel/";
 const CONSEQUENCES = "packages/core/src/session/consequences.ts";
+const API = "packages/coordinator/src/api/";
 const RULES = "packages/core/src/session/storage-rules.ts";
+const CASCADE = "packages/core/src/session/cascade.ts";
+const CLAIMS = "packages/core/src/session/claims.ts";
+const SQLITE = "packages/storage/src/sqlite/sqlite-storage.test.ts";
 
 export const MUTANTS: readonly Mutant[] = [
   {
@@ -388,6 +392,111 @@ export const MUTANTS: readonly Mutant[] = [
     find: "this.#kernel.cancelNotice !== undefined || this.#cancel.seen",
     replace: "this.#kernel.cancelNotice !== undefined",
     tests: ["packages/runtime/src/children.test.ts"],
+  },
+  {
+    name: "L5: what is asked for at once has an end",
+    file: `${KERNEL}journal-cursor.ts`,
+    find: "<= batchChars) return;",
+    replace: "<= batchChars + 1) return;",
+    tests: [`${KERNEL}batch-limit.test.ts`],
+  },
+  {
+    name: "ST9: a key counts for one name",
+    file: RULES,
+    find: "return JSON.stringify([name, dedupKey]);",
+    replace: "return JSON.stringify([name.length < 0, dedupKey]);",
+    tests: [MEMORY],
+  },
+  {
+    name: "X3: nobody acts in another owner's name",
+    file: CASCADE,
+    find: "const placement = ownedBy(owner, effect.placement);",
+    replace: "const placement = ownedBy(effect.placement?.owner ?? owner, effect.placement);",
+    tests: [MEMORY],
+  },
+  {
+    name: "X3: nobody reaches another owner's session",
+    file: CASCADE,
+    find: "return target === undefined || target.placement?.owner === owner ? effect : undefined;",
+    replace: "return target === undefined ? undefined : effect;",
+    tests: [MEMORY],
+  },
+  {
+    name: "O1: a renewal never shortens",
+    file: CLAIMS,
+    find: "return claim.until >= until ? claim",
+    replace: "return claim.until === until ? claim",
+    tests: [MEMORY],
+  },
+  {
+    name: "ST39: a commit takes losses back",
+    file: CLAIMS,
+    find: "return claim.losses === 0 ? claim",
+    replace: "return claim.losses >= 0 ? claim",
+    tests: [MEMORY],
+  },
+  {
+    name: "O7: a lease begins anew when its storage is opened again",
+    file: "packages/storage/src/sqlite/leases.ts",
+    find: "begun.push([sessionId, now + leaseMs]);",
+    replace: "begun.push([sessionId, now]);",
+    tests: [SQLITE],
+  },
+  {
+    name: "ST40: two who read the same version do not both write",
+    file: "packages/core/src/session/documents.ts",
+    find: "if (expected !== undefined && expected !== has)",
+    replace: "if (expected === 0 && expected !== has)",
+    tests: [MEMORY],
+  },
+  {
+    name: "ST42: an audit row holds the hash of the one before it",
+    file: "packages/core/src/session/audit-chain.ts",
+    find: "return `${last.hash}\\n",
+    replace: "return `${last.hash.slice(0, 0)}\\n",
+    tests: [MEMORY],
+  },
+  {
+    name: "ST43: who took over keeps what it builds on",
+    file: "packages/core/src/session/deletion.ts",
+    find: "session = handedOffTo === undefined ? undefined : lookups.session(handedOffTo);",
+    replace: "session = handedOffTo === undefined ? undefined : undefined;",
+    tests: [MEMORY],
+  },
+  {
+    name: "ST43: content that others have is theirs",
+    file: "packages/storage/src/sqlite/blobs.ts",
+    find: "u.address = blob.address AND u.session <> ?1",
+    replace: "u.address = blob.address AND u.session < 0",
+    tests: [SQLITE],
+  },
+  {
+    name: "A1: a role that the contract does not list may not call",
+    file: `${API}contract.ts`,
+    find: "return method.isOpen || method.callers.has(kind);",
+    replace: "return true;",
+    tests: [`${API}contract.test.ts`],
+  },
+  {
+    name: "A2: an integer that would be rounded is refused",
+    file: `${API}json-spans.ts`,
+    find: "if (isRounded(literal))",
+    replace: 'if (literal === "")',
+    tests: [`${API}json-spans.test.ts`],
+  },
+  {
+    name: "A3: a page of another origin may not call",
+    file: `${API}gates.ts`,
+    find: "if (origins.length > 1 || !origins.every(isOurs)) {",
+    replace: "if (origins.length > 1) {",
+    tests: [`${API}gates.test.ts`],
+  },
+  {
+    name: "A4: a token does no more than its rate lets it",
+    file: `${API}rates.ts`,
+    find: "if (left < 1) {",
+    replace: "if (left < -Infinity) {",
+    tests: [`${API}rates.test.ts`],
   },
 ];
 

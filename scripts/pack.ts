@@ -19,6 +19,7 @@ interface Manifest {
   readonly exports: Readonly<Record<string, string>>;
   readonly bin?: Readonly<Record<string, string>>;
   readonly devDependencies?: unknown;
+  readonly scripts?: unknown;
   readonly [field: string]: unknown;
 }
 
@@ -45,6 +46,12 @@ for (const folder of folders)
   rmSync(join(root, "packages", folder, "dist"), { recursive: true, force: true });
 run("tsc", ["-b", "--force", "tsconfig.build.json"]);
 mkdirSync(target, { recursive: true });
+for (const folder of folders) {
+  // Generated code is JavaScript with its types already: the compiler reads it and leaves it where it is.
+  const generated = join(root, "packages", folder, "src", "gen");
+  if (existsSync(generated))
+    cpSync(generated, join(root, "packages", folder, "dist", "gen"), { recursive: true });
+}
 for (const folder of folders) await pack(folder);
 
 async function pack(folder: string): Promise<void> {
@@ -60,12 +67,12 @@ async function pack(folder: string): Promise<void> {
     ...Object.values(manifest.exports).map((source) => source.replace(/^\.\/src\/(.*)\.ts$/, "$1")),
     ...(FOUND_BY_PATH[folder] ?? []),
   ]);
-  for (const part of ["README.md", "LICENSE"]) {
+  for (const part of ["README.md", "LICENSE", "proto"]) {
     const own = join(from, part);
     const file = existsSync(own) ? own : join(root, part);
-    if (existsSync(file)) cpSync(file, join(to, part));
+    if (existsSync(file)) cpSync(file, join(to, part), { recursive: true });
   }
-  writeFileSync(join(to, "package.json"), `${JSON.stringify(published(manifest), null, 2)}\n`);
+  writeFileSync(join(to, "package.json"), `${JSON.stringify(published(manifest, to), null, 2)}\n`);
 
   const { messages, pkg } = await publint({ pkgDir: to, strict: true });
   const problems = messages
@@ -87,15 +94,16 @@ async function bundle(from: string, to: string, modules: readonly string[]): Pro
 }
 
 /** The manifest of the published package: built entry points, and nothing that only the repository needs. */
-function published(manifest: Manifest): Manifest {
-  const { devDependencies: _, ...kept } = manifest;
+function published(manifest: Manifest, folder: string): Manifest {
+  const { devDependencies: _devDependencies, scripts: _scripts, ...kept } = manifest;
   const exports = Object.entries(manifest.exports).map(([name, source]) => {
     const built = source.replace(/^\.\/src\//, "./dist/");
     if (!/^\.\/dist\/.*\.ts$/.test(built))
       fail(`${manifest.name}: export "${name}" is not a file under ./src`);
     return [name, { types: built.replace(/\.ts$/, ".d.ts"), default: built.replace(/\.ts$/, ".js") }];
   });
-  return { ...kept, exports: Object.fromEntries(exports), files: ["dist", ...(manifest.bin ? ["bin"] : [])] };
+  const files = ["dist", "bin", "proto"].filter((part) => existsSync(join(folder, part)));
+  return { ...kept, exports: Object.fromEntries(exports), files };
 }
 
 function run(command: string, args: readonly string[]): void {

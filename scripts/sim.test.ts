@@ -63,7 +63,15 @@ test("what is no number is refused by name", () => {
   const { status, stderr } = sim(["--seed", "1e3"]);
   expect(status).toBe(2);
   expect(stderr).toContain("--seed takes a whole number");
-  expect(stderr).toContain("got: 1e3");
+  expect(stderr).toContain("it is 1e3 now");
+});
+
+test("--help says what there is, and what there is not is refused without a stack", () => {
+  expect(sim(["--help"])).toMatchObject({ status: 0, stdout: expect.stringContaining("--seed N") });
+  const { status, stderr } = sim(["--sed", "1"]);
+  expect(status).toBe(2);
+  expect(stderr).toContain("Unknown option '--sed'");
+  expect(stderr).not.toContain("    at ");
 });
 
 function sim(

@@ -2,11 +2,14 @@
 //
 //   -- --seed N [--verbose]                        one of them, with its last events or all of them
 //   -- --seeds N [--from M] [--minutes K] [--json] many of them, on one core; `npm run campaign -- --seeds N` uses all
+//   … --fleet                                      of these only the fleets: several runners and coordinators, and a network
+//
+// Which seeds are fleets is decided by the seed: every fifth is one (4, 9, 14, …), so that one number replays either.
 //
 // Ends with 1 when a promise was broken.
 
-import { parseArgs } from "node:util";
-import { describeFailure, simulate } from "@holdfast/testkit";
+import { describeFailure, isFleet, simulate } from "@holdfast/testkit";
+import { readArguments, readWhole, refuse } from "./arguments.ts";
 
 /** What a run of many seeds found, for whoever started it. */
 export interface SeedsReport {
@@ -20,21 +23,22 @@ export interface SeedsReport {
 /** After so many it is known that something is wrong. */
 const FAILURES_MAX = 20;
 
-const { values } = parseArgs({
-  options: {
-    seed: { type: "string" },
-    seeds: { type: "string" },
-    from: { type: "string", default: "1" },
-    minutes: { type: "string" },
-    verbose: { type: "boolean", default: false },
-    json: { type: "boolean", default: false },
-  },
+const { values } = readArguments(import.meta.filename, {
+  seed: { type: "string" },
+  seeds: { type: "string" },
+  from: { type: "string", default: "1" },
+  minutes: { type: "string" },
+  fleet: { type: "boolean", default: false },
+  verbose: { type: "boolean", default: false },
+  json: { type: "boolean", default: false },
 });
 
-if (values.seed !== undefined) await replay(whole("seed", values.seed));
-else await runMany(whole("seeds", values.seeds ?? "2000"), whole("from", values.from));
+if (values.seed !== undefined) await replay(readWhole("seed", values.seed, 0));
+else await runMany(readWhole("seeds", values.seeds ?? "2000", 0), readWhole("from", values.from, 0));
 
 async function replay(seed: number): Promise<void> {
+  if (values.fleet && !isFleet(seed))
+    refuse(`seed ${seed} is no fleet`, "every fifth seed is one: 4, 9, 14, …");
   const report = await simulate(seed);
   const failure = describeFailure(report);
   if (values.verbose) console.log(report.log().join("\n"));
@@ -47,10 +51,11 @@ async function replay(seed: number): Promise<void> {
 async function runMany(count: number, from: number): Promise<void> {
   const startedAt = performance.now();
   const ends =
-    values.minutes === undefined ? Infinity : startedAt + whole("minutes", values.minutes) * 60_000;
+    values.minutes === undefined ? Infinity : startedAt + readWhole("minutes", values.minutes, 0) * 60_000;
   const failures: { seed: number; found: string }[] = [];
   const sum = { seeds: 0, sessions: 0, steps: 0, simulatedMs: 0 };
   for (let seed = from; seed < from + count && performance.now() < ends; seed++) {
+    if (values.fleet && !isFleet(seed)) continue;
     const report = await simulate(seed);
     sum.seeds++;
     sum.sessions += report.sessions;
@@ -72,10 +77,4 @@ async function runMany(count: number, from: number): Promise<void> {
           : `broken by seeds ${failures.map(({ seed }) => seed).join(", ")}`),
     );
   process.exitCode = failures.length === 0 ? 0 : 1;
-}
-
-function whole(name: string, text: string): number {
-  if (/^\d{1,9}$/.test(text)) return Number(text);
-  console.error(`error[E_USAGE]: --${name} takes a whole number\n  got: ${text}`);
-  process.exit(2);
 }

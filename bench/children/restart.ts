@@ -1,11 +1,11 @@
 // Runs one session until `steps` of its steps are committed and the next one runs; that one hangs, to be killed.
 
 import { createRuntime, defineAgent, type AgentContext } from "@holdfast/runtime";
-import { openSqliteStorage } from "@holdfast/storage/sqlite";
+import { openPlace } from "../storages.ts";
 import { optionsOf, tell } from "./parent.ts";
 
-const { file, steps, checkpointEvery } = optionsOf<{
-  file: string;
+const { place, steps, checkpointEvery } = optionsOf<{
+  place: string;
   steps: number;
   checkpointEvery: number;
 }>();
@@ -33,6 +33,6 @@ const agent =
 
 // Killed at the parent's pleasure; without a parent there is nobody to go on for.
 process.once("disconnect", () => process.exit());
-const runtime = createRuntime({ storage: await openSqliteStorage({ path: file }), agents: [agent] });
+const runtime = createRuntime({ storage: await openPlace(place), agents: [agent] });
 const session = await runtime.start(agent, undefined, { sessionId: SESSION_ID });
 if (!session.created) await runtime.resume(SESSION_ID);

@@ -1,13 +1,17 @@
-// Another process that sends signals to sessions, as `holdfast signal` does: over the socket of the database's owner.
+// Another process that sends signals to sessions, as `holdfast signal` does: over the socket of a file's owner, or to the server.
 
 import { mintId } from "@holdfast/core";
+import { openPostgresStorage } from "@holdfast/storage/postgres";
 import { connectSqliteStorage } from "@holdfast/storage/sqlite";
 import { nowMs } from "../measure.ts";
+import { readPlace } from "../postgres.ts";
 import { optionsOf, tell } from "./parent.ts";
 
-const { file } = optionsOf<{ file: string }>();
-const storage = await connectSqliteStorage({ path: file });
-if (storage === undefined) throw new Error(`nobody owns ${file}`);
+const { place } = optionsOf<{ place: string }>();
+const database = readPlace(place);
+const storage =
+  database === undefined ? await connectSqliteStorage({ path: place }) : await openPostgresStorage(database);
+if (storage === undefined) throw new Error(`nobody owns ${place}`);
 
 process.on("message", (message) => {
   const { sessionId, payload } = message as { sessionId: string; payload: unknown };

@@ -41,6 +41,7 @@ const NOISE_BYTES = 64;
 export const parked: Workload = {
   id: "W6",
   title: "sessions parked on a signal",
+  refuses: (storage) => (storage === "postgres" ? "it is not measured with a server" : undefined),
   async *run(bench) {
     const counts = bench.isQuick ? [100, 200] : [10_000, 100_000];
     const options: ParkedOptions = {

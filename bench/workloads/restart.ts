@@ -4,9 +4,10 @@
 
 import { join } from "node:path";
 import { startChild, type Child } from "../child.ts";
-import { openSqliteFloor } from "../floors.ts";
+import { openFloor } from "../floors.ts";
 import type { Measured } from "../line.ts";
 import { inTurns, median, nowMs, percentile } from "../measure.ts";
+import { newPlace } from "../postgres.ts";
 import type { Bench, Workload } from "../workload.ts";
 
 /** Not a divisor of any N, so that there is something to replay. */
@@ -30,16 +31,18 @@ async function* measure(
   counts: readonly number[],
   checkpointEvery: number,
 ): AsyncGenerator<Measured> {
-  const file = join(bench.folder, `restart-${checkpointEvery}`, "bench.db");
+  const newDatabase = (name: string): string =>
+    bench.storage === "postgres" ? newPlace() : join(bench.folder, `${name}-${checkpointEvery}`, "bench.db");
+  const place = newDatabase("restart");
   for (const steps of counts) {
     // Untimed: the steps themselves. The step after them hangs, so all before it are committed.
-    await restartOurs({ file, steps, checkpointEvery });
-    const floorFile = join(bench.folder, `restart-floor-${checkpointEvery}-${steps}`, "floor.db");
-    await fillFloor(floorFile, steps);
+    await restartOurs({ place, steps, checkpointEvery });
+    const floorPlace = newDatabase(`restart-floor-${steps}`);
+    await fillFloor(floorPlace, steps);
     const { ours, floors } = await inTurns(
       bench.repeats,
-      () => restartOurs({ file, steps, checkpointEvery }),
-      () => restartFloor(floorFile, steps),
+      () => restartOurs({ place, steps, checkpointEvery }),
+      () => restartFloor(floorPlace, steps),
     );
     const value = median(ours);
     const checkpoints = checkpointEvery === 0 ? "no checkpoints" : `a checkpoint every ${checkpointEvery}`;
@@ -56,13 +59,13 @@ async function* measure(
 }
 
 /** Start or go on until `steps` are committed and the next one runs, then kill -9. Answers how long that took. */
-function restartOurs(options: { file: string; steps: number; checkpointEvery: number }): Promise<number> {
+function restartOurs(options: { place: string; steps: number; checkpointEvery: number }): Promise<number> {
   return msUntilRunning(() => startChild("restart", options));
 }
 
 /** A process that reads as many rows back and adds one. */
-function restartFloor(file: string, steps: number): Promise<number> {
-  return msUntilRunning(() => startChild("floor-restart", { file, steps }));
+function restartFloor(place: string, steps: number): Promise<number> {
+  return msUntilRunning(() => startChild("floor-restart", { place, steps }));
 }
 
 async function msUntilRunning(start: () => Child): Promise<number> {
@@ -75,8 +78,8 @@ async function msUntilRunning(start: () => Child): Promise<number> {
   }
 }
 
-async function fillFloor(file: string, steps: number): Promise<void> {
-  const { floor, close } = openSqliteFloor(file);
+async function fillFloor(place: string, steps: number): Promise<void> {
+  const { floor, close } = await openFloor(place);
   await Promise.all(Array.from({ length: steps }, (_, seq) => floor.keep(1, seq, `{"output":${seq}}`)));
-  close();
+  await close();
 }

@@ -15,7 +15,7 @@ export const signals: Workload = {
   id: "W4",
   title: "signals: parked sessions and ping-pong",
   async *run(bench) {
-    if (bench.storage === "sqlite") yield measureParked(bench, "another process");
+    if (bench.storage !== "memory") yield measureParked(bench, "another process");
     yield measureParked(bench, "this process");
     yield measurePingPong(bench, { sessions: 1, rounds: bench.size(500, 5), answer: "step" });
     yield measurePingPong(bench, { sessions: 64, rounds: bench.size(60, 3), answer: "step" });
@@ -51,7 +51,7 @@ async function measureParked(bench: Bench, sender: Sender): Promise<Measured> {
 }
 
 /** A commit of the floor before each wake, so that both see the same disk. */
-async function wakeOneByOne({ storage, file }: OpenStorage, floor: Floor, sender: Sender, count: number) {
+async function wakeOneByOne({ storage, place }: OpenStorage, floor: Floor, sender: Sender, count: number) {
   const resumedAt = new Map<string, number>();
   const agent = defineAgent({
     name: "waiting",
@@ -62,7 +62,7 @@ async function wakeOneByOne({ storage, file }: OpenStorage, floor: Floor, sender
     },
   });
   const runtime = createRuntime({ storage, warmMs: 0 });
-  const child = sender === "another process" ? startChild("sender", { file }) : undefined;
+  const child = sender === "another process" ? startChild("sender", { place }) : undefined;
   await child?.next("ready");
   try {
     const sessionIds: string[] = [];

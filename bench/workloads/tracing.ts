@@ -21,6 +21,7 @@ type Run = (
 export const tracing: Workload = {
   id: "tracing",
   title: "W1 to W3 traced by a composite of a counting tracer, beside the same without a tracer",
+  refuses: (storage) => (storage === "postgres" ? "it is not measured with a server" : undefined),
   async *run(bench) {
     const [steps, tasks] = [bench.size(1_000, 20), bench.size(1_000, 20)];
     const shape = { sessions: bench.size(2_000, WIDTH), steps: 3 };

@@ -19,6 +19,7 @@ const AHEAD = 200;
 export const turns: Workload = {
   id: "W7",
   title: "turns with a checkpoint each",
+  refuses: (storage) => (storage === "postgres" ? "it is not measured with a server" : undefined),
   async *run(bench) {
     for (const source of ["task", "agent"] as const) {
       yield withStorage(bench.storage, bench.folder, ({ storage, file }) =>

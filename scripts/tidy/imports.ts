@@ -6,10 +6,13 @@ import type { Source, Tree, Violation } from "./tree.ts";
 /** For each package the packages its sources may import. `undefined` stands for all of them: it composes. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[] | undefined>> = {
   core: [],
+  proto: [],
   runtime: ["core"],
-  storage: ["core"],
+  storage: ["core", "proto"],
   testkit: ["core", "runtime"],
   agents: ["core", "runtime"],
+  coordinator: ["core", "proto"],
+  runner: ["core", "proto", "runtime", "agents", "storage"],
   holdfast: undefined,
 };
 

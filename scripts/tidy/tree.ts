@@ -53,6 +53,8 @@ export interface Node {
 const LEFT_OUT = new Set(["node_modules", "dist", "coverage", ".vitest", ".git", ".tools", ".holdfast"]);
 const TEXT = /(\.(ts|tsx|mts|js|mjs|json|jsonl|md|yml|yaml|sh|sql|html|css|txt)|(^|\/)\.[a-z]+|\/run)$/;
 const SOURCE = /\.(ts|tsx|mts|mjs|js)$/;
+/** Written by a generator, to its own taste. */
+const GENERATED = /\/src\/gen\//;
 
 export function readTree(root: string): Tree {
   const files = list(root, "");
@@ -63,7 +65,9 @@ export function readTree(root: string): Tree {
     texts.set(file, text);
     return text;
   };
-  const sources = files.filter((file) => SOURCE.test(file)).map((file) => parse(file, read(file) ?? ""));
+  const sources = files
+    .filter((file) => SOURCE.test(file) && !GENERATED.test(file))
+    .map((file) => parse(file, read(file) ?? ""));
   return { files, read, sources };
 }
 

@@ -174,9 +174,10 @@ describe("errors of ours", () => {
     }
   });
 
-  test("every code has an exit code that is a number from 1 to 125", () => {
-    for (const [code, exit] of Object.entries(ERROR_TABLE)) {
+  test("every code has an exit code that is a number from 1 to 125, and an HTTP status that is an error", () => {
+    for (const [code, { exit, http }] of Object.entries(ERROR_TABLE)) {
       expect(Number.isInteger(exit) && exit >= 1 && exit <= 125, code).toBe(true);
+      expect(Number.isInteger(http) && http >= 400 && http <= 599, code).toBe(true);
     }
   });
 

@@ -1,6 +1,6 @@
 // Every error Holdfast raises, by who must act on it.
 //
-// A `code` is API: stable, snake_case, listed in `ERROR_TABLE` with the exit code of the command line. Check errors with
+// A `code` is API: stable, snake_case, listed in `ERROR_TABLE` with what it is on the command line and in the API. Check errors with
 // `code` or `X.is(e)`, never with `instanceof` across packages and never by text. Expected endings of domain
 // operations (fenced, duplicate, ended) are values, not errors; suspension is neither.
 
@@ -15,53 +15,112 @@ export interface ErrorDetails {
   readonly cause?: unknown;
 }
 
-/** Exit code of the command line for each error code. 0 is success, 1 a session that failed. */
+/** As gRPC and Connect name them. */
+export type RpcCode =
+  | "invalid_argument"
+  | "deadline_exceeded"
+  | "not_found"
+  | "already_exists"
+  | "permission_denied"
+  | "resource_exhausted"
+  | "failed_precondition"
+  | "aborted"
+  | "out_of_range"
+  | "unimplemented"
+  | "internal"
+  | "unavailable"
+  | "data_loss"
+  | "unauthenticated"
+  | "unknown";
+
+interface ErrorRow {
+  readonly exit: number;
+  readonly http: number;
+  readonly rpc: RpcCode;
+}
+
+/**
+ * For each error code: the exit code of the command line (0 is success, 1 a session that failed), the status of REST, and the code of
+ * gRPC and Connect. What only an agent meets has no business in an answer: 500, `unknown`.
+ */
 export const ERROR_TABLE = {
-  usage: 2,
-  not_json: 2,
-  unknown_task_kind: 2,
-  invalid_input: 2,
-  invalid_output: 1,
-  invalid_signal: 1,
-  invalid_state: 1,
-  state_version: 11,
-  agent_version: 11,
-  child_failed: 1,
-  budget_exceeded: 9,
-  unknown_price: 9,
-  limit_exceeded: 1,
-  non_durable_await: 1,
-  nondeterminism: 1,
-  task_failed: 1,
-  task_timeout: 1,
-  wait_timed_out: 1,
-  cancelled: 1,
-  session_failed: 1,
-  session_cancelled: 6,
-  session_paused: 1,
-  session_lost: 1,
-  agent_error: 1,
-  agent_not_found: 3,
-  agent_invalid: 3,
-  config_invalid: 3,
-  session_not_found: 4,
-  file_not_found: 2,
-  session_exists: 6,
-  session_claimed: 6,
-  session_ended: 6,
-  session_not_ended: 6,
-  session_has_children: 6,
-  locked: 6,
-  storage_unavailable: 10,
-  storage_full: 10,
-  storage_readonly: 10,
-  corrupt_record: 10,
-  version_unsupported: 11,
-  policy_denied: 12,
-  model_auth: 5,
-  model_unavailable: 7,
-  internal: 70,
-} as const;
+  usage: { exit: 2, http: 422, rpc: "invalid_argument" },
+  not_json: { exit: 2, http: 422, rpc: "invalid_argument" },
+  unknown_task_kind: { exit: 2, http: 422, rpc: "invalid_argument" },
+  invalid_input: { exit: 2, http: 422, rpc: "invalid_argument" },
+  invalid_output: { exit: 1, http: 500, rpc: "unknown" },
+  invalid_signal: { exit: 1, http: 500, rpc: "unknown" },
+  invalid_state: { exit: 1, http: 500, rpc: "unknown" },
+  state_version: { exit: 11, http: 409, rpc: "failed_precondition" },
+  agent_version: { exit: 11, http: 409, rpc: "failed_precondition" },
+  child_failed: { exit: 1, http: 500, rpc: "unknown" },
+  budget_exceeded: { exit: 9, http: 409, rpc: "failed_precondition" },
+  unknown_price: { exit: 9, http: 422, rpc: "invalid_argument" },
+  limit_exceeded: { exit: 1, http: 422, rpc: "resource_exhausted" },
+  non_durable_await: { exit: 1, http: 500, rpc: "unknown" },
+  nondeterminism: { exit: 1, http: 500, rpc: "unknown" },
+  task_failed: { exit: 1, http: 500, rpc: "unknown" },
+  task_timeout: { exit: 1, http: 500, rpc: "unknown" },
+  wait_timed_out: { exit: 1, http: 500, rpc: "unknown" },
+  cancelled: { exit: 1, http: 500, rpc: "unknown" },
+  session_failed: { exit: 1, http: 500, rpc: "unknown" },
+  session_cancelled: { exit: 6, http: 409, rpc: "failed_precondition" },
+  session_paused: { exit: 1, http: 409, rpc: "failed_precondition" },
+  session_lost: { exit: 1, http: 409, rpc: "failed_precondition" },
+  agent_error: { exit: 1, http: 500, rpc: "unknown" },
+  agent_not_found: { exit: 3, http: 404, rpc: "not_found" },
+  agent_invalid: { exit: 3, http: 422, rpc: "invalid_argument" },
+  config_invalid: { exit: 3, http: 422, rpc: "invalid_argument" },
+  session_not_found: { exit: 4, http: 404, rpc: "not_found" },
+  file_not_found: { exit: 2, http: 404, rpc: "not_found" },
+  session_exists: { exit: 6, http: 409, rpc: "already_exists" },
+  session_claimed: { exit: 6, http: 409, rpc: "aborted" },
+  session_ended: { exit: 6, http: 409, rpc: "failed_precondition" },
+  session_moved: { exit: 6, http: 409, rpc: "failed_precondition" },
+  locked: { exit: 6, http: 409, rpc: "aborted" },
+  storage_unavailable: { exit: 10, http: 503, rpc: "unavailable" },
+  storage_full: { exit: 10, http: 503, rpc: "unavailable" },
+  storage_readonly: { exit: 10, http: 503, rpc: "unavailable" },
+  corrupt_record: { exit: 10, http: 500, rpc: "data_loss" },
+  version_unsupported: { exit: 11, http: 409, rpc: "failed_precondition" },
+  policy_denied: { exit: 12, http: 403, rpc: "permission_denied" },
+  model_auth: { exit: 5, http: 502, rpc: "unavailable" },
+  model_unavailable: { exit: 7, http: 503, rpc: "unavailable" },
+  // What the API of a coordinator refuses.
+  validation: { exit: 2, http: 422, rpc: "invalid_argument" },
+  malformed_json: { exit: 2, http: 400, rpc: "invalid_argument" },
+  bad_request: { exit: 2, http: 400, rpc: "invalid_argument" },
+  bad_path: { exit: 2, http: 400, rpc: "invalid_argument" },
+  bad_event_id: { exit: 2, http: 400, rpc: "out_of_range" },
+  unauthenticated: { exit: 5, http: 401, rpc: "unauthenticated" },
+  token_revoked: { exit: 5, http: 401, rpc: "unauthenticated" },
+  insufficient_scope: { exit: 5, http: 403, rpc: "permission_denied" },
+  forbidden: { exit: 5, http: 403, rpc: "permission_denied" },
+  forbidden_origin: { exit: 5, http: 403, rpc: "permission_denied" },
+  not_found: { exit: 4, http: 404, rpc: "not_found" },
+  method_not_allowed: { exit: 2, http: 405, rpc: "unimplemented" },
+  not_implemented: { exit: 2, http: 501, rpc: "unimplemented" },
+  request_timeout: { exit: 7, http: 408, rpc: "deadline_exceeded" },
+  conflict: { exit: 6, http: 409, rpc: "aborted" },
+  run_terminal: { exit: 6, http: 409, rpc: "failed_precondition" },
+  fenced: { exit: 6, http: 409, rpc: "aborted" },
+  in_use: { exit: 6, http: 409, rpc: "failed_precondition" },
+  unsupported_protocol: { exit: 11, http: 409, rpc: "failed_precondition" },
+  too_large: { exit: 2, http: 413, rpc: "resource_exhausted" },
+  unsupported_media_type: { exit: 2, http: 415, rpc: "invalid_argument" },
+  headers_too_large: { exit: 2, http: 431, rpc: "resource_exhausted" },
+  rate_limited: { exit: 7, http: 429, rpc: "resource_exhausted" },
+  unavailable: { exit: 7, http: 503, rpc: "unavailable" },
+  runner_not_found: { exit: 4, http: 404, rpc: "not_found" },
+  token_not_found: { exit: 4, http: 404, rpc: "not_found" },
+  schedule_not_found: { exit: 4, http: 404, rpc: "not_found" },
+  question_not_found: { exit: 4, http: 404, rpc: "not_found" },
+  session_not_ended: { exit: 6, http: 409, rpc: "failed_precondition" },
+  session_has_children: { exit: 6, http: 409, rpc: "failed_precondition" },
+  idempotency_conflict: { exit: 6, http: 409, rpc: "already_exists" },
+  no_matching_runner: { exit: 1, http: 409, rpc: "failed_precondition" },
+  internal: { exit: 70, http: 500, rpc: "internal" },
+} as const satisfies Readonly<Record<string, ErrorRow>>;
 
 export type ErrorCode = keyof typeof ERROR_TABLE;
 
@@ -309,5 +368,5 @@ export function toHoldfastError(thrown: unknown): HoldfastError {
 
 /** One function turns ours into an exit code. */
 export function exitCodeOf(error: HoldfastError): number {
-  return ERROR_TABLE[error.code];
+  return ERROR_TABLE[error.code].exit;
 }

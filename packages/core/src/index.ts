@@ -24,6 +24,7 @@ export {
   type ErrorCode,
   type ErrorDetails,
   type RecordedError,
+  type RpcCode,
 } from "./errors.ts";
 export { decodedPlace, lineOf } from "./author-line.ts";
 export { isName, isSessionId, mintId, positionId, type IdPrefix } from "./ids.ts";
@@ -62,6 +63,7 @@ export { signalPattern } from "./kernel/pending-signals.ts";
 export {
   isCommand,
   isEvent,
+  isEventType,
   isNote,
   JOURNAL_FORMAT,
   type CancelNotice,
@@ -140,6 +142,7 @@ export {
   type AgentStorage,
   type Arrival,
   type Arrivals,
+  type Audited,
   type Change,
   type ChangeResult,
   type ClaimResult,
@@ -163,6 +166,7 @@ export {
   type ResumeSession,
   type Schedule,
   type ScheduledAction,
+  type SeenSignals,
   type SendSignal,
   type SessionPatch,
   type SessionSnapshot,
@@ -170,7 +174,7 @@ export {
   type StorageReader,
   type StoredSignal,
 } from "./ports/storage.ts";
-export { type Audit, type Audited, type AuditRow } from "./ports/audit.ts";
+export { type Audit, type AuditRow } from "./ports/audit.ts";
 export { type PutDocument, type RemoveDocument, type StoredDocument } from "./ports/documents.ts";
 export { AUDIT_START, verifyAudit, type AuditLink, type AuditVerdict } from "./session/audit-chain.ts";
 export {

@@ -1,5 +1,7 @@
 // For the sibling packages: what adapters and the runtime share with the core, and authors of agents do not need.
 
+export { ChurnMap } from "./churn-map.ts";
+export { didYouMean } from "./did-you-mean.ts";
 export { seededRandom } from "./kernel/random.ts";
 export {
   applyChange,
@@ -28,6 +30,7 @@ export {
   findImportProblem,
   firstBatch,
   dedupMark,
+  readDedupMark,
   lookAt,
   refuseBatch,
   refuseCreation,
@@ -42,6 +45,15 @@ export { isDone } from "./kernel/open-items.ts";
 export { createdBy } from "./kernel/segment.ts";
 export { openAccount, remainingOf } from "./session/budget.ts";
 export { isAnsweredBy, isLost, resumedFromOf } from "./session/session.ts";
+export { exportLines, notOurs, SessionFile, type RunningHash } from "./session/session-file.ts";
+export { readWhole } from "./session/whole-session.ts";
+export {
+  noSuchQuestion,
+  openQuestion,
+  refuseAnswer,
+  refuseIfLarge,
+  refuseSignalName,
+} from "./session/requests.ts";
 export { isStorageCall, parseChange } from "./ports/storage-wire-check.ts";
 export {
   fromWireError,

@@ -1,6 +1,6 @@
 // An answer to a question that a session asks a person.
 
-import { encodeJson, UsageError, type Session, type StorageReader } from "@holdfast/core";
+import { encodeJson, HoldfastError, UsageError, type Session, type StorageReader } from "@holdfast/core";
 import type { Arguments, Io } from "./command.ts";
 import { CommandError } from "./command-error.ts";
 import { answerCommands, openQuestions, statusText, type QuestionWait } from "./describe-session.ts";
@@ -45,7 +45,7 @@ export async function answerQuestion(
           if (recorded === given) return;
           throw new CommandError("answered_otherwise", repeated, {
             got: given ?? "no answer",
-            expected: recorded ?? "another answer",
+            expected: recorded ?? "no answer, as the first one was",
             fix: "cancel the session if the first answer was wrong",
           });
         },
@@ -70,14 +70,14 @@ async function noSuchQuestion(
   reader: StorageReader,
   number: number | undefined,
   io: Io,
-): Promise<CommandError> {
+): Promise<HoldfastError> {
   const { sessionId } = session;
   const what = number === undefined ? "asks nothing" : `has no open question ${number}`;
   const known = openQuestions(session)
     .map(({ id, prompt }) => `${id}: ${plainLine(prompt, 200)}`)
     .join("\n");
   const last = await lastAnswer(sessionId, reader);
-  return new CommandError(
+  return new HoldfastError(
     "question_not_found",
     `session ${sessionId} ${what}; it is ${statusText(session)}`,
     {

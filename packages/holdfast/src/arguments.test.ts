@@ -1,5 +1,6 @@
+import { didYouMean } from "@holdfast/core/internal";
 import { describe, expect, test } from "vitest";
-import { didYouMean, parseArguments } from "./arguments.ts";
+import { parseArguments } from "./arguments.ts";
 import { COMMON_OPTIONS } from "./command.ts";
 
 const OPTIONS = {

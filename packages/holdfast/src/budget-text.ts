@@ -3,7 +3,7 @@
 // Integers inside: money is counted in millionths of a dollar, time in milliseconds, and what is written is never rounded.
 
 import { UsageError, type Account, type Amount, type Budget } from "@holdfast/core";
-import { didYouMean } from "./arguments.ts";
+import { didYouMean } from "@holdfast/core/internal";
 import type { Arguments } from "./command.ts";
 import { duration, table } from "./plain-text.ts";
 

@@ -6,10 +6,8 @@ import { jsonLine, plain } from "./plain-text.ts";
 /** Exit codes of errors that only the command has; all others are in `ERROR_TABLE`. */
 export const COMMAND_ERRORS = {
   ambiguous: 2,
-  question_not_found: 4,
   task_not_found: 4,
   answered_otherwise: 6,
-  schedule_not_found: 4,
 } as const;
 
 /** An error of the command line itself. */
@@ -61,7 +59,7 @@ export function shownError(given: unknown): ShownError {
   const { message, name, stack } = thrown;
   const fix = "this is a defect of Holdfast: please report it, with what `--debug` shows";
   return {
-    ...shown("internal", ERROR_TABLE.internal, message || name, { fix }),
+    ...shown("internal", ERROR_TABLE.internal.exit, message || name, { fix }),
     cause: undefined,
     stack,
   };
@@ -112,10 +110,10 @@ function kindOf(code: keyof typeof ERROR_TABLE, cause: unknown): { shownCode: st
   if (code === "session_failed") {
     for (const { code: recorded } of chainOf(cause)) {
       const shownCode = OTHERS_MEND.find((candidate) => candidate === recorded);
-      if (shownCode !== undefined) return { shownCode, exitCode: ERROR_TABLE[shownCode] };
+      if (shownCode !== undefined) return { shownCode, exitCode: ERROR_TABLE[shownCode].exit };
     }
   }
-  return { shownCode: code, exitCode: ERROR_TABLE[code] };
+  return { shownCode: code, exitCode: ERROR_TABLE[code].exit };
 }
 
 const OTHERS_MEND = [

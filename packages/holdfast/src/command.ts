@@ -42,6 +42,15 @@ export interface Arguments {
 export const COMMON_OPTIONS: Options = {
   json: { help: "write JSON for programs instead of text for people" },
   db: { help: "the database to use (default: .holdfast/holdfast.db in the project)", value: "PATH" },
+  url: {
+    help: "a coordinator to ask instead of a database (default: HOLDFAST_URL, if it is set)",
+    value: "URL",
+    excludes: ["db"],
+  },
+  "token-file": {
+    help: "a file with the token for a coordinator (default: HOLDFAST_TOKEN, or the file a coordinator made here)",
+    value: "FILE",
+  },
   debug: { help: "show where errors come from" },
   help: { help: "show this help", short: "h" },
 };

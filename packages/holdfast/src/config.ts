@@ -6,7 +6,7 @@
 import { readFileSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
 import { HoldfastError } from "@holdfast/core";
-import { didYouMean } from "./arguments.ts";
+import { didYouMean } from "@holdfast/core/internal";
 
 export const CONFIG_SCHEMA = {
   $schema: "https://json-schema.org/draft/2020-12/schema",

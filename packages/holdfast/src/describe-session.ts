@@ -26,6 +26,7 @@ export function standings(
     pending = new Set(),
   }: { readonly io: Pick<Io, "call">; readonly now: number; readonly pending?: ReadonlySet<string> },
 ): Standing[] {
+  if (session.move !== undefined) return [];
   const oldest = openQuestions(session).find(({ name }) => !pending.has(name));
   return session.waits.map((wait) => {
     const until = "until" in wait && wait.until !== undefined ? `, until ${moment(wait.until, now)}` : "";
@@ -41,7 +42,7 @@ export function goesOnWith(
   waits: readonly Standing[],
   io: Pick<Io, "call">,
 ): string | undefined {
-  if (isEnded(session.status)) return undefined;
+  if (isEnded(session.status) || session.move !== undefined) return undefined;
   const standsOnOthers = session.status === "waiting" || session.status === "input_required";
   // Time passes by itself, but nobody looks at the clock for a session that no process runs.
   const canGoOn =
@@ -84,12 +85,22 @@ export function openQuestions(session: Pick<Session, "waits">): QuestionWait[] {
 }
 
 /** "waiting", "paused (nondeterminism)". */
-export function statusText({ status, pauseReason }: Pick<Session, "status" | "pauseReason">): string {
+export function statusText({
+  status,
+  pauseReason,
+  move,
+}: Pick<Session, "status" | "pauseReason" | "move">): string {
+  if (move !== undefined)
+    return `${move.isDone === true ? "moved" : "moving"} to ${plainLine(move.to, TEXT_CHARS)}`;
   return status === "paused" && pauseReason !== undefined ? `paused (${pauseReason})` : status;
 }
 
-export function paintStatus(session: Pick<Session, "status" | "pauseReason">, { paint }: Look): string {
+export function paintStatus(
+  session: Pick<Session, "status" | "pauseReason" | "move">,
+  { paint }: Look,
+): string {
   const text = statusText(session);
+  if (session.move !== undefined) return paint.dim(text);
   switch (session.status) {
     case "completed":
       return paint.green(text);

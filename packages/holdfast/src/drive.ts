@@ -31,7 +31,7 @@ import { readBelow, walk } from "./family.ts";
 import { JournalTail } from "./journal-events.ts";
 import { liveView, type LiveView } from "./live-view.ts";
 import type { GuardedStorage } from "./owner-guard.ts";
-import type { Database } from "./project.ts";
+import { leaseOf, suspectsFile, type Database } from "./project.ts";
 import { pauseAdvice } from "./pause-advice.ts";
 import { resultOf, tellEnd, tellEndedBefore } from "./session-end.ts";
 import { StdinListener } from "./stdin-listener.ts";
@@ -127,7 +127,7 @@ class Life {
     const before = await this.#session();
     const pending = before === undefined ? [] : await storage.reader.pendingSignals(before.sessionId);
     if (before !== undefined) await this.#tail.skip(before);
-    const path = options.database === undefined ? undefined : `${options.database.path}-suspects`;
+    const path = options.database === undefined ? undefined : suspectsFile(options.database);
     const watchdog = isDebugged() ? undefined : new Watchdog(path === undefined ? {} : { path });
     const prices = await this.#prices(before);
     const runtime = this.#makeRuntime(watchdog, prices);
@@ -169,6 +169,7 @@ class Life {
       storage,
       agents: [options.agent],
       adopt: false,
+      ...(options.database === undefined ? {} : leaseOf(options.database)),
       ...(watchdog === undefined ? {} : { watchdog }),
       ...(prices === undefined ? {} : { prices }),
       tracer:

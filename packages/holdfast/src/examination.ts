@@ -54,7 +54,7 @@ export async function examine(database: Database, io: Io): Promise<Examination> 
     return { ...base, database: { ...place, exists: false }, problems: [], ...nothing, exitCode: 0 };
   }
   const { size, mode } = statSync(path);
-  const ownerPid = await findOwner(path);
+  const ownerPid = await findOwner(database);
   const file = {
     ...place,
     exists: true,

@@ -1,11 +1,19 @@
 // Which session somebody means, and access to where it is.
 
 import { existsSync } from "node:fs";
-import { HoldfastError, isEnded, NotFoundError, type Session, type StorageReader } from "@holdfast/core";
+import {
+  HoldfastError,
+  isEnded,
+  NotFoundError,
+  type AgentStorage,
+  type Session,
+  type StorageReader,
+} from "@holdfast/core";
 import type { SqliteFileReader, StorageAccess } from "@holdfast/storage/sqlite";
 import { refuse, takeOnly } from "./arguments.ts";
 import type { Arguments, Io } from "./command.ts";
 import { CommandError } from "./command-error.ts";
+import type { CoordinatorAccess } from "./coordinator-access.ts";
 import { localTime, plainLine } from "./plain-text.ts";
 import { makeProjectFolder, type Database } from "./project.ts";
 
@@ -13,22 +21,40 @@ const PAGE_SESSIONS = 500;
 const MATCHES_SHOWN = 5;
 const WHOLE_ID = /^ses_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
+/** Storage that somebody works on: a database as its owner or over its owner's socket, or a coordinator's. */
+export type Access = StorageAccess | { readonly role: "remote"; readonly storage: AgentStorage };
+
 /** Write to a database, whoever owns it. It is made when it is missing. */
-export async function withStorage<T>(
-  database: Database,
-  work: (access: StorageAccess) => Promise<T>,
-): Promise<T> {
+export async function withStorage<T>(database: Database, work: (access: Access) => Promise<T>): Promise<T> {
+  if (database.coordinator !== undefined) return withRemoteStorage(database.coordinator, work);
   const { withSqliteStorage } = await import("@holdfast/storage/sqlite");
   makeProjectFolder(database);
   return withSqliteStorage({ path: database.path }, work);
+}
+
+export async function withRemoteStorage<T>(
+  { url, token }: CoordinatorAccess,
+  work: (access: Extract<Access, { role: "remote" }>) => Promise<T>,
+): Promise<T> {
+  const { openRemoteStorage } = await import("@holdfast/storage/remote");
+  const storage = openRemoteStorage({ url, token });
+  try {
+    return await work({ role: "remote", storage });
+  } finally {
+    await storage.close();
+  }
 }
 
 /** Write to a session that must be there, whoever owns its database. */
 export async function withSession<T>(
   database: Database,
   id: string,
-  work: (session: Session, access: StorageAccess) => Promise<T>,
+  work: (session: Session, access: Access) => Promise<T>,
 ): Promise<T> {
+  if (database.coordinator !== undefined)
+    return withRemoteStorage(database.coordinator, async (access) =>
+      work(await findSession(access.storage.reader, id), access),
+    );
   const { withSqliteStorage } = await import("@holdfast/storage/sqlite");
   try {
     return await withSqliteStorage({ path: database.path, create: false }, async (access) =>
@@ -42,8 +68,10 @@ export async function withSession<T>(
 /** Read a database beside whoever owns it; `undefined` when it was never made. */
 export async function withReader<T>(
   database: Database,
-  work: (reader: SqliteFileReader | undefined) => Promise<T>,
+  work: (reader: StorageReader | undefined) => Promise<T>,
 ): Promise<T> {
+  if (database.coordinator !== undefined)
+    return withRemoteStorage(database.coordinator, ({ storage }) => work(storage.reader));
   const { openSqliteReader } = await import("@holdfast/storage/sqlite");
   let reader: SqliteFileReader | undefined;
   try {
@@ -63,7 +91,7 @@ export async function withReader<T>(
 export async function withReaderOf<T>(
   database: Database,
   id: string,
-  work: (session: Session, reader: SqliteFileReader) => Promise<T>,
+  work: (session: Session, reader: StorageReader) => Promise<T>,
 ): Promise<T> {
   return withReader(database, async (reader) => {
     if (reader === undefined) throw sessionNotFound(id, database);
@@ -76,7 +104,7 @@ export async function withReaderOfMeant<T>(
   database: Database,
   args: Arguments,
   usage: string,
-  work: (session: Session, reader: SqliteFileReader) => Promise<T>,
+  work: (session: Session, reader: StorageReader) => Promise<T>,
 ): Promise<T> {
   if (!args.has("last"))
     return withReaderOf(database, takeOnly(args.positionals, "the session (its id, or --last)", usage), work);
@@ -97,7 +125,7 @@ export async function withReaderOfMeant<T>(
  *
  * @throws NotFoundError when there is none, CommandError `ambiguous` when there are several.
  */
-async function findSession(reader: StorageReader, id: string): Promise<Session> {
+export async function findSession(reader: StorageReader, id: string): Promise<Session> {
   const exact = await reader.session(id);
   if (exact !== undefined) return exact;
   if (WHOLE_ID.test(id)) throw sessionNotFound(id); // No other id begins with it: no need to look at all of them.
@@ -154,7 +182,7 @@ function sessionNotFound(id: string, database?: Database): NotFoundError {
 }
 
 /** Tell what a person should know about how the file was found. */
-export function tellWarnings(access: StorageAccess, io: Io): void {
+export function tellWarnings(access: Access, io: Io): void {
   if (access.role !== "owner") return;
   for (const warning of access.storage.warnings)
     io.note(io.notes.paint.yellow(`${io.notes.symbols.warn} ${warning}`));

@@ -72,7 +72,7 @@ function decode(bytes: Buffer, at: string): string {
   }
 }
 
-async function readAll(stdin: AsyncIterable<Uint8Array | string>): Promise<string> {
+export async function readAll(stdin: AsyncIterable<Uint8Array | string>): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of stdin) chunks.push(Buffer.from(chunk));
   return decode(Buffer.concat(chunks), "standard input");

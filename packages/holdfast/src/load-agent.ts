@@ -7,7 +7,7 @@ import { basename, dirname, extname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { decodedPlace, HoldfastError, NotFoundError, toError } from "@holdfast/core";
 import { placeOf } from "./error-place.ts";
-import { defineAgent, isAgent, type Agent } from "@holdfast/runtime";
+import { defineAgent, isAgent, type Agent, type TaskDefinition } from "@holdfast/runtime";
 
 export interface LoadedAgent {
   readonly agent: Agent;
@@ -32,6 +32,47 @@ export async function loadAgent(
   }: { readonly cwd: string; readonly name?: string; readonly onSlow?: () => void },
 ): Promise<LoadedAgent> {
   const file = resolve(cwd, path);
+  return { agent: pick(await load(file, path, onSlow), file, name), file };
+}
+
+/** All agents that a file exports. @throws HoldfastError as `loadAgent`. */
+export async function loadAgents(path: string, { cwd, onSlow }: LoadOptions): Promise<readonly Agent[]> {
+  const file = resolve(cwd, path);
+  const exported = await load(file, path, onSlow);
+  const agents = new Set(Object.values(exported).filter((value) => isAgent(value)));
+  // What is only its default export may be a function, which becomes an agent.
+  return agents.size > 0 ? [...agents] : [pick(exported, file, undefined)];
+}
+
+/** All tasks that a file exports. @throws HoldfastError as `loadAgent`. */
+export async function loadTasks(
+  path: string,
+  { cwd, onSlow }: LoadOptions,
+): Promise<readonly TaskDefinition[]> {
+  const file = resolve(cwd, path);
+  const exported = await load(file, path, onSlow);
+  const tasks = [...new Set(Object.values(exported).filter((value) => isTask(value)))];
+  if (tasks.length > 0) return tasks;
+  throw invalid("the file exports no task", file, {
+    got: `exports named ${namesOf(exported).join(", ") || "nothing"}`,
+    expected: 'export const work = defineTask({ name: "work", run: (input, task) => output })',
+    fix: 'import { defineTask } from "holdfast", and export what it gives',
+  });
+}
+
+export interface LoadOptions {
+  readonly cwd: string;
+  readonly onSlow: () => void;
+}
+
+function isTask(value: unknown): value is TaskDefinition {
+  if (typeof value !== "object" || value === null || isAgent(value)) return false;
+  const { name, run } = value as { readonly name?: unknown; readonly run?: unknown };
+  return typeof name === "string" && typeof run === "function";
+}
+
+/** What a file exports. */
+async function load(file: string, path: string, onSlow: () => void): Promise<Record<string, unknown>> {
   refuseWrongFile(file, path);
   resolveOurselves();
   // An import whose top level never settles would end the process without a word; the timer keeps it, and says so.
@@ -44,7 +85,7 @@ export async function loadAgent(
   } finally {
     clearInterval(slow);
   }
-  return { agent: pick(exported, file, name), file };
+  return exported;
 }
 
 const SLOW_MS = 5_000;

@@ -3,7 +3,8 @@
 import { Console } from "node:console";
 import { readFileSync } from "node:fs";
 import { HoldfastError, toError } from "@holdfast/core";
-import { didYouMean, parseArguments, refuse } from "./arguments.ts";
+import { didYouMean } from "@holdfast/core/internal";
+import { parseArguments, refuse } from "./arguments.ts";
 import { COMMON_OPTIONS, type Command } from "./command.ts";
 import { COMMANDS } from "./commands/index.ts";
 import { placeOf } from "./error-place.ts";

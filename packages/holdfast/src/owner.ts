@@ -1,10 +1,16 @@
 // Who owns a database, for people.
 
+import type { Database } from "./project.ts";
+
 /** A busy owner answers late; then we say nothing rather than wait. */
 const PATIENCE_MS = 300;
 
 /** The pid of the process that owns it; `undefined` when nobody does, or nobody answers soon. */
-export async function findOwner(path: string): Promise<number | undefined> {
+export async function findOwner({
+  path,
+  coordinator,
+}: Pick<Database, "path" | "coordinator">): Promise<number | undefined> {
+  if (coordinator !== undefined) return undefined;
   const { connectSqliteStorage } = await import("@holdfast/storage/sqlite");
   const connecting = connectSqliteStorage({ path });
   const timer = Promise.withResolvers<undefined>();

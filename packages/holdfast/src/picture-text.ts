@@ -171,8 +171,8 @@ export function taskText(task: TaskPicture, look: Look): string {
 }
 
 /** Who may be running it. Only the owner knows for sure, and it is not asked: looking must not disturb. */
-function runBy({ session, ownerPid }: Picture, { paint }: Look): string {
-  if (isEnded(session.status)) return "";
+function runBy({ session, ownerPid, isElsewhere }: Picture, { paint }: Look): string {
+  if (isEnded(session.status) || session.move !== undefined || isElsewhere) return "";
   if (ownerPid !== undefined) return paint.dim(`  (process ${ownerPid} has the database open)`);
   const text = "no process is running it";
   return session.status === "working" ? paint.yellow(`  (interrupted: ${text})`) : paint.dim(`  (${text})`);

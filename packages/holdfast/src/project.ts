@@ -8,6 +8,7 @@ import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { Arguments, Io } from "./command.ts";
 import { readConfig, userConfigFile } from "./config.ts";
+import { coordinatorToken, namedCoordinator, type CoordinatorAccess } from "./coordinator-access.ts";
 import type { Origin } from "./origin.ts";
 import type { WantedTraces } from "./wanted-tracer.ts";
 
@@ -16,15 +17,28 @@ export interface Database {
   readonly origin: Origin;
   /** The flag, the variable or the file; nothing for the default. */
   readonly from?: string;
+  /** It is a coordinator's, which `path` is the address of. */
+  readonly coordinator?: CoordinatorAccess;
   /** The folder that is made together with it. */
   readonly projectFolder: string;
 }
 
 const FOLDER = ".holdfast";
 const VARIABLE = "HOLDFAST_DB";
+const LEASE_MS = 15_000;
 
-/** Where the sessions of this project are. */
+/** Where sessions are: at the coordinator that is named, or in the database of this project. */
 export function findDatabase(args: Arguments, io: Pick<Io, "cwd" | "env">): Database {
+  const local = findLocalDatabase(args, io);
+  const named = namedCoordinator(args, io);
+  if (named === undefined) return local;
+  const { url, origin, from } = named;
+  const coordinator = { url, token: coordinatorToken(args, io) };
+  return { path: url, origin, from, projectFolder: local.projectFolder, coordinator };
+}
+
+/** The database of this project. */
+export function findLocalDatabase(args: Arguments, io: Pick<Io, "cwd" | "env">): Database {
   const project = findProject(io.cwd);
   const projectFolder = join(project, FOLDER);
   const flag = args.text("db");
@@ -68,6 +82,16 @@ export function findProject(cwd: string): string {
     nearest(cwd, (folder) => existsSync(join(folder, ".git"))) ??
     cwd
   );
+}
+
+/** Claims at a coordinator have a lease: others may have the session when this process is gone. */
+export function leaseOf({ coordinator }: Pick<Database, "coordinator">): { readonly leaseMs?: number } {
+  return coordinator === undefined ? {} : { leaseMs: LEASE_MS };
+}
+
+/** Where a watchdog keeps the names of sessions that it ended the process for (K4a). */
+export function suspectsFile({ path, coordinator, projectFolder }: Database): string {
+  return coordinator === undefined ? `${path}-suspects` : join(projectFolder, "coordinator-suspects");
 }
 
 /** Make the project's folder, readable by its user only, and keep git from taking what is in it. */

@@ -1,7 +1,7 @@
 // `holdfast schedule add` and `remove`: everything that is wrong with a schedule is said now, to whoever puts it, and not at night
 // to nobody.
 
-import { ConflictError, isEnded, type AgentStorage, type Schedule } from "@holdfast/core";
+import { ConflictError, HoldfastError, isEnded, type AgentStorage, type Schedule } from "@holdfast/core";
 import {
   createRuntime,
   MemoryStorage,
@@ -11,7 +11,6 @@ import {
 } from "@holdfast/runtime";
 import { refuse } from "./arguments.ts";
 import { readLimits } from "./budget-text.ts";
-import { CommandError } from "./command-error.ts";
 import type { Arguments, Io } from "./command.ts";
 import { withReader, withSession, withStorage } from "./find-session.ts";
 import { readInput, readJson } from "./input.ts";
@@ -62,7 +61,7 @@ export async function removeSchedule(scheduleId: string, args: Arguments, io: Io
       withRuntime(storage, (runtime) => runtime.unschedule(scheduleId)),
     ));
   if (!wasRemoved) {
-    throw new CommandError("schedule_not_found", `there is no schedule ${plainLine(scheduleId, 120)}`, {
+    throw new HoldfastError("schedule_not_found", `there is no schedule ${plainLine(scheduleId, 120)}`, {
       at: database.path,
       fix: `\`${io.call("schedule list")}\` shows them`,
     });

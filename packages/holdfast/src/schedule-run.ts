@@ -22,7 +22,7 @@ import { isDebugged, stopper } from "./drive.ts";
 import { loadAgent } from "./load-agent.ts";
 import type { GuardedStorage } from "./owner-guard.ts";
 import { count, localTime, plainLine } from "./plain-text.ts";
-import { findDatabase, findTraces, type Database } from "./project.ts";
+import { findDatabase, findTraces, leaseOf, suspectsFile, type Database } from "./project.ts";
 import { LATE_MS, scheduleJson } from "./schedule-text.ts";
 import { wantedTracer } from "./wanted-tracer.ts";
 
@@ -78,11 +78,12 @@ async function keep({
   const schedules = await storage.reader.schedules();
   const known = await agents.ofSchedules(schedules, storage.reader);
   tellSchedules(schedules, io);
-  const watchdog = isDebugged() ? undefined : new Watchdog({ path: `${database.path}-suspects` });
+  const watchdog = isDebugged() ? undefined : new Watchdog({ path: suspectsFile(database) });
   const watcher: AgentTracer = { trace: (event) => tellEvent(event, io) };
   const runtime = createRuntime({
     storage,
     agents: known,
+    ...leaseOf(database),
     ...(watchdog === undefined ? {} : { watchdog }),
     tracer: tracer === undefined ? watcher : compositeTracer([watcher, tracer]),
     schedules: { findAgent: (ref) => agents.find(ref), onFired: (firing) => tellFiring(firing, io) },

@@ -148,6 +148,7 @@ async function tell(io: Io, storage: AgentStorage, { session, message, status }:
 
 /** Whether a session has something to do and no process does it. */
 export async function isIdle(storage: AgentStorage, sessionId: string): Promise<boolean> {
+  if (storage.name === "remote") return false; // Its runners see to it.
   const { sessionIds } = await storage.due({ now: Date.now(), limit: Number.MAX_SAFE_INTEGER });
   return sessionIds.includes(sessionId);
 }

@@ -5,7 +5,7 @@ import { standingError } from "./describe-session.ts";
 import { kinJson } from "./family.ts";
 
 export function sessionJson(session: Session): object {
-  const { sessionId, agent, status, pauseReason, waits, wakeAt, turn, cancel } = session;
+  const { sessionId, agent, status, pauseReason, waits, wakeAt, turn, cancel, move } = session;
   const error = standingError(session);
   const { input, output, entryCount, nextSeq, createdAt, updatedAt, endedAt } = session;
   return {
@@ -19,6 +19,7 @@ export function sessionJson(session: Session): object {
     waits,
     ...(wakeAt === undefined ? {} : { wakeAt }),
     ...(cancel === undefined ? {} : { cancel }),
+    ...(move === undefined ? {} : { move }),
     ...kinJson(session),
     turn,
     entryCount,

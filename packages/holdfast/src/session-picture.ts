@@ -6,6 +6,7 @@ import { kinJson, readBelow, type KinNode } from "./family.ts";
 import { goesOnWith, standings, type Standing } from "./describe-session.ts";
 import { JournalTail, type JournalEvent } from "./journal-events.ts";
 import { findOwner } from "./owner.ts";
+import type { Database } from "./project.ts";
 import { pauseAdvice, type PauseAdvice } from "./pause-advice.ts";
 import { sessionJson } from "./session-json.ts";
 
@@ -52,6 +53,8 @@ export interface Picture {
   readonly entries: readonly EntryPicture[];
   /** Names of the signals that were not taken yet. */
   readonly pending: readonly string[];
+  /** It is a coordinator's: which runner has it is not known here. */
+  readonly isElsewhere: boolean;
   /** The process that owns the database. */
   readonly ownerPid: number | undefined;
 }
@@ -59,7 +62,7 @@ export interface Picture {
 export async function readPicture(
   reader: StorageReader,
   sessionId: string,
-  path: string,
+  database: Database,
   io: Io,
 ): Promise<Picture> {
   const tasks = new Map<string, TaskPicture>();
@@ -89,7 +92,8 @@ export async function readPicture(
     tasks: [...tasks.values()],
     entries,
     pending,
-    ownerPid: isEnded(session.status) ? undefined : await findOwner(path),
+    isElsewhere: database.coordinator !== undefined,
+    ownerPid: isEnded(session.status) ? undefined : await findOwner(database),
   };
 }
 

@@ -6,7 +6,13 @@
 //
 // The journal does not say where one commit ended and the next began; it says what was delivered, which is what segments begin with.
 
-import type { RecordedError, TokenUsage, Session, StorageReader } from "@holdfast/core";
+import {
+  isEventType,
+  type RecordedError,
+  type TokenUsage,
+  type Session,
+  type StorageReader,
+} from "@holdfast/core";
 import { JournalTail, type JournalEvent } from "./journal-events.ts";
 
 export interface Usage {
@@ -83,7 +89,7 @@ class TimelineBuilder {
   add(event: JournalEvent): void {
     this.#at = event.at ?? this.#at;
     const turn = this.#currentTurn();
-    if (isDelivery(event)) turn.deliveries++;
+    if (isEventType(event.type)) turn.deliveries++;
     switch (event.type) {
       case "schedule_task":
         this.#begin(turn, event, "task", event.kind ?? "");
@@ -263,22 +269,6 @@ function sum(before: Usage | undefined, more: TokenUsage): Usage {
 
 function taskNumber({ taskId }: JournalEvent): number {
   return Number(taskId?.slice(taskId.lastIndexOf("-") + 1));
-}
-
-const DELIVERIES: ReadonlySet<JournalEvent["type"]> = new Set([
-  "started",
-  "task_completed",
-  "task_failed",
-  "timer_fired",
-  "signal_received",
-  "signal_ready",
-  "wait_timed_out",
-  "wait_cancelled",
-  "cancel_requested",
-]);
-
-function isDelivery({ type }: JournalEvent): boolean {
-  return DELIVERIES.has(type);
 }
 
 export function timelineJson({ session, until, turns, usage, models }: Timeline): object {

@@ -277,6 +277,28 @@ describe("an attempt that died with its process", () => {
     expect(ran).toBe(1);
   });
 
+  test("is told of although the function that ends what it left behind throws at once", async () => {
+    const storage = new MemoryStorage();
+    const shell = defineTask({
+      name: "shell",
+      retry: { maxAttempts: 1 },
+      run: () => new Promise(() => {}),
+      endLost: () => {
+        throw new Error("nobody is hurt by this");
+      },
+    });
+    const agent = agentOf((ctx) =>
+      ctx.scheduleTask(shell, {}).catch((error: { message: string }) => error.message),
+    );
+    const { runtime, mortalStorage } = open({ storage, tasks: [shell] });
+    const { sessionId } = await runtime.start(agent);
+    await turns(20);
+    mortalStorage.die();
+    vanishRuntime(runtime);
+    const next = open({ storage, agents: [agent], tasks: [shell] });
+    expect(await (await next.runtime.resume(sessionId)).result()).toContain("its outcome is unknown");
+  });
+
   test("with maxAttempts: 1 is told of after what it left behind has ended", async () => {
     const storage = new MemoryStorage();
     const ended = gate();

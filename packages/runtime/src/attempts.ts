@@ -15,6 +15,8 @@ import {
   type Clock,
   type ConversationEntry,
   type EventRecord,
+  type JournalRecord,
+  type JsonText,
   type NoteRecord,
   type OpenTask,
   type RecordedError,
@@ -33,6 +35,13 @@ export type EventDraft = Draft<EventRecord>;
 export type NoteDraft = Draft<NoteRecord>;
 
 type OutcomeDraft = Extract<EventDraft, { type: "task_completed" | "task_failed" }>;
+
+const OUTCOMES: ReadonlySet<string> = new Set([
+  "task_completed",
+  "task_failed",
+  "attempt_failed",
+  "outcome_kept",
+]);
 
 /** An outcome that is stored before it is delivered. */
 export function keptOutcome({ type: outcome, task, attempt, at, usage, payload }: OutcomeDraft): NoteDraft {
@@ -62,7 +71,8 @@ export interface AttemptsHost {
   /** The task of this number, while nobody has heard its outcome. */
   openTask(id: number): OpenTask | undefined;
   conversation(leaf: number | null): Promise<readonly ConversationEntry[]>;
-  enter<T>(fn: () => T): T;
+  /** Call what is done for a task of this kind, so that its stray rejections are known to be this session's. */
+  enter<T>(kind: string, fn: () => T): T;
   /** Nothing when nobody listens: then no event is built. */
   readonly trace: ((event: TraceEvent) => void) | undefined;
   traceparent(attempt: { readonly taskId: string; readonly attempt: number }): string | undefined;
@@ -70,19 +80,75 @@ export interface AttemptsHost {
   note(note: NoteDraft): void;
 }
 
-interface Running {
+/** An attempt that runs, also as its executor sees it. */
+class Running implements TaskAttempt {
   readonly task: OpenTask;
-  readonly taskId: string;
-  readonly attempt: number;
   readonly startedAt: number;
   handle: RunningAttempt | undefined;
   usage: TokenUsage | undefined;
+  readonly sessionId: string;
+  readonly taskId: string;
+  readonly kind: string;
+  readonly input: JsonText | undefined;
+  readonly attempt: number;
+  readonly idempotencyKey: string;
+  readonly timeoutMs: number | undefined;
+  readonly traceparent: string | undefined;
+  readonly closure: TaskAttempt["closure"];
+  readonly hasConversation: boolean;
+  readonly #host: AttemptsHost;
+  /** How many deltas were told. */
+  #deltas = 0;
+
+  constructor(host: AttemptsHost, task: OpenTask) {
+    const { sessionId, clock } = host;
+    this.#host = host;
+    this.task = task;
+    this.startedAt = clock.monotonic();
+    this.sessionId = sessionId;
+    this.taskId = positionId(sessionId, task.id);
+    this.kind = task.kind;
+    this.input = task.input;
+    this.attempt = task.attempt;
+    this.idempotencyKey = keyOf(sessionId, task);
+    this.timeoutMs = task.timeoutMs;
+    this.traceparent = host.traceparent(this);
+    this.closure = task.closure;
+    this.hasConversation = task.hasConversation;
+  }
+
+  conversation(leaf: number | null): Promise<readonly ConversationEntry[]> {
+    return this.#host.conversation(leaf);
+  }
+
+  /** Its usage is recorded with its outcome; all of what it says of itself is told to who listens. */
+  onDelta(reported: TaskDelta): void {
+    const { sessionId, clock, trace } = this.#host;
+    const { taskId, kind, attempt } = this;
+    const delta = this.#priced(reported);
+    if (delta.type === "usage") this.usage = addUsage(this.usage, delta.usage);
+    const offset = this.#deltas++;
+    trace?.({ sessionId, at: clock.now(), type: "task_delta", taskId, kind, attempt, offset, delta });
+  }
+
+  within<T>(work: () => T): T {
+    return this.#host.enter(this.kind, work);
+  }
+
+  /** What a usage costs: by the prices of the process, and where they know nothing by what its task says. */
+  #priced(delta: TaskDelta): TaskDelta {
+    if (delta.type !== "usage") return delta;
+    const costMicroUsd = this.#host.prices?.(delta.usage);
+    return costMicroUsd === undefined ? delta : { ...delta, usage: { ...delta.usage, costMicroUsd } };
+  }
 }
 
 export class Attempts {
   readonly #host: AttemptsHost;
   readonly #running = new Map<number, Running>();
   readonly #retries = new Map<number, OpenTask>();
+  /** Of attempts that have ended and want to hear when that is committed. */
+  readonly #unrecorded = new Map<number, RunningAttempt>();
 
   constructor(host: AttemptsHost) {
     this.#host = host;
@@ -111,38 +177,26 @@ export class Attempts {
     else if (note.type === "outcome_kept") this.#deliverKept(task);
   }
 
+  /** These are committed. */
+  recorded(records: readonly JournalRecord[]): void {
+    if (this.#unrecorded.size === 0) return;
+    for (const record of records) {
+      const isOutcome = OUTCOMES.has(record.type) && "task" in record;
+      const handle = isOutcome ? this.#unrecorded.get(record.task) : undefined;
+      if (handle === undefined || !isOutcome) continue;
+      this.#unrecorded.delete(record.task);
+      handle.recorded?.();
+    }
+  }
+
   start(task: OpenTask): void {
-    const { sessionId, clock, executor } = this.#host;
-    const { id, kind, attempt } = task;
-    const taskId = positionId(sessionId, id);
-    const running: Running = {
-      task,
-      taskId,
-      attempt,
-      startedAt: clock.monotonic(),
-      handle: undefined,
-      usage: undefined,
-    };
-    this.#host.trace?.({ ...this.#stamp(), type: "task_started", taskId, kind, attempt, input: task.input });
-    const traceparent = this.#host.traceparent(running);
-    const request: TaskAttempt = {
-      sessionId,
-      taskId,
-      kind,
-      input: task.input,
-      attempt,
-      idempotencyKey: this.#keyOf(task),
-      timeoutMs: task.timeoutMs,
-      traceparent,
-      ...(task.closure === undefined ? {} : { closure: task.closure }),
-      hasConversation: task.hasConversation,
-      conversation: (leaf) => this.#host.conversation(leaf),
-      onDelta: this.#deltaOf(running),
-    };
-    this.#running.set(id, running);
-    running.handle = this.#host.enter(() =>
-      executor.start(request, (outcome) => this.#ended(running, outcome)),
-    );
+    const running = new Running(this.#host, task);
+    if (this.#host.trace !== undefined) {
+      const { taskId, kind, attempt, input } = running;
+      this.#host.trace({ ...this.#stamp(), type: "task_started", taskId, kind, attempt, input });
+    }
+    this.#running.set(task.id, running);
+    running.handle = this.#host.executor.start(running, (outcome) => this.#ended(running, outcome));
   }
 
   /** It cannot be paid for, whatever is left: it fails without having run. */
@@ -159,13 +213,6 @@ export class Attempts {
       this.#retries.delete(id);
       if (this.#host.openTask(id) === task) this.#host.begin([task]);
     }
-  }
-
-  /** What a usage costs: by the prices of the process, and where they know nothing by what its task says. */
-  #priced(delta: TaskDelta): TaskDelta {
-    if (delta.type !== "usage") return delta;
-    const costMicroUsd = this.#host.prices?.(delta.usage);
-    return costMicroUsd === undefined ? delta : { ...delta, usage: { ...delta.usage, costMicroUsd } };
   }
 
   abort(id: number, reason: string): void {
@@ -185,44 +232,63 @@ export class Attempts {
     for (const id of this.#running.keys()) this.abort(id, reason);
   }
 
+  /** The session goes on elsewhere, or later: stop what ends with this process, and leave what does not. */
+  leaveAll(reason: string): void {
+    for (const [id, { handle }] of this.#running) {
+      if (handle?.leave === undefined) continue;
+      this.#running.delete(id);
+      handle.leave();
+    }
+    this.abortAll(reason);
+  }
+
   /** After a replay: go on with the tasks that have no outcome (H7, H8). */
   recover(tasks: readonly OpenTask[], at: number): void {
     const fresh = tasks.filter((task) => task.kept === undefined && !this.#host.mayHaveRun(task));
     if (fresh.length > 0) this.#host.begin(fresh);
     for (const task of tasks) {
       if (fresh.includes(task)) continue;
-      const { id, attempt, retry } = task;
+      const { id, attempt, kind } = task;
       if (task.kept !== undefined) {
         this.#deliverKept(task);
       } else if (task.retryAt !== undefined && task.retryAt > at) {
         this.#retries.set(id, task); // Never early, so it cannot have been started.
-      } else if (mayRetryLost(retry, attempt)) {
-        this.#traceLost(task);
-        this.#host.note({ type: "attempt_lost", task: id, attempt, at });
       } else {
-        this.#traceLost(task);
-        const message = `attempt ${attempt} of ${retry?.maxAttempts ?? attempt} was running when its process ended; its outcome is unknown`;
-        const payload = JSON.stringify({ name: "AttemptLostError", message, code: "task_failed" });
-        const told = (): void => this.#host.deliver({ type: "task_failed", task: id, attempt, at, payload });
-        const ending = this.#endLost(task);
-        if (ending === undefined) told();
+        const taskId = positionId(this.#host.sessionId, id);
+        const isHere = task.closure !== undefined;
+        const going = isHere ? undefined : this.#host.executor.goesOn?.({ kind, taskId, attempt });
+        if (going === undefined) this.#lost(task, at);
         else
-          void ending.then(() => {
-            if (this.#host.openTask(id) === task) told();
+          void going.then((isGoingOn) => {
+            if (this.#host.openTask(id) !== task) return;
+            if (isGoingOn) this.#host.begin([task]);
+            else this.#lost(task, this.#host.clock.now());
           });
       }
     }
   }
 
+  /** Nobody will ever know what became of this attempt. */
+  #lost(task: OpenTask, at: number): void {
+    const { id, attempt, retry } = task;
+    this.#traceLost(task);
+    if (mayRetryLost(retry, attempt)) return this.#host.note({ type: "attempt_lost", task: id, attempt, at });
+    const message = `attempt ${attempt} of ${retry?.maxAttempts ?? attempt} was running when its process ended; its outcome is unknown`;
+    const payload = JSON.stringify({ name: "AttemptLostError", message, code: "task_failed" });
+    const told = (): void => this.#host.deliver({ type: "task_failed", task: id, attempt, at, payload });
+    const ending = this.#endLost(task);
+    if (ending === undefined) told();
+    else
+      void ending.then(() => {
+        if (this.#host.openTask(id) === task) told();
+      });
+  }
+
   /** What it started must not go on beside an agent that was told it was lost. Never rejects. */
   #endLost(task: OpenTask): Promise<void> | undefined {
     const { kind, input } = task;
-    return this.#host.executor.endLost?.({ kind, input, idempotencyKey: this.#keyOf(task) })?.catch(() => {});
-  }
-
-  #keyOf({ id, key }: OpenTask): string {
-    const { sessionId } = this.#host;
-    return key === undefined ? positionId(sessionId, id) : `${sessionId}:${key}`;
+    const idempotencyKey = keyOf(this.#host.sessionId, task);
+    return this.#host.executor.endLost?.({ kind, input, idempotencyKey })?.catch(() => {});
   }
 
   #ended(running: Running, outcome: AttemptOutcome): void {
@@ -230,6 +296,8 @@ export class Attempts {
     const { id } = task;
     if (this.#running.get(id) !== running) return; // It was told to stop, and is traced to have.
     this.#running.delete(id);
+    if (running.handle?.recorded !== undefined && outcome.status !== "aborted")
+      this.#unrecorded.set(id, running.handle);
     const isNews = this.#host.openTask(id) === task && task.attempt === attempt; // A2.
     const usage = running.usage === undefined ? {} : { usage: running.usage };
     const at = this.#host.clock.now();
@@ -283,22 +351,6 @@ export class Attempts {
     }
   }
 
-  /** What an attempt says of itself: its usage is recorded with its outcome, all of it is told to who listens. */
-  #deltaOf(running: Running): TaskAttempt["onDelta"] {
-    const { trace } = this.#host;
-    const {
-      taskId,
-      task: { kind },
-      attempt,
-    } = running;
-    let offset = 0;
-    return (reported) => {
-      const delta = this.#priced(reported);
-      if (delta.type === "usage") running.usage = addUsage(running.usage, delta.usage);
-      trace?.({ ...this.#stamp(), type: "task_delta", taskId, kind, attempt, offset: offset++, delta });
-    };
-  }
-
   #traceLost({ id, kind, attempt }: OpenTask): void {
     this.#host.trace?.({
       ...this.#stamp(),
@@ -335,6 +387,11 @@ export class Attempts {
       payload: kept.payload,
     });
   }
+}
+
+/** The same for all attempts of a task. */
+function keyOf(sessionId: string, { id, key }: OpenTask): string {
+  return key === undefined ? positionId(sessionId, id) : `${sessionId}:${key}`;
 }
 
 /** Attempts that use up a limit: without one of the author's, losing a process is nobody's fault (decision 0003). */

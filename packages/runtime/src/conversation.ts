@@ -3,14 +3,35 @@
 import {
   decodeJson,
   positionId,
+  toHoldfastError,
   type AgentStorage,
+  type Clock,
   type ConversationEntry,
   type Entry,
   type Session,
 } from "@holdfast/core";
 
+const AGAIN_MS = 500;
+
+/** As `readConversation`, as soon as storage can be asked: that it cannot is no failure of the attempt that wants to know. */
+export async function awaitConversation(
+  storage: AgentStorage,
+  clock: Clock,
+  session: Pick<Session, "sessionId" | "shared">,
+  leaf: number | null,
+): Promise<readonly ConversationEntry[]> {
+  for (;;) {
+    try {
+      return await readConversation(storage, session, leaf);
+    } catch (error) {
+      if (toHoldfastError(error).code !== "storage_unavailable") throw error;
+      await new Promise<void>((resolve) => clock.setTimer(resolve, AGAIN_MS));
+    }
+  }
+}
+
 /** The conversation of a session up to an entry; up to its beginning, which may be another's end, for `null`. */
-export async function readConversation(
+async function readConversation(
   storage: AgentStorage,
   { sessionId, shared }: Pick<Session, "sessionId" | "shared">,
   leaf: number | null,

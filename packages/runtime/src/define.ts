@@ -224,12 +224,19 @@ function checkState(name: string, state: StateDefinition | undefined): StateDefi
 export function local<Input = unknown, Output = unknown>(
   agent: string | Agent<Input, Output>,
 ): AgentMode<Input, Output> {
-  return { type: "local", name: typeof agent === "string" ? agent : agent.name };
+  return { type: "local", ...named(agent) };
 }
 
 /** An agent as a child: on any runner that has it. Without a coordinator every agent runs in this process. */
 export function remote<Input = unknown, Output = unknown>(
   agent: string | Agent<Input, Output>,
 ): AgentMode<Input, Output> {
-  return { type: "remote", name: typeof agent === "string" ? agent : agent.name };
+  return { type: "remote", ...named(agent) };
+}
+
+function named(agent: string | Pick<Agent, "name" | "version">): {
+  readonly name: string;
+  readonly version?: string;
+} {
+  return typeof agent === "string" ? { name: agent } : { name: agent.name, version: agent.version };
 }

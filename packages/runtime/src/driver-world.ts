@@ -29,6 +29,13 @@ export interface Driven {
   retryQueued(): void;
 }
 
+/** Whose code it is that runs. */
+export interface RunningCode {
+  readonly sessionId: string;
+  /** The kind of task whose handler it is; absent for the agent's own. */
+  readonly task?: string;
+}
+
 /** What a driver needs of the process around it. */
 export interface DriverWorld {
   readonly loop: SliceLoop;
@@ -43,6 +50,8 @@ export interface DriverWorld {
   /** Integers in [0, 2^32), for jitter. */
   readonly random: () => number;
   readonly submit: Submit;
+  /** Before anything is begun: when the lease could have passed on, every driver is over when this returns. */
+  checkLease(): void;
   arrivals(sessionId: string, after: number): Promise<Arrivals>;
   /** Another session as it is stored. */
   find(sessionId: string): Promise<Session | undefined>;
@@ -50,6 +59,8 @@ export interface DriverWorld {
   readonly prices: Prices | undefined;
   describeAgent(name: string): AgentRef | undefined;
   agentNames(): readonly string[];
+  /** What runners of this machine are labelled with. */
+  readonly machine: string | undefined;
   /** Sessions that this one asked for are stored: run them. */
   spawned(sessionIds: readonly string[]): void;
   /** Something that was held for was settled: ask again for what waits for that. */
@@ -65,8 +76,8 @@ export interface DriverWorld {
   ): string | undefined;
   /** It is committed that the session waits. */
   noteWaiting(sessionId: string): void;
-  /** Call the agent in a context in which its stray rejections can be told from others'. */
-  enter<T>(sessionId: string, fn: () => T): T;
+  /** Call the agent, or what is done for a task of it, in a context in which their stray rejections can be told from others'. */
+  enter<T>(whose: RunningCode, fn: () => T): T;
   /** What is known of the code that runs this very moment. */
   whereabouts(sessionId: string): Whereabouts;
   /** The driver is over. Called once. */

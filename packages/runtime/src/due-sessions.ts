@@ -22,6 +22,8 @@ export interface DueSessionsHost {
   readonly warmMs: number;
   /** Whether to look by itself; otherwise only when asked to. */
   readonly adopt: boolean;
+  /** Look at least this often: leases of other processes may pass, of which nobody tells. `Infinity` where there are none. */
+  readonly lookEveryMs: number;
   /** Tell who watches of what went wrong where nobody waits for it. */
   warn(sessionId: string, message: string): void;
 }
@@ -69,7 +71,8 @@ export class DueSessions {
       }
     }
     if (!this.#host.sessions.closed && this.#host.adopt) {
-      if (nextAt !== undefined) this.#host.timers.set(this.#dueAlarm, nextAt);
+      const nextLookAt = Math.min(nextAt ?? Infinity, this.#host.clock.now() + this.#host.lookEveryMs);
+      if (nextLookAt !== Infinity) this.#host.timers.set(this.#dueAlarm, nextLookAt);
       if (sessionIds.length === DUE_BATCH && started.length > 0) started.push(...(await this.runDue()));
     }
     return started;
@@ -82,6 +85,15 @@ export class DueSessions {
     this.#warm.set(sessionId, this.#host.clock.now() + this.#host.warmMs);
     if (this.#coolAlarm.queuedFor === Infinity)
       this.#host.idleTimers.set(this.#coolAlarm, this.#host.clock.now() + this.#host.warmMs);
+  }
+
+  /** Let go of all that only wait. */
+  letGo(): void {
+    const waiting = [...this.#warm.keys()]; // Those that are not let go of are noted anew.
+    for (const sessionId of waiting) {
+      this.#warm.delete(sessionId);
+      if (this.#host.sessions.letGo(sessionId, () => this.#lookForDue())) this.noteWaiting(sessionId);
+    }
   }
 
   /** It is driven here no longer. */

@@ -17,6 +17,7 @@ export {
 } from "./define.ts";
 export { createRuntime } from "./runtime.ts";
 export { exportLines } from "./session-file.ts";
+export { moveSession, type MoveOptions } from "./move-session.ts";
 export {
   type AnswerOptions,
   type CancelOptions,
@@ -35,7 +36,14 @@ export {
 } from "./runtime-api.ts";
 export { channelSignals, type ChannelSignals } from "./channel-signals.ts";
 export { readSignalLine, stdinSignals, type LineMeaning, type StdinSignalsOptions } from "./stdin-signals.ts";
-export { LocalTaskExecutor, type LocalTaskExecutorOptions } from "./local-task-executor.ts";
+export {
+  attemptFailure,
+  LocalTaskExecutor,
+  performTask,
+  resolveConversations,
+  traitsOf,
+  type LocalTaskExecutorOptions,
+} from "./local-task-executor.ts";
 export { MemoryStorage } from "./memory-storage.ts";
 export { sha256, silentTracer, systemClock, systemRandom } from "./node-ports.ts";
 export { type Immediate, type SliceMember, type SliceObserver } from "./slice-loop.ts";

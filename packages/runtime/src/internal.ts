@@ -1,3 +1,5 @@
-// For the sibling packages' tests and tools; not for users.
+// For the sibling packages, their tests and tools; not for users.
 
 export { vanishRuntime } from "./runtime.ts";
+export { readCron } from "./cron.ts";
+export { firingName } from "./schedule-keeper.ts";

@@ -12,18 +12,18 @@ import {
   ConflictError,
   HoldfastError,
   isEnded,
-  NotFoundError,
   recordError,
   toHoldfastError,
   type AgentStorage,
   type ChangeResult,
+  type ClaimResult,
   type CreateSession,
   type PauseReason,
   type Session,
   type SessionPatch,
   type SessionSnapshot,
 } from "@holdfast/core";
-import { createSession, isLost, openAccount, remainingOf } from "@holdfast/core/internal";
+import { ChurnMap, createSession, isLost, openAccount, remainingOf } from "@holdfast/core/internal";
 import type { Agent } from "./define.ts";
 import type { GroupCommitter } from "./group-committer.ts";
 import { KnownAgents } from "./known-agents.ts";
@@ -31,6 +31,7 @@ import type { Creator } from "./session-claim.ts";
 import type { Departure } from "./departure.ts";
 import type { Driven, DriverOptions, DriverWorld } from "./driver-world.ts";
 import { SessionDriver } from "./session-driver.ts";
+import { leaseLost, poisonFault, sessionMoved, sessionNotFound } from "./session-errors.ts";
 import { lostPatch } from "./session-row.ts";
 import { settledAs, settledBy, type Settled } from "./settled.ts";
 import { alarm } from "./timers.ts";
@@ -50,10 +51,12 @@ export interface LiveSessionsHost {
   readonly storage: AgentStorage;
   readonly committer: GroupCommitter;
   readonly world: DriverWorld;
-  /** Names this process in claims. */
-  readonly owner: string;
+  /** For whom a claim is asked for, and how long it lasts. Call right before each claim: its lease may begin from then on. */
+  claimTerms(): ClaimTerms;
   /** Whether sessions nobody here asked for are run when something arrives for them. */
   readonly adopt: boolean;
+  /** Whether storage says which sessions are run here, children of these as any others. */
+  readonly dispatched: boolean;
   readonly watchdog: Watchdog | undefined;
   /** Something is due at this time. */
   lookAt(at: number): void;
@@ -61,6 +64,12 @@ export interface LiveSessionsHost {
   left(sessionId: string): void;
   /** Tell who watches of what went wrong where nobody waits for it. */
   warn(sessionId: string, message: string): void;
+}
+
+/** As of `AgentStorage.claim`. */
+export interface ClaimTerms {
+  readonly owner: string;
+  readonly leaseMs: number;
 }
 
 interface Live {
@@ -79,13 +88,15 @@ export class LiveSessions {
   /** Drivers with tasks that wait for others to settle. */
   readonly #hungry = new Set<Driven>();
   readonly #hungryAlarm = alarm(() => this.settled());
-  readonly #live = new Map<string, Live>();
+  readonly #live = new ChurnMap<string, Live>();
   readonly #activating = new Map<string, Promise<void>>();
   /** Sessions being loaded, and whether something arrived for them meanwhile. */
   readonly #loading = new Map<string, boolean>();
   readonly #waiters = new Map<string, PromiseWithResolvers<Settled>>();
   /** Why sessions that were abandoned here were; forgotten when they are driven again. */
   readonly #abandoned = new Map<string, HoldfastError>();
+  /** How often everything was let go of: what was claimed before that is not held any more. */
+  #letGoes = 0;
   #closed = false;
 
   constructor(host: LiveSessionsHost) {
@@ -115,6 +126,7 @@ export class LiveSessions {
 
   /** Sessions of this process asked for these: run them. */
   spawned(sessionIds: readonly string[]): void {
+    if (this.#host.dispatched) return;
     for (const sessionId of sessionIds) {
       this.#owned.add(sessionId);
       if (this.#closed || this.#live.has(sessionId)) continue;
@@ -165,13 +177,7 @@ export class LiveSessions {
   async #claimAndDrive(sessionId: string, acceptDrift: boolean, read: Session | undefined): Promise<void> {
     const session = read ?? (await this.find(sessionId));
     const agent = await this.#agentOf(session, acceptDrift);
-    const now = this.#host.world.clock.now();
-    const claim = await this.#host.storage.claim({
-      sessionId,
-      owner: this.#host.owner,
-      now,
-      leaseMs: Infinity,
-    });
+    const claim = await this.#askForClaim(sessionId);
     switch (claim.status) {
       case "claimed":
         if (this.#host.watchdog?.isCharged(sessionId) === true)
@@ -188,9 +194,21 @@ export class LiveSessions {
         });
       case "ended":
         return;
+      case "moved":
+        throw sessionMoved(sessionId, claim.to);
       case "not_found":
         throw sessionNotFound(sessionId);
     }
+  }
+
+  /** @throws UnavailableError when everything was let go of meanwhile: then its lease may be over before we know of it. */
+  async #askForClaim(sessionId: string): Promise<ClaimResult> {
+    const { storage, world, claimTerms } = this.#host;
+    const letGoes = this.#letGoes;
+    const claim = await storage.claim({ sessionId, now: world.clock.now(), ...claimTerms() });
+    if (letGoes === this.#letGoes || claim.status !== "claimed") return claim;
+    this.#release(sessionId, claim.token);
+    throw leaseLost(sessionId);
   }
 
   /** Run the agent to its first standstill and store the session with what it asked for, in one transaction. */
@@ -319,16 +337,22 @@ export class LiveSessions {
         error ??
           new HoldfastError("session_paused", `session ${sessionId} was not stored: the runtime closed`),
       );
-    } else if (departure.type !== "ended") {
-      // Resumed before its driver had heard of the pause and let go: nobody else would run it now.
-      const lookAgain = (): void => void this.#wakeUp(sessionId);
-      this.#release(sessionId, token, departure.type === "paused" ? lookAgain : () => {});
-    }
+    } else if (departure.type === "paused" && !this.#closed) {
+      this.#release(sessionId, token, () => void this.#afterPause(sessionId, settledBy(departure)));
+      return;
+    } else if (departure.type !== "ended" && !this.#closed) this.#release(sessionId, token);
     if (departure.type === "abandoned" && departure.error !== undefined) {
       this.#abandoned.set(sessionId, departure.error);
       this.failedToRun(sessionId, departure.error); // Also if it may have been created: then it is claimed for us.
     }
     this.#settle(sessionId, settledBy(departure));
+  }
+
+  /** Resumed before its driver had heard of the pause and let go, it is not paused any more, and nobody else would run it. */
+  async #afterPause(sessionId: string, paused: Settled): Promise<void> {
+    const session = await this.#host.storage.reader.session(sessionId).catch(() => undefined);
+    if (session === undefined || session.status === "paused") this.#settle(sessionId, paused);
+    else await this.#wakeUp(sessionId);
   }
 
   /** How it ends here, or that nothing more happens to it here. */
@@ -350,18 +374,47 @@ export class LiveSessions {
     return waiter.promise;
   }
 
-  /** Stop driving: every session stays as its last commit left it. */
-  async close(): Promise<void> {
+  /** Whether any session is claimed here, or about to be. */
+  get isHolding(): boolean {
+    return this.#live.size + this.#activating.size > 0;
+  }
+
+  /** The sessions that are claimed here, or about to be. */
+  get held(): readonly string[] {
+    return [...[...this.#live].map(([sessionId]) => sessionId), ...this.#activating.keys()];
+  }
+
+  /** Somebody says that it is not to be driven here. */
+  abandon(sessionId: string): void {
+    this.#live.get(sessionId)?.driver.abandon();
+  }
+
+  /** O4. The claims of this process can pass on soon. Each session is gone on with once storage can be asked, if it has not. */
+  letGoOfAll(): void {
+    this.#letGoes++;
+    for (const [, { driver }] of this.#live) driver.abandon(leaseLost(driver.sessionId));
+  }
+
+  /**
+   * Stop driving: every session stays as its last commit left it. `tasksEnded` resolves when what they started has ended; before
+   * that nothing is released, as whoever claims it would start the same again beside it.
+   */
+  async close(tasksEnded: () => Promise<void>): Promise<void> {
     this.#closed = true;
     await Promise.allSettled(this.#activating.values());
-    for (const { driver } of this.#live.values()) driver.abandon();
+    const held = [...this.#live].map(([, { driver }]) => driver);
+    for (const driver of held) driver.abandon();
+    await tasksEnded();
+    for (const { sessionId, token } of held) if (token !== undefined) this.#release(sessionId, token);
   }
 
   /** @internal As `close`, but nothing is released or awaited. */
   vanish(): void {
     this.#closed = true;
-    for (const { driver } of this.#live.values()) driver.abandon();
-    this.#live.clear();
+    for (const [sessionId, { driver }] of this.#live) {
+      driver.abandon();
+      this.#live.delete(sessionId);
+    }
   }
 
   // ---- inside ------------------------------------------------------------------------------------------------------
@@ -409,8 +462,13 @@ export class LiveSessions {
     acceptDrift: boolean,
     reloads = 0,
   ): Promise<void> {
+    const letGoes = this.#letGoes;
     const { snapshot, arrived } = await this.#load(sessionId, token);
     if (snapshot === undefined) throw sessionNotFound(sessionId);
+    if (letGoes !== this.#letGoes) {
+      this.#release(sessionId, token);
+      throw leaseLost(sessionId);
+    }
     if (this.#closed) return this.#release(sessionId, token);
     if (isLost(snapshot.session)) return this.#lose(snapshot.session, token);
     let driver: SessionDriver;
@@ -422,7 +480,7 @@ export class LiveSessions {
       throw error;
     }
     if (arrived) driver.poke();
-    if (snapshot.session.children > 0) await this.#ownChildren(sessionId);
+    if (snapshot.session.children > 0 && !this.#host.dispatched) await this.#ownChildren(sessionId);
   }
 
   /** Note what arrives meanwhile. A session that cannot be read is nobody's. */
@@ -469,11 +527,12 @@ export class LiveSessions {
     }
   }
 
-  #release(sessionId: string, token: number, onReleased = (): void => {}): void {
+  /** @param onDone called when it is stored, or known not to be. */
+  #release(sessionId: string, token: number, onDone = (): void => {}): void {
     this.#host.committer.submit({
       change: { type: "release_claim", sessionId, token },
-      onResult: onReleased,
-      onError: () => {},
+      onResult: onDone,
+      onError: onDone,
     });
   }
 
@@ -508,8 +567,7 @@ export class LiveSessions {
     } catch (error) {
       if (!HoldfastError.is(error) || error.code !== "agent_version" || session.status === "paused")
         throw error;
-      const { owner, world, storage } = this.#host;
-      const claim = await storage.claim({ sessionId, owner, now: world.clock.now(), leaseMs: Infinity });
+      const claim = await this.#askForClaim(sessionId);
       if (claim.status === "claimed") await this.#park(sessionId, claim.token, "no_matching_runner", error);
       throw error;
     }
@@ -517,21 +575,3 @@ export class LiveSessions {
 }
 
 const PAGE = 200;
-
-/** K4a: it kept a process busy until the watchdog ended it, alone and so for certain. */
-function poisonFault(sessionId: string, at: string | undefined): HoldfastError {
-  return new HoldfastError(
-    "session_paused",
-    `session ${sessionId}: its agent kept the process busy without awaiting, twice`,
-    {
-      ...(at === undefined ? {} : { at }),
-      fix: "move the loop into a task; `holdfast resume` tries it again",
-    },
-  );
-}
-
-export function sessionNotFound(sessionId: string): NotFoundError {
-  return new NotFoundError("session_not_found", `there is no session ${sessionId}`, {
-    fix: "ids are case-sensitive; `holdfast list` shows them",
-  });
-}

@@ -6,7 +6,6 @@
 //       does afterwards is nobody's business; its slot is free.
 //   L4. Closing waits a while for handlers that look at their abort signal: they may have processes to end.
 
-import { AsyncLocalStorage } from "node:async_hooks";
 import {
   ConflictError,
   decodeJson,
@@ -25,14 +24,8 @@ import {
   type TaskTraits,
   type TokenUsage,
 } from "@holdfast/core";
+import { ChurnMap } from "@holdfast/core/internal";
 import type { TaskContext, TaskDefinition } from "./define.ts";
-
-/** The task whose handler is running, for who asks of the agent's context what only the agent may ask. */
-const handlerOf = new AsyncLocalStorage<string>();
-
-export function runningHandler(): string | undefined {
-  return handlerOf.getStore();
-}
 
 export interface LocalTaskExecutorOptions {
   readonly tasks?: readonly TaskDefinition[];
@@ -49,11 +42,13 @@ export class LocalTaskExecutor implements TaskExecutor {
   readonly #tasks = new Map<string, TaskDefinition>();
   readonly #clock: Clock;
   readonly #concurrency: number;
-  readonly #payloadChars: number;
+  readonly #host: AttemptHost;
   readonly #waiting: Attempt[] = [];
-  readonly #running = new Set<Attempt>();
+  readonly #running = new ChurnMap<number, Attempt>();
   /** Handlers at work that heed their signal, also after their attempt's end (L4). */
   readonly #heeding = new Set<Promise<void>>();
+  /** How many attempts began. */
+  #begun = 0;
   #onIdle: (() => void) | undefined;
 
   constructor({
@@ -64,7 +59,17 @@ export class LocalTaskExecutor implements TaskExecutor {
   }: LocalTaskExecutorOptions) {
     this.#clock = clock;
     this.#concurrency = concurrency;
-    this.#payloadChars = payloadChars;
+    this.#host = {
+      clock,
+      payloadChars,
+      heeding: this.#heeding,
+      ended: (attempt, outcome) => {
+        this.#running.delete(attempt.number);
+        this.#startWaiting();
+        attempt.onEnd(outcome);
+        if (this.#running.size === 0) this.#onIdle?.();
+      },
+    };
     for (const task of tasks) this.register(task);
   }
 
@@ -81,14 +86,7 @@ export class LocalTaskExecutor implements TaskExecutor {
 
   describe(kind: string): TaskTraits | undefined {
     const task = this.#tasks.get(kind);
-    if (task?.cost === undefined) return task;
-    const { retry, timeoutMs, guardRepeats, cost } = task;
-    return {
-      ...(retry === undefined ? {} : { retry }),
-      ...(timeoutMs === undefined ? {} : { timeoutMs }),
-      ...(guardRepeats === undefined ? {} : { guardRepeats }),
-      cost: (input) => cost(decodeJson(input)),
-    };
+    return task === undefined ? undefined : traitsOf(task);
   }
 
   kinds(): readonly string[] {
@@ -96,31 +94,21 @@ export class LocalTaskExecutor implements TaskExecutor {
   }
 
   start(request: TaskAttempt, onEnd: (outcome: AttemptOutcome) => void): RunningAttempt {
-    const attempt = new Attempt(
-      request,
-      this.#tasks.get(request.kind),
-      this.#clock,
-      this.#payloadChars,
-      this.#heeding,
-      (outcome) => {
-        this.#running.delete(attempt);
-        this.#startWaiting();
-        onEnd(outcome);
-        if (this.#running.size === 0) this.#onIdle?.();
-      },
-    );
+    const attempt = new Attempt(this.#host, request, this.#tasks.get(request.kind), onEnd);
     if (this.#running.size < this.#concurrency) this.#begin(attempt);
     else this.#waiting.push(attempt);
     return attempt;
   }
 
   endLost({ kind, input, idempotencyKey }: LostAttempt): Promise<void> | undefined {
-    return this.#tasks.get(kind)?.endLost?.(decodeJson(input), idempotencyKey);
+    const endLost = this.#tasks.get(kind)?.endLost;
+    if (endLost === undefined) return undefined;
+    return (async () => endLost(decodeJson(input), idempotencyKey))(); // Not every author's function is as async as its type.
   }
 
   async close(): Promise<void> {
     for (const attempt of this.#waiting.splice(0)) attempt.abort("the runtime is closing");
-    for (const attempt of this.#running) attempt.abort("the runtime is closing");
+    for (const [, attempt] of this.#running) attempt.abort("the runtime is closing");
     if (this.#running.size > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve));
     if (this.#heeding.size === 0) return;
     const late = Promise.withResolvers<void>();
@@ -130,8 +118,9 @@ export class LocalTaskExecutor implements TaskExecutor {
   }
 
   #begin(attempt: Attempt): void {
-    this.#running.add(attempt);
-    attempt.begin();
+    const number = this.#begun++;
+    this.#running.set(number, attempt);
+    attempt.begin(number);
   }
 
   #startWaiting(): void {
@@ -143,13 +132,22 @@ export class LocalTaskExecutor implements TaskExecutor {
   }
 }
 
+/** What an attempt needs of its executor. */
+interface AttemptHost {
+  readonly clock: Clock;
+  readonly payloadChars: number;
+  readonly heeding: Set<Promise<void>>;
+  /** Called once. */
+  ended(attempt: Attempt, outcome: AttemptOutcome): void;
+}
+
 class Attempt implements RunningAttempt, TaskContext {
+  readonly #host: AttemptHost;
   readonly #request: TaskAttempt;
   readonly #definition: TaskDefinition | undefined;
-  readonly #clock: Clock;
-  readonly #payloadChars: number;
-  readonly #heeding: Set<Promise<void>>;
-  readonly #onEnd: (outcome: AttemptOutcome) => void;
+  /** Tells who started it. */
+  readonly onEnd: (outcome: AttemptOutcome) => void;
+  #number = -1;
   #performing: Promise<void> | undefined;
   #controller: AbortController | undefined;
   #abortReason: string | undefined;
@@ -157,19 +155,20 @@ class Attempt implements RunningAttempt, TaskContext {
   #ended = false;
 
   constructor(
+    host: AttemptHost,
     request: TaskAttempt,
     definition: TaskDefinition | undefined,
-    clock: Clock,
-    payloadChars: number,
-    heeding: Set<Promise<void>>,
     onEnd: (outcome: AttemptOutcome) => void,
   ) {
+    this.#host = host;
     this.#request = request;
     this.#definition = definition;
-    this.#clock = clock;
-    this.#payloadChars = payloadChars;
-    this.#heeding = heeding;
-    this.#onEnd = onEnd;
+    this.onEnd = onEnd;
+  }
+
+  /** Among those that began; -1 before that. */
+  get number(): number {
+    return this.#number;
   }
 
   get ended(): boolean {
@@ -222,10 +221,11 @@ class Attempt implements RunningAttempt, TaskContext {
 
   // ---- the attempt -------------------------------------------------------------------------------------------------
 
-  begin(): void {
+  begin(number: number): void {
+    this.#number = number;
     const { timeoutMs } = this.#request;
     if (timeoutMs !== undefined) {
-      this.#cancelTimeout = this.#clock.setTimer(() => {
+      this.#cancelTimeout = this.#host.clock.setTimer(() => {
         const error = {
           name: "TaskTimeoutError",
           code: "task_timeout",
@@ -235,17 +235,16 @@ class Attempt implements RunningAttempt, TaskContext {
         this.#end({ status: "failed", error, retryable: true });
       }, timeoutMs);
     }
-    this.#performing = handlerOf
-      .run(this.#request.kind, () => this.#perform())
-      .then((outcome) => this.#end(outcome));
+    this.#performing = this.#request.within(() => this.#perform());
     if (this.#controller !== undefined) this.#heed(); // A handler may ask for its signal before it first awaits.
   }
 
   #heed(): void {
     const performing = this.#performing;
     if (performing === undefined) return;
-    this.#heeding.add(performing);
-    void performing.finally(() => this.#heeding.delete(performing));
+    const { heeding } = this.#host;
+    heeding.add(performing);
+    void performing.finally(() => heeding.delete(performing));
   }
 
   abort(reason: string): void {
@@ -255,26 +254,29 @@ class Attempt implements RunningAttempt, TaskContext {
     queueMicrotask(() => this.#end({ status: "aborted" }));
   }
 
-  /** Never rejects. */
-  async #perform(): Promise<AttemptOutcome> {
+  async #perform(): Promise<void> {
     const { closure } = this.#request;
+    let outcome: AttemptOutcome;
     try {
       const output = closure === undefined ? await this.#performDefined() : await closure(this);
-      return { status: "completed", output: this.#encode(output) };
+      outcome = { status: "completed", output: this.#encode(output) };
     } catch (thrown) {
-      return failure(thrown);
+      outcome = attemptFailure(thrown);
+      await Promise.resolve(); // What threw at once did so within the call that started it, and nobody is told within that.
     }
+    this.#end(outcome);
   }
 
   #encode(output: unknown): string | undefined {
     const { kind } = this.#request;
     const text = encodeJson(output, `output of task "${kind}"`);
-    if (text !== undefined && text.length > this.#payloadChars) {
+    const { payloadChars } = this.#host;
+    if (text !== undefined && text.length > payloadChars) {
       throw new HoldfastError(
         "limit_exceeded",
         `output of task "${kind}" is ${text.length} characters of JSON`,
         {
-          expected: `at most ${this.#payloadChars} (limit "payloadChars")`,
+          expected: `at most ${payloadChars} (limit "payloadChars")`,
           fix: "keep large content in a file and return its path, or raise the limit",
         },
       );
@@ -284,26 +286,17 @@ class Attempt implements RunningAttempt, TaskContext {
 
   async #performDefined(): Promise<unknown> {
     const { kind } = this.#request;
-    const definition = this.#definition;
-    if (definition === undefined) {
-      throw new HoldfastError("unknown_task_kind", `no task "${kind}" is known here`, {
-        fix: "define it with defineTask()",
-      });
-    }
-    const given = await this.#input();
-    const input =
-      definition.input === undefined
-        ? given
-        : await validate(definition.input, given, `input of task "${kind}"`, "invalid_input");
-    const output = await definition.run(input, this);
-    if (definition.output === undefined) return output;
-    return validate(definition.output, output, `output of task "${kind}"`, "invalid_output");
+    if (this.#definition !== undefined) return performTask(this.#definition, await this.#input(), this);
+    throw new HoldfastError("unknown_task_kind", `no task "${kind}" is known here`, {
+      fix: "define it with defineTask()",
+    });
   }
 
   #input(): unknown {
-    const { input, hasConversation, conversation } = this.#request;
-    const decoded = decodeJson(input);
-    return hasConversation ? resolveConversations(decoded, conversation) : decoded;
+    const request = this.#request;
+    const decoded = decodeJson(request.input);
+    if (!request.hasConversation) return decoded;
+    return resolveConversations(decoded, (leaf) => request.conversation(leaf));
   }
 
   #fireAbort(reason: string): void {
@@ -315,8 +308,33 @@ class Attempt implements RunningAttempt, TaskContext {
     if (this.#ended) return;
     this.#ended = true;
     this.#cancelTimeout?.();
-    this.#onEnd(outcome);
+    this.#host.ended(this, outcome);
   }
+}
+
+/** What is known of a task before it is asked for. */
+export function traitsOf(task: TaskDefinition): TaskTraits {
+  if (task.cost === undefined) return task;
+  const { retry, timeoutMs, guardRepeats, cost } = task;
+  return {
+    ...(retry === undefined ? {} : { retry }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(guardRepeats === undefined ? {} : { guardRepeats }),
+    cost: (input) => cost(decodeJson(input)),
+  };
+}
+
+/** Call a task's handler between its schemas. */
+export async function performTask(
+  definition: TaskDefinition,
+  given: unknown,
+  context: TaskContext,
+): Promise<unknown> {
+  const { name, input, output } = definition;
+  const accepted =
+    input === undefined ? given : await validate(input, given, `input of task "${name}"`, "invalid_input");
+  const made = await definition.run(accepted, context);
+  return output === undefined ? made : validate(output, made, `output of task "${name}"`, "invalid_output");
 }
 
 function abortError(reason: string): DOMException {
@@ -335,7 +353,8 @@ const FINAL_CODES: ReadonlySet<string> = new Set([
   "model_auth",
 ]);
 
-function failure(thrown: unknown): AttemptOutcome {
+/** What an attempt comes to that threw this. Never throws itself. */
+export function attemptFailure(thrown: unknown): Extract<AttemptOutcome, { readonly status: "failed" }> {
   const error = recordError(thrown);
   const final =
     error.name === "NonRetryableError" || (error.code !== undefined && FINAL_CODES.has(error.code));
@@ -359,7 +378,7 @@ function retryAfterOf(thrown: unknown): number | undefined {
 }
 
 /** Put the entries in the place of each `ctx.conversation()` in a task's input (K8). */
-async function resolveConversations(
+export async function resolveConversations(
   value: unknown,
   load: (leaf: number | null) => Promise<readonly ConversationEntry[]>,
 ): Promise<unknown> {

@@ -5,11 +5,13 @@ import type {
   Entry,
   JournalRecord,
   Schedule,
+  SeenSignals,
   Session,
   StorageReader,
   StoredDocument,
   StoredSignal,
 } from "@holdfast/core";
+import { readDedupMark } from "@holdfast/core/internal";
 import type { Ledger } from "./memory-ledger.ts";
 import { byNextAt, firstFrom, type Rows } from "./memory-rows.ts";
 
@@ -48,6 +50,12 @@ export class MemoryReader implements StorageReader {
 
   async pendingSignals(sessionId: string): Promise<readonly StoredSignal[]> {
     return this.#rows.sessions.get(sessionId)?.pending.slice() ?? [];
+  }
+
+  async seenSignals(sessionId: string): Promise<SeenSignals> {
+    const seen = this.#rows.sessions.get(sessionId)?.seen;
+    if (seen === undefined) return { ids: [], dedupKeys: [] };
+    return { ids: [...seen.orders.keys()], dedupKeys: [...seen.dedupMarks].map(readDedupMark) };
   }
 
   async schedules(): Promise<readonly Schedule[]> {

@@ -16,10 +16,12 @@ import {
   type JournalRecord,
   type JsonText,
   type Schedule,
+  type SeenSignals,
   type Session,
   type StoredSignal,
 } from "@holdfast/core";
 import {
+  dedupMark,
   isAnsweredBy,
   NO_CLAIM,
   type BatchLookups,
@@ -132,6 +134,12 @@ export interface Seen {
 export function hasSeen(seen: Seen | undefined, signalId: string, mark: string | undefined): boolean {
   if (seen === undefined) return false;
   return seen.orders.has(signalId) || (mark !== undefined && seen.dedupMarks.has(mark));
+}
+
+export function addSeen(stored: Stored, { ids, dedupKeys }: SeenSignals): void {
+  const seen = (stored.seen ??= { orders: new Map(), dedupMarks: new Set() });
+  for (const id of ids) if (!seen.orders.has(id)) seen.orders.set(id, CONSUMED);
+  for (const [name, dedupKey] of dedupKeys) seen.dedupMarks.add(dedupMark(name, dedupKey));
 }
 
 export class Lookups implements BatchLookups {

@@ -59,6 +59,7 @@ import {
 import { Ledger } from "./memory-ledger.ts";
 import { MemoryReader } from "./memory-reader.ts";
 import {
+  addSeen,
   append,
   byNextAt,
   childRow,
@@ -122,12 +123,15 @@ export class MemoryStorage implements AgentStorage {
 
   async renew({
     owner,
+    sessionIds,
     now,
     leaseMs,
   }: Parameters<AgentStorage["renew"]>[0]): Promise<{ readonly sessions: number }> {
+    const wanted = sessionIds && new Set(sessionIds);
     let sessions = 0;
     for (const stored of this.#leased.get(owner) ?? []) {
-      if (isEnded(stored.session.status)) continue;
+      const { sessionId, status } = stored.session;
+      if (isEnded(status) || wanted?.has(sessionId) === false) continue;
       stored.claim = renewedClaim(stored.claim, now + leaseMs);
       this.#index(stored);
       sessions++;
@@ -228,9 +232,13 @@ export class MemoryStorage implements AgentStorage {
         rows.schedules.set(schedule.scheduleId, schedule);
         return { status: "done" };
       },
+      addSeen: (sessionId, seen) => addSeen(rows.find(sessionId), seen),
       removeSchedule: (scheduleId) => void rows.schedules.delete(scheduleId),
       remove: (sessionId) => this.#remove(rows.find(sessionId)),
-      putDocument: (collection, document) => void this.#ledger.put(collection, document),
+      putDocument: (collection, document) => {
+        this.#ledger.put(collection, document);
+        return undefined;
+      },
       removeDocument: (collection, id) => this.#ledger.remove(collection, id),
       appendAudit: (row) => void this.#ledger.audit.push(row),
       announce: (sessionId, awaited) => void this.#arrived.push({ sessionId, awaited }),

@@ -29,6 +29,8 @@ export interface RuntimeOptions {
   readonly agents?: readonly Agent<any, any>[];
   /** Tasks for all agents, or an executor of your own. Agents bring their own tasks along. */
   readonly tasks?: readonly TaskDefinition[] | TaskExecutor;
+  /** Who does tasks this process has no handler for: otherwise they are an error. Closed with the runtime. */
+  readonly queue?: TaskExecutor;
   readonly signals?: readonly SignalSource[];
   readonly tracer?: AgentTracer;
   readonly clock?: Clock;
@@ -45,12 +47,26 @@ export interface RuntimeOptions {
   /** Run sessions of known agents whenever something they wait for arrives or is due, not only those started here. */
   readonly adopt?: boolean;
   /**
+   * Storage says which sessions are run here, by announcing them as arrivals: a runner's, which a coordinator gives them to, with
+   * claims that are at most `claimAgeMs` old. Then children are asked for and nothing more.
+   */
+  readonly dispatched?: { readonly claimAgeMs: number };
+  /** What this machine is called where there are several: children asked for as `local` demand it. */
+  readonly machine?: string;
+  /**
    * Fire schedules that are due, whoever put them, while this runtime lives. Not unless it is asked for: a process that runs one
    * session, or only sends a signal, must not begin the work of others, and would end in the middle of it.
    */
   readonly schedules?: boolean | ScheduleOptions;
   /** Names this process in claims. */
   readonly owner?: string;
+  /**
+   * How long a claim of this process outlives it, where others may take over: it is renewed until it is released, and what cannot be
+   * renewed in time is stopped here first. By default for ever, as under one owner process of a file.
+   */
+  readonly leaseMs?: number;
+  /** How often claims are renewed: a quarter of `leaseMs` by default, a third of it at most. */
+  readonly renewMs?: number;
   /** Ends the process when an agent keeps it busy; made by whoever owns the process. */
   readonly watchdog?: Watchdog;
   /** Report what an agent must not do between two deliveries, and remember the lines of its waits. On unless NODE_ENV is `production`. */
@@ -239,6 +255,10 @@ export interface Runtime {
   schedules(): Promise<readonly Schedule[]>;
   /** Remove a schedule; sessions it started stay. Answers whether there was one. */
   unschedule(scheduleId: string): Promise<boolean>;
+  /** Stop driving one session: what runs of it is aborted, and it stays as its last commit left it. */
+  abandon(sessionId: string): void;
+  /** Let go of every session that only waits, without waiting for `warmMs`. */
+  letGo(): void;
   /** Sessions driven now. */
   readonly live: number;
   /** Stop: running tasks are aborted, sessions stay as their last commit left them. Does not close the storage. */

@@ -39,13 +39,16 @@ import {
   type SignalSource,
   type TaskExecutor,
 } from "@holdfast/core";
+import { readWhole, refuseIfLarge, refuseSignalName } from "@holdfast/core/internal";
 import type { Agent } from "./define.ts";
 import { installDevelopmentChecks } from "./development-checks.ts";
-import { readConversation } from "./conversation.ts";
+import { awaitConversation } from "./conversation.ts";
 import { DueSessions } from "./due-sessions.ts";
 import { GroupCommitter } from "./group-committer.ts";
-import { LiveSessions } from "./live-sessions.ts";
-import { LocalTaskExecutor, runningHandler } from "./local-task-executor.ts";
+import { guardedTrace, guardedTraceparent } from "./guarded-tracer.ts";
+import { LeaseKeeper } from "./lease-keeper.ts";
+import { LiveSessions, type ClaimTerms } from "./live-sessions.ts";
+import type { LocalTaskExecutor } from "./local-task-executor.ts";
 import { isDevelopment, sha256, silentTracer, systemClock, systemRandom } from "./node-ports.ts";
 import { ScheduleKeeper } from "./schedule-keeper.ts";
 import { Schedules } from "./schedules.ts";
@@ -63,15 +66,15 @@ import type {
   SignalOptions,
   StartOptions,
 } from "./runtime-api.ts";
-import { refuseIfLarge, refuseSignalName, SessionRequests, unexpected } from "./session-requests.ts";
-import type { DriverWorld } from "./driver-world.ts";
+import { SessionRequests, unexpected } from "./session-requests.ts";
+import type { DriverWorld, RunningCode } from "./driver-world.ts";
 import { outputOf, type Settled } from "./settled.ts";
 import { SliceLoop, type Immediate } from "./slice-loop.ts";
 import { watchStrayRejections } from "./stray-rejections.ts";
 import { Timers } from "./timers.ts";
+import { executorsOf } from "./task-placement.ts";
 import type { Watchdog } from "./watchdog.ts";
 import { exportLines, readSessionFile } from "./session-file.ts";
-import { readWhole } from "./whole-session.ts";
 
 export type { Runtime, RuntimeOptions } from "./runtime-api.ts";
 
@@ -97,6 +100,8 @@ class LocalRuntime implements Runtime {
   readonly #prices: Prices | undefined;
   readonly #tracer: AgentTracer;
   readonly #executor: TaskExecutor;
+  /** Which agents bring their tasks to, unless the executor is somebody else's. */
+  readonly #local: LocalTaskExecutor | undefined;
   readonly #timers: Timers;
   readonly #idleTimers: Timers;
   readonly #committer: GroupCommitter;
@@ -106,11 +111,14 @@ class LocalRuntime implements Runtime {
   readonly #schedules: Schedules;
   readonly #requests: SessionRequests;
   readonly #keeper: ScheduleKeeper | undefined;
-  readonly #context = new AsyncLocalStorage<string>();
+  readonly #context = new AsyncLocalStorage<RunningCode>();
   /** Where the agent of a session last called something outside. */
   readonly #outsideCalls = new Map<string, string>();
   readonly #watchdog: Watchdog | undefined;
   readonly #owner: string;
+  readonly #machine: string | undefined;
+  readonly #dispatched: RuntimeOptions["dispatched"];
+  readonly #leases: LeaseKeeper;
   readonly #closers: (() => void | Promise<void>)[] = [];
 
   constructor(options: RuntimeOptions) {
@@ -122,16 +130,28 @@ class LocalRuntime implements Runtime {
     this.#prices = options.prices;
     this.#tracer = options.tracer ?? silentTracer;
     this.#owner = options.owner ?? `process ${process.pid} (${this.#random.u32().toString(36)})`;
+    const { leaseMs = Infinity, renewMs } = options;
+    this.#leases = new LeaseKeeper({
+      clock: this.#clock,
+      leaseMs,
+      renewMs,
+      renew: () =>
+        this.#storage.renew({
+          owner: this.#owner,
+          sessionIds: this.#sessions.held,
+          now: this.#clock.now(),
+          leaseMs,
+        }),
+      isHolding: () => this.#sessions.isHolding,
+      letGo: () => this.#sessions.letGoOfAll(),
+    });
+    this.#machine = options.machine;
+    this.#dispatched = options.dispatched;
     this.#timers = new Timers(this.#clock);
     this.#idleTimers = new Timers(this.#clock, true);
-    this.#executor = isExecutor(options.tasks)
-      ? options.tasks
-      : new LocalTaskExecutor({
-          tasks: options.tasks ?? [],
-          clock: this.#clock,
-          payloadChars: this.#limits.payloadChars,
-          ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
-        });
+    const { executor, local } = executorsOf(options, this.#clock, this.#limits.payloadChars);
+    this.#executor = executor;
+    this.#local = local;
     this.#immediate = options.immediate ?? setImmediate;
     this.#committer = new GroupCommitter(this.#storage, this.#clock, this.#immediate);
     this.#watchdog = options.watchdog;
@@ -142,8 +162,9 @@ class LocalRuntime implements Runtime {
       storage: this.#storage,
       committer: this.#committer,
       world: this.#world,
-      owner: this.#owner,
+      claimTerms: () => this.#claimTerms(),
       adopt,
+      dispatched: this.#dispatched !== undefined,
       watchdog: this.#watchdog,
       lookAt: (at) => this.#due.lookAt(at),
       left: (sessionId) => this.#due.forget(sessionId),
@@ -165,6 +186,7 @@ class LocalRuntime implements Runtime {
       sessions: this.#sessions,
       warmMs: options.warmMs ?? WARM_MS,
       adopt,
+      lookEveryMs: this.#leases.renewMs,
       warn,
     });
     for (const agent of options.agents ?? []) this.#know(agent);
@@ -175,7 +197,7 @@ class LocalRuntime implements Runtime {
     if (this.#development) {
       this.#closers.push(
         installDevelopmentChecks({
-          currentSession: () => (this.#world.loop.inSlice ? this.#context.getStore() : undefined),
+          currentSession: () => (this.#world.loop.inSlice ? this.#context.getStore()?.sessionId : undefined),
           warn: (sessionId, message) => this.#trace(sessionId, message),
           onOutsideCall: (sessionId, line) => void this.#outsideCalls.set(sessionId, line),
         }),
@@ -199,6 +221,14 @@ class LocalRuntime implements Runtime {
       failedToRun: (sessionId, error) => this.#sessions.failedToRun(sessionId, error),
       warn,
     });
+  }
+
+  abandon(sessionId: string): void {
+    this.#sessions.abandon(sessionId);
+  }
+
+  letGo(): void {
+    this.#due.letGo();
   }
 
   get live(): number {
@@ -231,7 +261,7 @@ class LocalRuntime implements Runtime {
       ...(budget === undefined ? {} : { budget: checkBudget(budget) }),
       ...(persistence === "full" ? {} : { persistence }),
       ...this.#deadline(Math.min(timeoutMs ?? Infinity, budget?.ttlMs ?? Infinity)),
-      claimFor: { owner: this.#owner, leaseMs: Infinity },
+      claimFor: this.#claimTerms(),
     };
     const status = await this.#create(agent as unknown as Agent, creation);
     if (status === "created") return this.#handle<Output>(id, true);
@@ -369,7 +399,7 @@ class LocalRuntime implements Runtime {
     return this.#requests.cancel(sessionId, options);
   }
 
-  async pause(sessionId: string): Promise<SessionStatus> {
+  pause(sessionId: string): Promise<SessionStatus> {
     return this.#requests.ask({ type: "pause_session", sessionId }, "pausing");
   }
 
@@ -381,10 +411,8 @@ class LocalRuntime implements Runtime {
   }
 
   async setBudget(sessionId: string, limits: Budget): Promise<SessionStatus> {
-    return this.#requests.ask(
-      { type: "set_budget", sessionId, limits: checkBudget(limits) },
-      "raising the budget",
-    );
+    const change = { type: "set_budget", sessionId, limits: checkBudget(limits) } as const;
+    return this.#requests.ask(change, "raising the budget");
   }
 
   async schedule<Input, Output>(request: ScheduleRequest<Input, Output>): Promise<Schedule> {
@@ -404,9 +432,9 @@ class LocalRuntime implements Runtime {
   async close(): Promise<void> {
     if (this.#sessions.closed) return;
     this.#keeper?.close();
-    await this.#sessions.close();
-    await this.#executor.close();
+    await this.#sessions.close(() => this.#executor.close());
     await this.#committer.idle();
+    this.#leases.close();
     for (const close of this.#closers.splice(0)) await close();
     this.#timers.close();
     this.#idleTimers.close();
@@ -417,6 +445,7 @@ class LocalRuntime implements Runtime {
   vanish(): void {
     this.#keeper?.close();
     this.#sessions.vanish();
+    this.#leases.close();
     void this.#executor.close();
     for (const close of this.#closers.splice(0)) void close();
     this.#timers.close();
@@ -425,15 +454,23 @@ class LocalRuntime implements Runtime {
 
   // ---- inside ------------------------------------------------------------------------------------------------------
 
+  #claimTerms(): ClaimTerms {
+    this.#leases.claiming(this.#dispatched?.claimAgeMs);
+    return { owner: this.#owner, leaseMs: this.#leases.leaseMs };
+  }
+
+  /** An agent that other processes may have: of the version that authors begin with, unless it is asked for by another one. */
+  #elsewhere(name: string): AgentRef | undefined {
+    return this.#dispatched === undefined ? undefined : { name, version: "1" };
+  }
+
   #know(agent: Agent): void {
     if (!this.#sessions.know(agent)) return;
-    if (this.#executor instanceof LocalTaskExecutor)
-      for (const task of agent.tasks) this.#executor.register(task);
+    for (const task of agent.tasks) this.#local?.register(task);
     for (const child of agent.agents) this.#know(child);
   }
 
-  #idOf(wanted: string | undefined): string {
-    if (wanted === undefined) return mintId("ses", this.#clock.now(), () => this.#random.u32());
+  #idOf(wanted = mintId("ses", this.#clock.now(), () => this.#random.u32())): string {
     if (isSessionId(wanted)) return wanted;
     throw new UsageError(`"${wanted}" cannot be a session id`, {
       expected: "1 to 100 letters, digits, dots, dashes and underscores, starting with a letter or digit",
@@ -504,12 +541,14 @@ class LocalRuntime implements Runtime {
       development: this.#development,
       executor: this.#executor,
       random: () => this.#random.u32(),
+      checkLease: () => this.#leases.check(),
       submit: (change, onResult, onError) => this.#committer.submit({ change, onResult, onError }),
       arrivals: (sessionId, after) => storage.arrivals(sessionId, after),
       find: (sessionId) => storage.reader.session(sessionId),
-      conversation: (session, leaf) => readConversation(storage, session, leaf),
+      conversation: (session, leaf) => awaitConversation(storage, this.#clock, session, leaf),
       prices: this.#prices,
-      describeAgent: (name) => this.#sessions.agents.describe(name),
+      describeAgent: (name) => this.#sessions.agents.describe(name) ?? this.#elsewhere(name),
+      machine: this.#machine,
       agentNames: () => this.#sessions.agents.names,
       spawned: (sessionIds) => this.#sessions.spawned(sessionIds),
       settled: () => this.#sessions.settled(),
@@ -517,9 +556,9 @@ class LocalRuntime implements Runtime {
       trace: guardedTrace(this.#tracer),
       traceparent: guardedTraceparent(this.#tracer),
       noteWaiting: (sessionId) => this.#due.noteWaiting(sessionId),
-      enter: (sessionId, fn) => this.#context.run(sessionId, fn),
+      enter: (whose, fn) => this.#context.run(whose, fn),
       whereabouts: (sessionId) => ({
-        task: runningHandler(),
+        task: this.#context.getStore()?.task,
         outsideCall: this.#outsideCalls.get(sessionId),
       }),
       departed: (driver, departure) => {
@@ -530,10 +569,8 @@ class LocalRuntime implements Runtime {
   }
 
   #warn(sessionId: string, reason: unknown): void {
-    this.#trace(
-      sessionId,
-      `a promise of the agent was rejected and nobody handled it: ${toHoldfastError(reason).message}`,
-    );
+    const { message } = toHoldfastError(reason);
+    this.#trace(sessionId, `a promise of the agent was rejected and nobody handled it: ${message}`);
   }
 
   #trace(sessionId: string, message: string): void {
@@ -541,8 +578,8 @@ class LocalRuntime implements Runtime {
   }
 
   #refuseIfClosed(): void {
-    if (this.#sessions.closed)
-      throw new UsageError("the runtime is closed", { fix: "make another with createRuntime()" });
+    if (!this.#sessions.closed) return;
+    throw new UsageError("the runtime is closed", { fix: "make another with createRuntime()" });
   }
 
   #handle<Output>(sessionId: string, created: boolean): SessionHandle<Output> {
@@ -560,30 +597,4 @@ class LocalRuntime implements Runtime {
       setBudget: (limits) => this.setBudget(sessionId, limits),
     };
   }
-}
-
-/** A tracer can neither throw into nor delay what it watches. */
-function guardedTrace(tracer: AgentTracer): DriverWorld["trace"] {
-  if (tracer === silentTracer) return undefined;
-  return (event) => {
-    try {
-      tracer.trace(event);
-    } catch {
-      // What a tracer cannot take is lost to it.
-    }
-  };
-}
-
-function guardedTraceparent(tracer: AgentTracer): DriverWorld["traceparent"] {
-  return (sessionId, attempt) => {
-    try {
-      return tracer.traceparent?.(sessionId, attempt);
-    } catch {
-      return undefined;
-    }
-  };
-}
-
-function isExecutor(tasks: RuntimeOptions["tasks"]): tasks is TaskExecutor {
-  return tasks !== undefined && !Array.isArray(tasks);
 }

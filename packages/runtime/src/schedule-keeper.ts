@@ -88,7 +88,7 @@ export class ScheduleKeeper {
     const { scheduleId, nextAt: dueAt, action } = schedule;
     if (this.#firing.has(scheduleId)) return;
     this.#firing.add(scheduleId);
-    const name = nameOf(scheduleId, dueAt);
+    const name = firingName(scheduleId, dueAt);
     const sessionId = action.type === "start" ? name : action.sessionId;
     try {
       await this.#commit(schedule, name, sessionId);
@@ -167,6 +167,6 @@ export class ScheduleKeeper {
 }
 
 /** F3. Such as `nightly-20261121T030000Z`. */
-function nameOf(scheduleId: string, dueAt: number): string {
+export function firingName(scheduleId: string, dueAt: number): string {
   return `${scheduleId}-${new Date(dueAt).toISOString().replaceAll(/[-:]|\.000/g, "")}`;
 }

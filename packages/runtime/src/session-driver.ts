@@ -6,7 +6,7 @@
 //
 //   D1. Tasks start, and aborts fire, only after the batch that asked for them is committed (K3, K6).
 //   D2. Notes are added, and segments sealed, only at a standstill.
-//   D4. When the driver is over, every attempt it started has been told to stop.
+//   D4. When the driver is over, every attempt it started has been told to stop, or is left to whoever goes on.
 //   D5. What a person can mend stands down: nothing more is delivered, what runs is waited for and its outcomes are kept, and
 //       the last commit parks the session.
 //
@@ -47,12 +47,13 @@ import { endPatch, exhaustedPatch, faultPatch, pausedBy, PAUSED_BY_USER, Session
 import { SessionTrace } from "./session-trace.ts";
 import type { SliceMember } from "./slice-loop.ts";
 import { spendingOf } from "./spending.ts";
-import { TaskStarts, type Opening, type Refused, type TaskStartsHost } from "./task-starts.ts";
+import { TaskStarts, type Opening, type TaskStartsHost } from "./task-starts.ts";
 import { alarm } from "./timers.ts";
 import { ToldAgain, type Living } from "./told-again.ts";
 
 export class SessionDriver implements SliceMember {
   readonly sessionId: string;
+  isReady = false;
   readonly #world: DriverWorld;
   readonly #agent: Agent;
   readonly #session: Session;
@@ -145,13 +146,14 @@ export class SessionDriver implements SliceMember {
   }
 
   /** Stop driving, leaving the session as its last commit left it. */
-  abandon(): void {
-    this.#abandon(undefined);
+  abandon(error?: HoldfastError): void {
+    if (!this.#over) this.#depart({ type: "abandoned", error });
   }
 
   // ---- slices ------------------------------------------------------------------------------------------------------
 
   deliver(): boolean {
+    this.#world.checkLease();
     if (this.#over || this.#inFlight) return false;
     try {
       const event = this.#next();
@@ -248,7 +250,9 @@ export class SessionDriver implements SliceMember {
   }
 
   readonly #startAgent = (): Promise<unknown> =>
-    this.#world.enter(this.sessionId, () => callAgent(this.#kernel, this.#agent, this.#session));
+    this.#world.enter({ sessionId: this.sessionId }, () =>
+      callAgent(this.#kernel, this.#agent, this.#session),
+    );
 
   #makeKernel(life: KernelLife): Kernel {
     return new Kernel({
@@ -260,6 +264,7 @@ export class SessionDriver implements SliceMember {
       taskKinds: () => this.#world.executor.kinds(),
       describeAgent: (name) => this.#world.describeAgent(name),
       agentNames: () => this.#world.agentNames(),
+      machine: this.#world.machine,
       handlerOf: (request) => this.#agent.handlers[request]?.name,
       remaining: () => this.#starts.remaining,
       development: this.#world.development,
@@ -348,15 +353,17 @@ export class SessionDriver implements SliceMember {
       }
     };
     const commit = { segment, patch, status: this.#row.status, charges: opening.charges };
-    this.#claim.commit(commit, onResult, (error) => this.#abandon(error));
+    this.#claim.commit(commit, onResult, (error) => this.abandon(error));
   }
 
   #answered(result: ChangeResult, segment: SealedSegment, opening: Opening, onCommitted: () => void): void {
+    this.#world.checkLease();
     if (this.#over) return;
     this.#inFlight = false;
     if (result.status === "committed") {
       this.#trace.committed(segment);
-      const refused = this.#startTasks(opening, result);
+      this.#attempts.recorded(segment.records);
+      const refused = this.#starts.committed(opening, result); // D1.
       if (opening.charges.some(({ type }) => type === "settle")) this.#world.settled();
       onCommitted();
       if (refused !== undefined && !this.#over) this.#exhaust(refused);
@@ -364,16 +371,7 @@ export class SessionDriver implements SliceMember {
       if (!this.#over && result.inbox > this.#inbox.seen) this.poke(); // D3.
       return;
     }
-    this.#abandon(refusalOf(this.sessionId, result));
-  }
-
-  /** D1. Entered once for all of them: each entering copies the process's contexts. */
-  #startTasks(
-    opening: Opening,
-    result: ChangeResult & { readonly status: "committed" },
-  ): Refused | undefined {
-    if (opening.tasks.length === 0) return this.#starts.committed(opening, result);
-    return this.#world.enter(this.sessionId, () => this.#starts.committed(opening, result));
+    this.abandon(refusalOf(this.sessionId, result));
   }
 
   /** D1. */
@@ -453,7 +451,7 @@ export class SessionDriver implements SliceMember {
   /** A defect of ours, or bytes that are not what we wrote: the session stays as it is (K4a). */
   #crash(thrown: unknown): void {
     this.#inSlice = false;
-    this.#abandon(toHoldfastError(thrown));
+    this.abandon(toHoldfastError(thrown));
   }
 
   #watchForNothing(standsOnNothing: boolean): void {
@@ -492,7 +490,7 @@ export class SessionDriver implements SliceMember {
       begin: (tasks) => this.#starts.begin(tasks),
       openTask: (id) => (this.#over ? undefined : this.#kernel.open.get(id)?.task),
       conversation: (leaf) => this.#claim.conversation(leaf) ?? conversation(this.#session, leaf),
-      enter: (fn) => enter(this.sessionId, fn),
+      enter: (task, fn) => enter({ sessionId: this.sessionId, task }, fn),
       trace: this.#trace.listener,
       traceparent: (attempt) => traceparent(this.sessionId, attempt) ?? this.#session.agent.traceparent,
       deliver: (event) => {
@@ -527,7 +525,7 @@ export class SessionDriver implements SliceMember {
       arrivals: (after) => arrivals(this.sessionId, after),
       isOver: () => this.#over,
       receive: (arrived) => this.#receive(arrived),
-      fail: (error) => this.#abandon(error),
+      fail: (error) => this.abandon(error),
     };
   }
 
@@ -564,7 +562,7 @@ export class SessionDriver implements SliceMember {
         this.#starts.refuseUnpaid();
       },
       look: () => this.poke(),
-      fail: (error) => this.#abandon(error),
+      fail: (error) => this.abandon(error),
     };
   }
 
@@ -579,17 +577,14 @@ export class SessionDriver implements SliceMember {
 
   // ---- the end -----------------------------------------------------------------------------------------------------
 
-  #abandon(error: HoldfastError | undefined): void {
-    if (!this.#over) this.#depart({ type: "abandoned", error });
-  }
-
   #depart(departure: Departure): void {
     this.#over = true;
     this.#inFlight = false;
     for (const item of [this.#alarm, this.#nothingAlarm]) this.#world.timers.set(item, Infinity);
     this.#cancel.close();
     this.#inbox.close();
-    this.#attempts.abortAll("the session is over here"); // D4.
+    if (departure.type === "abandoned") this.#attempts.leaveAll("the session is over here"); // D4.
+    else this.#attempts.abortAll("the session is over");
     this.#world.loop.leave(this);
     this.#trace.departed(departure);
     this.#world.departed(this, departure);

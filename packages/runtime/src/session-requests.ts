@@ -6,9 +6,6 @@ import {
   ConflictError,
   encodeJson,
   HoldfastError,
-  isApproval,
-  isName,
-  isReservedName,
   mintId,
   UsageError,
   type Change,
@@ -23,7 +20,8 @@ import {
   type SetBudget,
   type SignalReceipt,
 } from "@holdfast/core";
-import { sessionNotFound } from "./live-sessions.ts";
+import { noSuchQuestion, openQuestion, refuseAnswer, refuseIfLarge } from "@holdfast/core/internal";
+import { sessionMoved, sessionNotFound } from "./session-errors.ts";
 import type { AnswerOptions, CancelOptions, CancelReceipt, SignalOptions } from "./runtime-api.ts";
 
 export interface SessionRequestsHost {
@@ -50,16 +48,9 @@ export class SessionRequests {
     { question, ...options }: AnswerOptions = {},
   ): Promise<SignalReceipt> {
     const session = await this.#host.find(sessionId);
-    const open = session.waits.filter((wait) => wait.type === "input");
-    const wait = question === undefined ? open[0] : open.find(({ id }) => id === question);
-    if (wait === undefined) {
-      const reason =
-        open.length === 0
-          ? `session ${sessionId} asks nothing (it is ${session.status})`
-          : `session ${sessionId} has no open question ${question}; open: ${open.map(({ id }) => id).join(", ")}`;
-      return { status: "refused", reason };
-    }
-    if (wait.answer === "approval" && !isApproval(answer)) throw notAnApproval(wait.id);
+    const wait = openQuestion(session, question);
+    if (wait === undefined) return { status: "refused", reason: noSuchQuestion(session, question) };
+    refuseAnswer(wait, answer);
     return this.send(sessionId, wait.name, answer, { ...options, dedupKey: wait.name });
   }
 
@@ -84,6 +75,8 @@ export class SessionRequests {
         return { status: result.status };
       case "ended":
         return { status: "refused", reason: `session ${sessionId} has ended (${result.sessionStatus})` };
+      case "moved":
+        throw sessionMoved(sessionId, result.to);
       case "not_found":
         throw sessionNotFound(sessionId);
       case "invalid":
@@ -117,6 +110,8 @@ export class SessionRequests {
         return { status: "requested", sessionStatus: result.sessionStatus };
       case "ended":
         return { status: "already_ended", sessionStatus: result.sessionStatus };
+      case "moved":
+        throw sessionMoved(sessionId, result.to);
       case "not_found":
         throw sessionNotFound(sessionId);
       default:
@@ -133,6 +128,8 @@ export class SessionRequests {
       case "ended":
         if (change.type === "set_budget") throw nobodyToPayFor(change.sessionId, result.sessionStatus);
         return result.sessionStatus;
+      case "moved":
+        throw sessionMoved(change.sessionId, result.to);
       case "not_found":
         throw sessionNotFound(change.sessionId);
       case "invalid":
@@ -150,37 +147,12 @@ export class SessionRequests {
   }
 }
 
-/** @throws UsageError for what nobody may send by name. */
-export function refuseSignalName(name: string): void {
-  if (isName(name) && !isReservedName(name)) return;
-  throw new UsageError(`"${name}" cannot be the name of a signal`, {
-    expected:
-      '1 to 200 letters, digits, spaces and . _ : / @ + -, not starting with "answer:", "child:", "child-end:", "request:" or "reply:"',
-  });
-}
-
-export function refuseIfLarge(text: string | undefined, what: string, max: number): void {
-  if (text === undefined || text.length <= max) return;
-  throw new UsageError(`${what} is ${text.length} characters of JSON`, {
-    code: "limit_exceeded",
-    expected: `at most ${max} (limit "payloadChars")`,
-    fix: "keep large content in a file and pass its path, or raise the limit",
-  });
-}
-
 function nobodyToPayFor(sessionId: string, status: SessionStatus): ConflictError {
   return new ConflictError(
     "session_ended",
     `session ${sessionId} has ended (${status}), and nothing that it paid for goes on`,
     { fix: "start another session with a budget" },
   );
-}
-
-function notAnApproval(question: number): UsageError {
-  return new UsageError(`question ${question} asks for yes or no`, {
-    expected: '{"approved": true} or {"approved": false, "reason": "…"}',
-    fix: "`holdfast approve ID`, with --no to refuse; nothing was stored",
-  });
 }
 
 export function unexpected(doing: string, status: string): HoldfastError {

@@ -4,7 +4,7 @@
 import { HoldfastError, UnavailableError, type AgentStorage, type Change } from "@holdfast/core";
 import { readerWith, storageWith, TestClock, countingRandom, turns } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
-import { defineAgent, type Agent, type RunAgent } from "./define.ts";
+import { defineAgent, defineTask, type Agent, type RunAgent } from "./define.ts";
 import { vanishRuntime } from "./internal.ts";
 import { MemoryStorage } from "./memory-storage.ts";
 import { createRuntime, type Runtime } from "./runtime.ts";
@@ -50,6 +50,32 @@ describe("a session that only waits is brought back although storage was away", 
     await clock.advance(70_000);
     expect(await result).toBe("slept");
   });
+});
+
+// It was no failure of the task's, and must not use up one of its three.
+test("a task whose conversation cannot be read waits until it can", async () => {
+  const { runtime, clock, faults } = open();
+  let attempts = 0;
+  const asks = defineTask({
+    name: "ask",
+    run: (entries: unknown) => {
+      attempts++;
+      return (entries as readonly unknown[]).length;
+    },
+  });
+  const agent = defineAgent<unknown, unknown>({
+    name: "agent",
+    tasks: [asks],
+    run: async (ctx) => {
+      ctx.appendEntry({ role: "user", content: "hello" });
+      return ctx.scheduleTask("ask", ctx.conversation());
+    },
+  });
+  faults.refuse("conversation", 5);
+  const handle = await runtime.start(agent);
+  await clock.advance(5_000);
+  expect(await handle.result()).toBe(1);
+  expect(attempts).toBe(1);
 });
 
 describe("a session that storage has no room for", () => {
@@ -105,7 +131,7 @@ test("a runtime that vanishes while it closes takes its listeners off once", asy
   expect(process.getMaxListeners()).toBe(before);
 });
 
-type Refused = "row" | "claim" | "load" | "release" | "batch" | "creation again";
+type Refused = "row" | "claim" | "load" | "conversation" | "release" | "batch" | "creation again";
 
 function open() {
   const clock = new TestClock();
@@ -126,6 +152,7 @@ function open() {
   const storage: AgentStorage = storageWith(inner, {
     claim: (claim) => asked("claim", () => inner.claim(claim)),
     load: (sessionId) => asked("load", () => inner.load(sessionId)),
+    conversation: (sessionId, leaf) => asked("conversation", () => inner.conversation(sessionId, leaf)),
     reader: readerWith(inner.reader, {
       session: (sessionId) => asked("row", () => inner.reader.session(sessionId)),
     }),

@@ -1,6 +1,7 @@
 // Rejections nobody handled, told apart by the session whose code made them: they must not end the process (K4a).
 
 import type { AsyncLocalStorage } from "node:async_hooks";
+import type { RunningCode } from "./driver-world.ts";
 
 /** On every listener of ours, also of another copy of this package. */
 const OURS = Symbol.for("holdfast.stray-rejections");
@@ -13,16 +14,16 @@ interface Ours {
 /**
  * Take the unhandled rejections that belong to a session; leave all others to whoever else listens, or to Node's default.
  *
- * @param context holds the session's id in all code an agent's function starts.
+ * @param context says in all code that an agent's function starts whose it is.
  * @returns the function that stops it.
  */
 export function watchStrayRejections(
-  context: AsyncLocalStorage<string>,
+  context: AsyncLocalStorage<RunningCode>,
   onStray: (sessionId: string, reason: unknown) => void,
 ): () => void {
   const listener = (reason: unknown): void => {
     // Node calls listeners in the asynchronous context of the promise that was rejected.
-    const sessionId = context.getStore();
+    const sessionId = context.getStore()?.sessionId;
     if (sessionId !== undefined) {
       onStray(sessionId, reason);
       return;

@@ -197,6 +197,13 @@ interface Play {
 export interface Composition {
   readonly signals: "direct" | "channel" | "stdin";
   readonly persistence?: Persistence;
+  /** Who does the tasks instead of this process, beside the storage a run was opened on. */
+  readonly queue?: (storage: AgentStorage, tasks: readonly TaskDefinition[]) => Promise<TaskQueuePort>;
+}
+
+export interface TaskQueuePort {
+  readonly executor: TaskExecutor;
+  close(): Promise<void>;
 }
 
 /** What came of one undisturbed run: how it ended, and what it left behind. */
@@ -264,8 +271,10 @@ class Run<Input, Output> {
     let inner = await this.#subject.open();
     for (let life = 1; ; life++) {
       const storage = this.#faulty(inner, life);
+      const queue = await this.#composition.queue?.(inner, tasksOf(this.#scenario.agent as Agent));
       const runtime = createRuntime({
         storage,
+        ...(queue === undefined ? {} : { queue: queue.executor }),
         tasks: this.#countingExecutor(storage, life),
         random: countingRandom(),
         signals: this.#sources(),
@@ -284,6 +293,7 @@ class Run<Input, Output> {
       const dies = storage.died.then(() => vanishRuntime(runtime));
       if (settled === "hung" || settled === "died") vanishRuntime(runtime);
       else await Promise.race([runtime.close(), dies]);
+      await queue?.close();
       await inner.close();
       const { commits, starts, ends } = { commits: this.#commits, starts: this.#starts, ends: this.#ends };
       return {
@@ -316,9 +326,10 @@ class Run<Input, Output> {
       });
       if (!handle.created && parks !== true) await runtime.resume(SESSION_ID);
       if (life > 1) await runtime.recover();
-      world?.(outside).catch((error: unknown) =>
-        this.#violations.push(`the world threw: ${toError(error).message}`),
-      );
+      world?.(outside).catch((error: unknown) => {
+        // Of a life that is over it may find the storage closed.
+        if (!play.isOver) this.#violations.push(`the world threw: ${toError(error).message}`);
+      });
       let settled = await handle.settled();
       const isParked = (): boolean =>
         parks === true && (settled.status === "paused" || settled.status === "released");
@@ -383,7 +394,7 @@ class Run<Input, Output> {
   #untilAllEnded(storage: FaultyStorage, play: Play): Promise<void> {
     return this.#until(async () => {
       const sessions = await storage.reader.sessions({ limit: SESSIONS_MAX });
-      return sessions.every(({ sessionId, status }) => sessionId === SESSION_ID || isEnded(status));
+      return sessions.every((session) => !isOther(session) || isEnded(session.status));
     }, play);
   }
 
@@ -420,7 +431,7 @@ class Run<Input, Output> {
       outcome: typeof settled === "string" ? settled : plain(settled),
       entries: entries.map(({ index, role, turn, content }) => ({ index, role, turn, content })),
       others: (this.#scenario.loses === true ? [] : sessions)
-        .filter(({ sessionId }) => sessionId !== SESSION_ID)
+        .filter(isOther)
         .map(({ sessionId, status, output, parent }) => ({ sessionId, status, output, parent }))
         .sort((a, b) => (a.sessionId < b.sessionId ? -1 : 1)),
       effects: await this.#scenario.effects?.(),
@@ -498,7 +509,7 @@ class Run<Input, Output> {
 
   #countingExecutor(storage: FaultyStorage, life: number): TaskExecutor {
     const local = new LocalTaskExecutor({
-      tasks: tasksOf(this.#scenario.agent as Agent),
+      tasks: this.#composition.queue === undefined ? tasksOf(this.#scenario.agent as Agent) : [],
       clock: systemClock,
     });
     const dies = (kind: CrashKind, number: number): boolean =>
@@ -529,6 +540,11 @@ class Run<Input, Output> {
       },
     };
   }
+}
+
+/** One that it asked for: queued tasks are how tasks are done, and gone soon. */
+function isOther({ sessionId, agent }: Session): boolean {
+  return sessionId !== SESSION_ID && !agent.name.startsWith("task:");
 }
 
 /** Its own, and those of the agents it asks for. */

@@ -112,6 +112,7 @@ export function faultyStorage(inner: AgentStorage, plan: FaultPlan = {}): Faulty
     journal: (sessionId, fromSeq, limit) => whileAlive(() => inner.reader.journal(sessionId, fromSeq, limit)),
     entries: (sessionId, from, limit) => whileAlive(() => inner.reader.entries(sessionId, from, limit)),
     pendingSignals: (sessionId) => whileAlive(() => inner.reader.pendingSignals(sessionId)),
+    seenSignals: (sessionId) => whileAlive(() => inner.reader.seenSignals(sessionId)),
     schedules: () => whileAlive(() => inner.reader.schedules()),
     document: (collection, id) => whileAlive(() => inner.reader.document(collection, id)),
     documents: (query) => whileAlive(() => inner.reader.documents(query)),
@@ -174,6 +175,8 @@ function describeChange(change: Change): string {
     case "set_budget":
     case "release_claim":
     case "delete_session":
+    case "begin_move":
+    case "end_move":
       return `${type} ${change.sessionId}`;
     case "send_signal":
       return `${type} ${change.sessionId} ${change.name}`;

@@ -6,6 +6,7 @@ export {
   memorySubject,
   playScenario,
   type Composition,
+  type TaskQueuePort,
   type CrashFailure,
   type CrashKind,
   type CrashPoint,
@@ -25,6 +26,7 @@ export {
 } from "./faulty-storage.ts";
 export { describeFailure } from "./simulator/failure.ts";
 export {
+  isFleet,
   simulate,
   type SimulationOptions,
   type SimulationReport,

@@ -22,6 +22,7 @@ import { importConformance } from "./conformance/import-conformance.ts";
 import { leaseConformance } from "./conformance/lease-conformance.ts";
 import { ledgerConformance } from "./conformance/ledger-conformance.ts";
 import { modelConformance } from "./conformance/model-conformance.ts";
+import { moveConformance } from "./conformance/move-conformance.ts";
 import { pauseConformance } from "./conformance/pause-conformance.ts";
 import { placementConformance } from "./conformance/placement-conformance.ts";
 import { readConformance } from "./conformance/read-conformance.ts";
@@ -49,6 +50,7 @@ export function storageConformance(subject: StorageSubject): void {
     describe("parents and children", () => familyConformance(fixture));
     describe("budgets", () => budgetConformance(fixture));
     describe("imports and states", () => importConformance(fixture));
+    describe("moves", () => moveConformance(fixture));
     describe("schedules", () => scheduleConformance(fixture));
     describe("deletion", () => deletionConformance(fixture));
     describe("documents and audit", () => ledgerConformance(fixture));

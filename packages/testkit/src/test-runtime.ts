@@ -1,6 +1,9 @@
 // What tests of the runtime share: a clock that moves when told, waiting for things without sleeping, and storages with
 // one property changed.
 
+/** For tests of packages that may not know the runtime. */
+export { MemoryStorage } from "@holdfast/runtime";
+
 import {
   HoldfastError,
   type AgentStorage,
@@ -61,6 +64,11 @@ export class TestClock implements Clock {
   /** The wall clock jumps; monotonic time does not. */
   jump(ms: number): void {
     this.#now += ms;
+  }
+
+  /** Time passes in which nothing of the process runs: what falls due meanwhile fires late, at the next `advance`. */
+  stall(ms: number): void {
+    this.#move(ms);
   }
 
   #move(ms: number): void {
@@ -161,6 +169,7 @@ export function readerWith(reader: StorageReader, changes: Partial<StorageReader
     journal: (sessionId, fromSeq, limit) => reader.journal(sessionId, fromSeq, limit),
     entries: (sessionId, from, limit) => reader.entries(sessionId, from, limit),
     pendingSignals: (sessionId) => reader.pendingSignals(sessionId),
+    seenSignals: (sessionId) => reader.seenSignals(sessionId),
     schedules: () => reader.schedules(),
     document: (collection, id) => reader.document(collection, id),
     documents: (query) => reader.documents(query),

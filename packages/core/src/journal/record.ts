@@ -390,7 +390,11 @@ export function isRecordType(type: unknown): type is JournalRecord["type"] {
 }
 
 export function isEvent(record: JournalRecord): record is EventRecord {
-  return EVENT_TYPES.has(record.type);
+  return isEventType(record.type);
+}
+
+export function isEventType(type: JournalRecord["type"]): type is EventRecord["type"] {
+  return EVENT_TYPES.has(type);
 }
 
 export function isNote(record: JournalRecord): record is NoteRecord {

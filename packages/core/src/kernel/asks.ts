@@ -65,6 +65,7 @@ export interface AskDoor {
     | "relations"
     | "describeAgent"
     | "agentNames"
+    | "machine"
     | "remaining"
     | "handlerOf"
     | "state"
@@ -171,10 +172,9 @@ export class Asks implements FutureOwner {
     if (key !== undefined) this.#refuseUnlessText(key, "an idempotency key", 1_000);
     const { text: input, hasConversation } = this.#encodeInput(request.input, `input of task "${kind}"`);
     const hash = this.#door.options.hash(input ?? "");
-    const asked = `${kind} ${hash}`;
     const known = key === undefined ? undefined : this.#keyed.get(key);
     if (known !== undefined) {
-      if (known.asked !== asked)
+      if (known.asked !== `${kind} ${hash}`)
         throw this.#door.faults.fail(keyOfAnother(key ?? "", known.future.label, kind, callerLine()));
       return known.future;
     }
@@ -191,7 +191,7 @@ export class Asks implements FutureOwner {
     const future = new DurableFuture<unknown>(this, "task", id, `task "${kind}"`);
     const task = newTask(id, kind, input, { key, retry, timeoutMs, closure, hasConversation, guarded });
     this.#door.open.add({ future, task });
-    if (key !== undefined) this.#keyed.set(key, { future, asked });
+    if (key !== undefined) this.#keyed.set(key, { future, asked: `${kind} ${hash}` });
     if (this.#door.cursor.slice === "live") this.#door.segment.addTask(task);
     return future;
   }

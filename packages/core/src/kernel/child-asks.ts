@@ -25,10 +25,12 @@ import { limitReached } from "./faults.ts";
 import { DurableFuture, type FutureOwner } from "./future.ts";
 import type { Draft } from "./journal-cursor.ts";
 
-/** Which agent is to be run. Without a coordinator both run in this process. */
+/** Which agent is to be run, and where: on this machine, or on any that has it. Without a coordinator both run in this process. */
 export interface AgentMode<Input = unknown, Output = unknown> {
   readonly type: "local" | "remote";
   readonly name: string;
+  /** Of an agent that may not be known here. */
+  readonly version?: string;
   readonly types?: { readonly input: Input; readonly output: Output };
 }
 
@@ -43,6 +45,10 @@ export interface SpawnOptions {
   readonly timeoutMs?: number;
   /** What becomes of it when this session ends: `cancel` by default. */
   readonly onParentEnd?: ParentEndPolicy;
+  /** The machine it is to run on, as its runner is labelled; `local` stands for this one. */
+  readonly machine?: string;
+  /** Labels that its runner must have, with these values. */
+  readonly labels?: Readonly<Record<string, string>>;
   /** When it fails, ask for it again, with what it had said of its progress. All times counted, the first included. */
   readonly respawn?: { readonly maxAttempts: number };
 }
@@ -157,22 +163,24 @@ export class ChildAsks {
     const { name } = mode;
     const draft = this.#draftChild(name, input, options, resumedFrom);
     const { onParentEnd: onEnd = "cancel" } = options;
-    const id = this.#append({ type: "spawn_child", agent: name, hash: draft.hash });
+    const hash = this.#placedHash(draft.hash, options);
+    const id = this.#append({ type: "spawn_child", agent: name, hash });
     this.#children++;
     if (onEnd === "wait") this.#awaited.add(id);
     const parent: ParentRef = { sessionId: this.#sessionId, child: id, onEnd };
-    this.#effect(() => this.#creation(id, draft, parent));
+    this.#effect(() => this.#placed(this.#creation(id, draft, parent), mode, options));
     return positionId(this.#sessionId, id);
   }
 
   /** Ask for a session that takes this one's place: what would have been told to the parent, it tells. */
   handOff(mode: AgentMode, input: unknown, options: SpawnOptions): string {
     const draft = this.#draftChild(mode.name, input, options, undefined);
-    const id = this.#append({ type: "spawn_child", agent: mode.name, hash: draft.hash, handOff: true });
+    const hash = this.#placedHash(draft.hash, options);
+    const id = this.#append({ type: "spawn_child", agent: mode.name, hash, handOff: true });
     // Nobody pays for it whom it does not have above: what is left of what this session had goes with it.
     const { remaining } = this.#door.options;
     const heir = (): DraftChild => ({ ...draft, budget: draft.budget ?? budgetOf(remaining()) });
-    this.#effect(() => this.#creation(id, heir(), this.#parent));
+    this.#effect(() => this.#placed(this.#creation(id, heir(), this.#parent), mode, options));
     return positionId(this.#sessionId, id);
   }
 
@@ -343,6 +351,23 @@ export class ChildAsks {
       ...(budget === undefined ? {} : { budget }),
       ...(deadline === Infinity ? {} : { deadlineAt: this.#door.now() + deadline }),
       ...(resumed === undefined ? {} : { resumedFrom: resumed }),
+    };
+  }
+
+  /** What is asked of its place. Which machine this one is does not count: on another it is the same that is asked for. */
+  #placedHash(hash: string, { machine, labels }: SpawnOptions): string {
+    if (machine === undefined && labels === undefined) return hash;
+    return this.#hash(`${hash} ${encodeJson({ machine, labels }, "options") ?? ""}`);
+  }
+
+  #placed(creation: CreateSession, mode: AgentMode, { machine, labels }: SpawnOptions): CreateSession {
+    const on = machine ?? (mode.type === "local" ? this.#door.options.machine : undefined);
+    const demands = { ...labels, ...(on === undefined ? {} : { machine: on }) };
+    const { version = creation.agent.version } = mode;
+    return {
+      ...creation,
+      agent: { ...creation.agent, version },
+      ...(Object.keys(demands).length === 0 ? {} : { placement: { demands } }),
     };
   }
 

@@ -40,7 +40,6 @@ export class DurableFuture<T> implements Promise<T> {
     this.type = type;
     this.id = id;
     this.label = label;
-    this.#resolvers.promise.catch(ignore);
   }
 
   /** Whether anybody ever asked for the answer (K13). */
@@ -99,12 +98,15 @@ export class DurableFuture<T> implements Promise<T> {
   fulfil(value: T): void {
     this.#settled = true;
     this.#fulfilled = true;
-    this.#resolvers.resolve(this.#map === undefined ? value : this.#map(value).catch(rethrowFixed));
+    if (this.#map === undefined) return this.#resolvers.resolve(value);
+    this.#resolvers.promise.catch(ignore);
+    this.#resolvers.resolve(this.#map(value).catch(rethrowFixed));
   }
 
   /** @internal */
   reject(error: Error): void {
     this.#settled = true;
+    this.#resolvers.promise.catch(ignore);
     this.#resolvers.reject(fixStack(error));
   }
 

@@ -42,6 +42,8 @@ export interface KernelOptions {
   readonly taskKinds: () => readonly string[];
   readonly describeAgent: DescribeAgent;
   readonly agentNames: () => readonly string[];
+  /** What runners of this machine are labelled with, where there are several: children asked for as `local` run there. */
+  readonly machine?: string | undefined;
   /** The kind of task that handles this request of a child; `undefined` when none does. */
   readonly handlerOf: (request: string) => string | undefined;
   /** What is left to spend, when anybody pays. */

@@ -1,6 +1,4 @@
-// Who did what to what, in a chain of hashes. The port's part of it: what is asked for, and what is stored.
-
-import type { Change } from "./storage.ts";
+// Who did what to what, in a chain of hashes. What is asked for, and what is stored.
 
 /** What a change is recorded as. */
 export interface Audit {
@@ -12,13 +10,6 @@ export interface Audit {
   readonly requestId?: string;
   /** What became of it, where no change says so; `done` when absent. */
   readonly outcome?: string;
-}
-
-/** Apply a change, and record that it was asked for and what became of it. Without a change: record something that was done. */
-export interface Audited {
-  readonly type: "audited";
-  readonly change?: Exclude<Change, Audited>;
-  readonly audit: Audit;
 }
 
 export interface AuditRow extends Omit<Audit, "outcome"> {

@@ -24,7 +24,7 @@ export type StorageMethod =
   | Exclude<keyof AgentStorage, "name" | "durable" | "reader" | "close">
   | `reader.${keyof StorageReader}`;
 
-/** J2. A change as it was meant, from one that has the shape of a change. */
+/** A change as it was meant, from one that has the shape of a change (J2). */
 export function withLease(change: Change): Change {
   if (change.type === "audited" && change.change !== undefined)
     return { ...change, change: withLease(change.change) as typeof change.change };
@@ -33,7 +33,6 @@ export function withLease(change: Change): Change {
   return { ...change, claimFor: { owner, leaseMs: leaseFromWire(leaseMs) } };
 }
 
-/** J2. */
 export function leaseFromWire(leaseMs: number | null): number {
   return leaseMs ?? Infinity;
 }
@@ -58,7 +57,6 @@ export function toWireError({ code, message, at, got, expected, fix }: HoldfastE
   };
 }
 
-/** J3. */
 export function fromWireError(error: WireError): HoldfastError {
   const { code, message, ...details } = error;
   switch (code) {

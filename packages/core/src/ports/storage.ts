@@ -18,7 +18,7 @@ import type {
   Wait,
 } from "../session/session.ts";
 import type { RecordedError } from "../errors.ts";
-import type { Audited, AuditRow } from "./audit.ts";
+import type { Audit, AuditRow } from "./audit.ts";
 import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts";
 
 /**
@@ -88,7 +88,7 @@ import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts
  *         else of its placement. What a session or a schedule with an owner makes is that owner's, whatever it says.
  *   ST36. An effect of a session or a schedule with an owner on a session of another owner, or of none, does nothing, as if that
  *         one were gone (ST26); a session reaches its parent all the same.
- *   ST37. `renew` makes every claim of an owner last until `now + leaseMs` at least, also one whose lease has passed and that
+ *   ST37. `renew` makes every claim of an owner, or those of the sessions it names, last until `now + leaseMs` at least, also one whose lease has passed and that
  *         nobody else took, and answers how many they are. Claims that were released or taken over, and those of sessions that
  *         have ended, are none of them.
  *   ST38. A claim whose lease ends survives closing and opening again, with its token and its owner, and lasts its `leaseMs`
@@ -101,6 +101,10 @@ import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts
  *         a chain of hashes, in the order they were written.
  *   ST43. Only a session that has ended is deleted, with all below it or with none there, and only when no session that took over
  *         from one of them goes on. Nothing of it is left that was its own, and a session of its id may be created anew.
+ *   ST45. From `begin_move` on nothing changes a session but `end_move`: it is not due, batches of it are `fenced`, and other
+ *         changes and claims of it are `moved`, saying where to. One that `stayed` goes on as before.
+ *   ST46. An imported session brings what is held for its tasks and what it has seen of signals. Where it moved away from, its
+ *         tombstone is deleted, alone, before it can come back.
  *   ST44. The reader's filters of sessions (owner, agent, status, parent) hold together, page by page.
  */
 export interface AgentStorage {
@@ -128,10 +132,12 @@ export interface AgentStorage {
   }): Promise<ClaimResult>;
 
   /**
-   * Go on with every claim of an owner until `now + leaseMs` (ST37). Claims for ever are none of its affair: they stay so.
+   * Go on with claims of an owner until `now + leaseMs` (ST37). Claims for ever are none of its affair: they stay so.
    */
   renew(renewal: {
     readonly owner: string;
+    /** The sessions it knows that it holds; all it has claimed when absent. What it was given and never heard of must run out. */
+    readonly sessionIds?: readonly string[];
     readonly now: number;
     readonly leaseMs: number;
   }): Promise<{ readonly sessions: number }>;
@@ -190,6 +196,8 @@ export type Change =
   | RemoveSchedule
   | FireSchedule
   | DeleteSession
+  | BeginMove
+  | EndMove
   | PutDocument
   | RemoveDocument
   | Audited;
@@ -232,6 +240,16 @@ export interface ImportSession {
   readonly entries: readonly Entry[];
   /** Nobody has read them; they arrive with it, oldest first. */
   readonly signals?: readonly ImportedSignal[];
+  /** What is held for its tasks: together what its account has reserved. None by default. */
+  readonly holds?: readonly Hold[];
+  readonly seen?: SeenSignals;
+}
+
+/** What a session remembers of signals it once took, so that one sent again is a duplicate (ST9). */
+export interface SeenSignals {
+  readonly ids: readonly string[];
+  /** Name and key of each. */
+  readonly dedupKeys: readonly (readonly [name: string, dedupKey: string])[];
 }
 
 export type ImportedSignal = Pick<SendSignal, "signalId" | "name" | "payload">;
@@ -279,6 +297,30 @@ export interface DeleteSession {
   readonly sessionId: string;
   /** What becomes of sessions below it: they stand in its way, or go with it. */
   readonly subtree: "refuse" | "delete";
+}
+
+/** Freeze a session that goes to live in another storage. The same again is the same. */
+export interface BeginMove {
+  readonly type: "begin_move";
+  readonly sessionId: string;
+  readonly moveId: string;
+  /** For people: where to. */
+  readonly to: string;
+}
+
+/** It lives there, for good; or it is known not to, and goes on here. */
+export interface EndMove {
+  readonly type: "end_move";
+  readonly sessionId: string;
+  readonly moveId: string;
+  readonly outcome: "moved" | "stayed";
+}
+
+/** Apply a change, and record that it was asked for and what became of it. Without a change: record something that was done. */
+export interface Audited {
+  readonly type: "audited";
+  readonly change?: Exclude<Change, Audited>;
+  readonly audit: Audit;
 }
 
 /** What a batch does to other sessions. */
@@ -407,6 +449,8 @@ export type ChangeResult =
   /** This one stands in the way: the session itself, one below it, or one that took over from one of them. */
   | { readonly status: "not_ended"; readonly sessionId: string; readonly sessionStatus: SessionStatus }
   | { readonly status: "has_children" }
+  /** It is on its way to another storage, or there. */
+  | { readonly status: "moved"; readonly to: string }
   | { readonly status: "fenced" }
   | { readonly status: "invalid"; readonly reason: string }
   | { readonly status: "released" };
@@ -431,6 +475,7 @@ export type ClaimResult =
   /** `losses`: ST39. */
   | { readonly status: "claimed"; readonly token: number; readonly losses: number }
   | { readonly status: "busy"; readonly owner: string }
+  | { readonly status: "moved"; readonly to: string }
   | { readonly status: "ended"; readonly sessionStatus: SessionStatus }
   | { readonly status: "not_found" };
 
@@ -477,7 +522,11 @@ export interface Due {
 
 /** Reads for people and tools. Paging by cursor; every list has a limit. */
 export interface StorageReader {
-  /** Newest first. `before` is the last session id of the page before. */
+  /**
+   * Newest first. `before` is the last session id of the page before.
+   *
+   * @throws NotFoundError when that one is not there any more.
+   */
   sessions(query: {
     readonly limit: number;
     readonly before?: string;
@@ -495,6 +544,8 @@ export interface StorageReader {
   /** Entries from index `from` on, at most `limit`. */
   entries(sessionId: string, from: number, limit: number): Promise<readonly Entry[]>;
   pendingSignals(sessionId: string): Promise<readonly StoredSignal[]>;
+  /** Of all its signals, those that wait for it too. Nothing for a session that has ended. */
+  seenSignals(sessionId: string): Promise<SeenSignals>;
   /** All of them, the next to fire first. */
   schedules(): Promise<readonly Schedule[]>;
   document(collection: string, id: string): Promise<StoredDocument | undefined>;

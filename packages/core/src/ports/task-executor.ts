@@ -18,6 +18,11 @@ export interface TaskExecutor {
    * throw; `undefined` when there is nothing to do. No `input` is checked against a schema here.
    */
   endLost?(attempt: LostAttempt): Promise<void> | undefined;
+  /**
+   * An attempt was running when the process of its session ended: whether it goes on without it, so that to start it again, with
+   * the same number, is to find it again. Never rejects; `undefined` when what it runs ends with the process.
+   */
+  goesOn?(attempt: Pick<TaskAttempt, "kind" | "taskId" | "attempt">): Promise<boolean> | undefined;
   /** Abort what runs and resolve when nothing runs any more, or what runs does not heed it. */
   close(): Promise<void>;
 }
@@ -57,15 +62,17 @@ export interface TaskAttempt {
   readonly idempotencyKey: string;
   readonly timeoutMs: number | undefined;
   /** W3C trace context of this attempt, or of its session, if it is traced. */
-  readonly traceparent?: string | undefined;
+  readonly traceparent: string | undefined;
   /** `ctx.run`: the work itself, in process only. */
-  readonly closure?: (task: unknown) => unknown;
+  readonly closure: ((task: unknown) => unknown) | undefined;
   /** Whether `input` has references to the conversation. */
   readonly hasConversation: boolean;
   /** The entries such a reference stands for; `null` is the beginning. */
-  readonly conversation: (leaf: number | null) => Promise<readonly ConversationEntry[]>;
+  conversation(leaf: number | null): Promise<readonly ConversationEntry[]>;
   /** Tokens and progress while it runs; provisional (K12). Must not throw. */
-  readonly onDelta: (delta: TaskDelta) => void;
+  onDelta(delta: TaskDelta): void;
+  /** Calls what does the work in this process, so that a rejection in it that nobody handles is known to be this attempt's. */
+  within<T>(work: () => T): T;
 }
 
 export type LostAttempt = Pick<TaskAttempt, "kind" | "input" | "idempotencyKey">;
@@ -98,4 +105,11 @@ export type AttemptOutcome =
 export interface RunningAttempt {
   /** Ask it to stop: the handler's abort signal fires. Idempotent. */
   abort(reason: string): void;
+  /**
+   * Nobody in this process listens any more, and whoever goes on with the session wants its outcome. For what goes on without the
+   * process; everything else is aborted.
+   */
+  leave?(): void;
+  /** Its outcome is committed: nobody will ask for it again. */
+  recorded?(): void;
 }

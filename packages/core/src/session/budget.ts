@@ -270,6 +270,10 @@ export function settleAll(holds: readonly Hold[]): Charge[] {
   return holds.map(({ task, amount }) => ({ type: "settle", task, used: amount }));
 }
 
+export function sumOf(holds: readonly Hold[]): Amount {
+  return holds.reduce((sum, { amount }) => add(sum, amount), NO_AMOUNT);
+}
+
 const ADMITTED: Admission = { status: "admitted" };
 const QUEUED: Admission = { status: "queued" };
 const ONE_TURN: Amount = { ...NO_AMOUNT, turns: 1 };

@@ -14,10 +14,11 @@
 
 import { positionIn } from "../ids.ts";
 import { repliedRequest, REQUEST_PREFIX } from "../journal/signal-names.ts";
-import type { Audited, AuditRow } from "../ports/audit.ts";
+import type { AuditRow } from "../ports/audit.ts";
 import type { Hash } from "../ports/clock.ts";
 import type { StoredDocument } from "../ports/documents.ts";
 import type {
+  Audited,
   Change,
   ChangeResult,
   CommitBatch,
@@ -28,6 +29,7 @@ import type {
   ImportSession,
   ReleaseClaim,
   Schedule,
+  SeenSignals,
   SendSignal,
 } from "../ports/storage.ts";
 import {
@@ -46,6 +48,7 @@ import { AUDIT_START, findAuditProblem, nextAuditRow } from "./audit-chain.ts";
 import { becameLow, consequencesOf, refuseRequest, tellLow, type CancelChildren } from "./consequences.ts";
 import { decideDeletion } from "./deletion.ts";
 import { decidePut, decideRemove } from "./documents.ts";
+import { decideBeginMove, decideEndMove } from "./moving.ts";
 import { isEnded, ownedBy, type Session, type SessionStatus } from "./session.ts";
 import {
   actOverdue,
@@ -83,6 +86,8 @@ export interface CascadeDoor {
   /** Store a row in place of the one before it, all but its account. With an end its pending signals are dropped. */
   replace(session: Session): void;
   setAccount(sessionId: string, account: Account): void;
+  /** What it is to take for duplicates from now on. */
+  addSeen(sessionId: string, seen: SeenSignals): void;
   /** `undefined` when nothing is held any more. */
   setHold(sessionId: string, task: number, amount: Amount | undefined): void;
   putSchedule(schedule: Schedule): ChangeResult;
@@ -140,6 +145,12 @@ export function applyChange(door: CascadeDoor, change: Change, now: number): Cha
       return fire(door, change, now);
     case "delete_session":
       return deleteSession(door, change);
+    case "begin_move":
+      return decide(door, change.sessionId, now, (session) =>
+        decideBeginMove(session, change, familyOf(door, session), now),
+      );
+    case "end_move":
+      return decide(door, change.sessionId, now, (session) => decideEndMove(session, change, now));
     case "put_document": {
       const { result, document } = decidePut(door.document(change.collection, change.id), change, now);
       const refusal = document && door.putDocument(change.collection, document);
@@ -173,11 +184,22 @@ function create(door: CascadeDoor, change: CreateSession, now: number): ChangeRe
 }
 
 function importSession(door: CascadeDoor, change: ImportSession, now: number): ChangeResult {
+  const { sessionId, signals = [], holds = [], seen } = change;
   const result = door.import(change);
-  if (result.status !== "created" || change.signals === undefined) return result;
-  const { sessionId } = change;
-  for (const signal of change.signals) door.send({ type: "send_signal", sessionId, ...signal }, now);
+  if (result.status !== "created") return result;
+  for (const signal of signals) door.send({ type: "send_signal", sessionId, ...signal }, now);
+  for (const { task, amount } of holds) door.setHold(sessionId, task, amount);
+  if (seen !== undefined) door.addSeen(sessionId, seen);
   return result;
+}
+
+/** Its parent and its children, those that are here. */
+function familyOf(
+  door: CascadeDoor,
+  { sessionId, parent }: Session,
+): readonly Pick<Session, "sessionId" | "status">[] {
+  const above = parent === undefined ? undefined : door.session(parent.sessionId);
+  return above === undefined ? door.children(sessionId) : [above, ...door.children(sessionId)];
 }
 
 function commitBatch(door: CascadeDoor, batch: CommitBatch, now: number): ChangeResult {

@@ -9,6 +9,7 @@
 // It knows no sessions but their status, and no time but the one it is told.
 
 import type { ClaimResult } from "../ports/storage.ts";
+import { movedAway } from "./moving.ts";
 import { isEnded, type Session } from "./session.ts";
 
 export interface Claim {
@@ -35,11 +36,13 @@ export function isHeld(claim: Claim, now: number): boolean {
  * fenced from then on. Refusing it would lock it out until its own lease passes, which under one owner is never.
  */
 export function refuseClaim(
-  session: Pick<Session, "status">,
+  session: Pick<Session, "status" | "move">,
   claim: Claim,
   asked: { readonly owner: string; readonly now: number },
 ): ClaimResult | undefined {
   if (isEnded(session.status)) return { status: "ended", sessionStatus: session.status };
+  const moved = movedAway(session);
+  if (moved !== undefined) return moved;
   if (claim.owner === undefined || claim.owner === asked.owner || !isHeld(claim, asked.now)) return undefined;
   return { status: "busy", owner: claim.owner };
 }

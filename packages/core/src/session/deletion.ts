@@ -18,7 +18,11 @@ export interface DeletionDecision {
 }
 
 export function decideDeletion(lookups: Lookups, { sessionId, subtree }: DeleteSession): DeletionDecision {
-  if (lookups.session(sessionId) === undefined) return refused({ status: "not_found" });
+  const session = lookups.session(sessionId);
+  if (session === undefined) return refused({ status: "not_found" });
+  // It lives elsewhere, and those below it that ended here are found when it comes back.
+  if (session.move?.isDone === true)
+    return { result: { status: "deleted", sessions: 1 }, sessionIds: [sessionId] };
   const found = new Set([sessionId]);
   for (const id of found) {
     const obstacle = goesOn(lookups, id);

@@ -186,6 +186,13 @@ describe("X3: nothing of a fork belongs to others", () => {
     });
   });
 
+  // It would be nobody's, and run on any runner.
+  test("whose it is, and where it may run", () => {
+    const placement = { owner: "anna", demands: { os: "linux" }, priority: 2 };
+    expect(fork(whole(TURNS, { placement })).session.placement).toEqual(placement);
+    expect(fork(whole(TURNS)).session).not.toHaveProperty("placement");
+  });
+
   test("entries up to the point, and what they hang under", () => {
     const origin = whole([STARTED, entry(0), task(1), done(1), entry(2), task(3)]);
     expect(fork(origin, { at: 3 }).entries.map(({ id }) => id)).toEqual([0]);

@@ -36,58 +36,24 @@ export type PauseReason =
   | "poison"
   | "no_matching_runner";
 
+/** What may become of a session that has begun and has not ended. */
+const OPEN: readonly SessionStatus[] = [
+  "working",
+  "waiting",
+  "input_required",
+  "paused",
+  "cancelling",
+  "completed",
+  "failed",
+  "cancelled",
+];
+
 const NEXT: { readonly [from in SessionStatus]: readonly SessionStatus[] } = {
-  submitted: [
-    "submitted",
-    "working",
-    "waiting",
-    "input_required",
-    "paused",
-    "cancelling",
-    "completed",
-    "failed",
-    "cancelled",
-  ],
-  working: [
-    "working",
-    "waiting",
-    "input_required",
-    "paused",
-    "cancelling",
-    "completed",
-    "failed",
-    "cancelled",
-  ],
-  waiting: [
-    "working",
-    "waiting",
-    "input_required",
-    "paused",
-    "cancelling",
-    "completed",
-    "failed",
-    "cancelled",
-  ],
-  input_required: [
-    "working",
-    "waiting",
-    "input_required",
-    "paused",
-    "cancelling",
-    "completed",
-    "failed",
-    "cancelled",
-  ],
-  paused: [
-    "paused",
-    "working",
-    "waiting",
-    "input_required",
-    "cancelling",
-    "completed",
-    "failed",
-    "cancelled",
-  ],
+  submitted: ["submitted", ...OPEN],
+  working: OPEN,
+  waiting: OPEN,
+  input_required: OPEN,
+  paused: OPEN,
   cancelling: ["cancelling", "paused", "failed", "cancelled"],
   completed: [],
   failed: [],
@@ -191,6 +157,22 @@ export function ownedBy(owner: string | undefined, placement: Placement | undefi
   return owner === undefined ? placement : { ...placement, owner };
 }
 
+export interface Move {
+  readonly moveId: string;
+  /** For people: the file or the address it goes to. */
+  readonly to: string;
+  /** It lives there. */
+  readonly isDone?: true;
+}
+
+/** Where in the order of its places a session is, for one that has moved. */
+export interface Home {
+  /** 0 for where it was created. */
+  readonly number: number;
+  /** The move it came with. */
+  readonly moveId: string;
+}
+
 /** What the agent is told of how far an earlier try had come: this one's, when nothing else of that is left. */
 export function resumedFromOf({
   persistence,
@@ -257,6 +239,10 @@ export interface Session {
   readonly handedOffTo?: string;
   readonly shared?: SharedContext;
   readonly placement?: Placement;
+  /** It goes to live in another storage, or has gone (MV1). */
+  readonly move?: Move;
+  /** Of one that came from another storage. */
+  readonly home?: Home;
   /** Absent for `full`. */
   readonly persistence?: Exclude<Persistence, "full">;
   /** When it is cancelled if it has not ended. Epoch milliseconds. */
@@ -293,7 +279,7 @@ export function isAnsweredBy(waits: readonly Wait[], signalName: string): boolea
 }
 
 /** When whoever owns the storage acts on a session without its agent: its cancel is over, or its own deadline. */
-export function overdueAt(session: Pick<Session, "status" | "cancel" | "deadlineAt">): number {
-  if (isEnded(session.status)) return Infinity;
+export function overdueAt(session: Pick<Session, "status" | "cancel" | "deadlineAt" | "move">): number {
+  if (isEnded(session.status) || session.move !== undefined) return Infinity;
   return session.cancel?.deadlineAt ?? session.deadlineAt ?? Infinity;
 }

@@ -25,8 +25,9 @@ import type {
 } from "../ports/storage.ts";
 import { isReservedName } from "../journal/signal-names.ts";
 import { LIMITS } from "../limits.ts";
-import { openAccount, raise, type Account, type Budget } from "./budget.ts";
+import { NO_AMOUNT, openAccount, raise, sumOf, type Account, type Budget } from "./budget.ts";
 import { NO_CLAIM, type Claim } from "./claims.ts";
+import { movedAway } from "./moving.ts";
 import {
   isAnsweredBy,
   isAwaited,
@@ -95,6 +96,7 @@ export function findImportProblem({
   session,
   records,
   entries,
+  holds,
 }: ImportSession): string | undefined {
   const { sessionId, nextSeq, entryCount, checkpointSeq, account, payers } = session;
   if (sessionId !== asked) return `is the row of ${sessionId}, to be stored as ${asked}`;
@@ -107,8 +109,10 @@ export function findImportProblem({
   if (problem !== undefined) return problem;
   const last = records.findLast(({ type }) => type === "checkpoint")?.seq;
   if (last !== checkpointSeq) return `says its last checkpoint is at ${checkpointSeq}, and it is at ${last}`;
-  if (account !== undefined && (account.reserved.tokens !== 0 || account.reserved.costMicroUsd !== 0))
-    return "has something reserved, and what is held for its tasks is not imported";
+  const held = sumOf(holds ?? []);
+  const reserved = account?.reserved ?? NO_AMOUNT;
+  if (held.tokens !== reserved.tokens || held.costMicroUsd !== reserved.costMicroUsd)
+    return "has something else reserved than what comes along as held for its tasks";
   if (payers.includes(sessionId) !== (account !== undefined))
     return account === undefined
       ? "pays for itself and has no budget"
@@ -122,11 +126,22 @@ export function firstBatch({ sessionId, first }: CreateSession, token: number): 
   return { type: "commit_batch", sessionId, token, firstSeq: 0, consumed: [], ...first };
 }
 
+/** What is said of a session that nothing changes any more, here (ST15, ST45). */
+function findFinal(session: Session): ChangeResult | undefined {
+  if (isEnded(session.status)) return { status: "ended", sessionStatus: session.status };
+  return movedAway(session);
+}
+
 // ---- arrivals ----------------------------------------------------------------------------------------------------
 
 /** What a session remembers of a dedup key: it counts for signals of one name (ST9). */
 export function dedupMark(name: string, dedupKey: string): string {
   return JSON.stringify([name, dedupKey]);
+}
+
+/** The name and the key of a mark. */
+export function readDedupMark(mark: string): readonly [name: string, dedupKey: string] {
+  return JSON.parse(mark) as [string, string];
 }
 
 /** What the adapter looked up for a signal. */
@@ -152,7 +167,8 @@ export function decideSignal(
   facts: SignalFacts,
   now: number,
 ): SignalDecision {
-  if (isEnded(session.status)) return { result: { status: "ended", sessionStatus: session.status } };
+  const final = findFinal(session);
+  if (final !== undefined) return { result: final };
   if (facts.seen) return { result: { status: "duplicate" } };
   // What sessions tell each other is bounded by how many there are, and an end that is not heard would be waited for for ever.
   // What is waited for is consumed at once, so a full inbox does not lock it out.
@@ -183,7 +199,8 @@ export interface CancelDecision {
  * cannot run any more is overtaken by the deadline. Hard: `cancelled` at once, also after a graceful one.
  */
 export function decideCancel(session: Session, request: RequestCancel, now: number): CancelDecision {
-  if (isEnded(session.status)) return { result: { status: "ended", sessionStatus: session.status } };
+  const final = findFinal(session);
+  if (final !== undefined) return { result: final };
   const inbox = session.inbox + 1;
   const why = {
     ...(request.reason === undefined ? {} : { reason: request.reason }),
@@ -236,7 +253,8 @@ function endSession(session: Session, now: number): Session {
 
 /** A session that ends or is being cancelled is not paused: a deadline is running. Paused twice is paused once. */
 export function decidePause(session: Session, now: number): CancelDecision {
-  if (isEnded(session.status)) return { result: { status: "ended", sessionStatus: session.status } };
+  const final = findFinal(session);
+  if (final !== undefined) return { result: final };
   if (session.cancel !== undefined || session.status === "paused")
     return { result: { status: "requested", sessionStatus: session.status } };
   const { wakeAt: _wakeAt, ...rest } = session;
@@ -246,7 +264,8 @@ export function decidePause(session: Session, now: number): CancelDecision {
 
 /** It stands on nothing, so it is due and its agent goes on: to its end, when it was being cancelled (A3). */
 export function decideResume(session: Session, now: number): CancelDecision {
-  if (isEnded(session.status)) return { result: { status: "ended", sessionStatus: session.status } };
+  const final = findFinal(session);
+  if (final !== undefined) return { result: final };
   if (session.status !== "paused") return { result: { status: "requested", sessionStatus: session.status } };
   const {
     wakeAt: _wakeAt,
@@ -272,6 +291,8 @@ export function decideBudget(
   limits: Budget,
   paysBelow: () => boolean,
 ): { readonly result: ChangeResult; readonly account?: Account } {
+  const moved = movedAway(session);
+  if (moved !== undefined) return { result: moved };
   const { sessionId, status, account, payers } = session;
   if (isEnded(status) && (account === undefined || !paysBelow()))
     return { result: { status: "ended", sessionStatus: status } };
@@ -303,7 +324,7 @@ export function refuseBatch(
   if (batch.token !== claim.token || claim.token === NO_CLAIM.token) return { status: "fenced" }; // A1.
   if (isResent(session, batch, lookups)) return { status: "committed", inbox: session.inbox }; // A2.
   if (isEnded(session.status)) return invalid(session, `has ended as ${session.status}`);
-  if (claim.owner === undefined) return { status: "fenced" };
+  if (claim.owner === undefined || session.move !== undefined) return { status: "fenced" };
   const problem =
     findRecordProblem(session, batch) ??
     findSignalProblem(batch, lookups) ??
@@ -486,6 +507,7 @@ export function dueAt(session: Session, claim: Claim, answered: boolean): number
 }
 
 function readyFrom(session: Session, answered: boolean): number {
+  if (session.move !== undefined) return Infinity;
   switch (session.status) {
     case "submitted":
     case "working":

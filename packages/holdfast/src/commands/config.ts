@@ -1,4 +1,5 @@
-import { didYouMean, refuse, takeNothing, takeOnly } from "../arguments.ts";
+import { didYouMean } from "@holdfast/core/internal";
+import { refuse, takeNothing, takeOnly } from "../arguments.ts";
 import type { Arguments, Command, Io } from "../command.ts";
 
 const TEXT_MAX = 4_096;

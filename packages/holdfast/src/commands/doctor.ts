@@ -1,4 +1,4 @@
-import { takeNothing } from "../arguments.ts";
+import { refuse, takeNothing } from "../arguments.ts";
 import type { Command } from "../command.ts";
 
 export const doctor: Command = {
@@ -15,9 +15,14 @@ export const doctor: Command = {
 
   async run(args, io) {
     takeNothing(args.positionals, doctor.usage);
-    const { findDatabase } = await import("../project.ts");
+    if (args.has("url"))
+      throw refuse("a coordinator is not examined from here", doctor.usage, {
+        got: "--url",
+        fix: "call it beside the coordinator, with --db and its file",
+      });
+    const { findLocalDatabase } = await import("../project.ts");
     const { examine, examinationText } = await import("../examination.ts");
-    const found = await examine(findDatabase(args, io), io);
+    const found = await examine(findLocalDatabase(args, io), io);
     io.show(found, examinationText(found, io.results));
     return found.exitCode;
   },

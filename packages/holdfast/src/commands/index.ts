@@ -22,7 +22,12 @@ export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   fork: async () => (await import("./fork.ts")).fork,
   export: async () => (await import("./export.ts")).exportSession,
   import: async () => (await import("./import.ts")).importSession,
+  push: async () => (await import("./push.ts")).push,
+  pull: async () => (await import("./pull.ts")).pull,
   schedule: async () => (await import("./schedule.ts")).schedule,
+  runner: async () => (await import("./runner.ts")).runner,
+  coordinator: async () => (await import("./coordinator.ts")).coordinator,
+  token: async () => (await import("./token.ts")).token,
   config: async () => (await import("./config.ts")).config,
   doctor: async () => (await import("./doctor.ts")).doctor,
 };

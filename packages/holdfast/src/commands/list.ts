@@ -5,8 +5,10 @@ import {
   type SessionStatus,
   type StorageReader,
 } from "@holdfast/core";
-import { didYouMean, refuse, takeNothing } from "../arguments.ts";
+import { didYouMean } from "@holdfast/core/internal";
+import { refuse, takeNothing } from "../arguments.ts";
 import type { Arguments, Command, Io } from "../command.ts";
+import type { Database } from "../project.ts";
 
 const LIMIT = 50;
 
@@ -41,7 +43,7 @@ export const list: Command = {
     });
     const shown = sessions.slice(0, limit);
     const { sessionJson } = await import("../session-json.ts");
-    io.show(shown.map(sessionJson), await linesOf(shown, database.path, io));
+    io.show(shown.map(sessionJson), await linesOf(shown, database, io));
     if (shown.length === 0)
       io.note(
         `no ${args.has("unfinished") ? "unfinished " : ""}sessions${status === undefined ? "" : ` that are ${status}`} in ${database.path}`,
@@ -61,12 +63,12 @@ async function firstUnfinished(reader: StorageReader, limit: number): Promise<Se
   return found;
 }
 
-async function linesOf(sessions: readonly Session[], path: string, io: Io): Promise<string> {
+async function linesOf(sessions: readonly Session[], database: Database, io: Io): Promise<string> {
   if (sessions.length === 0) return "";
   const { standings, statusText } = await import("../describe-session.ts");
   const { duration, plainLine, table } = await import("../plain-text.ts");
   const now = Date.now();
-  const hasOwner = await isOwned(sessions, path);
+  const hasOwner = await isOwned(sessions, database);
   const { asTrees, cancelText, walk } = await import("../family.ts");
   const { pauseAdvice } = await import("../pause-advice.ts");
   const standsOn = (session: Session): string => {
@@ -104,10 +106,10 @@ function isOnRun({ status }: Session): boolean {
 }
 
 /** Whether a process has the database: then it may be running any of these. */
-async function isOwned(sessions: readonly Session[], path: string): Promise<boolean> {
+async function isOwned(sessions: readonly Session[], database: Database): Promise<boolean> {
   if (!sessions.some(isOnRun)) return true;
   const { findOwner } = await import("../owner.ts");
-  return (await findOwner(path)) !== undefined;
+  return database.coordinator !== undefined || (await findOwner(database)) !== undefined;
 }
 
 function readStatus(args: Arguments): SessionStatus | undefined {

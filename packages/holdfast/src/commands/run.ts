@@ -136,7 +136,7 @@ async function findStarted(
   if (wanted === undefined && !args.has("continue")) return undefined;
   const { findUnfinished, isOfAgent, withReader } = await import("../find-session.ts");
   const { existsSync } = await import("node:fs");
-  if (!existsSync(database.path)) return undefined;
+  if (database.coordinator === undefined && !existsSync(database.path)) return undefined;
   return withReader(database, async (reader) => {
     if (wanted === undefined) {
       const session =

@@ -25,7 +25,7 @@ export const show: Command = {
     const { pictureText, taskText } = await import("../picture-text.ts");
     const database = findDatabase(args, io);
     return withReaderOfMeant(database, args, show.usage, async ({ sessionId }, reader) => {
-      const picture = await readPicture(reader, sessionId, database.path, io);
+      const picture = await readPicture(reader, sessionId, database, io);
       const now = Date.now();
       if (task !== undefined) {
         const found = picture.tasks.find(({ id }) => id === task);

@@ -96,6 +96,7 @@ export class SocketStorage implements AgentStorage {
       entries: (sessionId, from, limit) =>
         this.#ask("reader.entries", { sessionId, from, limit: finite(limit) }),
       pendingSignals: (sessionId) => this.#ask("reader.pendingSignals", { sessionId }),
+      seenSignals: (sessionId) => this.#ask("reader.seenSignals", { sessionId }),
       schedules: () => this.#ask("reader.schedules", {}),
       document: (collection, id) => this.#ask("reader.document", { collection, id }),
       documents: (query) => this.#ask("reader.documents", { ...query, limit: finite(query.limit) }),

@@ -151,6 +151,43 @@ test("ST6: tokens grow over a restart also when the transaction that took a bloc
   expect(tokenOf(second)).toBeGreaterThan(tokenOf(first));
 });
 
+// What is at hand of leases follows the file: a renewal that missed one would give a live session away.
+test("leases are as they were when the transaction that changed them failed", async () => {
+  const unclaimed = [1, 2].map((n) => {
+    const { claimFor: _claimFor, ...creation } = creating(n);
+    return creation;
+  });
+  await storage.commit(unclaimed, 1);
+  const lease = { owner: "leased", now: 1, leaseMs: 1_000 };
+  const kept = await storage.claim({ sessionId: "ses-1", ...lease });
+  const token = tokenOf(kept);
+  const ending: Change = {
+    type: "commit_batch",
+    sessionId: "ses-1",
+    token,
+    firstSeq: 0,
+    records: [],
+    entries: [],
+    consumed: [],
+    session: { status: "completed" },
+  };
+  for (const change of [{ type: "release_claim", sessionId: "ses-1", token } as const, ending]) {
+    let commits = 0;
+    fault = (sql) => (sql === "COMMIT" && ++commits === 1 ? IO_ERROR : undefined);
+    await expect(storage.commit([change], 2)).rejects.toThrow();
+    expect(await storage.renew({ ...lease, now: 2 })).toEqual({ sessions: 1 });
+    await storage.due({ now: 1_001, limit: 1 });
+    expect(await storage.claim({ sessionId: "ses-1", ...lease, owner: "other", now: 1_001 })).toEqual({
+      status: "busy",
+      owner: "leased",
+    });
+  }
+  fault = (sql) => (sql.startsWith("INSERT OR REPLACE INTO claim") ? IO_ERROR : undefined);
+  await expect(storage.claim({ sessionId: "ses-2", ...lease })).rejects.toThrow();
+  fault = undefined;
+  expect(await storage.renew({ ...lease, now: 2 })).toEqual({ sessions: 1 });
+});
+
 test("of a session that has ended no signal is kept", async () => {
   const [created] = await storage.commit([creating(1)], 1);
   const ending: Change = {

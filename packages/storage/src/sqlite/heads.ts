@@ -8,11 +8,12 @@
 //       cache's size. What survives the owner of claims that end by themselves is in `leases.ts`.
 //       The token of a claim that is over is kept as well, for the last `TOKENS_MAX` sessions; a holder that asks after
 //       that is fenced, where before it would have been told what became of its batch.
+//       Of a session that has ended only that is kept: it is seldom asked for again.
 //   H3. What a session was made with and no rule looks at (input, shared context) is not kept: it may be large. A few small
 //       signals are, until they are consumed: who is told that one arrived asks for it at once.
 
 import { invariant, isEnded, type Amount, type Session, type StoredSignal, type Wait } from "@holdfast/core";
-import { isAnsweredBy, NO_CLAIM, releasedClaim, type Claim } from "@holdfast/core/internal";
+import { ChurnMap, isAnsweredBy, NO_CLAIM, releasedClaim, type Claim } from "@holdfast/core/internal";
 import type { Reads } from "./reads.ts";
 
 const TOKENS_MAX = 65_536;
@@ -102,9 +103,9 @@ export class PendingSignals {
 
 export class Heads {
   readonly #reads: Reads;
-  readonly #claimed = new Map<string, Head>();
+  readonly #claimed = new ChurnMap<string, Head>();
   /** Unclaimed ones, the least recently used first. */
-  readonly #recent = new Map<string, Head>();
+  readonly #recent = new ChurnMap<string, Head>();
   readonly #recentMax: number;
   /** Claims that are held or have losses, of sessions that were forgotten, or not read yet. */
   readonly #forgotten = new Map<string, Claim>();
@@ -144,11 +145,12 @@ export class Heads {
         : [this.#claimed, this.#recent];
     from.delete(sessionId);
     to.set(sessionId, head);
-    if (this.#recent.size <= this.#recentMax) return;
-    for (const [oldest, { claim }] of this.#recent) {
-      this.forget(oldest, releasedClaim(claim));
-      break;
-    }
+    shed(this.#recent, this.#recentMax, (oldest) => this.letGo(oldest));
+  }
+
+  /** Drop a head of which no more is needed than its token (H2). */
+  letGo({ session, claim }: Head): void {
+    this.forget(session.sessionId, releasedClaim(claim));
   }
 
   /** Drop what is known of a session, but not its claim (H2), which is given as it stands. Reads nothing. */
@@ -179,11 +181,7 @@ export class Heads {
   #keepToken(sessionId: string, token: number): void {
     this.#tokens.delete(sessionId);
     this.#tokens.set(sessionId, token);
-    if (this.#tokens.size <= TOKENS_MAX) return;
-    for (const oldest of this.#tokens.keys()) {
-      this.#tokens.delete(oldest);
-      break;
-    }
+    shed(this.#tokens, TOKENS_MAX, (_, oldest) => this.#tokens.delete(oldest));
   }
 
   #takeClaim(sessionId: string): Claim {
@@ -207,6 +205,20 @@ export class Heads {
     head.answered = head.pending.answers(head.session.waits);
     head.claim = this.#takeClaim(sessionId);
     return head;
+  }
+}
+
+/** Drop the oldest of a map once it has an eighth too many: dropping one at a time, each would be looked for past all before it. */
+function shed<V>(
+  map: Iterable<readonly [string, V]> & { readonly size: number },
+  max: number,
+  drop: (oldest: V, key: string) => void,
+): void {
+  if (map.size <= max + (max >> 3)) return;
+  let surplus = map.size - max;
+  for (const [key, oldest] of map) {
+    drop(oldest, key);
+    if (--surplus === 0) return;
   }
 }
 

@@ -3,7 +3,7 @@
 import { DatabaseSync } from "node:sqlite";
 import type { Change, ClaimResult, CreateSession } from "@holdfast/core";
 import { expect, test } from "vitest";
-import { connectSqliteStorage, openSqliteStorage } from "./index.ts";
+import { connectSqliteStorage, openSqliteReader, openSqliteStorage } from "./index.ts";
 import type { SqliteStorage } from "./sqlite-storage.ts";
 import { newFolder } from "./testing/folder.ts";
 
@@ -113,9 +113,13 @@ test("what a released claim leaves is nothing, but for its losses", async () => 
 // Runners do not release what has ended.
 test("the claim of a session that has ended goes when its lease has passed", async () => {
   const { storage, path } = await open();
-  await storage.commit([creating("ses-1")], 0);
+  await storage.commit([creating("ses-1"), creating("ses-2")], 0);
   const token = tokenOf(await claim(storage, "owner-1", 0));
   await storage.commit([ending(token)], 10);
+  const other = await storage.claim({ sessionId: "ses-2", owner: "owner-1", now: 10, leaseMs: 10 });
+  await storage.commit([{ ...ending(tokenOf(other)), sessionId: "ses-2" } as Change], 10);
+  await storage.due({ now: 19, limit: 1 });
+  expect(claimRows(path)).toHaveLength(2);
   await storage.due({ now: LEASE_MS - 1, limit: 1 });
   expect(claimRows(path)).toHaveLength(1);
   await storage.close();
@@ -166,6 +170,11 @@ test("a claim whose row is damaged is none, and fences its holder; the check nam
   const database = new DatabaseSync(path);
   database.exec("UPDATE claim SET owner = 'owner-2'");
   database.close();
+  const reader = openSqliteReader({ path });
+  expect(reader.verify().problems).toMatchObject([
+    { table: "claim", message: expect.stringContaining("row 1") },
+  ]);
+  reader.close();
   const again = (await open(path)).storage;
   expect(await claim(again, "owner-3", 0)).toMatchObject({ status: "claimed" });
   expect(await again.commit([ending(token)], 0)).toEqual([{ status: "fenced" }]);

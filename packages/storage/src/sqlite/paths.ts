@@ -5,7 +5,7 @@
 //   P3. Nothing here opens a file (`plain-files.ts` says why).
 
 import { hash } from "node:crypto";
-import { chmodSync, lstatSync, mkdirSync, realpathSync, statSync, type Stats } from "node:fs";
+import { chmodSync, existsSync, lstatSync, mkdirSync, realpathSync, statSync, type Stats } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { HoldfastError, NotFoundError, toError, UnavailableError } from "@holdfast/core";
@@ -56,11 +56,27 @@ function realFile(path: string, create: boolean): string {
   const folder = dirname(path);
   try {
     // The mode only bears on what is made now; a folder that exists is the user's affair.
-    if (create) mkdirSync(folder, { recursive: true, mode: 0o700 });
+    if (create) makeFolders(folder);
     return join(realpathSync(folder), basename(path));
   } catch (error) {
-    if (errno(error) === "ENOENT") throw fileNotFound(path);
+    if (errno(error) === "ENOENT" && !create) throw fileNotFound(path);
     throw pathError(error, path);
+  }
+}
+
+/**
+ * Make a folder of this user alone, and those above it that are missing. Node's own recursive way never returns where a folder is that
+ * nothing can be made in, such as /proc.
+ */
+export function makeFolders(folder: string): void {
+  const missing: string[] = [];
+  for (let at = folder; !existsSync(at) && dirname(at) !== at; at = dirname(at)) missing.unshift(at);
+  for (const each of missing) {
+    try {
+      mkdirSync(each, { mode: 0o700 });
+    } catch (error) {
+      if (errno(error) !== "EEXIST") throw error; // Somebody else made it meanwhile.
+    }
   }
 }
 

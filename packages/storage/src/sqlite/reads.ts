@@ -12,13 +12,14 @@ import {
   type JournalRecord,
   type JsonText,
   type Schedule,
+  type SeenSignals,
   type Session,
   type SessionStatus,
   type StorageReader,
   type StoredDocument,
   type StoredSignal,
 } from "@holdfast/core";
-import type { ChildRow } from "@holdfast/core/internal";
+import { readDedupMark, type ChildRow } from "@holdfast/core/internal";
 import { Accounts } from "./accounts.ts";
 import type { Blobs } from "./blobs.ts";
 import type { SqlDriver, SqlRow, SqlStatement } from "./driver.ts";
@@ -56,6 +57,7 @@ export class Reads {
   readonly #entries: SqlStatement;
   readonly #branch: SqlStatement;
   readonly #signals: SqlStatement;
+  readonly #seen: SqlStatement;
   readonly #pending: SqlStatement;
   readonly #checkpoints: SqlStatement;
   readonly #children: SqlStatement;
@@ -86,6 +88,7 @@ export class Reads {
       `${SELECT_ENTRY} WHERE session = ? AND seq <= ? ORDER BY seq DESC LIMIT ${PAGE_ROWS}`,
     );
     this.#signals = driver.prepare(`${SELECT_SIGNAL} WHERE session = ? AND ord > ? ORDER BY ord`);
+    this.#seen = driver.prepare("SELECT key FROM seen WHERE session = ?");
     this.#pending = driver.prepare("SELECT signal_id, ord, name FROM signal WHERE session = ? ORDER BY ord");
     this.#checkpoints = driver.prepare(
       `SELECT ${JOURNAL_COLUMNS} FROM journal WHERE ${fromSeq} AND seq <= ?3 AND checkpoint = 1 ORDER BY seq`,
@@ -211,6 +214,15 @@ export class Reads {
       add(row["signal_id"] as string, row["ord"] as number, row["name"] as string);
   }
 
+  /** A walk over what all sessions have seen: sessions that move are rare, and an index would cost every signal. */
+  seenSignals(number: number): SeenSignals {
+    const keys = this.#seen.all(number).map((row) => row["key"] as string);
+    return {
+      ids: keys.filter((key) => key.startsWith("i:")).map((key) => key.slice(2)),
+      dedupKeys: keys.filter((key) => key.startsWith("d:")).map((key) => readDedupMark(key.slice(2))),
+    };
+  }
+
   signals(number: number, after: number): StoredSignal[] {
     return this.#signals.all(number, after).map((row) => readSignal(row, this.source));
   }
@@ -267,6 +279,13 @@ export class SqliteReader implements StorageReader {
     return this.#guard(() => {
       const number = this.#reads.numberOf(sessionId);
       return number === undefined ? [] : this.#reads.signals(number, 0);
+    });
+  }
+
+  async seenSignals(sessionId: string): Promise<SeenSignals> {
+    return this.#guard(() => {
+      const number = this.#reads.numberOf(sessionId);
+      return number === undefined ? { ids: [], dedupKeys: [] } : this.#reads.seenSignals(number);
     });
   }
 

@@ -3,7 +3,10 @@
 import { DatabaseSync } from "node:sqlite";
 import { FORMAT_LIMITS, type Change, type CreateSession } from "@holdfast/core";
 import { expect, test } from "vitest";
+import { Blobs } from "./blobs.ts";
+import { openForWriting } from "./database.ts";
 import { openSqliteStorage } from "./index.ts";
+import { Removal } from "./removal.ts";
 import type { SqliteStorage } from "./sqlite-storage.ts";
 import { newFolder } from "./testing/folder.ts";
 
@@ -98,6 +101,21 @@ test("the number of a deleted session is not given to another that would seem to
   await again.commit([remove("ses-2")], 2);
   await fill(again, "ses-2", "1", "1");
   await again.close();
+});
+
+// G2: at the opening there was no room for the sweep.
+test("the number of a deleted session is taken as long as what it saw of signals is left", async () => {
+  const path = `${newFolder()}/test.db`;
+  const storage = await openSqliteStorage({ path });
+  await fill(storage, "ses-1", "1", "1");
+  await storage.commit([remove("ses-1")], 2);
+  await storage.close();
+  const driver = openForWriting(path, false);
+  const removal = new Removal(driver, new Blobs(driver, path));
+  expect(removal.nextNumber()).toBe(2);
+  removal.sweep();
+  expect(removal.nextNumber()).toBe(1);
+  driver.close();
 });
 
 test("a deletion that could not be stored has deleted nothing", async () => {

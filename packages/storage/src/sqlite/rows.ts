@@ -112,7 +112,16 @@ export function sessionValues(number: number, session: Session, blobs: Blobs): S
 }
 
 /** What only some sessions are made with, and never changes. */
-function originOf({ parent, depth, shared, deadlineAt, fork, payers, placement }: Session): string | null {
+function originOf({
+  parent,
+  depth,
+  shared,
+  deadlineAt,
+  fork,
+  payers,
+  placement,
+  home,
+}: Session): string | null {
   const origin = JSON.stringify({
     parent,
     depth: depth === 0 ? undefined : depth,
@@ -121,6 +130,7 @@ function originOf({ parent, depth, shared, deadlineAt, fork, payers, placement }
     fork,
     payers: payers.length === 0 ? undefined : payers,
     placement,
+    home,
   } satisfies Partial<Record<keyof Session, unknown>>);
   return origin === "{}" ? null : origin;
 }
@@ -133,6 +143,7 @@ function restOf({
   persistence,
   progress,
   resumedFrom,
+  move,
 }: Session): string | null {
   const rest = JSON.stringify({
     exhausted,
@@ -141,6 +152,7 @@ function restOf({
     persistence,
     progress,
     resumedFrom,
+    move,
   } satisfies Partial<Record<keyof Session, unknown>>);
   return rest === "{}" ? null : rest;
 }

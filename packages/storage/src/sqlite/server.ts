@@ -170,6 +170,8 @@ export class StorageServer {
         );
       case "reader.pendingSignals":
         return storage.reader.pendingSignals(text(params, "sessionId"));
+      case "reader.seenSignals":
+        return storage.reader.seenSignals(text(params, "sessionId"));
       case "reader.schedules":
         return storage.reader.schedules();
       case "reader.document":

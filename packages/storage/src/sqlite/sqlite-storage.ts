@@ -11,6 +11,7 @@
 
 import {
   HoldfastError,
+  isEnded,
   NotFoundError,
   UnavailableError,
   type AgentStorage,
@@ -123,7 +124,7 @@ export class SqliteStorage implements AgentStorage {
   /** The groups of several callers in one transaction, in the order given. */
   commitGroups(groups: readonly ChangeGroup[]): ChangeResult[][] {
     return this.#guard("committing", () => {
-      this.#beginLeases(groups[0]?.now ?? 0);
+      if (groups[0] !== undefined) this.#beginLeases(groups[0].now);
       const timed: TimedChange[] = [];
       for (const { changes, now } of groups) for (const change of changes) timed.push({ change, now });
       const results = this.#applyAll(timed, timed.length > 1);
@@ -154,12 +155,14 @@ export class SqliteStorage implements AgentStorage {
 
   async renew({
     owner,
+    sessionIds,
     now,
     leaseMs,
   }: Parameters<AgentStorage["renew"]>[0]): Promise<{ readonly sessions: number }> {
     return this.#guard("renewing claims", () => {
       this.#beginLeases(now);
-      const held = this.#leases.ofOwner(owner);
+      const wanted = sessionIds && new Set(sessionIds);
+      const held = this.#leases.ofOwner(owner).filter((sessionId) => wanted?.has(sessionId) !== false);
       const others = held.filter((sessionId) => this.#leases.leaseMsOf(sessionId) !== leaseMs);
       if (others.length > 0)
         this.#transact(() => {
@@ -309,7 +312,7 @@ export class SqliteStorage implements AgentStorage {
 
   #undo(): void {
     for (const [head, claim] of this.#writer.touched) this.#heads.forget(head.session.sessionId, claim);
-    this.#writer.touched.clear();
+    this.#writer.touched = new Map();
     this.#writer.arrived.length = 0;
     this.#tokens.forget();
     this.#leases.ended(false);
@@ -318,8 +321,11 @@ export class SqliteStorage implements AgentStorage {
 
   #publish(): void {
     const { touched, arrived } = this.#writer;
-    for (const head of touched.keys()) this.#dueIndex.note(head);
-    touched.clear();
+    for (const head of touched.keys()) {
+      this.#dueIndex.note(head);
+      if (isEnded(head.session.status)) this.#heads.letGo(head);
+    }
+    this.#writer.touched = new Map();
     if (arrived.length === 0) return;
     for (const arrival of arrived.splice(0)) for (const listener of this.#listeners) listener(arrival);
   }

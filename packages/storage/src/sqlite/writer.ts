@@ -26,6 +26,7 @@ import {
   type JsonText,
   type ReleaseClaim,
   type Schedule,
+  type SeenSignals,
   type SendSignal,
   type Session,
   type StoredDocument,
@@ -82,7 +83,7 @@ import type { Tokens } from "./tokens.ts";
 
 export class Writer implements CascadeDoor {
   /** What this transaction changed, and the claims as they were before it (W3). */
-  readonly touched = new Map<Head, Claim>();
+  touched = new Map<Head, Claim>();
   /** What listeners hear of when it is committed. */
   readonly arrived: Arrival[] = [];
 
@@ -310,6 +311,15 @@ export class Writer implements CascadeDoor {
     head.answered ||= isAnsweredBy(head.session.waits, name);
     this.arrived.push({ sessionId, awaited });
     return decision.result;
+  }
+
+  addSeen(sessionId: string, { ids, dedupKeys }: SeenSignals): void {
+    const head = this.#find(sessionId);
+    const keys = [
+      ...ids.map((id) => `i:${id}`),
+      ...dedupKeys.map(([name, dedupKey]) => `d:${dedupMark(name, dedupKey)}`),
+    ];
+    for (const key of keys) if (!this.#hasSeen(head, key)) this.#insertSeen.run(key, head.number);
   }
 
   #hasSeen(head: Head, key: string): boolean {

@@ -2,6 +2,7 @@
 
 import type { Budget, ChangeResult, Charge } from "@holdfast/core";
 import { describe, expect, test } from "vitest";
+import { listen } from "./ear.ts";
 import {
   cancelling,
   Claimant,
@@ -323,11 +324,10 @@ export function budgetConformance(fixture: Fixture): void {
       await leaf.commit({ session: PARKED });
       await child.commit({ session: { ...PARKED, exhausted: { ...exhausted, payer: "ses-leaf" } } });
       await other.commit({ session: PATCH_TO.paused });
-      const heard: string[] = [];
-      fixture.storage.subscribe(({ sessionId }) => heard.push(sessionId));
+      const ear = listen(fixture);
       const raised = await fixture.apply(raising("ses-root", { maxTokens: 200, maxSteps: 9 }), 7);
       expect(raised).toEqual({ status: "requested", sessionStatus: "paused" });
-      expect(heard).toEqual(["ses-root", "ses-leaf"]);
+      expect((await ear.heard(2)).map(({ sessionId }) => sessionId)).toEqual(["ses-root", "ses-leaf"]);
       const statuses = await Promise.all(
         ["ses-root", "ses-leaf", "ses-child", "ses-other"].map(async (sessionId) => {
           return (await fixture.session(sessionId)).status;

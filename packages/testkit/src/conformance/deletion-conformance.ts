@@ -146,6 +146,17 @@ export function deletionConformance(fixture: Fixture): void {
     expect(await second.commit({ records: [STARTED] })).toMatchObject({ status: "committed" });
   });
 
+  // Where it stood is not known any more, and beginning anew would show the first page twice.
+  test("ST43: a page behind a deleted session is refused, others go on", async () => {
+    for (const n of [1, 2, 3, 4]) await fixture.createIn("completed", `ses-${n}`);
+    await remove("ses-3");
+    await expect(fixture.storage.reader.sessions({ limit: 5, before: "ses-3" })).rejects.toMatchObject({
+      code: "session_not_found",
+    });
+    const page = await fixture.storage.reader.sessions({ limit: 5, before: "ses-4" });
+    expect(page.map(({ sessionId }) => sessionId)).toEqual(["ses-2", "ses-1"]);
+  });
+
   test("ST43: in one group it is gone for what follows", async () => {
     await fixture.createIn("completed", "ses-1");
     const results = await fixture.storage.commit(

@@ -3,6 +3,7 @@
 
 import type { Effect, RequestCancel, SessionPatch } from "@holdfast/core";
 import { describe, expect, test } from "vitest";
+import { listen } from "./ear.ts";
 import {
   cancelling,
   creating,
@@ -177,16 +178,14 @@ export function familyConformance(fixture: Fixture): void {
     test("ST22: listeners hear of every session an effect or a consequence touches", async () => {
       const { root } = await grow();
       await fixture.apply(creating("ses-other"));
-      const heard: unknown[] = [];
-      fixture.storage.subscribe(({ sessionId, awaited }) => heard.push([sessionId, awaited]));
-      // Over a socket the subscription is a request of its own.
-      await fixture.storage.reader.session("ses-root");
+      const ear = listen(fixture);
       await root.commit({
         records: [spawning("agent")],
         effects: [childOf("ses-root", "ses-new"), signalling("ses-other", "sig-1")],
       });
       await fixture.apply(cancelling("ses-root"));
-      expect(heard).toEqual([
+      const heard = await ear.heard(6);
+      expect(heard.map(({ sessionId, awaited }) => [sessionId, awaited])).toEqual([
         ["ses-new", true],
         ["ses-other", true],
         ["ses-root", true],

@@ -28,6 +28,21 @@ export function leaseConformance(fixture: Fixture): void {
     expect(await renew("owner-none", 400)).toEqual({ sessions: 0 });
   });
 
+  // It was claimed for a process that never heard of it, or has been started anew: then nobody runs it, and it must run out.
+  test("ST37: of an owner that names its sessions, only these are renewed", async () => {
+    for (const n of [1, 2]) await fixture.apply(creating(`ses-${n}`), 0);
+    await fixture.claim("ses-1", "owner-1", 0);
+    await fixture.claim("ses-2", "owner-1", 0);
+    const renewal = { owner: "owner-1", now: 400, leaseMs: LEASE_MS };
+    expect(await fixture.storage.renew({ ...renewal, sessionIds: ["ses-1", "ses-none"] })).toEqual({
+      sessions: 1,
+    });
+    expect((await fixture.storage.due({ now: LEASE_MS, limit: 10 })).sessionIds).toEqual(["ses-2"]);
+    expect(await claim("owner-2", LEASE_MS, "ses-1")).toEqual(busy("owner-1"));
+    expect(await claim("owner-2", LEASE_MS, "ses-2")).toMatchObject({ status: "claimed" });
+    expect(await fixture.storage.renew({ ...renewal, sessionIds: [] })).toEqual({ sessions: 0 });
+  });
+
   // The coordinator was away for longer than a lease: the runner lives, and nobody else came.
   test("ST37: a claim whose lease has passed is renewed as long as nobody else took it", async () => {
     await fixture.apply(creating("ses-1"), 0);

@@ -2,8 +2,16 @@
 // nothing is changed or left out unseen.
 
 import { createHash } from "node:crypto";
-import { verifyAudit, type Audit, type Change, type PutDocument, type RemoveDocument } from "@holdfast/core";
+import {
+  verifyAudit,
+  type Audit,
+  type AuditRow,
+  type Change,
+  type PutDocument,
+  type RemoveDocument,
+} from "@holdfast/core";
 import { describe, expect, test } from "vitest";
+import { listen } from "./ear.ts";
 import { cancelling, creating, INVALID, LEASE_MS, signalling, statuses, type Fixture } from "./fixture.ts";
 
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("base64url");
@@ -176,10 +184,9 @@ export function ledgerConformance(fixture: Fixture): void {
     test("ST42: listeners hear of an audited arrival, and it reaches the tree below", async () => {
       const parent = await fixture.createClaimed();
       await fixture.spawn(parent, "ses-2");
-      const heard: unknown[] = [];
-      fixture.storage.subscribe(({ sessionId }) => heard.push(sessionId));
+      const ear = listen(fixture);
       expect(await fixture.apply(audited(cancelling("ses-1")))).toMatchObject({ status: "requested" });
-      expect(heard).toEqual(["ses-1", "ses-2"]);
+      expect((await ear.heard(2)).map(({ sessionId }) => sessionId)).toEqual(["ses-1", "ses-2"]);
     });
 
     test("ST42: rows are read in order, from any on, as many as asked for", async () => {
@@ -202,15 +209,17 @@ export function ledgerConformance(fixture: Fixture): void {
       }
       const all = await rows();
       expect(all.map(({ object }) => object)).toEqual(texts);
-      expect(all[0]!.hash).toBe(
-        sha256(
-          `\n{"seq":1,"at":1,"actor":"anna","action":"a","object":${JSON.stringify(texts[0])},"outcome":"done"}`,
-        ),
-      );
+      const hashOf = ({ hash: _hash, ...row }: AuditRow, before = "") =>
+        sha256(`${before}\n${JSON.stringify(row)}`);
+      expect(all[0]!.hash).toBe(hashOf(all[0]!));
+      expect(all[1]!.hash).toBe(hashOf(all[1]!, all[0]!.hash));
       expect(verifyAudit(all, sha256)).toEqual({ status: "intact", last: { seq: 4, hash: all[3]!.hash } });
       expect(verifyAudit(all.slice(2), sha256, all[1])).toMatchObject({ status: "intact" });
       const forged = all.with(1, { ...all[1]!, actor: "bert" });
       expect(verifyAudit(forged, sha256)).toMatchObject({ status: "broken", seq: 2 });
+      // With a hash that fits, it is the next one that tells.
+      const fitting = { ...forged[1]!, hash: hashOf(forged[1]!, all[0]!.hash) };
+      expect(verifyAudit(all.with(1, fitting), sha256)).toMatchObject({ status: "broken", seq: 3 });
       expect(verifyAudit(all.toSpliced(1, 1), sha256)).toMatchObject({ status: "broken", seq: 3 });
       expect(verifyAudit([all[1]!, all[0]!], sha256)).toMatchObject({ status: "broken", seq: 2 });
     });

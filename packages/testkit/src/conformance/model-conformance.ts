@@ -5,7 +5,6 @@
 
 import {
   isEnded,
-  isReservedName,
   LIMITS,
   mayBecome,
   type ChangeResult,
@@ -37,7 +36,7 @@ import {
   tokenOf,
   type Fixture,
 } from "./fixture.ts";
-import { isDue, newlyKnown, stand, type Known } from "./model-known.ts";
+import { isDue, isTold, newlyKnown, stand, type Known } from "./model-session.ts";
 import { STEP, type Asked, type AskedBatch, type PATCHED, type Step } from "./model-steps.ts";
 
 export function modelConformance(fixture: Fixture): void {
@@ -533,9 +532,4 @@ function patchTo(
 ): NonNullable<CommitBatch["session"]> {
   const patch = status === "cancelling" ? { status } : PATCH_TO[status];
   return wakeInMs === undefined ? patch : { ...patch, wakeAt: now + wakeInMs };
-}
-
-/** What sessions tell each other, not what a person answers. */
-function isTold(name: string): boolean {
-  return isReservedName(name) && !name.startsWith("answer:");
 }

@@ -2,6 +2,7 @@
 
 import type { Change, FireSchedule, Schedule } from "@holdfast/core";
 import { expect, test } from "vitest";
+import { listen } from "./ear.ts";
 import { cancelling, creating, INVALID, signalling, type Fixture } from "./fixture.ts";
 
 const NIGHTLY: Schedule = {
@@ -81,13 +82,12 @@ export function scheduleConformance(fixture: Fixture): void {
   test("ST34: a schedule signals a session, and listeners hear of it", async () => {
     await fixture.apply(creating("ses-1"));
     await fixture.apply(put(POKE));
-    const heard: unknown[] = [];
-    fixture.storage.subscribe((arrival) => heard.push(arrival));
+    const ear = listen(fixture);
     const effect = signalling("ses-1", "poke-50", { payload: undefined });
     const firing = fire({ scheduleId: "poke", dueAt: 50, nextAt: 60, effect });
     expect(await fixture.apply(firing)).toEqual({ status: "done" });
     expect(await fixture.told("ses-1")).toEqual([["go", null]]);
-    expect(heard).toEqual([{ sessionId: "ses-1", awaited: true }]);
+    expect(await ear.heard(1)).toEqual([{ sessionId: "ses-1", awaited: true }]);
   });
 
   test("ST34: one whose session has ended or never was goes on to its next time", async () => {

@@ -1,7 +1,8 @@
 // ST8 to ST12, and ST22: what arrives at a session, in which order, and who hears of it.
 
-import { type Arrival, type StoredSignal } from "@holdfast/core";
+import type { StoredSignal } from "@holdfast/core";
 import { describe, expect, test } from "vitest";
+import { listen } from "./ear.ts";
 import {
   cancelling,
   creating,
@@ -392,27 +393,4 @@ export function signalConformance(fixture: Fixture): void {
 async function readSoon(fixture: Fixture): Promise<readonly StoredSignal[]> {
   await Promise.resolve();
   return fixture.storage.reader.pendingSignals("ses-1");
-}
-
-interface Ear {
-  /** What was heard, as soon as it was that much. */
-  heard(count: number): Promise<readonly Arrival[]>;
-  unsubscribe(): void;
-}
-
-function listen(fixture: Fixture, also?: () => void): Ear {
-  const arrivals: Arrival[] = [];
-  let wake = () => {};
-  const unsubscribe = fixture.storage.subscribe((arrival) => {
-    arrivals.push(arrival);
-    also?.();
-    wake();
-  });
-  return {
-    unsubscribe,
-    async heard(count) {
-      while (arrivals.length < count) await new Promise<void>((resolve) => (wake = resolve));
-      return arrivals;
-    },
-  };
 }

@@ -6,13 +6,13 @@
 
 import { HoldfastError, type Exhausted, type Session } from "@holdfast/core";
 import { unlessEnded } from "../test-runtime.ts";
+import type { Runtime, ScheduleRequest, StartOptions } from "@holdfast/runtime";
 import type { Dice } from "./dice.ts";
 import type { EventLog } from "./event-log.ts";
-import type { LivingProcess, Machine } from "./machine.ts";
 import type { Expected } from "./nodes.ts";
 import { answerTo } from "./nodes-signals.ts";
 import { UNANSWERED } from "./program-agent.ts";
-import { agentOf, type Program, type Value } from "./program.ts";
+import type { Program, Value } from "./program.ts";
 import type { Scheduler } from "./scheduler.ts";
 import type { Swarm } from "./swarm.ts";
 
@@ -33,8 +33,21 @@ const SCHEDULE = "scheduled";
 /** Who is slow may still put it, after it was removed. */
 const UNSCHEDULE_MS = [0, 3_000, 10_000] as const;
 
+/** Where those outside are heard: a process that lives, or a coordinator. */
+export interface Desk extends Pick<
+  Runtime,
+  "answer" | "cancel" | "pause" | "setBudget" | "signal" | "unpause"
+> {
+  readonly name: string;
+  start(program: Program, options: StartOptions): Promise<unknown>;
+  /** Only of a process. */
+  readonly runtime?: Pick<Runtime, "fork" | "unschedule">;
+  putSchedule?(program: Program, timing: Pick<ScheduleRequest, "id" | "cron" | "timeZone">): Promise<unknown>;
+}
+
 export interface ClientsOptions {
-  readonly machine: Machine;
+  /** Somewhere to ask, if there is anything. */
+  desk(): Desk | undefined;
   readonly scheduler: Scheduler;
   readonly dice: Dice;
   readonly log: EventLog;
@@ -57,6 +70,10 @@ export class Clients {
   readonly #options: ClientsOptions;
   readonly #answering = new Set<string>();
   readonly #raising = new Set<string>();
+  /** Sessions that nobody wants paused any more. */
+  readonly #unpaused = new Set<string>();
+  /** Pauses that were seen. */
+  readonly #pauses = new Set<string>();
   #busy = 0;
   #isUnscheduled = false;
 
@@ -80,8 +97,8 @@ export class Clients {
       ...(prelude === undefined ? {} : { persistence: "minimal" as const }),
     };
     this.#after(dice.between(0, 200), () =>
-      this.#insist(`start ${sessionId}`, async ({ runtime, agents }) => {
-        await runtime.start(agents.get(agentOf(program))!, program, options);
+      this.#insist(`start ${sessionId}`, async (desk) => {
+        await desk.start(program, options);
         return "done";
       }),
     );
@@ -93,9 +110,8 @@ export class Clients {
   /** Have sessions of it started every five seconds, until `unschedule`. */
   schedule(program: Program): void {
     const request = { id: SCHEDULE, cron: "*/5 * * * * *", timeZone: "UTC" } as const;
-    this.#insist("put the schedule", async ({ runtime, agents }) => {
-      if (this.#isUnscheduled) return "done";
-      await runtime.schedule({ ...request, start: { agent: agents.get(agentOf(program))!, input: program } });
+    this.#insist("put the schedule", async (desk) => {
+      if (!this.#isUnscheduled) await desk.putSchedule?.(program, request);
       return "done";
     });
   }
@@ -106,7 +122,7 @@ export class Clients {
     for (const ms of UNSCHEDULE_MS)
       this.#after(ms, () =>
         this.#insist("remove the schedule", async ({ runtime }) => {
-          await runtime.unschedule(SCHEDULE);
+          await runtime?.unschedule(SCHEDULE);
           return "done";
         }),
       );
@@ -120,16 +136,18 @@ export class Clients {
   }
 
   /** Answer the questions that a row shows, and raise the budget it stands for. */
-  look({ sessionId, waits, exhausted }: Session): void {
+  look(row: Session): void {
+    const { sessionId, waits, exhausted, pauseReason } = row;
     if (exhausted !== undefined) this.#raise(exhausted);
+    if (pauseReason === "poison" || pauseReason === "by_user") this.#mend(row);
     for (const wait of waits) {
       if (wait.type !== "input" || wait.prompt === UNANSWERED) continue;
       const key = `${sessionId} ${wait.id}`;
       if (this.#answering.has(key)) continue;
       this.#answering.add(key);
       this.#after(this.#drawDelay(), () =>
-        this.#insist(`answer ${key}`, async ({ runtime }) => {
-          const receipt = await runtime.answer(sessionId, answerTo(wait.prompt), { question: wait.id });
+        this.#insist(`answer ${key}`, async (desk) => {
+          const receipt = await desk.answer(sessionId, answerTo(wait.prompt), { question: wait.id });
           // It may have been asked in a process whose commit is not stored yet; the row shows it again then.
           if (receipt.status === "refused") this.#answering.delete(key);
           return "done";
@@ -138,15 +156,23 @@ export class Clients {
     }
   }
 
+  /** Lost with its runner again and again; or asked for again before its answer came, a pause has come after its end. */
+  #mend({ sessionId, pauseReason, inbox, updatedAt }: Session): void {
+    const pause = `${sessionId} ${inbox} ${updatedAt}`;
+    const isKnown = this.#pauses.has(pause);
+    this.#pauses.add(pause);
+    if (!isKnown && (pauseReason === "poison" || this.#unpaused.has(sessionId)))
+      this.#after(this.#drawDelay(), () => this.#unpause(sessionId));
+  }
+
   #raise({ payer, limit, max }: Exhausted): void {
     const key = `${payer} ${limit} ${max}`;
     if (this.#raising.has(key)) return;
     this.#raising.add(key);
     this.#after(this.#drawDelay(), () =>
-      this.#insist(`raise ${key}`, async ({ runtime }) => {
-        const { account } = await runtime.handle(payer).session();
-        if ((account?.limits[limit] ?? Infinity) > max) return "done"; // By whoever was quicker.
-        await unlessEnded(runtime.setBudget(payer, { [limit]: 2 * max + 50 }));
+      this.#insist(`raise ${key}`, async (desk) => {
+        await unlessEnded(desk.setBudget(payer, { [limit]: 2 * max + 50 }));
+        this.#raising.delete(key); // A raise that came late may have taken it back.
         return "done";
       }),
     );
@@ -156,8 +182,8 @@ export class Clients {
     const { dice, swarm } = this.#options;
     const forMs = dice.pick([0, 10, 1_000]);
     this.#after(dice.between(0, swarm.safetyMs), () =>
-      this.#insist(`pause ${sessionId}`, async ({ runtime }) => {
-        const status = await runtime.pause(sessionId);
+      this.#insist(`pause ${sessionId}`, async (desk) => {
+        const status = await desk.pause(sessionId);
         if (status === "paused") this.#after(forMs, () => this.#unpause(sessionId));
         return "done";
       }),
@@ -165,8 +191,9 @@ export class Clients {
   }
 
   #unpause(sessionId: string): void {
-    this.#insist(`unpause ${sessionId}`, async ({ runtime }) => {
-      await runtime.unpause(sessionId);
+    this.#insist(`unpause ${sessionId}`, async (desk) => {
+      this.#unpaused.add(sessionId);
+      await desk.unpause(sessionId);
       return "done";
     });
   }
@@ -177,8 +204,8 @@ export class Clients {
     const { name, payloads, index } = mail;
     if (index >= payloads.length) return;
     this.#after(this.#drawDelay(), () =>
-      this.#insist(`signal ${sessionId} ${name} ${index}`, async ({ runtime }) => {
-        const receipt = await runtime.signal(sessionId, name, payloads[index], {
+      this.#insist(`signal ${sessionId} ${name} ${index}`, async (desk) => {
+        const receipt = await desk.signal(sessionId, name, payloads[index], {
           dedupKey: `${name} ${index}`,
         });
         if (receipt.status === "refused")
@@ -197,7 +224,7 @@ export class Clients {
     this.#after(dice.between(0, swarm.safetyMs), () =>
       this.#insist(`fork ${sessionId}`, async ({ runtime }) => {
         try {
-          await runtime.fork(sessionId, { sessionId: `${sessionId}.fork` });
+          await runtime?.fork(sessionId, { sessionId: `${sessionId}.fork` });
         } catch (error) {
           // The answer was lost, and its origin has gone on: another fork was asked for than the one that is there.
           if (!HoldfastError.is(error) || error.code !== "session_exists") throw error;
@@ -211,8 +238,8 @@ export class Clients {
     const { dice, swarm } = this.#options;
     const how = { hard: dice.chance(0.3), graceMs: dice.pick([100, 1_000, 10_000]) };
     this.#after(dice.between(0, swarm.safetyMs), () =>
-      this.#insist(`cancel ${sessionId}`, async ({ runtime }) => {
-        await runtime.cancel(sessionId, how);
+      this.#insist(`cancel ${sessionId}`, async (desk) => {
+        await desk.cancel(sessionId, how);
         return "done";
       }),
     );
@@ -223,22 +250,22 @@ export class Clients {
   }
 
   /** C1. Ask some process; when it does not answer in time, or cannot, ask one again. */
-  #insist(what: string, ask: (process: LivingProcess) => Promise<Verdict>): void {
-    const { machine, log } = this.#options;
+  #insist(what: string, ask: (desk: Desk) => Promise<Verdict>): void {
+    const { log } = this.#options;
     let isAnswered = false;
     const again = (): void => {
       if (isAnswered) return;
       isAnswered = true;
       this.#after(PATIENCE_MS / 3, () => this.#insist(what, ask));
     };
-    const process = machine.pick();
-    if (process === undefined) return again();
-    log.add(process.life.name, what);
+    const desk = this.#options.desk();
+    if (desk === undefined) return again();
+    log.add(desk.name, what);
     this.#after(PATIENCE_MS, again);
-    ask(process).then(
+    ask(desk).then(
       (verdict) => {
         if (verdict === "again") return again();
-        if (!isAnswered) log.add(process.life.name, `${what}: done`);
+        if (!isAnswered) log.add(desk.name, `${what}: done`);
         isAnswered = true;
       },
       () => again(),

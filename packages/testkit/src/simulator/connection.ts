@@ -67,6 +67,7 @@ export class Connection implements AgentStorage {
         this.#read(`journal ${sessionId}`, () => reader.journal(sessionId, fromSeq, limit)),
       entries: (sessionId, from, limit) =>
         this.#read(`entries ${sessionId}`, () => reader.entries(sessionId, from, limit)),
+      seenSignals: (sessionId) => this.#read(`seen ${sessionId}`, () => reader.seenSignals(sessionId)),
       pendingSignals: (sessionId) =>
         this.#read(`signals ${sessionId}`, () => reader.pendingSignals(sessionId)),
       schedules: () => this.#read("list schedules", () => reader.schedules()),

@@ -34,13 +34,15 @@ export interface AttemptFacts {
   readonly attempt: number;
   /** The life it runs in. */
   readonly life: string;
+  /** As whom that life claims. */
+  readonly owner: string;
 }
 
 export interface EffectsHost {
   readonly dice: Dice;
   readonly log: EventLog;
   faults(): { readonly taskFails: number; readonly taskHangs: number; readonly taskMs: number };
-  /** Whether the outcome of this task is committed, and this life holds its session. */
+  /** Whether the outcome of this task is committed, and this owner holds its session. */
   isOver(facts: AttemptFacts): boolean;
   violated(promise: string, what: string): void;
 }

@@ -38,11 +38,13 @@ export async function judge(
   const row = await storage.reader.session(sessionId);
   if (row === undefined || account === undefined)
     return violated("H1", `${sessionId} was acknowledged and is not there`);
-  if (!isAtRest(row, subject))
+  if (!isAtRest(row, subject)) {
+    const holder = account.owner === undefined ? "nobody" : account.owner;
     return violated(
       "L3",
-      `${sessionId} is ${row.status} and nothing happens to it, waiting for ${JSON.stringify(row.waits)}`,
+      `${sessionId} is ${row.status} and nothing happens to it, held by ${holder}, waiting for ${JSON.stringify(row.waits)}`,
     );
+  }
   const isWhole = row.status === "completed";
   if (row.status === "failed" ? !subject.fails : subject.fails && isWhole)
     violated("H5", `${sessionId} is ${row.status}: ${row.error?.message}`);

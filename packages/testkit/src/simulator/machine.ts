@@ -8,19 +8,34 @@
 import type { AgentStorage, Change, Random } from "@holdfast/core";
 import { createRuntime, type Agent, type Runtime } from "@holdfast/runtime";
 import { vanishRuntime } from "@holdfast/runtime/internal";
+import type { Desk } from "./clients.ts";
 import { Connection, type ConnectionFaults } from "./connection.ts";
 import type { Dice } from "./dice.ts";
 import type { Effects } from "./effects.ts";
 import type { EventLog } from "./event-log.ts";
+import type { Victims } from "./nemesis.ts";
 import { programAgents, programTasks, type ProgramWorld } from "./program-agent.ts";
 import { ProcessLife, type SimulatedTime } from "./process-life.ts";
+import { agentOf } from "./program.ts";
 
 /** A pause that is longer costs a process its claims. */
-export const LEASE_MS = 1_000;
+const LEASE_MS = 1_000;
 const ZOMBIE_MS_MAX = 3_000;
 const RESTART_MS_MAX = 400;
 const CLOSE_MS_MAX = 5_000;
 const RECOVER_AGAIN_MS = 500;
+
+/** Where the sessions of a simulation run. */
+export interface Site extends Victims {
+  /** Where somebody can be asked, if there is anybody. */
+  desk(): Desk | undefined;
+  /** Nothing stands in anybody's way any more. */
+  heal(): void;
+  /** The end of the simulation. */
+  dismantle(): void;
+  /** A session was claimed, and belongs to this owner now. */
+  claimed?(sessionId: string, owner: string): void;
+}
 
 export interface MachineOptions {
   readonly time: SimulatedTime;
@@ -35,19 +50,17 @@ export interface MachineOptions {
 }
 
 /** A process while it lives. */
-export interface LivingProcess {
+interface Running {
+  readonly index: number;
   readonly life: ProcessLife;
   readonly runtime: Runtime;
-  readonly agents: ReadonlyMap<string, Agent>;
-}
-
-interface Running extends LivingProcess {
-  readonly index: number;
+  readonly desk: Desk;
   readonly connection: Connection;
   hasLostClaims: boolean;
 }
 
-export class Machine {
+export class Machine implements Site {
+  readonly leaseMs = LEASE_MS;
   readonly #options: MachineOptions;
   readonly #random: Random;
   readonly #running: (Running | undefined)[] = [];
@@ -58,8 +71,12 @@ export class Machine {
     this.#random = { u32: options.dice.u32 };
   }
 
-  /** Some process that lives and is not paused, if there is one. */
-  pick(): LivingProcess | undefined {
+  /** At some process that lives and is not paused, if there is one. */
+  desk(): Desk | undefined {
+    return this.#pick()?.desk;
+  }
+
+  #pick(): Running | undefined {
     const [first, ...others] = this.#running.filter((each) => each?.life.isPaused === false) as Running[];
     return first === undefined ? undefined : this.#options.dice.pick([first, ...others]);
   }
@@ -92,14 +109,20 @@ export class Machine {
       concurrency,
       schedules: isScheduled,
     });
-    const running: Running = { index, life, runtime, agents, connection, hasLostClaims: false };
+    const running: Running = {
+      index,
+      life,
+      runtime,
+      desk: deskOf(life.name, runtime, agents),
+      connection,
+      hasLostClaims: false,
+    };
     this.#running[index] = running;
     this.#recover(running); // M1.
   }
 
-  /** A person has what is due run. */
   recover(): void {
-    const some = this.pick();
+    const some = this.#pick();
     if (some !== undefined) this.#recover(some);
   }
 
@@ -139,12 +162,10 @@ export class Machine {
     time.scheduler.after(ms, undefined, () => this.#goOn(running));
   }
 
-  /** Nothing stands in anybody's way any more. */
   heal(): void {
     for (const running of this.#running) if (running !== undefined) this.#goOn(running);
   }
 
-  /** The end of the simulation. */
   dismantle(): void {
     for (const running of this.#running) {
       if (running === undefined) continue;
@@ -157,10 +178,9 @@ export class Machine {
     return this.#running.length;
   }
 
-  #recover({ life, runtime }: LivingProcess): void {
-    runtime
-      .recover()
-      .catch(() => life.after(RECOVER_AGAIN_MS, () => this.#recover({ life, runtime, agents: new Map() })));
+  #recover(running: Running): void {
+    const { life, runtime } = running;
+    runtime.recover().catch(() => life.after(RECOVER_AGAIN_MS, () => this.#recover(running)));
   }
 
   #goOn(running: Running): void {
@@ -203,9 +223,25 @@ export class Machine {
     const { effects } = this.#options;
     return {
       begin: ({ sessionId, taskId, attempt }, node, behaviour) =>
-        effects.begin({ sessionId, taskId, attempt, life: life.name }, node, behaviour),
+        effects.begin({ sessionId, taskId, attempt, life: life.name, owner: life.name }, node, behaviour),
       sleep: (ms) => life.sleep(ms),
       ended: ({ sessionId }, node, end) => effects.ended(sessionId, node, end),
     };
   }
+}
+
+function deskOf(name: string, runtime: Runtime, agents: ReadonlyMap<string, Agent>): Desk {
+  return {
+    name,
+    runtime,
+    putSchedule: (input, timing) =>
+      runtime.schedule({ ...timing, start: { agent: agents.get(agentOf(input))!, input } }),
+    start: (program, options) => runtime.start(agents.get(agentOf(program))!, program, options),
+    signal: (...asked) => runtime.signal(...asked),
+    answer: (...asked) => runtime.answer(...asked),
+    cancel: (...asked) => runtime.cancel(...asked),
+    pause: (...asked) => runtime.pause(...asked),
+    unpause: (...asked) => runtime.unpause(...asked),
+    setBudget: (...asked) => runtime.setBudget(...asked),
+  };
 }

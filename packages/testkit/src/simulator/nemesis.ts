@@ -2,14 +2,25 @@
 
 import type { Dice } from "./dice.ts";
 import type { EventLog } from "./event-log.ts";
-import { LEASE_MS, type Machine } from "./machine.ts";
 import type { Scheduler } from "./scheduler.ts";
 import type { Swarm } from "./swarm.ts";
 
 const HOUR_MS = 60 * 60_000;
 
+/** Processes that things can happen to, by number. */
+export interface Victims {
+  readonly count: number;
+  /** How long a process may be silent before others take over. */
+  readonly leaseMs: number;
+  kill(index: number, why: string): void;
+  close(index: number): void;
+  pause(index: number, ms: number): void;
+  /** A person has what is due run. */
+  recover(): void;
+}
+
 export interface NemesisOptions {
-  readonly machine: Machine;
+  readonly victims: Victims;
   readonly scheduler: Scheduler;
   readonly dice: Dice;
   readonly log: EventLog;
@@ -25,14 +36,15 @@ export class Nemesis {
 
   constructor(options: NemesisOptions) {
     this.#options = options;
-    const { machine, dice, swarm } = options;
-    const some = (): number => dice.between(0, machine.count - 1);
-    this.#every(swarm.killEveryMs, () => machine.kill(some(), "is killed"));
-    this.#every(swarm.closeEveryMs, () => machine.close(some()));
+    const { victims, dice, swarm } = options;
+    const { leaseMs } = victims;
+    const some = (): number => dice.between(0, victims.count - 1);
+    this.#every(swarm.killEveryMs, () => victims.kill(some(), "is killed"));
+    this.#every(swarm.closeEveryMs, () => victims.close(some()));
     this.#every(swarm.pauseEveryMs, () =>
-      machine.pause(some(), dice.pick([50, LEASE_MS + 1, LEASE_MS + dice.between(0, 100), 5_000])),
+      victims.pause(some(), dice.pick([50, leaseMs + 1, leaseMs + dice.between(0, 100), 5 * leaseMs])),
     );
-    this.#every(swarm.recoverEveryMs, () => machine.recover());
+    this.#every(swarm.recoverEveryMs, () => victims.recover());
     this.#every(swarm.outageEveryMs, () => this.#storageIs("away", dice.pick([20, 500, 5_000, 40_000])));
     this.#every(swarm.fullEveryMs, () => this.#storageIs("full", dice.pick([20, 500, 5_000])));
     this.#every(swarm.clockJumpEveryMs, () =>

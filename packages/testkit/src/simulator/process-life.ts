@@ -8,9 +8,11 @@
 import type { Clock } from "@holdfast/core";
 import { settle, type Life, type Scheduler } from "./scheduler.ts";
 
-/** What lives share: the time of the simulation, and the wall clock of its one machine. */
+/** What lives share: the time of the simulation, and the wall clock of their machine. */
 export interface SimulatedTime {
   readonly scheduler: Scheduler;
+  /** How fast the machine's clocks go: 1 is right. */
+  readonly rate?: number;
   /** Epoch milliseconds by the wall clock, which may jump. */
   wall(): number;
   /** How late a timer is. */
@@ -23,6 +25,7 @@ export class ProcessLife implements Life {
   readonly #time: SimulatedTime;
   #turns: (() => void)[] = [];
   #held: (() => void | Promise<void>)[] = [];
+  readonly #onEnd = new Set<() => void>();
   #isTurning = false;
   #isAlive = true;
   #isPaused = false;
@@ -30,10 +33,12 @@ export class ProcessLife implements Life {
   constructor(name: string, time: SimulatedTime) {
     this.name = name;
     this.#time = time;
+    const { rate = 1 } = time;
     this.clock = {
       now: () => time.wall(),
-      monotonic: () => time.scheduler.now,
-      setTimer: (callback, ms) => time.scheduler.after(Math.max(0, ms) + time.drawLateness(), this, callback),
+      monotonic: () => time.scheduler.now * rate,
+      setTimer: (callback, ms) =>
+        time.scheduler.after(Math.max(0, ms) / rate + time.drawLateness(), this, callback),
     };
   }
 
@@ -81,6 +86,14 @@ export class ProcessLife implements Life {
     this.#isAlive = false;
     this.#turns = [];
     this.#held = [];
+    for (const ended of [...this.#onEnd]) ended();
+    this.#onEnd.clear();
+  }
+
+  /** Something that happens outside when this life ends. Returns what takes it back. */
+  onEnd(ended: () => void): () => void {
+    this.#onEnd.add(ended);
+    return () => void this.#onEnd.delete(ended);
   }
 
   #queueRound(): void {

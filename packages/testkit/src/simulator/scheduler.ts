@@ -22,9 +22,28 @@ interface ScheduledEvent {
   happen: (() => void | Promise<void>) | undefined;
 }
 
+/** Immediates to one turn of the event loop, which costs as much as ten of them. */
+const IMMEDIATES_PER_TURN = 32;
+const settling: (() => void)[] = [];
+let immediates = 0;
+
 /** Microtasks and ticks, all of them: one `await` would not run a chain of promises to its end. */
 export function settle(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
+  return new Promise((resolve) => {
+    settling.push(resolve);
+    if (immediates === 0) queueTurn();
+  });
+}
+
+function queueTurn(): void {
+  immediates = IMMEDIATES_PER_TURN;
+  for (let i = 0; i < IMMEDIATES_PER_TURN; i++) setImmediate(settleNext);
+}
+
+function settleNext(): void {
+  immediates--;
+  settling.shift()?.();
+  if (immediates === 0 && settling.length > 0) queueTurn();
 }
 
 export class Scheduler {
@@ -52,7 +71,7 @@ export class Scheduler {
     return this.#heap[0]?.at;
   }
 
-  /** Let something happen after so many milliseconds. Returns what takes it back. */
+  /** Let something happen after so many milliseconds; what takes longer has settled when it is done. Returns what takes it back. */
   after(ms: number, life: Life | undefined, happen: () => void | Promise<void>): () => void {
     const at = this.#now + Math.max(0, Math.ceil(ms));
     const event: ScheduledEvent = { at, tie: this.#dice.u32(), number: this.#count++, life, happen };
@@ -71,9 +90,7 @@ export class Scheduler {
     if (happen === undefined || life?.isAlive === false) return true; // E2.
     if (life?.isPaused === true) life.hold(happen);
     else {
-      const more = happen();
-      if (more !== undefined) await more;
-      await settle();
+      await (happen() ?? settle());
     }
     return true;
   }

@@ -15,8 +15,10 @@ import type { ConnectionFaults } from "./connection.ts";
 import { Dice } from "./dice.ts";
 import { Effects } from "./effects.ts";
 import { EventLog } from "./event-log.ts";
+import { Fleet } from "./fleet/fleet.ts";
+import { drawFleetSwarm, swarmOfFleet, type FleetSwarm } from "./fleet/fleet-swarm.ts";
 import { isAtRest, judge, judgeSpending } from "./judge.ts";
-import { Machine } from "./machine.ts";
+import { Machine, type Site } from "./machine.ts";
 import { Nemesis } from "./nemesis.ts";
 import { drawPlainProgram, drawProgram, expectedOf } from "./nodes.ts";
 import type { SimulatedTime } from "./process-life.ts";
@@ -70,7 +72,13 @@ const STREAM = {
   clients: 6,
   nemesis: 7,
   tasks: 8,
+  fleet: 9,
 } as const;
+
+/** Whether a seed is of several machines and a network, instead of one machine: every fifth is. */
+export function isFleet(seed: number): boolean {
+  return seed % 5 === 4;
+}
 
 class Simulation {
   readonly #seed: number;
@@ -80,7 +88,7 @@ class Simulation {
   readonly #inner: AgentStorage;
   readonly #watched: WatchedStorage;
   readonly #effects: Effects;
-  readonly #machine: Machine;
+  readonly #site: Site;
   readonly #clients: Clients;
   readonly #nemesis: Nemesis;
   /** By their session ids; children join them when they are asked for. */
@@ -96,7 +104,9 @@ class Simulation {
   constructor(seed: number, { openStorage = () => new MemoryStorage() }: SimulationOptions) {
     const dice = (stream: keyof typeof STREAM) => new Dice(seed, STREAM[stream]);
     this.#seed = seed;
-    this.#swarm = drawSwarm(dice("swarm"));
+    const fleetDice = dice("fleet");
+    const fleetSwarm = isFleet(seed) ? drawFleetSwarm(fleetDice) : undefined;
+    this.#swarm = swarmOfFleet(drawSwarm(dice("swarm")), fleetSwarm);
     this.#scheduler = new Scheduler(dice("schedule"));
     const scheduler = this.#scheduler;
     this.#log = new EventLog(() => scheduler.now);
@@ -109,36 +119,32 @@ class Simulation {
         this.#clients.look(row);
       },
       born: (row) => this.#born(row),
+      claimed: (sessionId, owner) => this.#site.claimed?.(sessionId, owner),
     });
     this.#effects = new Effects({
       dice: dice("tasks"),
       log,
       violated,
       faults: () => (this.#isHealed ? { ...this.#swarm, taskFails: 0, taskHangs: 0 } : this.#swarm),
-      isOver: ({ sessionId, taskId, life }) => {
+      isOver: ({ sessionId, taskId, owner: asked }) => {
         const { owner, outcomes } = this.#watched.account(sessionId);
-        return owner === life && outcomes.has(Number(taskId.slice(sessionId.length + 1)));
+        return owner === asked && outcomes.has(Number(taskId.slice(sessionId.length + 1)));
       },
     });
-    this.#machine = new Machine({
-      time: this.#time(dice("machine")),
-      storage: this.#watched.storage,
-      dice: dice("storage"),
-      log,
-      effects: this.#effects,
-      warmMs: this.#swarm.warmMs,
-      isScheduled: this.#swarm.isScheduled,
-      concurrency: this.#swarm.concurrency,
-      faults: () => this.#connectionFaults(),
-    });
-    const shared = { machine: this.#machine, scheduler, log, swarm: this.#swarm };
-    this.#clients = new Clients({ ...shared, dice: dice("clients") });
+    const time = this.#time(dice("machine"));
+    this.#site =
+      fleetSwarm === undefined
+        ? this.#machine(time, dice("storage"))
+        : this.#fleet(time, fleetDice, fleetSwarm);
+    const site = this.#site;
+    const shared = { scheduler, log, swarm: this.#swarm };
+    this.#clients = new Clients({ ...shared, desk: () => site.desk(), dice: dice("clients") });
     this.#nemesis = new Nemesis({
       ...shared,
+      victims: site,
       dice: dice("nemesis"),
       jumpTo: (offsetMs) => this.#jumpTo(offsetMs),
     });
-    for (let i = 0; i < this.#swarm.processes; i++) this.#machine.start(i);
     const programs = dice("programs");
     for (let i = 0; i < this.#swarm.sessions; i++) {
       const program = drawProgram(programs, `${i}`);
@@ -153,6 +159,41 @@ class Simulation {
       this.#clients.begin(subject);
     }
     if (this.#swarm.isScheduled) this.#clients.schedule(drawPlainProgram(programs, "scheduled"));
+  }
+
+  #machine(time: SimulatedTime, dice: Dice): Site {
+    const { warmMs, isScheduled, concurrency, processes } = this.#swarm;
+    const machine = new Machine({
+      time,
+      storage: this.#watched.storage,
+      dice,
+      log: this.#log,
+      effects: this.#effects,
+      warmMs,
+      isScheduled,
+      concurrency,
+      faults: () => this.#connectionFaults(),
+    });
+    for (let i = 0; i < processes; i++) machine.start(i);
+    return machine;
+  }
+
+  #fleet({ wall, drawLateness }: SimulatedTime, dice: Dice, fleetSwarm: FleetSwarm): Site {
+    return new Fleet({
+      scheduler: this.#scheduler,
+      storage: this.#watched.storage,
+      dice,
+      log: this.#log,
+      effects: this.#effects,
+      swarm: this.#swarm,
+      fleetSwarm,
+      violated: (promise, what) => this.#violated(promise, what),
+      accounts: () => this.#watched.accounts.values(),
+      isMinimal: (sessionId) => this.#watched.account(sessionId).row?.persistence !== undefined,
+      wall,
+      drawLateness,
+      storageFaults: () => this.#connectionFaults(),
+    });
   }
 
   async run(): Promise<SimulationReport> {
@@ -174,7 +215,7 @@ class Simulation {
       await judge(subject, this.#watched.accounts.get(subject.sessionId), verdict);
     }
     if (this.#violation === undefined) judgeSpending(this.#watched.accounts, verdict.violated);
-    this.#machine.dismantle();
+    this.#site.dismantle();
     await this.#inner.close();
     return {
       seed: this.#seed,
@@ -240,7 +281,7 @@ class Simulation {
     this.#clients.unschedule();
     this.#nemesis.stop();
     this.#jumpTo(this.#wallOffsetMaxMs);
-    this.#machine.heal();
+    this.#site.heal();
   }
 
   #connectionFaults(): ConnectionFaults {

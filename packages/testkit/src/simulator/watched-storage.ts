@@ -32,6 +32,8 @@ export class SessionAccount {
   turn = 0;
   token = 0;
   owner: string | undefined;
+  /** When its lease passes, by the storage's clock. */
+  until = 0;
   isCancelAcknowledged = false;
   readonly records: JournalRecord[] = [];
   /** Signals stored and not consumed, by name, in the order they were stored. */
@@ -60,6 +62,8 @@ export interface Watcher {
   changed(row: Session): void;
   /** A session that was not there before. */
   born(row: Session): void;
+  /** It passed to this owner. */
+  claimed?(sessionId: string, owner: string): void;
 }
 
 /** A row as it was and as it is. */
@@ -88,7 +92,7 @@ export class WatchedStorage {
       reader: inner.reader,
       commit: (changes, now) => this.#commit(changes, now),
       claim: (claim) => this.#claim(claim),
-      renew: (renewal) => inner.renew(renewal),
+      renew: (renewal) => this.#renew(renewal),
       load: (sessionId) => inner.load(sessionId),
       arrivals: (sessionId, after) => inner.arrivals(sessionId, after),
       conversation: (sessionId, leaf) => inner.conversation(sessionId, leaf),
@@ -114,7 +118,16 @@ export class WatchedStorage {
 
   #claim(claim: Parameters<AgentStorage["claim"]>[0]): Promise<ClaimResult> {
     return this.#inOrder(this.#inner.claim(claim), undefined, (result) => {
-      if (result.status === "claimed") this.#noteClaim(claim.sessionId, claim.owner, result.token);
+      if (result.status === "claimed") this.#noteClaim(claim, result.token);
+    });
+  }
+
+  #renew(renewal: Parameters<AgentStorage["renew"]>[0]): ReturnType<AgentStorage["renew"]> {
+    return this.#inOrder(this.#inner.renew(renewal), [], () => {
+      for (const account of this.accounts.values()) {
+        if (account.owner === renewal.owner && renewal.sessionIds?.includes(account.sessionId) !== false)
+          account.until = Math.max(account.until, renewal.now + renewal.leaseMs);
+      }
     });
   }
 
@@ -207,7 +220,7 @@ export class WatchedStorage {
       const isBelow = this.#isBelow(row, sessionId);
       if (isBelow && isHard)
         this.#violated("S4", `${row.sessionId} goes on, and ${sessionId} was cancelled hard`);
-      if (isBelow && isCancelled && row.cancel === undefined)
+      if (isBelow && isCancelled && row.cancel === undefined && !this.#isCutOff(row, sessionId))
         this.#violated("S4", `the cancel of ${sessionId} did not reach ${row.sessionId}`);
       if (!isNews || row.parent?.sessionId !== sessionId) continue;
       const { onEnd } = row.parent;
@@ -216,6 +229,16 @@ export class WatchedStorage {
       if (onEnd === "wait" && after.status === "completed")
         this.#violated("S4", `${sessionId} has completed, and was to wait for ${row.sessionId}`);
     }
+  }
+
+  /** Asked for by one that was being cancelled already: its end takes it along. */
+  #isCutOff({ parent }: Session, top: string): boolean {
+    for (let id = parent?.sessionId; id !== undefined && id !== top;) {
+      const above = this.accounts.get(id)?.row;
+      if (above?.cancel !== undefined && above.cancel.cause !== "parent") return true;
+      id = above?.parent?.sessionId;
+    }
+    return false;
   }
 
   #isBelow(row: Session, sessionId: string): boolean {
@@ -227,14 +250,16 @@ export class WatchedStorage {
     return false;
   }
 
-  #noteClaim(sessionId: string, owner: string, token: number): void {
+  #noteClaim({ sessionId, owner, now, leaseMs }: Parameters<AgentStorage["claim"]>[0], token: number): void {
     const account = this.account(sessionId);
     if (token <= account.token)
       this.#violated("O2", `${sessionId}: claim ${token} is not above ${account.token}`);
-    if (account.owner !== undefined && account.owner !== owner)
+    if (account.owner !== undefined && account.owner !== owner && account.until > now)
       this.#violated("O1", `${sessionId}: claimed by ${owner} while ${account.owner} holds it`);
     account.token = token;
     account.owner = owner;
+    account.until = now + leaseMs;
+    this.#watcher.claimed?.(sessionId, owner);
   }
 
   #note(change: Change, result: ChangeResult | undefined): void {
@@ -248,6 +273,7 @@ export class WatchedStorage {
         if (account.row !== undefined) this.#violated("ST13", `${change.sessionId} was created twice`);
         account.token = result.token ?? 0;
         account.owner = change.claimFor?.owner;
+        account.until = Infinity;
         account.row = undefined;
         if (change.first !== undefined)
           this.#append(account, change.first.records, [], change.first.entries.length);
@@ -276,6 +302,8 @@ export class WatchedStorage {
         account.reportedTokens = 0; // Spent by the one it was made from.
         return;
       case "pause_session":
+      case "begin_move":
+      case "end_move":
       case "resume_session":
       case "set_budget":
         return; // The row says what became of it.
@@ -416,7 +444,7 @@ export class WatchedStorage {
       this.#violated("L2", `${sessionId} is ${status} after its cancellation was acknowledged`);
     if ((status === "waiting" || status === "input_required") && row.waits.length === 0)
       this.#violated("L3", `${sessionId} is ${status} for nothing`);
-    if (status === "paused" && row.pauseReason !== "by_user" && row.pauseReason !== "budget_exceeded")
+    if (status === "paused" && !MENDED_BY_PEOPLE.has(row.pauseReason))
       this.#violated(
         "H5",
         `${sessionId} is paused: ${row.error?.message ?? row.pauseReason ?? "for no reason"}`,
@@ -455,20 +483,19 @@ const LIMIT_OF = {
   turns: "maxTurns",
 } as const;
 
-/** B1, B3. Who lowers a limit below what is spent already, as a late raise does, has not overspent. */
+/** B1, B3. A limit may be set below what is spent: then nothing more is. */
 function checkAccount(
   before: Session | undefined,
   { sessionId, account }: Session,
   violated: Violated,
 ): void {
   if (account === undefined) return;
-  const had = before?.account;
   for (const amount of AMOUNTS) {
     const spent = account.spent[amount];
     const reserved = account.reserved[amount];
     const max = account.limits[LIMIT_OF[amount]] ?? Infinity;
-    const was = had === undefined ? 0 : had.spent[amount] + had.reserved[amount];
-    if (spent + reserved > Math.max(max, was))
+    const had = (before?.account?.spent[amount] ?? 0) + (before?.account?.reserved[amount] ?? 0);
+    if (spent + reserved > Math.max(max, had))
       violated("B1", `${sessionId} has spent ${spent} and reserved ${reserved} of ${max} ${amount}`);
     if (![spent, reserved].every((value) => Number.isSafeInteger(value) && value >= 0))
       violated("B3", `${sessionId} has spent ${spent} and reserved ${reserved} ${amount}`);
@@ -494,4 +521,6 @@ export function journalText(records: readonly JournalRecord[]): string {
   return encodeRecords(records, { put: (text) => text });
 }
 
+/** `poison`: lost with its runner again and again, which is the network's doing here. */
+const MENDED_BY_PEOPLE: ReadonlySet<string | undefined> = new Set(["by_user", "budget_exceeded", "poison"]);
 const MAY_FOLLOW_A_CANCEL: ReadonlySet<string> = new Set(["cancelling", "cancelled", "paused", "failed"]);

@@ -1,6 +1,6 @@
-// What the model of ST5 knows of one session, and what that means for when it is due.
+// What the model of a storage knows of one session.
 
-import type { CommitBatch, SessionStatus } from "@holdfast/core";
+import { isReservedName, type CommitBatch, type SessionStatus } from "@holdfast/core";
 
 /** What is known of one session. */
 export interface Known {
@@ -67,6 +67,11 @@ export function stand(
   known.status = status;
   known.waits = waits;
   known.wakeAt = wakeAt;
+}
+
+/** What sessions tell each other, not what a person answers. */
+export function isTold(name: string): boolean {
+  return isReservedName(name) && !name.startsWith("answer:");
 }
 
 export function isDue({ status, waits, wakeAt, signals }: Known, now: number): boolean {

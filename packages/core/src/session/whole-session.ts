@@ -1,14 +1,11 @@
 // A session's journal and entries from their beginning, a page at a time: as long as its row said when it was read, although the
 // session may go on meanwhile. What is read is never changed, only added to.
 
-import {
-  CorruptRecordError,
-  type Entry,
-  type JournalRecord,
-  type Session,
-  type StorageReader,
-  type WholeSession,
-} from "@holdfast/core";
+import { CorruptRecordError } from "../errors.ts";
+import type { JournalRecord } from "../journal/record.ts";
+import type { Entry, StorageReader } from "../ports/storage.ts";
+import type { WholeSession } from "./fork.ts";
+import type { Session } from "./session.ts";
 
 const PAGE = 500;
 

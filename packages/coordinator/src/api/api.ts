@@ -1,0 +1,156 @@
+// The API of a coordinator: every service of the contract over one port, as gRPC, gRPC-Web, Connect, REST and server-sent events.
+//
+// It knows the contract and nothing of what a service does. A request goes through the gates, finds its protocol and becomes a call;
+// whatever it throws becomes an answer of that protocol, here and nowhere else.
+
+import { randomUUID } from "node:crypto";
+import { performance } from "node:perf_hooks";
+import type { ServiceImpl } from "@connectrpc/connect";
+import { toHoldfastError, type HoldfastError } from "@holdfast/core";
+import type {
+  AuditService,
+  HealthService,
+  RunnerService,
+  ScheduleService,
+  SessionService,
+  StorageService,
+  TokenService,
+} from "@holdfast/proto";
+import type { Authenticate } from "./caller.ts";
+import { Calls, type Implementations } from "./calls.ts";
+import { answer, refuse, setCommonHeaders, type Exchange } from "./exchange.ts";
+import { checkHead, type GatePolicy } from "./gates.ts";
+import { API_LIMITS, type ApiLimits } from "./limits.ts";
+import { listen, type Listener, type ListenOptions } from "./listener.ts";
+import { openApi } from "./openapi.ts";
+import { isOurFault, Refusal } from "./refusal.ts";
+import { serveRest } from "./rest.ts";
+import { createRpc } from "./rpc.ts";
+
+/** What is offered. A service or a method that is not there is answered with `not_implemented`. */
+export interface Services {
+  readonly sessions?: Partial<ServiceImpl<typeof SessionService>>;
+  readonly runners?: Partial<ServiceImpl<typeof RunnerService>>;
+  readonly storage?: Partial<ServiceImpl<typeof StorageService>>;
+  readonly schedules?: Partial<ServiceImpl<typeof ScheduleService>>;
+  readonly tokens?: Partial<ServiceImpl<typeof TokenService>>;
+  readonly audit?: Partial<ServiceImpl<typeof AuditService>>;
+  /** Says `ok` by itself. */
+  readonly health?: Partial<ServiceImpl<typeof HealthService>>;
+}
+
+export interface ApiOptions {
+  readonly services: Services;
+  readonly authenticate: Authenticate;
+  readonly limits?: Partial<ApiLimits>;
+  /** Hosts it is called by beside its own address, with their port where that is not the scheme's own. */
+  readonly hosts?: readonly string[];
+  /** Origins whose pages may call, beside its own. */
+  readonly origins?: readonly string[];
+  /** Text of `/metrics`, for admins. */
+  readonly metrics?: () => string | Promise<string>;
+  /** Told of every error that is ours. Must not throw. */
+  readonly onError?: (error: HoldfastError, requestId: string) => void;
+  /** Milliseconds that only grow. */
+  readonly monotonic?: () => number;
+}
+
+export interface Api {
+  /** @throws HoldfastError `config_invalid` when the address cannot be had. */
+  listen(options: ListenOptions): Promise<Listener>;
+}
+
+export function serveApi(options: ApiOptions): Api {
+  const limits: ApiLimits = { ...API_LIMITS, ...options.limits };
+  const calls = new Calls({
+    implementations: implementationsOf(options.services),
+    authenticate: options.authenticate,
+    limits,
+    monotonic: options.monotonic ?? (() => performance.now()),
+  });
+  const onError = (error: HoldfastError, requestId: string): void => {
+    if (isOurFault(error)) options.onError?.(error, requestId);
+  };
+  return {
+    async listen(where) {
+      const closing = new AbortController();
+      const hosts = new Set((options.hosts ?? []).map((host) => host.toLowerCase()));
+      const origins = new Set((options.origins ?? []).map((origin) => origin.toLowerCase()));
+      const policy: GatePolicy = { hosts, origins, headerBytes: limits.headerBytes };
+      const common = { calls, limits, closing: closing.signal };
+      const serveRpc = createRpc({ ...common, onError });
+      const serve = async (exchange: Exchange): Promise<void> => {
+        setCommonHeaders(exchange);
+        checkHead(headOf(exchange), policy);
+        if (exchange.path.startsWith("/holdfast.")) await serveRpc(exchange);
+        else if (exchange.path === "/openapi.json") servePlain(exchange, "application/json", openApi());
+        else if (exchange.path === "/metrics") await serveMetrics(exchange, calls, options.metrics);
+        else await serveRest(exchange, common);
+      };
+      const listener = await listen(where, limits, (request, response) => {
+        const exchange = exchangeOf(request, response);
+        serve(exchange).catch((thrown: unknown) => {
+          const error = toHoldfastError(thrown);
+          onError(error, exchange.requestId);
+          refuse(exchange, error);
+        });
+      });
+      for (const host of ownHosts(where, listener)) hosts.add(host);
+      const close = (): Promise<void> => {
+        closing.abort(new Refusal("unavailable", "the coordinator is closing"));
+        return listener.close();
+      };
+      return { ...listener, close };
+    },
+  };
+}
+
+function implementationsOf(services: Services): Readonly<Record<string, Implementations | undefined>> {
+  const health = { get: () => ({ status: "ok" }), ...services.health };
+  return {
+    SessionService: services.sessions,
+    RunnerService: services.runners,
+    StorageService: services.storage,
+    ScheduleService: services.schedules,
+    TokenService: services.tokens,
+    AuditService: services.audit,
+    HealthService: health,
+  };
+}
+
+function exchangeOf(request: Exchange["request"], response: Exchange["response"]): Exchange {
+  const target = request.url ?? "";
+  const question = target.indexOf("?");
+  const path = question < 0 ? target : target.slice(0, question);
+  const query = question < 0 ? "" : target.slice(question + 1);
+  return { request, response, requestId: `req_${randomUUID()}`, path, query };
+}
+
+function headOf({ request }: Exchange) {
+  const isHttp2 = request.httpVersionMajor === 2;
+  return { target: request.url ?? "", rawHeaders: request.rawHeaders, isHttp2 };
+}
+
+/** By which a caller on this machine, or on the network it listens to, knows it. */
+function ownHosts({ host, tls }: ListenOptions, { port }: Listener): string[] {
+  const names = [host.includes(":") ? `[${host}]` : host.toLowerCase(), "localhost", "127.0.0.1", "[::1]"];
+  const isSchemesOwn = port === (tls === undefined ? 80 : 443);
+  return names.flatMap((name) => [`${name}:${port}`, ...(isSchemesOwn ? [name] : [])]);
+}
+
+function servePlain(exchange: Exchange, type: string, text: string): void {
+  if (exchange.request.method !== "GET") {
+    throw new Refusal("method_not_allowed", "this can only be read", {
+      expected: "GET",
+      headers: { Allow: "GET" },
+    });
+  }
+  answer(exchange, 200, type, text);
+}
+
+async function serveMetrics(exchange: Exchange, calls: Calls, metrics: ApiOptions["metrics"]): Promise<void> {
+  const caller = await calls.authenticate(exchange.request.headers.authorization);
+  if (caller.kind !== "admin") throw new Refusal("insufficient_scope", "only an admin may read metrics");
+  if (metrics === undefined) throw new Refusal("not_found", "there is nothing under this path");
+  servePlain(exchange, "text/plain; version=0.0.4", await metrics());
+}

@@ -1,0 +1,208 @@
+// One call of a method, whatever protocol it came by: who may, how often, whether the request keeps the contract, and what it throws.
+//
+//   C1. Nothing of a service runs before the token, the role and the rate are good and the message keeps every constraint.
+//   C2. A method that does not say who may call it is for nobody.
+//   C3. A service throws what it likes; what leaves here is an error of ours.
+//   C4. A stream ends when its token is no longer good.
+
+import { create, type DescMethod, type Message } from "@bufbuild/protobuf";
+import type { HandlerContext } from "@connectrpc/connect";
+import { HoldfastError, toError } from "@holdfast/core";
+import { callerOf, NOBODY, type Authenticate, type Caller } from "./caller.ts";
+import { findViolations } from "./constraints.ts";
+import { mayCall, methodOf, type Method } from "./contract.ts";
+import { ratesOf, type ApiLimits } from "./limits.ts";
+import { Rates } from "./rates.ts";
+import { invalid, Refusal, type FieldError } from "./refusal.ts";
+
+/** A method of a service as Connect has it, its types left aside. */
+type Implementation = (
+  request: Message,
+  context: HandlerContext,
+) => Promise<object> | object | AsyncIterable<object>;
+
+/** A service's methods by their names; what is not there is answered with `not_implemented`. */
+export type Implementations = Readonly<Record<string, unknown>>;
+
+export interface CallOptions {
+  /** By the service's name in the contract, for example `SessionService`. */
+  readonly implementations: Readonly<Record<string, Implementations | undefined>>;
+  readonly authenticate: Authenticate;
+  readonly limits: ApiLimits;
+  /** Milliseconds that only grow. */
+  readonly monotonic: () => number;
+}
+
+export class Calls {
+  readonly #options: CallOptions;
+  readonly #rates: Rates;
+  readonly #streams = new Map<string, number>();
+
+  constructor(options: CallOptions) {
+    this.#options = options;
+    this.#rates = new Rates(ratesOf(options.limits), options.monotonic);
+  }
+
+  /** @throws Refusal `unauthenticated` or `token_revoked`. */
+  async authenticate(authorization: string | undefined): Promise<Caller> {
+    const token = /^Bearer ([\x21-\x7e]{1,500})$/i.exec(authorization ?? "")?.[1];
+    const found = token === undefined ? undefined : await this.#options.authenticate(token);
+    if (found?.status === "known") return found.caller;
+    throw found?.status === "revoked"
+      ? new Refusal("token_revoked", "this token was revoked or has expired", { headers: CHALLENGE })
+      : new Refusal("unauthenticated", "this needs a token", {
+          expected: "the header Authorization: Bearer TOKEN",
+          headers: CHALLENGE,
+        });
+  }
+
+  /** Whether this caller may call it now (C1, C2). @throws Refusal */
+  admit(method: Method, caller: Caller): void {
+    if (!mayCall(method, caller.kind)) {
+      throw new Refusal(
+        "insufficient_scope",
+        `a token of kind "${caller.kind}" may not call ${method.name}`,
+        {
+          expected: [...method.callers].join(" or ") || "nobody",
+        },
+      );
+    }
+    if (method.counts !== undefined && isLimited(caller)) this.#rates.take(method.counts, caller.tokenId);
+  }
+
+  /** Token, role and rate of a method that is known from the start. */
+  async enter(desc: DescMethod, authorization: string | undefined): Promise<Caller> {
+    const method = methodOf(desc);
+    const caller = method.isOpen ? NOBODY : await this.authenticate(authorization);
+    this.admit(method, caller);
+    return caller;
+  }
+
+  /** @throws HoldfastError, and nothing else (C3). */
+  async unary(
+    desc: DescMethod,
+    request: Message,
+    context: HandlerContext,
+    found: readonly FieldError[] = [],
+  ) {
+    refuseInvalid(desc, request, found);
+    try {
+      const answer = await (this.#implementation(desc)(request, context) as Promise<object>);
+      return create(desc.output, answer as never) as Message;
+    } catch (thrown) {
+      throw toOurs(thrown);
+    }
+  }
+
+  /** @throws HoldfastError, and nothing else (C3), from its first element on. */
+  async *stream(
+    desc: DescMethod,
+    request: Message,
+    context: HandlerContext,
+    found: readonly FieldError[] = [],
+  ): AsyncGenerator<Message> {
+    refuseInvalid(desc, request, found);
+    const caller = callerOf(context);
+    const leave = this.#enterStream(caller);
+    const guard = this.#guard(caller, context);
+    const answers = (this.#implementation(desc)(request, context) as AsyncIterable<object>)[
+      Symbol.asyncIterator
+    ]();
+    try {
+      for (;;) {
+        const next = await guard.unlessOver(answers.next());
+        if (next.done === true) return;
+        yield create(desc.output, next.value as never);
+      }
+    } catch (thrown) {
+      throw toOurs(thrown);
+    } finally {
+      leave();
+      guard.end();
+      // Not awaited: it may wait for something that never comes, and its signal has told it.
+      void answers.return?.()?.then(undefined, () => {});
+    }
+  }
+
+  #implementation(desc: DescMethod): Implementation {
+    const methods = this.#options.implementations[desc.parent.name];
+    const found = methods?.[desc.localName];
+    if (typeof found !== "function")
+      throw new Refusal("not_implemented", `${desc.parent.name}.${desc.name} is not offered here`);
+    return (request, context) => found.call(methods, request, context) as ReturnType<Implementation>;
+  }
+
+  #enterStream(caller: Caller): () => void {
+    const open = this.#streams.get(caller.tokenId) ?? 0;
+    const { streamsPerToken } = this.#options.limits;
+    if (isLimited(caller) && open >= streamsPerToken) {
+      throw new Refusal("rate_limited", `this token has ${open} streams open`, {
+        expected: `at most ${streamsPerToken} at once`,
+        fix: "close one, or watch several things over one",
+        retryAfterMs: 1000,
+      });
+    }
+    this.#streams.set(caller.tokenId, open + 1);
+    return () => {
+      const left = (this.#streams.get(caller.tokenId) ?? 1) - 1;
+      if (left === 0) this.#streams.delete(caller.tokenId);
+      else this.#streams.set(caller.tokenId, left);
+    };
+  }
+
+  /** Ends what is waited for when the token is no longer good (C4), or when the call is over from outside. */
+  #guard(caller: Caller, { requestHeader, signal }: HandlerContext): Guard {
+    const authorization = requestHeader.get("authorization") ?? undefined;
+    let over: Error | undefined;
+    let waiting: ((error: Error) => void) | undefined;
+    const stop = (error: Error): void => {
+      over ??= error;
+      waiting?.(over);
+    };
+    const onAbort = (): void => stop(new Refusal("unavailable", "the stream was closed"));
+    const timer = setInterval(() => {
+      if (caller.kind !== "none") this.authenticate(authorization).catch(stop);
+    }, this.#options.limits.recheckMs);
+    signal.addEventListener("abort", onAbort, { once: true });
+    if (signal.aborted) onAbort();
+    return {
+      unlessOver: (promise) =>
+        new Promise((resolve, reject) => {
+          waiting = reject;
+          promise.then(resolve, reject);
+          if (over !== undefined) reject(over);
+        }),
+      end: () => {
+        clearInterval(timer);
+        signal.removeEventListener("abort", onAbort);
+      },
+    };
+  }
+}
+
+interface Guard {
+  /** The promise, unless the stream is over before it settles. One at a time. */
+  readonly unlessOver: <T>(promise: Promise<T>) => Promise<T>;
+  readonly end: () => void;
+}
+
+const CHALLENGE = { "WWW-Authenticate": "Bearer" };
+
+/** Admins are people or tests that know what they do, and a runner's writes are the work itself. */
+function isLimited({ kind }: Caller): boolean {
+  return kind === "user" || kind === "job";
+}
+
+/** What was found while reading, and what a field that could be read breaks. */
+function refuseInvalid(desc: DescMethod, request: Message, found: readonly FieldError[]): void {
+  const known = new Set(found.map(({ pointer }) => pointer));
+  const violations = findViolations(desc.input, request).filter(({ pointer }) => !known.has(pointer));
+  const all = [...found, ...violations];
+  if (all.length > 0) throw invalid(all);
+}
+
+function toOurs(thrown: unknown): HoldfastError {
+  if (HoldfastError.is(thrown)) return thrown;
+  // A defect, as whoever wrote the service did not think of it; its words may say anything.
+  return new HoldfastError("internal", toError(thrown).message, { cause: thrown });
+}

@@ -1,0 +1,167 @@
+// Every method of the contract, called as gRPC, Connect and REST, answers the same and refuses the same.
+
+import { create, equals, toJsonString, type Message } from "@bufbuild/protobuf";
+import { Code, createClient } from "@connectrpc/connect";
+import { createGrpcWebTransport } from "@connectrpc/connect-node";
+import { ERROR_TABLE, HoldfastError, type ErrorCode } from "@holdfast/core";
+import { SessionSchema, SessionService, type Session } from "@holdfast/proto";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { METHODS } from "./contract.ts";
+import { factsOf } from "./fields.ts";
+import { CLIENTS, callRest, type Answered } from "./testing/clients.ts";
+import { sampleOf } from "./testing/sample.ts";
+import { KINDS, startStubApi, type StubApi } from "./testing/stub-api.ts";
+
+const WAYS = Object.entries(CLIENTS);
+
+/** Every code an API may answer with: those that only an agent meets are `unknown`. */
+const CODES = Object.entries(ERROR_TABLE).flatMap(([code, { rpc }]) =>
+  rpc === "unknown" ? [] : [code as ErrorCode],
+);
+
+const SOME_CODES = ["session_not_found", "storage_unavailable"] as const;
+
+describe.each(METHODS.map((method) => [method.name, method] as const))("%s", (_name, method) => {
+  const { desc } = method;
+  const token = KINDS.find((kind) => method.callers.has(kind));
+  const request = sampleOf(desc.input);
+  let api: StubApi;
+  let heard: Message[] = [];
+  let behaviour: () => unknown = () => undefined;
+  beforeAll(async () => {
+    api = await startStubApi((_desc, message) => {
+      heard.push(message);
+      return behaviour();
+    });
+  });
+  afterAll(() => api.close());
+  beforeEach(() => {
+    behaviour = () => undefined;
+  });
+
+  const callAll = (to: { token?: string | undefined }, message = request): Promise<Answered[]> => {
+    heard = [];
+    const called = to.token === undefined ? { url: api.url } : { url: api.url, token: to.token };
+    return Promise.all(WAYS.map(([, call]) => call(called, desc, message)));
+  };
+
+  it("says the same to the service, and the same to the caller", async () => {
+    for (const answered of await callAll({ token })) {
+      expect(answered).toHaveProperty("messages");
+      if (!("messages" in answered)) continue;
+      const expected = method.isStream
+        ? [sampleOf(desc.output), sampleOf(desc.output)]
+        : [sampleOf(desc.output)];
+      expect(answered.messages.map((message) => toJsonString(desc.output, message))).toEqual(
+        expected.map((message) => toJsonString(desc.output, message)),
+      );
+      expect(answered.messages.every((message, at) => equals(desc.output, message, expected[at]!))).toBe(
+        true,
+      );
+    }
+    expect(heard.map((message) => toJsonString(desc.input, message))).toEqual(
+      WAYS.map(() => toJsonString(desc.input, request)),
+    );
+  });
+
+  it("refuses with the same code, whatever the service throws", async () => {
+    for (const code of method.name === "SessionService.Start" || method.isStream ? CODES : SOME_CODES) {
+      behaviour = () => {
+        throw new HoldfastError(code, "because");
+      };
+      expect(await callAll({ token }), code).toEqual(refusals(code, []));
+    }
+    behaviour = () => {
+      throw new TypeError("secret");
+    };
+    expect(await callAll({ token })).toEqual(refusals("internal", []));
+  });
+
+  const [rule] = method.rules;
+  const missing = desc.input.fields.filter(
+    (field) => factsOf(field).isRequired && rule?.path.includes(`{${field.name}}`) === false,
+  );
+  if (missing.length > 0) {
+    it("points at the same fields", async () => {
+      const without = sampleOf(desc.input);
+      for (const { localName } of missing) {
+        Object.assign(without, { [localName]: (create(desc.input) as never)[localName] });
+      }
+      const expected = refusals(
+        "validation",
+        missing.map(({ jsonName }) => `/${jsonName}`),
+      );
+      // Where the body is one field, a body that is not there is no JSON.
+      if (rule?.body !== "*") expected[2] = refusals("malformed_json", [])[2]!;
+      expect(await callAll({ token }, without)).toEqual(expected);
+      expect(heard).toEqual([]);
+    });
+  }
+
+  it("wants a token, and says no more to who has none", async () => {
+    if (method.isOpen)
+      return expect((await callAll({})).every((answered) => "messages" in answered)).toBe(true);
+    expect(await callAll({})).toEqual(refusals("unauthenticated", []));
+    expect(await callAll({ token: "wrong" })).toEqual(refusals("unauthenticated", []));
+    api.revoked.add("user-gone");
+    expect(await callAll({ token: "user-gone" })).toEqual(refusals("token_revoked", []));
+    expect(heard).toEqual([]);
+  });
+
+  it("is for the roles that the contract lists", async () => {
+    for (const kind of KINDS) {
+      const answers = await callAll({ token: `${kind}-1` });
+      if (method.isOpen || method.callers.has(kind)) {
+        expect(answers.map((answered) => "messages" in answered)).toEqual(WAYS.map(() => true));
+      } else {
+        expect(answers, kind).toEqual(refusals("insufficient_scope", []));
+        expect(heard).toEqual([]);
+      }
+    }
+  });
+
+  it("answers under each of its routes", async () => {
+    for (const route of method.rules) {
+      const called = token === undefined ? { url: api.url } : { url: api.url, token };
+      expect(await callRest(called, desc, request, route)).toHaveProperty("messages");
+    }
+  });
+});
+
+describe("gRPC-Web", () => {
+  it("answers as the others do", async () => {
+    const api = await startStubApi();
+    const transport = createGrpcWebTransport({ baseUrl: api.url, httpVersion: "1.1" });
+    const client = createClient(SessionService, transport);
+    const headers = { authorization: "Bearer admin" };
+    const session = await client.get({ sessionId: "a1" }, { headers });
+    expect(equals(SessionSchema, session, sampleOf(SessionSchema) as Session)).toBe(true);
+    const refused = client.get({ sessionId: "a1" });
+    await expect(refused).rejects.toMatchObject({ code: Code.Unauthenticated });
+    let events = 0;
+    for await (const _ of client.watch({ sessionId: "a1" }, { headers })) events++;
+    expect(events).toBe(2);
+    await api.close();
+  });
+});
+
+describe("a method that is not offered", () => {
+  it("is told apart from one that fails", async () => {
+    const api = await startStubApi(undefined, { services: {} });
+    const { desc } = METHODS[0]!;
+    const called = { url: api.url, token: "admin" };
+    const answers = await Promise.all(WAYS.map(([, call]) => call(called, desc, sampleOf(desc.input))));
+    expect(answers).toEqual(refusals("not_implemented", []));
+    await api.close();
+  });
+});
+
+/** The same refusal in the words of gRPC, Connect and REST. */
+function refusals(code: ErrorCode, pointers: readonly string[]) {
+  const { http, rpc } = ERROR_TABLE[code];
+  return [
+    { code, as: rpc, pointers },
+    { code, as: rpc, pointers },
+    { code, as: http, pointers },
+  ];
+}

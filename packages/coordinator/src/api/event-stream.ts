@@ -1,0 +1,94 @@
+// Server-sent events: the answers of a stream for whoever reads it by REST.
+//
+//   S1. An event's id is the field the contract marks; a reader that comes back with it as `Last-Event-ID` misses nothing.
+//   S2. At most `unreadBytes` wait in memory for a reader. One that reads nothing for `stalledMs` is cut off.
+//   S3. What ends a stream before its time is an event `error` with the problem: readers would take a plain end for a broken line.
+
+import { once } from "node:events";
+import { setTimeout as wait } from "node:timers/promises";
+import { isFieldSet, type DescMessage, type Message } from "@bufbuild/protobuf";
+import type { HoldfastError } from "@holdfast/core";
+import type { Exchange } from "./exchange.ts";
+import { findField, valueOf } from "./fields.ts";
+import { writeMessage } from "./json-write.ts";
+import type { ApiLimits } from "./limits.ts";
+import { Refusal, toProblem } from "./refusal.ts";
+
+/** Sends each answer as it comes, until there are no more or the reader is gone. Throws only before anything was sent. */
+export async function sendEvents(
+  exchange: Exchange,
+  desc: DescMessage,
+  answers: AsyncGenerator<Message>,
+  limits: ApiLimits,
+  toError: (thrown: unknown) => HoldfastError,
+): Promise<void> {
+  const { response, requestId } = exchange;
+  // A stream that is refused is answered with a status: only then is there one.
+  let next = answers.next();
+  await Promise.race([next, wait(limits.silentMs, undefined, { ref: false })]);
+  response.writeHead(200, { "Content-Type": "text/event-stream" });
+  response.write(":\n\n");
+  const heartbeat = setInterval(() => {
+    if (response.writableLength < limits.unreadBytes) response.write(":\n\n");
+  }, limits.heartbeatMs);
+  try {
+    for (;;) {
+      const { done, value } = await next;
+      if (done === true || response.destroyed) break;
+      response.write(eventOf(desc, value));
+      if (response.writableLength > limits.unreadBytes && !(await isRead(exchange, limits.stalledMs))) break;
+      next = answers.next();
+    }
+    if (response.writableLength > limits.unreadBytes) response.destroy();
+  } catch (thrown) {
+    response.write(`event: error\ndata: ${JSON.stringify(toProblem(toError(thrown), requestId))}\n\n`);
+  } finally {
+    clearInterval(heartbeat);
+    void answers.return(undefined);
+    response.end();
+  }
+}
+
+/** One event; its name is that of the member of the message's `oneof` that is set. */
+function eventOf(desc: DescMessage, message: Message): string {
+  const id = findField(desc, ({ isEventId }) => isEventId);
+  const name = desc.fields.find((field) => field.oneof !== undefined && isFieldSet(message, field))?.name;
+  return [
+    ...(id !== undefined && isFieldSet(message, id) ? [`id: ${String(valueOf(id, message))}`] : []),
+    ...(name === undefined ? [] : [`event: ${name}`]),
+    // A user's JSON may have been given over several lines.
+    ...writeMessage(desc, message)
+      .split(/\r\n|\n|\r/)
+      .map((line) => `data: ${line}`),
+    "\n",
+  ].join("\n");
+}
+
+/** `Last-Event-ID` as the field of the request that the contract marks. @throws Refusal `bad_event_id`. */
+export function applyLastEventId(desc: DescMessage, message: Message, header: string | undefined): void {
+  const field = findField(desc, ({ isLastEventId }) => isLastEventId);
+  if (header === undefined || field === undefined) return;
+  if (!/^\d{1,15}$/.test(header)) {
+    throw new Refusal("bad_event_id", "this is not the id of an event of this stream", {
+      at: "Last-Event-ID",
+      expected: "the id of the last event that was read, or no such header",
+    });
+  }
+  (message as unknown as Record<string, unknown>)[field.localName] = BigInt(header);
+}
+
+/** Whether the reader takes what waits for it, in time (S2). */
+async function isRead({ response }: Exchange, stalledMs: number): Promise<boolean> {
+  const over = new AbortController();
+  const timer = setTimeout(() => over.abort(), stalledMs);
+  try {
+    const { signal } = over;
+    await Promise.race([once(response, "drain", { signal }), once(response, "close", { signal })]);
+    return !response.destroyed;
+  } catch {
+    return false;
+  } finally {
+    clearTimeout(timer);
+    over.abort(); // The one that did not happen is waited for no longer.
+  }
+}

@@ -1,0 +1,89 @@
+// A request and its answer, and the ways we answer that are the same for all protocols.
+//
+// Those of HTTP/2 come in the clothes of HTTP/1.1, which Node has made for this; here they have its types as well.
+
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { HoldfastError } from "@holdfast/core";
+import { tooLarge } from "./gates.ts";
+import { grpcStatusOf, headersOf, Refusal, toProblem } from "./refusal.ts";
+
+export interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly requestId: string;
+  /** Of the request's target. */
+  readonly path: string;
+  readonly query: string;
+}
+
+/** On every answer, whatever it says: nothing is ever a page, and nothing is kept. */
+const SECURITY_HEADERS: Readonly<Record<string, string>> = {
+  "X-Content-Type-Options": "nosniff",
+  "Referrer-Policy": "no-referrer",
+  "Content-Security-Policy": "default-src 'none'; base-uri 'none'; frame-ancestors 'none'",
+  "Cross-Origin-Resource-Policy": "same-origin",
+  "Cache-Control": "no-store",
+};
+
+export function setCommonHeaders({ response, requestId }: Exchange): void {
+  for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.setHeader(name, value);
+  response.setHeader("X-Request-Id", requestId);
+}
+
+/** One whole answer. */
+export function answer(
+  exchange: Exchange,
+  status: number,
+  type: string,
+  text: string,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  const { request, response } = exchange;
+  const body = Buffer.from(text);
+  // A body that was not read to its end would be taken for the next request.
+  const isCutOff = !request.complete && request.httpVersionMajor === 1;
+  response.writeHead(status, {
+    ...headers,
+    "Content-Type": type,
+    "Content-Length": String(body.length),
+    ...(isCutOff ? { Connection: "close" } : {}),
+  });
+  response.end(body);
+}
+
+/** The answer of an error, in the words of the protocol that asked. */
+export function refuse(exchange: Exchange, error: HoldfastError): void {
+  const { request, response, requestId } = exchange;
+  if (response.headersSent) {
+    response.destroy();
+  } else if (request.headers["content-type"]?.startsWith("application/grpc") === true) {
+    const { detail } = toProblem(error, requestId);
+    response.writeHead(200, {
+      ...headersOf(error),
+      "Content-Type": "application/grpc",
+      "grpc-status": String(grpcStatusOf(error)),
+      "grpc-message": encodeURIComponent(detail),
+    });
+    response.end();
+  } else {
+    const problem = toProblem(error, requestId);
+    answer(exchange, problem.status, "application/problem+json", JSON.stringify(problem), headersOf(error));
+  }
+}
+
+/** @throws Refusal `too_large` or `request_timeout`. */
+export async function readAll({ request }: Exchange, maxBytes: number): Promise<Uint8Array> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  try {
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      if (bytes > maxBytes) throw tooLarge(bytes, maxBytes);
+      chunks.push(chunk);
+    }
+  } catch (thrown) {
+    if (thrown instanceof Refusal) throw thrown;
+    throw new Refusal("request_timeout", "the request did not arrive whole");
+  }
+  return Buffer.concat(chunks);
+}

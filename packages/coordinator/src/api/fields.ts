@@ -1,0 +1,52 @@
+// What the contract's options say of a field, read once: reading an option goes through the bytes of all of them.
+
+import { getOption, hasOption, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
+import {
+  eventIdOption,
+  fieldOption,
+  idempotencyHeaderOption,
+  jsonOption,
+  lastEventIdOption,
+  type FieldRules,
+} from "@holdfast/proto";
+
+export interface FieldFacts {
+  readonly rules: FieldRules | undefined;
+  readonly isRequired: boolean;
+  /** A user's JSON. */
+  readonly isJson: boolean;
+  readonly isEventId: boolean;
+  readonly isLastEventId: boolean;
+  readonly isIdempotencyKey: boolean;
+}
+
+/** As many as the contract has fields. */
+const FACTS = new Map<DescField, FieldFacts>();
+
+export function factsOf(field: DescField): FieldFacts {
+  let facts = FACTS.get(field);
+  if (facts === undefined) {
+    const rules = hasOption(field, fieldOption) ? getOption(field, fieldOption) : undefined;
+    facts = {
+      rules,
+      isRequired: rules?.required === true,
+      isJson: getOption(field, jsonOption),
+      isEventId: getOption(field, eventIdOption),
+      isLastEventId: getOption(field, lastEventIdOption),
+      isIdempotencyKey: getOption(field, idempotencyHeaderOption),
+    };
+    FACTS.set(field, facts);
+  }
+  return facts;
+}
+
+export function findField(desc: DescMessage, is: (facts: FieldFacts) => boolean): DescField | undefined {
+  return desc.fields.find((field) => is(factsOf(field)));
+}
+
+/** A field's value by its name here; members of a `oneof` stand inside it. */
+export function valueOf(field: DescField, message: Message): unknown {
+  const fields = message as unknown as Readonly<Record<string, unknown>>;
+  if (field.oneof === undefined) return fields[field.localName];
+  return (fields[field.oneof.localName] as { readonly value?: unknown }).value;
+}

@@ -1,0 +1,100 @@
+// What a request is refused for before anybody asks what it wants: pure looks at its head.
+//
+//   G1. One Host, and one that is ours: a name that an attacker has pointed at this address is not (DNS rebinding).
+//   G2. A web page of another origin is refused, and so is one that has none (`null`); no answer says that any origin may read it.
+//   G3. A body is JSON and is not compressed, and its length is known to be too large before it is read.
+
+import { Refusal } from "./refusal.ts";
+
+/** A request's head, of either version of HTTP. */
+export interface Head {
+  /** As it was sent: a path with its query, when it is right. */
+  readonly target: string;
+  /** Names and values in turn, as they were sent. */
+  readonly rawHeaders: readonly string[];
+  readonly isHttp2: boolean;
+}
+
+export interface GatePolicy {
+  /** Values of Host that are ours, in lower case, with their port. */
+  readonly hosts: ReadonlySet<string>;
+  /** Origins beside those of our own hosts, for example of a page that is served elsewhere. */
+  readonly origins: ReadonlySet<string>;
+  readonly headerBytes: number;
+}
+
+/** @throws Refusal with what is wrong. */
+export function checkHead(head: Head, policy: GatePolicy): void {
+  const { rawHeaders, target, isHttp2 } = head;
+  const bytes = rawHeaders.reduce((sum, text) => sum + text.length + 2, target.length);
+  if (bytes > policy.headerBytes) {
+    throw new Refusal("headers_too_large", "the headers are too large", {
+      got: `${bytes} bytes`,
+      expected: `at most ${policy.headerBytes}`,
+    });
+  }
+  if (!target.startsWith("/")) {
+    throw new Refusal("bad_request", "the request's target is not a path", {
+      expected: "a path that begins with a slash: this is no proxy",
+    });
+  }
+  const hosts = valuesOf(rawHeaders, isHttp2 ? ":authority" : "host");
+  const also = isHttp2 ? valuesOf(rawHeaders, "host").filter((host) => host !== hosts[0]) : [];
+  if (hosts.length !== 1 || also.length > 0) {
+    throw new Refusal("bad_request", "the request must name one host", {
+      got: `${hosts.length + also.length} of them`,
+    });
+  }
+  if (!policy.hosts.has(hosts[0]!.toLowerCase())) {
+    throw new Refusal("forbidden_origin", "this host is not one of ours", {
+      expected: "the address it was started with, or one of its configured hosts",
+    });
+  }
+  checkOrigin(valuesOf(rawHeaders, "origin"), policy);
+}
+
+function checkOrigin(origins: readonly string[], policy: GatePolicy): void {
+  const isOurs = (origin: string): boolean => {
+    const host = /^https?:\/\/([^/]+)$/.exec(origin.toLowerCase())?.[1];
+    return (host !== undefined && policy.hosts.has(host)) || policy.origins.has(origin.toLowerCase());
+  };
+  if (origins.length > 1 || !origins.every(isOurs)) {
+    throw new Refusal("forbidden_origin", "pages of this origin may not call", {
+      expected: "no Origin, our own, or a configured one",
+    });
+  }
+}
+
+/** Of a request that has a body. @throws Refusal `unsupported_media_type` or `too_large`. */
+export function checkBody(rawHeaders: readonly string[], maxBytes: number): void {
+  const [encoding] = valuesOf(rawHeaders, "content-encoding");
+  if (encoding !== undefined && encoding !== "identity") {
+    throw new Refusal("unsupported_media_type", "the body is compressed", {
+      got: `Content-Encoding: ${encoding.slice(0, 40)}`,
+      expected: "a body that is not",
+    });
+  }
+  const length = valuesOf(rawHeaders, "content-length")[0];
+  if (length !== undefined && Number(length) > maxBytes) throw tooLarge(Number(length), maxBytes);
+}
+
+/** @throws Refusal `unsupported_media_type`. */
+export function checkJsonType(rawHeaders: readonly string[]): void {
+  const [type = "none"] = valuesOf(rawHeaders, "content-type");
+  if (/^application\/json\s*(;\s*charset="?utf-8"?\s*)?$/i.test(type)) return;
+  throw new Refusal("unsupported_media_type", "the body must be JSON", {
+    got: `Content-Type: ${type.slice(0, 60)}`,
+    expected: "Content-Type: application/json",
+  });
+}
+
+export function tooLarge(bytes: number, maxBytes: number): Refusal {
+  return new Refusal("too_large", `the body has ${bytes} bytes or more, and ${maxBytes} is the limit`, {
+    got: `${bytes} bytes`,
+    expected: `at most ${maxBytes}`,
+  });
+}
+
+export function valuesOf(rawHeaders: readonly string[], name: string): string[] {
+  return rawHeaders.filter((_, index) => index % 2 === 1 && rawHeaders[index - 1]!.toLowerCase() === name);
+}

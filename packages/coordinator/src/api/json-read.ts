@@ -1,0 +1,243 @@
+// Messages from the JSON of REST.
+//
+// As protobuf's JSON, with four differences: integers of 64 bits are numbers, `null` is refused unless it is a user's, what is a user's
+// JSON stands there as itself, and what the contract does not know is refused.
+//
+//   J1. Everything that is wrong is told, each with its place. A field that is wrong is left out of the message.
+//   J2. A user's JSON is kept to the byte.
+
+import { create, ScalarType, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
+import { didYouMean } from "@holdfast/core/internal";
+import { escapePointer } from "./constraints.ts";
+import { factsOf } from "./fields.ts";
+import { elementsOf, membersOf, trimmed, type Span } from "./json-spans.ts";
+import { Refusal, type FieldError } from "./refusal.ts";
+
+type Target = Record<string, unknown>;
+
+interface Reading {
+  readonly text: string;
+  readonly errors: FieldError[];
+}
+
+/**
+ * Reads a body into a message and tells what is wrong with it, under the pointer `at`. Fields named in `elsewhere` are bound by the
+ * path and have no place in it.
+ *
+ * @throws Refusal `malformed_json`.
+ */
+export function readBody(
+  desc: DescMessage,
+  message: Message,
+  body: Uint8Array,
+  errors: FieldError[],
+  { at = "", elsewhere = [] }: { readonly at?: string; readonly elsewhere?: readonly string[] } = {},
+): void {
+  const { text, value } = parse(body);
+  readInto(desc, message, value, trimmed(text), { text, errors }, at, elsewhere);
+}
+
+/** Fields given as texts, in a path or a query. */
+export function readTexts(
+  desc: DescMessage,
+  message: Message,
+  texts: Iterable<readonly [name: string, value: string]>,
+  elsewhere: readonly string[] = [],
+): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  const target = message as unknown as Target;
+  const seen = new Set<DescField>();
+  for (const [name, text] of texts) {
+    const pointer = `/${escapePointer(name)}`;
+    const field = findField(desc, name, pointer, errors, elsewhere);
+    if (field === undefined) continue;
+    if (field.fieldKind === "list" && field.listKind === "scalar") {
+      const item = scalarOfText(field.scalar, text, pointer, errors);
+      if (item !== undefined) (target[field.localName] as unknown[]).push(item);
+    } else if (field.fieldKind !== "scalar" || factsOf(field).isJson) {
+      errors.push({ pointer, code: "unknown_property", message: "can only be given in a body" });
+    } else if (seen.has(field)) {
+      errors.push({ pointer, code: "duplicate", message: "is given twice" });
+    } else {
+      const value = scalarOfText(field.scalar, text, pointer, errors);
+      if (value !== undefined) target[field.localName] = value;
+    }
+    seen.add(field);
+  }
+  return errors;
+}
+
+function parse(body: Uint8Array): { text: string; value: unknown } {
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(body);
+    return { text, value: JSON.parse(text) };
+  } catch {
+    const got = body.length === 0 ? "an empty body" : `${body.length} bytes`;
+    throw new Refusal("malformed_json", "the body is not JSON in UTF-8", {
+      got,
+      expected: "one JSON object",
+    });
+  }
+}
+
+function readInto(
+  desc: DescMessage,
+  message: Message,
+  value: unknown,
+  span: Span,
+  reading: Reading,
+  at: string,
+  elsewhere: readonly string[] = [],
+): void {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    reading.errors.push(wrongType(at, "an object", value));
+    return;
+  }
+  const target = message as unknown as Target;
+  const seen = new Set<string>();
+  for (const [key, member] of membersOf(reading.text, span)) {
+    const pointer = `${at}/${escapePointer(key)}`;
+    if (seen.has(key)) reading.errors.push({ pointer, code: "duplicate", message: "is given twice" });
+    seen.add(key);
+    const field = findField(desc, key, pointer, reading.errors, elsewhere);
+    if (field === undefined) continue;
+    const read = readField(field, (value as Target)[key], member, reading, pointer);
+    if (read === undefined) continue;
+    if (field.oneof === undefined) target[field.localName] = read;
+    else target[field.oneof.localName] = { case: field.localName, value: read };
+  }
+}
+
+/** The field of this name; texts that name none are told which one was perhaps meant. */
+function findField(
+  desc: DescMessage,
+  name: string,
+  pointer: string,
+  errors: FieldError[],
+  elsewhere: readonly string[],
+): DescField | undefined {
+  const field = desc.fields.find(({ jsonName }) => jsonName === name);
+  if (field !== undefined && !elsewhere.includes(field.name)) return field;
+  const names = desc.fields.filter((one) => !elsewhere.includes(one.name)).map(({ jsonName }) => jsonName);
+  const hint = field === undefined ? didYouMean(name, names) : ": it stands in the path";
+  errors.push({ pointer, code: "unknown_property", message: `is not known${hint}` });
+  return undefined;
+}
+
+function readField(field: DescField, value: unknown, span: Span, reading: Reading, at: string): unknown {
+  switch (field.fieldKind) {
+    case "list": {
+      if (!Array.isArray(value)) return wrong(reading, at, "a list", value);
+      const spans = elementsOf(reading.text, span);
+      const items = spans.map((item, index) => {
+        const pointer = `${at}/${index}`;
+        if (field.listKind === "message")
+          return readMessage(field.message, value[index], item, reading, pointer);
+        return factsOf(field).isJson
+          ? bytesAt(item, reading)
+          : readScalar(
+              field.listKind === "scalar" ? field.scalar : undefined,
+              value[index],
+              reading,
+              pointer,
+            );
+      });
+      return items.filter((item) => item !== undefined);
+    }
+    case "map":
+      return readMap(value, reading, at);
+    case "message":
+      return readMessage(field.message, value, span, reading, at);
+    case "scalar":
+      return factsOf(field).isJson ? bytesAt(span, reading) : readScalar(field.scalar, value, reading, at);
+    default:
+      return undefined;
+  }
+}
+
+function readMessage(
+  desc: DescMessage,
+  value: unknown,
+  span: Span,
+  reading: Reading,
+  at: string,
+): Message | undefined {
+  const message = create(desc);
+  const before = reading.errors.length;
+  readInto(desc, message, value, span, reading, at);
+  const isWrongItself = reading.errors.length > before && reading.errors[before]?.pointer === at;
+  return isWrongItself ? undefined : message;
+}
+
+function readMap(value: unknown, reading: Reading, at: string): Record<string, string> | undefined {
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    return wrong(reading, at, "an object of strings", value);
+  const map: Record<string, string> = {};
+  for (const [key, item] of Object.entries(value)) {
+    const pointer = `${at}/${escapePointer(key)}`;
+    if (typeof item === "string" && key !== "__proto__") map[key] = item;
+    else wrong(reading, pointer, "a string", item);
+  }
+  return map;
+}
+
+function readScalar(type: ScalarType | undefined, value: unknown, reading: Reading, at: string): unknown {
+  switch (type) {
+    case ScalarType.STRING:
+      return typeof value === "string" ? value : wrong(reading, at, "a string", value);
+    case ScalarType.BOOL:
+      return typeof value === "boolean" ? value : wrong(reading, at, "true or false", value);
+    case ScalarType.INT32:
+      return isInteger(value, 2 ** 31 - 1) ? value : wrong(reading, at, "an integer below 2^31", value);
+    case ScalarType.INT64:
+      if (isInteger(value, Number.MAX_SAFE_INTEGER)) return BigInt(value);
+      // What was sent is lost by now: it was rounded as it was read.
+      if (typeof value === "number" && Number.isInteger(value)) reading.errors.push(notSafe(at));
+      else wrong(reading, at, "an integer", value);
+      return undefined;
+    default:
+      throw new Error(`REST does not know the type of ${at}`);
+  }
+}
+
+function scalarOfText(type: ScalarType, text: string, at: string, errors: FieldError[]): unknown {
+  const reading = { text, errors };
+  if (type === ScalarType.STRING) return text;
+  if (type === ScalarType.BOOL)
+    return readScalar(type, { true: true, false: false }[text] ?? text, reading, at);
+  return readScalar(type, /^-?\d{1,30}$/.test(text) ? Number(text) : text, reading, at);
+}
+
+function notSafe(pointer: string): FieldError {
+  return {
+    pointer,
+    code: "not_safe_integer",
+    message: "is too large; integers go from -(2^53 - 1) to 2^53 - 1",
+  };
+}
+
+function isInteger(value: unknown, max: number): value is number {
+  return typeof value === "number" && Number.isInteger(value) && Math.abs(value) <= max;
+}
+
+const ENCODER = new TextEncoder();
+
+function bytesAt({ start, end }: Span, { text }: Reading): Uint8Array {
+  return ENCODER.encode(text.slice(start, end));
+}
+
+function wrong(reading: Reading, at: string, expected: string, value: unknown): undefined {
+  reading.errors.push(wrongType(at, expected, value));
+}
+
+function wrongType(pointer: string, expected: string, value: unknown): FieldError {
+  return { pointer, code: "wrong_type", message: `is ${nameOf(value)}; ${expected} is expected` };
+}
+
+function nameOf(value: unknown): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "a list";
+  if (typeof value === "object") return "an object";
+  // Not the text itself: it may be a secret in the wrong place.
+  return typeof value === "string" ? "a string" : JSON.stringify(value);
+}

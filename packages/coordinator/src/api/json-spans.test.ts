@@ -1,0 +1,79 @@
+// What is taken over to the byte must be exactly what stood there, wherever it stood.
+
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { elementsOf, findPayloadProblem, membersOf, trimmed } from "./json-spans.ts";
+
+const SPACE = fc.stringMatching(/^[ \t\r\n]{0,3}$/);
+const KEY = fc.string({ unit: "binary" });
+const VALUE = fc
+  .tuple(fc.jsonValue({ stringUnit: "binary" }), fc.constantFrom(undefined, 1, "\t"))
+  .map(([value, indent]) => JSON.stringify(value, undefined, indent));
+
+const wholeOf = (text: string) => ({ start: 0, end: text.length });
+
+describe("the places of parts", () => {
+  it("are those of an object's members, with any space and any text around them", () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(KEY, VALUE, SPACE)), SPACE, (members, space) => {
+        const written = members.map(
+          ([key, value, around]) => `${around}${JSON.stringify(key)}${around}:${around}${value}${around}`,
+        );
+        const text = `${space}{${space}${written.join(",")}${space}}${space}`;
+        const found = membersOf(text, trimmed(text)).map(([key, { start, end }]) => [
+          key,
+          text.slice(start, end),
+        ]);
+        expect(found).toEqual(members.map(([key, value]) => [key, value]));
+      }),
+    );
+  });
+
+  it("are those of a list's elements", () => {
+    fc.assert(
+      fc.property(fc.array(VALUE), SPACE, (values, space) => {
+        const text = `[${space}${values.join(`${space},${space}`)}${space}]`;
+        const found = elementsOf(text, trimmed(text)).map(({ start, end }) => text.slice(start, end));
+        expect(found).toEqual(values);
+      }),
+    );
+  });
+
+  it("are found however long a text or a run of backslashes is", () => {
+    const long = JSON.stringify('\\"'.repeat(1_000_000));
+    expect(membersOf(`{"a":${long}}`, { start: 0, end: 0 })).toEqual([
+      ["a", { start: 5, end: 5 + long.length }],
+    ]);
+  });
+});
+
+describe("a user's value", () => {
+  const problemIn = (text: string) => findPayloadProblem(text, wholeOf(text))?.code;
+
+  it("may be nested 64 levels deep, and no deeper", () => {
+    expect(problemIn("[".repeat(64) + "]".repeat(64))).toBeUndefined();
+    expect(problemIn("[".repeat(65) + "]".repeat(65))).toBe("too_deep");
+    expect(problemIn("[".repeat(500_000))).toBe("too_deep");
+    expect(problemIn(`["${"[".repeat(100)}"]`)).toBeUndefined();
+  });
+
+  it.each([
+    ["9007199254740993", "not_safe_integer"],
+    ["-9007199254740993", "not_safe_integer"],
+    ["123456789012345678901234567890", "not_safe_integer"],
+    ["9007199254740991", undefined],
+    ['"9007199254740993"', undefined],
+    ["0.1234567890123456789", undefined],
+    ["1e400", undefined],
+  ])("with %s: %s", (literal, expected) => {
+    expect(problemIn(`{"a":[1,${literal}]}`)).toBe(expected);
+  });
+
+  it("that JavaScript wrote is never taken for one that would change", () => {
+    fc.assert(
+      fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (number) => {
+        expect(problemIn(JSON.stringify(number))).toBeUndefined();
+      }),
+    );
+  });
+});

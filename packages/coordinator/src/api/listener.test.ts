@@ -1,0 +1,217 @@
+// What comes over a wire before it is a request, and the ends of connections.
+
+import { once } from "node:events";
+import { request as requestHttps } from "node:https";
+import { connect as connectHttp2 } from "node:http2";
+import { afterEach, describe, expect, it } from "vitest";
+import type { ApiOptions } from "./api.ts";
+import { METHODS } from "./contract.ts";
+import { CLIENTS } from "./testing/clients.ts";
+import { sampleOf } from "./testing/sample.ts";
+import { startStubApi, startStubApiWith, type StubApi } from "./testing/stub-api.ts";
+import { TEST_TLS } from "./testing/certificate.ts";
+import { exchangeBytes, openSocket, readToEnd, requestText, statusOf } from "./testing/wire.ts";
+
+let api: StubApi;
+afterEach(() => api.close());
+
+const start = async (options: Partial<ApiOptions> = {}): Promise<void> => {
+  api = await startStubApi(undefined, options);
+};
+
+describe("what is no request", () => {
+  it.each([
+    ["noise", "\x16\x03\x01 hello\r\n\r\n", 400],
+    ["no version", "GET /\r\n\r\n", 400],
+    [
+      "a length and chunks at once",
+      "POST /v1/sessions HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}",
+      400,
+    ],
+    [
+      "two lengths",
+      "POST /v1/sessions HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+      400,
+    ],
+    ["no host", "GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n", 400],
+    ["headers that are too large", `GET / HTTP/1.1\r\nHost: x\r\nX: ${"x".repeat(17_000)}\r\n\r\n`, 431],
+  ])("is answered once and closed: %s", async (_what, text, status) => {
+    await start();
+    const answer = await exchangeBytes(api.port, text);
+    expect(statusOf(answer)).toBe(status);
+    expect(await health()).toBe(200);
+  });
+
+  it("and what only begins as HTTP/2 is none either", async () => {
+    await start();
+    expect(statusOf(await exchangeBytes(api.port, "PRX / HTTP/1.1\r\n\r\n"))).toBe(400);
+    expect(await exchangeBytes(api.port, "PRI * HTTP/2.0\r\n\r\nno, not at all\r\n\r\n")).not.toContain(
+      "HTTP/1.1 200",
+    );
+    expect(await health()).toBe(200);
+  });
+
+  it("of the first bytes, one at a time is enough", async () => {
+    await start();
+    const socket = await openSocket(api.port);
+    const answer = readToEnd(socket);
+    for (const character of requestText(api.port, "PROPFIND /healthz")) {
+      await new Promise((resolve) => socket.write(character, resolve));
+    }
+    expect(statusOf(await answer)).toBe(405);
+  });
+
+  it("the target in absolute form", async () => {
+    await start();
+    const answer = await exchangeBytes(
+      api.port,
+      requestText(api.port, "GET http://evil.example/v1/sessions"),
+    );
+    expect(statusOf(answer)).toBe(400);
+  });
+
+  it("two hosts", async () => {
+    await start();
+    const answer = await exchangeBytes(
+      api.port,
+      requestText(api.port, "GET /healthz", ["Host: evil.example"]),
+    );
+    expect(statusOf(answer)).toBe(400);
+  });
+});
+
+describe("who is slow", () => {
+  const QUICK = { limits: { headerMs: 50, requestMs: 100 } };
+
+  it.each([
+    ["says nothing", ""],
+    ["says the beginning of nothing", "PR"],
+    ["never ends its headers", "GET /healthz HTTP/1.1\r\nHost: x\r\n"],
+    ["never sends its body", "POST /v1/sessions HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n"],
+  ])("is closed when it %s", async (_what, text) => {
+    await start(QUICK);
+    const socket = await openSocket(api.port);
+    socket.write(text);
+    expect(await readToEnd(socket)).toMatch(/^(HTTP\/1\.1 (408|403) |$)/);
+  });
+
+  it.each(Object.entries(CLIENTS))("is not who waits for its answer, by %s", async (_way, call) => {
+    api = await startStubApi(() => new Promise((resolve) => setTimeout(resolve, 300)), QUICK);
+    const { desc } = METHODS.find(({ name }) => name === "RunnerService.Poll")!;
+    const answered = await call({ url: api.url, token: "runner" }, desc, sampleOf(desc.input));
+    expect(answered).toHaveProperty("messages");
+  });
+
+  it("is closed when its stream of HTTP/2 never ends", async () => {
+    await start(QUICK);
+    const session = connectHttp2(api.url);
+    const stream = session.request({
+      ":method": "POST",
+      ":path": "/v1/sessions",
+      authorization: "Bearer admin",
+    });
+    stream.on("error", () => {}).resume();
+    await once(stream, "close");
+    session.close();
+  });
+});
+
+it("closes a connection of HTTP/2 over which nothing is asked, and none that waits for something", async () => {
+  api = await startStubApi(() => forever(), { limits: { http2IdleMs: 20, requestMs: 10, silentMs: 1 } });
+  const idle = connectHttp2(api.url);
+  await once(idle, "close");
+  const session = connectHttp2(api.url);
+  const stream = session.request({ ":path": "/v1/sessions/a1/watch", authorization: "Bearer admin" });
+  await once(stream, "response");
+  const other = connectHttp2(api.url);
+  await once(other, "close"); // It had as long to be idle in.
+  expect(stream.closed).toBe(false);
+  stream.on("error", () => {});
+  session.destroy();
+});
+
+it("takes so many connections and no more, and more once some have gone", async () => {
+  await start({ limits: { connections: 2 } });
+  const [first, second] = [await openSocket(api.port), await openSocket(api.port)];
+  expect(await exchangeBytes(api.port, requestText(api.port, "GET /healthz"))).toBe("");
+  first.destroy();
+  second.destroy();
+  await expect.poll(health).toBe(200);
+});
+
+describe("one port", () => {
+  it("speaks HTTP/2 to who begins with it", async () => {
+    await start();
+    const session = connectHttp2(api.url);
+    const stream = session.request({ ":path": "/healthz" });
+    const [headers] = (await once(stream, "response")) as [{ ":status": number }];
+    expect(headers[":status"]).toBe(200);
+    stream.resume();
+    session.close();
+  });
+
+  it("refuses other hosts over HTTP/2 too", async () => {
+    await start();
+    const session = connectHttp2(api.url);
+    const stream = session.request({ ":path": "/healthz", ":authority": "evil.example" });
+    const [headers] = (await once(stream, "response")) as [{ ":status": number }];
+    expect(headers[":status"]).toBe(403);
+    stream.resume();
+    session.close();
+  });
+
+  it("speaks both under TLS, as was agreed upon", async () => {
+    api = await startStubApiWith({ tls: TEST_TLS });
+    const session = connectHttp2(`https://localhost:${api.port}`, { ca: TEST_TLS.cert });
+    const stream = session.request({ ":path": "/healthz" });
+    const [headers] = (await once(stream, "response")) as [{ ":status": number }];
+    expect(headers[":status"]).toBe(200);
+    stream.resume();
+    session.close();
+    const request = requestHttps(`https://localhost:${api.port}/healthz`, {
+      ca: TEST_TLS.cert,
+      agent: false,
+    });
+    const [response] = (await once(request.end(), "response")) as [{ statusCode: number; resume(): void }];
+    expect(response.statusCode).toBe(200);
+    response.resume();
+  });
+
+  it("that is taken is an error that says so", async () => {
+    await start();
+    await expect(startStubApiWith({ port: api.port })).rejects.toMatchObject({
+      code: "config_invalid",
+      message: expect.stringContaining(`127.0.0.1:${api.port}`) as string,
+    });
+  });
+});
+
+describe("closing", () => {
+  it("ends what is open: streams, idle connections, both versions of HTTP", async () => {
+    api = await startStubApi(() => forever(), { limits: { silentMs: 1 } });
+    const idle = await openSocket(api.port);
+    const ended = readToEnd(idle);
+    idle.write(`GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:${api.port}\r\n\r\n`);
+    const watching = await fetch(`${api.url}/v1/sessions/a1/watch`, {
+      headers: { authorization: "Bearer admin" },
+    });
+    const session = connectHttp2(api.url);
+    await once(session, "connect");
+    await api.close();
+    expect(await ended).toContain("200 OK");
+    expect(await watching.text()).toContain("event: error");
+  });
+});
+
+async function health(): Promise<number> {
+  try {
+    return statusOf(await exchangeBytes(api.port, requestText(api.port, "GET /healthz")));
+  } catch {
+    return 0;
+  }
+}
+
+async function* forever(): AsyncGenerator<never> {
+  await new Promise(() => {});
+  yield undefined as never;
+}

@@ -1,0 +1,189 @@
+// One port for all of it.
+//
+// The first three bytes of a connection say what it speaks: `PRI` begins HTTP/2, and nothing else does. Under TLS it is agreed upon
+// before (ALPN). Both lead to the same handler.
+//
+//   P1. A connection that does not say what it wants in time is closed, in whichever state it is.
+//   P2. What is no HTTP is answered once and closed. Nothing that comes over a connection ends the process.
+
+import {
+  createServer as createHttp,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from "node:http";
+import { createServer as createHttp2, type Http2Session, type ServerHttp2Stream } from "node:http2";
+import { createServer as createHttps } from "node:https";
+import type { AddressInfo, Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
+import { HoldfastError } from "@holdfast/core";
+import type { ApiLimits } from "./limits.ts";
+import { Refusal, toProblem } from "./refusal.ts";
+
+export interface ListenOptions {
+  readonly host: string;
+  /** 0 for any that is free. */
+  readonly port: number;
+  readonly tls?: { readonly key: string; readonly cert: string };
+}
+
+export interface Listener {
+  readonly host: string;
+  readonly port: number;
+  /** Takes no more connections, and ends those there are: idle ones at once, others after their answer or `closeMs`. */
+  close(): Promise<void>;
+}
+
+type Serve = (request: IncomingMessage, response: ServerResponse) => void;
+
+/** @throws HoldfastError when the address cannot be had. */
+export async function listen(
+  { host, port, tls }: ListenOptions,
+  limits: ApiLimits,
+  serve: Serve,
+): Promise<Listener> {
+  const options = {
+    maxHeaderSize: limits.headerBytes,
+    // A head is part of its request; Node refuses to start where it may take longer.
+    headersTimeout: Math.min(limits.headerMs, limits.requestMs),
+    requestTimeout: limits.requestMs,
+    connectionsCheckingInterval: Math.min(1000, limits.headerMs),
+  };
+  const http1: Server =
+    tls === undefined
+      ? createHttp(options, serve)
+      : createHttps({ ...options, ...tls, minVersion: "TLSv1.2", ALPNProtocols: ["h2", "http/1.1"] }, serve);
+  http1.maxConnections = limits.connections;
+  http1.on("clientError", refuseBroken);
+  const sessions = new Set<Http2Session>();
+  const http2 = createHttp2(
+    {
+      settings: { maxConcurrentStreams: limits.http2Streams, maxHeaderListSize: limits.headerBytes },
+      // Nobody has to read what an attacker makes us send.
+      maxSessionMemory: 10,
+    },
+    (request, response) => {
+      const timer = setTimeout(() => request.stream.close(), limits.requestMs);
+      request.once("end", () => clearTimeout(timer)).once("close", () => clearTimeout(timer));
+      serve(request as unknown as IncomingMessage, response as unknown as ServerResponse);
+    },
+  );
+  http2.on("sessionError", () => {});
+  http2.on("session", (session) => {
+    sessions.add(session.once("close", () => sessions.delete(session)));
+    closeWhenIdle(session, limits.http2IdleMs);
+  });
+
+  // HTTP/1.1's own listener is asked only for what speaks it: the server keeps the clocks of P1 for it.
+  const event = tls === undefined ? "connection" : "secureConnection";
+  const [serveHttp1] = http1.listeners(event) as ((socket: Socket) => void)[];
+  http1.removeAllListeners(event);
+  const hand = (socket: Socket, isHttp2: boolean): void => {
+    if (isHttp2) http2.emit("connection", socket);
+    else serveHttp1?.call(http1, socket);
+  };
+  http1.on(event, (socket: Socket | TLSSocket) => {
+    socket.on("error", () => socket.destroy()); // P2.
+    if ("alpnProtocol" in socket) hand(socket, socket.alpnProtocol === "h2");
+    else peek(socket, limits.headerMs, (isHttp2) => hand(socket, isHttp2));
+  });
+
+  await new Promise<void>((resolve, reject) => {
+    http1.once("error", (error) => reject(cannotListen(host, port, error)));
+    http1.listen({ host, port }, resolve);
+  });
+  const address = http1.address() as AddressInfo;
+  return { host: address.address, port: address.port, close: () => close(http1, sessions, limits.closeMs) };
+}
+
+/** P1. One that has something open is not idle, however quiet that is. */
+function closeWhenIdle(session: Http2Session, idleMs: number): void {
+  let open = 0;
+  session.on("stream", (stream: ServerHttp2Stream) => {
+    open++;
+    stream.once("close", () => open--);
+  });
+  session.setTimeout(idleMs, () => {
+    if (open === 0) session.close();
+  });
+}
+
+const PREFACE = "PRI";
+
+/** Looks at the first bytes and puts them back. Fewer than three that could still be `PRI` are waited for. */
+function peek(socket: Socket, timeoutMs: number, found: (isHttp2: boolean) => void): void {
+  const timer = setTimeout(() => socket.destroy(), timeoutMs); // P1.
+  let seen = Buffer.alloc(0);
+  const onReadable = (): void => {
+    const chunk = socket.read() as Buffer | null;
+    if (chunk === null) return;
+    seen = Buffer.concat([seen, chunk]);
+    const start = seen.toString("latin1", 0, PREFACE.length);
+    if (start.length < PREFACE.length && PREFACE.startsWith(start)) return;
+    stop();
+    socket.unshift(seen);
+    found(start === PREFACE);
+  };
+  // The server lets the other side end first, for answers that are under way; here there are none.
+  const onEnd = (): void => void socket.destroy();
+  const stop = (): void => {
+    clearTimeout(timer);
+    socket.off("readable", onReadable).off("end", onEnd).off("close", stop);
+  };
+  socket.on("readable", onReadable).once("end", onEnd).once("close", stop);
+}
+
+/** The answer to what never became a request. */
+function refuseBroken(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (!socket.writable || error.code === "ECONNRESET") {
+    socket.destroy();
+    return;
+  }
+  const problem = toProblem(brokenAs(error.code), "");
+  const body = JSON.stringify({ ...problem, instance: undefined });
+  socket.end(
+    `HTTP/1.1 ${problem.status} ${problem.title}\r\nConnection: close\r\nContent-Type: application/problem+json\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nX-Content-Type-Options: nosniff\r\n\r\n${body}`,
+  );
+}
+
+function brokenAs(code: string | undefined): Refusal {
+  switch (code) {
+    case "HPE_HEADER_OVERFLOW":
+      return new Refusal("headers_too_large", "the headers are too large");
+    case "ERR_HTTP_REQUEST_TIMEOUT":
+      return new Refusal("request_timeout", "the request did not arrive in time");
+    default:
+      return new Refusal("bad_request", "this is not a request of HTTP/1.1 or HTTP/2");
+  }
+}
+
+async function close(http1: Server, sessions: ReadonlySet<Http2Session>, closeMs: number): Promise<void> {
+  const closed = new Promise<void>((resolve) => http1.close(() => resolve()));
+  http1.closeIdleConnections();
+  for (const session of sessions) session.close();
+  const timer = setTimeout(() => {
+    http1.closeAllConnections();
+    for (const session of sessions) session.destroy();
+  }, closeMs);
+  await closed;
+  clearTimeout(timer);
+}
+
+function cannotListen(host: string, port: number, cause: NodeJS.ErrnoException): HoldfastError {
+  const why: Readonly<Record<string, string>> = {
+    EADDRINUSE: "another process listens there",
+    EACCES: "this user may not",
+    EADDRNOTAVAIL: "this machine has no such address",
+  };
+  return new HoldfastError(
+    "config_invalid",
+    `cannot listen on ${host}:${port}: ${why[cause.code ?? ""] ?? "the system refuses"}`,
+    {
+      got: cause.code ?? cause.message,
+      expected: "a free port of an address of this machine",
+      fix: "stop the other process, or choose another port",
+      cause,
+    },
+  );
+}

@@ -1,0 +1,164 @@
+// An error on its way out: as problem+json (RFC 9457), or with the codes of gRPC and Connect.
+//
+//   E1. One table decides (`ERROR_TABLE` in core): the same code has the same meaning over every protocol.
+//   E2. What is our fault is told in fixed words and under the request's id. Stacks, statements, paths and secrets stay in the log.
+
+import { Code, ConnectError } from "@connectrpc/connect";
+import { ERROR_TABLE, HoldfastError, type ErrorCode, type ErrorDetails, type RpcCode } from "@holdfast/core";
+import { ErrorDetailSchema } from "@holdfast/proto";
+
+/** One thing that is wrong with a request, and where: a JSON pointer into its body, or into the object of its path and query. */
+export interface FieldError {
+  readonly pointer: string;
+  readonly code: string;
+  readonly message: string;
+}
+
+interface RefusalDetails extends ErrorDetails {
+  readonly errors?: readonly FieldError[];
+  readonly retryAfterMs?: number;
+  /** Headers that REST sends with it. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** A request that is refused, by the API itself or by a service. */
+export class Refusal extends HoldfastError {
+  override name = "Refusal";
+  readonly errors: readonly FieldError[];
+  readonly retryAfterMs: number | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(code: ErrorCode, message: string, details: RefusalDetails = {}) {
+    super(code, message, details);
+    this.errors = details.errors ?? [];
+    this.retryAfterMs = details.retryAfterMs;
+    this.headers = details.headers ?? {};
+  }
+}
+
+/** Everything that is wrong with a request, in one answer. */
+export function invalid(errors: readonly FieldError[]): Refusal {
+  const [first, ...others] = errors;
+  const more = others.length === 0 ? "" : ` (and ${others.length} more in "errors")`;
+  return new Refusal("validation", `${first?.pointer ?? ""}: ${first?.message ?? "is not valid"}${more}`, {
+    errors,
+  });
+}
+
+/** RFC 9457. */
+export interface Problem {
+  readonly type: string;
+  readonly title: string;
+  readonly status: number;
+  readonly detail: string;
+  readonly instance?: string;
+  readonly code: ErrorCode;
+  readonly at?: string;
+  readonly got?: string;
+  readonly expected?: string;
+  readonly fix?: string;
+  readonly errors?: readonly FieldError[];
+}
+
+export function toProblem(error: HoldfastError, requestId: string): Problem {
+  const { code, message, at, got, expected, fix, errors } = toldOf(error);
+  const status = ERROR_TABLE[code].http;
+  return {
+    type: `urn:holdfast:error:${code.replaceAll("_", "-")}`,
+    title: code.replaceAll("_", " "),
+    status,
+    detail: message,
+    // Who is not known learns nothing by which two answers would differ.
+    ...(status === 401 ? {} : { instance: requestId }),
+    code,
+    ...given({ at, got, expected, fix }),
+    ...(errors.length === 0 ? {} : { errors }),
+  };
+}
+
+export function headersOf(error: HoldfastError): Record<string, string> {
+  const retryAfterMs = retryAfterOf(error);
+  return {
+    ...(error instanceof Refusal ? error.headers : {}),
+    ...(retryAfterMs === undefined
+      ? {}
+      : { "Retry-After": String(Math.max(1, Math.ceil(retryAfterMs / 1000))) }),
+  };
+}
+
+export function toConnectError(error: HoldfastError, requestId: string): ConnectError {
+  const { code, message, at, got, expected, fix, errors } = toldOf(error);
+  const retryAfterMs = retryAfterOf(error);
+  const detail = {
+    desc: ErrorDetailSchema,
+    value: {
+      code,
+      ...given({ at, got, expected, fix }),
+      requestId,
+      errors: [...errors],
+      ...(retryAfterMs === undefined ? {} : { retryAfterMs: Math.ceil(retryAfterMs) }),
+    },
+  };
+  return new ConnectError(message, CONNECT_CODES[ERROR_TABLE[code].rpc], headersOf(error), [detail]);
+}
+
+/** The number gRPC has for it. */
+export function grpcStatusOf(error: HoldfastError): number {
+  return CONNECT_CODES[ERROR_TABLE[error.code].rpc];
+}
+
+const CONNECT_CODES: Readonly<Record<RpcCode, Code>> = {
+  invalid_argument: Code.InvalidArgument,
+  deadline_exceeded: Code.DeadlineExceeded,
+  not_found: Code.NotFound,
+  already_exists: Code.AlreadyExists,
+  permission_denied: Code.PermissionDenied,
+  resource_exhausted: Code.ResourceExhausted,
+  failed_precondition: Code.FailedPrecondition,
+  aborted: Code.Aborted,
+  out_of_range: Code.OutOfRange,
+  unimplemented: Code.Unimplemented,
+  internal: Code.Internal,
+  unavailable: Code.Unavailable,
+  data_loss: Code.DataLoss,
+  unauthenticated: Code.Unauthenticated,
+  unknown: Code.Unknown,
+};
+
+/** Whether it is ours to find out why. */
+export function isOurFault(error: HoldfastError): boolean {
+  return ERROR_TABLE[error.code].http >= 500 && !(error instanceof Refusal);
+}
+
+/** What the caller is told of it (E2). */
+function toldOf(
+  error: HoldfastError,
+): Pick<Refusal, "code" | "message" | "at" | "got" | "expected" | "fix" | "errors"> {
+  if (!isOurFault(error)) {
+    const { code, message, at, got, expected, fix } = error;
+    return { code, message, at, got, expected, fix, errors: error instanceof Refusal ? error.errors : [] };
+  }
+  const message =
+    ERROR_TABLE[error.code].http === 503
+      ? "the coordinator cannot do this now; try again"
+      : "the coordinator failed; its log says why, under the id of this request";
+  return {
+    code: error.code,
+    message,
+    at: undefined,
+    got: undefined,
+    expected: undefined,
+    fix: undefined,
+    errors: [],
+  };
+}
+
+function retryAfterOf(error: HoldfastError): number | undefined {
+  if (error instanceof Refusal && error.retryAfterMs !== undefined) return error.retryAfterMs;
+  return ERROR_TABLE[error.code].http === 503 ? 1000 : undefined;
+}
+
+function given<T extends Record<string, string | undefined>>(details: T): { [K in keyof T]?: string } {
+  const there = Object.entries(details).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(there) as { [K in keyof T]?: string };
+}

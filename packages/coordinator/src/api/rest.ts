@@ -1,0 +1,154 @@
+// REST, by the contract's routes: path, query and body become the request of a method, its answer becomes JSON.
+//
+//   R1. Under /v1 nobody learns whether something is there who may not ask: the token comes before the route.
+//   R2. What is sent is read whole and checked whole before a service hears of it.
+//   R3. A method's stream is a stream of server-sent events.
+
+import { create, isFieldSet, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
+import { createHandlerContext, type HandlerContext } from "@connectrpc/connect";
+import { toHoldfastError } from "@holdfast/core";
+import { GetHealthRequestSchema } from "@holdfast/proto";
+import { identify, NOBODY, restStatusOf, type Caller } from "./caller.ts";
+import type { Calls } from "./calls.ts";
+import type { Method, Rule } from "./contract.ts";
+import { applyLastEventId, sendEvents } from "./event-stream.ts";
+import { answer, readAll, type Exchange } from "./exchange.ts";
+import { checkBody, checkJsonType, valuesOf } from "./gates.ts";
+import { factsOf, findField, valueOf } from "./fields.ts";
+import { readBody, readTexts } from "./json-read.ts";
+import { writeMessage } from "./json-write.ts";
+import type { ApiLimits } from "./limits.ts";
+import { Refusal, type FieldError } from "./refusal.ts";
+import { findRoute, type Route } from "./routes.ts";
+
+export interface RestOptions {
+  readonly calls: Calls;
+  readonly limits: ApiLimits;
+  /** Aborted when the API closes. */
+  readonly closing: AbortSignal;
+}
+
+/** @throws HoldfastError, when nothing has been answered yet. */
+export async function serveRest(exchange: Exchange, options: RestOptions): Promise<void> {
+  const { request } = exchange;
+  const { calls, limits } = options;
+  const isOpenToAll = !exchange.path.startsWith("/v1/");
+  const caller = isOpenToAll ? NOBODY : await calls.authenticate(request.headers.authorization); // R1.
+  const route = findRoute(request.method ?? "", exchange.path);
+  calls.admit(route.method, caller);
+  const { message, errors } = await readRequest(exchange, route, limits);
+  const context = contextOf(exchange, route.method, caller, options.closing);
+  const { desc, status } = route.method;
+  if (route.method.isStream) {
+    applyLastEventId(desc.input, message, valuesOf(request.rawHeaders, "last-event-id")[0]);
+    const answers = calls.stream(desc, message, context, errors);
+    await sendEvents(exchange, desc.output, answers, limits, toHoldfastError); // R3.
+  } else {
+    const given = await calls.unary(desc, message, context, errors);
+    answer(exchange, restStatusOf(context) ?? status, "application/json", writeMessage(desc.output, given));
+  }
+}
+
+interface Bound {
+  readonly message: Message;
+  readonly errors: FieldError[];
+}
+
+/** The request of a method from body, query, path and headers, with everything that is wrong with it (R2). */
+async function readRequest(
+  exchange: Exchange,
+  { method, rule, params }: Route,
+  limits: ApiLimits,
+): Promise<Bound> {
+  const { input } = method.desc;
+  const inPath = params.map(([name]) => name);
+  const maxBytes = method.isBatch ? limits.batchBytes : limits.bodyBytes;
+  const body = await readContent(exchange, maxBytes, needsBody(input, rule, inPath));
+  const { message, errors } = bindBody(input, rule, body, inPath);
+  const query = new URLSearchParams(exchange.query);
+  // What has a body is said there.
+  errors.push(
+    ...(rule.body === "" ? readTexts(input, message, query, inPath) : readTexts(NOTHING, message, query)),
+  );
+  const path = params.map(([name, value]) => [fieldOf(input, name).jsonName, value] as const);
+  errors.push(...readTexts(input, message, path));
+  errors.push(...bindIdempotencyKey(exchange, input, message));
+  return { message, errors };
+}
+
+/** The body, as it came; an empty one is an empty object where nothing in it is required. */
+async function readContent(exchange: Exchange, maxBytes: number, isNeeded: boolean): Promise<Uint8Array> {
+  const { rawHeaders } = exchange.request;
+  checkBody(rawHeaders, maxBytes);
+  const body = await readAll(exchange, maxBytes);
+  if (body.length > 0) checkJsonType(rawHeaders);
+  return body.length === 0 && !isNeeded ? Buffer.from("{}") : body;
+}
+
+/** A message without fields: whatever is given for it is not known. */
+const NOTHING: DescMessage = GetHealthRequestSchema;
+
+function bindBody(input: DescMessage, rule: Rule, body: Uint8Array, inPath: readonly string[]): Bound {
+  const message = create(input);
+  const errors: FieldError[] = [];
+  if (rule.body === "*") {
+    readBody(input, message, body, errors, { elsewhere: inPath });
+  } else if (rule.body === "") {
+    readBody(NOTHING, create(NOTHING), body, errors);
+  } else {
+    const field = fieldOf(input, rule.body);
+    if (field.fieldKind !== "message") throw new Error(`the body of ${rule.path} is not a message`);
+    const part = create(field.message);
+    readBody(field.message, part, body, errors, { at: `/${field.jsonName}` });
+    Object.assign(message, { [field.localName]: part });
+  }
+  return { message, errors };
+}
+
+function needsBody(input: DescMessage, rule: Rule, inPath: readonly string[]): boolean {
+  if (rule.body !== "*") return rule.body !== "";
+  return input.fields.some((field) => !inPath.includes(field.name) && factsOf(field).isRequired);
+}
+
+function bindIdempotencyKey(exchange: Exchange, input: DescMessage, message: Message): readonly FieldError[] {
+  const field = findField(input, ({ isIdempotencyKey }) => isIdempotencyKey);
+  const key = exchange.request.headers["idempotency-key"];
+  if (field === undefined || typeof key !== "string") return [];
+  if (!isFieldSet(message, field)) return readTexts(input, message, [[field.jsonName, key]]);
+  const isSame = valueOf(field, message) === key;
+  const said = "is not what the header Idempotency-Key says";
+  return isSame ? [] : [{ pointer: `/${field.jsonName}`, code: "duplicate", message: said }];
+}
+
+function fieldOf(desc: DescMessage, name: string): DescField {
+  const field = desc.fields.find((one) => one.name === name);
+  if (field === undefined) throw new Error(`${desc.typeName} has no field ${name}`);
+  return field;
+}
+
+/** Made once: a reason of their own costs more than the rest of the signal. */
+const OVER = new Refusal("unavailable", "the call is over");
+
+/** Its signal is aborted when the caller goes, the call is over, or the API closes. */
+function contextOf(exchange: Exchange, method: Method, caller: Caller, closing: AbortSignal): HandlerContext {
+  const { request, response, requestId } = exchange;
+  const context = createHandlerContext({
+    service: method.desc.parent,
+    method: method.desc,
+    protocolName: "rest",
+    requestMethod: request.method ?? "",
+    url: request.url ?? "",
+    shutdownSignal: closing,
+    requestHeader: headersOf(request.rawHeaders),
+  });
+  response.once("close", () => context.abort(OVER));
+  identify(context, caller, requestId);
+  return context;
+}
+
+/** Without the pseudo headers of HTTP/2. */
+function headersOf(rawHeaders: readonly string[]): [string, string][] {
+  return rawHeaders.flatMap((name, index): [string, string][] =>
+    index % 2 === 0 && !name.startsWith(":") ? [[name, rawHeaders[index + 1] ?? ""]] : [],
+  );
+}

@@ -1,0 +1,78 @@
+// An API over services that do nothing but answer, with a token for each kind of caller.
+
+import type { DescMethod, Message } from "@bufbuild/protobuf";
+import type { HandlerContext } from "@connectrpc/connect";
+import { SERVICES } from "@holdfast/proto";
+import { serveApi, type ApiOptions, type Services } from "../api.ts";
+import type { Authenticated, Caller } from "../caller.ts";
+import type { Listener, ListenOptions } from "../listener.ts";
+import { sampleOf } from "./sample.ts";
+
+export const KINDS = ["admin", "user", "runner", "job", "registration"] as const;
+
+export interface StubApi extends Listener {
+  readonly url: string;
+  /** Tokens that are taken for revoked. */
+  readonly revoked: Set<string>;
+}
+
+/** What a stub does instead of answering with a sample. */
+export type Behave = (desc: DescMethod, request: Message, context: HandlerContext) => unknown;
+
+export function startStubApi(behave?: Behave, options?: Partial<ApiOptions>): Promise<StubApi> {
+  return startStubApiWith({}, behave, options);
+}
+
+export async function startStubApiWith(
+  where: Partial<ListenOptions>,
+  behave: Behave = () => undefined,
+  options: Partial<ApiOptions> = {},
+): Promise<StubApi> {
+  const revoked = new Set<string>();
+  const api = serveApi({
+    services: stubServices(behave),
+    authenticate: (token) => Promise.resolve(authenticated(token, revoked)),
+    ...options,
+  });
+  const listener = await api.listen({ host: "127.0.0.1", port: 0, ...where });
+  return { ...listener, url: `http://127.0.0.1:${listener.port}`, revoked };
+}
+
+/** `admin`, `user`, and so on; with something after a dash it is another one of the same kind. */
+function authenticated(token: string, revoked: ReadonlySet<string>): Authenticated {
+  if (revoked.has(token)) return { status: "revoked" };
+  const kind = KINDS.find((one) => token === one || token.startsWith(`${one}-`));
+  if (kind === undefined) return { status: "unknown" };
+  const caller: Caller = { kind, name: token, tokenId: token };
+  return { status: "known", caller };
+}
+
+/** Every method of every service answers with a sample of what it answers with; streams with two. */
+function stubServices(behave: Behave): Services {
+  const services = SERVICES.map((service) => {
+    const methods = service.methods.map((desc) => [desc.localName, stubMethod(desc, behave)]);
+    return [FIELD_OF[service.name], Object.fromEntries(methods)];
+  });
+  return Object.fromEntries(services) as Services;
+}
+
+const FIELD_OF: Readonly<Record<string, keyof Services>> = {
+  SessionService: "sessions",
+  RunnerService: "runners",
+  StorageService: "storage",
+  ScheduleService: "schedules",
+  TokenService: "tokens",
+  AuditService: "audit",
+  HealthService: "health",
+};
+
+function stubMethod(desc: DescMethod, behave: Behave) {
+  if (desc.methodKind !== "server_streaming") {
+    return async (request: Message, context: HandlerContext) =>
+      (await behave(desc, request, context)) ?? sampleOf(desc.output);
+  }
+  return async function* (request: Message, context: HandlerContext) {
+    const answers = (await behave(desc, request, context)) ?? [sampleOf(desc.output), sampleOf(desc.output)];
+    yield* answers as AsyncIterable<Message>;
+  };
+}

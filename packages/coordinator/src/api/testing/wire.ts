@@ -1,0 +1,46 @@
+// Bytes on a socket: what no client of HTTP would send, and what it would not show.
+
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+
+/** Sends a text and gives back all that comes until the other side closes. */
+export async function exchangeBytes(port: number, text: string): Promise<string> {
+  const socket = await openSocket(port);
+  socket.write(text);
+  return readToEnd(socket);
+}
+
+export async function openSocket(port: number): Promise<Socket> {
+  const socket = connect(port, "127.0.0.1");
+  await once(socket, "connect");
+  return socket;
+}
+
+/** A connection that is reset has ended too. */
+export async function readToEnd(socket: Socket): Promise<string> {
+  let text = "";
+  socket.setEncoding("utf8").on("data", (chunk) => (text += String(chunk)));
+  socket.on("error", () => {});
+  await once(socket, "close");
+  return text;
+}
+
+/** Reads until the text has come. */
+export async function readUntil(socket: Socket, wanted: string): Promise<string> {
+  let text = "";
+  for await (const chunk of socket.setEncoding("utf8")) {
+    text += String(chunk);
+    if (text.includes(wanted)) break;
+  }
+  return text;
+}
+
+/** A request as HTTP/1.1 writes it, whose answer ends the connection. */
+export function requestText(port: number, line: string, headers: readonly string[] = [], body = ""): string {
+  const own = [`Host: 127.0.0.1:${port}`, "Connection: close"];
+  return `${line} HTTP/1.1\r\n${[...own, ...headers].join("\r\n")}\r\n\r\n${body}`;
+}
+
+export function statusOf(answer: string): number {
+  return Number(/^HTTP\/1\.1 (\d{3}) /.exec(answer)?.[1]);
+}

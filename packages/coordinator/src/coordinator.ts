@@ -1,0 +1,259 @@
+// A coordinator: an API, a dispatcher and a gate over any storage.
+//
+//   requests ─► api (gates, roles) ─► services (whose it is) ─► storage
+//                                         │                       │ arrivals, commits
+//                                         └─► dispatcher ◄────────┘
+//
+//   C1. It has nothing of its own that matters: what is claimed, registered, allowed and recorded is in storage. Any number may
+//       stand over one storage that lets them, and one that ends takes nothing with it.
+//   C2. It decides nothing of a session's meaning: core's rules do, in storage's transactions.
+//   C3. Closing, it answers what waits, stops taking more, and leaves claims where they are: their runners go on.
+
+import type { HandlerContext } from "@connectrpc/connect";
+import { HoldfastError, toHoldfastError, type AgentStorage, type Clock, type Random } from "@holdfast/core";
+import { serveApi } from "./api/api.ts";
+import type { Authenticated, Caller } from "./api/caller.ts";
+import type { ApiLimits } from "./api/limits.ts";
+import type { Listener, ListenOptions } from "./api/listener.ts";
+import { Dispatcher } from "./dispatch/dispatcher.ts";
+import { Registry } from "./dispatch/registry.ts";
+import { SWEEP_MS, Unmatched } from "./dispatch/unmatched.ts";
+import { Metrics } from "./metrics.ts";
+import { noticing, Notices } from "./notices.ts";
+import { ScheduleFiring, type FiringHost } from "./schedule-firing.ts";
+import { auditService, healthService, scheduleService, tokenService } from "./services/other-services.ts";
+import { runnerService } from "./services/runner-service.ts";
+import type { ServiceHost } from "./services/service-host.ts";
+import { sessionService } from "./services/session-service.ts";
+import { isAtWork } from "./services/session-scope.ts";
+import { versionOf } from "./services/session-start.ts";
+import { storageService } from "./services/storage-service.ts";
+import { tokenId, Tokens, type StoredToken } from "./tokens.ts";
+
+export interface CoordinatorConfig {
+  /** How long a runner's claim lasts without renewal. */
+  readonly leaseMs?: number;
+  /** How often runners are told to renew; at most a third of `leaseMs`. */
+  readonly renewMs?: number;
+  readonly limits?: Partial<ApiLimits>;
+  /** Hosts it is called by beside its own address. */
+  readonly hosts?: readonly string[];
+  /** Origins whose pages may call it, beside its own. */
+  readonly origins?: readonly string[];
+}
+
+export interface CoordinatorOptions {
+  /** Open, and nobody else's to close while the coordinator lives. */
+  readonly storage: AgentStorage;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Reads cron, and names what a schedule starts: the runtime's. */
+  readonly schedules: Pick<FiringHost, "readCron" | "firingName">;
+  readonly config?: CoordinatorConfig;
+  /** Told of what went wrong that is nobody's request to hear. Must not throw. */
+  readonly log?: (message: string, error?: unknown) => void;
+}
+
+export interface Coordinator {
+  /** @throws HoldfastError `config_invalid` when the address cannot be had. */
+  listen(where: ListenOptions): Promise<Listener>;
+  /** Make a token without asking over the API: for who starts it, and for tests. The text is told here and never again. */
+  createToken(token: {
+    readonly kind: "admin" | "user" | "registration";
+    readonly name: string;
+    readonly owner?: string;
+  }): Promise<string>;
+  /** Whether a text is an admin's token that is good. */
+  isAdminToken(text: string): Promise<boolean>;
+  /** Answer what waits, and stop. The storage stays open. */
+  close(): Promise<void>;
+}
+
+/** DESIGN's: 15 s, renewed every 4 s. */
+const LEASE_MS = 15_000;
+const RENEW_MS = 4_000;
+
+/** @throws HoldfastError `config_invalid`. */
+export function createCoordinator(options: CoordinatorOptions): Coordinator {
+  const { clock, random, schedules, config = {} } = options;
+  const log = options.log ?? (() => {});
+  const leaseMs = config.leaseMs ?? LEASE_MS;
+  const renewMs = config.renewMs ?? Math.min(RENEW_MS, Math.floor(leaseMs / 3));
+  if (renewMs > leaseMs / 3)
+    throw new HoldfastError(
+      "config_invalid",
+      `a claim of ${leaseMs} ms cannot be renewed every ${renewMs} ms`,
+      {
+        at: "renewMs",
+        expected: "at most a third of leaseMs, so that one renewal may be lost",
+      },
+    );
+
+  const metrics = new Metrics();
+  const notices = new Notices(clock);
+  const storage = noticing(options.storage, notices, (results) => metrics.changes(results));
+  const registry = new Registry({ storage, clock });
+  const tokens = new Tokens({ storage, clock, random });
+  const unmatched = new Unmatched({ storage, clock, registry });
+  const dispatcher = new Dispatcher({
+    storage,
+    clock,
+    random,
+    registry,
+    leaseMs,
+    warn: log,
+    claimed: (waitedMs) => metrics.claimed(waitedMs),
+  });
+  const host: ServiceHost = {
+    storage,
+    clock,
+    random,
+    tokens,
+    registry,
+    dispatcher,
+    unmatched,
+    notices,
+    leaseMs,
+    renewMs,
+  };
+  const firing = new ScheduleFiring({
+    storage,
+    clock,
+    random,
+    ...schedules,
+    versionOf: (agent, otherwise) => versionOf(host, agent, otherwise),
+    warn: log,
+  });
+  const stopSweeps = sweepEvery(clock, async () => {
+    try {
+      for (const runnerId of await registry.sweep()) dispatcher.forget(runnerId);
+      await unmatched.sweep();
+    } catch (error) {
+      log("sessions without a runner could not be looked at", error);
+    }
+  });
+
+  const api = serveApi({
+    services: {
+      sessions: counted("SessionService", sessionService(host), metrics),
+      runners: counted("RunnerService", runnerService(host), metrics),
+      storage: counted("StorageService", storageService(host), metrics),
+      schedules: counted("ScheduleService", scheduleService(host, schedules.readCron), metrics),
+      tokens: counted("TokenService", tokenService(host), metrics),
+      audit: counted("AuditService", auditService(host), metrics),
+      health: healthService(host),
+    },
+    authenticate: (text) => authenticate(host, text),
+    metrics: () => metrics.text({ storage, clock, dispatcher, registry, unmatched }),
+    onError: (error, requestId) => log(`request ${requestId} failed`, error),
+    monotonic: () => clock.monotonic(),
+    ...(config.limits === undefined ? {} : { limits: config.limits }),
+    ...(config.hosts === undefined ? {} : { hosts: config.hosts }),
+    ...(config.origins === undefined ? {} : { origins: config.origins }),
+  });
+
+  const listeners: Listener[] = [];
+  let closing: Promise<void> | undefined;
+  const close = async (): Promise<void> => {
+    firing.close();
+    stopSweeps();
+    await dispatcher.close(); // C3.
+    await Promise.all(listeners.splice(0).map((listener) => listener.close()));
+  };
+  return {
+    async listen(where) {
+      const listener = await api.listen(where);
+      listeners.push(listener);
+      return listener;
+    },
+    async createToken({ kind, name, owner }) {
+      const user = kind === "user" ? name : owner;
+      const { text } = await tokens.create(
+        { kind, name, ...(user === undefined ? {} : { user }) },
+        { actor: "coordinator", action: "token.create", object: "" },
+      );
+      return text;
+    },
+    async isAdminToken(text) {
+      const found = await tokens.check(text);
+      return typeof found === "object" && found.kind === "admin";
+    },
+    close: () => (closing ??= close()),
+  };
+}
+
+/** Who has this token. */
+async function authenticate(host: ServiceHost, text: string): Promise<Authenticated> {
+  const found = await host.tokens.check(text);
+  if (typeof found === "string") return { status: found === "unknown" ? "unknown" : "revoked" };
+  // X4: a job's token dies with its session.
+  if (found.sessionId !== undefined && !(await isAtWork(host, found.sessionId))) return { status: "revoked" };
+  return { status: "known", caller: callerWith(found) };
+}
+
+function callerWith(token: StoredToken): Caller {
+  const { kind, name, user, runnerId, sessionId } = token;
+  return {
+    kind,
+    name: user !== undefined && kind === "user" ? user : (runnerId ?? sessionId ?? name),
+    tokenId: tokenId(token),
+    ...(user === undefined ? {} : { owner: user }),
+  };
+}
+
+function sweepEvery(clock: Clock, sweep: () => Promise<void>): () => void {
+  let cancel = (): void => {};
+  let isOver = false;
+  const wait = (): void => {
+    if (isOver) return;
+    cancel = clock.setTimer(() => void sweep().then(wait), SWEEP_MS, true);
+  };
+  wait();
+  return () => {
+    isOver = true;
+    cancel();
+  };
+}
+
+/** A service whose calls are counted by how they end. */
+function counted<T extends object>(name: string, service: T, metrics: Metrics): T {
+  const methods = Object.entries(service as Record<string, Method>).map(([method, call]) => {
+    const told = `${name}.${method}`;
+    const countedCall: Method = (request, context) => {
+      const answer = call.call(service, request, context);
+      if (Symbol.asyncIterator in answer) return countedStream(told, answer, metrics);
+      return answer.then(
+        (value) => {
+          metrics.request(told, "ok");
+          return value;
+        },
+        (error: unknown) => {
+          metrics.request(told, toHoldfastError(error).code);
+          throw error;
+        },
+      );
+    };
+    return [method, countedCall];
+  });
+  return Object.fromEntries(methods) as T;
+}
+
+type Method = (request: unknown, context: HandlerContext) => Promise<unknown> | AsyncIterable<unknown>;
+
+async function* countedStream(
+  name: string,
+  answers: AsyncIterable<unknown>,
+  metrics: Metrics,
+): AsyncGenerator {
+  const end = metrics.stream();
+  let code = "ok";
+  try {
+    yield* answers;
+  } catch (error) {
+    code = toHoldfastError(error).code;
+    throw error;
+  } finally {
+    end();
+    metrics.request(name, code);
+  }
+}

@@ -1,0 +1,464 @@
+// Dispatch: polls of runners that wait on one side, sessions with something to do on the other, and the rules between them.
+//
+//   poll ─► seat ─┐
+//                 ├─► round: scan what is due ─► match (rules.ts) ─► claim ─► load ─► answer
+//   arrival ──────┘
+//
+//   D1. The claim in storage is what gives a session to a runner; everything here may be forgotten at any time. So a coordinator's
+//       end loses no claim and gives none twice.
+//   D2. A claim that no poll acknowledges and nobody uses is given back after `ACK_MS`.
+//   D3. One round at a time. A poll begins one at once; arrivals do too, unless one has just been: then they are joined for
+//       `JOIN_MS`.
+//   D4. What arrives for a session that a runner holds is told to that runner, to nobody else.
+//   D5. Losing every notice costs time and nothing more: while somebody waits, what is due is asked every `SCAN_MS`.
+//
+// It knows no requests and no callers: who may poll as whom is decided before.
+
+import {
+  mintId,
+  type AgentStorage,
+  type Arrival,
+  type Change,
+  type Clock,
+  type Random,
+  type Session,
+  type SessionSnapshot,
+} from "@holdfast/core";
+import { dueAt, isAnsweredBy, NO_CLAIM } from "@holdfast/core/internal";
+import { fitnessOf, type Registry, type StoredRunner } from "./registry.ts";
+import { LOSSES_MAX, match, type Match, type Offer } from "./rules.ts";
+import { Seat, type GivenClaim, type PollAnswer, type PollRequest } from "./seat.ts";
+import { SCAN_MS, WaitingSessions } from "./waiting-sessions.ts";
+
+export const ACK_MS = 2_000;
+const JOIN_MS = 50;
+/** A round that storage could not answer is tried again after so long. */
+const AGAIN_MS = 500;
+
+export interface DispatcherHost {
+  readonly storage: AgentStorage;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly registry: Registry;
+  readonly leaseMs: number;
+  /** Told of what storage did not do. Must not throw. */
+  readonly warn: (message: string, error: unknown) => void;
+  /** Told of each claim that was given, and how long the session had waited for it. Must not throw. */
+  readonly claimed: (waitedMs: number) => void;
+}
+
+/** Who claims only to hear who holds it. */
+const ASKER = "coordinator";
+/** Of a claim that was not made here. */
+const NO_TOKEN = 0;
+
+export class Dispatcher {
+  readonly #host: DispatcherHost;
+  readonly #seats = new Map<string, Seat>();
+  readonly #holders = new Map<string, string>();
+  readonly #waiting: WaitingSessions;
+  readonly #unsubscribe: () => void;
+  /** Sessions something arrived for since the last round. */
+  #arrived = new Set<string>();
+  #isScanWanted = true;
+  #scannedAt = -Infinity;
+  #scannedAgents = new Set<string>();
+  #round: Promise<void> | undefined;
+  #isAgain = false;
+  #endedRoundAt = -Infinity;
+  #cancelTimer: (() => void) | undefined;
+  #timerAt = Infinity;
+  #isClosed = false;
+
+  constructor(host: DispatcherHost) {
+    this.#host = host;
+    this.#waiting = new WaitingSessions(host.storage);
+    this.#unsubscribe = host.storage.subscribe((arrival) => this.#onArrival(arrival));
+  }
+
+  /** Answers claims, arrivals and commands as soon as there are any, or nothing after `waitMs` (W1, W4). */
+  async poll(request: PollRequest, runner: StoredRunner, signal?: AbortSignal): Promise<PollAnswer> {
+    const { pollId, free, waitMs } = request;
+    const seat = this.#seatOf(runner.runnerId);
+    this.heard(runner.runnerId);
+    const known = seat.answerOf(pollId);
+    if (known !== undefined) return known;
+    this.#giveBackUnused(seat.acknowledge(request));
+    const slots = runner.draining === true ? 0 : Math.min(free, runner.maxRuns);
+    const answer = seat.wait(pollId, slots, this.#host.clock.monotonic());
+    const { waiting } = seat;
+    if (this.#isClosed || signal?.aborted === true) waiting?.answer([]);
+    const end = (): void => waiting?.answer([]);
+    const cancel = waitMs > 0 ? this.#host.clock.setTimer(end, waitMs) : () => {};
+    signal?.addEventListener("abort", end, { once: true });
+    this.#wake(0);
+    if (waitMs <= 0) void this.#quiet().then(end);
+    try {
+      const told = await answer;
+      if (told.claims.length > 0) this.#expectUse(seat, told);
+      return told;
+    } finally {
+      cancel();
+      signal?.removeEventListener("abort", end);
+    }
+  }
+
+  /**
+   * Whether a runner holds a session. What is not known here, or contradicts what is, storage is asked: whoever claims what another
+   * one holds is told who that is.
+   *
+   * @param token under which it wants to write, if it does.
+   */
+  async holds(runnerId: string, sessionId: string, token?: number): Promise<boolean> {
+    const seat = this.#seatOf(runnerId);
+    const known = seat.held.get(sessionId);
+    if (known !== undefined && (token === undefined || token === known)) return true;
+    const { storage, clock } = this.#host;
+    const asked = { sessionId, owner: ASKER, now: clock.now(), leaseMs: ACK_MS };
+    const result = await storage.claim(asked);
+    if (result.status === "claimed") {
+      await this.#commit([{ type: "release_claim", sessionId, token: result.token }]);
+      this.released(sessionId, false);
+    }
+    if (result.status !== "busy" || result.owner !== runnerId) return false;
+    if (known === undefined) seat.arrived(sessionId, true); // What came before it was known here was told to nobody.
+    this.#hold(seat, sessionId, token ?? known ?? NO_TOKEN);
+    return true;
+  }
+
+  /** Who holds a session, as far as is known here. */
+  holderOf(sessionId: string): string | undefined {
+    return this.#holders.get(sessionId);
+  }
+
+  heldBy(runnerId: string): number {
+    return this.#seats.get(runnerId)?.held.size ?? 0;
+  }
+
+  /** Waiting polls, sessions that wait as far as is known, and the age of the oldest: for metrics. */
+  get load(): { readonly polls: number; readonly waiting: number; readonly oldestSince: number | undefined } {
+    const sinces = this.#waiting.all.map(({ since }) => since);
+    return {
+      polls: [...this.#seats.values()].filter(({ waiting }) => waiting !== undefined).length,
+      waiting: sinces.length,
+      oldestSince: sinces.length === 0 ? undefined : sinces.reduce((a, b) => Math.min(a, b)),
+    };
+  }
+
+  /** A session was made that has something to do. */
+  created(session: Session): void {
+    this.#waiting.add(session, this.#host.clock.now());
+    this.#wake(JOIN_MS);
+  }
+
+  /** A runner uses a claim, or says that it holds it: it has arrived. */
+  used(runnerId: string, sessionId: string): void {
+    this.#seats.get(runnerId)?.used(sessionId);
+  }
+
+  /** A runner says that it lives. */
+  heard(runnerId: string): void {
+    this.#seatOf(runnerId).heardAt = this.#host.clock.monotonic();
+  }
+
+  /** A runner holds it no longer; there may be something to do for it. */
+  released(sessionId: string, isEnded: boolean): void {
+    const runnerId = this.#drop(sessionId);
+    if (isEnded) return;
+    if (runnerId !== undefined) this.#waiting.ran(sessionId, runnerId);
+    this.#isScanWanted = true;
+    this.#wake(JOIN_MS);
+  }
+
+  /** Have a runner stop what it does with a session, or drain as a whole; told until it has heard it (W3). */
+  command(runnerId: string, type: "stop" | "drain", sessionId?: string): void {
+    const { clock, random } = this.#host;
+    const commandId = sessionId ?? mintId("run", clock.now(), () => random.u32());
+    this.#seatOf(runnerId).command({
+      commandId: `${type}:${commandId}`,
+      type,
+      ...(sessionId === undefined ? {} : { sessionId }),
+    });
+    this.#wake(0);
+  }
+
+  /** It is gone: what it holds runs out by its lease. */
+  forget(runnerId: string): void {
+    const seat = this.#seats.get(runnerId);
+    seat?.waiting?.answer([]);
+    this.#seats.delete(runnerId);
+    for (const sessionId of seat?.held.keys() ?? []) this.#holders.delete(sessionId);
+  }
+
+  /** Polls that wait are answered with nothing; claims under way are made and given back. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#unsubscribe();
+    this.#cancelTimer?.();
+    for (const { waiting } of this.#seats.values()) waiting?.answer([]);
+    await this.#quiet();
+  }
+
+  // ---- rounds ------------------------------------------------------------------------------------------------------
+
+  #onArrival({ sessionId, awaited }: Arrival): void {
+    const holder = this.#seats.get(this.#holders.get(sessionId) ?? "");
+    if (holder !== undefined && this.#isAlive(holder)) {
+      holder.arrived(sessionId, awaited);
+      this.#wake(0);
+    } else if (awaited) {
+      this.#arrived.add(sessionId);
+      this.#wake(JOIN_MS);
+    }
+  }
+
+  /** Whether what a runner held may still be its own. */
+  #isAlive({ waiting, heardAt }: Seat): boolean {
+    return waiting !== undefined || this.#host.clock.monotonic() - heardAt < this.#host.leaseMs;
+  }
+
+  /** D3. */
+  #wake(joinMs: number): void {
+    if (this.#isClosed) return;
+    if (this.#round !== undefined) {
+      this.#isAgain = true;
+      return;
+    }
+    const wait = Math.max(0, this.#endedRoundAt + joinMs - this.#host.clock.monotonic());
+    if (joinMs > 0 && wait > 0) this.#wakeAt(wait);
+    else this.#begin();
+  }
+
+  #wakeAt(ms: number): void {
+    const at = this.#host.clock.monotonic() + ms;
+    if (at >= this.#timerAt) return;
+    this.#cancelTimer?.();
+    this.#timerAt = at;
+    this.#cancelTimer = this.#host.clock.setTimer(() => {
+      this.#timerAt = Infinity;
+      this.#begin();
+    }, ms);
+  }
+
+  #begin(): void {
+    if (this.#isClosed) return;
+    if (this.#round !== undefined) {
+      this.#isAgain = true;
+      return;
+    }
+    this.#isAgain = false;
+    this.#round = this.#runRound()
+      .catch((error: unknown) => {
+        this.#host.warn("dispatch could not ask storage", error);
+        this.#wakeAt(AGAIN_MS);
+      })
+      .finally(() => {
+        this.#round = undefined;
+        this.#endedRoundAt = this.#host.clock.monotonic();
+        if (this.#isAgain) this.#wake(0);
+      });
+  }
+
+  /** Until no round is under way. */
+  async #quiet(): Promise<void> {
+    while (this.#round !== undefined) await this.#round;
+  }
+
+  async #runRound(): Promise<void> {
+    await this.#takeArrived();
+    const offers = await this.#offers();
+    if (offers.length > 0) {
+      await this.#lookAround(offers);
+      const matches = match(offers, this.#waiting.all, this.#host.clock.now());
+      const given = await this.#claimAll(matches);
+      if (matches.length === 0) this.#waiting.widen();
+      this.#answer(given);
+      // Who was matched with what is not to be had is matched again, until nothing is left to match.
+      if (this.#waiting.isBehind || countOf(given) < matches.length) this.#isAgain = true;
+      this.#wakeAt(SCAN_MS); // D5.
+    }
+    for (const { waiting, hasNews } of this.#seats.values()) if (hasNews) waiting?.answer([]);
+  }
+
+  async #takeArrived(): Promise<void> {
+    if (this.#arrived.size === 0) return;
+    const ids = [...this.#arrived];
+    this.#arrived = new Set();
+    const now = this.#host.clock.now();
+    await this.#waiting.arrived(ids, now);
+  }
+
+  async #offers(): Promise<readonly Offer[]> {
+    const offers: Offer[] = [];
+    for (const { runnerId, waiting } of this.#seats.values()) {
+      if (waiting === undefined || waiting.free === 0) continue;
+      const runner = await this.#host.registry.find(runnerId);
+      if (runner === undefined) continue;
+      offers.push({ runnerId, free: waiting.free, since: waiting.since, ...fitnessOf(runner) });
+    }
+    return offers;
+  }
+
+  /** Q1. */
+  async #lookAround(offers: readonly Offer[]): Promise<void> {
+    const { clock } = this.#host;
+    const agents = new Set(offers.flatMap((offer) => [...offer.agents.keys()]));
+    const isOld = clock.monotonic() - this.#scannedAt >= SCAN_MS;
+    const isNarrow = [...agents].some((agent) => !this.#scannedAgents.has(agent));
+    if (this.#isScanWanted || isOld || isNarrow) {
+      this.#isScanWanted = false;
+      this.#scannedAt = clock.monotonic();
+      this.#scannedAgents = agents;
+      const nextAt = await this.#waiting.scan([...agents], clock.now());
+      for (const { sessionId } of this.#waiting.all) this.#drop(sessionId); // What is due, nobody holds.
+      if (nextAt !== undefined && nextAt - clock.now() < SCAN_MS) {
+        this.#isScanWanted = true;
+        this.#wakeAt(Math.max(1, nextAt - clock.now()));
+      }
+    } else if (this.#waiting.isBehind) {
+      await this.#waiting.readMore(clock.now());
+    }
+  }
+
+  // ---- claims ------------------------------------------------------------------------------------------------------
+
+  async #claimAll(matches: readonly Match[]): Promise<ReadonlyMap<string, GivenClaim[]>> {
+    const given = new Map<string, GivenClaim[]>();
+    await Promise.all(
+      matches.map(async (found) => {
+        const claim = await this.#claim(found);
+        if (claim === undefined) return;
+        const list = given.get(found.runnerId);
+        if (list === undefined) given.set(found.runnerId, [claim]);
+        else list.push(claim);
+      }),
+    );
+    return given;
+  }
+
+  /** The claim of a match, or nothing when the session is not to be had. */
+  async #claim({ sessionId, runnerId }: Match): Promise<GivenClaim | undefined> {
+    const { storage, clock, leaseMs, claimed } = this.#host;
+    const since = this.#waiting.get(sessionId)?.since;
+    this.#waiting.remove(sessionId);
+    const now = clock.now();
+    const result = await storage.claim({ sessionId, owner: runnerId, now, leaseMs });
+    if (result.status === "busy" && result.owner !== ASKER) {
+      // Its runner holds it since before this coordinator began: what arrived is for that one (D4).
+      const seat = this.#seatOf(result.owner);
+      this.#hold(seat, sessionId, NO_TOKEN);
+      seat.arrived(sessionId, true);
+    }
+    if (result.status !== "claimed") return undefined;
+    this.#drop(sessionId);
+    const { token, losses } = result;
+    const snapshot = await storage.load(sessionId);
+    if (snapshot === undefined || !hasSomethingToDo(snapshot, now)) {
+      await this.#commit([{ type: "release_claim", sessionId, token }]);
+      return undefined;
+    }
+    if (losses >= LOSSES_MAX) {
+      await this.#poison(snapshot, token, losses);
+      return undefined;
+    }
+    this.#hold(this.#seatOf(runnerId), sessionId, token);
+    claimed(Math.max(0, now - (since ?? now)));
+    return { sessionId, token, nextSeq: snapshot.session.nextSeq, snapshot: JSON.stringify(snapshot) };
+  }
+
+  /** P4. */
+  async #poison({ session }: SessionSnapshot, token: number, losses: number): Promise<void> {
+    const { sessionId, nextSeq } = session;
+    const message = `the session was lost with its runner ${losses} times in a row, without a commit between`;
+    const fix = "look what it does first, and unpause it when that is mended";
+    await this.#commit([
+      {
+        type: "commit_batch",
+        sessionId,
+        token,
+        firstSeq: nextSeq,
+        records: [],
+        entries: [],
+        consumed: [],
+        session: {
+          status: "paused",
+          pauseReason: "poison",
+          error: { name: "HoldfastError", message, code: "session_paused", fix },
+        },
+      },
+      { type: "release_claim", sessionId, token },
+    ]);
+  }
+
+  #answer(given: ReadonlyMap<string, readonly GivenClaim[]>): void {
+    for (const [runnerId, claims] of given) {
+      const seat = this.#seats.get(runnerId);
+      // It may have stopped waiting meanwhile, or wait for less.
+      const slots = seat?.waiting?.free ?? 0;
+      this.#giveBack(claims.slice(slots));
+      if (slots > 0) seat?.waiting?.answer(claims.slice(0, slots));
+    }
+  }
+
+  /** D2. */
+  #expectUse(seat: Seat, { pollId }: PollAnswer): void {
+    this.#host.clock.setTimer(() => this.#giveBackUnused(seat.expire(pollId)), ACK_MS, true);
+  }
+
+  /** D2. Its runner may have used it through another coordinator: then the journal has grown since it was given. */
+  #giveBackUnused(claims: readonly GivenClaim[]): void {
+    if (claims.length === 0) return;
+    const { storage, warn } = this.#host;
+    Promise.all(claims.map(({ sessionId }) => storage.reader.session(sessionId))).then(
+      (rows) => this.#giveBack(claims.filter(({ nextSeq }, i) => rows[i]?.nextSeq === nextSeq)),
+      (error: unknown) => warn("claims that nobody acknowledged were not looked at, and run out by their lease", error),
+    );
+  }
+
+  #giveBack(claims: readonly GivenClaim[]): void {
+    if (claims.length === 0) return;
+    for (const { sessionId } of claims) this.#drop(sessionId);
+    this.#commit(claims.map(({ sessionId, token }) => ({ type: "release_claim", sessionId, token }))).then(
+      () => {
+        this.#isScanWanted = true;
+        this.#wake(JOIN_MS);
+      },
+      (error: unknown) => this.#host.warn("claims that did not arrive could not be given back", error),
+    );
+  }
+
+  /** Nobody holds it, as far as is known here. @returns who did. */
+  #drop(sessionId: string): string | undefined {
+    const runnerId = this.#holders.get(sessionId);
+    if (runnerId === undefined) return undefined;
+    this.#holders.delete(sessionId);
+    this.#seats.get(runnerId)?.held.delete(sessionId);
+    return runnerId;
+  }
+
+  #hold(seat: Seat, sessionId: string, token: number): void {
+    if (this.#holders.get(sessionId) !== seat.runnerId) this.#drop(sessionId);
+    this.#holders.set(sessionId, seat.runnerId);
+    seat.held.set(sessionId, token);
+  }
+
+  #seatOf(runnerId: string): Seat {
+    let seat = this.#seats.get(runnerId);
+    if (seat === undefined) this.#seats.set(runnerId, (seat = new Seat(runnerId)));
+    return seat;
+  }
+
+  #commit(changes: readonly Change[]): Promise<unknown> {
+    return this.#host.storage.commit(changes, this.#host.clock.now());
+  }
+}
+
+function countOf(given: ReadonlyMap<string, readonly GivenClaim[]>): number {
+  return [...given.values()].reduce((count, claims) => count + claims.length, 0);
+}
+
+/** What was true when storage was asked may not be any more. */
+function hasSomethingToDo({ session, signals }: SessionSnapshot, now: number): boolean {
+  const isAnswered = signals.some(({ name }) => isAnsweredBy(session.waits, name));
+  return dueAt(session, NO_CLAIM, isAnswered) <= now;
+}

@@ -1,0 +1,217 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { dueSince, fits, match, STARVING_MS, unmetBy, type Candidate, type Offer } from "./rules.ts";
+
+const NOW = 10_000_000;
+
+const offer = (runnerId: string, more: Partial<Offer> = {}): Offer => ({
+  runnerId,
+  labels: { runner: runnerId },
+  agents: new Map([["greeter", new Set<string>()]]),
+  free: 1,
+  since: 0,
+  ...more,
+});
+const candidate = (sessionId: string, more: Partial<Candidate> = {}): Candidate => ({
+  sessionId,
+  agent: "greeter",
+  version: "1",
+  since: NOW - 1_000,
+  ...more,
+});
+const pairs = (offers: readonly Offer[], candidates: readonly Candidate[], now = NOW): readonly string[] =>
+  match(offers, candidates, now).map(({ sessionId, runnerId }) => `${sessionId}→${runnerId}`);
+
+describe("who fits", () => {
+  test("only a runner that offers the agent", () => {
+    expect(pairs([offer("r1")], [candidate("s1", { agent: "other" })])).toEqual([]);
+  });
+
+  test("only a runner that offers its version, if it says which it has", () => {
+    const [first, second] = [candidate("s1"), candidate("s2", { version: "2" })];
+    const agents = new Map([["greeter", new Set(["2", "3"])]]);
+    expect(pairs([offer("r1", { agents, free: 2 })], [first, second])).toEqual(["s2→r1"]);
+    expect(unmetBy([offer("r1", { agents })], first)).toBe(
+      'no registered runner offers version "1" of the agent "greeter"',
+    );
+  });
+
+  test("only a runner that has every demanded label with that value", () => {
+    const s1 = candidate("s1", { demands: { gpu: "a100", os: "linux" } });
+    expect(pairs([offer("r1", { labels: { gpu: "a100" } })], [s1])).toEqual([]);
+    expect(pairs([offer("r1", { labels: { gpu: "a100", os: "mac" } })], [s1])).toEqual([]);
+    expect(pairs([offer("r1", { labels: { gpu: "a100", os: "linux", more: "x" } })], [s1])).toEqual([
+      "s1→r1",
+    ]);
+  });
+
+  test("a label that every object has is no label", () => {
+    expect(fits(offer("r1"), candidate("s1", { demands: { toString: "x" } }))).toBe(false);
+  });
+
+  test("a runner of a user takes that user's sessions alone, one of nobody takes all", () => {
+    const sessions = [candidate("s1", { owner: "ada" }), candidate("s2", { owner: "bob" }), candidate("s3")];
+    expect(pairs([offer("r1", { owner: "ada", free: 9 })], sessions)).toEqual(["s1→r1"]);
+    expect(pairs([offer("r1", { free: 9 })], sessions)).toHaveLength(3);
+  });
+});
+
+describe("who goes first", () => {
+  test("the higher priority, then what has waited longer", () => {
+    const sessions = [
+      candidate("young", { since: NOW - 1 }),
+      candidate("old", { since: NOW - 9 }),
+      candidate("urgent", { since: NOW, priority: 5 }),
+    ];
+    expect(pairs([offer("r1", { free: 2 })], sessions)).toEqual(["urgent→r1", "old→r1"]);
+  });
+
+  test("what has waited for ten minutes goes before every priority", () => {
+    const sessions = [
+      candidate("urgent", { priority: 5 }),
+      candidate("starving", { since: NOW - STARVING_MS }),
+    ];
+    expect(pairs([offer("r1")], sessions)).toEqual(["starving→r1"]);
+  });
+
+  test("the one before it that nobody can take does not hold it up", () => {
+    const sessions = [candidate("s1", { since: 0, demands: { gpu: "1" } }), candidate("s2")];
+    expect(pairs([offer("r1")], sessions)).toEqual(["s2→r1"]);
+  });
+});
+
+describe("who gets it", () => {
+  test("the runner that had it last, if it waits", () => {
+    const offers = [offer("r1", { free: 5 }), offer("r2")];
+    expect(pairs(offers, [candidate("s1", { lastRunner: "r2" })])).toEqual(["s1→r2"]);
+    expect(pairs([offers[0]!], [candidate("s1", { lastRunner: "r2" })])).toEqual(["s1→r1"]);
+  });
+
+  test("else the one with the most free slots, then the one that waits longest", () => {
+    expect(pairs([offer("r1"), offer("r2", { free: 2 })], [candidate("s1")])).toEqual(["s1→r2"]);
+    expect(pairs([offer("r1", { since: 5 }), offer("r2", { since: 3 })], [candidate("s1")])).toEqual([
+      "s1→r2",
+    ]);
+  });
+});
+
+// The claim log against what the runners can do, over whatever waits and whatever there is.
+const LABELS = fc.dictionary(fc.constantFrom("gpu", "os", "zone"), fc.constantFrom("a", "b"), { maxKeys: 3 });
+const OWNER = fc.option(fc.constantFrom("ada", "bob"), { nil: undefined });
+const VERSION = fc.constantFrom("1", "2");
+const AGENT = fc.constantFrom("x", "y", "z");
+const OFFERS = fc.uniqueArray(
+  fc.record({
+    runnerId: fc.constantFrom("r1", "r2", "r3", "r4", "r5"),
+    owner: OWNER,
+    labels: LABELS,
+    agents: fc
+      .uniqueArray(fc.tuple(AGENT, fc.uniqueArray(VERSION)), { selector: ([name]) => name })
+      .map((names) => new Map(names.map(([name, versions]) => [name, new Set(versions)]))),
+    free: fc.integer({ min: -1, max: 4 }),
+    since: fc.nat(1_000),
+  }),
+  { selector: ({ runnerId }) => runnerId },
+);
+const CANDIDATES = fc.uniqueArray(
+  fc.record({
+    sessionId: fc.nat(40).map((n) => `s${n}`),
+    agent: AGENT,
+    version: VERSION,
+    owner: OWNER,
+    demands: fc.option(LABELS, { nil: undefined }),
+    priority: fc.option(fc.integer({ min: -2, max: 2 }), { nil: undefined }),
+    since: fc.integer({ min: NOW - 2 * STARVING_MS, max: NOW }),
+    lastRunner: fc.option(fc.constantFrom("r1", "r2"), { nil: undefined }),
+  }),
+  { selector: ({ sessionId }) => sessionId },
+);
+
+describe("O6", () => {
+  test("claimed only by a matching runner with a free slot, never above its slots, each once", () => {
+    fc.assert(
+      fc.property(OFFERS, CANDIDATES, (offers, candidates) => {
+        const [o, c] = [offers as Offer[], candidates as Candidate[]];
+        const matches = match(o, c, NOW);
+        expect(new Set(matches.map(({ sessionId }) => sessionId)).size).toBe(matches.length);
+        for (const given of matches) {
+          const runner = o.find(({ runnerId }) => runnerId === given.runnerId)!;
+          expect(
+            fits(
+              runner,
+              c.find(({ sessionId }) => sessionId === given.sessionId)!,
+            ),
+          ).toBe(true);
+        }
+        for (const { runnerId, free } of o) {
+          const given = matches.filter((each) => each.runnerId === runnerId).length;
+          expect(given).toBeLessThanOrEqual(Math.max(0, free));
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("nothing that could be given is left: who waits is full, or nothing fits it", () => {
+    fc.assert(
+      fc.property(OFFERS, CANDIDATES, (offers, candidates) => {
+        const [o, c] = [offers as Offer[], candidates as Candidate[]];
+        const matches = match(o, c, NOW);
+        const left = c.filter(({ sessionId }) => !matches.some((given) => given.sessionId === sessionId));
+        for (const runner of o) {
+          const given = matches.filter(({ runnerId }) => runnerId === runner.runnerId).length;
+          if (given < runner.free) expect(left.some((session) => fits(runner, session))).toBe(false);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("no starvation: however many of a higher priority keep coming, each gets its turn", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: 9 }), (slots, rivals) => {
+        let waiting: Candidate[] = [candidate("meek", { since: 0, priority: -100 })];
+        const step = STARVING_MS / 10;
+        for (let round = 0; round <= 10; round++) {
+          const now = round * step;
+          for (let i = 0; i < slots + rivals; i++)
+            waiting.push(candidate(`s${round}-${i}`, { since: now, priority: 100 }));
+          const given = new Set(
+            match([offer("r1", { free: slots })], waiting, now).map(({ sessionId }) => sessionId),
+          );
+          if (given.has("meek")) return true;
+          waiting = waiting.filter(({ sessionId }) => !given.has(sessionId));
+        }
+        return false;
+      }),
+      { numRuns: 50 },
+    );
+  });
+});
+
+describe("what is missing", () => {
+  const gpu = candidate("s1", { demands: { gpu: "a100", os: "linux" } });
+
+  test("nothing, when a registered runner fits, free or not", () => {
+    expect(unmetBy([offer("r1", { free: 0 })], candidate("s1"))).toBeUndefined();
+  });
+
+  test("the agent, the user's runner, the label: by name", () => {
+    expect(unmetBy([], gpu)).toBe('no registered runner offers the agent "greeter"');
+    expect(unmetBy([offer("r1", { owner: "ada" })], candidate("s1", { owner: "bob" }))).toContain(
+      "another user",
+    );
+    expect(unmetBy([offer("r1", { labels: { os: "linux" } })], gpu)).toBe(
+      "no registered runner has gpu=a100",
+    );
+    const apart = [offer("r1", { labels: { os: "linux" } }), offer("r2", { labels: { gpu: "a100" } })];
+    expect(unmetBy(apart, gpu)).toBe("no registered runner has all of gpu=a100, os=linux");
+  });
+});
+
+test("since when a session is due: its creation, its last arrival, or its timer", () => {
+  const row = { createdAt: 1, updatedAt: 5, wakeAt: 9 };
+  expect(dueSince({ ...row, status: "submitted" }, 20)).toBe(1);
+  expect(dueSince({ ...row, status: "waiting" }, 20)).toBe(9);
+  expect(dueSince({ ...row, status: "waiting" }, 8)).toBe(5);
+});

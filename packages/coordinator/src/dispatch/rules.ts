@@ -1,0 +1,152 @@
+// Who gets what: the rules of dispatch as pure functions over what waits and what there is to do.
+//
+//   P1. A session goes only to a runner that offers its agent, has every demanded label with that value, belongs to the same owner
+//       or to nobody, and has a free slot. It is never given more than its slots (O6).
+//   P2. What is first: the higher priority, then what has waited longer. Who has waited for `STARVING_MS` goes before every
+//       priority, so that nobody waits for ever.
+//   P3. The runner that had a session last gets it again if it waits; else the one with the most free slots, then the one that
+//       has waited longest: work spreads.
+//   P4. A session that was lost three times in a row without a commit between is poison: it is paused, and a person decides.
+//   P5. What no registered runner fits for five minutes ends (never begun) or is paused (begun), naming what is missing.
+//
+// It knows no storage, no connections and no time but the one it is told.
+
+import type { Placement, Session } from "@holdfast/core";
+
+/** A poll of a runner that waits for work. */
+export interface Offer extends Fitness {
+  readonly runnerId: string;
+  /** Slots that nothing runs in. */
+  readonly free: number;
+  /** When it began to wait. */
+  readonly since: number;
+}
+
+/** What a runner can run, whether or not it waits. */
+export interface Fitness {
+  /** Whose sessions alone it takes; everybody's when absent. */
+  readonly owner?: string;
+  /** `machine`, `hostname` and `runner` among them. */
+  readonly labels: Readonly<Record<string, string>>;
+  /** By name, the versions; none stand for all. */
+  readonly agents: ReadonlyMap<string, ReadonlySet<string>>;
+}
+
+/** A session with something to do that nobody does. */
+export interface Candidate extends Placement {
+  readonly sessionId: string;
+  readonly agent: string;
+  readonly version: string;
+  /** Since when there is something to do. */
+  readonly since: number;
+  /** Who ran it last. */
+  readonly lastRunner?: string;
+}
+
+/** What a runner must be for a session. */
+type Needs = Pick<Candidate, "agent" | "version" | "owner" | "demands">;
+
+/** A session for a runner. */
+export interface Match {
+  readonly sessionId: string;
+  readonly runnerId: string;
+}
+
+/** How often in a row a session may be lost with its runner. */
+export const LOSSES_MAX = 3;
+/** How long a session waits for a runner that fits. */
+export const NO_MATCH_MS = 5 * 60_000;
+/** Who has waited so long goes before every priority. */
+export const STARVING_MS = 10 * 60_000;
+
+/** Give sessions to those who wait, in the order the sessions are due to go. */
+export function match(
+  polls: readonly Offer[],
+  candidates: readonly Candidate[],
+  now: number,
+): readonly Match[] {
+  const free = new Map(polls.map(({ runnerId, free: slots }) => [runnerId, Math.max(0, slots)]));
+  let left = [...free.values()].reduce((sum, slots) => sum + slots, 0);
+  const matches: Match[] = [];
+  for (const candidate of inOrder(candidates, now)) {
+    if (left === 0) break;
+    const offer = bestOf(polls, candidate, free);
+    if (offer === undefined) continue;
+    matches.push({ sessionId: candidate.sessionId, runnerId: offer.runnerId });
+    free.set(offer.runnerId, free.get(offer.runnerId)! - 1);
+    left--;
+  }
+  return matches;
+}
+
+/** P2. */
+function inOrder(candidates: readonly Candidate[], now: number): readonly Candidate[] {
+  const rank = ({ since, priority = 0 }: Candidate): number =>
+    now - since >= STARVING_MS ? Infinity : priority;
+  return candidates.toSorted((a, b) => {
+    const [rankA, rankB] = [rank(a), rank(b)];
+    if (rankA !== rankB) return rankB - rankA;
+    return a.since - b.since || (a.sessionId < b.sessionId ? -1 : 1);
+  });
+}
+
+/** P3. */
+function bestOf(
+  polls: readonly Offer[],
+  candidate: Candidate,
+  free: ReadonlyMap<string, number>,
+): Offer | undefined {
+  let best: Offer | undefined;
+  for (const offer of polls) {
+    const slots = free.get(offer.runnerId)!;
+    if (slots === 0 || !fits(offer, candidate)) continue;
+    if (offer.runnerId === candidate.lastRunner) return offer;
+    const most = best === undefined ? 0 : free.get(best.runnerId)!;
+    if (best === undefined || slots > most || (slots === most && offer.since < best.since)) best = offer;
+  }
+  return best;
+}
+
+/** P1, but for the slots. */
+export function fits(runner: Fitness, needs: Needs): boolean {
+  return offers(runner, needs) && isOwnersOf(runner, needs) && meets(runner, needs);
+}
+
+function offers({ agents }: Fitness, { agent, version }: Needs): boolean {
+  const versions = agents.get(agent);
+  return versions !== undefined && (versions.size === 0 || versions.has(version));
+}
+
+function isOwnersOf({ owner }: Fitness, needs: Needs): boolean {
+  return owner === undefined || owner === needs.owner;
+}
+
+function meets({ labels }: Fitness, { demands = {} }: Needs): boolean {
+  return Object.entries(demands).every(
+    ([label, value]) => Object.hasOwn(labels, label) && labels[label] === value,
+  );
+}
+
+/** What is missing for a session among the runners that are registered; `undefined` when one of them fits (P5). */
+export function unmetBy(runners: readonly Fitness[], needs: Needs): string | undefined {
+  if (runners.some((runner) => fits(runner, needs))) return undefined;
+  const agent = `the agent "${needs.agent}"`;
+  const named = runners.filter(({ agents }) => agents.has(needs.agent));
+  if (named.length === 0) return `no registered runner offers ${agent}`;
+  const offering = named.filter((runner) => offers(runner, needs));
+  if (offering.length === 0) return `no registered runner offers version "${needs.version}" of ${agent}`;
+  const allowed = offering.filter((runner) => isOwnersOf(runner, needs));
+  if (allowed.length === 0) return `every runner that offers ${agent} belongs to another user`;
+  const demands = Object.entries(needs.demands ?? {});
+  const unmet = demands.filter(([label, value]) => !allowed.some(({ labels }) => labels[label] === value));
+  const text = (unmet.length === 0 ? demands : unmet).map(([label, value]) => `${label}=${value}`).join(", ");
+  return `no registered runner has ${unmet.length === 0 ? "all of " : ""}${text}`;
+}
+
+/** Since when there is something to do for a session that is due, as its row tells it: the same for every coordinator. */
+export function dueSince({ status, createdAt, updatedAt, wakeAt }: DueRow, now: number): number {
+  if (status === "submitted") return createdAt;
+  return wakeAt !== undefined && wakeAt <= now ? Math.max(updatedAt, wakeAt) : updatedAt;
+}
+
+type DueRow = Pick<Session, "status" | "createdAt" | "updatedAt" | "wakeAt">;

@@ -1,0 +1,151 @@
+// One runner at this coordinator: the poll that waits, what was answered and is not acknowledged, what it is still to be told.
+//
+//   W1. The same poll id gets the same answer, however often it is asked.
+//   W2. What a poll was answered is acknowledged by the next one that names it, a claim also by any use of it. What the next poll
+//       does not name did not arrive: claims are given back at once, arrivals and commands are told again.
+//   W3. A command is told with every answer until the runner says that it has heard it.
+//   W4. One poll of a runner waits at a time: a new one ends the one before it, empty.
+//
+// It gives nothing and releases nothing itself: it says what is to be given back.
+
+import type { OfferedAgent } from "./registry.ts";
+
+export interface GivenClaim {
+  readonly sessionId: string;
+  readonly token: number;
+  /** The journal's length when it was given. */
+  readonly nextSeq: number;
+  /** A `SessionSnapshot` as the storage port has it in JSON. */
+  readonly snapshot: string;
+}
+
+export interface RunnerCommand {
+  readonly commandId: string;
+  readonly type: "stop" | "drain";
+  readonly sessionId?: string;
+}
+
+export interface PollAnswer {
+  readonly pollId: string;
+  readonly claims: readonly GivenClaim[];
+  readonly arrivals: readonly { readonly sessionId: string; readonly awaited: boolean }[];
+  readonly commands: readonly RunnerCommand[];
+}
+
+export interface PollRequest {
+  readonly runnerId: string;
+  readonly pollId: string;
+  readonly ackPollId?: string;
+  readonly ackCommandIds: readonly string[];
+  readonly free: number;
+  readonly agents: readonly OfferedAgent[];
+  readonly taskKinds: readonly string[];
+  readonly waitMs: number;
+}
+
+/** A poll that waits. */
+export interface WaitingPoll {
+  readonly pollId: string;
+  readonly free: number;
+  readonly since: number;
+  answer(claims: readonly GivenClaim[]): void;
+}
+
+export class Seat {
+  readonly runnerId: string;
+  /** The sessions it holds as far as is known here, with the newest token. */
+  readonly held = new Map<string, number>();
+  waiting: WaitingPoll | undefined;
+  /** When it last polled or renewed, by a clock that never goes back. */
+  heardAt = -Infinity;
+  readonly #arrivals = new Map<string, boolean>();
+  readonly #commands = new Map<string, RunnerCommand>();
+  /** Of the last answer, what is not acknowledged. */
+  #unacknowledged = new Map<string, GivenClaim>();
+  #toldArrivals = new Map<string, boolean>();
+  #last: { readonly pollId: string; readonly answer: Promise<PollAnswer> } | undefined;
+
+  constructor(runnerId: string) {
+    this.runnerId = runnerId;
+  }
+
+  /** Whether there is something to tell besides claims. */
+  get hasNews(): boolean {
+    return this.#arrivals.size > 0 || this.#commands.size > 0;
+  }
+
+  /** W1. */
+  answerOf(pollId: string): Promise<PollAnswer> | undefined {
+    return this.#last?.pollId === pollId ? this.#last.answer : undefined;
+  }
+
+  /** W2. A poll has come. @returns the claims that did not arrive, to be given back. */
+  acknowledge({
+    ackPollId,
+    ackCommandIds,
+  }: Pick<PollRequest, "ackPollId" | "ackCommandIds">): readonly GivenClaim[] {
+    for (const commandId of ackCommandIds) this.#commands.delete(commandId);
+    if (this.#last === undefined || ackPollId === this.#last.pollId) {
+      this.#unacknowledged.clear();
+      this.#toldArrivals.clear();
+      return [];
+    }
+    for (const [sessionId, awaited] of this.#toldArrivals) this.arrived(sessionId, awaited);
+    this.#toldArrivals.clear();
+    const lost = [...this.#unacknowledged.values()];
+    this.#unacknowledged.clear();
+    return lost;
+  }
+
+  /** Begin to wait (W4). The answer is what a repeated poll gets, too. */
+  wait(pollId: string, free: number, since: number): Promise<PollAnswer> {
+    this.waiting?.answer([]);
+    const { promise, resolve } = Promise.withResolvers<PollAnswer>();
+    const waiting: WaitingPoll = {
+      pollId,
+      free,
+      since,
+      answer: (claims) => {
+        if (this.waiting === waiting) this.waiting = undefined;
+        resolve(this.#makeAnswer(pollId, claims));
+      },
+    };
+    this.#last = { pollId, answer: promise };
+    this.waiting = waiting;
+    return promise;
+  }
+
+  /** A claim was used, or the runner says that it holds it. */
+  used(sessionId: string): void {
+    this.#unacknowledged.delete(sessionId);
+  }
+
+  /** Claims of this answer that nobody acknowledged. @returns them, to be given back. */
+  expire(pollId: string): readonly GivenClaim[] {
+    if (this.#last?.pollId !== pollId) return [];
+    const lost = [...this.#unacknowledged.values()];
+    this.#unacknowledged.clear();
+    return lost;
+  }
+
+  arrived(sessionId: string, awaited: boolean): void {
+    this.#arrivals.set(sessionId, awaited || this.#arrivals.get(sessionId) === true);
+  }
+
+  command(command: RunnerCommand): void {
+    this.#commands.set(command.commandId, command);
+  }
+
+  #makeAnswer(pollId: string, claims: readonly GivenClaim[]): PollAnswer {
+    const answer = {
+      pollId,
+      claims,
+      arrivals: [...this.#arrivals].map(([sessionId, awaited]) => ({ sessionId, awaited })),
+      commands: [...this.#commands.values()], // W3.
+    };
+    this.#unacknowledged = new Map(claims.map((claim) => [claim.sessionId, claim]));
+    this.#toldArrivals = new Map(this.#arrivals);
+    this.#arrivals.clear();
+    return answer;
+  }
+}

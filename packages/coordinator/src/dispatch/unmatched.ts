@@ -1,0 +1,101 @@
+// Sessions that no registered runner fits: named while they wait, and after five minutes not left to wait for ever (P5).
+//
+//   N1. The five minutes begin when this coordinator saw it first. One that has just begun, or a runner that has just gone, costs
+//       nobody his session; what a session's row says of its age does not count.
+//   N2. What never began fails, and its parent hears of it as of any other end. What has begun is paused: it has something to lose,
+//       and goes on when a person says so, or raises a runner that fits and unpauses it.
+//
+// It claims what it acts on, like anybody else.
+
+import type { AgentStorage, Change, Clock, Session } from "@holdfast/core";
+import { fitnessOf, type Registry } from "./registry.ts";
+import { NO_MATCH_MS, unmetBy } from "./rules.ts";
+
+export interface UnmatchedHost {
+  readonly storage: AgentStorage;
+  readonly clock: Clock;
+  readonly registry: Registry;
+}
+
+export const SWEEP_MS = 5_000;
+const PAGE = 10_000;
+const ACT_LEASE_MS = 10_000;
+const ACTOR = "coordinator";
+
+interface Waits {
+  readonly since: number;
+  readonly unmet: string;
+}
+
+export class Unmatched {
+  readonly #host: UnmatchedHost;
+  #waiting = new Map<string, Waits>();
+
+  constructor(host: UnmatchedHost) {
+    this.#host = host;
+  }
+
+  /** What a session waits for that no runner has. */
+  reasonFor(sessionId: string): string | undefined {
+    return this.#waiting.get(sessionId)?.unmet;
+  }
+
+  get size(): number {
+    return this.#waiting.size;
+  }
+
+  /** Look at everything that is due, and act on what has waited for too long. */
+  async sweep(): Promise<void> {
+    const { storage, clock, registry } = this.#host;
+    const runners = (await registry.all()).filter(({ draining }) => draining !== true).map(fitnessOf);
+    const { sessionIds } = await storage.due({ now: clock.now(), limit: PAGE });
+    const now = clock.monotonic();
+    const waiting = new Map<string, Waits>();
+    for (const sessionId of sessionIds) {
+      const session = await storage.reader.session(sessionId);
+      if (session === undefined || session.cancel !== undefined) continue; // Its deadline ends it.
+      const { agent, placement } = session;
+      const unmet = unmetBy(runners, { agent: agent.name, version: agent.version, ...placement });
+      if (unmet === undefined) continue;
+      const since = this.#waiting.get(sessionId)?.since ?? now;
+      if (now - since >= NO_MATCH_MS) await this.#act(session, unmet);
+      else waiting.set(sessionId, { since, unmet });
+    }
+    this.#waiting = waiting;
+  }
+
+  /** N2. */
+  async #act({ sessionId }: Session, unmet: string): Promise<void> {
+    const { storage, clock } = this.#host;
+    const now = clock.now();
+    const claim = await storage.claim({ sessionId, owner: ACTOR, now, leaseMs: ACT_LEASE_MS });
+    if (claim.status !== "claimed") return;
+    const { token } = claim;
+    const session = await storage.reader.session(sessionId);
+    const changes: Change[] = [{ type: "release_claim", sessionId, token }];
+    if (session !== undefined) changes.unshift(endOf(session, token, unmet));
+    await storage.commit(changes, now);
+  }
+}
+
+function endOf({ sessionId, status, nextSeq }: Session, token: number, unmet: string): Change {
+  const error = {
+    name: "HoldfastError",
+    code: "no_matching_runner",
+    message: `no runner for the session within ${NO_MATCH_MS / 60_000} minutes: ${unmet}`,
+    fix: "start a runner that fits, or ask for less",
+  };
+  const hasBegun = status !== "submitted" || nextSeq > 0;
+  return {
+    type: "commit_batch",
+    sessionId,
+    token,
+    firstSeq: nextSeq,
+    records: [],
+    entries: [],
+    consumed: [],
+    session: hasBegun
+      ? { status: "paused", pauseReason: "no_matching_runner", error }
+      : { status: "failed", waits: [], error },
+  };
+}

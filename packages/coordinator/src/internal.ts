@@ -1,0 +1,21 @@
+// The parts of a coordinator, for whoever runs it without a network around it: the simulator.
+
+import { createContextValues, type HandlerContext } from "@connectrpc/connect";
+import { identify, type Caller } from "./api/caller.ts";
+
+export type { Caller } from "./api/caller.ts";
+export { Dispatcher } from "./dispatch/dispatcher.ts";
+export { Registry } from "./dispatch/registry.ts";
+export { Unmatched } from "./dispatch/unmatched.ts";
+export { noticing, Notices } from "./notices.ts";
+export { runnerService } from "./services/runner-service.ts";
+export type { ServiceHost } from "./services/service-host.ts";
+export { storageService } from "./services/storage-service.ts";
+export { Tokens } from "./tokens.ts";
+
+/** What a service hears of a request that did not come over the API. */
+export function contextOf(caller: Caller, signal: AbortSignal): HandlerContext {
+  const context = { values: createContextValues(), signal } as HandlerContext;
+  identify(context, caller, "");
+  return context;
+}

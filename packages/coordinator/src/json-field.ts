@@ -1,0 +1,63 @@
+// Users' JSON, as the contract carries it (bytes) and as storage keeps it (text on one line).
+
+import { FORMAT_LIMITS, UsageError, type JsonText } from "@holdfast/core";
+
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+const encoder = new TextEncoder();
+
+/**
+ * The text of a field that was given, to the byte but for line breaks between its tokens, where a journal has none.
+ *
+ * @throws UsageError when it is no JSON, or nested too deep.
+ */
+export function textOf(bytes: Uint8Array | undefined, field: string): JsonText | undefined {
+  if (bytes === undefined) return undefined;
+  let text: string;
+  try {
+    text = decoder.decode(bytes);
+    JSON.parse(text);
+  } catch (cause) {
+    throw new UsageError(`${field} is not JSON`, {
+      code: "not_json",
+      at: field,
+      cause,
+      expected: "JSON in UTF-8",
+    });
+  }
+  if (depthOf(text) > FORMAT_LIMITS.jsonDepth) {
+    throw new UsageError(`${field} is nested more than ${FORMAT_LIMITS.jsonDepth} levels deep`, {
+      code: "not_json",
+      at: field,
+      fix: "flatten it",
+    });
+  }
+  return text.replaceAll(/[\r\n]/g, " ");
+}
+
+export function bytesOf(text: JsonText): Uint8Array<ArrayBuffer> {
+  return encoder.encode(text);
+}
+
+/** A value of ours. */
+export function bytesOfValue(value: unknown): Uint8Array<ArrayBuffer> {
+  return bytesOf(JSON.stringify(value));
+}
+
+/** Of a text that is JSON: what stands in strings does not count. */
+function depthOf(text: string): number {
+  let depth = 0;
+  let deepest = 0;
+  let isInString = false;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (isInString) {
+      if (code === BACKSLASH) i++;
+      else if (code === QUOTE) isInString = false;
+    } else if (code === QUOTE) isInString = true;
+    else if (code === OPEN_LIST || code === OPEN_OBJECT) deepest = Math.max(deepest, ++depth);
+    else if (code === CLOSE_LIST || code === CLOSE_OBJECT) depth--;
+  }
+  return deepest;
+}
+
+const [QUOTE, BACKSLASH, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [34, 92, 91, 93, 123, 125];

@@ -1,0 +1,156 @@
+// What an operator's Prometheus reads: counters that only grow, and how things stand when it asks.
+//
+//   M1. A scrape costs little whatever there is: sessions are counted up to `COUNTED_MAX` per status, at most every `COUNT_MS`, and
+//       only those that have not ended.
+//   M2. No label holds what a user chose: no agent, no owner, no session.
+//
+// It knows what things are called and not what they mean.
+
+import { isEnded, SESSION_STATUSES, type AgentStorage, type ChangeResult, type Clock } from "@holdfast/core";
+import type { Dispatcher } from "./dispatch/dispatcher.ts";
+import type { Registry } from "./dispatch/registry.ts";
+
+const COUNTED_MAX = 1_000;
+const COUNT_MS = 10_000;
+/** Upper ends of what a session waited for its runner, in seconds. */
+const WAITED_BUCKETS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 15, 60, 300] as const;
+
+export interface MetricsHost {
+  readonly storage: AgentStorage;
+  readonly clock: Clock;
+  readonly dispatcher: Dispatcher;
+  readonly registry: Registry;
+  readonly unmatched: { readonly size: number };
+}
+
+export class Metrics {
+  readonly #requests = new Map<string, number>();
+  readonly #results = new Map<string, number>();
+  readonly #waited: number[] = WAITED_BUCKETS.map(() => 0);
+  #claims = 0;
+  #waitedSeconds = 0;
+  #streams = 0;
+  #counted: { readonly at: number; readonly lines: readonly string[] } | undefined;
+
+  /** @param code `ok`, or the error's. */
+  request(method: string, code: string): void {
+    add(this.#requests, labels({ method, code }));
+  }
+
+  changes(results: readonly ChangeResult[]): void {
+    for (const { status } of results) add(this.#results, labels({ status }));
+  }
+
+  claimed(waitedMs: number): void {
+    const seconds = waitedMs / 1_000;
+    this.#claims++;
+    this.#waitedSeconds += seconds;
+    for (const [i, end] of WAITED_BUCKETS.entries()) if (seconds <= end) this.#waited[i]!++;
+  }
+
+  /** A stream begins. @returns to be called when it ends. */
+  stream(): () => void {
+    this.#streams++;
+    return () => void this.#streams--;
+  }
+
+  async text(host: MetricsHost): Promise<string> {
+    const { clock, dispatcher, registry, unmatched } = host;
+    const { polls, waiting, oldestSince } = dispatcher.load;
+    const age = oldestSince === undefined ? 0 : Math.max(0, clock.now() - oldestSince) / 1_000;
+    const runners = await registry.all();
+    const draining = runners.filter((runner) => runner.draining === true).length;
+    return [
+      ...family(
+        "holdfast_sessions",
+        "gauge",
+        `Sessions that have not ended, at most ${COUNTED_MAX} counted of each status.`,
+        await this.#count(host),
+      ),
+      ...family(
+        "holdfast_queue_sessions",
+        "gauge",
+        "Sessions that wait for a runner, as far as is known here.",
+        [` ${waiting}`],
+      ),
+      ...family("holdfast_queue_oldest_seconds", "gauge", "How long the oldest of them has waited.", [
+        ` ${age}`,
+      ]),
+      ...family("holdfast_unmatched_sessions", "gauge", "Sessions that no registered runner fits.", [
+        ` ${unmatched.size}`,
+      ]),
+      ...family("holdfast_runners", "gauge", "Registered runners.", [
+        `${labels({ status: "online" })} ${runners.length - draining}`,
+        `${labels({ status: "draining" })} ${draining}`,
+      ]),
+      ...family("holdfast_polls_waiting", "gauge", "Polls of runners that wait here.", [` ${polls}`]),
+      ...family("holdfast_streams", "gauge", "Streams that are open here.", [` ${this.#streams}`]),
+      ...family("holdfast_requests_total", "counter", "Calls by method and outcome.", counts(this.#requests)),
+      ...family(
+        "holdfast_changes_total",
+        "counter",
+        "Changes committed here by result.",
+        counts(this.#results),
+      ),
+      ...family(
+        "holdfast_claim_wait_seconds",
+        "histogram",
+        "From when a session had something to do to its claim.",
+        [],
+        [
+          ...WAITED_BUCKETS.map(
+            (end, i) => `holdfast_claim_wait_seconds_bucket${labels({ le: String(end) })} ${this.#waited[i]}`,
+          ),
+          `holdfast_claim_wait_seconds_bucket${labels({ le: "+Inf" })} ${this.#claims}`,
+          `holdfast_claim_wait_seconds_sum ${this.#waitedSeconds}`,
+          `holdfast_claim_wait_seconds_count ${this.#claims}`,
+        ],
+      ),
+      "",
+    ].join("\n");
+  }
+
+  /** M1. */
+  async #count({ storage, clock }: MetricsHost): Promise<readonly string[]> {
+    const now = clock.monotonic();
+    if (this.#counted !== undefined && now - this.#counted.at < COUNT_MS) return this.#counted.lines;
+    const lines = await Promise.all(
+      SESSION_STATUSES.filter((status) => !isEnded(status)).map(async (status) => {
+        const sessions = await storage.reader.sessions({ status, limit: COUNTED_MAX });
+        return `${labels({ status })} ${sessions.length}`;
+      }),
+    );
+    this.#counted = { at: now, lines };
+    return lines;
+  }
+}
+
+function add(to: Map<string, number>, key: string): void {
+  to.set(key, (to.get(key) ?? 0) + 1);
+}
+
+function counts(by: ReadonlyMap<string, number>): readonly string[] {
+  return [...by].map(([key, count]) => `${key} ${count}`);
+}
+
+/** Ours are words; what could be anything else does not come here (M2). */
+function labels(values: Readonly<Record<string, string>>): string {
+  return `{${Object.entries(values)
+    .map(([name, value]) => `${name}="${value}"`)
+    .join(",")}}`;
+}
+
+function family(
+  name: string,
+  type: "gauge" | "counter" | "histogram",
+  help: string,
+  values: readonly string[],
+  lines: readonly string[] = [],
+): readonly string[] {
+  return [
+    `# HELP ${name} ${help}`,
+    `# TYPE ${name} ${type}`,
+    ...values.map((value) => `${name}${value}`),
+    ...lines,
+  ];
+}

@@ -1,0 +1,111 @@
+// Fires schedules that are due, for as long as a coordinator lives.
+//
+//   F2. A time fires once, however many coordinators see it: storage compares it with the schedule's next time in the transaction
+//       that does what it says (ST34).
+//   F3. What it starts or sends is named by the schedule and the time it was due, so that whatever fires that time again finds it.
+//   F4. Times that were missed fire once, together, as the first of them.
+//   F5. What is due is asked anew at each second of the wall clock, however that jumps.
+//
+// What comes next is read by who knows cron; it is handed in.
+
+import {
+  BEHAVIOUR_FLAGS,
+  JOURNAL_FORMAT,
+  type AgentStorage,
+  type Clock,
+  type CreateSession,
+  type Random,
+  type Schedule,
+  type SendSignal,
+} from "@holdfast/core";
+
+const SECOND_MS = 1_000;
+
+/** The times of a cron line in a zone. */
+export interface CronTimes {
+  /** The first one after a moment. */
+  after(moment: number): number;
+}
+
+export interface FiringHost {
+  readonly storage: AgentStorage;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** @throws UsageError that names what is wrong with it. */
+  readonly readCron: (line: string, timeZone: string) => CronTimes;
+  /** Such as `nightly-20261121T030000Z`. */
+  readonly firingName: (scheduleId: string, dueAt: number) => string;
+  /** The version that runners offer now. */
+  readonly versionOf: (agent: string, otherwise: string) => Promise<string>;
+  readonly warn: (message: string, error: unknown) => void;
+}
+
+export class ScheduleFiring {
+  readonly #host: FiringHost;
+  /** Told of once each. */
+  readonly #broken = new Set<string>();
+  #cancel: (() => void) | undefined;
+  #isClosed = false;
+
+  constructor(host: FiringHost) {
+    this.#host = host;
+    this.#wait();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#cancel?.();
+  }
+
+  /** F5. */
+  #wait(): void {
+    const { clock } = this.#host;
+    if (this.#isClosed) return;
+    this.#cancel = clock.setTimer(
+      () => void this.#look().then(() => this.#wait()),
+      SECOND_MS - (clock.now() % SECOND_MS),
+      true,
+    );
+  }
+
+  async #look(): Promise<void> {
+    const { storage, clock } = this.#host;
+    try {
+      const { schedules } = await storage.due({ now: clock.now(), limit: 1, agents: [] });
+      for (const schedule of schedules) await this.#fire(schedule);
+    } catch {
+      // Storage is away: the next second asks again.
+    }
+  }
+
+  async #fire(schedule: Schedule): Promise<void> {
+    const { storage, clock, readCron, warn } = this.#host;
+    const { scheduleId, nextAt: dueAt, cron, timeZone } = schedule;
+    try {
+      const effect = await this.#effectOf(schedule);
+      const nextAt = readCron(cron, timeZone).after(Math.max(dueAt, clock.now())); // F4.
+      await storage.commit([{ type: "fire_schedule", scheduleId, dueAt, nextAt, effect }], clock.now());
+      this.#broken.delete(scheduleId);
+    } catch (error) {
+      if (this.#broken.has(scheduleId)) return;
+      this.#broken.add(scheduleId);
+      warn(`schedule ${scheduleId} could not fire`, error);
+    }
+  }
+
+  async #effectOf({ scheduleId, nextAt, action }: Schedule): Promise<CreateSession | SendSignal> {
+    const { random, firingName, versionOf } = this.#host;
+    const name = firingName(scheduleId, nextAt); // F3.
+    if (action.type === "signal") return { ...action, type: "send_signal", signalId: name };
+    const { agent, input } = action;
+    return {
+      type: "create_session",
+      sessionId: name,
+      agent: { ...agent, version: await versionOf(agent.name, agent.version) },
+      input,
+      seed: random.u32(),
+      flags: BEHAVIOUR_FLAGS,
+      format: JOURNAL_FORMAT,
+    };
+  }
+}

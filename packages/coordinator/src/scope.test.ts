@@ -1,0 +1,325 @@
+// Who sees and touches what: two users, runners and agents at work, over real HTTP.
+
+import { verifyAudit, type Change, type Session } from "@holdfast/core";
+import { MemoryStorage, TestClock } from "@holdfast/testkit/test-runtime";
+import { createHash } from "node:crypto";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { openFleet, Person, type FakeClaim, type FakeRunner, type Fleet } from "./testing/fleet.ts";
+import { Tokens } from "./tokens.ts";
+
+let fleet: Fleet;
+let clock: TestClock;
+let ada: Person;
+let eve: Person;
+beforeEach(async () => {
+  clock = new TestClock();
+  fleet = await openFleet({ clock, storage: new MemoryStorage() });
+  [ada, eve] = [await fleet.user("ada"), await fleet.user("eve")];
+});
+afterEach(() => fleet.close());
+
+async function held(runner: FakeRunner): Promise<FakeClaim> {
+  const [claim] = (await runner.poll({ free: 1 })).claims;
+  if (claim === undefined) throw new Error("the runner got nothing");
+  return claim;
+}
+
+describe("X3: users", () => {
+  test("what is another's is told like what is not there, whatever is asked of it", async () => {
+    const sessionId = await ada.start({ input: "secret" });
+    const asks: readonly (readonly [verb: string, path: string, body?: object])[] = [
+      ["GET", ""],
+      ["GET", "/result"],
+      ["GET", "/entries"],
+      ["GET", "/events"],
+      ["GET", "/watch"],
+      ["GET", "/export"],
+      ["POST", "/signals", { name: "go" }],
+      ["POST", "/answer", { answer: 1 }],
+      ["POST", "/cancel", {}],
+      ["POST", "/pause"],
+      ["POST", "/unpause"],
+      ["PATCH", "/budget", { maxTokens: 5 }],
+      ["POST", "/fork", {}],
+      ["DELETE", ""],
+    ];
+    const blank = (answer: { status: number; body: object }, id: string) =>
+      JSON.stringify({ ...answer, body: { ...answer.body, instance: "" } }).replaceAll(id, "ID");
+    for (const [verb, path, body] of asks) {
+      const theirs = await eve.call(verb, `/v1/sessions/${sessionId}${path}`, body);
+      const none = await eve.call(verb, `/v1/sessions/ses_none${path}`, body);
+      expect(theirs.status, `${verb} ${path}`).toBe(404);
+      expect(blank(theirs, sessionId), `${verb} ${path}`).toBe(blank(none, "ses_none"));
+    }
+    expect((await fleet.storage.reader.session(sessionId))?.inbox).toBe(0);
+  });
+
+  test("lists hold one's own, also when another's are asked for", async () => {
+    const [mine, theirs] = [await eve.start(), await ada.start()];
+    for (const query of ["", "?owner=ada", "?agent=greeter", "?status=submitted"]) {
+      const { sessions = [] } = (await eve.get(`/v1/sessions${query}`)).body;
+      expect(
+        sessions.every((session: { sessionId: string }) => session.sessionId === mine),
+        query,
+      ).toBe(true);
+    }
+    const all = (await fleet.admin.get("/v1/sessions")).body.sessions.map(
+      (s: { sessionId: string }) => s.sessionId,
+    );
+    expect(all.toSorted()).toEqual([mine, theirs].toSorted());
+    expect((await fleet.admin.get("/v1/sessions?owner=ada")).body.sessions).toHaveLength(1);
+  });
+
+  test("schedules are one's own", async () => {
+    const nightly = { cron: "0 3 * * *", start: { agent: "greeter", input: { n: 1 } } };
+    expect((await ada.call("PUT", "/v1/schedules/nightly", nightly)).status).toBe(200);
+    expect((await eve.call("PUT", "/v1/schedules/nightly", nightly)).status).toBe(422);
+    expect((await eve.get("/v1/schedules")).body.schedules ?? []).toEqual([]);
+    expect((await eve.call("DELETE", "/v1/schedules/nightly")).status).toBe(404);
+    const sessionId = await ada.start();
+    const poke = { cron: "0 3 * * *", signal: { sessionId, name: "go" } };
+    expect((await eve.call("PUT", "/v1/schedules/poke", poke)).status).toBe(404);
+    expect((await ada.get("/v1/schedules")).body.schedules).toMatchObject([
+      { scheduleId: "nightly", owner: "ada" },
+    ]);
+    // It fires as its owner.
+    await clock.advance(2_000);
+    const [fired] = await fleet.storage.reader.sessions({ limit: 1 });
+    expect(fired).toMatchObject({ placement: { owner: "ada" }, input: '{"n":1}' });
+    expect((await ada.call("DELETE", "/v1/schedules/nightly")).status).toBe(200);
+  });
+
+  test("a runtime of a user has that user's sessions, and brings nothing in that refers to another's", async () => {
+    const sessionId = await ada.start();
+    const row = (await fleet.storage.reader.session(sessionId))!;
+    const refused: readonly Change[] = [
+      { type: "send_signal", sessionId, signalId: "s1", name: "go", payload: undefined },
+      { type: "request_cancel", sessionId, mode: "hard", graceMs: 0 },
+      { type: "delete_session", sessionId, subtree: "refuse" },
+      creation("c1", { parent: { sessionId, child: 1, onEnd: "leave" } }),
+      creation("c2", { shared: { kind: "conversation", sessionId } }),
+      imported("c3", { parent: { sessionId, child: 1, onEnd: "leave" } }),
+      imported("c4", { payers: [sessionId] }),
+    ];
+    expect(await eve.commit(...refused)).toEqual(refused.map(() => ({ status: "not_found" })));
+    expect(await fleet.storage.reader.session(sessionId)).toEqual(row);
+    const made = await eve.commit(creation("mine", { placement: { owner: "ada", priority: 3 } }));
+    expect(made).toEqual([{ status: "created" }]);
+    expect((await fleet.storage.reader.session("mine"))?.placement).toEqual({ owner: "eve", priority: 3 });
+    const claim = { sessionId, owner: "x", leaseMs: 1_000 };
+    expect((await eve.post("/v1/storage/claim", claim)).body.result).toEqual({ status: "not_found" });
+    expect((await eve.post("/v1/storage/load", { sessionId })).body).toEqual({});
+    expect((await eve.post("/v1/storage/read", { query: "audit", params: { limit: 1 } })).status).toBe(403);
+    const documents = { type: "put_document", collection: "token", id: "x", body: "{}" };
+    expect((await eve.post("/v1/storage/commit", { changes: [documents] })).status).toBe(403);
+  });
+
+  test("nobody keeps another's claims alive: owners of claims are apart", async () => {
+    const runner = await fleet.runner();
+    await ada.start();
+    await held(runner);
+    await runner.poll({ free: 0, waitMs: 0 });
+    await clock.advance(14_000);
+    await eve.post("/v1/storage/renew", { owner: runner.runnerId, leaseMs: 60_000 });
+    await clock.advance(2_000);
+    expect((await (await fleet.runner()).poll({ free: 1 })).claims).toHaveLength(1);
+  });
+});
+
+describe("runners", () => {
+  test("a runner of a user is given that user's sessions alone", async () => {
+    const runner = await fleet.runner({ owner: "eve" });
+    const [, mine] = [await ada.start(), await eve.start()];
+    expect((await runner.poll()).claims.map(({ sessionId }) => sessionId)).toEqual([mine]);
+    expect((await runner.poll({ waitMs: 0 })).claims).toEqual([]);
+  });
+
+  test("it speaks for itself alone, and reads what it holds alone", async () => {
+    const [runner, other] = [await fleet.runner(), await fleet.runner()];
+    const sessionId = await ada.start();
+    await held(other);
+    const polled = await runner.person.post(`/v1/runners/${other.runnerId}/poll`, {
+      pollId: "x",
+      free: 1,
+      waitMs: 0,
+    });
+    expect(polled.status).toBe(404);
+    expect((await runner.person.post(`/v1/runners/${other.runnerId}/drain`)).status).toBe(404);
+    expect((await runner.person.post("/v1/storage/load", { sessionId })).body).toEqual({});
+    expect((await runner.person.post("/v1/storage/arrivals", { sessionId, after: 0 })).status).toBe(404);
+    expect(
+      (await runner.person.post("/v1/storage/read", { query: "session", params: { sessionId } })).body,
+    ).toEqual({});
+    expect(
+      (await runner.person.post("/v1/storage/read", { query: "sessions", params: { limit: 9 } })).status,
+    ).toBe(403);
+    const due = (await runner.person.post("/v1/storage/due", { limit: 9 })).body.due;
+    expect(due.sessionIds).toEqual([]);
+    const make = { changes: [creation("made", {})] };
+    expect((await runner.person.post("/v1/storage/commit", make)).status).toBe(403);
+    expect((await runner.person.post("/v1/sessions", { agent: "greeter" })).status).toBe(403);
+  });
+
+  test("what its batch makes sees no other session's conversation", async () => {
+    const runner = await fleet.runner();
+    const sessionId = await ada.start();
+    const claim = await held(runner);
+    const foreign = await eve.start();
+    const spawn = (shared: string) => ({
+      effects: [creation(`${sessionId}-0`, { shared: { kind: "conversation", sessionId: shared } })],
+    });
+    const patch = { status: "working", waits: [] } as const;
+    expect(await runner.say(claim, patch, spawn(foreign))).toEqual({ status: "not_found" });
+    expect((await runner.say(claim, patch, spawn(sessionId))).status).toBe("committed");
+    expect((await fleet.storage.reader.session(`${sessionId}-0`))?.placement).toEqual({ owner: "ada" });
+  });
+
+  test("a registration token is good for one runner; another protocol is refused and leaves it unused", async () => {
+    const secret = (await fleet.admin.post("/v1/tokens", { kind: "registration", name: "box" })).body
+      .secret as string;
+    const box = new Person(fleet.url, secret);
+    const hello = { protocol: 1, hostname: "box", agents: [{ name: "greeter" }], maxRuns: 1 };
+    expect((await box.post("/v1/runners/register", { ...hello, protocol: 2 })).body.code).toBe(
+      "unsupported_protocol",
+    );
+    expect((await box.post("/v1/runners/register", hello)).status).toBe(200);
+    expect((await box.post("/v1/runners/register", hello)).status).toBe(401);
+    expect((await fleet.admin.get("/v1/runners")).body.runners).toHaveLength(1);
+  });
+
+  test("registering again with its own token is the same runner; deleted, its token is nobody's", async () => {
+    const runner = await fleet.runner();
+    const again = await runner.register(runner.person.token);
+    expect(again.body).toMatchObject({ runnerId: runner.runnerId });
+    expect(again.body.token).toBeUndefined();
+    expect((await fleet.admin.call("DELETE", `/v1/runners/${runner.runnerId}`)).status).toBe(200);
+    expect((await runner.person.get(`/v1/runners/${runner.runnerId}`)).status).toBe(401);
+  });
+
+  test("a queued task is started by who holds its session, as its owner's, once", async () => {
+    const [runner, other] = [await fleet.runner(), await fleet.runner({ taskKinds: ["shell"], agents: [] })];
+    const sessionId = await ada.start();
+    const claim = await held(runner);
+    const task = { agent: "task:shell", taskId: `${sessionId}-3`, input: ["ls"] };
+    expect((await other.person.post("/v1/sessions", task)).status).toBe(404);
+    const [first, second] = [
+      await runner.person.post("/v1/sessions", task),
+      await runner.person.post("/v1/sessions", task),
+    ];
+    expect([first.status, second.body.sessionId]).toEqual([201, first.body.sessionId]);
+    expect((await fleet.storage.reader.session(first.body.sessionId))?.placement).toEqual({ owner: "ada" });
+    const done = await held(other);
+    await other.complete(done, "files");
+    expect((await runner.person.get(`/v1/sessions/${done.sessionId}/result`)).body).toMatchObject({
+      output: "files",
+    });
+    expect((await runner.person.call("DELETE", `/v1/sessions/${done.sessionId}`)).status).toBe(200);
+    expect((await runner.complete(claim)).status).toBe("committed");
+  });
+});
+
+describe("X4: an agent at work", () => {
+  test("has its own session and those below it, starts children, and is nobody when its session has ended", async () => {
+    const runner = await fleet.runner();
+    const [own, other] = [await ada.start(), await ada.start()];
+    const claims = (await runner.poll()).claims;
+    const tokens = new Tokens({ storage: fleet.storage, clock, random: { u32: () => 7 } });
+    const audit = { actor: "test", action: "token.create", object: "" };
+    const { text } = await tokens.create({ kind: "job", name: "job", sessionId: own }, audit);
+    const job = new Person(fleet.url, text);
+    expect((await job.get(`/v1/sessions/${own}`)).status).toBe(200);
+    expect((await job.get(`/v1/sessions/${other}`)).status).toBe(404);
+    expect((await job.post("/v1/sessions", { agent: "greeter" })).status).toBe(403);
+    const child = { agent: "greeter", invocation: "async_callback" };
+    expect((await job.post("/v1/sessions", { ...child, parentSessionId: other })).status).toBe(404);
+    const made = await job.post("/v1/sessions", { ...child, parentSessionId: own });
+    expect(made.body).toMatchObject({ parentSessionId: own, owner: "ada", depth: 1 });
+    const listed = (await job.get("/v1/sessions")).body.sessions.map(
+      (s: { sessionId: string }) => s.sessionId,
+    );
+    expect(listed).toEqual([own, made.body.sessionId]);
+    await runner.complete(claims.find(({ sessionId }) => sessionId === own)!);
+    expect((await job.get(`/v1/sessions/${own}`)).status).toBe(401);
+  });
+});
+
+describe("L7: idempotency keys", () => {
+  test("one key is one session, twenty at once; another body is a conflict, another user another session", async () => {
+    const start = (person: Person, body: object) =>
+      person.call("POST", "/v1/sessions", { agent: "greeter", ...body }, { "idempotency-key": "order-1" });
+    const answers = await Promise.all(Array.from({ length: 20 }, () => start(ada, { input: 1 })));
+    expect(new Set(answers.map(({ body }) => body.sessionId)).size).toBe(1);
+    expect(answers.every(({ status }) => status === 201)).toBe(true);
+    const conflict = await start(ada, { input: 2 });
+    expect([conflict.status, conflict.body.code]).toEqual([409, "idempotency_conflict"]);
+    expect((await start(eve, { input: 1 })).body.sessionId).not.toBe(answers[0]!.body.sessionId);
+    expect(await fleet.storage.reader.sessions({ limit: 9 })).toHaveLength(2);
+  });
+});
+
+describe("X10: the audit", () => {
+  test("has one row for each call that changes something, in a chain that holds", async () => {
+    const before = (await fleet.storage.reader.audit({ limit: 1_000 })).length;
+    const sessionId = await ada.start();
+    await ada.post(`/v1/sessions/${sessionId}/signals`, { name: "go", payload: "not in the audit" });
+    await ada.post(`/v1/sessions/${sessionId}/cancel`, { mode: "hard" });
+    await ada.post(`/v1/sessions/${sessionId}/cancel`, { mode: "hard" });
+    await ada.get(`/v1/sessions/${sessionId}`);
+    const rows = await fleet.storage.reader.audit({ limit: 1_000 });
+    expect(
+      rows.slice(before).map(({ actor, action, object, outcome }) => [actor, action, object, outcome]),
+    ).toEqual([
+      ["user:ada", "session.start", `session:${sessionId}`, "created"],
+      ["user:ada", "session.signal", `session:${sessionId}`, "stored"],
+      ["user:ada", "session.cancel", `session:${sessionId}`, "requested"],
+      ["user:ada", "session.cancel", `session:${sessionId}`, "ended"],
+    ]);
+    const hash = (text: string) => createHash("sha256").update(text).digest("base64url");
+    expect(verifyAudit(rows, hash).status).toBe("intact");
+    const told = (await fleet.admin.get("/v1/audit?limit=1000")).body.rows;
+    expect(told).toEqual(rows);
+    expect(JSON.stringify(told)).not.toContain("not in the audit");
+    expect((await ada.get("/v1/audit")).status).toBe(403);
+  });
+});
+
+function creation(
+  sessionId: string,
+  more: Partial<Extract<Change, { type: "create_session" }>>,
+): Extract<Change, { type: "create_session" }> {
+  return {
+    type: "create_session",
+    sessionId,
+    agent: { name: "greeter", version: "1" },
+    input: undefined,
+    seed: 1,
+    flags: 0,
+    format: 1,
+    ...more,
+  };
+}
+
+function imported(sessionId: string, more: Partial<Session>): Change {
+  const payers = more.payers ?? [];
+  const session: Session = {
+    sessionId,
+    agent: { name: "greeter", version: "1" },
+    input: undefined,
+    status: "submitted",
+    waits: [],
+    nextSeq: 0,
+    entryCount: 0,
+    turn: 0,
+    inbox: 0,
+    seed: 1,
+    flags: 0,
+    format: 1,
+    depth: 0,
+    children: 0,
+    createdAt: 1,
+    updatedAt: 1,
+    ...more,
+    payers,
+  };
+  return { type: "import_session", sessionId, session, records: [], entries: [] };
+}

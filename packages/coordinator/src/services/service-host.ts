@@ -1,0 +1,57 @@
+// What the services share: the ports, who runs what, and one way to change something.
+
+import {
+  HoldfastError,
+  NotFoundError,
+  type AgentStorage,
+  type Audit,
+  type Change,
+  type ChangeResult,
+  type Clock,
+  type Random,
+  type Session,
+} from "@holdfast/core";
+import type { Dispatcher } from "../dispatch/dispatcher.ts";
+import type { Registry } from "../dispatch/registry.ts";
+import type { Unmatched } from "../dispatch/unmatched.ts";
+import type { Notices } from "../notices.ts";
+import type { Tokens } from "../tokens.ts";
+
+export interface ServiceHost {
+  readonly storage: AgentStorage;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly tokens: Tokens;
+  readonly registry: Registry;
+  readonly dispatcher: Dispatcher;
+  readonly unmatched: Unmatched;
+  readonly notices: Notices;
+  readonly leaseMs: number;
+  readonly renewMs: number;
+}
+
+/** A change, and its audit row in the same transaction. */
+export async function audited(
+  { storage, clock }: Pick<ServiceHost, "storage" | "clock">,
+  change: Exclude<Change, { type: "audited" }>,
+  audit: Audit,
+): Promise<ChangeResult> {
+  const [result] = await storage.commit([{ type: "audited", change, audit }], clock.now());
+  return result!;
+}
+
+/** The same for a session that is another's as for one that is not there. */
+export function sessionNotFound(sessionId: string): NotFoundError {
+  return new NotFoundError("session_not_found", `there is no session ${sessionId}`, {
+    fix: "ids are case-sensitive; list the sessions to see which there are",
+  });
+}
+
+export function unexpected(doing: string, { status }: ChangeResult): HoldfastError {
+  return new HoldfastError("internal", `${doing}: storage answered "${status}"`);
+}
+
+/** What a session is called in audit rows. */
+export function sessionObject({ sessionId }: Pick<Session, "sessionId">): string {
+  return `session:${sessionId}`;
+}

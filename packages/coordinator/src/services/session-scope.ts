@@ -1,0 +1,60 @@
+// Whose a session is, and so who may see it: one rule for every service.
+//
+//   X3. What a caller may not touch is told like what does not exist, with the same words.
+//   X4. An agent at work touches its own session and those below it, as long as its session has not ended.
+//       A runner touches what it holds, and the queued tasks (`task:…`) of those whose sessions it takes.
+
+import { isEnded, type Session } from "@holdfast/core";
+import type { Caller } from "../api/caller.ts";
+import { sessionNotFound, type ServiceHost } from "./service-host.ts";
+
+type ScopeHost = Pick<ServiceHost, "storage" | "dispatcher">;
+
+/** The session, if the caller may touch it. @throws NotFoundError */
+export async function ownSession(host: ScopeHost, caller: Caller, sessionId: string): Promise<Session> {
+  const session = await host.storage.reader.session(sessionId);
+  if (session === undefined || !(await mayTouch(host, caller, session))) throw sessionNotFound(sessionId);
+  return session;
+}
+
+export async function mayTouch(host: ScopeHost, caller: Caller, session: Session): Promise<boolean> {
+  switch (caller.kind) {
+    case "admin":
+      return true;
+    case "user":
+      return session.placement?.owner === caller.name;
+    case "job":
+      return isWithin(host, caller.name, session);
+    case "runner":
+      return isTaskFor(caller, session) || (await host.dispatcher.holds(caller.name, session.sessionId));
+    case "registration":
+    case "none":
+      return false;
+  }
+}
+
+/** Whether a session is this one, or below it. */
+async function isWithin({ storage }: ScopeHost, top: string, session: Session): Promise<boolean> {
+  for (let at: Session | undefined = session; at !== undefined;) {
+    if (at.sessionId === top) return true;
+    at = at.parent === undefined ? undefined : await storage.reader.session(at.parent.sessionId);
+  }
+  return false;
+}
+
+function isTaskFor(caller: Caller, { agent, placement }: Session): boolean {
+  return agent.name.startsWith("task:") && (caller.owner === undefined || caller.owner === placement?.owner);
+}
+
+/** Whose what a caller starts is. */
+export async function ownerFor(host: ScopeHost, caller: Caller): Promise<string | undefined> {
+  if (caller.kind === "user") return caller.name;
+  if (caller.kind !== "job") return undefined;
+  return (await host.storage.reader.session(caller.name))?.placement?.owner;
+}
+
+/** Whether the session of a job still is at work: its token dies with it. */
+export async function isAtWork({ storage }: Pick<ScopeHost, "storage">, sessionId: string): Promise<boolean> {
+  const session = await storage.reader.session(sessionId);
+  return session !== undefined && !isEnded(session.status);
+}

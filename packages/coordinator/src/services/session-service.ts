@@ -1,0 +1,395 @@
+// Sessions over the API: requests in, changes to storage, what storage says out.
+//
+//   X10. Everything that changes something is one audited change.
+//   R1.  What a caller asked for twice is answered twice: a session that was cancelled is not an error of who cancels it. One that
+//        ended otherwise is: it will never be what was asked for.
+//
+// It decides nothing about a session: core's rules do, in the transaction.
+
+import { createHash } from "node:crypto";
+import type { ServiceImpl } from "@connectrpc/connect";
+import {
+  checkBudget,
+  ConflictError,
+  decodeJson,
+  forkSession,
+  HoldfastError,
+  isEnded,
+  LIMITS,
+  mintId,
+  NotFoundError,
+  toHoldfastError,
+  UsageError,
+  type Change,
+  type ChangeResult,
+  type ImportSession,
+  type Session,
+  type SessionStatus,
+} from "@holdfast/core";
+import {
+  exportLines,
+  noSuchQuestion,
+  openQuestion,
+  readWhole,
+  refuseAnswer,
+  refuseIfLarge,
+  refuseSignalName,
+  SessionFile,
+} from "@holdfast/core/internal";
+import type { ForkRequest, SessionService } from "@holdfast/proto";
+import { bytesOf, bytesOfValue, textOf } from "../json-field.ts";
+import { setRestStatus } from "../api/caller.ts";
+import { auditOf, callOf, type Call } from "./call.ts";
+import { audited, sessionNotFound, sessionObject, unexpected, type ServiceHost } from "./service-host.ts";
+import {
+  budgetOf,
+  entryMessage,
+  errorMessage,
+  sessionMessage,
+  type SessionMessage,
+} from "./session-message.ts";
+import { mayTouch, ownSession } from "./session-scope.ts";
+import { creationOf, refuseOther } from "./session-start.ts";
+import { untilEnded, watchSession } from "./session-watch.ts";
+import { scopeChange } from "./storage-scope.ts";
+
+const PAGE = 100;
+/** How long `sync` waits when nothing is said. */
+const WAIT_MS = 30_000;
+
+export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionService> {
+  const told = (session: Session): SessionMessage =>
+    sessionMessage(session, {
+      runnerId: isEnded(session.status) ? undefined : host.dispatcher.holderOf(session.sessionId),
+      blocked: host.unmatched.reasonFor(session.sessionId),
+    });
+  const found = async (sessionId: string): Promise<Session> => {
+    const session = await host.storage.reader.session(sessionId);
+    if (session === undefined) throw sessionNotFound(sessionId);
+    return session;
+  };
+
+  /** Ask for what only changes how a session stands, and tell how it stands then. */
+  const ask = async (
+    change: Extract<Change, { type: "request_cancel" | "pause_session" | "resume_session" | "set_budget" }>,
+    action: string,
+    call: Call,
+  ): Promise<SessionMessage> => {
+    await ownSession(host, call.caller, change.sessionId);
+    const result = await audited(host, change, auditOf(call, action, sessionObject(change)));
+    if (result.status === "invalid") throw new UsageError(result.reason);
+    if (result.status === "not_found") throw sessionNotFound(change.sessionId);
+    if (result.status !== "requested" && result.status !== "ended") throw unexpected(action, result);
+    if (result.status === "ended" && !(change.type === "request_cancel" && result.sessionStatus === "cancelled"))
+      throw new ConflictError("run_terminal", `session ${change.sessionId} has ended (${result.sessionStatus})`);
+    return told(await found(change.sessionId)); // R1.
+  };
+
+  return {
+    async start(request, context) {
+      const call = callOf(context);
+      const change = await creationOf(host, request, call);
+      const { sessionId } = change;
+      const result = await audited(host, change, auditOf(call, "session.start", sessionObject(change)));
+      if (result.status === "invalid") throw new UsageError(result.reason);
+      if (result.status !== "created" && result.status !== "exists") throw unexpected("starting", result);
+      const session = await found(sessionId);
+      if (result.status === "exists") {
+        if (!(await mayTouch(host, call.caller, session)))
+          throw new ConflictError("session_exists", `session ${sessionId} cannot be made`, {
+            fix: "choose another id, or none",
+          });
+        refuseOther(session, change, request);
+      }
+      if (result.status === "created") host.dispatcher.created(session);
+      if (request.invocation !== "sync") return told(session);
+      return told(await untilEnded(host, sessionId, request.waitMs ?? WAIT_MS, call));
+    },
+
+    async get({ sessionId }, context) {
+      return told(await ownSession(host, callOf(context).caller, sessionId));
+    },
+
+    async list({ limit = PAGE, cursor, status, agent, parentSessionId, owner }, context) {
+      const { caller } = callOf(context);
+      if (caller.kind === "job") return listOfJob(host, caller.name, told);
+      const of = caller.kind === "user" ? caller.name : owner;
+      // Another user's are none, as if there were none.
+      if (caller.kind === "user" && owner !== undefined && owner !== caller.name) return { sessions: [] };
+      const sessions = await host.storage.reader.sessions({
+        limit,
+        ...(cursor === undefined ? {} : { before: cursor }),
+        ...(status === undefined ? {} : { status: status as SessionStatus }),
+        ...(agent === undefined ? {} : { agent }),
+        ...(parentSessionId === undefined ? {} : { parent: parentSessionId }),
+        ...(of === undefined ? {} : { owner: of }),
+      });
+      const last = sessions.length < limit ? undefined : sessions.at(-1)?.sessionId;
+      return { sessions: sessions.map(told), ...(last === undefined ? {} : { nextCursor: last }) };
+    },
+
+    async getResult({ sessionId, waitMs = 0 }, context) {
+      const session = await untilEnded(host, sessionId, waitMs, callOf(context));
+      const { status, output, error } = session;
+      return {
+        sessionId,
+        status,
+        ended: isEnded(status),
+        ...(output === undefined ? {} : { output: bytesOf(output) }),
+        ...(error === undefined ? {} : { error: errorMessage(error) }),
+      };
+    },
+
+    async signal({ sessionId, name, payload, dedupKey }, context) {
+      const call = callOf(context);
+      refuseSignalName(name);
+      const text = textOf(payload, "payload");
+      refuseIfLarge(text, `payload of signal "${name}"`, LIMITS.payloadChars);
+      await ownSession(host, call.caller, sessionId);
+      return { status: await send(host, { sessionId, name, text, dedupKey }, "session.signal", call) };
+    },
+
+    async answer({ sessionId, question, answer }, context) {
+      const call = callOf(context);
+      const text = textOf(answer, "answer");
+      refuseIfLarge(text, "answer", LIMITS.payloadChars);
+      const session = await ownSession(host, call.caller, sessionId);
+      const id = question === undefined ? undefined : Number(question.replace(/^answer:/, ""));
+      const wait = openQuestion(session, id);
+      if (wait === undefined) {
+        if (isEnded(session.status)) throw hasEnded(session);
+        throw new NotFoundError("question_not_found", noSuchQuestion(session, id), { at: "question" });
+      }
+      refuseAnswer(wait, decodeJson(text));
+      // The question's name is the key: of several answers the first one counts.
+      await send(host, { sessionId, name: wait.name, text, dedupKey: wait.name }, "session.answer", call);
+      return { question: wait.name };
+    },
+
+    async cancel({ sessionId, mode = "graceful", graceMs, reason }, context) {
+      const call = callOf(context);
+      const before = await ownSession(host, call.caller, sessionId);
+      const isHard = mode === "hard";
+      const message = await ask(
+        {
+          type: "request_cancel",
+          sessionId,
+          mode: isHard ? "hard" : "graceful",
+          graceMs: graceMs === undefined ? LIMITS.cancelGraceMs : Number(graceMs),
+          ...(reason === undefined ? {} : { reason }),
+        },
+        "session.cancel",
+        call,
+      );
+      const holder = host.dispatcher.holderOf(sessionId);
+      if (isHard && holder !== undefined) host.dispatcher.command(holder, "stop", sessionId);
+      if (before.cancel !== undefined) setRestStatus(context, 200); // R1: nothing new was accepted.
+      return message;
+    },
+
+    pause: ({ sessionId }, context) =>
+      ask({ type: "pause_session", sessionId }, "session.pause", callOf(context)),
+
+    unpause: ({ sessionId }, context) =>
+      ask({ type: "resume_session", sessionId }, "session.unpause", callOf(context)),
+
+    async setBudget({ sessionId, budget }, context) {
+      if (budget === undefined) throw new UsageError("no limit is given", { at: "budget" });
+      const limits = checkBudget(budgetOf(budget));
+      return ask({ type: "set_budget", sessionId, limits }, "session.budget", callOf(context));
+    },
+
+    async fork(request, context) {
+      const call = callOf(context);
+      const origin = await ownSession(host, call.caller, request.sessionId);
+      const change = await forkOf(host, origin, request);
+      return told(await store(host, change, "session.fork", call));
+    },
+
+    async delete({ sessionId, subtree = "refuse" }, context) {
+      const call = callOf(context);
+      await ownSession(host, call.caller, sessionId);
+      const result = await audited(
+        host,
+        { type: "delete_session", sessionId, subtree: subtree === "delete" ? "delete" : "refuse" },
+        auditOf(call, "session.delete", sessionObject({ sessionId })),
+      );
+      switch (result.status) {
+        case "deleted":
+          return { sessions: result.sessions };
+        case "not_ended":
+          throw new ConflictError(
+            "session_not_ended",
+            `session ${result.sessionId} has not ended (${result.sessionStatus})`,
+            {
+              fix: "cancel it first",
+            },
+          );
+        case "has_children":
+          throw new ConflictError("session_has_children", `there are sessions below ${sessionId}`, {
+            fix: "delete them with it: subtree=delete",
+          });
+        case "not_found":
+          throw sessionNotFound(sessionId);
+        default:
+          throw unexpected("deleting", result);
+      }
+    },
+
+    async listEntries({ sessionId, from, limit = PAGE }, context) {
+      await ownSession(host, callOf(context).caller, sessionId);
+      const entries = await host.storage.reader.entries(sessionId, Number(from ?? 0), limit);
+      const next = entries.length < limit ? undefined : entries.at(-1);
+      return {
+        entries: entries.map(entryMessage),
+        ...(next === undefined ? {} : { nextFrom: BigInt(next.index + 1) }),
+      };
+    },
+
+    async listEvents({ sessionId, fromSeq, limit = PAGE }, context) {
+      await ownSession(host, callOf(context).caller, sessionId);
+      const records = await host.storage.reader.journal(sessionId, Number(fromSeq ?? 0), limit);
+      const next = records.length < limit ? undefined : records.at(-1);
+      return {
+        records: records.map(bytesOfValue),
+        ...(next === undefined ? {} : { nextFromSeq: BigInt(next.seq + 1) }),
+      };
+    },
+
+    async *watch({ sessionId, afterSeq }, context) {
+      const { nextSeq } = await ownSession(host, callOf(context).caller, sessionId);
+      if (afterSeq !== undefined && afterSeq >= nextSeq)
+        throw new UsageError("nobody was given an event of this number yet", {
+          code: "bad_event_id",
+          at: "afterSeq",
+          got: String(afterSeq),
+          expected: `below ${nextSeq}, or nothing`,
+        });
+      for await (const seen of watchSession(host, sessionId, Number(afterSeq ?? -1), callOf(context))) {
+        const seq = seen.seq === undefined ? {} : { seq: BigInt(seen.seq) };
+        yield seen.type === "record"
+          ? { ...seq, event: { case: "record" as const, value: bytesOfValue(seen.record) } }
+          : { ...seq, event: { case: "session" as const, value: told(seen.session) } };
+      }
+    },
+
+    async *export({ sessionId }, context) {
+      await ownSession(host, callOf(context).caller, sessionId);
+      for await (const line of exportLines(host.storage.reader, sessionId, createHash("sha256")))
+        yield { line: bytesOf(line.trimEnd()) };
+    },
+
+    async import({ lines, sessionId }, context) {
+      const call = callOf(context);
+      const scoped = await scopeChange(host, call.caller, readLines(lines, sessionId));
+      if (!("change" in scoped) || scoped.change.type !== "import_session")
+        throw new UsageError("the session refers to sessions that are not there", {
+          at: "lines",
+          expected: "a session whose parent, payers and shared conversations are yours, or none",
+        });
+      return told(await store(host, scoped.change, "session.import", call));
+    },
+  };
+}
+
+/** What an agent at work sees in a list: its own session and its children. */
+async function listOfJob(
+  { storage }: ServiceHost,
+  sessionId: string,
+  told: (session: Session) => SessionMessage,
+): Promise<{ sessions: SessionMessage[] }> {
+  const own = await storage.reader.session(sessionId);
+  const children = await storage.reader.sessions({ parent: sessionId, limit: LIMITS.children });
+  return { sessions: [...(own === undefined ? [] : [own]), ...children].map(told) };
+}
+
+/** What is damaged is the sender's to mend. */
+function readLines(lines: readonly Uint8Array[], wanted: string | undefined): ImportSession {
+  try {
+    const file = new SessionFile("lines", createHash("sha256"));
+    for (const line of lines) file.take(new TextDecoder("utf-8", { fatal: true }).decode(line));
+    return file.end(wanted);
+  } catch (thrown) {
+    const error = toHoldfastError(thrown);
+    if (error.code !== "corrupt_record" && error.code !== "internal") throw error;
+    throw new UsageError(error.message, { at: "lines", fix: "export the session again", cause: thrown });
+  }
+}
+
+interface Sent {
+  readonly sessionId: string;
+  readonly name: string;
+  readonly text: string | undefined;
+  readonly dedupKey: string | undefined;
+}
+
+/** Stored before it is answered. */
+async function send(host: ServiceHost, sent: Sent, action: string, call: Call): Promise<string> {
+  const { sessionId, name, text, dedupKey } = sent;
+  const signalId = mintId("sig", host.clock.now(), () => host.random.u32());
+  const result = await audited(
+    host,
+    {
+      type: "send_signal",
+      sessionId,
+      signalId,
+      name,
+      payload: text,
+      ...(dedupKey === undefined ? {} : { dedupKey }),
+    },
+    auditOf(call, action, sessionObject({ sessionId })),
+  );
+  switch (result.status) {
+    case "stored":
+    case "duplicate":
+      return result.status;
+    case "ended":
+      throw hasEnded({ sessionId, status: result.sessionStatus });
+    case "not_found":
+      throw sessionNotFound(sessionId);
+    case "invalid":
+      throw new HoldfastError("limit_exceeded", result.reason);
+    default:
+      throw unexpected(action, result);
+  }
+}
+
+function hasEnded({ sessionId, status }: Pick<Session, "sessionId" | "status">): ConflictError {
+  return new ConflictError("session_ended", `session ${sessionId} has ended (${status})`);
+}
+
+async function forkOf(host: ServiceHost, origin: Session, request: ForkRequest): Promise<ImportSession> {
+  const { clock, random, storage } = host;
+  const input = textOf(request.input, "input");
+  refuseIfLarge(input, "input", LIMITS.payloadChars);
+  return forkSession(await readWhole(storage.reader, origin), {
+    sessionId: request.newSessionId ?? mintId("ses", clock.now(), () => random.u32()),
+    ...(request.at === undefined ? {} : { at: Number(request.at) }),
+    ...(input === undefined ? {} : { input: { text: input } }),
+    tasks: request.tasks === "cancel" ? "cancel" : "rerun",
+    seed: random.u32(),
+    now: clock.now(),
+  });
+}
+
+/** Store a session that was made elsewhere, or from another one. */
+async function store(host: ServiceHost, change: ImportSession, action: string, call: Call): Promise<Session> {
+  const { sessionId } = change;
+  const result: ChangeResult = await audited(host, change, auditOf(call, action, sessionObject(change)));
+  switch (result.status) {
+    case "created": {
+      const session = await host.storage.reader.session(sessionId);
+      if (session === undefined) throw sessionNotFound(sessionId);
+      host.dispatcher.created(session);
+      return session;
+    }
+    case "exists":
+      throw new ConflictError("session_exists", `there is a session ${sessionId} already`, {
+        fix: "choose another id, or none",
+      });
+    case "invalid":
+      throw new UsageError(result.reason);
+    default:
+      throw unexpected(action, result);
+  }
+}

@@ -1,0 +1,243 @@
+// Starting a session: what a request says, as the change that makes it, under an id that makes asking twice safe.
+//
+//   L7. The id of a session under an idempotency key is made of its owner and the key, so whoever asks again, at any coordinator and
+//       however often at once, asks for the same session. Another body under the key is a conflict.
+//   J1. `async_callback` makes the session a child: its end, whatever it is, reaches its parent in the transaction that ends it. The
+//       child's number there is far above those of the parent's own commands.
+//   J2. Everything is checked before anything is stored: what is refused leaves nothing behind.
+
+import { createHash } from "node:crypto";
+import {
+  BEHAVIOUR_FLAGS,
+  checkBudget,
+  ConflictError,
+  HoldfastError,
+  isEnded,
+  JOURNAL_FORMAT,
+  LimitError,
+  LIMITS,
+  mintId,
+  NotFoundError,
+  UsageError,
+  type CreateSession,
+  type Placement,
+  type Session,
+} from "@holdfast/core";
+import { refuseIfLarge } from "@holdfast/core/internal";
+import type { StartRequest } from "@holdfast/proto";
+import { taskAgent } from "../dispatch/registry.ts";
+import { textOf } from "../json-field.ts";
+import type { Call } from "./call.ts";
+import { sessionNotFound, type ServiceHost } from "./service-host.ts";
+import { budgetOf } from "./session-message.ts";
+import { ownerFor, ownSession } from "./session-scope.ts";
+
+/** What a request asks for, as a change. */
+export async function creationOf(
+  host: ServiceHost,
+  request: StartRequest,
+  call: Call,
+): Promise<CreateSession> {
+  const { invocation = "async_poll", parentSessionId, idempotencyKey, traceparent } = request;
+  const task =
+    request.taskId === undefined ? undefined : await taskOf(host, request.taskId, request.agent, call);
+  refuseForeignStarts(request, call, task);
+  const input = textOf(request.input, "input");
+  refuseIfLarge(input, "input", LIMITS.payloadChars);
+  const owner = task === undefined ? await ownerFor(host, call.caller) : task.owner;
+  const parent = invocation === "async_callback" ? await parentOf(host, parentSessionId, call) : undefined;
+  const budget = request.budget === undefined ? undefined : checkBudget(budgetOf(request.budget));
+  const sessionId = idOf(host, request, owner);
+  const timeoutMs = Math.min(Number(request.timeoutMs ?? Infinity), budget?.ttlMs ?? Infinity);
+  const placement = placementOf(request, owner);
+  const persistence = request.persistence as CreateSession["persistence"] | "full" | undefined;
+  return {
+    type: "create_session",
+    sessionId,
+    agent: {
+      name: request.agent,
+      version: request.agentVersion ?? (await versionOf(host, request.agent, "1")),
+      ...(traceparent === undefined ? {} : { traceparent }),
+    },
+    input,
+    // Under a key it is the same session, whoever of those who ask at once makes it.
+    seed: idempotencyKey === undefined ? host.random.u32() : seedOf(sessionId),
+    flags: BEHAVIOUR_FLAGS,
+    format: JOURNAL_FORMAT,
+    ...(parent === undefined
+      ? {}
+      : {
+          parent: { sessionId: parent.sessionId, child: childNumber(sessionId), onEnd: "cancel" as const },
+          depth: parent.depth + 1,
+        }),
+    ...(persistence === undefined || persistence === "full" ? {} : { persistence }),
+    ...(budget === undefined ? {} : { budget }),
+    ...(timeoutMs === Infinity ? {} : { deadlineAt: host.clock.now() + timeoutMs }),
+    ...(placement === undefined ? {} : { placement }),
+  };
+}
+
+/** Whether a session that is there is what was asked for: the answer to the first request was lost, or two came at once. */
+export function refuseOther(stored: Session, change: CreateSession, request: StartRequest): void {
+  const same =
+    stored.agent.name === change.agent.name &&
+    (request.agentVersion === undefined || stored.agent.version === request.agentVersion) &&
+    stored.input === change.input &&
+    stored.persistence === change.persistence &&
+    stored.parent?.sessionId === change.parent?.sessionId &&
+    stored.placement?.owner === change.placement?.owner &&
+    sorted(stored.placement?.demands) === sorted(change.placement?.demands) &&
+    (stored.placement?.priority ?? 0) === (change.placement?.priority ?? 0) &&
+    sorted(stored.account?.limits) === sorted(change.budget);
+  if (same) return;
+  if (request.idempotencyKey !== undefined && request.sessionId === undefined)
+    throw new ConflictError(
+      "idempotency_conflict",
+      "something else was asked for under this idempotency key",
+      {
+        fix: "take another key for another request",
+      },
+    );
+  throw new ConflictError("session_exists", `there is a session ${change.sessionId} already`, {
+    fix: "choose another id, or none",
+  });
+}
+
+function refuseForeignStarts(
+  { agent, invocation, parentSessionId }: StartRequest,
+  { caller }: Call,
+  task: object | undefined,
+): void {
+  if (caller.kind === "runner" && task === undefined)
+    throw new HoldfastError("forbidden", "a runner starts only queued tasks of sessions it holds", {
+      at: "task_id",
+    });
+  if (agent.startsWith(taskAgent("")) && task === undefined)
+    throw new UsageError(`"${agent}" is no agent: it stands for queued tasks`, {
+      at: "agent",
+      fix: "give the task's id as task_id",
+    });
+  if (parentSessionId !== undefined && invocation !== "async_callback")
+    throw new UsageError("a session has a parent to be called back by", {
+      at: "parent_session_id",
+      expected: 'invocation "async_callback"',
+    });
+  if (caller.kind === "job" && invocation !== "async_callback")
+    throw new HoldfastError("forbidden", "an agent at work starts children of its own session", {
+      expected: 'invocation "async_callback", with its own parent_session_id',
+    });
+}
+
+/**
+ * Whose a queued task is, if the caller may ask for it: of a session that a runner holds or a user owns, or of one that is not here,
+ * because it lives in its user's own storage and only its tasks are queued.
+ */
+async function taskOf(
+  host: ServiceHost,
+  taskId: string,
+  agent: string,
+  call: Call,
+): Promise<{ readonly owner: string | undefined }> {
+  const at = taskId.lastIndexOf("-");
+  if (at <= 0 || !/^\d+$/.test(taskId.slice(at + 1)) || !agent.startsWith(taskAgent("")))
+    throw new UsageError(`"${taskId}" is no task of this agent`, {
+      at: "task_id",
+      expected: 'the id of a task, and "task:" with its kind as the agent',
+    });
+  const session = await host.storage.reader.session(taskId.slice(0, at));
+  const { caller } = call;
+  if (session === undefined && (caller.kind === "user" || caller.kind === "admin"))
+    return { owner: await ownerFor(host, caller) };
+  const isTheirs =
+    session !== undefined &&
+    (caller.kind !== "runner" || (await host.dispatcher.holds(caller.name, session.sessionId)));
+  if (!isTheirs || (caller.kind === "user" && session.placement?.owner !== caller.name))
+    throw new NotFoundError("session_not_found", `there is no task ${taskId}`);
+  return { owner: session.placement?.owner };
+}
+
+async function parentOf(
+  host: ServiceHost,
+  parentSessionId: string | undefined,
+  call: Call,
+): Promise<Session> {
+  if (parentSessionId === undefined)
+    throw new UsageError("nobody is named to be called back", {
+      at: "parent_session_id",
+      expected: "the id of the session that asks",
+    });
+  const parent = await ownSession(host, call.caller, parentSessionId);
+  if (call.caller.kind === "job" && parent.sessionId !== call.caller.name)
+    throw sessionNotFound(parentSessionId);
+  if (isEnded(parent.status))
+    throw new ConflictError(
+      "session_ended",
+      `session ${parentSessionId} has ended (${parent.status}): it hears nothing more`,
+    );
+  if (parent.depth + 1 > LIMITS.depth)
+    throw new LimitError("depth", `session ${parentSessionId} is ${parent.depth} sessions deep already`);
+  const children = await host.storage.reader.sessions({ parent: parentSessionId, limit: LIMITS.children });
+  if (children.length >= LIMITS.children)
+    throw new LimitError("children", `session ${parentSessionId} has ${children.length} children already`);
+  return parent;
+}
+
+function idOf(
+  host: ServiceHost,
+  { sessionId, idempotencyKey, taskId }: StartRequest,
+  owner: string | undefined,
+): string {
+  if (sessionId !== undefined) return sessionId;
+  if (idempotencyKey !== undefined) return derivedId("key", owner ?? "", idempotencyKey);
+  if (taskId !== undefined) return derivedId("task", taskId);
+  return mintId("ses", host.clock.now(), () => host.random.u32());
+}
+
+/** An id that says nothing of what it is made of, in the shape of all ids. */
+function derivedId(...parts: readonly string[]): string {
+  const hex = digestOf(JSON.stringify(parts)).toString("hex");
+  const variant = ((Number.parseInt(hex.slice(16, 18), 16) & 0x3f) | 0x80).toString(16);
+  return `ses_${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(18, 20)}-${hex.slice(20, 32)}`;
+}
+
+function seedOf(sessionId: string): number {
+  return digestOf(`seed of ${sessionId}`).readUInt32BE(0);
+}
+
+/** J1. */
+function childNumber(sessionId: string): number {
+  return 2 ** 48 + digestOf(`child ${sessionId}`).readUIntBE(0, 6);
+}
+
+function digestOf(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
+}
+
+function placementOf({ demands, priority }: StartRequest, owner: string | undefined): Placement | undefined {
+  const hasDemands = Object.keys(demands).length > 0;
+  if (owner === undefined && !hasDemands && priority === undefined) return undefined;
+  return {
+    ...(owner === undefined ? {} : { owner }),
+    ...(hasDemands ? { demands: { ...demands } } : {}),
+    ...(priority === undefined ? {} : { priority }),
+  };
+}
+
+/** What runs it is what runners offer now. */
+export async function versionOf(
+  { registry }: Pick<ServiceHost, "registry">,
+  agent: string,
+  otherwise: string,
+): Promise<string> {
+  const runners = [...(await registry.all())].sort((a, b) => b.registeredAt - a.registeredAt);
+  for (const { agents } of runners) {
+    const offered = agents.find(({ name, version }) => name === agent && version !== undefined);
+    if (offered?.version !== undefined) return offered.version;
+  }
+  return otherwise;
+}
+
+/** The same text for the same members, in whatever order they were given. */
+function sorted(value: object | undefined): string {
+  return JSON.stringify(Object.entries(value ?? {}).sort(([a], [b]) => (a < b ? -1 : 1)));
+}

@@ -1,0 +1,265 @@
+// The storage port for runtimes elsewhere: what is asked, scoped by who asks, and told of to dispatch.
+//
+//   S1. A change that its caller may not ask for is left out of the group and answered; its neighbours are applied (ST4).
+//   S2. Only an admin tells the time.
+//   S3. A runner gets sessions from its polls alone: what it claims here it holds already, and nothing is due for it.
+
+import type { ServiceImpl } from "@connectrpc/connect";
+import {
+  HoldfastError,
+  isEnded,
+  UsageError,
+  type Change,
+  type ChangeResult,
+  type Session,
+} from "@holdfast/core";
+import type { StorageService } from "@holdfast/proto";
+import type { Caller } from "../api/caller.ts";
+import { bytesOfValue, textOf } from "../json-field.ts";
+import { auditOf, callOf, type Call } from "./call.ts";
+import { sessionNotFound, type ServiceHost } from "./service-host.ts";
+import { mayTouch, ownSession } from "./session-scope.ts";
+import { claimLease, claimOwner, isAudited, scopeChange } from "./storage-scope.ts";
+import { changeOf, readOf, type Read } from "./storage-wire.ts";
+
+export function storageService(host: ServiceHost): ServiceImpl<typeof StorageService> {
+  const { storage, clock, dispatcher } = host;
+  const timeOf = (caller: Caller, now: bigint | undefined): number =>
+    caller.kind === "admin" && now !== undefined ? Number(now) : clock.now(); // S2.
+
+  return {
+    async commit({ changes, now }, context) {
+      const call = callOf(context);
+      const results = await commitScoped(host, changes.map(changeOf), timeOf(call.caller, now), call);
+      return { results: results.map(bytesOfValue) };
+    },
+
+    async claim({ sessionId, owner, leaseMs, now }, context) {
+      const { caller } = callOf(context);
+      const session = await storage.reader.session(sessionId);
+      if (session === undefined || (caller.kind !== "runner" && !(await mayTouch(host, caller, session))))
+        return { result: bytesOfValue({ status: "not_found" }) };
+      if (caller.kind === "runner" && !(await dispatcher.holds(caller.name, sessionId)))
+        return { result: bytesOfValue({ status: "busy", owner: "coordinator" }) }; // S3.
+      const result = await storage.claim({
+        sessionId,
+        owner: claimOwner(caller, owner),
+        now: timeOf(caller, now),
+        leaseMs: claimLease(caller, leaseMs === undefined ? undefined : Number(leaseMs), host.leaseMs),
+      });
+      if (caller.kind === "runner" && result.status === "claimed")
+        await dispatcher.holds(caller.name, sessionId, result.token);
+      return { result: bytesOfValue(result) };
+    },
+
+    async load({ sessionId }, context) {
+      if (!(await isThere(host, callOf(context).caller, sessionId))) return {};
+      const snapshot = await storage.load(sessionId);
+      return snapshot === undefined ? {} : { snapshot: bytesOfValue(snapshot) };
+    },
+
+    async arrivals({ sessionId, after }, context) {
+      await ownSession(host, callOf(context).caller, sessionId);
+      return { arrivals: bytesOfValue(await storage.arrivals(sessionId, Number(after))) };
+    },
+
+    async conversation({ sessionId, leaf }, context) {
+      const { caller } = callOf(context);
+      if (!(await mayReadConversation(host, caller, sessionId))) throw sessionNotFound(sessionId);
+      return { entries: (await storage.conversation(sessionId, Number(leaf))).map(bytesOfValue) };
+    },
+
+    async due({ limit, agents, now }, context) {
+      const { caller } = callOf(context);
+      if (caller.kind === "runner") return { due: bytesOfValue({ sessionIds: [], schedules: [] }) }; // S3.
+      const due = await storage.due({
+        now: timeOf(caller, now),
+        limit,
+        ...(agents === undefined ? {} : { agents: agents.names }),
+      });
+      if (caller.kind === "admin") return { due: bytesOfValue(due) };
+      const rows = await Promise.all(due.sessionIds.map((sessionId) => storage.reader.session(sessionId)));
+      const own = rows.filter((row) => row?.placement?.owner === caller.name).map((row) => row!.sessionId);
+      const schedules = due.schedules.filter(({ owner }) => owner === caller.name);
+      return { due: bytesOfValue({ ...due, sessionIds: own, schedules }) };
+    },
+
+    async renew({ owner, leaseMs, now, sessionIds }, context) {
+      const { caller } = callOf(context);
+      const renewal = {
+        owner: claimOwner(caller, owner),
+        now: timeOf(caller, now),
+        leaseMs: claimLease(caller, Number(leaseMs), host.leaseMs),
+        sessionIds, // What it was given and never heard of, and what it held before it was started anew, must run out.
+      };
+      const { sessions } = await storage.renew(renewal);
+      if (caller.kind === "runner") {
+        dispatcher.heard(caller.name);
+        for (const sessionId of sessionIds)
+          if (await dispatcher.holds(caller.name, sessionId)) dispatcher.used(caller.name, sessionId);
+      }
+      return { sessions };
+    },
+
+    async read({ query, params }, context) {
+      const read = readOf(query, textOf(params, "params"));
+      const result = await readScoped(host, callOf(context).caller, read);
+      return result === undefined ? {} : { result: bytesOfValue(result) };
+    },
+
+    async *subscribe(_, context) {
+      const { caller, signal } = callOf(context);
+      const arrived: { sessionId: string; awaited: boolean }[] = [];
+      let wake = (): void => {};
+      const unsubscribe = storage.subscribe(({ sessionId, awaited }) => {
+        arrived.push({ sessionId, awaited });
+        wake();
+      });
+      try {
+        yield { sessionId: "", awaited: false }; // It names no session: from here on everything is told.
+        while (!signal.aborted) {
+          for (const arrival of arrived.splice(0))
+            if (await isThere(host, caller, arrival.sessionId)) yield arrival;
+          if (arrived.length > 0) continue;
+          await new Promise<void>((resolve) => {
+            wake = resolve;
+            signal.addEventListener("abort", () => resolve(), { once: true });
+          });
+        }
+      } finally {
+        unsubscribe();
+      }
+    },
+  };
+}
+
+/** S1. */
+async function commitScoped(
+  host: ServiceHost,
+  changes: readonly Change[],
+  now: number,
+  call: Call,
+): Promise<readonly ChangeResult[]> {
+  const { caller } = call;
+  const scoped = [];
+  for (const change of changes) scoped.push(await scopeChange(host, caller, change));
+  const wanted = scoped.flatMap((each) => ("change" in each ? [each.change] : []));
+  const applied =
+    wanted.length === 0
+      ? []
+      : await host.storage.commit(
+          wanted.map((change) => record(change, call)),
+          now,
+        );
+  for (const [i, change] of wanted.entries()) await tellDispatch(host, caller, change, applied[i]!);
+  let next = 0;
+  return scoped.map((each) => ("change" in each ? applied[next++]! : each.result));
+}
+
+/** An admin's changes are kept as they are: what they are told of is what they asked for, to the row. */
+function record(change: Change, call: Call): Change {
+  if (call.caller.kind === "admin" || !isAudited(change)) return change;
+  const object = "sessionId" in change ? `session:${change.sessionId}` : change.type;
+  return { type: "audited", change, audit: auditOf(call, `storage.${change.type}`, object) };
+}
+
+async function tellDispatch(
+  host: ServiceHost,
+  caller: Caller,
+  change: Change,
+  result: ChangeResult,
+): Promise<void> {
+  const { dispatcher } = host;
+  switch (change.type) {
+    case "commit_batch": {
+      if (result.status !== "committed") return;
+      const status = change.session?.status;
+      if (status !== undefined && isEnded(status)) dispatcher.released(change.sessionId, true);
+      else if (caller.kind === "runner") dispatcher.used(caller.name, change.sessionId);
+      return;
+    }
+    case "release_claim":
+      if (result.status === "released") dispatcher.released(change.sessionId, false);
+      return;
+    case "create_session":
+    case "import_session": {
+      const session =
+        result.status === "created" ? await host.storage.reader.session(change.sessionId) : undefined;
+      if (session !== undefined && !("claimFor" in change && change.claimFor !== undefined))
+        dispatcher.created(session);
+      return;
+    }
+    default:
+  }
+}
+
+async function isThere(host: ServiceHost, caller: Caller, sessionId: string): Promise<boolean> {
+  const session = await host.storage.reader.session(sessionId);
+  return session !== undefined && (await mayTouch(host, caller, session));
+}
+
+/** A child may be given its parent's conversation to see: whoever runs it reads that, too. */
+async function mayReadConversation(host: ServiceHost, caller: Caller, sessionId: string): Promise<boolean> {
+  if (await isThere(host, caller, sessionId)) return true;
+  if (caller.kind !== "runner") return false;
+  const children = await host.storage.reader.sessions({ parent: sessionId, limit: 1_000 });
+  for (const child of children)
+    if (sees(child, sessionId) && (await host.dispatcher.holds(caller.name, child.sessionId))) return true;
+  return false;
+}
+
+function sees({ shared }: Session, sessionId: string): boolean {
+  return shared !== undefined && shared.kind !== "custom" && shared.sessionId === sessionId;
+}
+
+async function readScoped(host: ServiceHost, caller: Caller, read: Read): Promise<unknown> {
+  const { reader } = host.storage;
+  switch (read.query) {
+    case "sessions": {
+      if (caller.kind === "admin") return reader.sessions(read.params);
+      if (caller.kind === "user") return reader.sessions({ ...read.params, owner: caller.name });
+      const { parent } = read.params;
+      if (parent === undefined)
+        throw new UsageError("a runner lists the children of what it holds", {
+          code: "forbidden",
+          at: "params.parent",
+        });
+      return (await isThere(host, caller, parent)) ? reader.sessions(read.params) : [];
+    }
+    case "session": {
+      const { sessionId } = read.params;
+      return (await isThere(host, caller, sessionId)) ? reader.session(sessionId) : undefined;
+    }
+    case "journal":
+      await ownSession(host, caller, read.params.sessionId);
+      return reader.journal(read.params.sessionId, read.params.fromSeq, read.params.limit);
+    case "entries":
+      await ownSession(host, caller, read.params.sessionId);
+      return reader.entries(read.params.sessionId, read.params.from, read.params.limit);
+    case "pendingSignals":
+      await ownSession(host, caller, read.params.sessionId);
+      return reader.pendingSignals(read.params.sessionId);
+    case "seenSignals":
+      await ownSession(host, caller, read.params.sessionId);
+      return reader.seenSignals(read.params.sessionId);
+    case "schedules": {
+      const schedules = await reader.schedules();
+      return caller.kind === "admin"
+        ? schedules
+        : schedules.filter(({ owner }) => caller.kind === "user" && owner === caller.name);
+    }
+    case "document":
+      refuseUnlessAdmin(caller, read.query);
+      return reader.document(read.params.collection, read.params.id);
+    case "documents":
+      refuseUnlessAdmin(caller, read.query);
+      return reader.documents(read.params);
+    case "audit":
+      refuseUnlessAdmin(caller, read.query);
+      return reader.audit(read.params);
+  }
+}
+
+function refuseUnlessAdmin({ kind }: Caller, query: string): void {
+  if (kind !== "admin") throw new HoldfastError("forbidden", `"${query}" is for admins`);
+}

@@ -1,0 +1,47 @@
+// What runtimes elsewhere send, as the storage port has it: checked to the last field before anything is made of it.
+
+import { UsageError, type Change, type StorageReader } from "@holdfast/core";
+import { isStorageCall, parseChange } from "@holdfast/core/internal";
+import { textOf } from "../json-field.ts";
+
+/** A read of the port's reader. */
+export type Read =
+  | { readonly query: "sessions"; readonly params: Parameters<StorageReader["sessions"]>[0] }
+  | {
+      readonly query: "session" | "pendingSignals" | "seenSignals";
+      readonly params: { readonly sessionId: string };
+    }
+  | {
+      readonly query: "journal";
+      readonly params: { readonly sessionId: string; readonly fromSeq: number; readonly limit: number };
+    }
+  | {
+      readonly query: "entries";
+      readonly params: { readonly sessionId: string; readonly from: number; readonly limit: number };
+    }
+  | { readonly query: "schedules"; readonly params: object }
+  | { readonly query: "document"; readonly params: { readonly collection: string; readonly id: string } }
+  | { readonly query: "documents"; readonly params: Parameters<StorageReader["documents"]>[0] }
+  | { readonly query: "audit"; readonly params: Parameters<StorageReader["audit"]>[0] };
+
+/** @throws UsageError */
+export function changeOf(bytes: Uint8Array, index: number): Change {
+  const at = `changes/${index}`;
+  const change = parseChange(JSON.parse(textOf(bytes, at) ?? "null"));
+  if (change !== undefined) return change;
+  throw new UsageError("this is no change of the storage port", {
+    at,
+    expected: "a change as this version of Holdfast has it",
+    fix: "use the same version on both sides",
+  });
+}
+
+/** @throws UsageError */
+export function readOf(query: string, text: string | undefined): Read {
+  const params: unknown = JSON.parse(text ?? "{}");
+  if (isStorageCall(`reader.${query}`, params)) return { query, params } as Read;
+  throw new UsageError(`these are no arguments of "${query}"`, {
+    at: "params",
+    got: (text ?? "{}").slice(0, 200),
+  });
+}

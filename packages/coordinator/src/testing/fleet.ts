@@ -1,0 +1,282 @@
+// A coordinator that listens, and who talks to it: people and runners, over real HTTP. For tests of this package.
+
+import {
+  toError,
+  type AgentStorage,
+  type Change,
+  type ChangeResult,
+  type Clock,
+  type SessionPatch,
+  type SessionSnapshot,
+} from "@holdfast/core";
+import { countingRandom, MemoryStorage } from "@holdfast/testkit/test-runtime";
+import { createCoordinator, type Coordinator, type CoordinatorConfig } from "../coordinator.ts";
+
+export interface FleetOptions {
+  readonly storage?: AgentStorage;
+  readonly clock?: Clock;
+  readonly config?: CoordinatorConfig;
+  /** Another coordinator's, of the same storage. */
+  readonly seed?: number;
+}
+
+export interface Fleet {
+  readonly coordinator: Coordinator;
+  readonly storage: AgentStorage;
+  readonly url: string;
+  /** What it was told that is nobody's request to hear. */
+  readonly log: readonly string[];
+  readonly admin: Person;
+  user(name: string): Promise<Person>;
+  runner(options?: RunnerOptions): Promise<FakeRunner>;
+  close(): Promise<void>;
+}
+
+/** An answer, its body read. */
+export interface Answer {
+  readonly status: number;
+  // oxlint-disable-next-line typescript/no-explicit-any -- what a test says of it is its type.
+  readonly body: any;
+}
+
+export async function openFleet(options: FleetOptions = {}): Promise<Fleet> {
+  const { storage = new MemoryStorage(), clock = realClock, seed = 1 } = options;
+  const log: string[] = [];
+  const coordinator = createCoordinator({
+    storage,
+    clock,
+    random: countingRandom(seed),
+    schedules: {
+      readCron: () => ({ after: (moment) => moment + 1_000 }),
+      firingName: (scheduleId, dueAt) => `${scheduleId}-${dueAt}`,
+    },
+    log: (message, error) =>
+      void log.push(error === undefined ? message : `${message}: ${toError(error).message}`),
+    ...(options.config === undefined ? {} : { config: options.config }),
+  });
+  const { port } = await coordinator.listen({ host: "127.0.0.1", port: 0 });
+  const url = `http://127.0.0.1:${port}`;
+  const admin = new Person(url, await coordinator.createToken({ kind: "admin", name: "root" }));
+  return {
+    coordinator,
+    storage,
+    url,
+    log,
+    admin,
+    user: async (name) => new Person(url, await coordinator.createToken({ kind: "user", name })),
+    async runner(of = {}) {
+      const { owner } = of;
+      const text = await coordinator.createToken({
+        kind: "registration",
+        name: "runner",
+        ...(owner === undefined ? {} : { owner }),
+      });
+      const runner = new FakeRunner(url, of);
+      await runner.register(text);
+      return runner;
+    },
+    close: () => coordinator.close(),
+  };
+}
+
+/** Whoever has a token. */
+export class Person {
+  readonly url: string;
+  readonly token: string;
+
+  constructor(url: string, token: string) {
+    this.url = url;
+    this.token = token;
+  }
+
+  async call(
+    verb: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<Answer> {
+    const response = await fetch(`${this.url}${path}`, {
+      method: verb,
+      headers: {
+        authorization: `Bearer ${this.token}`,
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    return { status: response.status, body: text === "" ? undefined : JSON.parse(text) };
+  }
+
+  get = (path: string): Promise<Answer> => this.call("GET", path);
+  post = (path: string, body: unknown = {}): Promise<Answer> => this.call("POST", path, body);
+
+  /** Start a session. @returns its id. */
+  async start(body: object = {}): Promise<string> {
+    const { status, body: session } = await this.post("/v1/sessions", { agent: "greeter", ...body });
+    if (status !== 201) throw new Error(`starting answered ${status}: ${JSON.stringify(session)}`);
+    return session.sessionId as string;
+  }
+
+  /** A storage's changes. */
+  async commit(...changes: readonly Change[]): Promise<readonly ChangeResult[]> {
+    const { status, body } = await this.post("/v1/storage/commit", { changes });
+    if (status !== 200) throw new Error(`a commit answered ${status}: ${JSON.stringify(body)}`);
+    return body.results as ChangeResult[];
+  }
+}
+
+export interface RunnerOptions {
+  readonly owner?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly agents?: readonly string[];
+  readonly taskKinds?: readonly string[];
+  readonly maxRuns?: number;
+  readonly hostname?: string;
+}
+
+export interface FakeClaim {
+  readonly sessionId: string;
+  readonly token: number;
+  readonly snapshot: SessionSnapshot;
+}
+
+export interface FakePoll {
+  readonly pollId: string;
+  readonly claims: readonly FakeClaim[];
+  readonly arrivals: readonly { readonly sessionId: string; readonly awaited?: boolean }[];
+  readonly commands: readonly {
+    readonly commandId: string;
+    readonly type: string;
+    readonly sessionId?: string;
+  }[];
+}
+
+/** A runner that does what a test says: it polls, commits and goes silent when told. */
+export class FakeRunner {
+  readonly #url: string;
+  readonly #options: RunnerOptions;
+  #person: Person | undefined;
+  #polls = 0;
+  #acked: string | undefined;
+  runnerId = "";
+
+  constructor(url: string, options: RunnerOptions) {
+    this.#url = url;
+    this.#options = options;
+  }
+
+  get person(): Person {
+    if (this.#person === undefined) throw new Error("the runner is not registered");
+    return this.#person;
+  }
+
+  async register(token: string): Promise<Answer> {
+    const { labels = {}, taskKinds = [], maxRuns = 10, hostname = "box" } = this.#options;
+    const answer = await new Person(this.#url, token).post("/v1/runners/register", {
+      protocol: 1,
+      hostname,
+      labels,
+      agents: this.#agents,
+      taskKinds,
+      maxRuns,
+    });
+    if (answer.status === 200) {
+      this.runnerId = answer.body.runnerId as string;
+      if (answer.body.token !== undefined) this.#person = new Person(this.#url, answer.body.token as string);
+    }
+    return answer;
+  }
+
+  /** The same runner at another coordinator. */
+  at(url: string): FakeRunner {
+    const other = new FakeRunner(url, this.#options);
+    other.runnerId = this.runnerId;
+    other.#person = new Person(url, this.person.token);
+    return other;
+  }
+
+  async poll(
+    body: {
+      pollId?: string;
+      ackPollId?: string | null;
+      free?: number;
+      waitMs?: number;
+      ackCommandIds?: string[];
+    } = {},
+  ): Promise<FakePoll> {
+    const {
+      pollId = `p${++this.#polls}`,
+      free = 10,
+      waitMs = 30_000,
+      ackPollId = this.#acked,
+      ackCommandIds = [],
+    } = body;
+    const { status, body: answer } = await this.person.post(`/v1/runners/${this.runnerId}/poll`, {
+      pollId,
+      free,
+      waitMs,
+      ackCommandIds,
+      agents: this.#agents,
+      taskKinds: this.#options.taskKinds ?? [],
+      ...(ackPollId === undefined || ackPollId === null ? {} : { ackPollId }),
+    });
+    if (status !== 200) throw new Error(`a poll answered ${status}: ${JSON.stringify(answer)}`);
+    this.#acked = pollId;
+    return {
+      pollId,
+      claims: (answer.claims ?? []).map(
+        (claim: { sessionId: string; token: string | number; snapshot: SessionSnapshot }) => ({
+          ...claim,
+          token: Number(claim.token),
+        }),
+      ),
+      arrivals: answer.arrivals ?? [],
+      commands: answer.commands ?? [],
+    };
+  }
+
+  /** Commit one batch without records: what becomes of the session. */
+  async say(
+    claim: Pick<FakeClaim, "sessionId" | "token">,
+    session: SessionPatch,
+    more: object = {},
+  ): Promise<ChangeResult> {
+    const [result] = await this.person.commit({
+      type: "commit_batch",
+      sessionId: claim.sessionId,
+      token: claim.token,
+      firstSeq: 0,
+      records: [],
+      entries: [],
+      consumed: [],
+      session,
+      ...more,
+    });
+    return result!;
+  }
+
+  complete(claim: FakeClaim, output: unknown = null): Promise<ChangeResult> {
+    return this.say(claim, { status: "completed", waits: [], output: JSON.stringify(output) });
+  }
+
+  async release({ sessionId, token }: FakeClaim): Promise<ChangeResult> {
+    const [result] = await this.person.commit({ type: "release_claim", sessionId, token });
+    return result!;
+  }
+
+  get #agents(): readonly { readonly name: string }[] {
+    return (this.#options.agents ?? ["greeter"]).map((name) => ({ name }));
+  }
+}
+
+/** Real time. */
+const realClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  setTimer(callback, ms, isIdle = false) {
+    const timer = setTimeout(callback, ms);
+    if (isIdle) timer.unref();
+    return () => clearTimeout(timer);
+  },
+};

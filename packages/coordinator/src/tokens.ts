@@ -1,0 +1,277 @@
+// Tokens: who somebody is, from 256 random bits that only they have.
+//
+//   T1. A token is `hf_` + its kind + `_` + 64 hex digits + 8 of a checksum: scanners find leaked ones, and what cannot be one is
+//       refused without asking storage.
+//   T2. Only its SHA-256 is stored, as the id of a document, and compared in constant time (X11). The text is told once, to whoever
+//       had it made, and is in no log, no error and no audit row.
+//   T3. What storage said of a token is believed for `BELIEVED_MS`. So a revoked one is refused within that, by every coordinator
+//       of one storage; by the one that revoked it at once. A stream asks again every four seconds: five are promised.
+//   T4. A registration token is used once: whoever comes second finds its document used.
+//   T5. When it was last used is written at most every `USED_EVERY_MS`.
+//
+// It knows no requests and no roles: what a kind may do is the contract's.
+
+import { createHash, timingSafeEqual } from "node:crypto";
+import {
+  HoldfastError,
+  type AgentStorage,
+  type Audit,
+  type Change,
+  type ChangeResult,
+  type Clock,
+  type Random,
+} from "@holdfast/core";
+
+export type TokenKind = "admin" | "user" | "runner" | "job" | "registration";
+
+const PREFIXES: { readonly [kind in TokenKind]: string } = {
+  admin: "adm",
+  user: "usr",
+  runner: "rnr",
+  job: "job",
+  registration: "reg",
+};
+
+/** What is stored of a token. Times in epoch milliseconds. */
+export interface StoredToken {
+  /** SHA-256 of its text. */
+  readonly hash: string;
+  readonly kind: TokenKind;
+  /** What people call it. */
+  readonly name: string;
+  /** Whose it is: of a user token, and of what a runner registered with it takes alone. */
+  readonly user?: string;
+  /** Of a runner token. */
+  readonly runnerId?: string;
+  /** Of a job token: the one session it is good for. */
+  readonly sessionId?: string;
+  readonly createdAt: number;
+  readonly expiresAt?: number;
+  readonly lastUsedAt?: number;
+  readonly revokedAt?: number;
+  /** Of a registration token. */
+  readonly usedAt?: number;
+}
+
+/** Why a token is refused. */
+export type Refusal = "unknown" | "expired" | "revoked" | "used";
+
+export interface TokensHost {
+  readonly storage: AgentStorage;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+export interface NewToken {
+  readonly kind: TokenKind;
+  readonly name: string;
+  readonly user?: string;
+  readonly runnerId?: string;
+  readonly sessionId?: string;
+  readonly expiresAt?: number;
+}
+
+const COLLECTION = "token";
+const BELIEVED_MS = 900;
+const USED_EVERY_MS = 10 * 60_000;
+/** Of tokens that somebody guesses nothing is remembered; of real ones at most so many. */
+const BELIEVED_MAX = 10_000;
+/** A registration token lives at most so long. */
+export const REGISTRATION_MS_MAX = 60 * 60_000;
+
+export class Tokens {
+  readonly #host: TokensHost;
+  readonly #believed = new Map<
+    string,
+    { readonly token: StoredToken; readonly version: number; readonly until: number }
+  >();
+
+  constructor(host: TokensHost) {
+    this.#host = host;
+  }
+
+  /** Make one. The text is told here and never again (T2). */
+  async create(
+    wanted: NewToken,
+    audit: Audit,
+  ): Promise<{ readonly text: string; readonly token: StoredToken }> {
+    const { text, token, change } = this.prepare(wanted);
+    expectDone(await this.#commit({ type: "audited", change, audit: { ...audit, object: objectOf(token) } }));
+    return { text, token };
+  }
+
+  /** A token, and the change that stores it: for who stores something else with it. */
+  prepare(wanted: NewToken): {
+    readonly text: string;
+    readonly token: StoredToken;
+    readonly change: PutDocument;
+  } {
+    const { clock, random } = this.#host;
+    const text = mintToken(wanted.kind, () => random.u32());
+    const token: StoredToken = { hash: hashOf(text), createdAt: clock.now(), ...wanted };
+    return { text, token, change: putOf(token, 0) };
+  }
+
+  /** Who has this token, or why it is nobody's. */
+  async check(text: string): Promise<StoredToken | Refusal> {
+    if (kindOf(text) === undefined) return "unknown"; // T1.
+    const hash = hashOf(text);
+    const found = await this.#find(hash);
+    if (found === undefined || !isSameHash(found.token.hash, hash)) return "unknown";
+    const refusal = this.#refusalOf(found.token);
+    if (refusal !== undefined) return refusal;
+    this.#noteUse(found);
+    return found.token;
+  }
+
+  /** Use a registration token up (T4). @returns why not, when it cannot be. */
+  async use(id: string, audit: Audit): Promise<Refusal | undefined> {
+    const found = await this.#withId(id);
+    if (found === undefined) return "unknown";
+    const refusal = this.#refusalOf(found.token);
+    if (refusal !== undefined) return refusal;
+    const change = putOf({ ...found.token, usedAt: this.#host.clock.now() }, found.version);
+    this.#believed.delete(found.token.hash);
+    const { status } = await this.#commit({ type: "audited", change, audit });
+    return status === "done" ? undefined : "used";
+  }
+
+  /** @param id the hash, or its beginning as lists show it. @returns whether there is one. */
+  async revoke(id: string, audit: Audit): Promise<boolean> {
+    const found = await this.#withId(id);
+    if (found === undefined) return false;
+    const { token, version } = found;
+    if (token.revokedAt !== undefined) return true;
+    const change = putOf({ ...token, revokedAt: this.#host.clock.now() }, version);
+    const { status } = await this.#commit({
+      type: "audited",
+      change,
+      audit: { ...audit, object: objectOf(token) },
+    });
+    this.#believed.delete(token.hash);
+    if (status === "conflict") return this.revoke(id, audit); // Its last use was noted in between.
+    expectDone({ status } as ChangeResult);
+    return true;
+  }
+
+  async list(after: string | undefined, limit: number): Promise<readonly StoredToken[]> {
+    const { reader } = this.#host.storage;
+    const documents = await reader.documents({
+      collection: COLLECTION,
+      limit,
+      ...(after === undefined ? {} : { after }),
+    });
+    return documents.map(({ body }) => JSON.parse(body) as StoredToken);
+  }
+
+  #refusalOf({ revokedAt, usedAt, expiresAt }: StoredToken): Refusal | undefined {
+    if (revokedAt !== undefined) return "revoked";
+    if (usedAt !== undefined) return "used";
+    return expiresAt !== undefined && expiresAt <= this.#host.clock.now() ? "expired" : undefined;
+  }
+
+  async #find(hash: string): Promise<Found | undefined> {
+    const believed = this.#believed.get(hash);
+    if (believed !== undefined && believed.until > this.#host.clock.monotonic()) return believed;
+    this.#believed.delete(hash);
+    const found = await this.#read(hash);
+    if (found !== undefined) this.#believe(found);
+    return found;
+  }
+
+  #believe(found: Found): void {
+    for (const oldest of this.#believed.keys()) {
+      if (this.#believed.size < BELIEVED_MAX) break;
+      this.#believed.delete(oldest);
+    }
+    this.#believed.set(found.token.hash, { ...found, until: this.#host.clock.monotonic() + BELIEVED_MS });
+  }
+
+  async #read(hash: string): Promise<Found | undefined> {
+    const document = await this.#host.storage.reader.document(COLLECTION, hash);
+    if (document === undefined) return undefined;
+    return { token: JSON.parse(document.body) as StoredToken, version: document.version };
+  }
+
+  async #withId(id: string): Promise<Found | undefined> {
+    if (!/^[0-9a-f]{16,64}$/.test(id)) return undefined;
+    if (id.length === 64) return this.#read(id);
+    const [first] = await this.#host.storage.reader.documents({
+      collection: COLLECTION,
+      after: id,
+      limit: 1,
+    });
+    if (first === undefined || !first.id.startsWith(id)) return undefined;
+    return { token: JSON.parse(first.body) as StoredToken, version: first.version };
+  }
+
+  /** T5. Nobody waits for it, and a conflict is another use. */
+  #noteUse({ token, version }: Found): void {
+    const now = this.#host.clock.now();
+    if (token.kind === "registration" || now - (token.lastUsedAt ?? 0) < USED_EVERY_MS) return;
+    const used = { ...token, lastUsedAt: now };
+    this.#believe({ token: used, version: version + 1 });
+    this.#commit(putOf(used, version)).catch(() => {});
+  }
+
+  async #commit(change: Change): Promise<ChangeResult> {
+    const [result] = await this.#host.storage.commit([change], this.#host.clock.now());
+    return result!;
+  }
+}
+
+interface Found {
+  readonly token: StoredToken;
+  readonly version: number;
+}
+
+type PutDocument = Extract<Change, { type: "put_document" }>;
+
+/** What lists, audit rows and `revoke` call a token: the beginning of its hash, which leads to nothing. */
+export function tokenId({ hash }: Pick<StoredToken, "hash">): string {
+  return hash.slice(0, 16);
+}
+
+/** The kind a text says it is; `undefined` when it is no token (T1). */
+export function kindOf(text: string): TokenKind | undefined {
+  const [, prefix, secret, sum] = /^hf_([a-z]{3})_([0-9a-f]{64})([0-9a-f]{8})$/.exec(text) ?? [];
+  if (prefix === undefined || sum !== checksum(`hf_${prefix}_${secret}`)) return undefined;
+  return (Object.keys(PREFIXES) as TokenKind[]).find((kind) => PREFIXES[kind] === prefix);
+}
+
+export function mintToken(kind: TokenKind, randomU32: () => number): string {
+  const words = Array.from({ length: 8 }, () => randomU32().toString(16).padStart(8, "0"));
+  const text = `hf_${PREFIXES[kind]}_${words.join("")}`;
+  return text + checksum(text);
+}
+
+function checksum(text: string): string {
+  return hashOf(text).slice(0, 8);
+}
+
+function hashOf(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}
+
+function isSameHash(a: string, b: string): boolean {
+  const [left, right] = [Buffer.from(a, "hex"), Buffer.from(b, "hex")];
+  return left.length === right.length && timingSafeEqual(left, right);
+}
+
+function putOf(token: StoredToken, expected: number): PutDocument {
+  return {
+    type: "put_document",
+    collection: COLLECTION,
+    id: token.hash,
+    body: JSON.stringify(token),
+    expected,
+  };
+}
+
+function objectOf(token: StoredToken): string {
+  return `token:${tokenId(token)}`;
+}
+
+function expectDone({ status }: ChangeResult): void {
+  if (status !== "done") throw new HoldfastError("internal", `storing a token: storage answered "${status}"`);
+}

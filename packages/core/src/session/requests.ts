@@ -1,0 +1,57 @@
+// What nobody may ask of a session, whoever is asked: names and sizes of signals, and which question an answer is for. Pure.
+
+import { UsageError } from "../errors.ts";
+import { isName } from "../ids.ts";
+import { isApproval } from "../journal/approval.ts";
+import { isReservedName } from "../journal/signal-names.ts";
+import type { Session, Wait } from "./session.ts";
+
+/** A question a session stands on. */
+export type OpenQuestion = Extract<Wait, { type: "input" }>;
+
+/** @throws UsageError for what nobody may send by name. */
+export function refuseSignalName(name: string): void {
+  if (isName(name) && !isReservedName(name)) return;
+  throw new UsageError(`"${name}" cannot be the name of a signal`, {
+    expected:
+      '1 to 200 letters, digits, spaces and . _ : / @ + -, not starting with "answer:", "child:", "child-end:", "request:" or "reply:"',
+  });
+}
+
+export function refuseIfLarge(text: string | undefined, what: string, max: number): void {
+  if (text === undefined || text.length <= max) return;
+  throw new UsageError(`${what} is ${text.length} characters of JSON`, {
+    code: "limit_exceeded",
+    expected: `at most ${max} (limit "payloadChars")`,
+    fix: "keep large content in a file and pass its path, or raise the limit",
+  });
+}
+
+/** The question that is meant: the oldest open one when none is named. `undefined` when there is no such. */
+export function openQuestion(
+  { waits }: Pick<Session, "waits">,
+  question: number | undefined,
+): OpenQuestion | undefined {
+  const open = waits.filter((wait) => wait.type === "input");
+  return question === undefined ? open[0] : open.find(({ id }) => id === question);
+}
+
+/** Why there is nothing to answer. */
+export function noSuchQuestion(
+  { sessionId, status, waits }: Pick<Session, "sessionId" | "status" | "waits">,
+  question: number | undefined,
+): string {
+  const open = waits.filter((wait) => wait.type === "input");
+  return open.length === 0
+    ? `session ${sessionId} asks nothing (it is ${status})`
+    : `session ${sessionId} has no open question ${question}; open: ${open.map(({ id }) => id).join(", ")}`;
+}
+
+/** @throws UsageError for an answer that the question does not take. */
+export function refuseAnswer({ id, answer: shape }: OpenQuestion, answer: unknown): void {
+  if (shape !== "approval" || isApproval(answer)) return;
+  throw new UsageError(`question ${id} asks for yes or no`, {
+    expected: '{"approved": true} or {"approved": false, "reason": "…"}',
+    fix: "`holdfast approve ID`, with --no to refuse; nothing was stored",
+  });
+}

@@ -1,0 +1,224 @@
+// The client of programs, over a coordinator and a runner in this process, and through what breaks between them.
+
+import { createServer, connect, type AddressInfo, type Server, type Socket } from "node:net";
+import { defineAgent } from "@holdfast/runtime";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createClient, type HoldfastClient, type RemoteEvent } from "./client.ts";
+import { openFleet, type Fleet } from "./testing/fleet.ts";
+
+const greeter = defineAgent({
+  name: "greeter",
+  run: async (ctx, { name }: { name: string }) => ({ said: await ctx.run("say", () => `hello ${name}`) }),
+});
+const asks = defineAgent({
+  name: "asks",
+  run: async (ctx) => {
+    const answer = await ctx.requestInput("Which?", { answer: "any" });
+    const signal = await ctx.waitForSignal("go");
+    return [answer, signal];
+  },
+});
+const fails = defineAgent({
+  name: "fails",
+  run: async () => {
+    throw new Error("broken on purpose");
+  },
+});
+
+let fleet: Fleet;
+let client: HoldfastClient;
+let proxy: Proxy;
+beforeEach(async () => {
+  proxy = await openProxy();
+  fleet = await openFleet({ config: { hosts: [new URL(proxy.url).host] } });
+  proxy.target = new URL(fleet.url);
+  await fleet.runner({ agents: [greeter, asks, fails] });
+  client = createClient({ url: fleet.url, token: await fleet.token("user", "ada") });
+});
+afterEach(async () => {
+  client.close();
+  proxy.close();
+  await fleet.close();
+});
+
+/** Until the session asks something. */
+async function untilAsked(sessionId: string): Promise<void> {
+  for await (const event of client.sessions.get(sessionId).events())
+    if (event.type === "status" && event.status.questions.length > 0) return;
+}
+
+describe("a session", () => {
+  test("is started by an agent or its name, and gives its output", async () => {
+    const session = await client.sessions.start(greeter, { name: "Ada" });
+    const output: { said: string } = await session.result();
+    expect(output).toEqual({ said: "hello Ada" });
+    const byName = await client.sessions.start("greeter", { name: "Bob" });
+    expect(await byName.result()).toEqual({ said: "hello Bob" });
+    expect(await byName.status()).toMatchObject({ status: "completed", agent: "greeter" });
+  });
+
+  test("is answered and signalled, each once, and tells its events by number", async () => {
+    const session = await client.sessions.start("asks");
+    await untilAsked(session.sessionId);
+    await session.answer({ which: "both" });
+    expect(await session.signal("go", 1, { dedupKey: "k" })).toBe("stored");
+    expect(await session.result()).toEqual([{ which: "both" }, 1]);
+    const events: RemoteEvent[] = [];
+    for await (const event of session.events()) events.push(event);
+    const seqs = events.flatMap((event) => (event.type === "record" ? [event.seq] : []));
+    expect(seqs).toEqual(seqs.map((_, i) => i));
+    expect(events.at(-1)).toMatchObject({ type: "record", record: { type: "complete" } });
+    const rest: RemoteEvent[] = [];
+    for await (const event of session.events({ afterSeq: 2 })) rest.push(event);
+    expect(rest.flatMap((event) => (event.type === "record" ? [event.seq] : []))[0]).toBe(3);
+  });
+
+  test("that fails, is cancelled or takes too long is an error that says so", async () => {
+    await expect((await client.sessions.start("fails")).result()).rejects.toMatchObject({
+      code: "session_failed",
+      message: expect.stringContaining("broken on purpose") as string,
+    });
+    const waiting = await client.sessions.start("asks");
+    await expect(waiting.result({ timeoutMs: 0 })).rejects.toMatchObject({ code: "request_timeout" });
+    expect((await waiting.cancel({ hard: true })).status).toBe("cancelled");
+    await expect(waiting.result()).rejects.toMatchObject({ code: "session_cancelled" });
+    await expect(client.sessions.get("ses_none").status()).rejects.toMatchObject({
+      code: "session_not_found",
+    });
+  });
+
+  test("under one key is one session, and something else under it is a conflict", async () => {
+    const options = { idempotencyKey: "order-1" };
+    const first = await client.sessions.start(greeter, { name: "Ada" }, options);
+    const again = await client.sessions.start(greeter, { name: "Ada" }, options);
+    expect(again.sessionId).toBe(first.sessionId);
+    await expect(client.sessions.start(greeter, { name: "Eve" }, options)).rejects.toMatchObject({
+      code: "idempotency_conflict",
+    });
+  });
+});
+
+describe("a connection that is lost", () => {
+  test("before the answer arrives does nothing twice, and loses nothing", async () => {
+    const through = createClient({ url: proxy.url, token: await fleet.token("user", "eve") });
+    try {
+      // What was asked arrives; what is answered does not, three times.
+      proxy.cutAnswers = 3;
+      const session = await through.sessions.start(greeter, { name: "Eve" });
+      expect(await session.result()).toEqual({ said: "hello Eve" });
+      expect(proxy.cut).toBe(3);
+      expect(await fleet.storage.reader.sessions({ limit: 9, owner: "eve" })).toHaveLength(1);
+
+      const asking = await through.sessions.start("asks");
+      await untilOwnAsked(through, asking.sessionId);
+      await asking.answer("yes");
+      proxy.cutAnswers = 2;
+      await asking.signal("go", "once");
+      expect(await asking.result()).toEqual(["yes", "once"]);
+      expect(proxy.cut).toBe(5);
+    } finally {
+      through.close();
+    }
+  });
+
+  test("events go on behind the last one that was told", async () => {
+    const through = createClient({ url: proxy.url, token: await fleet.token("user", "eve") });
+    try {
+      const session = await through.sessions.start("asks");
+      const seqs: number[] = [];
+      let isCut = false;
+      for await (const event of session.events()) {
+        if (event.type === "record") seqs.push(event.seq);
+        if (event.type !== "status" || event.status.questions.length === 0 || isCut) continue;
+        isCut = true;
+        proxy.cutAll();
+        await session.answer("yes");
+        await session.signal("go", 1);
+      }
+      expect(seqs).toEqual(seqs.map((_, i) => i));
+      expect(seqs.length).toBeGreaterThan(3);
+    } finally {
+      through.close();
+    }
+  });
+
+  test("that does not come back is told, with where it was", async () => {
+    const nobody = createClient({ url: "http://127.0.0.1:9", token: "hf_usr_x", retryMs: 300 });
+    await expect(nobody.sessions.start("greeter")).rejects.toMatchObject({
+      code: "unavailable",
+      at: "http://127.0.0.1:9",
+    });
+    nobody.close();
+  });
+});
+
+async function untilOwnAsked(through: HoldfastClient, sessionId: string): Promise<void> {
+  for await (const event of through.sessions.get(sessionId).events())
+    if (event.type === "status" && event.status.questions.length > 0) return;
+}
+
+interface Proxy {
+  readonly url: string;
+  target: URL;
+  /** So many answers more are cut off on their way back. */
+  cutAnswers: number;
+  readonly cut: number;
+  cutAll(): void;
+  close(): void;
+}
+
+/** Something between a client and a coordinator that breaks connections. */
+async function openProxy(): Promise<Proxy> {
+  const open = new Set<Socket>();
+  const state = { cutAnswers: 0, cut: 0, target: new URL("http://127.0.0.1:1") };
+  const server: Server = createServer((client) => {
+    const coordinator = connect({ host: "127.0.0.1", port: Number(state.target.port) });
+    for (const socket of [client, coordinator]) {
+      open.add(socket);
+      socket
+        .on("error", () => {})
+        .on("close", () => {
+          open.delete(socket);
+          client.destroy();
+          coordinator.destroy();
+        });
+    }
+    client.pipe(coordinator);
+    let isAnswering = false;
+    coordinator.on("data", (chunk: Buffer) => {
+      // The first thing a coordinator says over HTTP/2 are its settings; answers have a body.
+      isAnswering = chunk.includes("{") || chunk.includes("ses_");
+      if (isAnswering && state.cutAnswers > 0) {
+        state.cutAnswers--;
+        state.cut++;
+        client.destroy();
+      } else client.write(chunk);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    get target() {
+      return state.target;
+    },
+    set target(url) {
+      state.target = url;
+    },
+    get cutAnswers() {
+      return state.cutAnswers;
+    },
+    set cutAnswers(count) {
+      state.cutAnswers = count;
+    },
+    get cut() {
+      return state.cut;
+    },
+    cutAll: () => {
+      for (const socket of open) socket.destroy();
+    },
+    close: () => {
+      for (const socket of open) socket.destroy();
+      server.close();
+    },
+  };
+}

@@ -1,0 +1,387 @@
+// A coordinator as a program sees it: sessions are started there, and a handle tells of each.
+//
+//   S1. What is safe to send twice is sent again when the connection is lost, for `retryMs`: a start under a key that is made before it
+//       is sent first, a signal under a dedup key, an answer, a cancel, every read. So nothing is done twice, and nothing is lost
+//       because an answer was.
+//   S2. Values are decoded from the JSON the session has; types are the caller's word, or the agent's.
+//   S3. Events are told by number: after a lost connection they go on behind the last one that was told.
+//
+// It knows one way to talk (the contract, over `CoordinatorConnection`) and nothing of how sessions are run.
+
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  ConflictError,
+  decodeJson,
+  encodeJson,
+  errorFrom,
+  HoldfastError,
+  type Budget,
+  type JournalRecord,
+  type RecordedError,
+} from "@holdfast/core";
+import { SessionService, type Session as SessionMessage } from "@holdfast/proto";
+import type { Agent } from "@holdfast/runtime";
+import { CoordinatorConnection } from "@holdfast/storage/remote";
+
+export interface ClientOptions {
+  /** Of the coordinator, such as `http://127.0.0.1:8765`. */
+  readonly url: string;
+  readonly token: string;
+  /** Send the token over plain HTTP to another machine, too. */
+  readonly insecure?: boolean;
+  /** How long a lost connection is tried again: 60 s by default. */
+  readonly retryMs?: number;
+}
+
+export interface RemoteStartOptions {
+  /** Your own id: starting the same id again finds the session, if it is the same that is asked for. */
+  readonly sessionId?: string;
+  /** Asked again under it, at any time and from anywhere, it is the same session. */
+  readonly idempotencyKey?: string;
+  readonly version?: string;
+  /** Labels that a runner must have, with these values. */
+  readonly demands?: Readonly<Record<string, string>>;
+  /** The higher the sooner. */
+  readonly priority?: number;
+  readonly budget?: Budget;
+  readonly timeoutMs?: number;
+  readonly persistence?: "full" | "minimal";
+  /** The session that hears of its end, as of a child's. */
+  readonly callback?: { readonly parentSessionId: string };
+  /** W3C trace context. */
+  readonly traceparent?: string;
+}
+
+/** How a session stands, as the coordinator tells it. */
+export interface RemoteStatus {
+  readonly sessionId: string;
+  readonly agent: string;
+  readonly status: string;
+  readonly pauseReason?: string;
+  /** What it waits for that no runner has. */
+  readonly blocked?: string;
+  /** The runner that holds it. */
+  readonly runnerId?: string;
+  /** Questions it asks, oldest first. */
+  readonly questions: readonly { readonly name: string; readonly prompt: string }[];
+}
+
+/** What happens in a session: a record of its journal, or how it stands when that has changed. */
+export type RemoteEvent =
+  | { readonly type: "record"; readonly seq: number; readonly record: JournalRecord }
+  | { readonly type: "status"; readonly status: RemoteStatus };
+
+export interface RemoteSession<Output = unknown> {
+  readonly sessionId: string;
+  status(): Promise<RemoteStatus>;
+  /** Its output, once it has one; waits for that, at most `timeoutMs` if that is said. @throws HoldfastError when it ended otherwise. */
+  result(options?: { readonly timeoutMs?: number; readonly signal?: AbortSignal }): Promise<Output>;
+  signal(
+    name: string,
+    payload?: unknown,
+    options?: { readonly dedupKey?: string },
+  ): Promise<"stored" | "duplicate">;
+  /** Answer a question: the oldest open one, or the one of this name. */
+  answer(answer: unknown, options?: { readonly question?: string }): Promise<void>;
+  cancel(options?: {
+    readonly hard?: boolean;
+    readonly graceMs?: number;
+    readonly reason?: string;
+  }): Promise<RemoteStatus>;
+  /** Everything behind a position (from the beginning by default), then what is added, until it has ended. */
+  events(options?: {
+    readonly afterSeq?: number;
+    readonly signal?: AbortSignal;
+  }): AsyncGenerator<RemoteEvent>;
+}
+
+export interface HoldfastClient {
+  readonly sessions: {
+    /** @param agent an agent, or its name. */
+    start<Input, Output>(
+      agent: Agent<Input, Output> | string,
+      input?: Input,
+      options?: RemoteStartOptions,
+    ): Promise<RemoteSession<Output>>;
+    /** One that is there already. Nothing is asked yet. */
+    get<Output = unknown>(sessionId: string): RemoteSession<Output>;
+  };
+  readonly connection: CoordinatorConnection;
+  close(): void;
+}
+
+const RETRY_MS = 60_000;
+const FIRST_WAIT_MS = 100;
+const WAIT_MAX_MS = 5_000;
+/** What one question for a result waits for at most. */
+const LONG_POLL_MS = 25_000;
+
+export function createClient({ url, token, insecure, retryMs = RETRY_MS }: ClientOptions): HoldfastClient {
+  const connection = new CoordinatorConnection({
+    url,
+    token,
+    ...(insecure === undefined ? {} : { insecure }),
+  });
+  const service = connection.client(SessionService);
+  /** S1. */
+  const ask = <T>(call: () => Promise<T>): Promise<T> => retried(() => connection.ask(call), retryMs);
+
+  const session = <Output>(sessionId: string): RemoteSession<Output> => ({
+    sessionId,
+    status: async () => statusOf(await ask(() => service.get({ sessionId }))),
+    async result({ timeoutMs = Infinity, signal } = {}) {
+      const until = performance.now() + timeoutMs;
+      for (;;) {
+        const waitMs = Math.max(0, Math.min(LONG_POLL_MS, Math.ceil(until - performance.now())));
+        const found = await ask(() =>
+          service.getResult({ sessionId, waitMs }, signal === undefined ? {} : { signal }),
+        );
+        if (found.ended) return outputOf(sessionId, found) as Output;
+        if (performance.now() >= until)
+          throw new HoldfastError(
+            "request_timeout",
+            `session ${sessionId} has not ended within ${timeoutMs} ms`,
+            {
+              got: found.status,
+              fix: "ask again: it goes on",
+            },
+          );
+      }
+    },
+    async signal(name, payload, { dedupKey = randomUUID() } = {}) {
+      const bytes = bytesOf(payload, `payload of signal "${name}"`);
+      const { status } = await ask(() =>
+        service.signal({ sessionId, name, dedupKey, ...(bytes === undefined ? {} : { payload: bytes }) }),
+      );
+      return status === "duplicate" ? "duplicate" : "stored";
+    },
+    async answer(answer, { question } = {}) {
+      const bytes = bytesOf(answer, "the answer") ?? encoder.encode("null");
+      // The question that is meant is named before it is sent: sent again it must not answer the next one.
+      const name = question ?? statusOf(await ask(() => service.get({ sessionId }))).questions[0]?.name;
+      await ask(() =>
+        service.answer({ sessionId, answer: bytes, ...(name === undefined ? {} : { question: name }) }),
+      );
+    },
+    async cancel({ hard = false, graceMs, reason } = {}) {
+      const message = await ask(() =>
+        service.cancel({
+          sessionId,
+          mode: hard ? "hard" : "graceful",
+          ...(graceMs === undefined ? {} : { graceMs: BigInt(graceMs) }),
+          ...(reason === undefined ? {} : { reason }),
+        }),
+      );
+      return statusOf(message);
+    },
+    events: ({ afterSeq = -1, signal } = {}) => watch({ connection, sessionId, afterSeq, signal, retryMs }),
+  });
+
+  return {
+    connection,
+    sessions: {
+      async start<Input, Output>(
+        agent: Agent<Input, Output> | string,
+        input?: Input,
+        options: RemoteStartOptions = {},
+      ): Promise<RemoteSession<Output>> {
+        const request = startRequest(agent as Agent | string, input, options);
+        const { sessionId } = await ask(() => service.start(request));
+        return session<Output>(sessionId);
+      },
+      get: session,
+    },
+    close: () => connection.close(),
+  };
+}
+
+function startRequest(agent: Agent | string, input: unknown, options: RemoteStartOptions) {
+  const name = typeof agent === "string" ? agent : agent.name;
+  const { sessionId, demands, priority, budget, timeoutMs, persistence, callback, traceparent } = options;
+  const version = options.version ?? (typeof agent === "string" ? undefined : agent.version);
+  const bytes = bytesOf(input, `input of agent "${name}"`);
+  // S1. One of the two makes it the same session when it is sent again.
+  const idempotencyKey = options.idempotencyKey ?? (sessionId === undefined ? randomUUID() : undefined);
+  return {
+    agent: name,
+    ...(version === undefined ? {} : { agentVersion: version }),
+    ...(bytes === undefined ? {} : { input: bytes }),
+    ...(sessionId === undefined ? {} : { sessionId }),
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    ...(demands === undefined ? {} : { demands: { ...demands } }),
+    ...(priority === undefined ? {} : { priority }),
+    ...(budget === undefined ? {} : { budget: budgetMessage(budget) }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs: BigInt(timeoutMs) }),
+    ...(persistence === undefined ? {} : { persistence }),
+    ...(callback === undefined
+      ? {}
+      : { invocation: "async_callback", parentSessionId: callback.parentSessionId }),
+    ...(traceparent === undefined ? {} : { traceparent }),
+  };
+}
+
+function budgetMessage({ onExhausted, ...limits }: Budget) {
+  const given = Object.entries(limits).filter(([, limit]) => limit !== undefined);
+  return {
+    ...Object.fromEntries(given.map(([name, limit]) => [name, BigInt(limit)])),
+    ...(onExhausted === undefined ? {} : { onExhausted }),
+  };
+}
+
+interface Watching {
+  readonly connection: CoordinatorConnection;
+  readonly sessionId: string;
+  readonly afterSeq: number;
+  readonly signal: AbortSignal | undefined;
+  readonly retryMs: number;
+}
+
+/** S3. */
+async function* watch({
+  connection,
+  sessionId,
+  afterSeq,
+  signal,
+  retryMs,
+}: Watching): AsyncGenerator<RemoteEvent> {
+  const service = connection.client(SessionService);
+  let seen = afterSeq;
+  const retry = new Retry(retryMs);
+  for (;;) {
+    try {
+      const stream = service.watch(
+        { sessionId, afterSeq: BigInt(seen) },
+        { timeoutMs: 0, ...(signal === undefined ? {} : { signal }) },
+      );
+      for await (const { event } of stream) {
+        retry.reset();
+        if (event.case === "session") yield { type: "status", status: statusOf(event.value) };
+        if (event.case !== "record") continue;
+        const record = JSON.parse(decoder.decode(event.value)) as JournalRecord;
+        seen = record.seq;
+        yield { type: "record", seq: record.seq, record };
+      }
+      return;
+    } catch (thrown) {
+      if (signal?.aborted === true) return;
+      await retry.after(connection.toOurs(thrown));
+    }
+  }
+}
+
+/** S1. */
+async function retried<T>(call: () => Promise<T>, retryMs: number): Promise<T> {
+  const retry = new Retry(retryMs);
+  for (;;) {
+    try {
+      return await call();
+    } catch (thrown) {
+      await retry.after(thrown);
+    }
+  }
+}
+
+/** Waits between tries, longer each time and not all at once; only for what waiting can mend. */
+class Retry {
+  readonly #forMs: number;
+  #until: number;
+  #waitMs = FIRST_WAIT_MS;
+
+  constructor(forMs: number) {
+    this.#forMs = forMs;
+    this.#until = performance.now() + forMs;
+  }
+
+  reset(): void {
+    this.#until = performance.now() + this.#forMs;
+    this.#waitMs = FIRST_WAIT_MS;
+  }
+
+  /** @throws what was thrown, when it is not worth another try. */
+  async after(thrown: unknown): Promise<void> {
+    if (!HoldfastError.is(thrown) || !PASSES.has(thrown.code)) throw thrown;
+    if (performance.now() + this.#waitMs > this.#until) throw unreachable(thrown);
+    await sleep(this.#waitMs * (0.5 + Math.random() / 2));
+    this.#waitMs = Math.min(this.#waitMs * 2, WAIT_MAX_MS);
+  }
+}
+
+const PASSES: ReadonlySet<string> = new Set(["storage_unavailable", "unavailable", "rate_limited"]);
+
+function unreachable(error: HoldfastError): HoldfastError {
+  if (error.code !== "storage_unavailable") return error;
+  const { message, at, got, fix } = error;
+  return new HoldfastError("unavailable", message, {
+    ...(at === undefined ? {} : { at }),
+    ...(got === undefined ? {} : { got }),
+    ...(fix === undefined ? {} : { fix }),
+    cause: error,
+  });
+}
+
+interface Result {
+  readonly status: string;
+  readonly output?: Uint8Array | undefined;
+  readonly error?: SessionMessage["error"];
+}
+
+/** S2. */
+function outputOf(sessionId: string, { status, output, error }: Result): unknown {
+  if (status === "completed") return output === undefined ? undefined : decodeJson(decoder.decode(output));
+  if (status === "cancelled")
+    throw new ConflictError("session_cancelled", `session ${sessionId} was cancelled`);
+  const recorded = error === undefined ? undefined : recordedOf(error);
+  const why = recorded?.message ?? "it says nothing more";
+  const details = recorded === undefined ? {} : { cause: errorFrom(recorded) };
+  throw new HoldfastError("session_failed", `session ${sessionId} failed: ${why}`, details);
+}
+
+function recordedOf({
+  name,
+  message,
+  code,
+  at,
+  got,
+  expected,
+  fix,
+  cause,
+}: NonNullable<SessionMessage["error"]>): RecordedError {
+  const details = Object.entries({ code, at, got, expected, fix }).filter(([, value]) => value !== undefined);
+  return {
+    name,
+    message,
+    ...Object.fromEntries(details),
+    ...(cause === undefined ? {} : { cause: recordedOf(cause) }),
+  };
+}
+
+function statusOf({
+  sessionId,
+  agent,
+  status,
+  pauseReason,
+  blocked,
+  runnerId,
+  waits,
+}: SessionMessage): RemoteStatus {
+  return {
+    sessionId,
+    agent,
+    status,
+    ...(pauseReason === undefined ? {} : { pauseReason }),
+    ...(blocked === undefined ? {} : { blocked }),
+    ...(runnerId === undefined ? {} : { runnerId }),
+    questions: waits.flatMap(({ type, name = "", prompt = "" }) =>
+      type === "input" ? [{ name, prompt }] : [],
+    ),
+  };
+}
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+function bytesOf(value: unknown, what: string): Uint8Array<ArrayBuffer> | undefined {
+  const text = encodeJson(value, what);
+  return text === undefined ? undefined : encoder.encode(text);
+}

@@ -1,0 +1,65 @@
+import { refuse, takeNothing, takeOnly } from "../arguments.ts";
+import type { Arguments, Command } from "../command.ts";
+
+export const token: Command = {
+  name: "token",
+  summary: "Make, list and revoke the tokens of a coordinator",
+  usage:
+    "token create NAME [--kind user|admin|registration] [--owner USER] [--ttl DURATION] | token list | token revoke ID",
+  description:
+    "A user's token is good for that user's sessions, an admin's for everything, a registration token for one runner, once, within an " +
+    "hour. The token itself is written to standard output, this once: the coordinator keeps only its hash. Which coordinator: --url, " +
+    "HOLDFAST_URL, or http://127.0.0.1:8765. As whom: HOLDFAST_TOKEN, or the file that the coordinator made when it began. Exit codes: " +
+    "4 no such token, 5 not an admin, 7 the coordinator cannot be reached.",
+  options: {
+    kind: { help: "user (the default), admin or registration", value: "KIND" },
+    owner: { help: "of a registration: the user whose sessions alone the runner is given", value: "USER" },
+    ttl: { help: "how long it is good, such as 30m, 12h or 90d", value: "DURATION" },
+  },
+  examples: [
+    ["token create ada", "a user's token, on standard output"],
+    ["token create build-box --kind registration --ttl 10m", "for `holdfast runner` on another machine"],
+    ["token list --json", "what there is, without the tokens themselves"],
+    ["token revoke 3f9c0a1be24d7788", "from now on it is nobody's"],
+  ],
+
+  async run(args, io) {
+    const [action, ...rest] = args.positionals;
+    refuseForeignOptions(action, args);
+    switch (action) {
+      case "create":
+        return (await import("../token-calls.ts")).createToken(
+          takeOnly(rest, "the name", token.usage),
+          args,
+          io,
+        );
+      case "list":
+        takeNothing(rest, token.usage);
+        return (await import("../token-calls.ts")).listTokens(args, io);
+      case "revoke":
+        return (await import("../token-calls.ts")).revokeToken(
+          takeOnly(rest, "the token's id", token.usage),
+          args,
+          io,
+        );
+      default:
+        throw refuse(
+          action === undefined ? "create, list or revoke?" : `there is no token ${action}`,
+          token.usage,
+          {
+            got: action ?? "nothing",
+          },
+        );
+    }
+  },
+};
+
+/** An option that is not looked at would be a wish that is not heard. */
+function refuseForeignOptions(action: string | undefined, args: Arguments): void {
+  const foreign = ["kind", "owner", "ttl"].find((name) => args.has(name));
+  if (action === "create" || foreign === undefined) return;
+  throw refuse(`token ${action ?? ""} has no option --${foreign}`, token.usage, {
+    got: `--${foreign}`,
+    fix: "leave it out",
+  });
+}

@@ -1,0 +1,52 @@
+// Which coordinator is meant, and as whom it is asked.
+//
+// Tokens come from the environment or from a file, never from the command line itself, where others of this machine would see them.
+
+import { HoldfastError } from "@holdfast/core";
+import { adminTokenFile, readToken } from "./admin-token.ts";
+import type { Arguments, Io } from "./command.ts";
+import { dataFolder } from "./coordinator-storage.ts";
+import type { Origin } from "./origin.ts";
+
+export interface CoordinatorAccess {
+  readonly url: string;
+  readonly token: string;
+}
+
+const VARIABLE = "HOLDFAST_URL";
+/** Of a coordinator that was started here, as it is. */
+const URL_DEFAULT = "http://127.0.0.1:8765";
+
+/** The coordinator that somebody named; nothing when nobody did. */
+export function namedCoordinator(
+  args: Arguments,
+  io: Pick<Io, "env">,
+): { readonly url: string; readonly origin: Origin; readonly from: string } | undefined {
+  const flag = args.text("url");
+  if (flag !== undefined) return { url: flag, origin: "flag", from: "--url" };
+  const variable = io.env[VARIABLE];
+  if (args.has("db") || variable === undefined || variable === "") return undefined;
+  return { url: variable, origin: "environment", from: VARIABLE };
+}
+
+/** The one that is named, or the one that would be started here. */
+export function findCoordinator(args: Arguments, io: Pick<Io, "env" | "cwd">): CoordinatorAccess {
+  const url = namedCoordinator(args, io)?.url ?? URL_DEFAULT;
+  return { url, token: coordinatorToken(args, io) };
+}
+
+/** @throws HoldfastError `unauthenticated` when there is none. */
+export function coordinatorToken(args: Arguments, io: Pick<Io, "env" | "cwd">): string {
+  const variable = io.env["HOLDFAST_TOKEN"];
+  const file = args.text("token-file");
+  if (file === undefined && variable !== undefined && variable !== "") return variable;
+  const path = file ?? adminTokenFile(dataFolder(io));
+  const token = readToken(path);
+  if (token !== undefined && token !== "") return token;
+  throw new HoldfastError("unauthenticated", `there is no token in ${path}`, {
+    at: path,
+    expected:
+      "a token in HOLDFAST_TOKEN or in a file, such as the one that a coordinator writes when it begins",
+    fix: "name the file with --token-file; `holdfast token create NAME` makes a token for a user",
+  });
+}

@@ -1,0 +1,80 @@
+// Where a coordinator keeps its sessions: what `--storage` names, and the folder that what belongs to it lies in.
+
+import { dirname, isAbsolute, join, resolve } from "node:path";
+import { HoldfastError, UsageError, type AgentStorage } from "@holdfast/core";
+import { MemoryStorage } from "@holdfast/runtime";
+import type { Io } from "./command.ts";
+
+export interface CoordinatorStorage {
+  readonly storage: AgentStorage;
+  /** As it may be shown: without a password. */
+  readonly name: string;
+  /** For the admin's token. */
+  readonly folder: string;
+}
+
+/** The user's data folder, as XDG says. */
+export function dataFolder({ env, cwd }: Pick<Io, "env" | "cwd">): string {
+  const xdg = env["XDG_DATA_HOME"];
+  if (xdg !== undefined && isAbsolute(xdg)) return join(xdg, "holdfast");
+  const home = env["HOME"];
+  return home === undefined || !isAbsolute(home)
+    ? join(cwd, ".holdfast")
+    : join(home, ".local", "share", "holdfast");
+}
+
+/**
+ * Open what is named, or a SQLite file in the user's data folder.
+ *
+ * @throws UsageError for what is no storage, ConflictError `locked` when another process has the file, HoldfastError when it cannot be
+ * opened.
+ */
+export async function openCoordinatorStorage(
+  wanted: string | undefined,
+  io: Pick<Io, "env" | "cwd">,
+): Promise<CoordinatorStorage> {
+  const folder = dataFolder(io);
+  const url = wanted ?? `sqlite:${join(folder, "coordinator.db")}`;
+  const [, scheme = "", rest = ""] = /^([a-z]+):(.*)$/s.exec(url) ?? [];
+  switch (scheme) {
+    case "sqlite": {
+      const path = resolve(io.cwd, rest);
+      if (rest === "") throw notAStorage(url);
+      const { openSqliteStorage } = await import("@holdfast/storage/sqlite");
+      if (wanted === undefined) await makeFolder(folder);
+      return { storage: await openSqliteStorage({ path }), name: `sqlite:${path}`, folder: dirname(path) };
+    }
+    case "memory":
+      await makeFolder(folder);
+      return { storage: new MemoryStorage(), name: "memory:", folder };
+    default:
+      throw notAStorage(url);
+  }
+}
+
+/** A folder of this user alone. @throws HoldfastError `storage_unavailable` */
+export async function makeFolder(folder: string): Promise<void> {
+  const { makeFolders } = await import("@holdfast/storage/sqlite");
+  try {
+    makeFolders(folder);
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new HoldfastError("storage_unavailable", `the folder ${folder} cannot be made: ${code}`, {
+      at: folder,
+      got: code ?? "",
+      fix: "name another place with --storage sqlite:PATH",
+      cause,
+    });
+  }
+}
+
+function notAStorage(url: string): UsageError {
+  return new UsageError(`"${withoutPassword(url)}" is no storage`, {
+    at: "--storage",
+    expected: "sqlite:PATH, postgres://USER@HOST/DATABASE or memory:",
+  });
+}
+
+function withoutPassword(url: string): string {
+  return url.replace(/^([a-z]+:\/\/[^/@:]*):[^/@]*@/, "$1:…@");
+}

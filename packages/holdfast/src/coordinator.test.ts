@@ -1,0 +1,295 @@
+// `holdfast coordinator` and `holdfast token` as processes: over a file, through kills, and with what is wrong.
+
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { verifyAudit, type HoldfastError } from "@holdfast/core";
+import { openSqliteReader } from "@holdfast/storage/sqlite";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { COORDINATOR_SCHEMA, readCoordinatorFile } from "./coordinator-config.ts";
+import { Project, type HoldfastProcess } from "./testing/holdfast-process.ts";
+
+let project: Project;
+beforeEach(() => {
+  project = new Project();
+});
+afterEach(() => project.dispose());
+
+interface Coordinator {
+  readonly process: HoldfastProcess;
+  readonly url: string;
+  readonly adminTokenFile: string;
+}
+
+async function start(...args: string[]): Promise<Coordinator> {
+  const storage = args.includes("--storage") ? [] : ["--storage", `sqlite:${project.path("fleet.db")}`];
+  const process = project.start([
+    "coordinator",
+    "--json",
+    ...storage,
+    ...(args.includes("--port") ? [] : ["--port", "0"]),
+    ...args,
+  ]);
+  await process.says('"type":"listening"');
+  const { url, adminTokenFile } = JSON.parse(process.stdout.split("\n")[0]!) as Coordinator;
+  return { process, url, adminTokenFile };
+}
+
+function tokenIn({ adminTokenFile }: Coordinator): string {
+  return readFileSync(adminTokenFile, "utf8").trim();
+}
+
+// oxlint-disable-next-line typescript/no-explicit-any -- what a test says of it is its type.
+async function call(url: string, token: string, path: string, body?: unknown): Promise<any> {
+  const response = await fetch(`${url}/v1/${path}`, {
+    method: body === undefined ? "GET" : "POST",
+    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  return response.json();
+}
+
+/** A runner by hand, so that a test decides what it does. */
+async function register(coordinator: Coordinator): Promise<{ runnerId: string; token: string }> {
+  const { secret } = await call(coordinator.url, tokenIn(coordinator), "tokens", {
+    kind: "registration",
+    name: "box",
+  });
+  const hello = { protocol: 1, hostname: "box", agents: [{ name: "greeter" }], maxRuns: 5 };
+  return call(coordinator.url, secret, "runners/register", hello);
+}
+
+const complete = (sessionId: string, token: number | string, output: unknown) => ({
+  changes: [
+    {
+      type: "commit_batch",
+      sessionId,
+      token: Number(token),
+      firstSeq: 0,
+      records: [],
+      entries: [],
+      consumed: [],
+      session: { status: "completed", waits: [], output: JSON.stringify(output) },
+    },
+  ],
+});
+
+describe("holdfast coordinator", () => {
+  test("makes the admin's token at its first start, for this user alone, keeps it, and says it nowhere else", async () => {
+    const first = await start();
+    const token = tokenIn(first);
+    expect(token).toMatch(/^hf_adm_/);
+    expect(statSync(first.adminTokenFile).mode & 0o777).toBe(0o600);
+    first.process.kill("SIGINT");
+    const { code, stdout, stderr } = await first.process.finished;
+    expect(code).toBe(130);
+    expect(stdout + stderr).not.toContain(token.slice(7, 40));
+    const second = await start();
+    expect(tokenIn(second)).toBe(token);
+    expect((await call(second.url, token, "sessions")).code).toBeUndefined();
+    expect(readFileSync(project.path("fleet.db"), "latin1")).not.toContain(token.slice(7, 40));
+  });
+
+  test("O7: killed, what was claimed stays claimed: its runner goes on, nobody else gets it, and all that was acknowledged is there", async () => {
+    const first = await start();
+    const admin = tokenIn(first);
+    const runner = await register(first);
+    const { sessionId } = await call(first.url, admin, "sessions", { agent: "greeter", input: 1 });
+    const poll = { pollId: "p1", free: 1, waitMs: 10_000, agents: [{ name: "greeter" }] };
+    const { claims } = await call(first.url, runner.token, `runners/${runner.runnerId}/poll`, poll);
+    expect(claims).toMatchObject([{ sessionId }]);
+    const renew = { owner: runner.runnerId, leaseMs: 15_000, sessionIds: [sessionId] };
+    await call(first.url, runner.token, "storage/renew", renew);
+    await call(first.url, admin, `sessions/${sessionId}/signals`, { name: "go", payload: 7 });
+    first.process.kill("SIGKILL");
+    await first.process.finished;
+
+    const second = await start();
+    const rival = await register(second);
+    const other = await call(second.url, rival.token, `runners/${rival.runnerId}/poll`, {
+      ...poll,
+      waitMs: 1_500,
+    });
+    expect(other.claims ?? []).toEqual([]);
+    expect(await call(second.url, runner.token, "storage/renew", renew)).toEqual({ sessions: 1 });
+    const told = await call(second.url, runner.token, `runners/${runner.runnerId}/poll`, {
+      ...poll,
+      pollId: "p2",
+      free: 0,
+    });
+    expect(told.arrivals).toMatchObject([{ sessionId }]);
+    const done = await call(
+      second.url,
+      runner.token,
+      "storage/commit",
+      complete(sessionId, claims[0].token, "same claim"),
+    );
+    expect(done.results).toMatchObject([{ status: "committed" }]);
+    expect((await call(second.url, admin, `sessions/${sessionId}/result`)).output).toBe("same claim");
+    second.process.kill("SIGINT");
+    await second.process.finished;
+    const reader = openSqliteReader({ path: project.path("fleet.db") });
+    const rows = await reader.audit({ limit: 1_000 });
+    expect(verifyAudit(rows, (text) => createHash("sha256").update(text).digest("base64url")).status).toBe(
+      "intact",
+    );
+    expect(rows.map(({ action }) => action)).toContain("session.signal");
+    reader.close();
+  });
+
+  test("O9: a second one on the same file refuses and names the first", async () => {
+    const first = await start();
+    const { code, stderr } = await project.run(
+      "coordinator",
+      "--storage",
+      `sqlite:${project.path("fleet.db")}`,
+      "--port",
+      "0",
+    );
+    expect(code).toBe(6);
+    expect(stderr).toContain("E_LOCKED");
+    expect(stderr).toContain(`process ${first.process.child.pid}`);
+    expect(stderr).toContain("one coordinator on a SQLite file");
+    const taken = await project.run("coordinator", "--storage", "memory:", "--port", new URL(first.url).port);
+    expect([taken.code, taken.stderr]).toEqual([3, expect.stringContaining("another process listens there")]);
+  });
+
+  test("a stopped one answers who waits, and ends", async () => {
+    const coordinator = await start();
+    const admin = tokenIn(coordinator);
+    const runner = await register(coordinator);
+    const poll = { pollId: "p1", free: 1, waitMs: 30_000, agents: [{ name: "greeter" }] };
+    const waits = call(coordinator.url, runner.token, `runners/${runner.runnerId}/poll`, poll);
+    await call(coordinator.url, admin, "runners");
+    coordinator.process.kill("SIGTERM");
+    expect((await coordinator.process.finished).code).toBe(143);
+    expect((await waits).claims ?? []).toEqual([]);
+  });
+
+  test("what the configuration says wrongly is told by name, and nothing is begun", async () => {
+    const file = project.path("c.json");
+    const refused: readonly (readonly [content: string, says: string])[] = [
+      ['{"prot": 1}', "did you mean port?"],
+      ['{"port": -1}', "c.json#/port"],
+      ['{"port": 1e9}', "65535"],
+      ['{"limits": {"bodyByte": 1}}', "did you mean bodyBytes?"],
+      ['{"auth": {"oidc": {}}}', 'has no "auth"'],
+      ['{"hosts": "x"}', "a list of texts"],
+      ['{"tls": {"cert": "c.pem"}}', '"key" is missing'],
+      ["[]", "not a JSON object"],
+      ["{oops", "not JSON"],
+      [" ".repeat(2_000_000), "2000000 bytes"],
+    ];
+    for (const [content, says] of refused) {
+      writeFileSync(file, content);
+      const told = ((): string => {
+        try {
+          return `it was taken: ${JSON.stringify(readCoordinatorFile(file))}`;
+        } catch (error) {
+          const { code, message, at, expected } = error as HoldfastError;
+          return `${code} ${message} ${at} ${expected}`;
+        }
+      })();
+      expect(told, content.slice(0, 60)).toMatch(/^config_invalid /);
+      expect(told, content.slice(0, 60)).toContain(says);
+    }
+    const unfit: readonly (readonly [content: string, says: string])[] = [
+      ['{"prot": 1}', "did you mean port?"],
+      ['{"tls": {"cert": "none.pem", "key": "none.pem"}}', "none.pem"],
+      ['{"leaseMs": 5000, "renewMs": 4000}', "a third of leaseMs"],
+      ['{"host": "0.0.0.0"}', "--insecure"],
+    ];
+    for (const [content, says] of unfit) {
+      writeFileSync(file, content);
+      const args = ["coordinator", "--config", file, "--storage", "memory:", "--port", "0"];
+      const { code, stderr, stdout } = await project.run(...args);
+      expect([code, stdout], content).toEqual([3, ""]);
+      expect(stderr, content).toContain(says);
+      expect(stderr, content).not.toMatch(/\n\s+at .*\(/);
+    }
+    const missing = await project.run("coordinator", "--config", "nope.json");
+    expect([missing.code, missing.stderr]).toEqual([3, expect.stringContaining("nope.json")]);
+    const storage = await project.run("coordinator", "--storage", "mysql://me:hunter2@db/x");
+    expect([storage.code, storage.stderr]).toEqual([2, expect.not.stringContaining("hunter2")]);
+    expect((await project.run("coordinator", "--storage", "sqlite:/proc/none/x.db")).code).toBe(10);
+    expect((await project.run("coordinator", "--port", "x")).code).toBe(2);
+    expect((await project.run("coordinator", "--db", "x")).code).toBe(2);
+    // Only where sessions would have been kept is there a folder: for what was refused before, not even that.
+    expect(existsSync(project.path(".local/share/holdfast/admin-token"))).toBe(false);
+  }, 120_000);
+
+  test("a file that is empty, or has a byte-order mark and the line ends of other systems, is a file", async () => {
+    const file = project.path("c.json");
+    for (const content of ["", '\uFEFF{\r\n  "renewMs": 2000\r\n}\r\n']) {
+      writeFileSync(file, content);
+      const coordinator = await start("--storage", "memory:", "--config", file);
+      coordinator.process.kill("SIGINT");
+      await coordinator.process.finished;
+    }
+  });
+});
+
+describe("holdfast token", () => {
+  test("makes tokens, lists them without what they are, and revokes them", async () => {
+    const coordinator = await start();
+    const as = ["--url", coordinator.url, "--token-file", coordinator.adminTokenFile];
+    const made = await project.run("token", "create", "ada", ...as);
+    const token = made.stdout.trim();
+    expect(token).toMatch(/^hf_usr_[0-9a-f]{72}$/);
+    expect(made.stderr).not.toContain(token);
+    expect((await call(coordinator.url, token, "sessions")).code).toBeUndefined();
+    const listed = await project.json<readonly { tokenId: string; name: string; kind: string }[]>(
+      "token",
+      "list",
+      ...as,
+    );
+    expect(listed.map(({ name, kind }) => `${kind} ${name}`).toSorted()).toEqual(["admin first", "user ada"]);
+    expect(JSON.stringify(listed)).not.toContain(token.slice(7, 30));
+    const { tokenId } = listed.find(({ name }) => name === "ada")!;
+    expect((await project.run("token", "revoke", tokenId, ...as)).code).toBe(0);
+    expect((await call(coordinator.url, token, "sessions")).code).toBe("token_revoked");
+    expect((await project.run("token", "revoke", "0123456789abcdef", ...as)).code).toBe(4);
+    const registration = await project.json<{ token: string; expiresAt: number; createdAt: number }>(
+      "token",
+      "create",
+      "box",
+      "--kind",
+      "registration",
+      "--ttl",
+      "12h",
+      "--owner",
+      "ada",
+      ...as,
+    );
+    expect(registration.expiresAt - registration.createdAt).toBe(3_600_000);
+  });
+
+  test("says what is missing: a coordinator, a token, a right", async () => {
+    const nobody = await project.run("token", "list", "--url", "http://127.0.0.1:9");
+    expect([nobody.code, nobody.stderr]).toEqual([5, expect.stringContaining("--token-file")]);
+    writeFileSync(project.path("t"), "hf_adm_x");
+    const away = await project.run(
+      "token",
+      "list",
+      "--url",
+      "http://127.0.0.1:9",
+      "--token-file",
+      project.path("t"),
+    );
+    expect([away.code, away.stderr]).toEqual([7, expect.stringContaining("holdfast coordinator")]);
+    const coordinator = await start();
+    const as = ["--url", coordinator.url];
+    expect((await project.run("token", "list", ...as, "--token-file", project.path("t"))).code).toBe(5);
+    const own = ["--token-file", coordinator.adminTokenFile];
+    expect((await project.run("token", "create", "a b", ...as, ...own)).code).toBe(2);
+    expect((await project.run("token", "create", "ada", "--kind", "root", ...as, ...own)).code).toBe(2);
+    expect((await project.run("token", "list", "--ttl", "1h", ...as, ...own)).code).toBe(2);
+    expect((await project.run("token")).code).toBe(2);
+  });
+});
+
+test("docs/coordinator.schema.json is what the code reads files by", () => {
+  const published: unknown = JSON.parse(
+    readFileSync(new URL("../../../docs/coordinator.schema.json", import.meta.url), "utf8"),
+  );
+  expect(published).toEqual(JSON.parse(JSON.stringify(COORDINATOR_SCHEMA)));
+});

@@ -1,0 +1,163 @@
+// Real kills of real processes: a runner in the middle of its work, the coordinator under everybody's.
+
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { JournalRecord } from "@holdfast/core";
+import { openRemoteStorage } from "@holdfast/storage/remote";
+import { startSession } from "../testing/coordinator-client.ts";
+import { startCoordinator, startRunnerProcess, type CoordinatorProcess } from "../testing/fleet-processes.ts";
+import { Project } from "../testing/holdfast-process.ts";
+
+/** Writes a line for each attempt of each step, and takes its time in the middle one until a file is there. */
+const AGENT = `
+import { appendFileSync, existsSync } from "node:fs";
+import { defineAgent } from "holdfast";
+export default defineAgent({ name: "steps", run: async (ctx, input) => {
+  const did = [];
+  for (const step of ["one", "two", "three"])
+    did.push(await ctx.run(step, async (task) => {
+      appendFileSync("ledger", \`\${process.pid} \${task.sessionId} \${step}\\n\`);
+      while (step === "two" && !existsSync("go")) await new Promise((resolve) => setTimeout(resolve, 20));
+      return step;
+    }));
+  return did;
+} });
+`;
+/** So that a lost runner is missed while a test waits: the shortest a lease should be. */
+const SHORT_LEASE_MS = 6_000;
+const PATIENCE = { timeout: 40_000, interval: 50 };
+
+let project: Project;
+beforeEach(() => {
+  project = new Project();
+  writeFileSync(project.path("agents.ts"), AGENT);
+});
+afterEach(() => project.dispose());
+
+describe("KILL", () => {
+  test(
+    "of a runner in the middle: its sessions go on elsewhere, and no committed task runs again",
+    { timeout: 90_000 },
+    async () => {
+      const coordinator = await startCoordinator(project, { leaseMs: SHORT_LEASE_MS });
+      const runners = {
+        first: await startRunnerProcess(project, coordinator, "first", ["--agents", "agents.ts"]),
+      };
+      const ids = await Promise.all([1, 2, 3].map(() => start(coordinator)));
+      await vi.waitFor(() => expect(ledger().filter(({ step }) => step === "two")).toHaveLength(3), PATIENCE);
+      const second = await startRunnerProcess(project, coordinator, "second", ["--agents", "agents.ts"]);
+      runners.first.kill("SIGKILL");
+      await runners.first.finished;
+      writeFileSync(project.path("go"), "");
+      for (const sessionId of ids) {
+        const { status, journal } = await end(coordinator, sessionId);
+        expect(status).toBe("completed");
+        // Each outcome once; what was under way when its process died is the only thing that was begun twice.
+        expect(journal.filter(({ type }) => type === "task_completed")).toHaveLength(3);
+        const steps = ledger().filter((line) => line.sessionId === sessionId);
+        expect(steps.map(({ step }) => step)).toEqual(["one", "two", "two", "three"]);
+        expect(steps[1]!.pid).toBe(String(runners.first.child.pid));
+        expect(steps[3]!.pid).not.toBe(steps[0]!.pid);
+      }
+      second.kill("SIGINT");
+      expect(await second.finished).toMatchObject({ code: 130, signal: null });
+    },
+  );
+
+  test(
+    "of the coordinator, and another one begins: what runs goes on, and nothing is done again",
+    { timeout: 90_000 },
+    async () => {
+      const coordinator = await startCoordinator(project);
+      const runner = await startRunnerProcess(project, coordinator, "first", ["--agents", "agents.ts", "-v"]);
+      const ids = await Promise.all([1, 2].map(() => start(coordinator)));
+      await vi.waitFor(() => expect(ledger().filter(({ step }) => step === "two")).toHaveLength(2), PATIENCE);
+      coordinator.process.kill("SIGKILL");
+      await coordinator.process.finished;
+      await runner.says("trying again");
+      writeFileSync(project.path("go"), "");
+      const again = await startCoordinator(project, { port: Number(new URL(coordinator.url).port) });
+      for (const sessionId of ids) {
+        expect(await end(again, sessionId)).toMatchObject({ status: "completed" });
+        const steps = ledger().filter((line) => line.sessionId === sessionId);
+        expect(steps.map(({ step }) => step)).toEqual(["one", "two", "three"]);
+      }
+      await runner.says("is back");
+      const late = await start(again);
+      expect(await end(again, late)).toMatchObject({ status: "completed" });
+    },
+  );
+
+  test(
+    "of a runner in the middle of a task of another's session: a third one does it",
+    { timeout: 90_000 },
+    async () => {
+      writeFileSync(
+        project.path("asks.ts"),
+        `import { defineAgent } from "holdfast";
+       export default defineAgent({ name: "asks", run: async (ctx) => ctx.scheduleTask("work", 1) });`,
+      );
+      writeFileSync(
+        project.path("tasks.ts"),
+        `import { appendFileSync, existsSync } from "node:fs";
+       import { defineTask } from "holdfast";
+       export const work = defineTask({ name: "work", run: async (input, task) => {
+         appendFileSync("ledger", \`\${process.pid} \${task.sessionId} work\\n\`);
+         while (!existsSync("go")) await new Promise((resolve) => setTimeout(resolve, 20));
+         return input + 1;
+       } });`,
+      );
+      const coordinator = await startCoordinator(project, { leaseMs: SHORT_LEASE_MS });
+      await startRunnerProcess(project, coordinator, "asks", ["--agents", "asks.ts"]);
+      const first = await startRunnerProcess(project, coordinator, "does", ["--tasks", "tasks.ts"]);
+      const sessionId = await startSession(coordinator, { agent: "asks" });
+      await vi.waitFor(() => expect(ledger()).toHaveLength(1), PATIENCE);
+      first.kill("SIGKILL");
+      await first.finished;
+      writeFileSync(project.path("go"), "");
+      await startRunnerProcess(project, coordinator, "third", ["--tasks", "tasks.ts"]);
+      const { status, output } = await end(coordinator, sessionId);
+      expect({ status, output }).toEqual({ status: "completed", output: "2" });
+      expect(ledger().map(({ sessionId: of, step }) => [of, step])).toEqual([
+        [sessionId, "work"],
+        [sessionId, "work"],
+      ]);
+    },
+  );
+});
+
+function start(coordinator: CoordinatorProcess): Promise<string> {
+  return startSession(coordinator, { agent: "steps" });
+}
+
+interface Line {
+  readonly pid: string;
+  readonly sessionId: string;
+  readonly step: string;
+}
+
+function ledger(): readonly Line[] {
+  if (!existsSync(project.path("ledger"))) return [];
+  const lines = readFileSync(project.path("ledger"), "utf8").trimEnd().split("\n");
+  return lines.map((line) => {
+    const [pid = "", sessionId = "", step = ""] = line.split(" ");
+    return { pid, sessionId, step };
+  });
+}
+
+async function end(
+  { url, adminToken }: CoordinatorProcess,
+  sessionId: string,
+): Promise<{ status: string; output: string | undefined; journal: readonly JournalRecord[] }> {
+  const storage = openRemoteStorage({ url, token: adminToken });
+  try {
+    return await vi.waitFor(async () => {
+      const session = await storage.reader.session(sessionId);
+      expect(session?.endedAt, `${sessionId} is ${session?.status}`).toBeDefined();
+      const journal = await storage.reader.journal(sessionId, 0, 1_000);
+      return { status: session!.status, output: session!.output, journal };
+    }, PATIENCE);
+  } finally {
+    await storage.close();
+  }
+}

@@ -1,0 +1,171 @@
+// The command `runner`: what it says, what it refuses, and how it ends.
+
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { startSession } from "../testing/coordinator-client.ts";
+import { openFleet, type Fleet } from "../testing/fleet.ts";
+import { ended, PATIENCE, standing } from "../testing/fleet-sessions.ts";
+import { Project } from "../testing/holdfast-process.ts";
+
+let project: Project;
+let fleet: Fleet;
+beforeEach(async () => {
+  project = new Project();
+  fleet = await openFleet();
+  writeFileSync(
+    project.path("agents.ts"),
+    `import { readFileSync } from "node:fs";
+     import { defineAgent } from "holdfast";
+     export const reads = defineAgent({ name: "reads", run: async (ctx) => ctx.run("read", () => readFileSync("note", "utf8")) });
+     export const waits = defineAgent({ name: "waits", run: async (ctx) => ctx.waitForSignal("go") });`,
+  );
+});
+afterEach(async () => {
+  await project.dispose();
+  await fleet.close();
+});
+
+const TIMEOUT = { timeout: 60_000 };
+
+describe("holdfast runner", () => {
+  test(
+    "tells what it does, runs in the project's folder, and ends by Ctrl-C with what it held handed back",
+    TIMEOUT,
+    async () => {
+      mkdirSync(project.path("work"));
+      writeFileSync(project.path("work/note"), "found");
+      const runner = project.start(
+        [
+          "runner",
+          "-c",
+          fleet.url,
+          "-p",
+          "work",
+          "--agents",
+          "agents.ts",
+          "--label",
+          "a=b",
+          "--max-runs",
+          "2",
+          "-v",
+          "--health-port",
+          "0",
+        ],
+        { env: { HOLDFAST_TOKEN: await fleet.token("registration", "r") } },
+      );
+      await runner.says(/Health on http:\/\/127\.0\.0\.1:\d+/);
+      expect(runner.stderr).toMatch(
+        new RegExp(
+          `^Connecting to ${fleet.url}\nRegistered as rnr_\\S+\nRunner started - waiting for runs\n`,
+        ),
+      );
+      const sessionId = await startSession(fleet, { agent: "reads", demands: { a: "b" } });
+      expect(await ended(fleet, sessionId)).toMatchObject({ output: '"found"' });
+      await runner.says(`Received run ${sessionId} (reads)`);
+      await runner.says(`${sessionId} completed`);
+      const waiting = await startSession(fleet, { agent: "waits" });
+      await standing(fleet, waiting, { status: "waiting" });
+      const health = /Health on (\S+)/.exec(runner.stderr)![1]!;
+      expect(await (await fetch(health)).json()).toMatchObject({ status: "ok", held: 1, maxRuns: 2 });
+      runner.kill("SIGINT");
+      expect(await runner.finished).toMatchObject({ code: 130, signal: null });
+      expect(runner.stderr).toContain("Runner stopped");
+      // It was given back, not left to its lease.
+      const claim = { sessionId: waiting, owner: "test", now: Date.now(), leaseMs: 1_000 };
+      expect(await fleet.storage.claim(claim)).toMatchObject({ status: "claimed", losses: 0 });
+    },
+  );
+
+  test(
+    "with --json says the same to programs, and takes its token from standard input",
+    TIMEOUT,
+    async () => {
+      const token = await fleet.token("registration", "r");
+      const runner = project.start(
+        ["runner", "-c", fleet.url, "--agents", "agents.ts", "--token-file", "-", "--json"],
+        {
+          stdin: `${token}\n`,
+        },
+      );
+      await runner.says('"started"');
+      const types = runner.stdout
+        .trim()
+        .split("\n")
+        .map((line) => (JSON.parse(line) as { type: string }).type);
+      expect(types).toEqual(["connecting", "registered", "started"]);
+      runner.kill("SIGTERM");
+      expect((await runner.finished).code).toBe(143);
+      expect(runner.stderr).toBe("");
+      const folder = project.path(".local/share/holdfast/runners");
+      for (const file of readdirSync(folder))
+        expect(readFileSync(`${folder}/${file}`, "utf8")).not.toContain(token);
+    },
+  );
+
+  test("ends when the coordinator tells it to drain, with success", TIMEOUT, async () => {
+    const runner = project.start(["runner", "-c", fleet.url, "--agents", "agents.ts", "--json"], {
+      env: { HOLDFAST_TOKEN: await fleet.token("registration", "r") },
+    });
+    await runner.says('"started"');
+    const runnerId = /rnr_[0-9a-f-]+/.exec(runner.stdout)![0];
+    const response = await fetch(`${fleet.url}/v1/runners/${runnerId}/drain`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${fleet.adminToken}` },
+    });
+    expect(response.status).toBe(202);
+    expect((await runner.finished).code).toBe(0);
+  });
+
+  test("waits for a coordinator that is not there yet", TIMEOUT, async () => {
+    const runner = project.start(["runner", "-c", "http://127.0.0.1:9", "--agents", "agents.ts"], {
+      env: { HOLDFAST_TOKEN: "hf_reg_x" },
+    });
+    await runner.says("cannot be reached: http://127.0.0.1:9; trying again");
+    runner.kill("SIGINT");
+    expect((await runner.finished).code).toBe(130);
+  });
+
+  test("refuses what it cannot do, and says how to mend it", TIMEOUT, async () => {
+    writeFileSync(project.path("none.ts"), "export const x = 1;");
+    const agents = ["--agents", "agents.ts"];
+    const cases: readonly (readonly [args: readonly string[], code: number, says: RegExp])[] = [
+      [[], 2, /nothing to do[^]*--agents FILE/],
+      [["extra", ...agents], 2, /extra/],
+      [["--agents", "missing.ts"], 2, /there is no file missing\.ts/],
+      [["--tasks", "none.ts"], 3, /exports no task[^]*defineTask/],
+      [[...agents, "--max-runs", "0"], 2, /--max-runs/],
+      [[...agents, "--label", "gpu"], 2, /NAME=VALUE/],
+      [[...agents, "--grace", "soon"], 2, /--grace/],
+      [[...agents, "-p", "nowhere"], 2, /there is no folder nowhere/],
+      [[...agents, "--token-file", "nowhere"], 2, /token's file/],
+      [[...agents, "-c", "http://10.0.0.1:8765"], 2, /unencrypted[^]*--insecure/],
+      [[...agents, "-c", fleet.url], 5, /not registered yet[^]*holdfast|HOLDFAST_TOKEN/],
+    ];
+    const results = await Promise.all(cases.map(([args]) => project.run("runner", ...args)));
+    for (const [i, [args, code, says]] of cases.entries()) {
+      const { code: got, stderr } = results[i]!;
+      expect(stderr, args.join(" ")).toMatch(says);
+      expect(got, `${args.join(" ")}: ${stderr}`).toBe(code);
+      expect(stderr).not.toMatch(/\n {4}at /);
+    }
+  });
+
+  test(
+    "with a token that is not good any more ends with what to do, and does not try for ever",
+    TIMEOUT,
+    async () => {
+      const env = { HOLDFAST_TOKEN: await fleet.token("registration", "r") };
+      const runner = project.start(["runner", "-c", fleet.url, "--agents", "agents.ts", "--json"], { env });
+      await runner.says('"started"');
+      const runnerId = /rnr_[0-9a-f-]+/.exec(runner.stdout)![0];
+      await fetch(`${fleet.url}/v1/runners/${runnerId}`, {
+        method: "DELETE",
+        headers: { authorization: `Bearer ${fleet.adminToken}` },
+      });
+      await vi.waitFor(() => expect(runner.child.exitCode).not.toBeNull(), { ...PATIENCE, timeout: 50_000 });
+      const { code, stderr } = await runner.finished;
+      expect(code).toBe(5);
+      expect(stderr).toContain("E_");
+    },
+  );
+});

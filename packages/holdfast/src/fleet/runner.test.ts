@@ -1,0 +1,232 @@
+// Runners and a coordinator together: what is started at the coordinator is run by whoever offers it, also through what goes wrong.
+
+import { defineAgent, local, remote } from "@holdfast/runtime";
+import { mkdtempSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { gate } from "@holdfast/testkit/test-runtime";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { startSession } from "../testing/coordinator-client.ts";
+import { ended, outputOf, PATIENCE, signal, standing } from "../testing/fleet-sessions.ts";
+import { openFleet, type Fleet } from "../testing/fleet.ts";
+
+let fleet: Fleet | undefined;
+afterEach(async () => {
+  await fleet?.close();
+  fleet = undefined;
+});
+
+const echo = defineAgent({ name: "echo", run: async (ctx, input) => ctx.run("echo", () => input) });
+const asks = defineAgent({
+  name: "asks",
+  run: async (ctx) => {
+    const first = await ctx.waitForSignal("go");
+    const second = await ctx.waitForSignal("go");
+    return [first, second];
+  },
+});
+
+describe("a runner", () => {
+  test("is given what it offers, and its segments cost one request each", async () => {
+    fleet = await openFleet();
+    const runner = await fleet.runner({ agents: [echo] });
+    const before = await storageCalls(fleet);
+    const sessionId = await startSession(fleet, { agent: "echo", input: { n: 1 } });
+    await ended(fleet, sessionId);
+    // What it asked for, and what came of it: claim and snapshot came with the poll.
+    expect(before).toEqual({});
+    expect(await storageCalls(fleet)).toEqual({ "StorageService.commit": 2 });
+    expect(await fleet.storage.reader.session(sessionId)).toMatchObject({
+      status: "completed",
+      output: '{"n":1}',
+    });
+    expect(runner.events.map(({ type }) => type)).toEqual([
+      "connecting",
+      "registered",
+      "started",
+      "received",
+    ]);
+  });
+
+  test("goes on with a session that waits when what it waits for arrives", async () => {
+    fleet = await openFleet();
+    await fleet.runner({ agents: [asks] });
+    const sessionId = await startSession(fleet, { agent: "asks" });
+    await standing(fleet, sessionId, { status: "waiting" });
+    await signal(fleet, sessionId, "go", 1);
+    await signal(fleet, sessionId, "go", 2);
+    await ended(fleet, sessionId);
+    expect(await fleet.storage.reader.session(sessionId)).toMatchObject({ output: "[1,2]" });
+  });
+
+  test("holds no more than it may, and lets go of what only waits for what does something", async () => {
+    fleet = await openFleet();
+    const runner = await fleet.runner({ agents: [echo, asks], maxRuns: 1 });
+    const waiting = await startSession(fleet, { agent: "asks" });
+    await standing(fleet, waiting, { status: "waiting" });
+    const ids = await Promise.all(
+      Array.from({ length: 20 }, (_, n) => startSession(fleet!, { agent: "echo", input: n })),
+    );
+    for (const sessionId of ids) await ended(fleet, sessionId);
+    expect(runner.health().held).toBeLessThanOrEqual(1);
+  });
+
+  test("is the same one after a restart, without another registration token", async () => {
+    fleet = await openFleet();
+    const stateFolder = newFolder();
+    const first = await fleet.runner({ agents: [echo], stateFolder });
+    const [file] = readdirSync(stateFolder).filter((name) => name.endsWith(".json"));
+    expect(statSync(join(stateFolder, file!)).mode & 0o777).toBe(0o600);
+    expect(readFileSync(join(stateFolder, file!), "utf8")).toContain("hf_rnr_");
+    await expect(fleet.runner({ agents: [echo], stateFolder })).rejects.toMatchObject({ code: "locked" });
+    await first.stop();
+    const second = await fleet.runner({ agents: [echo], stateFolder, token: "" });
+    expect(second.runnerId).toBe(first.runnerId);
+    expect(await outputOf(fleet, await startSession(fleet, { agent: "echo", input: 1 }))).toBe(1);
+  });
+
+  test("without a token, with a used one, or of another protocol is refused with what to do", async () => {
+    fleet = await openFleet();
+    await expect(fleet.runner({ agents: [echo], token: "" })).rejects.toMatchObject({
+      code: "unauthenticated",
+      fix: expect.stringContaining("HOLDFAST_TOKEN") as string,
+    });
+    const token = await fleet.token("registration", "once");
+    await fleet.runner({ agents: [echo], token });
+    await expect(fleet.runner({ agents: [echo], token })).rejects.toMatchObject({ code: "token_revoked" });
+  });
+});
+
+describe("a session of a runner", () => {
+  test("that is stopped is handed back at once, and goes on at another runner", async () => {
+    fleet = await openFleet();
+    const begun: string[] = [];
+    const first = await fleet.runner({ agents: [slow("first", begun)], graceMs: 10 });
+    const sessionId = await startSession(fleet, { agent: "slow" });
+    await vi.waitFor(() => expect(begun).toEqual(["first"]), PATIENCE);
+    await fleet.runner({ agents: [slow("second", begun, true)] });
+    await first.stop();
+    expect(await outputOf(fleet, sessionId)).toBe("second");
+    expect(begun).toEqual(["first", "first aborted", "second"]);
+    expect(await outcomes(fleet, sessionId)).toBe(1);
+  });
+
+  test("goes on when the coordinator is away for a while, and nothing of it is done again", async () => {
+    fleet = await openFleet();
+    const begun: string[] = [];
+    const done = gate();
+    const agent = defineAgent({
+      name: "long",
+      run: async (ctx) => {
+        await ctx.run("one", () => void begun.push("one"));
+        await ctx.run("two", async () => {
+          begun.push("two");
+          await done.opened;
+        });
+        await ctx.waitForSignal("go");
+        return ctx.run("three", () => begun.push("three"));
+      },
+    });
+    const runner = await fleet.runner({ agents: [agent] });
+    const sessionId = await startSession(fleet, { agent: "long" });
+    await vi.waitFor(() => expect(begun).toEqual(["one", "two"]), PATIENCE);
+    await fleet.restart();
+    done.open();
+    await standing(fleet, sessionId, { status: "waiting" });
+    await signal(fleet, sessionId, "go");
+    expect(await outputOf(fleet, sessionId)).toBe(3);
+    expect(begun).toEqual(["one", "two", "three"]);
+    expect(runner.health()).toMatchObject({ status: "ok" });
+  });
+
+  test("whose deadline passes is cancelled by itself", async () => {
+    fleet = await openFleet();
+    await fleet.runner({ agents: [asks] });
+    const sessionId = await startSession(fleet, { agent: "asks", timeoutMs: 300 });
+    expect(await ended(fleet, sessionId)).toMatchObject({ status: "cancelled" });
+  });
+
+  test("that is cancelled hard is stopped at its runner", async () => {
+    fleet = await openFleet();
+    const begun: string[] = [];
+    const runner = await fleet.runner({ agents: [slow("first", begun)] });
+    const sessionId = await startSession(fleet, { agent: "slow" });
+    await vi.waitFor(() => expect(begun).toEqual(["first"]), PATIENCE);
+    await fleet.remote.commit([{ type: "request_cancel", sessionId, mode: "hard", graceMs: 0 }], Date.now());
+    await vi.waitFor(() => expect(begun).toEqual(["first", "first aborted"]), PATIENCE);
+    await vi.waitFor(() => expect(runner.health().held).toBe(0), PATIENCE);
+  });
+
+  test("asks for children: remote ones go to whoever has their agent, also when nobody here knows it", async () => {
+    fleet = await openFleet();
+    const parent = defineAgent({
+      name: "parent",
+      run: async (ctx) => ctx.waitForChild(ctx.spawnAgent(remote("where"))),
+    });
+    await fleet.runner({ agents: [parent], hostname: "here" });
+    await fleet.runner({ agents: [where("there")], hostname: "there" });
+    expect(await outputOf(fleet, await startSession(fleet, { agent: "parent" }))).toBe("there");
+  });
+
+  test("asks for children: local ones and those of a machine or with labels go where they are wanted", async () => {
+    fleet = await openFleet();
+    const spawns = defineAgent({
+      name: "spawns",
+      run: async (ctx) =>
+        ctx.all([
+          ctx.waitForChild(ctx.spawnAgent(local("where"))),
+          ctx.waitForChild(ctx.spawnAgent(remote("where"), undefined, { machine: "there" })),
+          ctx.waitForChild(ctx.spawnAgent(remote("where"), undefined, { labels: { gpu: "yes" } })),
+        ]),
+    });
+    await fleet.runner({ agents: [spawns], hostname: "here" });
+    await fleet.runner({ agents: [where("here")], hostname: "here" });
+    await fleet.runner({ agents: [where("there")], hostname: "there" });
+    await fleet.runner({ agents: [where("gpu")], hostname: "other", labels: { gpu: "yes" } });
+    const sessionId = await startSession(fleet, { agent: "spawns" });
+    expect(await outputOf(fleet, sessionId)).toEqual(["here", "there", "gpu"]);
+    const children = await fleet.storage.reader.sessions({ parent: sessionId, limit: 9 });
+    expect(children.map(({ placement }) => placement?.demands).reverse()).toEqual([
+      { machine: "here" },
+      { machine: "there" },
+      { gpu: "yes" },
+    ]);
+  });
+});
+
+function where(name: string) {
+  return defineAgent({ name: "where", run: async (ctx) => ctx.run("where", () => name) });
+}
+
+/** A task that ends only if it is told to, or when it is aborted. */
+function slow(name: string, begun: string[], ends = false) {
+  return defineAgent({
+    name: "slow",
+    run: async (ctx) =>
+      ctx.run("work", async (task) => {
+        begun.push(name);
+        if (ends) return name;
+        await new Promise<void>((resolve) => task.signal.addEventListener("abort", () => resolve()));
+        begun.push(`${name} aborted`);
+        return "aborted";
+      }),
+  });
+}
+
+/** Calls of the StorageService so far, by method, as the coordinator counts them. */
+async function storageCalls({ url, adminToken }: Fleet): Promise<Record<string, number>> {
+  const response = await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${adminToken}` } });
+  const lines = (await response.text()).matchAll(
+    /^holdfast_requests_total\{method="(StorageService\.\w+)".*\} (\d+)$/gm,
+  );
+  return Object.fromEntries([...lines].map(([, method = "", count]) => [method, Number(count)]));
+}
+
+async function outcomes(on: Fleet, sessionId: string): Promise<number> {
+  const journal = await on.storage.reader.journal(sessionId, 0, 1_000);
+  return journal.filter(({ type }) => type === "task_completed").length;
+}
+
+function newFolder(): string {
+  return mkdtempSync(join(tmpdir(), "holdfast-state-"));
+}

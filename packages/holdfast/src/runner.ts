@@ -1,0 +1,24 @@
+// What programs that run for a coordinator import: `import { startRunner } from "holdfast/runner"`. Apart from the SDK's face because it
+// brings the network along, which agents and tests do not need.
+
+export {
+  coordinatorQueue,
+  queuedTasks,
+  startRunner,
+  testAgent,
+  type Health,
+  type QueuedResult,
+  type QueuedTask,
+  type QueuedTasksOptions,
+  type Runner,
+  type RunnerEvent,
+  type RunnerOptions,
+  type TaskQueue,
+  type TestStep,
+} from "@holdfast/runner";
+export {
+  CoordinatorConnection,
+  openRemoteStorage,
+  type ConnectionOptions,
+  type RemoteStorageOptions,
+} from "@holdfast/storage/remote";

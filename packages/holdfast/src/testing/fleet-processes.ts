@@ -1,0 +1,53 @@
+// A coordinator and runners as processes of their own, through the command, as people start them.
+
+import { writeFileSync } from "node:fs";
+import type { HoldfastProcess, Project } from "./holdfast-process.ts";
+import { readFileSync } from "node:fs";
+
+export interface CoordinatorProcess {
+  readonly process: HoldfastProcess;
+  readonly url: string;
+  readonly adminToken: string;
+}
+
+export interface CoordinatorOptions {
+  /** Of one before, to take its place; any by default. */
+  readonly port?: number;
+  /** As people have it by default. */
+  readonly leaseMs?: number;
+}
+
+export async function startCoordinator(
+  project: Project,
+  { port = 0, leaseMs = 15_000 }: CoordinatorOptions = {},
+): Promise<CoordinatorProcess> {
+  const config = project.path("coordinator.json");
+  writeFileSync(config, JSON.stringify({ leaseMs, renewMs: Math.floor(leaseMs / 4) }));
+  const storage = `sqlite:${project.path("fleet.db")}`;
+  const args = ["coordinator", "--config", config, "--storage", storage, "--port", String(port), "--json"];
+  const started = project.start(args);
+  await started.says('"listening"');
+  const line = started.stdout.split("\n").find((text) => text.includes('"listening"'))!;
+  const { url, adminTokenFile } = JSON.parse(line) as { url: string; adminTokenFile: string };
+  return { process: started, url, adminToken: readFileSync(adminTokenFile, "utf8").trim() };
+}
+
+/** A runner of a name of its own, registered and waiting. */
+export async function startRunnerProcess(
+  project: Project,
+  coordinator: CoordinatorProcess,
+  name: string,
+  args: readonly string[],
+): Promise<HoldfastProcess> {
+  const env = { HOLDFAST_TOKEN: coordinator.adminToken };
+  const made = await project.start(
+    ["token", "create", name, "--kind", "registration", "--url", coordinator.url],
+    { env, stdin: "" },
+  ).finished;
+  if (made.code !== 0) throw new Error(`no registration token: ${made.stderr}`);
+  const started = project.start(["runner", "-c", coordinator.url, "--name", name, ...args], {
+    env: { HOLDFAST_TOKEN: made.stdout.trim() },
+  });
+  await started.says("waiting for runs");
+  return started;
+}

@@ -1,0 +1,79 @@
+// The contract is held to its rules by `buf`, which asks nobody: what is imported is vendored.
+
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { getOption, hasOption } from "@bufbuild/protobuf";
+import { describe, expect, it } from "vitest";
+import * as proto from "./index.ts";
+
+const home = fileURLToPath(new URL("..", import.meta.url));
+const METHODS = proto.SERVICES.flatMap((service) => service.methods);
+
+describe("the contract", () => {
+  it("is written as `buf lint` wants it", () => expect(buf("lint")).toBe(""));
+
+  it("is formatted", () =>
+    expect(buf("format", "--diff", "--exit-code", "--path", "proto/holdfast")).toBe(""));
+
+  it("breaks nobody who was built against `baseline.binpb`", () => {
+    expect(buf("breaking", "--against", "baseline.binpb")).toBe("");
+  });
+
+  it("is what the committed code was generated from", () => {
+    const folder = mkdtempSync(join(tmpdir(), "holdfast-proto-"));
+    try {
+      expect(buf("generate", "--output", folder)).toBe("");
+      expect(filesBelow(join(home, "src/gen"))).toEqual(filesBelow(join(folder, "src/gen")));
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  it("is exported whole", () => {
+    const generated = Object.entries(filesBelow(join(home, "src/gen/holdfast")))
+      .filter(([file]) => file.endsWith(".js"))
+      .flatMap(([, text]) => [...text.matchAll(/^export const (\w+(?:Schema|Service)) /gm)])
+      .map(([, name]) => name ?? "");
+    expect(generated.filter((name) => !(name in proto))).toEqual([]);
+    expect(proto.SERVICES).toHaveLength(generated.filter((name) => name.endsWith("Service")).length);
+  });
+
+  it.each(METHODS.map((method) => [`${method.parent.name}.${method.name}`, method] as const))(
+    "%s says who may call it, and its route under /v1",
+    (_name, method) => {
+      expect(hasOption(method, proto.httpOption)).toBe(true);
+      expect(getOption(method, proto.rolesOption)).not.toEqual([]);
+      expect(getOption(method, proto.httpOption).pattern.value).toMatch(/^\/(v1\/|healthz$)/);
+    },
+  );
+});
+
+/** What `buf` has to say about the contract: nothing, when all is well. */
+function buf(...args: string[]): string {
+  const modules = join(home, "../../node_modules/.bin");
+  const PATH = [dirname(process.execPath), modules, process.env["PATH"]].join(delimiter);
+  const env = { ...process.env, PATH };
+  const { status, stdout, stderr, error } = spawnSync(join(modules, "buf"), args, {
+    cwd: home,
+    env,
+    encoding: "utf8",
+  });
+  if (error !== undefined) throw error;
+  return status === 0 ? "" : `${stdout}${stderr}` || `exit ${status}`;
+}
+
+/** Text of each file by its path from there. */
+function filesBelow(folder: string): Record<string, string> {
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) =>
+    entry.isFile(),
+  );
+  return Object.fromEntries(
+    files
+      .map((entry) => join(entry.parentPath, entry.name))
+      .toSorted()
+      .map((path) => [path.slice(folder.length + 1), readFileSync(path, "utf8")]),
+  );
+}

@@ -1,0 +1,117 @@
+// A runner's storage over one that only notes what it is asked.
+
+import { createSession } from "@holdfast/core/internal";
+import type { Arrival, Change, ChangeResult, SessionSnapshot } from "@holdfast/core";
+import type { RemoteStorage } from "@holdfast/storage/remote";
+import { TestClock, turns } from "@holdfast/testkit/test-runtime";
+import { describe, expect, test } from "vitest";
+import { DispatchedStorage } from "./dispatched-storage.ts";
+
+const CLAIM = { sessionId: "s", owner: "rnr", now: 0, leaseMs: 1_000 };
+
+describe("a session that was given", () => {
+  test("is announced, claimed and loaded without asking anybody", async () => {
+    const { storage, asked, heard } = open();
+    storage.give({ sessionId: "s", token: 7, snapshot: snapshot("s") });
+    expect(heard).toEqual([{ sessionId: "s", awaited: true }]);
+    expect((await storage.reader.session("s"))?.sessionId).toBe("s");
+    expect(await storage.claim(CLAIM)).toEqual({ status: "claimed", token: 7, losses: 0 });
+    expect((await storage.load("s"))?.session.sessionId).toBe("s");
+    expect(asked).toEqual(["hold s"]);
+    expect(storage.held).toBe(1);
+  });
+
+  test("is claimed once, and one that was not given is not to be had", async () => {
+    const { storage } = open();
+    expect(await storage.claim(CLAIM)).toMatchObject({ status: "busy" });
+    storage.give({ sessionId: "s", token: 7, snapshot: snapshot("s") });
+    expect(await storage.claim(CLAIM)).toMatchObject({ status: "claimed" });
+    expect(await storage.claim(CLAIM)).toMatchObject({ status: "busy" });
+  });
+
+  // The snapshot was taken before: what arrived since is in storage alone.
+  test.each(["before its claim", "after its claim"])(
+    "is loaded anew when something arrived %s",
+    async (when) => {
+      const { storage, asked, heard } = open();
+      storage.give({ sessionId: "s", token: 7, snapshot: snapshot("s") });
+      if (when === "after its claim") await storage.claim(CLAIM);
+      storage.arrived({ sessionId: "s", awaited: false });
+      if (when === "before its claim") await storage.claim(CLAIM);
+      await storage.load("s");
+      expect(asked).toEqual(["hold s", "load s"]);
+      expect(heard[1]).toEqual({ sessionId: "s", awaited: false });
+    },
+  );
+
+  test("is given back when nobody takes it", async () => {
+    const { storage, clock, committed } = open();
+    storage.give({ sessionId: "s", token: 7, snapshot: snapshot("s") });
+    expect(storage.held).toBe(1);
+    await clock.advance(5_000);
+    expect(committed).toEqual([{ type: "release_claim", sessionId: "s", token: 7 }]);
+    expect(storage.held).toBe(0);
+    expect(await storage.claim(CLAIM)).toMatchObject({ status: "busy" });
+  });
+
+  test("is not given back once it is claimed, however long it takes", async () => {
+    const { storage, clock, committed } = open();
+    storage.give({ sessionId: "s", token: 7, snapshot: snapshot("s") });
+    await storage.claim(CLAIM);
+    await clock.advance(60_000);
+    expect(committed).toEqual([]);
+  });
+
+  test("anew, while it is driven under an older claim, is announced again when that is over", async () => {
+    const { storage, heard } = open();
+    storage.give({ sessionId: "s", token: 7, snapshot: snapshot("s") });
+    await storage.claim(CLAIM);
+    await storage.load("s");
+    storage.give({ sessionId: "s", token: 9, snapshot: snapshot("s") });
+    await storage.commit([{ type: "release_claim", sessionId: "s", token: 7 }], 0);
+    await turns(1);
+    expect(heard).toHaveLength(3);
+    expect(await storage.claim(CLAIM)).toMatchObject({ token: 9 });
+  });
+});
+
+function open() {
+  const clock = new TestClock();
+  const asked: string[] = [];
+  const committed: Change[] = [];
+  const held = new Map<string, number>();
+  const remote: Partial<RemoteStorage> = {
+    held,
+    hold: (sessionId, token) => {
+      asked.push(`hold ${sessionId}`);
+      held.set(sessionId, token);
+    },
+    load: async (sessionId) => {
+      asked.push(`load ${sessionId}`);
+      return snapshot(sessionId);
+    },
+    commit: async (changes) => {
+      committed.push(...changes);
+      return changes.map((): ChangeResult => ({ status: "released" }));
+    },
+    reader: {} as RemoteStorage["reader"],
+  };
+  const storage = new DispatchedStorage(remote as RemoteStorage, clock, () => {});
+  const heard: Arrival[] = [];
+  storage.subscribe((arrival) => heard.push(arrival));
+  return { storage, clock, asked, committed, heard };
+}
+
+function snapshot(sessionId: string): SessionSnapshot {
+  const agent = { name: "agent", version: "1" };
+  const creation = {
+    type: "create_session",
+    sessionId,
+    agent,
+    input: undefined,
+    seed: 1,
+    flags: 0,
+    format: 1,
+  } as const;
+  return { session: createSession(creation, 0), records: [], signals: [], states: [], holds: [] };
+}

@@ -1,0 +1,168 @@
+// The storage of a runner: a coordinator's, with claims that are given instead of asked for.
+//
+//   claim given by a poll ─► announced as an arrival ─► the runtime asks for session, claim and snapshot: all three came along
+//
+//   G1. A session is claimed here only if the coordinator gave it; whoever asks for another is told that it is not to be had.
+//   G2. What arrives after a snapshot was taken makes it stale: then it is loaded anew, so that nothing that arrived is missed.
+//   G3. A claim that nobody takes is given back.
+//
+// A segment costs one request, its commit. It knows no polls: it is told what they said.
+
+import type {
+  AgentStorage,
+  Arrival,
+  Change,
+  ChangeResult,
+  ClaimResult,
+  Clock,
+  SessionSnapshot,
+  StorageReader,
+} from "@holdfast/core";
+import type { RemoteStorage } from "@holdfast/storage/remote";
+
+/** How long a runtime may take to ask for what it was told of: it is asked for at once, unless it cannot be run here. */
+const TAKE_MS = 5_000;
+
+export interface GivenClaim {
+  readonly sessionId: string;
+  readonly token: number;
+  readonly snapshot: SessionSnapshot;
+}
+
+interface Given extends GivenClaim {
+  isClaimed: boolean;
+  isStale: boolean;
+  cancelExpiry: () => void;
+}
+
+export class DispatchedStorage implements AgentStorage {
+  readonly name = "coordinator";
+  readonly durable = true;
+  readonly reader: StorageReader;
+  readonly #remote: RemoteStorage;
+  readonly #clock: Clock;
+  readonly #onChange: () => void;
+  readonly #given = new Map<string, Given>();
+  readonly #listeners = new Set<(arrival: Arrival) => void>();
+
+  /** @param onChange told whenever sessions may have become fewer. Must not throw. */
+  constructor(remote: RemoteStorage, clock: Clock, onChange: () => void) {
+    this.#remote = remote;
+    this.#clock = clock;
+    this.#onChange = onChange;
+    const { reader } = remote;
+    this.reader = {
+      session: async (sessionId) =>
+        this.#freshOf(sessionId)?.snapshot.session ?? (await reader.session(sessionId)),
+      sessions: (query) => reader.sessions(query),
+      journal: (sessionId, fromSeq, limit) => reader.journal(sessionId, fromSeq, limit),
+      entries: (sessionId, from, limit) => reader.entries(sessionId, from, limit),
+      pendingSignals: (sessionId) => reader.pendingSignals(sessionId),
+      seenSignals: (sessionId) => reader.seenSignals(sessionId),
+      schedules: () => reader.schedules(),
+      document: (collection, id) => reader.document(collection, id),
+      documents: (query) => reader.documents(query),
+      audit: (query) => reader.audit(query),
+    };
+  }
+
+  /** How many sessions are held, or about to be. */
+  get held(): number {
+    const given = [...this.#given.keys()].filter((sessionId) => !this.#remote.held.has(sessionId));
+    return this.#remote.held.size + given.length;
+  }
+
+  /** The coordinator gave this one to us. */
+  give(claim: GivenClaim): void {
+    const { sessionId } = claim;
+    this.#given.get(sessionId)?.cancelExpiry();
+    const cancelExpiry = this.#clock.setTimer(() => this.#giveBack(claim), TAKE_MS);
+    this.#given.set(sessionId, { ...claim, isClaimed: false, isStale: false, cancelExpiry });
+    this.#tell({ sessionId, awaited: true });
+  }
+
+  /** Something arrived for a session that is held here. */
+  arrived(arrival: Arrival): void {
+    const given = this.#given.get(arrival.sessionId);
+    if (given !== undefined) given.isStale = true; // G2.
+    this.#tell(arrival);
+  }
+
+  async commit(changes: readonly Change[], now: number): Promise<readonly ChangeResult[]> {
+    const results = await this.#remote.commit(changes, now);
+    this.#onChange();
+    for (const change of changes) {
+      // It was given anew while it was still driven under an older claim, which is over now.
+      if (change.type !== "release_claim") continue;
+      const given = this.#given.get(change.sessionId);
+      if (given === undefined || given.token === change.token) continue;
+      queueMicrotask(() => this.#tell({ sessionId: change.sessionId, awaited: true }));
+    }
+    return results;
+  }
+
+  /** G1. */
+  async claim({ sessionId }: Parameters<AgentStorage["claim"]>[0]): Promise<ClaimResult> {
+    const given = this.#given.get(sessionId);
+    if (given === undefined || given.isClaimed)
+      return { status: "busy", owner: "whom the coordinator gave it to" };
+    given.isClaimed = true;
+    given.cancelExpiry();
+    this.#remote.hold(sessionId, given.token);
+    return { status: "claimed", token: given.token, losses: 0 };
+  }
+
+  async load(sessionId: string): Promise<SessionSnapshot | undefined> {
+    const given = this.#freshOf(sessionId);
+    this.#given.delete(sessionId);
+    return given?.snapshot ?? this.#remote.load(sessionId);
+  }
+
+  renew(renewal: Parameters<AgentStorage["renew"]>[0]): Promise<{ readonly sessions: number }> {
+    return this.#remote.renew(renewal);
+  }
+
+  async arrivals(sessionId: string, after: number): ReturnType<AgentStorage["arrivals"]> {
+    const arrivals = await this.#remote.arrivals(sessionId, after);
+    this.#onChange();
+    return arrivals;
+  }
+
+  conversation(sessionId: string, leaf: number): ReturnType<AgentStorage["conversation"]> {
+    return this.#remote.conversation(sessionId, leaf);
+  }
+
+  /** What is due is the coordinator's affair. */
+  async due(): ReturnType<AgentStorage["due"]> {
+    return { sessionIds: [], schedules: [] };
+  }
+
+  subscribe(listener: (arrival: Arrival) => void): () => void {
+    const told = (arrival: Arrival): void => listener(arrival);
+    this.#listeners.add(told);
+    return () => void this.#listeners.delete(told);
+  }
+
+  async close(): Promise<void> {
+    for (const given of this.#given.values()) given.cancelExpiry();
+    this.#listeners.clear();
+    await this.#remote.close();
+  }
+
+  /** G3. */
+  #giveBack({ sessionId, token }: GivenClaim): void {
+    if (this.#given.get(sessionId)?.token !== token) return;
+    this.#given.delete(sessionId);
+    // What storage does not hear runs out by its lease.
+    this.commit([{ type: "release_claim", sessionId, token }], this.#clock.now()).catch(() => {});
+  }
+
+  #freshOf(sessionId: string): Given | undefined {
+    const given = this.#given.get(sessionId);
+    return given?.isStale === true ? undefined : given;
+  }
+
+  #tell(arrival: Arrival): void {
+    for (const listener of this.#listeners) listener(arrival);
+  }
+}

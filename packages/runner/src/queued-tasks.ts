@@ -1,0 +1,355 @@
+// Tasks that are done elsewhere: each attempt is a session of the built-in agent `task:{kind}` at a coordinator, which gives it to a
+// runner that has the handler. Claim, lease, loss, result and cancel are those of sessions.
+//
+//   Q1. An attempt's session has an id made of the task's id and the attempt's number: asking again is finding it again, also from
+//       another process after this one's end.
+//   Q2. It is removed once its outcome is committed, or nobody wants it any more; until then whoever goes on can read it.
+//   Q3. A coordinator that is away costs time and no attempt.
+//   Q4. What is left to whoever goes on is left running; what is aborted is cancelled.
+//
+// It knows no storage: the queue is a port with one answer, a coordinator's SessionService.
+
+import {
+  decodeJson,
+  encodeJson,
+  HoldfastError,
+  recordError,
+  toHoldfastError,
+  type AttemptOutcome,
+  type Clock,
+  type JsonText,
+  type Random,
+  type RecordedError,
+  type RunningAttempt,
+  type TaskAttempt,
+  type TaskExecutor,
+  type TaskTraits,
+} from "@holdfast/core";
+import { SessionService } from "@holdfast/proto";
+import {
+  resolveConversations,
+  systemClock,
+  systemRandom,
+  traitsOf,
+  type TaskDefinition,
+} from "@holdfast/runtime";
+import type { CoordinatorConnection } from "@holdfast/storage/remote";
+import { createHash } from "node:crypto";
+import { isPassing, pause, pauseMs } from "./poll-loop.ts";
+import { taskAgentName, type QueuedInput, type QueuedOutput } from "./task-agent.ts";
+
+/** How long one question for a result waits. */
+const WAIT_MS = 30_000;
+
+export interface QueuedTask {
+  readonly sessionId: string;
+  readonly taskId: string;
+  readonly kind: string;
+  readonly input: JsonText;
+  readonly traceparent: string | undefined;
+}
+
+export type QueuedResult =
+  | { readonly status: "unknown" }
+  | { readonly status: "going" }
+  | { readonly status: "completed"; readonly output: JsonText | undefined }
+  | { readonly status: "failed" | "cancelled"; readonly error: RecordedError | undefined };
+
+/** Where queued tasks go. Each may be called again with the same ids; throws HoldfastError. */
+export interface TaskQueue {
+  start(task: QueuedTask): Promise<void>;
+  /** Waits up to `waitMs` for its end. */
+  result(sessionId: string, waitMs: number, signal: AbortSignal): Promise<QueuedResult>;
+  /** End it at once, and what runs of it. */
+  cancel(sessionId: string): Promise<void>;
+  remove(sessionId: string): Promise<void>;
+}
+
+export interface QueuedTasksOptions {
+  readonly queue: TaskQueue;
+  /**
+   * What is queued, by its definition where its policy, worst case and guards are to hold: these are of who asks, not of who does it.
+   * Everything by default, so that what nobody here has a handler for waits for a runner that has.
+   */
+  // oxlint-disable-next-line typescript/no-explicit-any -- a list of tasks of any input and output has no other type.
+  readonly tasks?: readonly (string | TaskDefinition<any, any>)[];
+  readonly clock?: Clock;
+  readonly random?: Random;
+}
+
+/** Who does tasks that this process has no handler for. */
+export function queuedTasks(options: QueuedTasksOptions): TaskExecutor {
+  return new QueuedTasks(options);
+}
+
+/** Q1. */
+function queuedSessionId(taskId: string, attempt: number): string {
+  const hex = createHash("sha256").update(`${taskId}\n${attempt}`).digest("hex");
+  return `ses_${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+}
+
+class QueuedTasks implements TaskExecutor {
+  readonly #queue: TaskQueue;
+  readonly #traits: ReadonlyMap<string, TaskTraits> | undefined;
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #running = new Set<QueuedAttempt>();
+  /** What is being tidied up. */
+  readonly #ending = new Set<Promise<void>>();
+  readonly #closed = new AbortController();
+
+  constructor({ queue, tasks, clock = systemClock, random = systemRandom() }: QueuedTasksOptions) {
+    this.#queue = queue;
+    const traits = tasks?.map((task) =>
+      typeof task === "string" ? named(task) : ([task.name, traitsOf(task)] as const),
+    );
+    this.#traits = traits === undefined ? undefined : new Map(traits);
+    this.#clock = clock;
+    this.#random = random;
+  }
+
+  describe(kind: string): TaskTraits | undefined {
+    return this.#traits === undefined ? {} : this.#traits.get(kind);
+  }
+
+  kinds(): readonly string[] {
+    return [...(this.#traits?.keys() ?? [])];
+  }
+
+  start(request: TaskAttempt, onEnd: (outcome: AttemptOutcome) => void): RunningAttempt {
+    const attempt = new QueuedAttempt(request, {
+      queue: this.#queue,
+      persist: (ask, signal) => this.#persist(ask, signal),
+      tidy: (tidying) => this.#tidy(tidying),
+      onEnd: (outcome) => {
+        this.#running.delete(attempt);
+        onEnd(outcome);
+      },
+    });
+    this.#running.add(attempt);
+    attempt.begin();
+    return attempt;
+  }
+
+  async goesOn({ taskId, attempt }: Parameters<NonNullable<TaskExecutor["goesOn"]>>[0]): Promise<boolean> {
+    const { signal } = this.#closed;
+    const id = queuedSessionId(taskId, attempt);
+    try {
+      const result = await this.#persist(() => this.#queue.result(id, 0, signal), signal);
+      return result.status !== "unknown";
+    } catch {
+      return signal.aborted; // Refused for good: it cannot be found, so it is lost.
+    }
+  }
+
+  /** Q4. */
+  async close(): Promise<void> {
+    for (const attempt of this.#running) attempt.leave();
+    await Promise.allSettled(this.#ending);
+    this.#closed.abort();
+  }
+
+  /** Q3. @throws HoldfastError what no waiting helps with, or whatever it is once nobody wants it. */
+  async #persist<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    for (let failures = 0; ; failures++) {
+      try {
+        return await ask();
+      } catch (thrown) {
+        const error = toHoldfastError(thrown);
+        if (signal.aborted || !isPassing(error)) throw error;
+        await pause(pauseMs(failures, this.#random), this.#clock, signal);
+        if (signal.aborted) throw error;
+      }
+    }
+  }
+
+  /** Nobody waits for it, and nothing depends on it. */
+  #tidy(tidying: () => Promise<void>): void {
+    const ending = tidying()
+      .catch(() => {})
+      .finally(() => this.#ending.delete(ending));
+    this.#ending.add(ending);
+  }
+}
+
+function named(kind: string): readonly [string, TaskTraits] {
+  return [kind, {}];
+}
+
+interface AttemptHost {
+  readonly queue: TaskQueue;
+  persist<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T>;
+  tidy(tidying: () => Promise<void>): void;
+  onEnd(outcome: AttemptOutcome): void;
+}
+
+class QueuedAttempt implements RunningAttempt {
+  readonly #request: TaskAttempt;
+  readonly #host: AttemptHost;
+  readonly #sessionId: string;
+  readonly #controller = new AbortController();
+  #isOver = false;
+
+  constructor(request: TaskAttempt, host: AttemptHost) {
+    this.#request = request;
+    this.#host = host;
+    this.#sessionId = queuedSessionId(request.taskId, request.attempt);
+  }
+
+  begin(): void {
+    this.#perform().then(
+      (outcome) => this.#end(outcome),
+      (thrown: unknown) =>
+        this.#end({ status: "failed", error: recordError(toHoldfastError(thrown)), retryable: false }),
+    );
+  }
+
+  /** Q4. */
+  abort(_reason: string): void {
+    if (this.#isOver) return;
+    this.leave();
+    const { queue } = this.#host;
+    this.#host.tidy(async () => {
+      await queue.cancel(this.#sessionId);
+      await queue.remove(this.#sessionId);
+    });
+  }
+
+  leave(): void {
+    if (this.#isOver) return;
+    this.#controller.abort();
+    queueMicrotask(() => this.#end({ status: "aborted" }));
+  }
+
+  /** Q2. */
+  recorded(): void {
+    this.#host.tidy(() => this.#host.queue.remove(this.#sessionId));
+  }
+
+  async #perform(): Promise<AttemptOutcome> {
+    const { queue, persist } = this.#host;
+    const { signal } = this.#controller;
+    const { taskId, kind, traceparent } = this.#request;
+    const input = await this.#input();
+    await persist(
+      () => queue.start({ sessionId: this.#sessionId, taskId, kind, input, traceparent }),
+      signal,
+    );
+    for (;;) {
+      const result = await persist(() => queue.result(this.#sessionId, WAIT_MS, signal), signal);
+      const outcome = this.#outcomeOf(result);
+      if (outcome !== undefined) return outcome;
+    }
+  }
+
+  /** What the handler is given is what it would be given here. */
+  async #input(): Promise<JsonText> {
+    const { sessionId, taskId, attempt, idempotencyKey, timeoutMs, hasConversation, conversation } =
+      this.#request;
+    const decoded = decodeJson(this.#request.input);
+    const input = hasConversation ? await resolveConversations(decoded, conversation) : decoded;
+    const queued: QueuedInput = {
+      ...(input === undefined ? {} : { input }),
+      task: {
+        sessionId,
+        taskId,
+        attempt,
+        idempotencyKey,
+        ...(timeoutMs === undefined ? {} : { timeoutMs }),
+      },
+    };
+    return encodeJson(queued, `input of task "${this.#request.kind}"`)!;
+  }
+
+  #outcomeOf(result: QueuedResult): AttemptOutcome | undefined {
+    switch (result.status) {
+      case "going":
+        return undefined;
+      case "completed": {
+        const output = decodeJson(result.output) as QueuedOutput;
+        for (const usage of output.usage ?? []) this.#request.onDelta({ type: "usage", usage });
+        if (output.status === "failed") {
+          const { error, retryable, retryAfterMs } = output;
+          return {
+            status: "failed",
+            error,
+            retryable,
+            ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+          };
+        }
+        return { status: "completed", output: encodeJson(output.output, "output") };
+      }
+      case "failed": {
+        const error = result.error ?? { name: "Error", message: "unknown" };
+        return { status: "failed", error, retryable: error.code !== "no_matching_runner" };
+      }
+      case "cancelled":
+        return { status: "failed", error: result.error ?? CANCELLED, retryable: false };
+      case "unknown":
+        return { status: "failed", error: REMOVED, retryable: true };
+    }
+  }
+
+  #end(outcome: AttemptOutcome): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#host.onEnd(outcome);
+  }
+}
+
+const CANCELLED = { name: "CancelledError", message: "the queued task was cancelled", code: "cancelled" };
+const REMOVED = { name: "HoldfastError", message: "the queued task was removed", code: "session_not_found" };
+
+/** The queue of a coordinator: for a runner those of the sessions it holds, for a user its own. */
+export function coordinatorQueue(connection: CoordinatorConnection): TaskQueue {
+  const client = connection.client(SessionService);
+  return {
+    async start({ sessionId, taskId, kind, input, traceparent }) {
+      const request = {
+        agent: taskAgentName(kind),
+        agentVersion: "1",
+        input: new TextEncoder().encode(input),
+        sessionId,
+        taskId,
+        ...(traceparent === undefined ? {} : { traceparent }),
+      };
+      await connection.ask(() => client.start(request));
+    },
+
+    async result(sessionId, waitMs, signal) {
+      try {
+        const request = { sessionId, waitMs: Math.min(waitMs, WAIT_MS) };
+        const answer = await connection.ask(() =>
+          client.getResult(request, { signal, timeoutMs: waitMs + WAIT_MS }),
+        );
+        if (!answer.ended) return { status: "going" };
+        if (answer.status === "completed") {
+          const output = answer.output === undefined ? undefined : new TextDecoder().decode(answer.output);
+          return { status: "completed", output };
+        }
+        const status = answer.status === "cancelled" ? "cancelled" : "failed";
+        return { status, error: answer.error === undefined ? undefined : recordedOf(answer.error) };
+      } catch (error) {
+        if (HoldfastError.is(error) && error.code === "session_not_found") return { status: "unknown" };
+        throw error;
+      }
+    },
+
+    async cancel(sessionId) {
+      await connection.ask(() => client.cancel({ sessionId, mode: "hard" }));
+    },
+
+    async remove(sessionId) {
+      await connection.ask(() => client.delete({ sessionId }));
+    },
+  };
+}
+
+function recordedOf(error: {
+  readonly name: string;
+  readonly message: string;
+  readonly code?: string | undefined;
+}): RecordedError {
+  const { name, message, code } = error;
+  return { name, message, ...(code === undefined ? {} : { code }) };
+}

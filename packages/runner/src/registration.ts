@@ -1,0 +1,128 @@
+// Becoming a runner, and being the same one again.
+//
+//   R1. A registration token is good for one call. What it brings, the runner's own token, is kept before anything else is done.
+//   R2. A coordinator that cannot be reached is waited for, for ever; one that refuses is not.
+
+import { HoldfastError, toHoldfastError, type Clock, type Random } from "@holdfast/core";
+import { RunnerService, type RegisterResponse } from "@holdfast/proto";
+import type { CoordinatorConnection } from "@holdfast/storage/remote";
+import { isPassing, pause, pauseMs } from "./poll-loop.ts";
+import type { TokenFile } from "./token-file.ts";
+
+/** Of what runners and coordinators say to each other. */
+const PROTOCOL = 1;
+
+export interface Offers {
+  readonly hostname: string;
+  readonly project: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly agents: readonly { readonly name: string; readonly version: string }[];
+  readonly taskKinds: readonly string[];
+  readonly maxRuns: number;
+}
+
+export interface RegistrationOptions {
+  readonly connection: CoordinatorConnection;
+  /** Where the runner's own token is kept. */
+  readonly tokens: TokenFile;
+  /** A registration token, or a runner's own; not needed by who has registered before. */
+  readonly token: string | undefined;
+  readonly offers: Offers;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly signal: AbortSignal;
+  /** The coordinator cannot be reached; told once. */
+  readonly lost: (error: HoldfastError) => void;
+}
+
+export interface Registered {
+  readonly runnerId: string;
+  readonly leaseMs: number;
+  readonly renewMs: number;
+  readonly pollTimeoutMs: number;
+}
+
+/** @throws HoldfastError when the coordinator refuses, or somebody gave up. */
+export async function register(options: RegistrationOptions): Promise<Registered> {
+  const { connection, clock, random, signal, lost } = options;
+  for (let failures = 0; ; failures++) {
+    try {
+      return await registerOnce(options);
+    } catch (thrown) {
+      const error = toHoldfastError(thrown);
+      if (signal.aborted || !isPassing(error)) throw explained(error, connection.url);
+      if (failures === 0) lost(error);
+      await pause(pauseMs(failures, random), clock, signal);
+      if (signal.aborted) throw error;
+    }
+  }
+}
+
+async function registerOnce(options: RegistrationOptions): Promise<Registered> {
+  const { tokens, token } = options;
+  const own = tokens.read();
+  if (own === undefined) return registerWith(options, required(token));
+  try {
+    return await registerWith(options, own);
+  } catch (thrown) {
+    const error = toHoldfastError(thrown);
+    // Its runner was deleted: another registration token makes another one.
+    const isForgotten = error.code === "unauthenticated" || error.code === "token_revoked";
+    if (token === undefined || token === "" || token === own || !isForgotten) throw error;
+    return registerWith(options, token);
+  }
+}
+
+async function registerWith(
+  { connection, tokens, offers }: RegistrationOptions,
+  token: string,
+): Promise<Registered> {
+  const { hostname, project, labels, agents, taskKinds, maxRuns } = offers;
+  connection.useToken(token);
+  const answer: RegisterResponse = await connection.ask(() =>
+    connection.client(RunnerService).register({
+      protocol: PROTOCOL,
+      hostname,
+      project,
+      labels: { ...labels },
+      agents: agents.map((agent) => ({ ...agent })),
+      taskKinds: [...taskKinds],
+      maxRuns,
+    }),
+  );
+  const own = answer.token ?? token;
+  tokens.write(own); // R1.
+  connection.useToken(own);
+  return {
+    runnerId: answer.runnerId,
+    leaseMs: Number(answer.leaseMs),
+    renewMs: Number(answer.renewMs),
+    pollTimeoutMs: Number(answer.pollTimeoutMs),
+  };
+}
+
+function required(token: string | undefined): string {
+  if (token !== undefined && token !== "") return token;
+  throw new HoldfastError(
+    "unauthenticated",
+    "this machine is not registered yet, and no registration token was given",
+    {
+      expected: "a registration token (hf_reg_…), once",
+      fix: "have an admin make one, and give it as HOLDFAST_TOKEN, with --token-file or on standard input",
+    },
+  );
+}
+
+function explained(error: HoldfastError, url: string): HoldfastError {
+  if (error.code !== "unsupported_protocol" && error.code !== "version_unsupported") return error;
+  return new HoldfastError(
+    "unsupported_protocol",
+    `the coordinator at ${url} speaks another protocol: ${error.message}`,
+    {
+      got: `protocol ${PROTOCOL} here`,
+      ...(error.expected === undefined ? {} : { expected: error.expected }),
+      fix: "use the same version of Holdfast for both",
+      cause: error,
+    },
+  );
+}

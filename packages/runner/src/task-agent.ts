@@ -1,0 +1,143 @@
+// The built-in agent `task:{kind}`: one attempt of a task that another session asked for, as a session of its own (K10b).
+//
+//   B1. It ends as `completed` whatever became of the attempt: a failure is told as it was, so that the session that asked decides
+//       whether there is another one, by its own policy.
+//   B2. An attempt lost with its runner is made again here, unless the task's author counts attempts: then it is a failure.
+//   B3. The handler sees the task it belongs to, and its idempotency key, not this session's.
+
+import { HoldfastError, recordError, type RecordedError, type TokenUsage } from "@holdfast/core";
+import {
+  attemptFailure,
+  defineAgent,
+  defineTask,
+  performTask,
+  type Agent,
+  type TaskContext,
+  type TaskDefinition,
+} from "@holdfast/runtime";
+
+export interface QueuedInput {
+  readonly input?: unknown;
+  readonly task: {
+    readonly sessionId: string;
+    readonly taskId: string;
+    readonly attempt: number;
+    readonly idempotencyKey: string;
+    readonly timeoutMs?: number;
+  };
+}
+
+export type QueuedOutput = { readonly usage?: readonly TokenUsage[] } & (
+  | { readonly status: "completed"; readonly output?: unknown }
+  | {
+      readonly status: "failed";
+      readonly error: RecordedError;
+      readonly retryable: boolean;
+      readonly retryAfterMs?: number;
+    }
+);
+
+export function taskAgentName(kind: string): string {
+  return `task:${kind}`;
+}
+
+/** Another attempt here would be one that its session did not ask for. */
+const ONCE = { nonRetryable: ["task_timeout", "not_json", "limit_exceeded"] };
+
+export function taskAgent(task: TaskDefinition): Agent {
+  const name = taskAgentName(task.name);
+  const attempt = defineTask({
+    name,
+    retry: task.retry?.maxAttempts === undefined ? ONCE : { maxAttempts: 1 }, // B2.
+    run: (queued: QueuedInput, context) => perform(task, queued, context),
+    ...(task.endLost === undefined
+      ? {}
+      : {
+          endLost: (queued: unknown) => {
+            const { input, task: asked } = queued as QueuedInput;
+            return task.endLost!(input, asked.idempotencyKey);
+          },
+        }),
+  });
+  return defineAgent({
+    name,
+    tasks: [attempt],
+    run: async (ctx, input) => {
+      const { timeoutMs } = (input as QueuedInput).task;
+      try {
+        return await ctx.scheduleTask(
+          attempt,
+          input as QueuedInput,
+          timeoutMs === undefined ? {} : { timeoutMs },
+        );
+      } catch (error) {
+        if (!HoldfastError.is(error) || error.code !== "task_failed") throw error; // It was cancelled.
+        return endedOtherwise(error); // B1.
+      }
+    },
+  });
+}
+
+/** B1. Whatever it throws is what became of it. */
+async function perform(
+  task: TaskDefinition,
+  queued: QueuedInput,
+  context: TaskContext,
+): Promise<QueuedOutput> {
+  const usage: TokenUsage[] = [];
+  const asked = new AskedContext(queued, context, usage);
+  const used = (): { usage?: TokenUsage[] } => (usage.length === 0 ? {} : { usage });
+  try {
+    const output = await performTask(task, queued.input, asked);
+    return { status: "completed", ...(output === undefined ? {} : { output }), ...used() };
+  } catch (thrown) {
+    return { ...attemptFailure(thrown), ...used() };
+  }
+}
+
+/** It took too long, or was lost, or its output is not to be recorded. */
+function endedOtherwise(error: HoldfastError): QueuedOutput {
+  const recorded = recordError(error.cause ?? error);
+  const retryable = recorded.code === "task_timeout" || recorded.name === "AttemptLostError";
+  return { status: "failed", error: recorded, retryable };
+}
+
+/** B3. */
+class AskedContext implements TaskContext {
+  readonly sessionId: string;
+  readonly taskId: string;
+  readonly attempt: number;
+  readonly idempotencyKey: string;
+  readonly #context: TaskContext;
+  readonly #usage: TokenUsage[];
+
+  constructor({ task }: QueuedInput, context: TaskContext, usage: TokenUsage[]) {
+    this.sessionId = task.sessionId;
+    this.taskId = task.taskId;
+    this.attempt = task.attempt;
+    this.idempotencyKey = task.idempotencyKey;
+    this.#context = context;
+    this.#usage = usage;
+  }
+
+  get traceparent(): string | undefined {
+    return this.#context.traceparent;
+  }
+
+  get signal(): AbortSignal {
+    return this.#context.signal;
+  }
+
+  streamToken(text: string): void {
+    this.#context.streamToken(text);
+  }
+
+  progress(data: unknown): void {
+    this.#context.progress(data);
+  }
+
+  reportUsage(usage: TokenUsage): void {
+    this.#usage.push(usage);
+    this.#context.reportUsage(usage);
+  }
+}

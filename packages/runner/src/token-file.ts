@@ -1,0 +1,132 @@
+// Where a runner keeps its own token, so that it is the same runner after a restart: one file for each coordinator, project and name.
+//
+//   F1. Only this user can read it (0600, in a folder of 0700), and it is written whole or not at all.
+//   F2. One process at a time is this runner: a second one is told which process is the first.
+
+import { HoldfastError, UsageError } from "@holdfast/core";
+import { createHash, randomUUID } from "node:crypto";
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+export interface RunnerIdentity {
+  readonly url: string;
+  readonly project: string;
+  /** Tells runners of one project apart. */
+  readonly name: string;
+}
+
+export class TokenFile {
+  readonly path: string;
+  readonly #lockPath: string;
+  readonly #identity: RunnerIdentity;
+
+  /** @throws HoldfastError `config_invalid` when the folder cannot be used, `locked` when another process is this runner. */
+  constructor(folder: string, identity: RunnerIdentity) {
+    const { url, project, name } = identity;
+    const key = createHash("sha256")
+      .update(JSON.stringify([url, project, name]))
+      .digest("hex")
+      .slice(0, 32);
+    this.path = join(folder, `runner-${key}.json`);
+    this.#lockPath = join(folder, `runner-${key}.pid`);
+    this.#identity = identity;
+    try {
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+    } catch (cause) {
+      throw unusable(folder, cause);
+    }
+    this.#lock();
+  }
+
+  /** The token, if there is one. */
+  read(): string | undefined {
+    let text: string;
+    try {
+      text = readFileSync(this.path, "utf8");
+    } catch (cause) {
+      if ((cause as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+      throw unusable(this.path, cause);
+    }
+    const token = tokenOf(text);
+    if (token !== undefined) return token;
+    throw new HoldfastError("config_invalid", "a runner's token file holds no token", {
+      at: this.path,
+      fix: "remove the file, and register again",
+    });
+  }
+
+  /** F1. */
+  write(token: string): void {
+    const part = `${this.path}.${process.pid}`;
+    try {
+      writeFileSync(part, `${JSON.stringify({ ...this.#identity, token })}\n`, { mode: 0o600, flush: true });
+      chmodSync(part, 0o600); // It may have been there, with another mode.
+      renameSync(part, this.path);
+    } catch (cause) {
+      throw unusable(this.path, cause);
+    }
+  }
+
+  /** Let another process be this runner. */
+  close(): void {
+    if (this.#holder().life === THIS_PROCESS) rmSync(this.#lockPath, { force: true });
+  }
+
+  /** F2. A process that was killed leaves its number behind, which is nobody's then. */
+  #lock(): void {
+    for (let attempt = 0; ; attempt++) {
+      try {
+        writeFileSync(this.#lockPath, `${process.pid} ${THIS_PROCESS}\n`, { flag: "wx", mode: 0o600 });
+        return;
+      } catch (cause) {
+        if ((cause as NodeJS.ErrnoException).code !== "EEXIST") throw unusable(this.#lockPath, cause);
+      }
+      const { pid, life } = this.#holder();
+      if (attempt > 0 || isAlive(Number(pid), life)) {
+        throw new HoldfastError("locked", `process ${pid} is this runner already`, {
+          at: this.#lockPath,
+          fix: "give this one another --name, or end that process first",
+        });
+      }
+      rmSync(this.#lockPath, { force: true });
+    }
+  }
+
+  #holder(): { readonly pid: string; readonly life: string } {
+    const text = existsSync(this.#lockPath) ? readFileSync(this.#lockPath, "utf8") : "";
+    const [pid = "", life = ""] = text.trim().split(" ");
+    return { pid, life };
+  }
+}
+
+/** In a container every process has the same number as the one before it. */
+const THIS_PROCESS = randomUUID();
+
+function isAlive(pid: number, life: string): boolean {
+  if (!Number.isSafeInteger(pid) || pid <= 0) return false;
+  if (pid === process.pid) return life === THIS_PROCESS;
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
+
+function tokenOf(text: string): string | undefined {
+  try {
+    const { token } = JSON.parse(text) as { readonly token?: unknown };
+    return typeof token === "string" && token !== "" ? token : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function unusable(path: string, cause: unknown): HoldfastError {
+  return new UsageError(`a runner cannot keep its token: ${(cause as Error).message}`, {
+    code: "config_invalid",
+    at: path,
+    fix: "make the folder one that this user can write to",
+    cause,
+  });
+}

@@ -1,0 +1,36 @@
+// What is said of a session that cannot be had, or not gone on with.
+
+import { ConflictError, HoldfastError, NotFoundError, UnavailableError } from "@holdfast/core";
+
+export function leaseLost(sessionId: string): UnavailableError {
+  return new UnavailableError(
+    "storage_unavailable",
+    `session ${sessionId}: its lease could not be renewed in time, so it was stopped here before another process may take it`,
+    { fix: "it goes on by itself, here or elsewhere, once storage can be reached" },
+  );
+}
+
+/** K4a: it kept a process busy until the watchdog ended it, alone and so for certain. */
+export function poisonFault(sessionId: string, at: string | undefined): HoldfastError {
+  return new HoldfastError(
+    "session_paused",
+    `session ${sessionId}: its agent kept the process busy without awaiting, twice`,
+    {
+      ...(at === undefined ? {} : { at }),
+      fix: "move the loop into a task; `holdfast resume` tries it again",
+    },
+  );
+}
+
+export function sessionMoved(sessionId: string, to: string): ConflictError {
+  return new ConflictError("session_moved", `session ${sessionId} does not live here any more`, {
+    at: to,
+    fix: "ask there; a move that was cut off is finished by asking for it again",
+  });
+}
+
+export function sessionNotFound(sessionId: string): NotFoundError {
+  return new NotFoundError("session_not_found", `there is no session ${sessionId}`, {
+    fix: "ids are case-sensitive; `holdfast list` shows them",
+  });
+}

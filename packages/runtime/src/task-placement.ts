@@ -1,0 +1,77 @@
+// Where a task is done (K10b): in this process if it has the task's handler, otherwise by the queue.
+//
+// Closures of `ctx.run` are always done here: nobody else has them.
+
+import type {
+  Clock,
+  AttemptOutcome,
+  LostAttempt,
+  RunningAttempt,
+  TaskAttempt,
+  TaskExecutor,
+  TaskTraits,
+} from "@holdfast/core";
+import { LocalTaskExecutor } from "./local-task-executor.ts";
+import type { RuntimeOptions } from "./runtime-api.ts";
+
+/** Who does the tasks of a runtime; `local` is whom agents bring their tasks to, unless the executor is somebody else's. */
+export function executorsOf(
+  { tasks, queue, concurrency }: RuntimeOptions,
+  clock: Clock,
+  payloadChars: number,
+): { readonly executor: TaskExecutor; readonly local: LocalTaskExecutor | undefined } {
+  const local = isExecutor(tasks)
+    ? undefined
+    : new LocalTaskExecutor({
+        tasks: tasks ?? [],
+        clock,
+        payloadChars,
+        ...(concurrency === undefined ? {} : { concurrency }),
+      });
+  const here = isExecutor(tasks) ? tasks : local!;
+  return { executor: queue === undefined ? here : new TaskPlacement(here, queue), local };
+}
+
+function isExecutor(tasks: RuntimeOptions["tasks"]): tasks is TaskExecutor {
+  return tasks !== undefined && !Array.isArray(tasks);
+}
+
+class TaskPlacement implements TaskExecutor {
+  readonly #here: TaskExecutor;
+  readonly #queue: TaskExecutor;
+
+  constructor(here: TaskExecutor, queue: TaskExecutor) {
+    this.#here = here;
+    this.#queue = queue;
+  }
+
+  describe(kind: string): TaskTraits | undefined {
+    return this.#here.describe(kind) ?? this.#queue.describe(kind);
+  }
+
+  kinds(): readonly string[] {
+    return [...new Set([...this.#here.kinds(), ...this.#queue.kinds()])];
+  }
+
+  start(attempt: TaskAttempt, onEnd: (outcome: AttemptOutcome) => void): RunningAttempt {
+    const placed = attempt.closure === undefined ? this.#of(attempt.kind) : this.#here;
+    return placed.start(attempt, onEnd);
+  }
+
+  endLost(attempt: LostAttempt): Promise<void> | undefined {
+    return this.#of(attempt.kind).endLost?.(attempt);
+  }
+
+  /** Where it is done now; one that was begun at the other place is lost. */
+  goesOn(attempt: Parameters<NonNullable<TaskExecutor["goesOn"]>>[0]): Promise<boolean> | undefined {
+    return this.#of(attempt.kind).goesOn?.(attempt);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#here.close(), this.#queue.close()]);
+  }
+
+  #of(kind: string): TaskExecutor {
+    return this.#here.describe(kind) === undefined ? this.#queue : this.#here;
+  }
+}

@@ -1,0 +1,123 @@
+// A pool of connections: statements in, rows out. It knows no tables.
+//
+//   D1. `run` is one statement and, outside of `transact`, its own transaction: what it changed is synced when it answers.
+//   D2. A connection that was lost is not used again; the next call makes a new one.
+//   D3. Prepared by name once per connection, with plans that do not depend on how full the tables were then: without sequential
+//       scans and hash joins, because a plan made over an empty table is kept until somebody analyses it.
+
+import { toError } from "@holdfast/core";
+import pg from "pg";
+
+export interface Statement {
+  /** Under which it is prepared; without one it is not. */
+  readonly name?: string;
+  readonly text: string;
+}
+
+export type Row = Readonly<Record<string, unknown>>;
+
+export interface DatabaseOptions {
+  readonly url: string;
+  /** Where tables are looked for and made. */
+  readonly schema: string;
+  readonly connectionsMax: number;
+  readonly connectTimeoutMs: number;
+}
+
+const SETTINGS = [
+  "SET enable_seqscan = off",
+  "SET enable_hashjoin = off",
+  "SET enable_mergejoin = off",
+  "SET enable_bitmapscan = off",
+  "SET plan_cache_mode = force_generic_plan",
+  "SET jit = off",
+  // A process that stops in the middle of a transaction must not hold its locks for ever.
+  "SET idle_in_transaction_session_timeout = 60000",
+  // Acknowledged means synced, whatever the server's default is.
+  "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",
+].join("; ");
+
+const INT8 = 20;
+const INT8_ARRAY = 1016;
+
+/** Numbers of ours fit into doubles. */
+const types: pg.CustomTypesConfig = {
+  getTypeParser: ((oid: number, format?: "text") => {
+    const parse = pg.types.getTypeParser(oid, format) as (text: string) => unknown;
+    if (oid === INT8) return Number;
+    return oid === INT8_ARRAY ? (text: string) => (parse(text) as string[]).map(Number) : parse;
+  }) as typeof pg.types.getTypeParser,
+};
+
+export class Database {
+  readonly #pool: pg.Pool;
+  /** Statements run since it was opened; for benchmarks. */
+  statementCount = 0;
+
+  constructor({ url, schema, connectionsMax, connectTimeoutMs }: DatabaseOptions) {
+    this.#pool = new pg.Pool({
+      connectionString: url,
+      max: connectionsMax,
+      connectionTimeoutMillis: connectTimeoutMs,
+      // Waiting connections are no reason for a process to stay.
+      allowExitOnIdle: true,
+      keepAlive: true,
+      application_name: "holdfast",
+      pipeline: true,
+      types,
+    });
+    const onConnect = `SET search_path = ${pg.escapeIdentifier(schema)}; ${SETTINGS}`;
+    // An idle connection that is lost is noticed by whoever would have used it (D2).
+    this.#pool.on("error", () => undefined);
+    this.#pool.on("connect", (client) => {
+      client.on("error", () => undefined);
+      // Ahead of the statement it was made for, which does not wait for it; if it fails, so does that.
+      client.query(onConnect).catch(() => undefined);
+    });
+  }
+
+  /** D1. */
+  async run(statement: Statement, values: readonly unknown[] = []): Promise<Row[]> {
+    this.statementCount++;
+    const { rows } = await this.#pool.query({ ...statement, values: [...values] });
+    return rows as Row[];
+  }
+
+  /** Several reads of one moment, sent at once. */
+  async readAll(reads: readonly (readonly [Statement, readonly unknown[]])[]): Promise<Row[][]> {
+    return this.transact(
+      (run) => Promise.all(reads.map(([statement, values]) => run(statement, values))),
+      "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+    );
+  }
+
+  /** A transaction of several statements; whatever is thrown rolls it back. Statements sent together travel together. */
+  async transact<T>(
+    work: (run: (statement: Statement, values?: readonly unknown[]) => Promise<Row[]>) => Promise<T>,
+    begin = "BEGIN",
+  ): Promise<T> {
+    const client = await this.#pool.connect();
+    const run = async (statement: Statement, values: readonly unknown[] = []): Promise<Row[]> => {
+      this.statementCount++;
+      return (await client.query({ ...statement, values: [...values] })).rows as Row[];
+    };
+    let broken: Error | undefined;
+    try {
+      const begun = run({ text: begin });
+      const [result] = await Promise.all([work(run), begun]);
+      await run({ text: "COMMIT" });
+      return result;
+    } catch (error) {
+      await run({ text: "ROLLBACK" }).catch((thrown: unknown) => {
+        broken = toError(thrown);
+      });
+      throw error;
+    } finally {
+      client.release(broken);
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#pool.end();
+  }
+}

@@ -1,0 +1,121 @@
+// What this process knows of sessions: their rows, claims, and which signals are pending. A cache, and one that may be behind.
+//
+//   H1. A head is of one version of its session. Whatever is decided by it is checked against the database in the transaction that
+//       writes it (`write-statement.ts`), so that one that is behind costs a second try, never a wrong answer.
+//   H2. What a session was made with and no rule looks at (input, shared context) is not kept: it may be large.
+//   H3. While a transaction that changes or checks a head is under way, `flight` is set; nobody else may use it.
+
+import type { Amount, Session, Wait } from "@holdfast/core";
+import { isAnsweredBy, type Claim } from "@holdfast/core/internal";
+
+export interface Head {
+  readonly sessionId: string;
+  readonly lane: number;
+  version: number;
+  session: Session;
+  claim: Claim;
+  /** The end of the claim as the row had it when it was read: claims are only decided by what was just read. */
+  readonly until: number;
+  /** Whether a pending signal is one it waits for. */
+  answered: boolean;
+  readonly pending: Pending;
+  /** Ids of the sessions that name it as their parent, in the order they were created; `undefined` when they were not read. */
+  childIds: string[] | undefined;
+  /** What is held for its tasks; few sessions are paid for. */
+  readonly holds: Map<number, Amount>;
+  /** Where its output is, when it is kept apart. */
+  outputBlob: string | undefined;
+  flight: Promise<unknown> | undefined;
+}
+
+/** Which signals of a session are pending. A backlog of many thousand makes no single step slower. */
+export class Pending {
+  readonly #byId = new Map<string, { readonly order: number; readonly name: string }>();
+  /** How many of each name. */
+  readonly #names = new Map<string, number>();
+
+  get size(): number {
+    return this.#byId.size;
+  }
+
+  has(signalId: string): boolean {
+    return this.#byId.has(signalId);
+  }
+
+  get orders(): number[] {
+    return [...this.#byId.values()].map(({ order }) => order);
+  }
+
+  add(signalId: string, order: number, name: string): void {
+    this.#byId.set(signalId, { order, name });
+    this.#names.set(name, (this.#names.get(name) ?? 0) + 1);
+  }
+
+  remove(signalId: string): { readonly order: number; readonly name: string } | undefined {
+    const signal = this.#byId.get(signalId);
+    if (signal === undefined) return undefined;
+    this.#byId.delete(signalId);
+    const left = (this.#names.get(signal.name) ?? 0) - 1;
+    if (left > 0) this.#names.set(signal.name, left);
+    else this.#names.delete(signal.name);
+    return signal;
+  }
+
+  get entries(): (readonly [signalId: string, order: number, name: string])[] {
+    return [...this.#byId].map(([signalId, { order, name }]) => [signalId, order, name]);
+  }
+
+  /** Whether one of them is what these waits stand for. */
+  answers(waits: readonly Wait[]): boolean {
+    if (waits.length === 0) return false;
+    for (const name of this.#names.keys()) if (isAnsweredBy(waits, name)) return true;
+    return false;
+  }
+}
+
+export class Heads {
+  /** The least recently used first. */
+  readonly #heads = new Map<string, Head>();
+  readonly #max: number;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  get(sessionId: string): Head | undefined {
+    const head = this.#heads.get(sessionId);
+    if (head === undefined) return undefined;
+    this.#heads.delete(sessionId);
+    this.#heads.set(sessionId, head);
+    return head;
+  }
+
+  /** Keep what was read or made, unless what is known is newer or in use (H3). */
+  put(head: Head): void {
+    const known = this.#heads.get(head.sessionId);
+    if (known !== undefined && (known.flight !== undefined || known.version > head.version)) return;
+    this.#heads.set(head.sessionId, head);
+    if (this.#heads.size <= this.#max) return;
+    for (const oldest of this.#heads.values()) {
+      if (oldest.flight === undefined) this.#heads.delete(oldest.sessionId);
+      break;
+    }
+  }
+
+  /** It is not what the database has. */
+  forget(head: Head): void {
+    if (this.#heads.get(head.sessionId) === head) this.#heads.delete(head.sessionId);
+  }
+
+  clear(): void {
+    this.#heads.clear();
+  }
+}
+
+/** H2. */
+export function withoutContent(session: Session): Session {
+  if (session.shared === undefined)
+    return session.input === undefined ? session : { ...session, input: undefined };
+  const { shared: _shared, ...kept } = session;
+  return { ...kept, input: undefined };
+}

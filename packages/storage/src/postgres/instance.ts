@@ -1,0 +1,87 @@
+// Claims for ever end with the storage that made them: at its close, or some seconds after its process has died.
+//
+//   I1. A storage that claims or renews says every few seconds that it is alive, by the database's clock (`instance`). Nobody's own
+//       clock is compared with another one's.
+//   I2. Whoever finds one that has not said so for `ALIVE_MS` releases what it held. If it lives after all, its batches are
+//       fenced from then on: liveness is by time, safety by tokens.
+
+import { randomUUID } from "node:crypto";
+import type { Database, Statement } from "./database.ts";
+
+const ALIVE_MS = 15_000;
+const SAY_EVERY_MS = 2_000;
+
+/** Whether one that said so then lives. An expression over a time of the database. */
+export const livesSince = (saidAt: string, ms: number = ALIVE_MS): string =>
+  `${saidAt} > clock_timestamp() - interval '${ms} milliseconds'`;
+
+/** Said so since it should have the last time, and once more for good measure. */
+export const JUST_SAID_MS = SAY_EVERY_MS * 1.5;
+
+const SAY: Statement = {
+  name: "say_alive",
+  text: `INSERT INTO instance (instance, said_at) VALUES ($1, clock_timestamp())
+    ON CONFLICT (instance) DO UPDATE SET said_at = excluded.said_at`,
+};
+
+const RELEASE = `UPDATE state t SET holder = NULL, until = '-Infinity', instance = NULL, due_at = t.ready_at,
+    version = t.version + 1`;
+
+const REAP: Statement = {
+  name: "reap",
+  text: `WITH dead AS (DELETE FROM instance WHERE NOT (${livesSince("said_at")}) RETURNING instance)
+    ${RELEASE}, losses = t.losses + 1 WHERE t.instance IS NOT NULL AND t.ended = 0
+      AND NOT EXISTS (SELECT 1 FROM instance i WHERE i.instance = t.instance AND ${livesSince("i.said_at")})
+    RETURNING t.session_id`,
+};
+
+const LEAVE: Statement = {
+  name: "leave",
+  text: `WITH gone AS (DELETE FROM instance WHERE instance = $1) ${RELEASE} WHERE t.instance = $1`,
+};
+
+export const COUNT_DEAD: Statement = {
+  name: "count_dead",
+  text: `SELECT count(*) AS dead FROM instance WHERE NOT (${livesSince("said_at")})`,
+};
+
+/** Release what the dead held for ever, and what one held that had been taken for dead before. Answers which sessions. */
+export async function reap(db: Database): Promise<string[]> {
+  return (await db.run(REAP)).map((row) => row["session_id"] as string);
+}
+
+export class Instance {
+  readonly id = randomUUID();
+  readonly #db: Database;
+  #saying: Promise<unknown> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(db: Database) {
+    this.#db = db;
+  }
+
+  /** To be awaited before the first claim is made. */
+  async begin(): Promise<void> {
+    this.#saying ??= this.#say().then(() => {
+      this.#timer = setInterval(() => void this.#say().catch(() => undefined), SAY_EVERY_MS);
+      this.#timer.unref();
+    });
+    try {
+      await this.#saying;
+    } catch (error) {
+      this.#saying = undefined;
+      throw error;
+    }
+  }
+
+  #say(): Promise<unknown> {
+    return this.#db.run(SAY, [this.id]);
+  }
+
+  /** Release all it holds for ever. */
+  async end(): Promise<void> {
+    if (this.#saying === undefined) return;
+    clearInterval(this.#timer);
+    await this.#db.run(LEAVE, [this.id]);
+  }
+}

@@ -1,0 +1,175 @@
+// How a database is found, made and refused: nobody may be left with a stack trace, or with their password in a log.
+
+import { afterEach, beforeAll, describe, expect, test } from "vitest";
+import { openPostgresStorage, type PostgresStorage } from "./index.ts";
+import { SCHEMA_VERSION } from "./schema.ts";
+import { LOCKED_USER, newSchema, runSql, sharedServerUrl } from "./testing/shared-server.ts";
+
+let url: string;
+let opened: PostgresStorage[];
+
+beforeAll(async () => {
+  url = await sharedServerUrl();
+  opened = [];
+});
+
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((storage) => storage.close()));
+});
+
+async function open(schema: string): Promise<PostgresStorage> {
+  const storage = await openPostgresStorage({ url, schema });
+  opened.push(storage);
+  return storage;
+}
+
+function changed(change: (url: URL) => void): string {
+  const other = new URL(url);
+  change(other);
+  return other.href;
+}
+
+describe("an address that does not lead to a database", () => {
+  test.each(["", "localhost", "mysql://localhost/x", "/var/run/postgres", "postgres//x:secret@host"])(
+    "%j is refused as no URL",
+    async (text) => {
+      const refused = expect(openPostgresStorage({ url: text })).rejects;
+      await refused.toMatchObject({ name: "UsageError", expected: expect.stringContaining("postgres://") });
+    },
+  );
+
+  test("nobody answers there", async () => {
+    // Of all ports the one that is never given out.
+    const nowhere = "postgres://me:secret@127.0.0.1:1/x";
+    const error: unknown = await openPostgresStorage({ url: nowhere }).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: "storage_unavailable", at: expect.stringContaining("127.0.0.1:1") });
+    expect(told(error)).not.toContain("secret");
+  });
+
+  test("the database does not exist", async () => {
+    const elsewhere = changed((other) => (other.pathname = "/none"));
+    const refused = expect(openPostgresStorage({ url: elsewhere })).rejects;
+    await refused.toMatchObject({
+      code: "storage_unavailable",
+      message: expect.stringContaining("no such database"),
+      fix: expect.stringContaining("CREATE DATABASE"),
+    });
+  });
+
+  test.runIf(process.env["HOLDFAST_TEST_POSTGRES_URL"] === undefined)(
+    "the password is wrong, and is not told",
+    async () => {
+      const wrong = changed((other) => {
+        other.username = LOCKED_USER;
+        other.password = "opensesame";
+      });
+      const error: unknown = await openPostgresStorage({ url: wrong }).catch((thrown: unknown) => thrown);
+      expect(error).toMatchObject({
+        code: "storage_unavailable",
+        message: expect.stringContaining("does not let us in"),
+      });
+      expect(told(error)).not.toContain("opensesame");
+      expect(told(error)).toContain(LOCKED_USER);
+    },
+  );
+});
+
+/** All that can be printed of an error, its causes included. */
+function told(error: unknown): string {
+  const { message, at, got, expected, fix, stack, cause } = error as Error & Record<string, unknown>;
+  const more = cause === undefined ? "" : told(cause);
+  return [message, at, got, expected, fix, stack, more].join("\n");
+}
+
+describe("the schema", () => {
+  test("many that open a new one at the same time all find it made once", async () => {
+    const schema = newSchema();
+    const storages = await Promise.all(Array.from({ length: 8 }, () => open(schema)));
+    const results = await Promise.all(
+      storages.map((storage, i) => storage.commit([creating(`ses-${i}`)], 1)),
+    );
+    expect(results.flat().every(({ status }) => status === "created")).toBe(true);
+    const rows = await runSql(url, `SELECT key, value FROM ${schema}.meta ORDER BY key`);
+    expect(rows).toEqual([
+      { key: "lanes", value: "8" },
+      { key: "schema_version", value: String(SCHEMA_VERSION) },
+    ]);
+  });
+
+  test("one of a newer version is refused, and left as it is", async () => {
+    const schema = newSchema();
+    await open(schema);
+    await runSql(url, `UPDATE ${schema}.meta SET value = '99' WHERE key = 'schema_version'`);
+    await expect(openPostgresStorage({ url, schema })).rejects.toMatchObject({
+      code: "version_unsupported",
+      got: "schema version 99",
+      fix: expect.stringContaining("newer Holdfast"),
+    });
+    expect(await runSql(url, `SELECT value FROM ${schema}.meta WHERE key = 'schema_version'`)).toEqual([
+      { value: "99" },
+    ]);
+  });
+
+  test("lanes are chosen when it is made, and kept", async () => {
+    const schema = newSchema();
+    opened.push(await openPostgresStorage({ url, schema, lanes: 3 }));
+    const again = await openPostgresStorage({ url, schema, lanes: 5 });
+    opened.push(again);
+    await again.commit(
+      Array.from({ length: 50 }, (_, i) => creating(`ses-${i}`)),
+      1,
+    );
+    const lanes = await runSql(url, `SELECT DISTINCT lane FROM ${schema}.state ORDER BY lane`);
+    expect(lanes).toEqual([{ lane: 0 }, { lane: 1 }, { lane: 2 }]);
+  });
+
+  test("a session is in the lane of the one above it", async () => {
+    const schema = newSchema();
+    const storage = await open(schema);
+    for (let i = 0; i < 10; i++) {
+      const parent = { sessionId: i === 0 ? "ses-root" : `ses-${i - 1}`, child: 0, onEnd: "cancel" } as const;
+      if (i === 0) await storage.commit([creating("ses-root")], 1);
+      await storage.commit([{ ...creating(`ses-${i}`), parent }], 1);
+    }
+    expect(await runSql(url, `SELECT count(DISTINCT lane)::int AS lanes FROM ${schema}.state`)).toEqual([
+      { lanes: 1 },
+    ]);
+  });
+
+  test("a name that has to be quoted is quoted", async () => {
+    const storage = await open(`Test "${newSchema()}"; --`);
+    expect(await storage.commit([creating("ses-1")], 1)).toEqual([{ status: "created" }]);
+  });
+});
+
+test("a storage that was closed says so, and closing twice is closing once", async () => {
+  const storage = await open(newSchema());
+  await Promise.all([storage.close(), storage.close()]);
+  await expect(storage.commit([creating("ses-1")], 1)).rejects.toMatchObject({
+    code: "storage_unavailable",
+    message: expect.stringContaining("was closed"),
+  });
+  await expect(storage.reader.session("ses-1")).rejects.toMatchObject({ code: "storage_unavailable" });
+});
+
+// What one process's clock says must not matter to another one.
+test("the database's time counts where it is asked for, whatever callers say", async () => {
+  const storage = await openPostgresStorage({ url, schema: newSchema(), clock: "database" });
+  opened.push(storage);
+  await storage.commit([creating("ses-1")], 5);
+  const [row] = await runSql(url, "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now");
+  const { createdAt } = (await storage.reader.session("ses-1"))!;
+  expect(Math.abs(createdAt - (row!["now"] as number))).toBeLessThan(60_000);
+  const claim = { sessionId: "ses-1", leaseMs: 600_000 };
+  await storage.claim({ ...claim, owner: "a", now: 0 });
+  // Ten years later by the caller's clock, and not a minute by the database's.
+  expect(await storage.claim({ ...claim, owner: "b", now: createdAt + 3.2e11 })).toEqual({
+    status: "busy",
+    owner: "a",
+  });
+});
+
+function creating(sessionId: string) {
+  const agent = { name: "agent", version: "1" };
+  return { type: "create_session", sessionId, agent, input: "1", seed: 1, flags: 0, format: 1 } as const;
+}

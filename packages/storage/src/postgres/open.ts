@@ -1,0 +1,187 @@
+// The way to a PostgreSQL storage: check the address, bring the tables to our version, and open.
+//
+//   O1. A schema of a later version is refused before anything is written to it.
+//   O2. Any number of processes may open, and make, the same schema at the same time: each step is one transaction, and the one that
+//       comes second finds it done.
+
+import { HoldfastError, UnavailableError, UsageError } from "@holdfast/core";
+import { Database } from "./database.ts";
+import { shownUrl, SQLSTATE, sqlState, toStorageError } from "./pg-errors.ts";
+import { PostgresStorage } from "./postgres-storage.ts";
+import { LANES_DEFAULT, SCHEMA_VERSION, stepsFrom } from "./schema.ts";
+
+export interface OpenPostgres {
+  /** `postgres://user:password@host:5432/database?sslmode=verify-full` */
+  readonly url: string;
+  /** The schema our tables are in, made when missing; `holdfast` when absent. */
+  readonly schema?: string;
+  /** Into how many lanes a schema that is made now divides its sessions; 8 when absent. */
+  readonly lanes?: number;
+  /** Connections at most; 8 when absent. */
+  readonly connectionsMax?: number;
+  /**
+   * Whose time counts: the caller's, as every method is told it, or the database's. With several machines whose clocks nobody keeps
+   * together, the database's.
+   */
+  readonly clock?: "caller" | "database";
+  /** How often it is looked for arrivals that other processes stored; 250 ms when absent. Nothing is lost in between. */
+  readonly pollMs?: number;
+  readonly connectTimeoutMs?: number;
+}
+
+const HEADS_MAX = 16_384;
+const MIGRATIONS_MAX = 10;
+
+/**
+ * Open a database, and make our tables in it when they are not there.
+ *
+ * @throws UsageError for what is no address of a PostgreSQL database.
+ * @throws HoldfastError `storage_unavailable` when it cannot be reached, does not let us in or does not exist, `storage_readonly`,
+ *   `version_unsupported` when a newer Holdfast made it. Passwords are never told.
+ */
+export async function openPostgresStorage(options: OpenPostgres): Promise<PostgresStorage> {
+  const { url, schema = "holdfast", lanes = LANES_DEFAULT, clock = "caller" } = options;
+  const at = `${checkedUrl(url)} (schema ${schema})`;
+  const db = new Database({
+    url,
+    schema,
+    connectionsMax: options.connectionsMax ?? 8,
+    connectTimeoutMs: options.connectTimeoutMs ?? 10_000,
+  });
+  try {
+    const opened = await prepare(db, { schema, lanes, at });
+    const stamp = stamper(opened.lastStamp);
+    return new PostgresStorage({
+      db,
+      schema,
+      at,
+      lanes: opened.lanes,
+      headsMax: HEADS_MAX,
+      pollMs: options.pollMs ?? 250,
+      now: clock === "database" ? await databaseClock(db) : undefined,
+      stamp,
+    });
+  } catch (error) {
+    await db.close();
+    throw toStorageError(error, at, "opening it");
+  }
+}
+
+function checkedUrl(url: string): string {
+  const protocol = URL.canParse(url) ? new URL(url).protocol : undefined;
+  if (protocol === "postgres:" || protocol === "postgresql:") return shownUrl(url);
+  throw new UsageError(`the address of the database is no URL of PostgreSQL: ${shownUrl(url)}`, {
+    expected: "postgres://user:password@host:5432/database",
+    fix: "special characters in a password are written in percent form, for example %40 for @",
+  });
+}
+
+interface Opened {
+  readonly lanes: number;
+  readonly lastStamp: number;
+}
+
+async function prepare(
+  db: Database,
+  { schema, lanes, at }: { schema: string; lanes: number; at: string },
+): Promise<Opened> {
+  for (let round = 0; ; round++) {
+    const found = await readMeta(db);
+    if (found.version > SCHEMA_VERSION) {
+      throw new HoldfastError("version_unsupported", `the database was written by a newer Holdfast: ${at}`, {
+        at,
+        got: `schema version ${found.version}`,
+        expected: `schema version ${SCHEMA_VERSION} or older`,
+        fix: "use the newer Holdfast; the database was left as it is",
+      });
+    }
+    if (found.version === SCHEMA_VERSION) {
+      const [row] = await db.run({ text: "SELECT coalesce(max(born), 0) AS born FROM session" });
+      return { lanes: found.lanes, lastStamp: row?.["born"] as number };
+    }
+    if (round === MIGRATIONS_MAX)
+      throw new UnavailableError("storage_unavailable", `others keep changing the schema: ${at}`, {
+        fix: "open it again",
+      });
+    await migrate(db, found.version, { schema, lanes });
+  }
+}
+
+async function readMeta(db: Database): Promise<{ readonly version: number; readonly lanes: number }> {
+  try {
+    const rows = await db.run({ text: "SELECT key, value FROM meta" });
+    const meta = new Map(rows.map((row) => [row["key"], Number(row["value"])]));
+    return { version: meta.get("schema_version") ?? 0, lanes: meta.get("lanes") ?? LANES_DEFAULT };
+  } catch (error) {
+    if (sqlState(error) === SQLSTATE.undefinedTable) return { version: 0, lanes: LANES_DEFAULT };
+    throw error;
+  }
+}
+
+/** G1 of `schema.ts`. Whoever comes second is refused by the row of its version, and looks anew (O2). */
+async function migrate(
+  db: Database,
+  from: number,
+  { schema, lanes }: { schema: string; lanes: number },
+): Promise<void> {
+  const [step] = stepsFrom(from);
+  try {
+    await db.transact(async (run) => {
+      if (from === 0) {
+        await run({ text: `CREATE SCHEMA IF NOT EXISTS ${quoted(schema)}` });
+        await run({
+          text: `CREATE TABLE meta (key text PRIMARY KEY, value text NOT NULL);
+                 INSERT INTO meta VALUES ('schema_version', '0'), ('lanes', '${lanes}')`,
+        });
+      }
+      const [moved] = await run(
+        {
+          text: "UPDATE meta SET value = $1 WHERE key = 'schema_version' AND value = $2 RETURNING value",
+        },
+        [String(from + 1), String(from)],
+      );
+      if (moved !== undefined) await run({ text: step! });
+    });
+  } catch (error) {
+    if (!TAKEN.has(sqlState(error) ?? "")) throw error;
+  }
+}
+
+/** Two processes made the same thing: a row, a table, a schema; or one waited for the other in a circle. */
+const TAKEN: ReadonlySet<string> = new Set(["23505", "42P07", "42P06", "40001", "40P01", "42710"]);
+
+function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}
+
+/** Microseconds of this machine's clock, but always above the one before: an order of what one process makes, over restarts. */
+function stamper(last: number): () => number {
+  let stamp = last;
+  return () =>
+    (stamp = Math.max(stamp + 1, Math.trunc((performance.timeOrigin + performance.now()) * 1_000)));
+}
+
+/** How far a clock may drift before the database is asked again. */
+const ASK_AGAIN_MS = 10_000;
+
+/** The database's time, worked out from the monotonic clock of this process since it was last asked. */
+async function databaseClock(db: Database): Promise<() => number> {
+  let offset = 0;
+  let askedAt = -Infinity;
+  const ask = async (): Promise<void> => {
+    const before = performance.now();
+    const [row] = await db.run({
+      text: "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now",
+    });
+    askedAt = performance.now();
+    offset = (row?.["now"] as number) - (before + askedAt) / 2;
+  };
+  await ask();
+  return () => {
+    if (performance.now() - askedAt > ASK_AGAIN_MS) {
+      askedAt = performance.now();
+      ask().catch(() => undefined);
+    }
+    return Math.trunc(performance.now() + offset);
+  };
+}

@@ -1,0 +1,165 @@
+// PostgreSQL's error codes as errors of ours: what happened, where, and what to do about it.
+//
+//   P1. No message has a password in it: places are told as `shownUrl` shows them.
+
+import {
+  CorruptRecordError,
+  HoldfastError,
+  InvariantError,
+  toError,
+  UnavailableError,
+  type ErrorDetails,
+} from "@holdfast/core";
+
+/** What PostgreSQL calls the kinds of errors that mean something to us. */
+export const SQLSTATE = {
+  uniqueViolation: "23505",
+  serializationFailure: "40001",
+  deadlock: "40P01",
+  undefinedTable: "42P01",
+  unknownSchema: "3F000",
+  unknownDatabase: "3D000",
+  wrongPassword: "28P01",
+  notAuthorized: "28000",
+  readOnly: "25006",
+  insufficientPrivilege: "42501",
+  diskFull: "53100",
+} as const;
+
+/** The five characters of an error that the server raised; `undefined` for any other one, among them Node's `EPIPE`. */
+export function sqlState(thrown: unknown): string | undefined {
+  if (!(thrown instanceof Error) || !("severity" in thrown) || !("code" in thrown)) return undefined;
+  return typeof thrown.code === "string" ? thrown.code : undefined;
+}
+
+/** Whether nothing was applied and the same may succeed at once: somebody else was faster. */
+export function isConflict(thrown: unknown): boolean {
+  const state = sqlState(thrown);
+  return (
+    state === SQLSTATE.uniqueViolation ||
+    state === SQLSTATE.serializationFailure ||
+    state === SQLSTATE.deadlock
+  );
+}
+
+/** What a statement can be refused for because of its values: bad data, too much of it, a broken constraint. */
+const OF_ONE_CHANGE = /^(22|23|54)/;
+
+/** Whether the environment, not one change of a group, is at fault: trying the changes one by one would only fail again. */
+export function isEnvironmental(thrown: unknown): boolean {
+  if (HoldfastError.is(thrown)) return thrown.code === "storage_unavailable";
+  const state = sqlState(thrown);
+  return state === undefined ? !(thrown instanceof InvariantError) : !OF_ONE_CHANGE.test(state);
+}
+
+/** Why one change of a group was not applied, for people. */
+export function describeRefusal(thrown: unknown): string {
+  if (HoldfastError.is(thrown)) return thrown.message;
+  return `the database refused it: ${toError(thrown).message}`;
+}
+
+/** A connection's address as people may see it: without its password. */
+export function shownUrl(url: string): string {
+  try {
+    const shown = new URL(url);
+    if (shown.password !== "") shown.password = "***";
+    for (const name of shown.searchParams.keys())
+      if (name.toLowerCase().includes("password")) shown.searchParams.set(name, "***");
+    return shown.href;
+  } catch {
+    return "a text that is no URL";
+  }
+}
+
+/**
+ * Anything thrown while the database was used, as an error of ours.
+ *
+ * @param at the database, as `shownUrl` shows it.
+ * @param doing completes "while …", for example `committing`.
+ */
+export function toStorageError(thrown: unknown, at: string, doing: string): HoldfastError {
+  if (HoldfastError.is(thrown)) return thrown;
+  const state = sqlState(thrown);
+  const text = toError(thrown).message;
+  const details = (expected: string, fix: string): ErrorDetails => ({
+    at,
+    got: state === undefined ? text : `${text} (SQLSTATE ${state})`,
+    expected,
+    fix,
+    cause: thrown,
+  });
+  switch (state) {
+    case SQLSTATE.wrongPassword:
+    case SQLSTATE.notAuthorized:
+      return new UnavailableError(
+        "storage_unavailable",
+        `PostgreSQL does not let us in, while ${doing}: ${at}`,
+        details("a user that may connect, with its password", "check the user and password in the URL"),
+      );
+    case SQLSTATE.unknownDatabase:
+      return new UnavailableError(
+        "storage_unavailable",
+        `there is no such database, while ${doing}: ${at}`,
+        details("a database that exists", "make it (CREATE DATABASE …), or correct the URL"),
+      );
+    case SQLSTATE.undefinedTable:
+    case SQLSTATE.unknownSchema:
+      return new UnavailableError(
+        "storage_unavailable",
+        `tables of ours are gone, while ${doing}: ${at}`,
+        details("the tables that were made when it was opened", "restore the database, or open it again"),
+      );
+    case SQLSTATE.readOnly:
+    case SQLSTATE.insufficientPrivilege:
+      return new HoldfastError(
+        "storage_readonly",
+        `the database may not be written, while ${doing}: ${at}`,
+        details(
+          "the primary server, and a user that may write to the schema",
+          "connect to the primary, or GRANT the user what it needs",
+        ),
+      );
+    case SQLSTATE.diskFull:
+      return new HoldfastError(
+        "storage_full",
+        `the database server's disk is full, while ${doing}: ${at}`,
+        details("free space on the server", "make room there; nothing of this was applied"),
+      );
+    default:
+      return unforeseen(thrown, state, text, { at, doing, details });
+  }
+}
+
+function unforeseen(
+  thrown: unknown,
+  state: string | undefined,
+  text: string,
+  {
+    at,
+    doing,
+    details,
+  }: { at: string; doing: string; details: (expected: string, fix: string) => ErrorDetails },
+): HoldfastError {
+  if (state?.startsWith("XX") === true && state !== "XX000")
+    return new CorruptRecordError(
+      at,
+      "the database is damaged",
+      details("an intact database", "restore it from a backup"),
+    );
+  // A mistake of ours in a statement. What the server says of itself (08, 53, 55, 57, 58) is to be waited out.
+  if (state !== undefined && !/^(08|40|53|55|57|58)/.test(state))
+    return new InvariantError(`${text} (SQLSTATE ${state}), while ${doing} in ${at}`);
+  if (state === undefined && !isAboutTheConnection(thrown, text))
+    return new InvariantError(`${text}, while ${doing} in ${at}`);
+  return new UnavailableError(
+    "storage_unavailable",
+    `PostgreSQL cannot be reached, while ${doing}: ${at}`,
+    details("a server that answers", "check that it runs and can be reached; sending the same again is safe"),
+  );
+}
+
+/** Node's errors of sockets have codes (`ECONNREFUSED`); the driver's own have only words. */
+function isAboutTheConnection(thrown: unknown, text: string): boolean {
+  if (thrown instanceof Error && "code" in thrown && typeof thrown.code === "string") return true;
+  return /connect|terminat|timeout|socket|pool|queryable|SSL/i.test(text);
+}

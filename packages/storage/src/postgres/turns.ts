@@ -1,0 +1,25 @@
+// Calls that are about the same session are served one after the other, in the order in which they came.
+//
+// The database would put them in some order as well; but whoever calls twice without waiting means the first one first.
+
+export class Turns {
+  /** The last call about each session. */
+  readonly #last = new Map<string, Promise<unknown>>();
+
+  /** Run `work` once all earlier calls about any of these sessions are over. */
+  async take<T>(sessionIds: Iterable<string>, work: () => Promise<T>): Promise<T> {
+    const before = new Set<Promise<unknown>>();
+    const ids = [...sessionIds];
+    for (const id of ids) {
+      const last = this.#last.get(id);
+      if (last !== undefined) before.add(last);
+    }
+    const call = before.size === 0 ? work() : Promise.allSettled(before).then(work);
+    for (const id of ids) this.#last.set(id, call);
+    try {
+      return await call;
+    } finally {
+      for (const id of ids) if (this.#last.get(id) === call) this.#last.delete(id);
+    }
+  }
+}

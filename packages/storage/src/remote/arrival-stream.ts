@@ -1,0 +1,91 @@
+// Arrivals as they happen, over a stream that is opened again whenever it ends.
+//
+//   S1. Whatever is asked after `subscribe` is heard of: `ready` resolves when the coordinator has begun to tell.
+//   S2. What was missed while nothing was heard is found by asking again: whoever listens is told to look at all it holds.
+
+import type { Arrival } from "@holdfast/core";
+
+const RETRY_MS = [100, 200, 500, 1_000, 2_000, 5_000];
+
+export interface ArrivalStreamHost {
+  /** Open the stream; `onOpen` as soon as everything that happens from then on will be told. */
+  open(signal: AbortSignal, onOpen: () => void): AsyncIterable<Arrival>;
+  /** Sessions this process holds. */
+  held(): Iterable<string>;
+}
+
+export class ArrivalStream {
+  readonly #host: ArrivalStreamHost;
+  readonly #listeners = new Set<(arrival: Arrival) => void>();
+  readonly #controller = new AbortController();
+  #reading: Promise<void> | undefined;
+  readonly #opened = Promise.withResolvers<void>();
+
+  constructor(host: ArrivalStreamHost) {
+    this.#host = host;
+  }
+
+  subscribe(listener: (arrival: Arrival) => void): () => void {
+    // Wrapped, so that a function subscribed twice is told twice and unsubscribed once.
+    const told = (arrival: Arrival): void => listener(arrival);
+    this.#listeners.add(told);
+    this.#reading ??= this.#read();
+    return () => void this.#listeners.delete(told);
+  }
+
+  /** S1. Resolves at once when nobody listens, and when the first attempt has failed. */
+  get ready(): Promise<void> | undefined {
+    return this.#reading === undefined ? undefined : this.#opened.promise;
+  }
+
+  async close(): Promise<void> {
+    this.#listeners.clear();
+    this.#controller.abort();
+    this.#opened.resolve();
+    await this.#reading;
+  }
+
+  async #read(): Promise<void> {
+    const { signal } = this.#controller;
+    let failures = 0;
+    let isFirst = true;
+    while (!signal.aborted) {
+      try {
+        const onOpen = (): void => {
+          failures = 0;
+          this.#opened.resolve();
+          if (!isFirst) this.#lookAtAll();
+          isFirst = false;
+        };
+        for await (const arrival of this.#host.open(signal, onOpen)) this.#tell(arrival);
+      } catch {
+        // What is asked next says why; here it is only a matter of time.
+      }
+      this.#opened.resolve();
+      isFirst = false;
+      if (!signal.aborted) await pause(RETRY_MS[Math.min(failures++, RETRY_MS.length - 1)]!, signal);
+    }
+  }
+
+  /** S2. */
+  #lookAtAll(): void {
+    for (const sessionId of this.#host.held()) this.#tell({ sessionId, awaited: false });
+  }
+
+  #tell(arrival: Arrival): void {
+    for (const listener of this.#listeners) listener(arrival);
+  }
+}
+
+/** Somewhere between half of it and all of it, so that not all who were cut off come back at once. */
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(done, ms / 2 + (Math.random() * ms) / 2);
+    function done(): void {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", done);
+      resolve();
+    }
+    signal.addEventListener("abort", done);
+  });
+}

@@ -1,0 +1,113 @@
+// What a network does to the port: answers are lost, connections are cut, coordinators go away and come back.
+
+import { MemoryStorage } from "@holdfast/testkit/test-runtime";
+import type { Arrival, Change } from "@holdfast/core";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { CoordinatorConnection, openRemoteStorage } from "./index.ts";
+import { serveStorage, TOKEN, type StorageServer } from "./testing/storage-server.ts";
+
+const closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+/** Real connections take real time; a test that waits in vain says so before its own time-out. */
+const PATIENCE = { timeout: 5_000, interval: 10 };
+const HTTP = ["2", "1.1"] as const;
+
+describe.each(HTTP)("over HTTP/%s", (httpVersion) => {
+  test("a commit whose answer was lost is unavailable, and safe to send again", async () => {
+    const { server, storage, memory } = await open(httpVersion);
+    await storage.commit([creating("s")], 1);
+    server.loseAnswer();
+    const signal = signalling("s", "sig-1");
+    await expect(storage.commit([signal], 2)).rejects.toMatchObject({ code: "storage_unavailable" });
+    expect(await memory.reader.pendingSignals("s")).toHaveLength(1);
+    expect(await storage.commit([signal], 3)).toEqual([{ status: "duplicate" }]);
+  });
+
+  test("a coordinator that is away is unavailable, and is found again when it is back", async () => {
+    const { server, storage, memory } = await open(httpVersion);
+    await storage.commit([creating("s")], 1);
+    const { port } = new URL(server.url);
+    await server.close();
+    await expect(storage.load("s")).rejects.toMatchObject({ code: "storage_unavailable", at: server.url });
+    closers.push((await serveStorage(memory, { httpVersion, port: Number(port) })).close);
+    expect((await storage.load("s"))?.session.sessionId).toBe("s");
+  });
+
+  // What arrived while nothing was heard was told to nobody: whoever holds a session asks again.
+  test("a stream that was cut is opened again, and all that is held is looked at", async () => {
+    const { server, storage, memory } = await open(httpVersion);
+    const heard: Arrival[] = [];
+    storage.subscribe((arrival) => heard.push(arrival));
+    await storage.commit([creating("held"), creating("other")], 1);
+    await storage.claim({ sessionId: "held", owner: "me", now: 1, leaseMs: 1_000 });
+    server.cut();
+    await memory.commit([signalling("held", "sig-1")], 2);
+    await vi.waitFor(() => expect(heard).toEqual([{ sessionId: "held", awaited: false }]), PATIENCE);
+    await memory.commit([signalling("other", "sig-2")], 3);
+    await vi.waitFor(() => expect(heard[1]).toEqual({ sessionId: "other", awaited: true }), PATIENCE);
+  });
+
+  test("a group larger than a request goes in several, in order", async () => {
+    const { server, storage } = await open(httpVersion);
+    const input = JSON.stringify("x".repeat(1_500_000));
+    const changes = Array.from({ length: 6 }, (_, i) => ({ ...creating(`s${i}`), input }));
+    expect(await storage.commit([...changes, creating("s0")], 1)).toEqual([
+      ...changes.map(() => ({ status: "created" })),
+      { status: "exists" },
+    ]);
+    expect(server.counts.get("Commit")).toBe(3);
+    const ids = (await storage.reader.sessions({ limit: 9 })).map(({ sessionId }) => sessionId);
+    expect(ids).toEqual(["s5", "s4", "s3", "s2", "s1", "s0"]);
+  });
+
+  test("an error of the coordinator's keeps its code and its advice", async () => {
+    const { storage } = await open(httpVersion);
+    await expect(storage.arrivals("none", 0)).rejects.toMatchObject({
+      name: "NotFoundError",
+      code: "session_not_found",
+    });
+  });
+});
+
+test("a coordinator that is another program is said to be one", async () => {
+  const { server } = await open("1.1");
+  const storage = openRemoteStorage({ url: `${server.url}/elsewhere`, token: TOKEN, httpVersion: "1.1" });
+  closers.push(() => storage.close());
+  await expect(storage.load("s")).rejects.toMatchObject({ code: "version_unsupported" });
+});
+
+test.each(["http://10.0.0.1:8765", "http://127.0.0.1.example.org", "ftp://localhost", "nonsense"])(
+  "no token goes to %s",
+  (url) => {
+    expect(() => new CoordinatorConnection({ url, token: TOKEN })).toThrow(/unencrypted|not a coordinator/);
+  },
+);
+
+test.each(["http://127.0.0.1:8765/", "http://localhost", "http://[::1]:1", "https://10.0.0.1"])(
+  "a token may go to %s",
+  (url) => {
+    const connection = new CoordinatorConnection({ url, token: TOKEN });
+    expect(connection.url).toBe(url.replace(/\/$/, ""));
+    connection.close();
+  },
+);
+
+async function open(httpVersion: (typeof HTTP)[number]) {
+  const memory = new MemoryStorage();
+  const server: StorageServer = await serveStorage(memory, { httpVersion });
+  const storage = openRemoteStorage({ url: server.url, token: TOKEN, httpVersion });
+  closers.push(server.close, () => storage.close());
+  return { memory, server, storage };
+}
+
+function creating(sessionId: string): Change & { readonly type: "create_session" } {
+  const agent = { name: "agent", version: "1" };
+  return { type: "create_session", sessionId, agent, input: undefined, seed: 1, flags: 0, format: 1 };
+}
+
+function signalling(sessionId: string, signalId: string): Change {
+  return { type: "send_signal", sessionId, signalId, name: "go", payload: undefined };
+}

@@ -1,0 +1,175 @@
+// The connection of one process to its coordinator: one HTTP/2 connection (or HTTP/1.1 with keep-alive, for proxies that know no
+// other), the token on every call, and errors as ours.
+//
+//   C1. A token goes over plain HTTP to this machine only, unless whoever opens the connection says that the network is safe.
+//   C2. What the coordinator answered as an error keeps its code. Everything else (refused, cut off, too late) is unavailable: it is
+//       not known whether it was done.
+//
+// It knows neither storage nor runners: it makes clients of the contract's services.
+
+import { ErrorDetailSchema, type ErrorDetail } from "@holdfast/proto";
+import type { DescService } from "@bufbuild/protobuf";
+import { Code, ConnectError, createClient, type Client, type Interceptor } from "@connectrpc/connect";
+import { createConnectTransport, Http2SessionManager } from "@connectrpc/connect-node";
+import { HoldfastError, UnavailableError, UsageError } from "@holdfast/core";
+import { fromWireError } from "@holdfast/core/internal";
+import { Agent as HttpAgent } from "node:http";
+import { Agent as HttpsAgent } from "node:https";
+
+/** How long a call may take that says nothing else. */
+const TIMEOUT_MS = 30_000;
+/** A connection that is cut without a word is noticed after the two of them. */
+const PING_MS = 10_000;
+const PING_TIMEOUT_MS = 5_000;
+
+export interface ConnectionOptions {
+  /** Of the coordinator: `http://127.0.0.1:8765`. */
+  readonly url: string;
+  readonly token: string;
+  /** HTTP/2 by default. */
+  readonly httpVersion?: "1.1" | "2";
+  /** Send the token over plain HTTP to another machine, too. */
+  readonly insecure?: boolean;
+  readonly timeoutMs?: number;
+}
+
+export class CoordinatorConnection {
+  readonly url: string;
+  readonly #transport: ReturnType<typeof createConnectTransport>;
+  readonly #close: () => void;
+  #token: string;
+
+  /** Nothing is sent yet. @throws UsageError when the URL cannot be used. */
+  constructor({
+    url,
+    token,
+    httpVersion = "2",
+    insecure = false,
+    timeoutMs = TIMEOUT_MS,
+  }: ConnectionOptions) {
+    const parsed = checkUrl(url, insecure);
+    this.url = parsed.href.replace(/\/+$/, "");
+    this.#token = token;
+    const authorize: Interceptor = (next) => (request) => {
+      request.header.set("authorization", `Bearer ${this.#token}`);
+      return next(request);
+    };
+    const common = {
+      baseUrl: this.url,
+      interceptors: [authorize],
+      defaultTimeoutMs: timeoutMs,
+      acceptCompression: [],
+    };
+    if (httpVersion === "2") {
+      const sessions = new Http2SessionManager(this.url, {
+        pingIntervalMs: PING_MS,
+        pingTimeoutMs: PING_TIMEOUT_MS,
+      });
+      this.#transport = createConnectTransport({ ...common, httpVersion, sessionManager: sessions });
+      this.#close = () => sessions.abort();
+    } else {
+      const agent = new (parsed.protocol === "https:" ? HttpsAgent : HttpAgent)({ keepAlive: true });
+      this.#transport = createConnectTransport({ ...common, httpVersion, nodeOptions: { agent } });
+      this.#close = () => agent.destroy();
+    }
+  }
+
+  client<Service extends DescService>(service: Service): Client<Service> {
+    return createClient(service, this.#transport);
+  }
+
+  /** From now on as somebody else: whoever registers gets a token of its own. */
+  useToken(token: string): void {
+    this.#token = token;
+  }
+
+  /** C2. @throws HoldfastError whatever goes wrong. */
+  async ask<T>(call: () => Promise<T>): Promise<T> {
+    try {
+      return await call();
+    } catch (thrown) {
+      throw this.toOurs(thrown);
+    }
+  }
+
+  toOurs(thrown: unknown): HoldfastError {
+    const error = ConnectError.from(thrown);
+    const detail = error.findDetails(ErrorDetailSchema)[0];
+    if (detail !== undefined) return answered(error, detail);
+    const details = {
+      at: this.url,
+      got: `${Code[error.code] ?? "an error"}: ${error.rawMessage}`,
+      cause: thrown,
+    };
+    switch (error.code) {
+      case Code.PermissionDenied:
+      case Code.Unauthenticated:
+        // Refused before it was looked at, by its gate or by something in front of it: waiting mends nothing.
+        return new HoldfastError("forbidden", `the coordinator refuses this connection: ${error.rawMessage}`, {
+          ...details,
+          fix: "call it by an address it knows as its own (`hosts` in its configuration), with a token that is good",
+        });
+      case Code.Unimplemented:
+      case Code.InvalidArgument:
+        return new HoldfastError("version_unsupported", "the coordinator does not understand this version", {
+          ...details,
+          fix: "use the same version of Holdfast for both, and check the URL",
+        });
+      default:
+        return new UnavailableError("storage_unavailable", `the coordinator cannot be reached: ${this.url}`, {
+          ...details,
+          fix: "check that it runs; what was asked for may be sent again, with the same ids: nothing is done twice",
+        });
+    }
+  }
+
+  /** What is under way rejects as unavailable. */
+  close(): void {
+    this.#close();
+  }
+}
+
+const PASSING: ReadonlySet<string> = new Set(["unavailable", "rate_limited", "request_timeout"]);
+
+/** What cannot be done just now, whoever says so, is for the caller to wait out. */
+function answered(error: ConnectError, detail: ErrorDetail): HoldfastError {
+  const { at, got, expected, fix } = detail;
+  const wire = {
+    code: detail.code as HoldfastError["code"],
+    message: error.rawMessage,
+    ...(at === undefined ? {} : { at }),
+    ...(got === undefined ? {} : { got }),
+    ...(expected === undefined ? {} : { expected }),
+    ...(fix === undefined ? {} : { fix }),
+  };
+  return PASSING.has(detail.code)
+    ? new UnavailableError("storage_unavailable", wire.message, wire)
+    : fromWireError(wire);
+}
+
+/** C1. */
+function checkUrl(url: string, insecure: boolean): URL {
+  let parsed: URL;
+  try {
+    parsed = new URL(url);
+  } catch (cause) {
+    throw new UsageError(`"${url}" is not a coordinator's URL`, {
+      expected: "http://127.0.0.1:8765 or https://…",
+      cause,
+    });
+  }
+  if (
+    parsed.protocol === "https:" ||
+    (parsed.protocol === "http:" && (insecure || isLoopback(parsed.hostname)))
+  )
+    return parsed;
+  throw new UsageError(`a token would go to ${parsed.host} unencrypted`, {
+    got: url,
+    expected: "https, or http to this machine",
+    fix: "serve the coordinator over TLS, or say --insecure where the network is your own",
+  });
+}
+
+function isLoopback(hostname: string): boolean {
+  return hostname === "localhost" || hostname === "[::1]" || /^127(\.\d{1,3}){3}$/.test(hostname);
+}

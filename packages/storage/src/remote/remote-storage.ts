@@ -1,0 +1,236 @@
+// The storage port over a coordinator's StorageService.
+//
+//   T1. Every request is answered or rejected. One whose answer was lost rejects as unavailable: whether it was done is not known, and
+//       sending it again is safe (the port says why).
+//   T2. A group goes in as few requests as fit. Each is a transaction of its own: every change is still whole or not there, in order.
+//
+// What is bytes in the contract is the port's JSON.
+
+import { StorageService } from "@holdfast/proto";
+import type { Client } from "@connectrpc/connect";
+import type {
+  AgentStorage,
+  Arrival,
+  Arrivals,
+  Change,
+  ChangeResult,
+  ClaimResult,
+  Due,
+  Entry,
+  SessionSnapshot,
+  StorageReader,
+} from "@holdfast/core";
+import { isEnded } from "@holdfast/core";
+import { ArrivalStream } from "./arrival-stream.ts";
+import { CoordinatorConnection, type ConnectionOptions } from "./coordinator-connection.ts";
+
+/** T2. Well below what a coordinator takes at once (8 MiB), as one change may be large by itself. */
+const REQUEST_BYTES = 4 * 1024 * 1024;
+const REQUEST_CHANGES = 10_000;
+const LIMIT_MAX = 100_000;
+
+export type RemoteStorageOptions = ConnectionOptions;
+
+/** The storage of a coordinator. Nothing is sent before the first call; it keeps its process alive until it is closed. */
+export function openRemoteStorage(options: RemoteStorageOptions): AgentStorage {
+  const connection = new CoordinatorConnection(options);
+  return new RemoteStorage(connection);
+}
+
+export class RemoteStorage implements AgentStorage {
+  readonly name = "remote";
+  readonly durable = true;
+  readonly reader: StorageReader;
+  readonly #connection: CoordinatorConnection;
+  readonly #client: Client<typeof StorageService>;
+  readonly #stream: ArrivalStream;
+  readonly #underWay = new Set<Promise<unknown>>();
+  readonly #held = new Map<string, number>();
+  #isClosing = false;
+
+  constructor(connection: CoordinatorConnection) {
+    this.#connection = connection;
+    this.#client = connection.client(StorageService);
+    this.#stream = new ArrivalStream({
+      open: (signal, onOpen) => this.#openStream(signal, onOpen),
+      held: () => this.#held.keys(),
+    });
+    this.reader = {
+      sessions: async (query) =>
+        (await this.#read("sessions", { ...query, limit: finite(query.limit) })) ?? [],
+      session: (sessionId) => this.#read("session", { sessionId }),
+      journal: async (sessionId, fromSeq, limit) =>
+        (await this.#read("journal", { sessionId, fromSeq, limit: finite(limit) })) ?? [],
+      entries: async (sessionId, from, limit) =>
+        (await this.#read("entries", { sessionId, from, limit: finite(limit) })) ?? [],
+      pendingSignals: async (sessionId) => (await this.#read("pendingSignals", { sessionId })) ?? [],
+      seenSignals: async (sessionId) =>
+        (await this.#read("seenSignals", { sessionId })) ?? { ids: [], dedupKeys: [] },
+      schedules: async () => (await this.#read("schedules", {})) ?? [],
+      document: (collection, id) => this.#read("document", { collection, id }),
+      documents: async (query) =>
+        (await this.#read("documents", { ...query, limit: finite(query.limit) })) ?? [],
+      audit: async (query) => (await this.#read("audit", { ...query, limit: finite(query.limit) })) ?? [],
+    };
+  }
+
+  /** Sessions that are claimed, as far as is known here. */
+  get held(): ReadonlyMap<string, number> {
+    return this.#held;
+  }
+
+  /** A session was claimed for whoever uses this storage. */
+  hold(sessionId: string, token: number): void {
+    this.#held.set(sessionId, token);
+  }
+
+  async commit(changes: readonly Change[], now: number): Promise<readonly ChangeResult[]> {
+    // What was let go of is not held any more, whether or not storage hears of it.
+    for (const change of changes) if (change.type === "release_claim") this.#release(change);
+    const results: ChangeResult[] = [];
+    for (const part of parts(changes.map(encode))) {
+      const answer = await this.#ask(() => this.#client.commit({ changes: part, now: BigInt(now) }));
+      results.push(...answer.results.map((bytes) => decode<ChangeResult>(bytes)));
+    }
+    changes.forEach((change, i) => this.#noteHeld(change, results[i]));
+    return results;
+  }
+
+  async claim({
+    sessionId,
+    owner,
+    now,
+    leaseMs,
+  }: Parameters<AgentStorage["claim"]>[0]): Promise<ClaimResult> {
+    const lease = leaseMs === Infinity ? {} : { leaseMs: BigInt(leaseMs) };
+    const request = { sessionId, owner, now: BigInt(now), ...lease };
+    const { result } = await this.#ask(() => this.#client.claim(request));
+    const claim = decode<ClaimResult>(result);
+    if (claim.status === "claimed") this.#held.set(sessionId, claim.token);
+    return claim;
+  }
+
+  async renew({
+    owner,
+    sessionIds = [...this.#held.keys()],
+    now,
+    leaseMs,
+  }: Parameters<AgentStorage["renew"]>[0]): Promise<{ readonly sessions: number }> {
+    const request = { owner, now: BigInt(now), leaseMs: BigInt(leaseMs), sessionIds: [...sessionIds] };
+    const { sessions } = await this.#ask(() => this.#client.renew(request));
+    return { sessions };
+  }
+
+  async load(sessionId: string): Promise<SessionSnapshot | undefined> {
+    const { snapshot } = await this.#ask(() => this.#client.load({ sessionId }));
+    return snapshot === undefined ? undefined : decode<SessionSnapshot>(snapshot);
+  }
+
+  async arrivals(sessionId: string, after: number): Promise<Arrivals> {
+    const { arrivals } = await this.#ask(() => this.#client.arrivals({ sessionId, after: BigInt(after) }));
+    const decoded = decode<Arrivals>(arrivals);
+    if (isEnded(decoded.session.status)) this.#held.delete(sessionId);
+    return decoded;
+  }
+
+  async conversation(sessionId: string, leaf: number): Promise<readonly Entry[]> {
+    const { entries } = await this.#ask(() => this.#client.conversation({ sessionId, leaf: BigInt(leaf) }));
+    return entries.map((bytes) => decode<Entry>(bytes));
+  }
+
+  async due({ now, limit, agents }: Parameters<AgentStorage["due"]>[0]): Promise<Due> {
+    const names = agents === undefined ? {} : { agents: { names: [...agents] } };
+    const request = { now: BigInt(now), limit: Math.min(limit, LIMIT_MAX), ...names };
+    const { due } = await this.#ask(() => this.#client.due(request));
+    return decode<Due>(due);
+  }
+
+  subscribe(listener: (arrival: Arrival) => void): () => void {
+    return this.#stream.subscribe(listener);
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosing) return;
+    this.#isClosing = true;
+    await this.#stream.close();
+    await Promise.allSettled(this.#underWay);
+    this.#connection.close();
+  }
+
+  /** S1 of the stream: what is asked for after somebody subscribed is told to them. */
+  async #ask<T>(call: () => Promise<T>): Promise<T> {
+    const asked = this.#connection.ask(async () => {
+      await this.#stream.ready;
+      return call();
+    });
+    this.#underWay.add(asked);
+    try {
+      return await asked;
+    } finally {
+      this.#underWay.delete(asked);
+    }
+  }
+
+  async #read<T>(query: string, params: object): Promise<T | undefined> {
+    const { result } = await this.#ask(() => this.#client.read({ query, params: encode(params) }));
+    return result === undefined ? undefined : decode<T>(result);
+  }
+
+  async *#openStream(signal: AbortSignal, onOpen: () => void): AsyncIterable<Arrival> {
+    // The first answer names no session: it says that everything from then on is told.
+    for await (const { sessionId, awaited } of this.#client.subscribe({}, { signal, timeoutMs: 0 })) {
+      if (sessionId === "") onOpen();
+      else yield { sessionId, awaited };
+    }
+  }
+
+  #noteHeld(change: Change, result: ChangeResult | undefined): void {
+    if (result === undefined) return;
+    if (change.type === "create_session") {
+      if (result.status === "created" && result.token !== undefined)
+        this.#held.set(change.sessionId, result.token);
+    } else if (change.type === "commit_batch") {
+      const isOver = result.status === "fenced" || isEnded(change.session?.status ?? "working");
+      if (isOver) this.#release(change);
+    }
+  }
+
+  /** Under a newer claim it may be held all the same. */
+  #release({ sessionId, token }: { readonly sessionId: string; readonly token: number }): void {
+    if (this.#held.get(sessionId) === token) this.#held.delete(sessionId);
+  }
+}
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder("utf-8", { fatal: true });
+
+/** JSON writes an Infinity as null, which is what the port's JSON has for a lease without end. */
+function encode(value: object): Uint8Array<ArrayBuffer> {
+  return encoder.encode(JSON.stringify(value));
+}
+
+function decode<T>(bytes: Uint8Array): T {
+  return JSON.parse(decoder.decode(bytes)) as T;
+}
+
+/** T2. */
+function* parts<Part extends Uint8Array>(changes: readonly Part[]): Iterable<Part[]> {
+  let part: Part[] = [];
+  let bytes = 0;
+  for (const change of changes) {
+    const isFull = part.length >= REQUEST_CHANGES || bytes + change.byteLength > REQUEST_BYTES;
+    if (isFull && part.length > 0) {
+      yield part;
+      part = [];
+      bytes = 0;
+    }
+    part.push(change);
+    bytes += change.byteLength;
+  }
+  if (part.length > 0) yield part;
+}
+
+/** JSON has no Infinity. */
+function finite(limit: number): number {
+  return Math.min(limit, Number.MAX_SAFE_INTEGER);
+}

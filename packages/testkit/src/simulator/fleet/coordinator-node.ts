@@ -1,0 +1,212 @@
+// A coordinator of a fleet: the real dispatch over a connection to the one storage, and a desk for those outside.
+//
+//   O1. It keeps nothing that its end could lose: the next life begins with what is stored.
+//   O2. The time it tells storage is storage's: whoever asks through it has another.
+
+import {
+  contextOf,
+  Dispatcher,
+  noticing,
+  Notices,
+  Registry,
+  runnerService,
+  storageService,
+  Tokens,
+  Unmatched,
+  type Caller,
+  type ServiceHost,
+} from "@holdfast/coordinator/internal";
+import { BEHAVIOUR_FLAGS, encodeJson, JOURNAL_FORMAT, type AgentStorage, type Random } from "@holdfast/core";
+import { RunnerService, StorageService } from "@holdfast/proto";
+import { createRuntime } from "@holdfast/runtime";
+import { vanishRuntime } from "@holdfast/runtime/internal";
+import { storageWith } from "../../test-runtime.ts";
+import type { Desk } from "../clients.ts";
+import { Connection, type ConnectionFaults } from "../connection.ts";
+import type { Dice } from "../dice.ts";
+import type { EventLog } from "../event-log.ts";
+import { ProcessLife, type SimulatedTime } from "../process-life.ts";
+import { agentOf } from "../program.ts";
+import type { Server } from "./calls.ts";
+
+const RESTART_MS_MAX = 3_000;
+
+/** What is asked of a coordinator. */
+export interface Coordinator {
+  readonly desk: Desk;
+  /** Epoch milliseconds. */
+  now(): number;
+  /** A method of a service of the contract, by its request and who asks. */
+  handle(
+    service: string,
+    method: string,
+    request: object,
+    call: { readonly caller: Caller; readonly signal: AbortSignal },
+  ): Promise<unknown>;
+}
+
+export interface CoordinatorHost {
+  readonly time: SimulatedTime;
+  readonly storage: AgentStorage;
+  readonly dice: Dice;
+  readonly log: EventLog;
+  readonly leaseMs: number;
+  faults(): ConnectionFaults;
+  /** Whether this notice does not come. */
+  isNoticeLost(): boolean;
+}
+
+interface Living {
+  readonly life: ProcessLife;
+  readonly service: Coordinator;
+  vanish(): void;
+}
+
+export class CoordinatorNode implements Server<Coordinator> {
+  readonly name: string;
+  readonly #host: CoordinatorHost;
+  readonly #random: Random;
+  #lives = 0;
+  #living: Living | undefined;
+
+  constructor(name: string, host: CoordinatorHost) {
+    this.name = name;
+    this.#host = host;
+    this.#random = { u32: host.dice.u32 };
+    this.#start();
+  }
+
+  get living(): Living | undefined {
+    return this.#living;
+  }
+
+  kill(why: string): void {
+    const living = this.#living;
+    if (living === undefined) return;
+    const { log, time, dice } = this.#host;
+    log.add(living.life.name, why);
+    this.#living = undefined;
+    living.life.end();
+    time.scheduler.after(0, undefined, () => living.vanish());
+    time.scheduler.after(dice.between(1, RESTART_MS_MAX), undefined, () => this.#start());
+  }
+
+  pause(ms: number): void {
+    const life = this.#living?.life;
+    if (life === undefined || life.isPaused) return;
+    const { log, time } = this.#host;
+    log.add(life.name, `is paused for ${ms} ms`);
+    life.pause();
+    time.scheduler.after(ms, undefined, () => life.goOn());
+  }
+
+  heal(): void {
+    this.#living?.life.goOn();
+  }
+
+  dismantle(): void {
+    this.#living?.life.end();
+    this.#living?.vanish();
+  }
+
+  #start(): void {
+    const { time, dice, log, leaseMs } = this.#host;
+    const life = new ProcessLife(`${this.name}.${++this.#lives}`, time);
+    log.add(life.name, "starts");
+    const connection = new Connection(life, {
+      storage: this.#host.storage,
+      dice,
+      log,
+      scheduler: time.scheduler,
+      faults: this.#host.faults,
+      crash: () => this.kill("crashes at a commit"),
+    });
+    const { clock } = life;
+    const notices = new Notices(clock);
+    const storage = noticing(this.#withLostNotices(connection), notices, () => {});
+    const registry = new Registry({ storage, clock });
+    const warn = (message: string): void => log.add(life.name, message);
+    const host: ServiceHost = {
+      ...{ storage, clock, random: this.#random, registry, notices, leaseMs },
+      renewMs: Math.floor(leaseMs / 4),
+      tokens: new Tokens({ storage, clock, random: this.#random }),
+      unmatched: new Unmatched({ storage, clock, registry }),
+      dispatcher: new Dispatcher({
+        ...{ storage, clock, random: this.#random, registry, leaseMs, warn },
+        claimed: () => {},
+      }),
+    };
+    const runtime = createRuntime({
+      storage,
+      clock,
+      random: this.#random,
+      immediate: life.immediate,
+      owner: life.name,
+      adopt: false,
+      development: false,
+    });
+    const services = {
+      [RunnerService.typeName]: runnerService(host) as Service,
+      [StorageService.typeName]: storageService(host) as Service,
+    };
+    const service: Coordinator = {
+      desk: this.#deskOf(life.name, host, runtime),
+      now: () => clock.now(),
+      async handle(name, method, request, { caller, signal }) {
+        return services[name]![method]!(request, contextOf(caller, signal));
+      },
+    };
+    const vanish = (): void => {
+      vanishRuntime(runtime);
+      connection.cut();
+    };
+    this.#living = { life, service, vanish };
+  }
+
+  #withLostNotices(storage: AgentStorage): AgentStorage {
+    const subscribe: AgentStorage["subscribe"] = (listener) =>
+      storage.subscribe((arrival) => {
+        if (!this.#host.isNoticeLost()) listener(arrival);
+      });
+    return storageWith(storage, { subscribe });
+  }
+
+  #deskOf(
+    name: string,
+    { storage, clock, dispatcher }: ServiceHost,
+    runtime: Omit<Desk, "name" | "start">,
+  ): Desk {
+    const random = this.#random;
+    return {
+      name,
+      async start(program, { sessionId = "", budget, persistence = "full" }) {
+        const [result] = await storage.commit(
+          [
+            {
+              type: "create_session",
+              sessionId,
+              agent: { name: agentOf(program), version: "1" },
+              input: encodeJson(program, "a program"),
+              seed: random.u32(),
+              flags: BEHAVIOUR_FLAGS,
+              format: JOURNAL_FORMAT,
+              ...(budget === undefined ? {} : { budget }),
+              ...(persistence === "full" ? {} : { persistence }),
+            },
+          ],
+          clock.now(),
+        );
+        const session = await storage.reader.session(sessionId);
+        if (result?.status === "created" && session !== undefined) dispatcher.created(session);
+      },
+      signal: (...asked) => runtime.signal(...asked),
+      answer: (...asked) => runtime.answer(...asked),
+      cancel: (...asked) => runtime.cancel(...asked),
+      pause: (...asked) => runtime.pause(...asked),
+      unpause: (...asked) => runtime.unpause(...asked),
+      setBudget: (...asked) => runtime.setBudget(...asked),
+    };
+  }
+}
+
+type Service = Readonly<Record<string, (request: object, context: unknown) => unknown>>;
