@@ -118,6 +118,20 @@ export const MUTANTS: readonly Mutant[] = [
     tests: ["packages/runtime/src/storage-away.test.ts"],
   },
   {
+    name: "K10: a session that may have been created is gone on with",
+    file: "packages/runtime/src/live-sessions.ts",
+    find: "this.failedToRun(sessionId, departure.error); // Also",
+    replace: "if (token !== undefined) this.failedToRun(sessionId, departure.error); // Also",
+    tests: ["packages/runtime/src/storage-away.test.ts"],
+  },
+  {
+    name: "D1: a session that met a full disk is gone on with once there is room",
+    file: "packages/runtime/src/live-sessions.ts",
+    find: '  "storage_full",\n',
+    replace: "",
+    tests: ["packages/runtime/src/storage-away.test.ts"],
+  },
+  {
     name: "D3: a clock that was set forward is noticed",
     file: "packages/runtime/src/timers.ts",
     find: "Math.min(at - this.#clock.now(), LOOK_AGAIN_MS)",
@@ -432,7 +446,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "K10: a session resumed before its driver let go is not paused again",
     file: "packages/runtime/src/session-driver.ts",
-    find: "patch === PAUSED_BY_USER ? undefined : patch;",
+    find: 'patch === PAUSED_BY_USER ? ({ status: "working" } as const) : patch;',
     replace: "patch;",
     tests: ["packages/runtime/src/budget.test.ts", CRASHES],
   },

@@ -1,6 +1,7 @@
 // The simulator is itself tried: with a bug planted it must say so, soon, and how to see it again.
 
 import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { MUTANTS } from "./mutants.ts";
@@ -14,7 +15,7 @@ const CANARIES = [
   ["K2a: the losers of ctx.race are withdrawn", 100],
   ["H7: a kept outcome is delivered, not done again", 100],
   ["H8: a lost attempt is followed by another", 50],
-  ["S2: what arrived while a commit was in flight is looked for", 100],
+  ["S2: what arrived while a commit was in flight is looked for", 150],
   ["O1, ST2: an older token is fenced", 700],
   ["D3: a clock that was set forward is noticed", 300],
   ["K10: a session that could not be claimed for a moment is tried again", 300],
@@ -49,6 +50,19 @@ describe("a planted bug is found", () => {
     expect(stderr).toMatch(/^seed \d+ broke [A-Z]\w+: /m);
     expect(stderr).toMatch(/^the last 50 events:$/m);
     expect(stderr).toMatch(/^again: npm run sim -- --seed \d+ --verbose$/m);
+  });
+});
+
+const REGRESSIONS = JSON.parse(
+  readFileSync(new URL("../packages/testkit/src/simulator/regression-seeds.json", import.meta.url), "utf8"),
+) as readonly { readonly seed: number; readonly found: string; readonly mutant: string }[];
+
+describe("a seed that once failed is the program it was", () => {
+  test.each(REGRESSIONS)("$found", ({ seed, mutant: name }) => {
+    const mutant = MUTANTS.find((each) => each.name === name);
+    expect(mutant, `no mutant is named "${name}"`).toBeDefined();
+    const { status, stdout } = sim(["--seed", String(seed)], mutant);
+    expect(status, stdout.slice(-2_000)).toBe(1);
   });
 });
 
