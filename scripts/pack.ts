@@ -57,7 +57,7 @@ for (const folder of folders) await pack(folder);
 async function pack(folder: string): Promise<void> {
   const from = join(root, "packages", folder);
   const to = join(staging, folder);
-  const manifest = JSON.parse(readFileSync(join(from, "package.json"), "utf8")) as Manifest;
+  const manifest = withoutTesting(JSON.parse(readFileSync(join(from, "package.json"), "utf8")) as Manifest);
   mkdirSync(to, { recursive: true });
   if (existsSync(join(from, "bin"))) cpSync(join(from, "bin"), join(to, "bin"), { recursive: true });
   // What only tests share is built with the rest, and stays here.
@@ -80,6 +80,12 @@ async function pack(folder: string): Promise<void> {
     .map((message) => formatMessage(message, pkg));
   if (problems.length > 0) fail(`${manifest.name}: ${problems.join("\n")}`);
   run("npm", ["pack", "--loglevel=error", "--pack-destination", target, to]);
+}
+
+/** What only tests of this repository share is no entry point of what is published. */
+function withoutTesting(manifest: Manifest): Manifest {
+  const kept = Object.entries(manifest.exports).filter(([, source]) => !source.includes("/testing/"));
+  return { ...manifest, exports: Object.fromEntries(kept) };
 }
 
 /** Makes a file of each of these modules, with all it imports of its own package and nothing of another. */

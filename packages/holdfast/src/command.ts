@@ -38,7 +38,7 @@ export interface Arguments {
   texts(option: string): readonly string[];
 }
 
-/** Options that every command has. */
+/** Options that every command has; where one means something else, its own goes before. */
 export const COMMON_OPTIONS: Options = {
   json: { help: "write JSON for programs instead of text for people" },
   db: { help: "the database to use (default: .holdfast/holdfast.db in the project)", value: "PATH" },
@@ -53,6 +53,12 @@ export const COMMON_OPTIONS: Options = {
   },
   debug: { help: "show where errors come from" },
   help: { help: "show this help", short: "h" },
+};
+
+/** Of the commands that move a session: `--db` is the one end, this the other. */
+export const OTHER_END_OPTION: Option = {
+  help: "the coordinator (default: HOLDFAST_URL, or http://127.0.0.1:8765)",
+  value: "URL",
 };
 
 /** Of the commands that run a session. */

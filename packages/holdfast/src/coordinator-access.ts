@@ -29,9 +29,10 @@ export function namedCoordinator(
   return { url: variable, origin: "environment", from: VARIABLE };
 }
 
-/** The one that is named, or the one that would be started here. */
+/** For what has to do with a coordinator anyway: the one that is named, or the one that would be started here. */
 export function findCoordinator(args: Arguments, io: Pick<Io, "env" | "cwd">): CoordinatorAccess {
-  const url = namedCoordinator(args, io)?.url ?? URL_DEFAULT;
+  const variable = io.env[VARIABLE];
+  const url = args.text("url") ?? (variable === "" ? undefined : variable) ?? URL_DEFAULT;
   return { url, token: coordinatorToken(args, io) };
 }
 

@@ -83,6 +83,15 @@ describe("a coordinator in place of a database", () => {
     expect(readFileSync(join(project.folder, "effects.log"), "utf8")).toBe("a\nb\nc\n");
   });
 
+  test("the end that is here is named as everywhere", { timeout: 60_000 }, async () => {
+    await project.run("run", "counter.ts", "--session", "s", "--park", "--db", "other.db");
+    const pushed = await project.run(...there("push", "s", "--db", "other.db"));
+    expect(pushed, pushed.stderr).toMatchObject({ code: 0 });
+    const pulled = await project.run(...there("pull", "s", "--db", "other.db"));
+    expect(pulled, pulled.stderr).toMatchObject({ code: 0 });
+    expect((await project.run("list", "--db", "other.db")).stdout).toContain("waiting");
+  });
+
   test("what is not there is said in words", { timeout: 60_000 }, async () => {
     expect(await project.run(...there("pull", "none"))).toMatchObject({ code: 4 });
     expect(await project.run(...there("push", "none"))).toMatchObject({ code: 4 });

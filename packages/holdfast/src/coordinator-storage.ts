@@ -3,7 +3,6 @@
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { HoldfastError, UsageError, type AgentStorage } from "@holdfast/core";
 import { MemoryStorage } from "@holdfast/runtime";
-import { makeFolders, openSqliteStorage } from "@holdfast/storage/sqlite";
 import type { Io } from "./command.ts";
 
 export interface CoordinatorStorage {
@@ -41,19 +40,20 @@ export async function openCoordinatorStorage(
     case "sqlite": {
       const path = resolve(io.cwd, rest);
       if (rest === "") throw notAStorage(url);
-      if (wanted === undefined) makeFolder(folder);
+      const { openSqliteStorage } = await import("@holdfast/storage/sqlite");
+      if (wanted === undefined) await makeFolder(folder);
       return { storage: await openSqliteStorage({ path }), name: `sqlite:${path}`, folder: dirname(path) };
     }
     case "postgres":
     case "postgresql": {
       const { openPostgresStorage } = await import("@holdfast/storage/postgres");
-      makeFolder(folder);
+      await makeFolder(folder);
       // Several coordinators, on machines whose clocks nobody keeps together: the database's time counts.
       const storage = await openPostgresStorage({ url, clock: "database" });
       return { storage, name: withoutPassword(url), folder };
     }
     case "memory":
-      makeFolder(folder);
+      await makeFolder(folder);
       return { storage: new MemoryStorage(), name: "memory:", folder };
     default:
       throw notAStorage(url);
@@ -61,7 +61,8 @@ export async function openCoordinatorStorage(
 }
 
 /** A folder of this user alone. @throws HoldfastError `storage_unavailable` */
-export function makeFolder(folder: string): void {
+export async function makeFolder(folder: string): Promise<void> {
+  const { makeFolders } = await import("@holdfast/storage/sqlite");
   try {
     makeFolders(folder);
   } catch (cause) {

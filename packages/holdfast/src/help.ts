@@ -59,6 +59,9 @@ export function overview(commands: readonly Command[]): string {
 
 export function commandHelp({ usage, summary, description, options, examples }: Command): string {
   const own = optionLines(options);
+  const common = Object.fromEntries(
+    Object.entries(COMMON_OPTIONS).filter(([name]) => !Object.hasOwn(options, name)),
+  );
   return [
     `${summary}.`,
     "",
@@ -67,7 +70,7 @@ export function commandHelp({ usage, summary, description, options, examples }: 
     ...(own.length === 0 ? [] : ["", "Options", ...indented(own)]),
     "",
     "Options of every command",
-    ...indented(optionLines(COMMON_OPTIONS)),
+    ...indented(optionLines(common)),
     "",
     "Examples",
     ...indented(examples.flatMap(([commandLine, does]) => [`holdfast ${commandLine}`, `    ${does}`])),

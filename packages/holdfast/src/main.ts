@@ -63,7 +63,7 @@ async function dispatch(argv: readonly string[], terminal: Terminal): Promise<nu
     terminal.print(commandHelp(command));
     return 0;
   }
-  const args = parseArguments(rest, { ...command.options, ...COMMON_OPTIONS }, command.usage);
+  const args = parseArguments(rest, { ...COMMON_OPTIONS, ...command.options }, command.usage);
   const io = terminal.io({ isJson: args.has("json"), debug: args.has("debug"), db: args.text("db") });
   return command.run(args, io);
 }

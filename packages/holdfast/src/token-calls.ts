@@ -93,7 +93,8 @@ async function asAdmin<T>(
     if (error.code !== "storage_unavailable") throw error;
     throw new HoldfastError("unavailable", error.message, {
       at: url,
-      fix: "start it with `holdfast coordinator`, or say where it is with --url",
+      ...(error.got === undefined ? {} : { got: error.got }),
+      ...(error.fix === undefined ? {} : { fix: error.fix }),
       cause: error,
     });
   } finally {

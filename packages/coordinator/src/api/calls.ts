@@ -49,7 +49,10 @@ export class Calls {
     const found = token === undefined ? undefined : await this.#options.authenticate(token);
     if (found?.status === "known") return found.caller;
     throw found?.status === "revoked"
-      ? new Refusal("token_revoked", "this token was revoked or has expired", { headers: CHALLENGE })
+      ? new Refusal("token_revoked", "this token was revoked, has expired or was used up", {
+          expected: "a token that is still good; a registration token is so for one runner, once",
+          headers: CHALLENGE,
+        })
       : new Refusal("unauthenticated", "this needs a token", {
           expected: "the header Authorization: Bearer TOKEN",
           headers: CHALLENGE,

@@ -33,6 +33,9 @@ export interface ConnectionOptions {
   readonly timeoutMs?: number;
 }
 
+/** How Node says that it does not believe a certificate. */
+const CERTIFICATE = /certificate|altname/i;
+
 export class CoordinatorConnection {
   readonly url: string;
   readonly #transport: ReturnType<typeof createConnectTransport>;
@@ -118,7 +121,9 @@ export class CoordinatorConnection {
       default:
         return new UnavailableError("storage_unavailable", `the coordinator cannot be reached: ${this.url}`, {
           ...details,
-          fix: "check that it runs; what was asked for may be sent again, with the same ids: nothing is done twice",
+          fix: CERTIFICATE.test(error.rawMessage)
+            ? "name the file of the authority that signed its certificate in NODE_EXTRA_CA_CERTS, and call it by a name that stands in it"
+            : "check that it runs, and its address; what was asked for may be sent again, with the same ids: nothing is done twice",
         });
     }
   }

@@ -37,6 +37,8 @@ export interface Desk extends Pick<
 }
 
 export interface ClientsOptions {
+  /** What is asked may arrive late, and twice. */
+  readonly isDistant: boolean;
   /** Somewhere to ask, if there is anything. */
   desk(): Desk | undefined;
   readonly scheduler: Scheduler;
@@ -107,7 +109,7 @@ export class Clients {
   look(row: Session): void {
     const { sessionId, waits, exhausted, pauseReason } = row;
     if (exhausted !== undefined) this.#raise(exhausted);
-    if (pauseReason === "poison" || pauseReason === "by_user") this.#mend(row);
+    if (this.#options.isDistant && (pauseReason === "poison" || pauseReason === "by_user")) this.#mend(row);
     for (const wait of waits) {
       if (wait.type !== "input" || wait.prompt === UNANSWERED) continue;
       const key = `${sessionId} ${wait.id}`;
@@ -126,7 +128,8 @@ export class Clients {
 
   /** Lost with its runner again and again; or asked for again before its answer came, a pause has come after its end. */
   #mend({ sessionId, pauseReason, inbox, updatedAt }: Session): void {
-    const pause = `${sessionId} ${inbox} ${updatedAt}`;
+    // A pause that is asked for is an arrival; being poison is none.
+    const pause = `${sessionId} ${inbox} ${pauseReason === "poison" ? updatedAt : ""}`;
     const isKnown = this.#pauses.has(pause);
     this.#pauses.add(pause);
     if (!isKnown && (pauseReason === "poison" || this.#unpaused.has(sessionId)))

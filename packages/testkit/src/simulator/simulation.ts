@@ -138,7 +138,12 @@ class Simulation {
         : this.#fleet(time, fleetDice, fleetSwarm);
     const site = this.#site;
     const shared = { scheduler, log, swarm: this.#swarm };
-    this.#clients = new Clients({ ...shared, desk: () => site.desk(), dice: dice("clients") });
+    this.#clients = new Clients({
+      ...shared,
+      isDistant: fleetSwarm !== undefined,
+      desk: () => site.desk(),
+      dice: dice("clients"),
+    });
     this.#nemesis = new Nemesis({
       ...shared,
       victims: site,

@@ -1,0 +1,56 @@
+// docs/deploy.md and the README can be followed: every command in them is one that its command takes, and every configuration is one
+// that a coordinator reads.
+
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { parseArguments } from "../packages/holdfast/src/arguments.ts";
+import { COMMON_OPTIONS } from "../packages/holdfast/src/command.ts";
+import { COMMANDS } from "../packages/holdfast/src/commands/index.ts";
+import { readCoordinatorFile } from "../packages/holdfast/src/coordinator-config.ts";
+
+const PAGES = ["docs/deploy.md", "README.md", "examples/15-fleet/README.md"];
+const read = (page: string): string => readFileSync(new URL(`../${page}`, import.meta.url), "utf8");
+
+const blocks = (page: string, language: string): string[] =>
+  [...read(page).matchAll(new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, "gs"))].map(([, text]) => text!);
+
+/** The words after `holdfast` in a line of a shell or of a unit, up to where the shell takes over again. */
+function callsIn(text: string): string[][] {
+  return [
+    ...text.matchAll(
+      /(?:^|\$\(|npx |\/\.bin\/|&& |^(?:[A-Z_]+=\S+ )+)holdfast (?=[a-z]+\b)((?:'[^']*'|"[^"]*"|[^'"\n#;&|>)])*)/gm,
+    ),
+  ].map(([, call]) =>
+    [...call!.matchAll(/'([^']*)'|"([^"]*)"|\S+/g)].map(([word, single, double]) => single ?? double ?? word),
+  );
+}
+
+test.each(PAGES)("every command in %s is one that its command takes", async (page) => {
+  const texts = [
+    ...blocks(page, "sh"),
+    ...blocks(page, "ini").flatMap((unit) => unit.match(/^ExecStart=.*/gm) ?? []),
+  ];
+  const calls = texts.flatMap(callsIn);
+  expect(calls.length).toBeGreaterThan(2);
+  for (const [name = "", ...rest] of calls) {
+    expect(Object.keys(COMMANDS)).toContain(name);
+    const command = await COMMANDS[name as keyof typeof COMMANDS]();
+    parseArguments(rest, { ...COMMON_OPTIONS, ...command.options }, command.usage);
+  }
+});
+
+test("every configuration in docs/deploy.md is one that a coordinator reads", () => {
+  const folder = mkdtempSync(join(tmpdir(), "holdfast-deploy-doc-"));
+  try {
+    const found = blocks("docs/deploy.md", "json");
+    expect(found).toHaveLength(2);
+    for (const text of found) {
+      writeFileSync(join(folder, "coordinator.json"), text);
+      expect(readCoordinatorFile(join(folder, "coordinator.json"))).toHaveProperty("storage");
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
