@@ -38,7 +38,9 @@ export const streams: Workload = {
       p50Ms,
       p99Ms,
       goal: `p50 <= ${P50_GOAL_MS} ms, p99 <= ${P99_GOAL_MS} ms, <= ${BYTES_GOAL / 1024} KiB per reader`,
-      isGoalMet: p50Ms <= P50_GOAL_MS && p99Ms <= P99_GOAL_MS && rssBytes <= BYTES_GOAL,
+      // At a lower rate than was asked for nothing is met.
+      isGoalMet:
+        reached >= 0.95 * perSecond && p50Ms <= P50_GOAL_MS && p99Ms <= P99_GOAL_MS && rssBytes <= BYTES_GOAL,
       more: {
         eventsPerSecond: reached,
         rssBytesPerReader: rssBytes,
