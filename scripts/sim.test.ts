@@ -55,10 +55,11 @@ describe("a planted bug is found", () => {
 
 const REGRESSIONS = JSON.parse(
   readFileSync(new URL("../packages/testkit/src/simulator/regression-seeds.json", import.meta.url), "utf8"),
-) as readonly { readonly seed: number; readonly found: string; readonly mutant: string }[];
+) as readonly { readonly seed: number; readonly found: string; readonly mutant?: string }[];
 
 describe("a seed that once failed is the program it was", () => {
-  test.each(REGRESSIONS)("$found", ({ seed, mutant: name }) => {
+  // Not of each is it known which guard mended it alone.
+  test.each(REGRESSIONS.filter(({ mutant }) => mutant !== undefined))("$found", ({ seed, mutant: name }) => {
     const mutant = MUTANTS.find((each) => each.name === name);
     expect(mutant, `no mutant is named "${name}"`).toBeDefined();
     const { status, stdout } = sim(["--seed", String(seed)], mutant);
