@@ -96,8 +96,8 @@ export const FLEET_MUTANTS = [
   {
     name: "O4: a renewal counts from before it was asked for",
     file: "packages/runtime/src/lease-keeper.ts",
-    find: "this.#since = confirmedAt ?? this.#since;",
-    replace: "this.#since = confirmedAt === undefined ? this.#since : this.#host.clock.monotonic();",
+    find: "else this.#since = Math.max(this.#since, confirmedAt);",
+    replace: "else this.#since = Math.max(this.#since, this.#host.clock.monotonic());",
     tests: ["packages/runtime/src/lease-keeper.test.ts"],
   },
   {
