@@ -54,8 +54,12 @@ const planted: readonly Planted[] = [
   },
   {
     rule: "import-direction",
-    promise: "testkit sees no adapter, not even in its tests",
-    wrong: { "packages/testkit/src/a.test.ts": 'import "@holdfast/storage/sqlite";', ...PACKAGES },
+    promise: "testkit sees no agents, not even in its tests",
+    wrong: {
+      "packages/testkit/src/a.test.ts": 'import "@holdfast/agents";',
+      "packages/agents/package.json": '{"name":"@holdfast/agents"}',
+      ...PACKAGES,
+    },
   },
   {
     rule: "import-direction",

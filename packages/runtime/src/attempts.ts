@@ -93,7 +93,6 @@ class Running implements TaskAttempt {
   readonly attempt: number;
   readonly idempotencyKey: string;
   readonly timeoutMs: number | undefined;
-  readonly traceparent: string | undefined;
   readonly closure: TaskAttempt["closure"];
   readonly hasConversation: boolean;
   readonly #host: AttemptsHost;
@@ -112,9 +111,13 @@ class Running implements TaskAttempt {
     this.attempt = task.attempt;
     this.idempotencyKey = keyOf(sessionId, task);
     this.timeoutMs = task.timeoutMs;
-    this.traceparent = host.traceparent(this);
     this.closure = task.closure;
     this.hasConversation = task.hasConversation;
+  }
+
+  /** Its span is begun by the event that says that it started, after this was made. */
+  get traceparent(): string | undefined {
+    return this.#host.traceparent(this);
   }
 
   conversation(leaf: number | null): Promise<readonly ConversationEntry[]> {
