@@ -53,7 +53,7 @@ export class Calls {
           expected: "a token that is still good; a registration token is so for one runner, once",
           headers: CHALLENGE,
         })
-      : new Refusal("unauthenticated", "this needs a token", {
+      : new Refusal("unauthenticated", token === undefined ? "this needs a token" : "this token is not known here", {
           expected: "the header Authorization: Bearer TOKEN",
           headers: CHALLENGE,
         });
