@@ -108,10 +108,14 @@ export class CoordinatorConnection {
       case Code.PermissionDenied:
       case Code.Unauthenticated:
         // Refused before it was looked at, by its gate or by something in front of it: waiting mends nothing.
-        return new HoldfastError("forbidden", `the coordinator refuses this connection: ${error.rawMessage}`, {
-          ...details,
-          fix: "call it by an address it knows as its own (`hosts` in its configuration), with a token that is good",
-        });
+        return new HoldfastError(
+          "forbidden",
+          `the coordinator refuses this connection: ${error.rawMessage}`,
+          {
+            ...details,
+            fix: "call it by an address it knows as its own (`hosts` in its configuration), with a token that is good",
+          },
+        );
       case Code.Unimplemented:
       case Code.InvalidArgument:
         return new HoldfastError("version_unsupported", "the coordinator does not understand this version", {
