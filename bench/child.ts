@@ -13,6 +13,8 @@ export interface ChildMessage {
 export interface Child {
   /** The next message of this type; others before it are dropped. @throws Error when the child ends first. */
   next(type: string): Promise<ChildMessage>;
+  /** From now on messages of this type go here, as they come, and to nobody who asks for the next. */
+  hear(type: string, listener: (message: ChildMessage) => void): void;
   send(message: object): void;
   /** SIGKILL, and wait until it is gone. */
   kill(): Promise<void>;
@@ -25,6 +27,11 @@ const SCRIPTS = {
   restart: import.meta.resolve("./children/restart.ts"),
   "floor-restart": import.meta.resolve("./children/floor-restart.ts"),
   parked: import.meta.resolve("./children/parked.ts"),
+  coordinator: import.meta.resolve("./children/coordinator.ts"),
+  runner: import.meta.resolve("./children/runner.ts"),
+  "floor-coordinator": import.meta.resolve("./children/floor-coordinator.ts"),
+  "floor-runner": import.meta.resolve("./children/floor-runner.ts"),
+  readers: import.meta.resolve("./children/readers.ts"),
 } as const;
 
 /** Start one of the scripts, with what it is to do as its argument. */
@@ -35,15 +42,19 @@ export function startChild(
 ): Child {
   const child = fork(fileURLToPath(SCRIPTS[name]), [JSON.stringify(options)], { execArgv: [...nodeArgs] });
   const messages: ChildMessage[] = [];
-  let hear: (() => void) | undefined;
-  child.on("message", (message) => {
-    messages.push(message as ChildMessage);
-    hear?.();
+  const listeners = new Map<string, (message: ChildMessage) => void>();
+  let wake: (() => void) | undefined;
+  child.on("message", (sent) => {
+    const message = sent as ChildMessage;
+    const listener = listeners.get(message.type);
+    if (listener !== undefined) return listener(message);
+    messages.push(message);
+    wake?.();
   });
   const gone = new Promise<void>((resolve) =>
     child.once("exit", () => {
       resolve();
-      hear?.();
+      wake?.();
     }),
   );
   return {
@@ -53,9 +64,10 @@ export function startChild(
         if (message?.type === type) return message;
         if (message !== undefined) continue;
         if (hasEnded(child)) throw new Error(`the child process "${name}" ended before it said "${type}"`);
-        await new Promise<void>((resolve) => (hear = resolve));
+        await new Promise<void>((resolve) => (wake = resolve));
       }
     },
+    hear: (type, listener) => void listeners.set(type, listener),
     send: (message) => void child.send(message),
     kill: () => {
       child.kill("SIGKILL");

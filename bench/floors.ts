@@ -15,7 +15,7 @@ import { Client } from "pg";
 import { newPlace, readPlace } from "./postgres.ts";
 import { withFolder, type StorageKind } from "./storages.ts";
 
-interface Row {
+export interface Row {
   readonly session: number;
   readonly seq: number;
   readonly text: string;

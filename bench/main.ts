@@ -10,6 +10,7 @@ import { readOptions, USAGE, type Options } from "./options.ts";
 import { provideServer } from "./postgres.ts";
 import type { Bench, Workload } from "./workload.ts";
 import { families } from "./workloads/families.ts";
+import { fleet } from "./workloads/fleet.ts";
 import { install } from "./workloads/install.ts";
 import { parallel } from "./workloads/parallel.ts";
 import { parked } from "./workloads/parked.ts";
@@ -17,6 +18,7 @@ import { restart } from "./workloads/restart.ts";
 import { sequential } from "./workloads/sequential.ts";
 import { sessions } from "./workloads/sessions.ts";
 import { signals } from "./workloads/signals.ts";
+import { streams } from "./workloads/streams.ts";
 import { tracing } from "./workloads/tracing.ts";
 import { turns } from "./workloads/turns.ts";
 
@@ -29,6 +31,8 @@ const WORKLOADS: readonly Workload[] = [
   restart,
   parked,
   turns,
+  fleet,
+  streams,
   install,
   tracing,
 ];

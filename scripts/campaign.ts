@@ -67,7 +67,10 @@ const CAMPAIGNS: readonly Campaign[] = [
   },
   {
     name: "mutants",
-    run: () => runTests("planted mutants", ["scripts/mutants.test.ts", "scripts/sim.test.ts"]),
+    run: () =>
+      runTests("planted mutants", ["scripts/mutants.test.ts", "scripts/sim.test.ts"], {
+        HOLDFAST_MUTANTS: "all",
+      }),
   },
 ];
 

@@ -6,6 +6,8 @@
 
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { COORDINATOR_MUTANTS } from "./mutants-coordinator.ts";
+import { FLEET_MUTANTS } from "./mutants-fleet.ts";
 
 export interface Mutant {
   /** The promise it breaks. */
@@ -24,14 +26,7 @@ const CRASHES = "packages/testkit/src/crash-everywhere.test.ts";
 const MEMORY = "packages/runtime/src/memory-storage.test.ts";
 const KERNEL = "packages/core/src/kernel/";
 const CONSEQUENCES = "packages/core/src/session/consequences.ts";
-const API = "packages/coordinator/src/api/";
-const DISPATCHER = "packages/coordinator/src/dispatch/dispatcher.ts";
-const SCOPE = "packages/coordinator/src/scope.test.ts";
 const RULES = "packages/core/src/session/storage-rules.ts";
-const CASCADE = "packages/core/src/session/cascade.ts";
-const CLAIMS = "packages/core/src/session/claims.ts";
-const SQLITE = "packages/storage/src/sqlite/sqlite-storage.test.ts";
-const SHARING = "packages/storage/src/postgres/sharing.test.ts";
 
 export const MUTANTS: readonly Mutant[] = [
   {
@@ -120,6 +115,20 @@ export const MUTANTS: readonly Mutant[] = [
     tests: ["packages/runtime/src/storage-away.test.ts"],
   },
   {
+    name: "K10: a session that may have been created is gone on with",
+    file: "packages/runtime/src/live-sessions.ts",
+    find: "this.failedToRun(sessionId, departure.error); // Also",
+    replace: "if (token !== undefined) this.failedToRun(sessionId, departure.error); // Also",
+    tests: ["packages/runtime/src/storage-away.test.ts"],
+  },
+  {
+    name: "D1: a session that met a full disk is gone on with once there is room",
+    file: "packages/runtime/src/live-sessions.ts",
+    find: '  "storage_full",\n',
+    replace: "",
+    tests: ["packages/runtime/src/storage-away.test.ts"],
+  },
+  {
     name: "D3: a clock that was set forward is noticed",
     file: "packages/runtime/src/timers.ts",
     find: "Math.min(at - this.#clock.now(), LOOK_AGAIN_MS)",
@@ -139,6 +148,69 @@ export const MUTANTS: readonly Mutant[] = [
     find: "if (batch.token !== claim.token || claim.token === NO_CLAIM.token)",
     replace: "if (claim.token === NO_CLAIM.token)",
     tests: [MEMORY],
+  },
+  {
+    name: "O7: leases are renewed",
+    file: "packages/runtime/src/lease-keeper.ts",
+    find: "if (now >= this.#nextAt) this.#renew(now);",
+    replace: "if (now >= this.#nextAt) this.#nextAt = Infinity;",
+    tests: ["packages/runtime/src/lease-keeper.test.ts"],
+  },
+  {
+    name: "O4: what cannot be renewed is let go of",
+    file: "packages/runtime/src/lease-keeper.ts",
+    find: "    this.#goIdle();\n    this.#host.letGo();",
+    replace: "    this.#goIdle();",
+    tests: ["packages/runtime/src/lease-keeper.test.ts"],
+  },
+  {
+    name: "O4: what may have passed on is not renewed",
+    file: "packages/runtime/src/lease-keeper.ts",
+    find: "    this.check();\n    if (this.#since === undefined) return;\n    const now",
+    replace: "    if (this.#since === undefined) return;\n    const now",
+    tests: ["packages/runtime/src/lease-keeper.test.ts"],
+  },
+  {
+    name: "O7: a renewal that got lost is not waited for",
+    file: "packages/runtime/src/lease-keeper.ts",
+    find: "this.#nextAt = askedAt + this.renewMs;",
+    replace: "this.#nextAt = Infinity;",
+    tests: ["packages/runtime/src/lease-keeper.test.ts"],
+  },
+  {
+    name: "O3: only what its owner names is renewed",
+    file: "packages/runtime/src/memory-storage.ts",
+    find: "|| wanted?.has(sessionId) === false",
+    replace: "",
+    tests: ["packages/runtime/src/memory-storage.test.ts"],
+  },
+  {
+    name: "H3: a poll that is asked again gets the same answer",
+    file: "packages/coordinator/src/dispatch/dispatcher.ts",
+    find: "if (known !== undefined) return known;",
+    replace: "",
+    tests: ["packages/coordinator/src/dispatch/lost-answers.test.ts"],
+  },
+  {
+    name: "H3: an answer is not repeated with claims that were given back",
+    file: "packages/coordinator/src/dispatch/seat.ts",
+    find: "told.claims.filter((claim) => !lost.includes(claim))",
+    replace: "told.claims",
+    tests: ["packages/coordinator/src/dispatch/lost-answers.test.ts"],
+  },
+  {
+    name: "O1: a claim that was used elsewhere is not given back",
+    file: "packages/coordinator/src/dispatch/dispatcher.ts",
+    find: "rows[i]?.nextSeq === nextSeq",
+    replace: "rows[i] !== undefined || nextSeq",
+    tests: ["packages/coordinator/src/dispatch/lost-answers.test.ts"],
+  },
+  {
+    name: "S2: losing every notice loses no session",
+    file: "packages/coordinator/src/dispatch/dispatcher.ts",
+    find: "const isOld = clock.monotonic() - this.#scannedAt >= SCAN_MS;",
+    replace: "const isOld = false;",
+    tests: ["packages/coordinator/src/dispatch/lost-answers.test.ts"],
   },
   {
     name: "D2: a damaged row is named, never believed",
@@ -371,7 +443,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "K10: a session resumed before its driver let go is not paused again",
     file: "packages/runtime/src/session-driver.ts",
-    find: "patch === PAUSED_BY_USER ? undefined : patch;",
+    find: 'patch === PAUSED_BY_USER ? ({ status: "working" } as const) : patch;',
     replace: "patch;",
     tests: ["packages/runtime/src/budget.test.ts", CRASHES],
   },
@@ -382,188 +454,8 @@ export const MUTANTS: readonly Mutant[] = [
     replace: "this.#kernel.cancelNotice !== undefined",
     tests: ["packages/runtime/src/children.test.ts"],
   },
-  {
-    name: "L5: what is asked for at once has an end",
-    file: `${KERNEL}journal-cursor.ts`,
-    find: "<= batchChars) return;",
-    replace: "<= batchChars + 1) return;",
-    tests: [`${KERNEL}batch-limit.test.ts`],
-  },
-  {
-    name: "ST9: a key counts for one name",
-    file: RULES,
-    find: "return JSON.stringify([name, dedupKey]);",
-    replace: "return JSON.stringify([name.length < 0, dedupKey]);",
-    tests: [MEMORY],
-  },
-  {
-    name: "X3: nobody acts in another owner's name",
-    file: CASCADE,
-    find: "const placement = ownedBy(owner, effect.placement);",
-    replace: "const placement = ownedBy(effect.placement?.owner ?? owner, effect.placement);",
-    tests: [MEMORY],
-  },
-  {
-    name: "X3: nobody reaches another owner's session",
-    file: CASCADE,
-    find: "return target === undefined || target.placement?.owner === owner ? effect : undefined;",
-    replace: "return target === undefined ? undefined : effect;",
-    tests: [MEMORY],
-  },
-  {
-    name: "O1: a renewal never shortens",
-    file: CLAIMS,
-    find: "return claim.until >= until ? claim",
-    replace: "return claim.until === until ? claim",
-    tests: [MEMORY],
-  },
-  {
-    name: "ST39: a commit takes losses back",
-    file: CLAIMS,
-    find: "return claim.losses === 0 ? claim",
-    replace: "return claim.losses >= 0 ? claim",
-    tests: [MEMORY],
-  },
-  {
-    name: "O7: a lease begins anew when its storage is opened again",
-    file: "packages/storage/src/sqlite/leases.ts",
-    find: "begun.push([sessionId, now + leaseMs]);",
-    replace: "begun.push([sessionId, now]);",
-    tests: [SQLITE],
-  },
-  {
-    name: "ST40: two who read the same version do not both write",
-    file: "packages/core/src/session/documents.ts",
-    find: "if (expected !== undefined && expected !== has)",
-    replace: "if (expected === 0 && expected !== has)",
-    tests: [MEMORY],
-  },
-  {
-    name: "ST42: an audit row holds the hash of the one before it",
-    file: "packages/core/src/session/audit-chain.ts",
-    find: "return `${last.hash}\\n",
-    replace: "return `${last.hash.slice(0, 0)}\\n",
-    tests: [MEMORY],
-  },
-  {
-    name: "ST43: who took over keeps what it builds on",
-    file: "packages/core/src/session/deletion.ts",
-    find: "session = handedOffTo === undefined ? undefined : lookups.session(handedOffTo);",
-    replace: "session = handedOffTo === undefined ? undefined : undefined;",
-    tests: [MEMORY],
-  },
-  {
-    name: "ST43: content that others have is theirs",
-    file: "packages/storage/src/sqlite/blobs.ts",
-    find: "u.address = blob.address AND u.session <> ?1",
-    replace: "u.address = blob.address AND u.session < 0",
-    tests: [SQLITE],
-  },
-  {
-    name: "A1: a role that the contract does not list may not call",
-    file: `${API}contract.ts`,
-    find: "return method.isOpen || method.callers.has(kind);",
-    replace: "return true;",
-    tests: [`${API}contract.test.ts`],
-  },
-  {
-    name: "A2: an integer that would be rounded is refused",
-    file: `${API}json-spans.ts`,
-    find: "if (isRounded(literal))",
-    replace: 'if (literal === "")',
-    tests: [`${API}json-spans.test.ts`],
-  },
-  {
-    name: "A3: a page of another origin may not call",
-    file: `${API}gates.ts`,
-    find: "if (origins.length > 1 || !origins.every(isOurs)) {",
-    replace: "if (origins.length > 1) {",
-    tests: [`${API}gates.test.ts`],
-  },
-  {
-    name: "A4: a token does no more than its rate lets it",
-    file: `${API}rates.ts`,
-    find: "if (left < 1) {",
-    replace: "if (left < -Infinity) {",
-    tests: [`${API}rates.test.ts`],
-  },
-  {
-    name: "O9: a group on PostgreSQL checks the versions it was worked out from",
-    file: "packages/storage/src/postgres/write-statement.ts",
-    find: "AND t.version = v.version AND ${OK}",
-    replace: "AND ${OK}",
-    tests: [SHARING],
-  },
-  {
-    name: "ST37: a claim on PostgreSQL is taken only where the end that was read still stands",
-    file: "packages/storage/src/postgres/leases.ts",
-    find: " AND t.until = $4 RETURNING",
-    replace: " AND $4::float8 IS NOT NULL RETURNING",
-    tests: [SHARING],
-  },
-  {
-    name: "X3: another's session is told like one that is not there",
-    file: "packages/coordinator/src/services/session-scope.ts",
-    find: "return session.placement?.owner === caller.name;",
-    replace: "return session.placement?.owner !== undefined;",
-    tests: [SCOPE],
-  },
-  {
-    name: "O1: only who holds a session writes to it",
-    file: DISPATCHER,
-    find: 'if (result.status !== "busy" || result.owner !== runnerId) return false;',
-    replace: 'if (result.status !== "busy" || result.owner === "") return false;',
-    tests: [SCOPE, "packages/coordinator/src/defects.test.ts"],
-  },
-  {
-    name: "O7: who holds a session since before a restart hears what arrived",
-    file: DISPATCHER,
-    find: "if (known === undefined) seat.arrived(sessionId, true);",
-    replace: "",
-    tests: ["packages/coordinator/src/dispatch.test.ts"],
-  },
-  {
-    name: "O6: a demand must be met",
-    file: "packages/coordinator/src/dispatch/rules.ts",
-    find: "isOwnersOf(runner, needs) && meets(runner, needs);",
-    replace: "isOwnersOf(runner, needs);",
-    tests: ["packages/coordinator/src/dispatch/rules.test.ts"],
-  },
-  {
-    name: "O8: nobody waits behind a priority for ever",
-    file: "packages/coordinator/src/dispatch/rules.ts",
-    find: "now - since >= STARVING_MS ? Infinity : priority;",
-    replace: "now - since < 0 ? Infinity : priority;",
-    tests: ["packages/coordinator/src/dispatch/rules.test.ts"],
-  },
-  {
-    name: "T4: a registration token is used once",
-    file: "packages/coordinator/src/tokens.ts",
-    find: 'return status === "done" ? undefined : "used";',
-    replace: 'return status === "done" || status === "conflict" ? undefined : "used";',
-    tests: ["packages/coordinator/src/tokens.test.ts"],
-  },
-  {
-    name: "T3: a revoked token is nobody's",
-    file: "packages/coordinator/src/tokens.ts",
-    find: 'if (revokedAt !== undefined) return "revoked";',
-    replace: "void revokedAt;",
-    tests: ["packages/coordinator/src/tokens.test.ts"],
-  },
-  {
-    name: "W2: what did not arrive is told again",
-    file: "packages/coordinator/src/dispatch/seat.ts",
-    find: "for (const [sessionId, awaited] of this.#toldArrivals) this.arrived(sessionId, awaited);",
-    replace: "",
-    tests: ["packages/coordinator/src/dispatch.test.ts"],
-  },
-  {
-    name: "L7: another body under a key is a conflict",
-    file: "packages/coordinator/src/services/session-start.ts",
-    find: "stored.input === change.input &&",
-    replace: "",
-    tests: [SCOPE],
-  },
+  ...FLEET_MUTANTS,
+  ...COORDINATOR_MUTANTS,
 ];
 
 const root = fileURLToPath(new URL("..", import.meta.url));

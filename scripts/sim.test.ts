@@ -1,6 +1,7 @@
 // The simulator is itself tried: with a bug planted it must say so, soon, and how to see it again.
 
 import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { MUTANTS } from "./mutants.ts";
@@ -14,7 +15,7 @@ const CANARIES = [
   ["K2a: the losers of ctx.race are withdrawn", 100],
   ["H7: a kept outcome is delivered, not done again", 100],
   ["H8: a lost attempt is followed by another", 50],
-  ["S2: what arrived while a commit was in flight is looked for", 50],
+  ["S2: what arrived while a commit was in flight is looked for", 150],
   ["O1, ST2: an older token is fenced", 700],
   ["D3: a clock that was set forward is noticed", 300],
   ["K10: a session that could not be claimed for a moment is tried again", 300],
@@ -26,15 +27,43 @@ const CANARIES = [
   ["K10: a session resumed before its driver let go is not paused again", 100],
 ] as const;
 
+/** Those that it must find in fleets, within how many seeds of which every fifth is one. */
+const FLEET_CANARIES = [
+  ["O1, ST2: an older token is fenced", 200],
+  ["O7: leases are renewed", 50],
+  ["O4: what cannot be renewed is let go of", 500],
+  ["O4: what may have passed on is not renewed", 50],
+  ["H3: a poll that is asked again gets the same answer", 400],
+  ["O1: a claim that was used elsewhere is not given back", 1_500],
+  ["S2: losing every notice loses no session", 50],
+] as const;
+
 describe("a planted bug is found", () => {
-  test.each(CANARIES)("%s: within %i seeds", (name, seeds) => {
+  test.each([
+    ...CANARIES.map(([name, seeds]) => [name, seeds, "on one machine", []] as const),
+    ...FLEET_CANARIES.map(([name, seeds]) => [name, seeds, "in fleets", ["--fleet"]] as const),
+  ])("%s: within %i seeds %s", (name, seeds, _where, options) => {
     const mutant = MUTANTS.find((each) => each.name === name);
     expect(mutant, `no mutant is named "${name}"`).toBeDefined();
-    const { status, stderr } = sim(["--seeds", String(seeds)], mutant);
+    const { status, stderr } = sim(["--seeds", String(seeds), "--first", ...options], mutant);
     expect(status, stderr.slice(-2_000)).toBe(1);
     expect(stderr).toMatch(/^seed \d+ broke [A-Z]\w+: /m);
     expect(stderr).toMatch(/^the last 50 events:$/m);
     expect(stderr).toMatch(/^again: npm run sim -- --seed \d+ --verbose$/m);
+  });
+});
+
+const REGRESSIONS = JSON.parse(
+  readFileSync(new URL("../packages/testkit/src/simulator/regression-seeds.json", import.meta.url), "utf8"),
+) as readonly { readonly seed: number; readonly found: string; readonly mutant?: string }[];
+
+describe("a seed that once failed is the program it was", () => {
+  // Not of each is it known which guard mended it alone.
+  test.each(REGRESSIONS.filter(({ mutant }) => mutant !== undefined))("$found", ({ seed, mutant: name }) => {
+    const mutant = MUTANTS.find((each) => each.name === name);
+    expect(mutant, `no mutant is named "${name}"`).toBeDefined();
+    const { status, stdout } = sim(["--seed", String(seed)], mutant);
+    expect(status, stdout.slice(-2_000)).toBe(1);
   });
 });
 
@@ -43,6 +72,17 @@ test("a seed is replayed, with all that happened", () => {
   expect(status).toBe(0);
   expect(stdout).toMatch(/p0\.1 +starts/);
   expect(stdout.trim().split("\n").at(-1)).toMatch(/^seed 7: \d+ sessions?, \d+ steps, no promise broken$/);
+});
+
+test("a fleet is asked for by a seed that is one", () => {
+  const { status, stdout } = sim(["--seed", "9", "--fleet", "--verbose"]);
+  expect(status).toBe(0);
+  expect(stdout).toMatch(/c0\.1 +starts/);
+  expect(stdout).toMatch(/r1\.1 +poll/);
+  expect(sim(["--seed", "7", "--fleet"])).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining("seed 7 is no fleet"),
+  });
 });
 
 test("what is no number is refused by name", () => {

@@ -2,6 +2,7 @@
 //
 //   -- --seed N [--verbose]                        one of them, with its last events or all of them
 //   -- --seeds N [--from M] [--minutes K] [--json] many of them, on one core; `npm run campaign -- --seeds N` uses all
+//   … --first                                      ends with the first that breaks a promise
 //   … --fleet                                      of these only the fleets: several runners and coordinators, and a network
 //
 // Which seeds are fleets is decided by the seed: every fifth is one (4, 9, 14, …), so that one number replays either.
@@ -29,6 +30,7 @@ const { values } = readArguments(import.meta.filename, {
   from: { type: "string", default: "1" },
   minutes: { type: "string" },
   fleet: { type: "boolean", default: false },
+  first: { type: "boolean", default: false },
   verbose: { type: "boolean", default: false },
   json: { type: "boolean", default: false },
 });
@@ -64,7 +66,7 @@ async function runMany(count: number, from: number): Promise<void> {
     if (report.violation === undefined) continue;
     failures.push({ seed, found: `${report.violation.promise}: ${report.violation.what}` });
     if (failures.length === 1) console.error(describeFailure(report));
-    if (failures.length === FAILURES_MAX) break;
+    if (failures.length === (values.first ? 1 : FAILURES_MAX)) break;
   }
   const result: SeedsReport = { ...sum, failures };
   const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);

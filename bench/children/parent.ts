@@ -7,5 +7,6 @@ export function optionsOf<T>(): T {
 }
 
 export function tell(type: string, fields: object = {}): void {
-  process.send?.({ type, at: nowMs(), ...fields });
+  // Without a parent there is nobody to hear it.
+  if (process.connected) process.send?.({ type, at: nowMs(), ...fields });
 }

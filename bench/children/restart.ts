@@ -1,6 +1,7 @@
 // Runs one session until `steps` of its steps are committed and the next one runs; that one hangs, to be killed.
 
 import { createRuntime, defineAgent, type AgentContext } from "@holdfast/runtime";
+import { forgetDead } from "../postgres.ts";
 import { openPlace } from "../storages.ts";
 import { optionsOf, tell } from "./parent.ts";
 
@@ -33,6 +34,7 @@ const agent =
 
 // Killed at the parent's pleasure; without a parent there is nobody to go on for.
 process.once("disconnect", () => process.exit());
+await forgetDead(place);
 const runtime = createRuntime({ storage: await openPlace(place), agents: [agent] });
 const session = await runtime.start(agent, undefined, { sessionId: SESSION_ID });
 if (!session.created) await runtime.resume(SESSION_ID);

@@ -9,6 +9,7 @@ import type { Measured } from "../line.ts";
 import { inTurns, median, nowMs, percentile } from "../measure.ts";
 import { newPlace } from "../postgres.ts";
 import type { Bench, Workload } from "../workload.ts";
+import { measureFailover } from "./failover.ts";
 
 /** Not a divisor of any N, so that there is something to replay. */
 const CHECKPOINT_EVERY = 128;
@@ -16,11 +17,12 @@ const GOAL_MS = 1_000;
 
 export const restart: Workload = {
   id: "W5",
-  title: "kill -9 and restart",
+  title: "kill -9 and restart, or failover",
   refuses: (storage) =>
     storage === "memory" ? "memory does not outlive the process that W5 kills" : undefined,
   async *run(bench) {
     const counts = bench.isQuick ? [20] : [500, 5_000, 20_000];
+    yield await measureFailover(bench);
     for (const checkpointEvery of [0, CHECKPOINT_EVERY]) yield* measure(bench, counts, checkpointEvery);
   },
 };

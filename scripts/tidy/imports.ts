@@ -9,7 +9,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[] | undefined>> = {
   proto: [],
   runtime: ["core"],
   storage: ["core", "proto"],
-  testkit: ["core", "runtime"],
+  // Its simulator runs all of a fleet but the network.
+  testkit: ["coordinator", "core", "proto", "runner", "runtime", "storage"],
   agents: ["core", "runtime"],
   coordinator: ["core", "proto"],
   runner: ["core", "proto", "runtime", "agents", "storage"],

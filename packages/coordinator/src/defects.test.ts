@@ -436,6 +436,27 @@ describe("signals and entries", () => {
     expect((await send({ name: "answer:4", payload: "no" })).status).toBe(422);
   });
 
+  test("what a session ended by is a duplicate when it is sent again, and what it never read is not", async () => {
+    const fleet = await open();
+    const ada = await fleet.user("ada");
+    const runner = await fleet.runner();
+    const sessionId = await ada.start();
+    const claim = await next(runner);
+    const send = (dedupKey: string) =>
+      ada.post(`/v1/sessions/${sessionId}/signals`, { name: "go", payload: 1, dedupKey });
+    await send("k1");
+    const [signal] = await fleet.storage.reader.pendingSignals(sessionId);
+    const { signalId } = signal!;
+    const end = {
+      firstSeq: 0,
+      consumed: [signalId],
+      records: [{ type: "signal_received", seq: 0, wait: 0, signalId, at: 1 }],
+    };
+    await runner.say(claim, { status: "completed", waits: [] }, end);
+    expect((await send("k1")).body.status).toBe("duplicate");
+    expect((await send("k2")).body.code).toBe("session_ended");
+  });
+
   test("defect 5.3 5: signals are given in the order they were sent, over turns and runners", async () => {
     const fleet = await open();
     const ada = await fleet.user("ada");

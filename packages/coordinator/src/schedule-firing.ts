@@ -9,8 +9,6 @@
 // What comes next is read by who knows cron; it is handed in.
 
 import {
-  BEHAVIOUR_FLAGS,
-  JOURNAL_FORMAT,
   type AgentStorage,
   type Clock,
   type CreateSession,
@@ -18,6 +16,7 @@ import {
   type Schedule,
   type SendSignal,
 } from "@holdfast/core";
+import { effectOfFiring } from "@holdfast/core/internal";
 
 const SECOND_MS = 1_000;
 
@@ -93,19 +92,13 @@ export class ScheduleFiring {
     }
   }
 
-  async #effectOf({ scheduleId, nextAt, action }: Schedule): Promise<CreateSession | SendSignal> {
-    const { random, firingName, versionOf } = this.#host;
-    const name = firingName(scheduleId, nextAt); // F3.
-    if (action.type === "signal") return { ...action, type: "send_signal", signalId: name };
-    const { agent, input } = action;
-    return {
-      type: "create_session",
-      sessionId: name,
-      agent: { ...agent, version: await versionOf(agent.name, agent.version) },
-      input,
+  #effectOf(schedule: Schedule): Promise<CreateSession | SendSignal> {
+    const { random, clock, firingName, versionOf } = this.#host;
+    return effectOfFiring(schedule, {
+      name: firingName(schedule.scheduleId, schedule.nextAt), // F3.
+      agent: async (agent) => ({ ...agent, version: await versionOf(agent.name, agent.version) }),
       seed: random.u32(),
-      flags: BEHAVIOUR_FLAGS,
-      format: JOURNAL_FORMAT,
-    };
+      now: clock.now(),
+    });
   }
 }

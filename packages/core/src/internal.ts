@@ -63,3 +63,4 @@ export {
   type StorageMethod,
   type WireError,
 } from "./ports/storage-wire.ts";
+export { effectOfFiring } from "./session/firing.ts";

@@ -171,19 +171,19 @@ interface Proxy {
 async function openProxy(): Promise<Proxy> {
   const open = new Set<Socket>();
   const state = { cutAnswers: 0, cut: 0, target: new URL("http://127.0.0.1:1") };
-  const server: Server = createServer((client) => {
+  const server: Server = createServer((asking) => {
     const coordinator = connect({ host: "127.0.0.1", port: Number(state.target.port) });
-    for (const socket of [client, coordinator]) {
+    for (const socket of [asking, coordinator]) {
       open.add(socket);
       socket
         .on("error", () => {})
         .on("close", () => {
           open.delete(socket);
-          client.destroy();
+          asking.destroy();
           coordinator.destroy();
         });
     }
-    client.pipe(coordinator);
+    asking.pipe(coordinator);
     let isAnswering = false;
     coordinator.on("data", (chunk: Buffer) => {
       // The first thing a coordinator says over HTTP/2 are its settings; answers have a body.
@@ -191,8 +191,8 @@ async function openProxy(): Promise<Proxy> {
       if (isAnswering && state.cutAnswers > 0) {
         state.cutAnswers--;
         state.cut++;
-        client.destroy();
-      } else client.write(chunk);
+        asking.destroy();
+      } else asking.write(chunk);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -11,9 +11,7 @@
 // Storage knows what is due and `cron.ts` what comes next. It does not know how sessions are run.
 
 import {
-  BEHAVIOUR_FLAGS,
   isEnded,
-  JOURNAL_FORMAT,
   toHoldfastError,
   type AgentRef,
   type AgentStorage,
@@ -25,6 +23,7 @@ import {
   type SendSignal,
   type Session,
 } from "@holdfast/core";
+import { effectOfFiring } from "@holdfast/core/internal";
 import { readCron } from "./cron.ts";
 import type { Agent } from "./define.ts";
 import type { GroupCommitter } from "./group-committer.ts";
@@ -116,20 +115,14 @@ export class ScheduleKeeper {
     if (result.status === "done" || result.status === "fenced") void this.#run(sessionId);
   }
 
-  async #effectOf({ action }: Schedule, name: string): Promise<CreateSession | SendSignal> {
-    if (action.type === "signal") return { ...action, type: "send_signal", signalId: name };
-    const { ttlMs } = action.budget ?? {};
-    return {
-      type: "create_session",
-      sessionId: name,
-      agent: await this.#current(action.agent, name),
-      input: action.input,
-      seed: this.#host.random.u32(),
-      flags: BEHAVIOUR_FLAGS,
-      format: JOURNAL_FORMAT,
-      ...(action.budget === undefined ? {} : { budget: action.budget }),
-      ...(ttlMs === undefined ? {} : { deadlineAt: this.#host.clock.now() + ttlMs }),
-    };
+  #effectOf(schedule: Schedule, name: string): Promise<CreateSession | SendSignal> {
+    const { random, clock } = this.#host;
+    return effectOfFiring(schedule, {
+      name,
+      agent: (agent) => this.#current(agent, name),
+      seed: random.u32(),
+      now: clock.now(),
+    });
   }
 
   /** A session starts with the version that is here now, not with the one of when its schedule was put. */

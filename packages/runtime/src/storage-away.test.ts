@@ -63,7 +63,7 @@ test("a task whose conversation cannot be read waits until it can", async () => 
       return (entries as readonly unknown[]).length;
     },
   });
-  const agent = defineAgent<unknown, unknown>({
+  const agent = defineAgent({
     name: "agent",
     tasks: [asks],
     run: async (ctx) => {

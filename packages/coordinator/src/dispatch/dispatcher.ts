@@ -417,7 +417,8 @@ export class Dispatcher {
     const { storage, warn } = this.#host;
     Promise.all(claims.map(({ sessionId }) => storage.reader.session(sessionId))).then(
       (rows) => this.#giveBack(claims.filter(({ nextSeq }, i) => rows[i]?.nextSeq === nextSeq)),
-      (error: unknown) => warn("claims that nobody acknowledged were not looked at, and run out by their lease", error),
+      (error: unknown) =>
+        warn("claims that nobody acknowledged were not looked at, and run out by their lease", error),
     );
   }
 

@@ -108,7 +108,8 @@ export class Seat {
       free,
       since,
       answer: (claims) => {
-        if (this.waiting === waiting) this.waiting = undefined;
+        if (this.waiting !== waiting) return; // What it was answered stands, and so does what is to be acknowledged of it.
+        this.waiting = undefined;
         resolve(this.#makeAnswer(pollId, claims));
       },
     };

@@ -9,6 +9,7 @@
 import { createHash } from "node:crypto";
 import type { ServiceImpl } from "@connectrpc/connect";
 import {
+  answerSignalName,
   checkBudget,
   ConflictError,
   decodeJson,
@@ -54,6 +55,7 @@ import { untilEnded, watchSession } from "./session-watch.ts";
 import { scopeChange } from "./storage-scope.ts";
 
 const PAGE = 100;
+const JOURNAL_PAGE = 500;
 /** How long `sync` waits when nothing is said. */
 const WAIT_MS = 30_000;
 
@@ -163,6 +165,12 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
       const id = question === undefined ? undefined : Number(question.replace(/^answer:/, ""));
       const wait = openQuestion(session, id);
       if (wait === undefined) {
+        const given = question === undefined ? undefined : answerSignalName(id ?? NaN);
+        if (
+          given !== undefined &&
+          (await wasConsumed(host, sessionId, keyedSignalId(sessionId, given, given, text)))
+        )
+          return { question: given }; // R1.
         if (isEnded(session.status)) throw hasEnded(session);
         throw new NotFoundError("question_not_found", noSuchQuestion(session, id), { at: "question" });
       }
@@ -332,7 +340,10 @@ interface Sent {
 /** Stored before it is answered. */
 async function send(host: ServiceHost, sent: Sent, action: string, call: Call): Promise<string> {
   const { sessionId, name, text, dedupKey } = sent;
-  const signalId = mintId("sig", host.clock.now(), () => host.random.u32());
+  const signalId =
+    dedupKey === undefined
+      ? mintId("sig", host.clock.now(), () => host.random.u32())
+      : keyedSignalId(sessionId, name, dedupKey, text);
   const result = await audited(
     host,
     {
@@ -350,6 +361,8 @@ async function send(host: ServiceHost, sent: Sent, action: string, call: Call): 
     case "duplicate":
       return result.status;
     case "ended":
+      // R1. Its answer may have been lost, and it may be what the session ended by.
+      if (dedupKey !== undefined && (await wasConsumed(host, sessionId, signalId))) return "duplicate";
       throw hasEnded({ sessionId, status: result.sessionStatus });
     case "not_found":
       throw sessionNotFound(sessionId);
@@ -357,6 +370,25 @@ async function send(host: ServiceHost, sent: Sent, action: string, call: Call): 
       throw new HoldfastError("limit_exceeded", result.reason);
     default:
       throw unexpected(action, result);
+  }
+}
+
+/** The same for the same signal under the same key, so that whoever sends it again is recognised after the session's end, too. */
+function keyedSignalId(sessionId: string, name: string, key: string, text: string | undefined): string {
+  const sent = JSON.stringify([sessionId, name, key, text ?? null]);
+  return `sig_${createHash("sha256").update(sent).digest("hex").slice(0, 32)}`;
+}
+
+async function wasConsumed({ storage }: ServiceHost, sessionId: string, signalId: string): Promise<boolean> {
+  for (let from = 0; ;) {
+    const page = await storage.reader.journal(sessionId, from, JOURNAL_PAGE);
+    const isThere = page.some((record) =>
+      record.type === "take_signals"
+        ? record.signalIds.includes(signalId)
+        : record.type === "signal_received" && record.signalId === signalId,
+    );
+    if (isThere || page.length < JOURNAL_PAGE) return isThere;
+    from += page.length;
   }
 }
 

@@ -124,10 +124,54 @@ describe("KILL", () => {
       ]);
     },
   );
+
+  // Nobody tells the runner anything: only its own clock says that its lease can pass on.
+  test(
+    "of nobody, while the coordinator stands still: what the runner started is gone before it is asked for again",
+    { timeout: 90_000 },
+    async () => {
+      writeFileSync(
+        project.path("agents.ts"),
+        `import { spawn } from "node:child_process";
+         import { appendFileSync, existsSync } from "node:fs";
+         import { defineAgent } from "holdfast";
+         export default defineAgent({ name: "steps", run: async (ctx) => ctx.run("shell", async (task) => {
+           if (existsSync("go")) return "done";
+           const child = spawn("sleep", ["1000"], { signal: task.signal });
+           child.on("error", () => {});
+           appendFileSync("ledger", \`\${child.pid} \${task.sessionId} shell\\n\`);
+           await new Promise((resolve) => child.on("close", resolve));
+           throw new Error("it was ended");
+         }) });`,
+      );
+      const coordinator = await startCoordinator(project, { leaseMs: SHORT_LEASE_MS });
+      const runner = await startRunnerProcess(project, coordinator, "first", ["--agents", "agents.ts"]);
+      const sessionId = await start(coordinator);
+      await vi.waitFor(() => expect(ledger()).toHaveLength(1), PATIENCE);
+      const pid = Number(ledger()[0]!.pid);
+      expect(isAlive(pid)).toBe(true);
+      coordinator.process.kill("SIGSTOP");
+      await vi.waitFor(() => expect(isAlive(pid)).toBe(false), PATIENCE);
+      await runner.says("its lease could not be renewed in time");
+      expect(runner.child.exitCode).toBeNull();
+      writeFileSync(project.path("go"), "");
+      coordinator.process.kill("SIGCONT");
+      expect(await end(coordinator, sessionId)).toMatchObject({ status: "completed", output: '"done"' });
+    },
+  );
 });
 
 function start(coordinator: CoordinatorProcess): Promise<string> {
   return startSession(coordinator, { agent: "steps" });
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 interface Line {

@@ -39,6 +39,8 @@ export interface ArrivalPollOptions {
   readonly db: Database;
   readonly reads: Reads;
   readonly heads: Heads;
+  /** Who looks. */
+  readonly instance: string;
   readonly everyMs: number;
   readonly announce: (arrivals: readonly Arrival[]) => void;
 }
@@ -86,7 +88,8 @@ export class ArrivalPoll {
     try {
       const arrivals = [...(await this.#lookAtWatched()), ...(await this.#lookForReady())];
       if (this.#looks++ % REAP_EVERY === 0)
-        for (const sessionId of await reap(this.#options.db)) arrivals.push({ sessionId, awaited: true });
+        for (const sessionId of await reap(this.#options.db, this.#options.instance))
+          arrivals.push({ sessionId, awaited: true });
       if (this.#timer !== undefined) this.#options.announce(arrivals);
     } catch {
       // The database is away: the next look finds what this one did not.

@@ -43,6 +43,7 @@ export async function overdue(db: Database, now: number): Promise<string[]> {
 export async function listDue(
   db: Database,
   at: string,
+  instance: string,
   { now, limit, agents }: { now: number; limit: number; agents?: readonly string[] },
 ): Promise<Due> {
   const asked =
@@ -53,11 +54,11 @@ export async function listDue(
     asked,
     [DUE_SCHEDULES, [now]],
     [NEXT, [now]],
-    [COUNT_DEAD, []],
+    [COUNT_DEAD, [instance]],
   ]);
   if (dead![0]!["dead"] !== 0) {
-    await reap(db);
-    return listDue(db, at, { now, limit, ...(agents === undefined ? {} : { agents }) });
+    await reap(db, instance);
+    return listDue(db, at, instance, { now, limit, ...(agents === undefined ? {} : { agents }) });
   }
   const sessionIds = rows!.map((row) => row["session_id"] as string);
   const schedules: Schedule[] = items!.map((row) => readSchedule(readItem(row, at).body));

@@ -2,8 +2,10 @@
 //
 //   I1. A storage that claims or renews says every few seconds that it is alive, by the database's clock (`instance`). Nobody's own
 //       clock is compared with another one's.
-//   I2. Whoever finds one that has not said so for `ALIVE_MS` releases what it held. If it lives after all, its batches are
+//   I2. Whoever finds another one that has not said so for `ALIVE_MS` releases what it held. If it lives after all, its batches are
 //       fenced from then on: liveness is by time, safety by tokens.
+//   I3. Nobody can say anything to a server that is down: until it has been up for as long nobody is taken for dead, and
+//       nobody ever takes itself for dead.
 
 import { randomUUID } from "node:crypto";
 import type { Database, Statement } from "./database.ts";
@@ -11,9 +13,13 @@ import type { Database, Statement } from "./database.ts";
 const ALIVE_MS = 15_000;
 const SAY_EVERY_MS = 2_000;
 
-/** Whether one that said so then lives. An expression over a time of the database. */
-export const livesSince = (saidAt: string, ms: number = ALIVE_MS): string =>
-  `${saidAt} > clock_timestamp() - interval '${ms} milliseconds'`;
+/** Whether a time of the database is not longer ago than that. */
+export const isWithin = (at: string, ms: number): string =>
+  `${at} > clock_timestamp() - interval '${ms} milliseconds'`;
+
+/** Whether one that said so then lives (I3). One that is known to be gone said so at `-infinity`: that is for operators. */
+export const livesSince = (saidAt: string): string =>
+  `(${isWithin(saidAt, ALIVE_MS)} OR (${isWithin("pg_postmaster_start_time()", ALIVE_MS)} AND ${saidAt} > '-infinity'))`;
 
 /** Said so since it should have the last time, and once more for good measure. */
 export const JUST_SAID_MS = SAY_EVERY_MS * 1.5;
@@ -29,8 +35,8 @@ const RELEASE = `UPDATE state t SET holder = NULL, until = '-Infinity', instance
 
 const REAP: Statement = {
   name: "reap",
-  text: `WITH dead AS (DELETE FROM instance WHERE NOT (${livesSince("said_at")}) RETURNING instance)
-    ${RELEASE}, losses = t.losses + 1 WHERE t.instance IS NOT NULL AND t.ended = 0
+  text: `WITH dead AS (DELETE FROM instance WHERE instance <> $1 AND NOT ${livesSince("said_at")} RETURNING instance)
+    ${RELEASE}, losses = t.losses + 1 WHERE t.instance IS NOT NULL AND t.instance <> $1 AND t.ended = 0
       AND NOT EXISTS (SELECT 1 FROM instance i WHERE i.instance = t.instance AND ${livesSince("i.said_at")})
     RETURNING t.session_id`,
 };
@@ -42,12 +48,16 @@ const LEAVE: Statement = {
 
 export const COUNT_DEAD: Statement = {
   name: "count_dead",
-  text: `SELECT count(*) AS dead FROM instance WHERE NOT (${livesSince("said_at")})`,
+  text: `SELECT count(*) AS dead FROM instance WHERE instance <> $1 AND NOT ${livesSince("said_at")}`,
 };
 
-/** Release what the dead held for ever, and what one held that had been taken for dead before. Answers which sessions. */
-export async function reap(db: Database): Promise<string[]> {
-  return (await db.run(REAP)).map((row) => row["session_id"] as string);
+/**
+ * Release what the dead held for ever, and what one held that had been taken for dead before. Answers which sessions.
+ *
+ * @param instance who looks.
+ */
+export async function reap(db: Database, instance: string): Promise<string[]> {
+  return (await db.run(REAP, [instance])).map((row) => row["session_id"] as string);
 }
 
 export class Instance {

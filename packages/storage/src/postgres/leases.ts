@@ -7,10 +7,11 @@
 //       by whoever opens the database to send a signal.
 //   E3. Rows are locked in the order of their ids, as groups do.
 
+import type { AgentStorage } from "@holdfast/core";
 import type { Claim } from "@holdfast/core/internal";
 import type { Database, Statement } from "./database.ts";
 import type { Head } from "./heads.ts";
-import { JUST_SAID_MS, livesSince } from "./instance.ts";
+import { isWithin, JUST_SAID_MS } from "./instance.ts";
 
 /** Rows with a claim that ends, of sessions that have not. Completed by a condition. */
 const LEASED = `WITH leased AS MATERIALIZED (SELECT t.lane, t.session_id, t.until FROM state t
@@ -23,7 +24,7 @@ const lengthen = (until: string): string => `UPDATE state t SET until = ${until}
 
 const RENEW: Statement = {
   name: "renew",
-  text: `${LEASED} AND t.holder = $1 ${IN_ORDER},
+  text: `${LEASED} AND t.holder = $1 AND ($4::text[] IS NULL OR t.session_id = ANY($4)) ${IN_ORDER},
     renewed AS (${lengthen("greatest(t.until, $2)")}, lease_ms = $3 FROM leased l
       WHERE t.lane = l.lane AND t.session_id = l.session_id)
     SELECT count(*) AS sessions FROM leased`,
@@ -32,7 +33,7 @@ const RENEW: Statement = {
 const BEGIN: Statement = {
   name: "begin_leases",
   text: `${LEASED} AND t.until < $1 + t.lease_ms
-      AND NOT EXISTS (SELECT 1 FROM instance WHERE instance <> $2 AND ${livesSince("said_at", JUST_SAID_MS)})
+      AND NOT EXISTS (SELECT 1 FROM instance WHERE instance <> $2 AND ${isWithin("said_at", JUST_SAID_MS)})
       ${IN_ORDER}
     ${lengthen("$1 + t.lease_ms")} FROM leased l WHERE t.lane = l.lane AND t.session_id = l.session_id`,
 };
@@ -67,9 +68,9 @@ export async function writeClaim(db: Database, write: ClaimWrite): Promise<boole
 
 export async function renewLeases(
   db: Database,
-  { owner, now, leaseMs }: { owner: string; now: number; leaseMs: number },
+  { owner, sessionIds, now, leaseMs }: Parameters<AgentStorage["renew"]>[0],
 ): Promise<number> {
-  const [row] = await db.run(RENEW, [owner, now + leaseMs, leaseMs]);
+  const [row] = await db.run(RENEW, [owner, now + leaseMs, leaseMs, sessionIds ?? null]);
   return row?.["sessions"] as number;
 }
 

@@ -84,13 +84,14 @@ export class PostgresStorage implements AgentStorage {
     const { db, at, headsMax, pollMs } = options;
     this.#options = options;
     this.#db = db;
-    this.#reads = new Reads(db, at);
     this.#heads = new Heads(headsMax);
     this.#instance = new Instance(db);
+    this.#reads = new Reads(db, at, this.#instance.id);
     this.#poll = new ArrivalPoll({
       db,
       reads: this.#reads,
       heads: this.#heads,
+      instance: this.#instance.id,
       everyMs: pollMs,
       announce: (arrivals) => this.#tell(arrivals),
     });
@@ -130,13 +131,12 @@ export class PostgresStorage implements AgentStorage {
     return this.#guard("loading", async () => {
       const loaded = await this.#reads.load(sessionId);
       if (loaded === undefined) return undefined;
-      const { claim: _claim, ...snapshot } = loaded;
-      const { payers } = snapshot.session;
-      if (payers.length === 0) return snapshot;
+      const { payers } = loaded.session;
+      if (payers.length === 0) return loaded;
       const heads = await this.#reads.heads(payers);
       const session = (id: string) => asHead(heads.get(id))?.session;
-      const remaining = remainingFor({ session }, snapshot.session);
-      return { ...snapshot, ...(remaining === undefined ? {} : { remaining }) };
+      const remaining = remainingFor({ session }, loaded.session);
+      return { ...loaded, ...(remaining === undefined ? {} : { remaining }) };
     });
   }
 
@@ -167,7 +167,7 @@ export class PostgresStorage implements AgentStorage {
           for (const sessionId of late) applyOverdue(set, sessionId, now);
         });
       }
-      return listDue(this.#db, this.#options.at, { ...query, now });
+      return listDue(this.#db, this.#options.at, this.#instance.id, { ...query, now });
     });
   }
 

@@ -20,7 +20,6 @@ import {
   type StoredDocument,
   type StoredSignal,
 } from "@holdfast/core";
-import type { Claim } from "@holdfast/core/internal";
 import type { Database, Row, Statement } from "./database.ts";
 import { Pending, withoutContent, type Head } from "./heads.ts";
 import {
@@ -200,12 +199,15 @@ export interface Loaded {
 
 export class Reads {
   readonly #db: Database;
+  readonly #instance: string;
   /** The database, as errors name it. */
   readonly at: string;
 
-  constructor(db: Database, at: string) {
+  /** @param instance on whose behalf: what it holds itself lives. */
+  constructor(db: Database, at: string, instance: string) {
     this.#db = db;
     this.at = at;
+    this.#instance = instance;
   }
 
   // ---- heads -----------------------------------------------------------------------------------------------------
@@ -246,7 +248,7 @@ export class Reads {
         version,
         // An output that is kept apart was not read.
         session: outputBlob === undefined ? withoutContent(session) : kept,
-        claim: readClaim(row),
+        claim: readClaim(row, this.#instance),
         until: row["until"] as number,
         answered: pending.answers(session.waits),
         pending,
@@ -306,7 +308,7 @@ export class Reads {
     return decode(texts);
   }
 
-  async load(sessionId: string): Promise<(Loaded & { readonly claim: Claim }) | undefined> {
+  async load(sessionId: string): Promise<Loaded | undefined> {
     const [heads, tail, pending] = await this.#db.readAll([
       [HEADS, [[sessionId]]],
       [JOURNAL_TAIL, [sessionId]],
@@ -322,7 +324,6 @@ export class Reads {
         records,
         signals: pending!.map((signal) => readSignal(signal, this.at, texts)),
         holds: this.#holdsOf(row),
-        claim: readClaim(row),
       };
     });
     const { nextSeq, checkpointSeq } = loaded.session;

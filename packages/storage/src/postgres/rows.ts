@@ -279,7 +279,7 @@ export const SESSION_COLUMNS = `s.session_id, s.lane, s.born, s.made, s.checksum
 export const FROM_SESSION = "FROM session s JOIN state t ON t.lane = s.lane AND t.session_id = s.session_id";
 
 /** What is known of a claim: `claim_lives` is false when the instance that held it for ever is gone. */
-export const CLAIM_COLUMNS = `t.token, t.holder, t.until, t.losses, (t.instance IS NULL OR EXISTS (
+export const CLAIM_COLUMNS = `t.token, t.holder, t.until, t.losses, t.instance, (t.instance IS NULL OR EXISTS (
     SELECT 1 FROM instance i WHERE i.instance = t.instance AND ${livesSince("i.said_at")})) AS claim_lives`;
 
 export interface SessionRow {
@@ -326,11 +326,13 @@ export function readSession(row: Row, at: string, texts: Texts): SessionRow {
   };
 }
 
-export function readClaim(row: Row): Claim {
+/** @param instance who reads: what it holds itself lives. */
+export function readClaim(row: Row, instance: string): Claim {
   const [token, losses] = [row["token"] as number, row["losses"] as number];
   const owner = row["holder"] as string | null;
   if (owner === null) return { token, until: -Infinity, losses };
-  return { token, owner, until: row["claim_lives"] === true ? (row["until"] as number) : -Infinity, losses };
+  const lives = row["claim_lives"] === true || row["instance"] === instance;
+  return { token, owner, until: lives ? (row["until"] as number) : -Infinity, losses };
 }
 
 // ---- journal -----------------------------------------------------------------------------------------------------

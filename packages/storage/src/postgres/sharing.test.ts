@@ -379,9 +379,8 @@ describe("what changes between reading and writing", () => {
 });
 
 describe("a process that died", () => {
-  /** As its instance looks to others when it has said nothing for a minute. */
-  const fallSilent = () =>
-    runSql(url, `UPDATE ${schema}.instance SET said_at = clock_timestamp() - interval '1 minute'`);
+  /** As its instance looks to others when it is known to be gone; a server that was just started waits for those that are not. */
+  const fallSilent = () => runSql(url, `UPDATE ${schema}.instance SET said_at = '-infinity'`);
 
   test("ST18: what it held for ever is due, is lost once, and its late batch is fenced", async () => {
     const [created] = await a.commit([creating("ses-1", FOR_EVER)], 0);
@@ -406,6 +405,17 @@ describe("a process that died", () => {
       status: "claimed",
       losses: 1,
     });
+  });
+
+  test("nobody takes itself for dead, however long it could say nothing", async () => {
+    const [created] = await a.commit([creating("ses-1", FOR_EVER)], 0);
+    const { token } = created as { readonly token: number };
+    await fallSilent();
+    expect((await a.due({ now: 1, limit: 10 })).sessionIds).toEqual([]);
+    expect(await a.claim({ sessionId: "ses-1", owner: "owner-2", now: 1, leaseMs: 9 })).toMatchObject({
+      status: "busy",
+    });
+    expect(await a.commit([batch(token, 0)], 2)).toMatchObject([{ status: "committed" }]);
   });
 
   test("ST38: leases go on as they are while another storage lives, and begin anew when none did", async () => {

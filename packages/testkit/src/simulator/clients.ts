@@ -4,9 +4,9 @@
 //   C1. What is asked again is asked under the same id or dedup key.
 //   C2. A sender sends one signal of a name after the other, each when the last was acknowledged: their order is known.
 
-import type { Exhausted, Session } from "@holdfast/core";
+import { HoldfastError, type Exhausted, type Session } from "@holdfast/core";
 import { unlessEnded } from "../test-runtime.ts";
-import type { Runtime, StartOptions } from "@holdfast/runtime";
+import type { Runtime, ScheduleRequest, StartOptions } from "@holdfast/runtime";
 import type { Dice } from "./dice.ts";
 import type { EventLog } from "./event-log.ts";
 import type { Expected } from "./nodes.ts";
@@ -25,7 +25,13 @@ export interface Subject {
   readonly expected: Expected;
   /** It is to fail, so that it is asked for again. */
   readonly fails: boolean;
+  /** It began as another one had. */
+  readonly isFork: boolean;
 }
+
+const SCHEDULE = "scheduled";
+/** Who is slow may still put it, after it was removed. */
+const UNSCHEDULE_MS = [0, 3_000, 10_000] as const;
 
 /** Where those outside are heard: a process that lives, or a coordinator. */
 export interface Desk extends Pick<
@@ -34,9 +40,14 @@ export interface Desk extends Pick<
 > {
   readonly name: string;
   start(program: Program, options: StartOptions): Promise<unknown>;
+  /** Only of a process. */
+  readonly runtime?: Pick<Runtime, "fork" | "unschedule">;
+  putSchedule?(program: Program, timing: Pick<ScheduleRequest, "id" | "cron" | "timeZone">): Promise<unknown>;
 }
 
 export interface ClientsOptions {
+  /** What is asked may arrive late, and twice. */
+  readonly isDistant: boolean;
   /** Somewhere to ask, if there is anything. */
   desk(): Desk | undefined;
   readonly scheduler: Scheduler;
@@ -66,6 +77,7 @@ export class Clients {
   /** Pauses that were seen. */
   readonly #pauses = new Set<string>();
   #busy = 0;
+  #isUnscheduled = false;
 
   constructor(options: ClientsOptions) {
     this.#options = options;
@@ -94,6 +106,28 @@ export class Clients {
     );
     this.serve(subject);
     if (dice.chance(swarm.cancelled)) this.#cancel(sessionId);
+    if (program.isPlain === true && dice.chance(swarm.forked)) this.#fork(sessionId);
+  }
+
+  /** Have sessions of it started every five seconds, until `unschedule`. */
+  schedule(program: Program): void {
+    const request = { id: SCHEDULE, cron: "*/5 * * * * *", timeZone: "UTC" } as const;
+    this.#insist("put the schedule", async (desk) => {
+      if (!this.#isUnscheduled) await desk.putSchedule?.(program, request);
+      return "done";
+    });
+  }
+
+  unschedule(): void {
+    if (!this.#options.swarm.isScheduled) return;
+    this.#isUnscheduled = true;
+    for (const ms of UNSCHEDULE_MS)
+      this.#after(ms, () =>
+        this.#insist("remove the schedule", async ({ runtime }) => {
+          await runtime?.unschedule(SCHEDULE);
+          return "done";
+        }),
+      );
   }
 
   /** Of one that is there, or will be. */
@@ -107,7 +141,7 @@ export class Clients {
   look(row: Session): void {
     const { sessionId, waits, exhausted, pauseReason } = row;
     if (exhausted !== undefined) this.#raise(exhausted);
-    if (pauseReason === "poison" || pauseReason === "by_user") this.#mend(row);
+    if (this.#options.isDistant && (pauseReason === "poison" || pauseReason === "by_user")) this.#mend(row);
     for (const wait of waits) {
       if (wait.type !== "input" || wait.prompt === UNANSWERED) continue;
       const key = `${sessionId} ${wait.id}`;
@@ -126,7 +160,8 @@ export class Clients {
 
   /** Lost with its runner again and again; or asked for again before its answer came, a pause has come after its end. */
   #mend({ sessionId, pauseReason, inbox, updatedAt }: Session): void {
-    const pause = `${sessionId} ${inbox} ${updatedAt}`;
+    // A pause that is asked for is an arrival; being poison is none.
+    const pause = `${sessionId} ${inbox} ${pauseReason === "poison" ? updatedAt : ""}`;
     const isKnown = this.#pauses.has(pause);
     this.#pauses.add(pause);
     if (!isKnown && (pauseReason === "poison" || this.#unpaused.has(sessionId)))
@@ -140,6 +175,7 @@ export class Clients {
     this.#after(this.#drawDelay(), () =>
       this.#insist(`raise ${key}`, async (desk) => {
         await unlessEnded(desk.setBudget(payer, { [limit]: 2 * max + 50 }));
+        this.#raising.delete(key); // A raise that came late may have taken it back.
         return "done";
       }),
     );
@@ -180,6 +216,22 @@ export class Clients {
         if (mail.isCopy === true) return "done";
         if (dice.chance(swarm.signalTwice)) this.#send(sessionId, { ...mail, isCopy: true });
         this.#send(sessionId, { name, payloads, index: index + 1 });
+        return "done";
+      }),
+    );
+  }
+
+  /** At its last checkpoint, or as far as it goes. */
+  #fork(sessionId: string): void {
+    const { dice, swarm } = this.#options;
+    this.#after(dice.between(0, swarm.safetyMs), () =>
+      this.#insist(`fork ${sessionId}`, async ({ runtime }) => {
+        try {
+          await runtime?.fork(sessionId, { sessionId: `${sessionId}.fork` });
+        } catch (error) {
+          // The answer was lost, and its origin has gone on: another fork was asked for than the one that is there.
+          if (!HoldfastError.is(error) || error.code !== "session_exists") throw error;
+        }
         return "done";
       }),
     );

@@ -65,7 +65,8 @@ export async function judge(
   ) {
     violated("H9", `${sessionId} was ${row.status} and gave ${row.output}`);
   }
-  judgeTasks(subject, isWhole, options);
+  // What is recorded of a fork's was done by the one it was made from.
+  if (!subject.isFork) judgeTasks(subject, isWhole, options);
   await judgeEntries(subject, isWhole, options);
   await judgeJournal(account, options);
 }

@@ -44,6 +44,7 @@ export interface MachineOptions {
   readonly log: EventLog;
   readonly effects: Effects;
   readonly warmMs: number;
+  readonly isScheduled: boolean;
   readonly concurrency: number;
   faults(): ConnectionFaults;
 }
@@ -81,7 +82,7 @@ export class Machine implements Site {
   }
 
   start(index: number): void {
-    const { time, storage, dice, log, warmMs, concurrency } = this.#options;
+    const { time, storage, dice, log, warmMs, concurrency, isScheduled } = this.#options;
     const life = new ProcessLife(`p${index}.${++this.#lives}`, time);
     log.add(life.name, "starts");
     const connection = new Connection(life, {
@@ -106,6 +107,7 @@ export class Machine implements Site {
       development: false,
       warmMs,
       concurrency,
+      schedules: isScheduled,
     });
     const running: Running = {
       index,
@@ -231,6 +233,9 @@ export class Machine implements Site {
 function deskOf(name: string, runtime: Runtime, agents: ReadonlyMap<string, Agent>): Desk {
   return {
     name,
+    runtime,
+    putSchedule: (input, timing) =>
+      runtime.schedule({ ...timing, start: { agent: agents.get(agentOf(input))!, input } }),
     start: (program, options) => runtime.start(agents.get(agentOf(program))!, program, options),
     signal: (...asked) => runtime.signal(...asked),
     answer: (...asked) => runtime.answer(...asked),

@@ -203,6 +203,49 @@ export const call: NodeKind<CallNode> = {
   },
 };
 
+interface CappedNode extends ProgramNode {
+  readonly kind: "capped";
+  readonly program: Program;
+}
+
+/** No call declares as much, but the one that is refused. */
+const TOKENS_PER_CALL = 60;
+
+/** A child that is refused one call, and goes on. */
+export const capped: NodeKind<CappedNode> = {
+  draw({ child: drawChild }) {
+    const last = [{ kind: "dear_call" }];
+    return {
+      kind: "capped",
+      program: drawChild({ isHeard: true, last, limits: { maxTokensPerCall: TOKENS_PER_CALL } }),
+    };
+  },
+  async perform({ program }, { ctx }) {
+    const { budget } = program;
+    const one = ctx.spawnAgent(local(agentOf(program)), program, budget === undefined ? {} : { budget });
+    return (await ctx.waitForChild(one)) as Value;
+  },
+  expect: ({ program }, expectation) => expectation.child(program).heard,
+};
+
+/** A call that may use more than any may. Never drawn: it is part of a capped child. */
+export const dearCall: NodeKind<ProgramNode> = {
+  draw: () => ({ kind: "dear_call" }),
+  perform: (_, { ctx }) =>
+    ctx
+      .scheduleTask("call", {
+        node: "dear",
+        behaviour: { isPatient: true },
+        tokens: TOKENS_PER_CALL + 1,
+        used: 1,
+      })
+      .then(
+        () => "a call that is too dear was done",
+        (error: Error) => (error.message.includes("in one call") ? "refused" : Promise.reject(error)),
+      ),
+  expect: () => "refused",
+};
+
 interface RemainingNode extends ProgramNode {
   readonly kind: "remaining";
   readonly name: string;

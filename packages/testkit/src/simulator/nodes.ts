@@ -2,7 +2,18 @@
 
 import type { Budget } from "@holdfast/core";
 import type { Dice } from "./dice.ts";
-import { askParent, call, child, doomed, letters, remaining, respawned, tell } from "./nodes-family.ts";
+import {
+  askParent,
+  call,
+  capped,
+  child,
+  dearCall,
+  doomed,
+  letters,
+  remaining,
+  respawned,
+  tell,
+} from "./nodes-family.ts";
 import { drain, mail, question, signals, timer } from "./nodes-signals.ts";
 import { branches, entry, nested } from "./nodes-structure.ts";
 import { hopeless, once, race, task, unobserved, withdrawn } from "./nodes-tasks.ts";
@@ -51,9 +62,11 @@ const NODE_KINDS: Readonly<Record<string, Listed>> = {
   child: listed("family", 4, child),
   doomed: listed("family", 1, doomed),
   respawned: listed("family", 1, respawned),
+  capped: listed("family", 1, capped),
   tell: listed("heard", 1, tell),
   ask_parent: listed("heard", 1, askParent),
   letters: listed("part", 1, letters),
+  dear_call: listed("part", 1, dearCall),
 };
 
 function listed<N>(place: Listed["place"], weight: number, kind: NodeKind<N>): Listed {
@@ -72,6 +85,16 @@ const DEPTH_MAX = 2;
 /** Of sessions below each other. */
 const GENERATIONS = 4;
 const LEAVES = kindsOf("leaf");
+const PLAIN_LEAVES: readonly [AnyKind, ...AnyKind[]] = [
+  task,
+  timer,
+  entry,
+  hopeless,
+  withdrawn,
+  unobserved,
+  call,
+  remaining,
+].map((kind) => kind as unknown as AnyKind) as [AnyKind, ...AnyKind[]];
 const HOLDERS = kindsOf("holder");
 const LINED = kindsOf("line");
 const FAMILY = kindsOf("family");
@@ -87,28 +110,41 @@ interface Place extends ChildDraw {
   readonly key: string;
   readonly generation: number;
   readonly isPaid: boolean;
+  readonly isPlain: boolean;
 }
+
+/** How often somebody gives up a session of nobody's after a while. */
+const MORTAL = 0.15;
 
 export function drawProgram(dice: Dice, key: string): Program {
   const end: ProgramEnd = { type: dice.chance(0.04) ? "never" : "output" };
-  return drawOne(dice, { key, generation: 0, isPaid: false, isHeard: false, end });
+  const isPlain = dice.chance(0.15);
+  const limits = dice.chance(MORTAL) ? { ttlMs: dice.between(100, 5_000) } : {};
+  return drawOne(dice, { key, generation: 0, isPaid: false, isPlain, isHeard: false, end, limits });
+}
+
+/** One that a schedule may start, as often as it likes. */
+export function drawPlainProgram(dice: Dice, key: string): Program {
+  return drawOne(dice, { key, generation: 0, isPaid: false, isPlain: true, isHeard: false });
 }
 
 function drawOne(dice: Dice, place: Place): Program {
-  const { key, generation, isHeard, last = [] } = place;
-  const budget = place.budget ?? (dice.chance(0.3) ? drawBudget(dice) : undefined);
+  const { key, generation, isHeard, isPlain, last = [], limits = {} } = place;
+  const drawnBudget = place.budget ?? (dice.chance(0.3) ? drawBudget(dice) : undefined);
+  const isLimited = drawnBudget !== undefined || Object.keys(limits).length > 0;
+  const budget = isLimited ? { ...drawnBudget, ...limits } : undefined;
   const isPaid = place.isPaid || budget !== undefined;
   let names = 0;
   let chains = 0;
   let children = 0;
   let chain = { name: "main", length: 0 };
   let depth = 0;
-  const leaf = (): ProgramNode => dice.pick(LEAVES).draw(drawer);
+  const leaf = (): ProgramNode => dice.pick(isPlain ? PLAIN_LEAVES : LEAVES).draw(drawer);
   const any = (): ProgramNode => {
     if (isHeard && dice.chance(0.2)) return dice.pick(HEARD).draw(drawer);
     if (depth >= DEPTH_MAX || dice.chance(0.65)) return leaf();
     depth++;
-    const isBirth = generation + 1 < GENERATIONS && dice.chance(0.5);
+    const isBirth = !isPlain && generation + 1 < GENERATIONS && dice.chance(0.5);
     const node = dice.pick(isBirth ? FAMILY : HOLDERS).draw(drawer);
     depth--;
     return node;
@@ -118,6 +154,7 @@ function drawOne(dice: Dice, place: Place): Program {
       key: `${key}.${children++}`,
       generation: generation + 1,
       isPaid,
+      isPlain: false,
       isHeard: false,
       ...more,
     });
@@ -139,16 +176,16 @@ function drawOne(dice: Dice, place: Place): Program {
     isPaid,
     child: birth,
   };
-  const top = (): ProgramNode => (dice.chance(0.15) ? dice.pick(LINED).draw(drawer) : any());
+  const top = (): ProgramNode => (!isPlain && dice.chance(0.15) ? dice.pick(LINED).draw(drawer) : any());
   // Under a budget that cancels nothing else may cost anything.
   const turnCount = place.budget === undefined ? dice.pick([1, 1, 2, 3]) : 0;
   const drawn = Array.from({ length: turnCount }, () =>
     Array.from({ length: dice.between(1, generation === 0 ? 3 : 2) }, top),
   );
   const turns = [...drawn.slice(0, -1), [...(drawn.at(-1) ?? []), ...last]];
-  const isMinimal = budget === undefined && dice.chance(0.1);
+  const isMinimal = !isPlain && budget === undefined && dice.chance(0.1);
   const prelude = isMinimal ? Array.from({ length: 2 }, () => task.draw(drawer)) : undefined;
-  const mayHandOver = generation + 1 < GENERATIONS && (place.end?.type ?? "output") === "output";
+  const mayHandOver = !isPlain && generation + 1 < GENERATIONS && (place.end?.type ?? "output") === "output";
   return {
     key,
     turns,
@@ -160,6 +197,7 @@ function drawOne(dice: Dice, place: Place): Program {
         : (place.end ?? { type: "output" }),
     ...(prelude === undefined ? {} : { prelude }),
     ...(budget === undefined ? {} : { budget }),
+    ...(isPlain ? { isPlain } : {}),
   };
 }
 

@@ -25,7 +25,7 @@ export class ProcessLife implements Life {
   readonly #time: SimulatedTime;
   #turns: (() => void)[] = [];
   #held: (() => void | Promise<void>)[] = [];
-  readonly #onEnd = new Set<() => void>();
+  #onEnd = new Set<() => void>();
   #isTurning = false;
   #isAlive = true;
   #isPaused = false;
@@ -86,8 +86,9 @@ export class ProcessLife implements Life {
     this.#isAlive = false;
     this.#turns = [];
     this.#held = [];
-    for (const ended of [...this.#onEnd]) ended();
-    this.#onEnd.clear();
+    const ended = this.#onEnd;
+    this.#onEnd = new Set();
+    for (const each of ended) each();
   }
 
   /** Something that happens outside when this life ends. Returns what takes it back. */

@@ -40,7 +40,10 @@ export interface ChildDraw {
   /** Nodes it ends its last turn with. */
   readonly last?: readonly ProgramNode[];
   readonly end?: ProgramEnd;
+  /** Its budget, under which nothing but `last` is done. */
   readonly budget?: Budget;
+  /** Of its budget, beside others. */
+  readonly limits?: Budget;
 }
 
 /** What `perform` does nodes with. */
@@ -108,6 +111,8 @@ export interface Program {
   /** Done while little is stored of it; all is, from then on. */
   readonly prelude?: readonly ProgramNode[];
   readonly budget?: Budget;
+  /** Nobody else is needed for it: no signals, answers or children. So it may be forked anywhere, and started by a schedule. */
+  readonly isPlain?: boolean;
 }
 
 /** The agent that does it. */

@@ -20,7 +20,7 @@ import { drawFleetSwarm, swarmOfFleet, type FleetSwarm } from "./fleet/fleet-swa
 import { isAtRest, judge, judgeSpending } from "./judge.ts";
 import { Machine, type Site } from "./machine.ts";
 import { Nemesis } from "./nemesis.ts";
-import { drawProgram, expectedOf } from "./nodes.ts";
+import { drawPlainProgram, drawProgram, expectedOf } from "./nodes.ts";
 import type { SimulatedTime } from "./process-life.ts";
 import type { Program } from "./program.ts";
 import { Scheduler } from "./scheduler.ts";
@@ -138,7 +138,12 @@ class Simulation {
         : this.#fleet(time, fleetDice, fleetSwarm);
     const site = this.#site;
     const shared = { scheduler, log, swarm: this.#swarm };
-    this.#clients = new Clients({ ...shared, desk: () => site.desk(), dice: dice("clients") });
+    this.#clients = new Clients({
+      ...shared,
+      isDistant: fleetSwarm !== undefined,
+      desk: () => site.desk(),
+      dice: dice("clients"),
+    });
     this.#nemesis = new Nemesis({
       ...shared,
       victims: site,
@@ -148,14 +153,21 @@ class Simulation {
     const programs = dice("programs");
     for (let i = 0; i < this.#swarm.sessions; i++) {
       const program = drawProgram(programs, `${i}`);
-      const subject = { sessionId: `s${i}`, program, expected: expectedOf(program), fails: false };
+      const subject = {
+        sessionId: `s${i}`,
+        program,
+        expected: expectedOf(program),
+        fails: false,
+        isFork: false,
+      };
       this.#subjects.set(subject.sessionId, subject);
       this.#clients.begin(subject);
     }
+    if (this.#swarm.isScheduled) this.#clients.schedule(drawPlainProgram(programs, "scheduled"));
   }
 
   #machine(time: SimulatedTime, dice: Dice): Site {
-    const { warmMs, concurrency, processes } = this.#swarm;
+    const { warmMs, isScheduled, concurrency, processes } = this.#swarm;
     const machine = new Machine({
       time,
       storage: this.#watched.storage,
@@ -163,6 +175,7 @@ class Simulation {
       log: this.#log,
       effects: this.#effects,
       warmMs,
+      isScheduled,
       concurrency,
       faults: () => this.#connectionFaults(),
     });
@@ -239,16 +252,28 @@ class Simulation {
     );
   }
 
-  /** S5. Somebody asked for a child: its program is its input. */
-  #born({ sessionId, input, parent, resumedFrom }: Session): void {
+  /** S5. Somebody asked for a child, forked a session, or a schedule fired: its program is its input. */
+  #born({ sessionId, input, depth, parent, resumedFrom, fork }: Session): void {
     if (this.#subjects.has(sessionId)) return;
     const program = decodeJson(input) as Program;
+    if (depth === 0) {
+      const isFork = fork !== undefined;
+      this.#log.add("-", `${sessionId} is ${isFork ? "forked" : "fired"}`);
+      this.#subjects.set(sessionId, {
+        sessionId,
+        program,
+        expected: expectedOf(program),
+        fails: false,
+        isFork,
+      });
+      return;
+    }
     const attempt = Number(resumedFrom ?? 0) + 1;
     const name = `${program.key} of ${parent?.sessionId ?? "nobody"}, attempt ${attempt}`;
     if (this.#bornOf.has(name)) this.#violated("S5", `${sessionId} was asked for before: ${name}`);
     this.#bornOf.add(name);
     const fails = program.end.type === "fails" && attempt <= program.end.times;
-    const subject = { sessionId, program, expected: expectedOf(program), fails };
+    const subject = { sessionId, program, expected: expectedOf(program), fails, isFork: false };
     this.#log.add("-", `${sessionId} is born`, () => name);
     this.#subjects.set(sessionId, subject);
     this.#clients.serve(subject);
@@ -258,6 +283,7 @@ class Simulation {
   #heal(): void {
     this.#log.add("-", "healed");
     this.#isHealed = true;
+    this.#clients.unschedule();
     this.#nemesis.stop();
     this.#jumpTo(this.#wallOffsetMaxMs);
     this.#site.heal();

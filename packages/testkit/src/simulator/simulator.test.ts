@@ -5,7 +5,10 @@ import { expect, test } from "vitest";
 import { describeFailure } from "./failure.ts";
 import { simulate } from "./simulation.ts";
 
-/** Seeds that once failed, and what they found. Drawing programs or faults in another way makes them others. */
+/**
+ * Seeds of programs and faults that once broke a promise, and the mutant that takes out what mends it: `scripts/sim.test.ts` sees that
+ * each still finds it. Drawing in another way makes them others: then they are to be drawn anew, by that mutant.
+ */
 const REGRESSIONS = JSON.parse(readFileSync(new URL("regression-seeds.json", import.meta.url), "utf8")) as {
   readonly seed: number;
   readonly found: string;
@@ -46,6 +49,7 @@ const EVERYTHING = `
 is killed; crashes at a commit; closes; is paused; goes on; its claims are gone; wall clock jumps; (refused); (reply_lost);
 (full); is away; hangs; fails after; hopeless; attempt_lost; attempt_failed; outcome_kept; checkpoint; withdraw; record_probe;
 take_signals; request_input; timer_fired; wait_timed_out; cancel_requested; wait_cancelled; hard; append_entry;
-is born; spawn_child; tell_session; request_parent; reply_child; cancel_child; enable_persistence; attempt 2; pause s; unpause s; raise s`
+is lost; goes twice; is cut; register; deregister; renew; release_claim;
+is born; spawn_child; tell_session; request_parent; reply_child; cancel_child; enable_persistence; attempt 2; pause s; unpause s; raise s; is forked; is fired; import_session; fire_schedule; remove the schedule`
   .split(";")
   .map((what) => what.trim());

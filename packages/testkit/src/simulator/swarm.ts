@@ -40,6 +40,10 @@ export interface Swarm {
   readonly paused: number;
   readonly warmMs: number;
   readonly concurrency: number;
+  /** A session that needs nobody else is forked. */
+  readonly forked: number;
+  /** A schedule starts sessions, every few seconds. */
+  readonly isScheduled: boolean;
 }
 
 export function drawSwarm(dice: Dice): Swarm {
@@ -71,6 +75,8 @@ export function drawSwarm(dice: Dice): Swarm {
     paused: probability(0.2, 0.9),
     warmMs: dice.pick([5, 100, 30_000]),
     concurrency: dice.pick([1, 3, 256]),
+    forked: dice.pick([0, 0.5, 1]),
+    isScheduled: dice.chance(0.1),
   };
 }
 

@@ -17,6 +17,7 @@ import {
   type ClaimResult,
   type CommitBatch,
   type Effect,
+  type FireSchedule,
   type JournalRecord,
   type Session,
   type StoredSignal,
@@ -59,7 +60,7 @@ export type Violated = (promise: string, what: string) => void;
 export interface Watcher {
   /** Told of every row that has changed. */
   changed(row: Session): void;
-  /** Of one that another session asked for, first. */
+  /** A session that was not there before. */
   born(row: Session): void;
   /** It passed to this owner. */
   claimed?(sessionId: string, owner: string): void;
@@ -78,6 +79,7 @@ export class WatchedStorage {
   readonly #inner: AgentStorage;
   readonly #violated: Violated;
   readonly #watcher: Watcher;
+  readonly #fired = new Set<string>();
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(inner: AgentStorage, violated: Violated, watcher: Watcher) {
@@ -175,10 +177,10 @@ export class WatchedStorage {
       this.#compare(row);
       if (before === row) continue;
       steps.push({ before, after: row });
-      if (before === undefined && row.depth > 0) this.#watcher.born(row);
+      if (before === undefined) this.#watcher.born(row);
     }
     for (const { before, after } of steps) checkAccount(before, after, this.#violated);
-    for (const step of steps) this.#judgeFamily(step, steps);
+    for (const step of steps) this.#judgeFamily(step);
     for (const { before, after } of steps) checkSpending(before, after, this.#violated);
     for (const { after } of steps) this.#watcher.changed(after);
   }
@@ -196,7 +198,7 @@ export class WatchedStorage {
   }
 
   /** S4. What one session's step means for those above and below is so in the same transaction. */
-  #judgeFamily({ before, after }: Step, steps: readonly Step[]): void {
+  #judgeFamily({ before, after }: Step): void {
     const { sessionId, parent, handedOffTo, cancel } = after;
     const isNews = isEnded(after.status) && (before === undefined || !isEnded(before.status));
     if (isNews && parent !== undefined && handedOffTo === undefined) {
@@ -208,16 +210,17 @@ export class WatchedStorage {
       }
     }
     const isCancelled = cancel !== undefined && before?.cancel === undefined && before !== undefined;
+    const above = before === undefined ? this.account(parent?.sessionId ?? "").row : undefined;
+    if (above?.cancel !== undefined && cancel === undefined)
+      this.#violated("S4", `${sessionId} was asked for by ${above.sessionId}, which was being cancelled`);
     const isHard = isNews && cancel?.mode === "hard";
     if (!isNews && !isCancelled) return;
     for (const { row } of this.accounts.values()) {
       if (row === undefined || isEnded(row.status)) continue;
       const isBelow = this.#isBelow(row, sessionId);
-      // Asked for before it heard of its cancel, or by the last thing it did.
-      const isNew = steps.some((step) => step.after === row && step.before === undefined);
       if (isBelow && isHard)
         this.#violated("S4", `${row.sessionId} goes on, and ${sessionId} was cancelled hard`);
-      if (isBelow && isCancelled && !isNew && row.cancel === undefined && !this.#isCutOff(row, sessionId))
+      if (isBelow && isCancelled && row.cancel === undefined && !this.#isCutOff(row, sessionId))
         this.#violated("S4", `the cancel of ${sessionId} did not reach ${row.sessionId}`);
       if (!isNews || row.parent?.sessionId !== sessionId) continue;
       const { onEnd } = row.parent;
@@ -261,6 +264,7 @@ export class WatchedStorage {
 
   #note(change: Change, result: ChangeResult | undefined): void {
     if (change.type === "audited" && change.change !== undefined) return this.#note(change.change, result);
+    if (change.type === "fire_schedule" && result?.status === "done") this.#noteFiring(change);
     if (!("sessionId" in change)) return;
     const account = this.account(change.sessionId);
     switch (change.type) {
@@ -294,6 +298,9 @@ export class WatchedStorage {
         if (result?.status === "deleted") this.accounts.delete(change.sessionId);
         return;
       case "import_session":
+        if (result?.status === "created") this.#append(account, change.records, [], change.entries.length);
+        account.reportedTokens = 0; // Spent by the one it was made from.
+        return;
       case "pause_session":
       case "begin_move":
       case "end_move":
@@ -301,6 +308,13 @@ export class WatchedStorage {
       case "set_budget":
         return; // The row says what became of it.
     }
+  }
+
+  /** K10c. */
+  #noteFiring({ scheduleId, dueAt }: FireSchedule): void {
+    const time = `${scheduleId} for ${dueAt}`;
+    if (this.#fired.has(time)) this.#violated("K10c", `schedule ${time} fired twice`);
+    this.#fired.add(time);
   }
 
   #noteBatch(account: SessionAccount, batch: CommitBatch, result: ChangeResult | undefined): void {
@@ -362,6 +376,10 @@ export class WatchedStorage {
         if (record.turn <= account.turn)
           this.#violated("H10", `${sessionId}: checkpoint ${record.turn} after ${account.turn}`);
         account.turn = record.turn;
+        return;
+      case "forked":
+        attempts.clear(); // Its tasks are asked for anew, one that had failed and was not told so, too.
+        for (const [task, outcome] of outcomes) if (outcome.startsWith("task_failed")) outcomes.delete(task);
         return;
       case "attempt_failed":
       case "attempt_lost": {
@@ -447,6 +465,7 @@ function namedBy(change: Change): readonly string[] {
 
 function effectsOf(change: Change): readonly Effect[] {
   if (change.type === "commit_batch") return change.effects ?? [];
+  if (change.type === "fire_schedule") return [change.effect];
   return change.type === "create_session" ? (change.first?.effects ?? []) : [];
 }
 

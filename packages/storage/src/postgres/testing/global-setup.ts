@@ -1,11 +1,12 @@
 // Keeps the door to the shared server (`shared-server.ts`) while tests run.
 
+import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startServer, type PostgresServer } from "./server.ts";
-import { DOOR } from "./shared-server.ts";
+import { DOOR, RUN, runSql } from "./shared-server.ts";
 
 export default async function setup(): Promise<() => Promise<void>> {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-door-"));
@@ -24,9 +25,23 @@ export default async function setup(): Promise<() => Promise<void>> {
     door.listen(path, resolve);
   });
   process.env[DOOR] = path;
+  const run = randomUUID().slice(0, 8);
+  process.env[RUN] = run;
   return async () => {
     door.close();
     await (await server?.catch(() => undefined))?.stop();
+    await dropSchemas(run);
     rmSync(folder, { recursive: true, force: true });
   };
+}
+
+/** A server that is somebody else's is left as it was. */
+async function dropSchemas(run: string): Promise<void> {
+  const url = process.env["HOLDFAST_TEST_POSTGRES_URL"];
+  if (url === undefined) return;
+  const found = await runSql(
+    url,
+    `SELECT quote_ident(nspname) AS name FROM pg_namespace WHERE nspname LIKE '%test_${run}_%'`,
+  );
+  for (const { name } of found) await runSql(url, `DROP SCHEMA ${String(name)} CASCADE`);
 }

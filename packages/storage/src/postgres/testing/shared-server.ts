@@ -10,6 +10,9 @@ import { Client } from "pg";
 
 export { LOCKED_USER } from "./server.ts";
 
+/** Part of the names of all schemas of a run. */
+export const RUN = "HOLDFAST_TEST_POSTGRES_RUN";
+
 /** Names the door. */
 export const DOOR = "HOLDFAST_TEST_POSTGRES_DOOR";
 
@@ -27,7 +30,7 @@ export async function sharedServerUrl(): Promise<string> {
 
 /** A name that no other test has. */
 export function newSchema(): string {
-  return `test_${randomUUID().replaceAll("-", "")}`;
+  return `test_${process.env[RUN] ?? ""}_${randomUUID().replaceAll("-", "")}`;
 }
 
 /** A statement beside the storage: to damage rows, or to look at them. */

@@ -68,7 +68,9 @@ export async function serveStorage(
           };
         }),
       renew: ({ owner, sessionIds, now, leaseMs }, context) =>
-        answered(context, () => storage.renew({ owner, sessionIds, now: Number(now), leaseMs: Number(leaseMs) })),
+        answered(context, () =>
+          storage.renew({ owner, sessionIds, now: Number(now), leaseMs: Number(leaseMs) }),
+        ),
       load: ({ sessionId }, context) =>
         answered(context, async () => {
           const snapshot = await storage.load(sessionId);

@@ -138,12 +138,22 @@ export class CoordinatorNode implements Server<Coordinator> {
     const registry = new Registry({ storage, clock });
     const warn = (message: string): void => log.add(life.name, message);
     const host: ServiceHost = {
-      ...{ storage, clock, random: this.#random, registry, notices, leaseMs },
+      storage,
+      clock,
+      random: this.#random,
+      registry,
+      notices,
+      leaseMs,
       renewMs: Math.floor(leaseMs / 4),
       tokens: new Tokens({ storage, clock, random: this.#random }),
       unmatched: new Unmatched({ storage, clock, registry }),
       dispatcher: new Dispatcher({
-        ...{ storage, clock, random: this.#random, registry, leaseMs, warn },
+        storage,
+        clock,
+        random: this.#random,
+        registry,
+        leaseMs,
+        warn,
         claimed: () => {},
       }),
     };

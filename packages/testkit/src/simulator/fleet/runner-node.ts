@@ -177,8 +177,13 @@ export class RunnerNode {
         connection.ask(() =>
           runners.poll(
             {
-              ...{ runnerId, pollId, ackCommandIds: [...ackCommandIds], free, agents: offered },
-              ...{ taskKinds: [], waitMs: POLL_WAIT_MS },
+              runnerId,
+              pollId,
+              ackCommandIds: [...ackCommandIds],
+              free,
+              agents: offered,
+              taskKinds: [],
+              waitMs: POLL_WAIT_MS,
               ...(ackPollId === undefined ? {} : { ackPollId }),
             },
             { signal, timeoutMs: POLL_WAIT_MS + ANSWER_MS },

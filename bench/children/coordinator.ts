@@ -1,0 +1,67 @@
+// A coordinator over a storage of its own. It notes when what readers and runners wait for was stored.
+
+import { once } from "node:events";
+import { createCoordinator } from "@holdfast/coordinator";
+import type { AgentStorage, Change } from "@holdfast/core";
+import { systemClock, systemRandom } from "@holdfast/runtime";
+import { firingName, readCron } from "@holdfast/runtime/internal";
+import type { CoordinatorOptions, CoordinatorReport } from "../fleet.ts";
+import { nowMs } from "../measure.ts";
+import { withStorage } from "../storages.ts";
+import { optionsOf, tell } from "./parent.ts";
+
+const { storage: kind, folder, runners, leaseMs } = optionsOf<CoordinatorOptions>();
+
+await withStorage(kind, folder, async ({ storage, statements }) => {
+  const noted = noteStored(storage);
+  const coordinator = createCoordinator({
+    storage,
+    clock: systemClock,
+    random: systemRandom(),
+    schedules: { readCron, firingName },
+    config: { leaseMs },
+    log: (message, error) => process.stderr.write(`coordinator: ${message}: ${String(error)}\n`),
+  });
+  const { port } = await coordinator.listen({ host: "127.0.0.1", port: 0 });
+  const adminToken = await coordinator.createToken({ kind: "admin", name: "bench" });
+  const registrations: string[] = [];
+  for (let i = 0; i < runners; i++)
+    registrations.push(await coordinator.createToken({ kind: "registration", name: `runner-${i}` }));
+  tell("listening", { url: `http://127.0.0.1:${port}`, adminToken, registrations });
+  process.on("message", () => {
+    const { user, system } = process.cpuUsage();
+    (globalThis as { gc?: () => void }).gc?.();
+    const { rss, heapUsed, external } = process.memoryUsage();
+    const report: CoordinatorReport = {
+      statements: statements() ?? null,
+      cpuMicros: user + system,
+      rss,
+      reachable: heapUsed + external,
+      noted: [...noted],
+    };
+    noted.clear();
+    tell("report", { report });
+  });
+  await once(process, "disconnect");
+  await coordinator.close();
+});
+
+/** When each session and each record was stored, by `session` and `session seq`. */
+function noteStored(storage: AgentStorage): Map<string, number> {
+  const noted = new Map<string, number>();
+  const commit = storage.commit.bind(storage);
+  storage.commit = async (changes, now) => {
+    const results = await commit(changes, now);
+    const at = nowMs();
+    for (const change of changes) for (const key of keysOf(change)) noted.set(key, at);
+    return results;
+  };
+  return noted;
+}
+
+function keysOf(change: Change): readonly string[] {
+  if (change.type === "audited") return change.change === undefined ? [] : keysOf(change.change);
+  if (change.type === "create_session") return [change.sessionId];
+  if (change.type !== "commit_batch") return [];
+  return change.records.map(({ seq }) => `${change.sessionId} ${seq}`);
+}

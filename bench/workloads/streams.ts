@@ -1,0 +1,177 @@
+// W9: 1,000 readers of event streams, 1,000 events a second in all: from the commit to the reader, and what a reader costs.
+//
+// A session per reader. Events are records that this process commits over HTTP, ten at a time, so a commit is shared by ten
+// readers; when it was stored is noted by the coordinator's process, so the way there is not in it.
+
+import { JOURNAL_FORMAT, type AgentStorage, type Change } from "@holdfast/core";
+import { openRemoteStorage } from "@holdfast/storage/remote";
+import { startChild, type Child } from "../child.ts";
+import { withFleet, type Fleet } from "../fleet.ts";
+import { assertDone, median, nowMs, percentile } from "../measure.ts";
+import type { Bench, Workload } from "../workload.ts";
+
+const GROUP = 10;
+const P50_GOAL_MS = 5;
+const P99_GOAL_MS = 50;
+const BYTES_GOAL = 64 * 1024;
+const LEASE_MS = 3_600_000;
+
+export interface ReadersOptions {
+  readonly url: string;
+  readonly token: string;
+  readonly sessionIds: readonly string[];
+}
+
+export const streams: Workload = {
+  id: "W9",
+  title: "event streams: readers by the thousand",
+  async *run(bench) {
+    const readers = bench.size(1_000, 20);
+    const perSecond = bench.size(1_000, 100);
+    const { delayMs, rssBytes, heapBytes, cpuPart, reached } = await measure(bench, readers, perSecond);
+    const p50Ms = median(delayMs);
+    const p99Ms = percentile(delayMs, 0.99);
+    yield {
+      variant: `${readers.toLocaleString("en-US")} readers, ${perSecond.toLocaleString("en-US")} events/s`,
+      unit: "ms",
+      value: p50Ms,
+      p50Ms,
+      p99Ms,
+      goal: `p50 <= ${P50_GOAL_MS} ms, p99 <= ${P99_GOAL_MS} ms, <= ${BYTES_GOAL / 1024} KiB per reader`,
+      // At a lower rate than was asked for nothing is met.
+      isGoalMet:
+        reached >= 0.95 * perSecond && p50Ms <= P50_GOAL_MS && p99Ms <= P99_GOAL_MS && rssBytes <= BYTES_GOAL,
+      more: {
+        eventsPerSecond: reached,
+        rssBytesPerReader: rssBytes,
+        heapBytesPerReader: heapBytes,
+        coordinatorCpuPart: cpuPart,
+      },
+    };
+  },
+};
+
+function measure(bench: Bench, readers: number, perSecond: number) {
+  return withFleet(bench, { runners: 0 }, async (fleet) => {
+    const { url, adminToken: token } = fleet;
+    const storage = openRemoteStorage({ url, token });
+    const sessionIds = Array.from({ length: readers }, (_, i) => `ses_watched-${String(i).padStart(5, "0")}`);
+    const producer = new Producer(storage, await createSessions(storage, sessionIds));
+    await producer.produce(perSecond, bench.size(1_000, 200)); // What is compiled and cached by this is no reader's.
+    const before = await fleet.report();
+    const child = startChild("readers", { url, token, sessionIds } satisfies ReadersOptions);
+    try {
+      await child.next("open");
+      await allSeen(child, producer.count);
+      const open = await fleet.report();
+      const startedAt = nowMs();
+      const first = producer.count;
+      await producer.produce(perSecond, bench.size(10_000, 500));
+      const ms = nowMs() - startedAt;
+      const seen = await allSeen(child, producer.count - first);
+      const after = await fleet.report();
+      return {
+        delayMs: delaysOf(after, seen),
+        rssBytes: Math.max(0, open.rss - before.rss) / readers,
+        heapBytes: Math.max(0, open.reachable - before.reachable) / readers,
+        cpuPart: (after.cpuMicros - open.cpuMicros) / 1_000 / ms,
+        reached: ((producer.count - first) * 1_000) / ms,
+      };
+    } finally {
+      await child.kill();
+      await storage.close();
+    }
+  });
+}
+
+type Seen = readonly (readonly [key: string, at: number])[];
+
+/** Waits until as many more were seen. */
+async function allSeen(child: Child, count: number): Promise<Seen> {
+  const all: (readonly [string, number])[] = [];
+  while (all.length < count) {
+    child.send({});
+    all.push(...((await child.next("seen"))["seen"] as Seen));
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  assertDone("events that were seen", all.length, count);
+  return all;
+}
+
+function delaysOf({ noted }: Awaited<ReturnType<Fleet["report"]>>, seen: Seen): readonly number[] {
+  const storedAt = new Map(noted);
+  return seen.map(([key, at]) => at - (storedAt.get(key) ?? Number.NaN));
+}
+
+/** Claimed as they are made. Answers their tokens. */
+async function createSessions(
+  storage: AgentStorage,
+  sessionIds: readonly string[],
+): Promise<readonly { readonly sessionId: string; readonly token: number }[]> {
+  const changes = sessionIds.map(
+    (sessionId) =>
+      ({
+        type: "create_session",
+        sessionId,
+        agent: { name: "watched", version: "1" },
+        input: undefined,
+        seed: 1,
+        flags: 0,
+        format: JOURNAL_FORMAT,
+        claimFor: { owner: "bench", leaseMs: LEASE_MS },
+      }) satisfies Change,
+  );
+  const results = await storage.commit(changes, Date.now());
+  return results.map((result, i) => {
+    if (result.status !== "created" || result.token === undefined)
+      throw new Error(`a session was not made: ${result.status}`);
+    return { sessionId: sessionIds[i]!, token: result.token };
+  });
+}
+
+/** Commits records to sessions in turns. */
+class Producer {
+  readonly #storage: AgentStorage;
+  readonly #sessions: readonly { readonly sessionId: string; readonly token: number }[];
+  /** Records committed so far. */
+  count = 0;
+
+  constructor(
+    storage: AgentStorage,
+    sessions: readonly { readonly sessionId: string; readonly token: number }[],
+  ) {
+    this.#storage = storage;
+    this.#sessions = sessions;
+  }
+
+  /** At this rate, for so long; what is late is not made up for in bursts larger than a group. */
+  async produce(perSecond: number, ms: number): Promise<void> {
+    const groups = Math.floor((perSecond * ms) / 1_000 / GROUP);
+    const groupMs = (GROUP * 1_000) / perSecond;
+    const startedAt = nowMs();
+    for (let i = 0; i < groups; i++) {
+      const wait = startedAt + i * groupMs - nowMs();
+      if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
+      const results = await this.#storage.commit(
+        Array.from({ length: GROUP }, () => this.#next()),
+        Date.now(),
+      );
+      assertDone("events that were stored", new Set(results.map(({ status }) => status)).size, 1);
+    }
+  }
+
+  #next(): Change {
+    const { sessionId, token } = this.#sessions[this.count % this.#sessions.length]!;
+    const seq = Math.floor(this.count / this.#sessions.length);
+    this.count++;
+    return {
+      type: "commit_batch",
+      sessionId,
+      token,
+      firstSeq: seq,
+      records: [{ type: "schedule_task", seq, id: seq, kind: "event", hash: "0", payload: '{"event":true}' }],
+      entries: [],
+      consumed: [],
+    };
+  }
+}

@@ -1,0 +1,99 @@
+// Guards of the coordinator, each taken out: a part of the list in `mutants.ts`.
+
+const API = "packages/coordinator/src/api/";
+const DISPATCHER = "packages/coordinator/src/dispatch/dispatcher.ts";
+const SCOPE = "packages/coordinator/src/scope.test.ts";
+
+export const COORDINATOR_MUTANTS = [
+  {
+    name: "X3: another's session is told like one that is not there",
+    file: "packages/coordinator/src/services/session-scope.ts",
+    find: "return session.placement?.owner === caller.name;",
+    replace: "return session.placement?.owner !== undefined;",
+    tests: [SCOPE],
+  },
+  {
+    name: "O1: only who holds a session writes to it",
+    file: DISPATCHER,
+    find: 'if (result.status !== "busy" || result.owner !== runnerId) return false;',
+    replace: 'if (result.status !== "busy" || result.owner === "") return false;',
+    tests: [SCOPE, "packages/coordinator/src/defects.test.ts"],
+  },
+  {
+    name: "O7: who holds a session since before a restart hears what arrived",
+    file: DISPATCHER,
+    find: "if (known === undefined) seat.arrived(sessionId, true);",
+    replace: "",
+    tests: ["packages/coordinator/src/dispatch.test.ts"],
+  },
+  {
+    name: "O6: a demand must be met",
+    file: "packages/coordinator/src/dispatch/rules.ts",
+    find: "isOwnersOf(runner, needs) && meets(runner, needs);",
+    replace: "isOwnersOf(runner, needs);",
+    tests: ["packages/coordinator/src/dispatch/rules.test.ts"],
+  },
+  {
+    name: "O8: nobody waits behind a priority for ever",
+    file: "packages/coordinator/src/dispatch/rules.ts",
+    find: "now - since >= STARVING_MS ? Infinity : priority;",
+    replace: "now - since < 0 ? Infinity : priority;",
+    tests: ["packages/coordinator/src/dispatch/rules.test.ts"],
+  },
+  {
+    name: "T4: a registration token is used once",
+    file: "packages/coordinator/src/tokens.ts",
+    find: 'return status === "done" ? undefined : "used";',
+    replace: 'return status === "done" || status === "conflict" ? undefined : "used";',
+    tests: ["packages/coordinator/src/tokens.test.ts"],
+  },
+  {
+    name: "T3: a revoked token is nobody's",
+    file: "packages/coordinator/src/tokens.ts",
+    find: 'if (revokedAt !== undefined) return "revoked";',
+    replace: "void revokedAt;",
+    tests: ["packages/coordinator/src/tokens.test.ts"],
+  },
+  {
+    name: "W2: what did not arrive is told again",
+    file: "packages/coordinator/src/dispatch/seat.ts",
+    find: "for (const [sessionId, awaited] of this.#toldArrivals) this.arrived(sessionId, awaited);",
+    replace: "",
+    tests: ["packages/coordinator/src/dispatch.test.ts"],
+  },
+  {
+    name: "L7: another body under a key is a conflict",
+    file: "packages/coordinator/src/services/session-start.ts",
+    find: "stored.input === change.input &&",
+    replace: "",
+    tests: [SCOPE],
+  },
+  {
+    name: "A1: a role that the contract does not list may not call",
+    file: `${API}contract.ts`,
+    find: "return method.isOpen || method.callers.has(kind);",
+    replace: "return true;",
+    tests: [`${API}contract.test.ts`],
+  },
+  {
+    name: "A2: an integer that would be rounded is refused",
+    file: `${API}json-spans.ts`,
+    find: "if (isRounded(literal))",
+    replace: 'if (literal === "")',
+    tests: [`${API}json-spans.test.ts`],
+  },
+  {
+    name: "A3: a page of another origin may not call",
+    file: `${API}gates.ts`,
+    find: "if (origins.length > 1 || !origins.every(isOurs)) {",
+    replace: "if (origins.length > 1) {",
+    tests: [`${API}gates.test.ts`],
+  },
+  {
+    name: "A4: a token does no more than its rate lets it",
+    file: `${API}rates.ts`,
+    find: "if (left < 1) {",
+    replace: "if (left < -Infinity) {",
+    tests: [`${API}rates.test.ts`],
+  },
+];
