@@ -56,8 +56,9 @@ async function serve(args: Arguments, io: Io, stopped: Promise<StopSignal>): Pro
       log: (message, error) => warn(io, message, error),
     });
     try {
-      const admin = await keepAdminToken(coordinator, folder);
       const { host, port } = await coordinator.listen(where);
+      // Not before: one that cannot listen leaves the token of the one that does.
+      const admin = await keepAdminToken(coordinator, folder);
       const url = `${where.tls === undefined ? "http" : "https"}://${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
       tellStart(io, { url, storage: name, adminTokenFile: admin.path, isNew: admin.isNew });
       return STOP_EXIT[await stopped];

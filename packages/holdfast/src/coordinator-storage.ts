@@ -70,7 +70,7 @@ export async function makeFolder(folder: string): Promise<void> {
     throw new HoldfastError("storage_unavailable", `the folder ${folder} cannot be made: ${code}`, {
       at: folder,
       got: code ?? "",
-      fix: "name another place with --storage sqlite:PATH",
+      fix: "make it one that this user can write to, or name another place in XDG_DATA_HOME",
       cause,
     });
   }

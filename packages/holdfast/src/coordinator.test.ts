@@ -151,6 +151,8 @@ describe("holdfast coordinator", () => {
     expect(stderr).toContain("one coordinator on a SQLite file");
     const taken = await project.run("coordinator", "--storage", "memory:", "--port", new URL(first.url).port);
     expect([taken.code, taken.stderr]).toEqual([3, expect.stringContaining("another process listens there")]);
+    // Where a coordinator that listens may have its own.
+    expect(existsSync(project.path(".local/share/holdfast/admin-token"))).toBe(false);
   });
 
   test("a stopped one answers who waits, and ends", async () => {

@@ -94,7 +94,11 @@ async function asAdmin<T>(
     throw new HoldfastError("unavailable", error.message, {
       at: url,
       ...(error.got === undefined ? {} : { got: error.got }),
-      ...(error.fix === undefined ? {} : { fix: error.fix }),
+      // Of a coordinator that does run, but is not believed, the connection knows better.
+      fix:
+        error.fix?.includes("NODE_EXTRA_CA_CERTS") === true
+          ? error.fix
+          : "start it with `holdfast coordinator`, or say where it is with --url",
       cause: error,
     });
   } finally {

@@ -53,10 +53,14 @@ export class Calls {
           expected: "a token that is still good; a registration token is so for one runner, once",
           headers: CHALLENGE,
         })
-      : new Refusal("unauthenticated", "this needs a token", {
-          expected: "the header Authorization: Bearer TOKEN",
-          headers: CHALLENGE,
-        });
+      : new Refusal(
+          "unauthenticated",
+          token === undefined ? "this needs a token" : "this token is not known here",
+          {
+            expected: "the header Authorization: Bearer TOKEN",
+            headers: CHALLENGE,
+          },
+        );
   }
 
   /** Whether this caller may call it now (C1, C2). @throws Refusal */

@@ -137,6 +137,11 @@ describe("ST4: one that cannot be stored keeps nobody else from being stored", (
     expect(await storage.reader.sessions({ limit: 20 })).toHaveLength(8);
   });
 
+  test("an id with that character is the mistake of who asks, not ours", async () => {
+    await expect(storage.reader.session("a\0")).rejects.toMatchObject({ code: "usage" });
+    await expect(storage.reader.document("c", "\0")).rejects.toMatchObject({ code: "usage" });
+  });
+
   test("a name that is too long for an index", async () => {
     const random = Array.from({ length: 9_000 }, (_, n) => ((n * 7_919) % 7_001).toString(36)).join("");
     const results = await storage.commit([creating("ses-1"), creating(random), signalling("ses-1", "s")], 1);

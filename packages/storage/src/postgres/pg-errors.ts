@@ -8,6 +8,7 @@ import {
   InvariantError,
   toError,
   UnavailableError,
+  UsageError,
   type ErrorDetails,
 } from "@holdfast/core";
 
@@ -26,6 +27,7 @@ export const SQLSTATE = {
   readOnly: "25006",
   insufficientPrivilege: "42501",
   diskFull: "53100",
+  noSuchCharacter: "22021",
 } as const;
 
 /** The five characters of an error that the server raised; `undefined` for any other one, among them Node's `EPIPE`. */
@@ -121,6 +123,11 @@ export function toStorageError(thrown: unknown, at: string, doing: string): Hold
           "the primary server, and a user that may write to the schema",
           "connect to the primary, or GRANT the user what it needs",
         ),
+      );
+    case SQLSTATE.noSuchCharacter: // In what was asked for: what is stored has none.
+      return new UsageError(
+        `a text holds a character that PostgreSQL does not store, while ${doing}`,
+        details("an id or a name without NUL", "correct the id or the name"),
       );
     case SQLSTATE.diskFull:
       return new HoldfastError(
