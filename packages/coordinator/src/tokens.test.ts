@@ -51,7 +51,7 @@ describe("a token", () => {
   test("that has expired is refused, from that moment on", async () => {
     const { clock, tokens } = open();
     const { text } = await tokens.create(
-      { kind: "user", name: "ada", expiresAt: clock.now() + 1_000 },
+      { kind: "user", name: "ada", ttlMs: 1_000 },
       AUDIT,
     );
     await clock.advance(999);

@@ -68,7 +68,8 @@ export interface NewToken {
   readonly user?: string;
   readonly runnerId?: string;
   readonly sessionId?: string;
-  readonly expiresAt?: number;
+  /** From now on. */
+  readonly ttlMs?: number;
 }
 
 const COLLECTION = "token";
@@ -101,14 +102,16 @@ export class Tokens {
   }
 
   /** A token, and the change that stores it: for who stores something else with it. */
-  prepare(wanted: NewToken): {
+  prepare({ ttlMs, ...wanted }: NewToken): {
     readonly text: string;
     readonly token: StoredToken;
     readonly change: PutDocument;
   } {
     const { clock, random } = this.#host;
     const text = mintToken(wanted.kind, () => random.u32());
-    const token: StoredToken = { hash: hashOf(text), createdAt: clock.now(), ...wanted };
+    const createdAt = clock.now();
+    const end = ttlMs === undefined ? {} : { expiresAt: createdAt + ttlMs };
+    const token: StoredToken = { hash: hashOf(text), createdAt, ...end, ...wanted };
     return { text, token, change: putOf(token, 0) };
   }
 

@@ -74,7 +74,9 @@ export class LeaseKeeper {
     const now = this.#host.clock.monotonic();
     const began = now - ageMs;
     if (this.#since !== undefined && this.#since <= began) return;
-    if (this.#since === undefined) this.#nextAt = began + this.renewMs;
+    // One that is old already is renewed sooner than the others had to be.
+    const nextAt = began + this.renewMs;
+    this.#nextAt = this.#since === undefined ? nextAt : Math.min(this.#nextAt, nextAt);
     this.#since = began;
     this.#arm(now);
   }

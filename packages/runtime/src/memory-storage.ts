@@ -111,10 +111,11 @@ export class MemoryStorage implements AgentStorage {
     owner,
     now,
     leaseMs,
+    unlessHeld,
   }: Parameters<AgentStorage["claim"]>[0]): Promise<ClaimResult> {
     const stored = this.#rows.sessions.get(sessionId);
     if (stored === undefined) return { status: "not_found" };
-    const refusal = refuseClaim(stored.session, stored.claim, { owner, now });
+    const refusal = refuseClaim(stored.session, stored.claim, { owner, now, unlessHeld });
     if (refusal !== undefined) return refusal;
     const claim = nextClaim(stored.claim, { owner, now, leaseMs }, ++this.#lastToken);
     this.#setClaim(stored, claim);

@@ -343,7 +343,7 @@ export class Dispatcher {
     this.#waiting.remove(sessionId);
     const now = clock.now();
     const askedAt = clock.monotonic();
-    const result = await storage.claim({ sessionId, owner: runnerId, now, leaseMs });
+    const result = await storage.claim({ sessionId, owner: runnerId, now, leaseMs, unlessHeld: true });
     if (result.status === "busy" && this.#host.registry.knows(result.owner)) {
       // Its runner holds it since before this coordinator began: what arrived is for that one (D4).
       const seat = this.#seatOf(result.owner);

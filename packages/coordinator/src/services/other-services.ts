@@ -170,7 +170,7 @@ export function tokenService({ tokens, clock }: ServiceHost): ServiceImpl<typeof
           kind: kind as "admin" | "user" | "registration",
           name,
           ...(kind === "user" ? { user: name } : owner === undefined ? {} : { user: owner }),
-          ...(ttl === undefined ? {} : { expiresAt: clock.now() + ttl }),
+          ...(ttl === undefined ? {} : { ttlMs: ttl }),
         },
         auditOf(callOf(context), "token.create", ""),
       );

@@ -34,7 +34,7 @@ export function storageService(host: ServiceHost): ServiceImpl<typeof StorageSer
       return { results: results.map(bytesOfValue) };
     },
 
-    async claim({ sessionId, owner, leaseMs, now }, context) {
+    async claim({ sessionId, owner, leaseMs, now, unlessHeld }, context) {
       const { caller } = callOf(context);
       const session = await storage.reader.session(sessionId);
       if (session === undefined || (caller.kind !== "runner" && !(await mayTouch(host, caller, session))))
@@ -46,6 +46,7 @@ export function storageService(host: ServiceHost): ServiceImpl<typeof StorageSer
         owner: claimOwner(caller, owner),
         now: timeOf(caller, now),
         leaseMs: claimLease(caller, leaseMs === undefined ? undefined : Number(leaseMs), host.leaseMs),
+        ...(unlessHeld === undefined ? {} : { unlessHeld }),
       });
       if (caller.kind === "runner" && result.status === "claimed")
         await dispatcher.holds(caller.name, sessionId, result.token);

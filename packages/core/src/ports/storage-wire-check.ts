@@ -303,7 +303,13 @@ const ofSession = hasShape({ sessionId: isText });
 
 const PARAMS: { readonly [method in StorageMethod]: Check } = {
   commit: hasShape({ changes: listOf(isChange), now: isTime }),
-  claim: hasShape({ sessionId: isText, owner: isText, now: isTime, leaseMs: isLease }),
+  claim: hasShape({
+    sessionId: isText,
+    owner: isText,
+    now: isTime,
+    leaseMs: isLease,
+    unlessHeld: optional((value) => typeof value === "boolean"),
+  }),
   renew: hasShape({ owner: isText, sessionIds: optional(listOf(isText)), now: isTime, leaseMs: isTime }),
   load: ofSession,
   arrivals: hasShape({ sessionId: isText, after: isTime }),

@@ -35,7 +35,8 @@ import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts
  *   ST5.  Changes of one group are applied in the order given, and later ones see earlier ones.
  *   ST6.  Tokens of a session's claims only grow, also over restarts.
  *   ST7.  A claimed session is not claimed by another owner before its lease has passed or it was released. Its own owner
- *         may claim it again, with a higher token: the reply to the first claim may have been lost.
+ *         may claim it again, with a higher token, as the reply to the first claim may have been lost; `unlessHeld` it is busy
+ *         for that one, too.
  *   ST8.  Signals of a session are numbered in the order they were stored; `arrivals` gives them in that order.
  *   ST9.  A signal whose id the session has already seen, or whose `dedupKey` it has seen on a signal of this name, is
  *         `duplicate` and stores nothing, also after the first one was consumed.
@@ -129,6 +130,8 @@ export interface AgentStorage {
     readonly owner: string;
     readonly now: number;
     readonly leaseMs: number;
+    /** Refuse it to the owner itself, too, while it holds it: for who claims in the name of others. */
+    readonly unlessHeld?: boolean;
   }): Promise<ClaimResult>;
 
   /**

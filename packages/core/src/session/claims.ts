@@ -38,12 +38,13 @@ export function isHeld(claim: Claim, now: number): boolean {
 export function refuseClaim(
   session: Pick<Session, "status" | "move">,
   claim: Claim,
-  asked: { readonly owner: string; readonly now: number },
+  asked: { readonly owner: string; readonly now: number; readonly unlessHeld?: boolean | undefined },
 ): ClaimResult | undefined {
   if (isEnded(session.status)) return { status: "ended", sessionStatus: session.status };
   const moved = movedAway(session);
   if (moved !== undefined) return moved;
-  if (claim.owner === undefined || claim.owner === asked.owner || !isHeld(claim, asked.now)) return undefined;
+  if (claim.owner === undefined || !isHeld(claim, asked.now)) return undefined;
+  if (claim.owner === asked.owner && asked.unlessHeld !== true) return undefined;
   return { status: "busy", owner: claim.owner };
 }
 

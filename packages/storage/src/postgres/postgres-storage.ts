@@ -394,14 +394,14 @@ export class PostgresStorage implements AgentStorage {
   // ---- claims ----------------------------------------------------------------------------------------------------
 
   async #claim(asked: Parameters<AgentStorage["claim"]>[0]): Promise<ClaimResult> {
-    const { sessionId, owner, now, leaseMs } = asked;
+    const { sessionId, owner, now, leaseMs, unlessHeld } = asked;
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       await this.#landed(sessionId);
       // A claim is somebody's until a time that is renewed behind our back: it is always read.
       const found = (await this.#reads.heads([sessionId])).get(sessionId);
       if (found === undefined) return { status: "not_found" };
       if (found instanceof Error) throw found;
-      const refusal = refuseClaim(found.session, found.claim, { owner, now });
+      const refusal = refuseClaim(found.session, found.claim, { owner, now, unlessHeld });
       if (refusal !== undefined) return refusal;
       const token = Math.max(found.claim.token + 1, this.#options.stamp());
       const claim = { ...nextClaim(found.claim, asked, token), owner };

@@ -101,9 +101,11 @@ export class RemoteStorage implements AgentStorage {
     owner,
     now,
     leaseMs,
+    unlessHeld,
   }: Parameters<AgentStorage["claim"]>[0]): Promise<ClaimResult> {
     const lease = leaseMs === Infinity ? {} : { leaseMs: BigInt(leaseMs) };
-    const request = { sessionId, owner, now: BigInt(now), ...lease };
+    const held = unlessHeld === undefined ? {} : { unlessHeld };
+    const request = { sessionId, owner, now: BigInt(now), ...lease, ...held };
     const { result } = await this.#ask(() => this.#client.claim(request));
     const claim = decode<ClaimResult>(result);
     if (claim.status === "claimed") this.#held.set(sessionId, claim.token);

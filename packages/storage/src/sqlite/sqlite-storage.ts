@@ -138,12 +138,13 @@ export class SqliteStorage implements AgentStorage {
     owner,
     now,
     leaseMs,
+    unlessHeld,
   }: Parameters<AgentStorage["claim"]>[0]): Promise<ClaimResult> {
     return this.#guard("claiming", () => {
       this.#beginLeases(now);
       const head = this.#heads.get(sessionId);
       if (head === undefined) return { status: "not_found" };
-      const refusal = refuseClaim(head.session, head.claim, { owner, now });
+      const refusal = refuseClaim(head.session, head.claim, { owner, now, unlessHeld });
       if (refusal !== undefined) return refusal;
       const { token, losses } = this.#transact(
         () => this.#writer.claim(head, { owner, now, leaseMs }),

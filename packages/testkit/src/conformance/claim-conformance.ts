@@ -7,6 +7,14 @@ export function claimConformance(fixture: Fixture): void {
   const claim = (owner: string, now: number, leaseMs = LEASE_MS, sessionId = "ses-1") =>
     fixture.storage.claim({ sessionId, owner, now, leaseMs });
 
+  test("ST7: a claim that is not to be made twice is refused to its own owner, until its lease has passed", async () => {
+    await fixture.apply(creating("ses-1"));
+    const asked = { sessionId: "ses-1", owner: "owner-1", leaseMs: LEASE_MS, unlessHeld: true };
+    expect(await fixture.storage.claim({ ...asked, now: 0 })).toMatchObject({ status: "claimed" });
+    expect(await fixture.storage.claim({ ...asked, now: 1 })).toEqual({ status: "busy", owner: "owner-1" });
+    expect(await fixture.storage.claim({ ...asked, now: LEASE_MS })).toMatchObject({ status: "claimed" });
+  });
+
   test("ST6: every claim of a session has a higher token than the one before", async () => {
     const created = await fixture.createClaimed("ses-1", "owner-1");
     const tokens = [created.token];

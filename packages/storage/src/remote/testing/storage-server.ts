@@ -60,11 +60,19 @@ export async function serveStorage(
           const results = await storage.commit(changes, Number(request.now));
           return { results: results.map(encode) };
         }),
-      claim: ({ sessionId, owner, now, leaseMs }, context) =>
+      claim: ({ sessionId, owner, now, leaseMs, unlessHeld }, context) =>
         answered(context, async () => {
           const lease = leaseMs === undefined ? Infinity : Number(leaseMs);
           return {
-            result: encode(await storage.claim({ sessionId, owner, now: Number(now), leaseMs: lease })),
+            result: encode(
+              await storage.claim({
+                sessionId,
+                owner,
+                now: Number(now),
+                leaseMs: lease,
+                ...(unlessHeld === undefined ? {} : { unlessHeld }),
+              }),
+            ),
           };
         }),
       renew: ({ owner, sessionIds, now, leaseMs }, context) =>

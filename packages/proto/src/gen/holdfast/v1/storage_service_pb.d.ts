@@ -81,6 +81,13 @@ export declare type ClaimRequest = Message<"holdfast.v1.ClaimRequest"> & {
    * @generated from field: optional int64 now = 4;
    */
   now?: bigint | undefined;
+
+  /**
+   * Refuse it to the owner itself, too, while it holds it.
+   *
+   * @generated from field: optional bool unless_held = 5;
+   */
+  unlessHeld?: boolean | undefined;
 };
 
 /**
