@@ -50,10 +50,7 @@ describe("a token", () => {
 
   test("that has expired is refused, from that moment on", async () => {
     const { clock, tokens } = open();
-    const { text } = await tokens.create(
-      { kind: "user", name: "ada", ttlMs: 1_000 },
-      AUDIT,
-    );
+    const { text } = await tokens.create({ kind: "user", name: "ada", ttlMs: 1_000 }, AUDIT);
     await clock.advance(999);
     expect(await tokens.check(text)).toMatchObject({ name: "ada" });
     await clock.advance(1);

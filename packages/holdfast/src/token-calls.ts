@@ -90,7 +90,7 @@ async function asAdmin<T>(
     return await connection.ask(() => ask(connection.client(TokenService)));
   } catch (thrown) {
     const error = toHoldfastError(thrown);
-    if (error.code !== "unavailable") throw error;
+    if (error.code !== "unavailable" && error.code !== "storage_unavailable") throw error;
     throw new HoldfastError("unavailable", error.message, {
       at: url,
       ...(error.got === undefined ? {} : { got: error.got }),

@@ -154,7 +154,7 @@ function scheduleNotFound(scheduleId: string): NotFoundError {
   return new NotFoundError("schedule_not_found", `there is no schedule ${scheduleId}`);
 }
 
-export function tokenService({ tokens, clock }: ServiceHost): ServiceImpl<typeof TokenService> {
+export function tokenService({ tokens }: ServiceHost): ServiceImpl<typeof TokenService> {
   return {
     async create({ kind, name, ttlMs, owner }, context) {
       const isRegistration = kind === "registration";
