@@ -112,6 +112,7 @@ function installInto(folder: string, tarballs: readonly string[]): void {
   run(folder, "npm", [
     "install",
     "--offline",
+    "--legacy-peer-deps", // None of them is installed, but npm would ask what there is of them.
     "--no-audit",
     "--no-fund",
     "--no-update-notifier",
