@@ -2,6 +2,7 @@
 
 export { ChurnMap } from "./churn-map.ts";
 export { didYouMean } from "./did-you-mean.ts";
+export { isSameRecords } from "./journal/codec.ts";
 export { seededRandom } from "./kernel/random.ts";
 export {
   applyChange,

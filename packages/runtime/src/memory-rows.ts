@@ -6,7 +6,6 @@
 //   M4. What few sessions have (children, holds) is made when the first of it comes.
 
 import {
-  encodeRecords,
   invariant,
   NotFoundError,
   type Amount,
@@ -23,6 +22,7 @@ import {
 import {
   dedupMark,
   isAnsweredBy,
+  isSameRecords,
   NO_CLAIM,
   type BatchLookups,
   type ChildRow,
@@ -151,7 +151,7 @@ export class Lookups implements BatchLookups {
 
   holdsRecords({ firstSeq, records }: CommitBatch): boolean {
     const held = this.#stored.records.slice(firstSeq, firstSeq + records.length);
-    return encodeRecords(held, INLINE_BLOBS) === encodeRecords(records, INLINE_BLOBS);
+    return isSameRecords(held, records);
   }
 
   isPending(signalId: string): boolean {
@@ -160,9 +160,6 @@ export class Lookups implements BatchLookups {
 }
 
 const CONSUMED = 0;
-
-/** For comparing only: a large payload stands for itself. */
-const INLINE_BLOBS = { put: (text: string) => text };
 
 export function append(stored: Stored, { records, entries }: CommitBatch, now: number): void {
   for (const record of records) stored.records.push(record);

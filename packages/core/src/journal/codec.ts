@@ -94,3 +94,10 @@ function parseHeader(text: string, where: string): Readonly<Record<string, unkno
   if (typeof parsed === "object" && parsed !== null) return parsed as Readonly<Record<string, unknown>>;
   throw new CorruptRecordError(where, "a journal line is no record", { got: text.slice(0, 80) });
 }
+
+/** Whether these are the same records, byte for byte; a large payload stands for itself. */
+export function isSameRecords(some: readonly JournalRecord[], others: readonly JournalRecord[]): boolean {
+  return encodeRecords(some, INLINE_BLOBS) === encodeRecords(others, INLINE_BLOBS);
+}
+
+const INLINE_BLOBS = { put: (text: string) => text };

@@ -41,6 +41,7 @@ import {
   findImportProblem,
   firstBatch,
   isAnsweredBy,
+  isSameRecords,
   nextClaim,
   NO_CLAIM,
   provenClaim,
@@ -52,6 +53,7 @@ import {
   type CascadeDoor,
   type ChildRow,
 } from "@holdfast/core/internal";
+import { partsOf } from "../journal-parts.ts";
 import {
   findBatchProblem,
   findDocumentProblem,
@@ -290,7 +292,7 @@ export class WorkingSet implements CascadeDoor {
       isPending: (signalId) => head.pending.has(signalId),
       holdsRecords: ({ firstSeq, records }) => {
         const held = this.#recordsOf(head, firstSeq, firstSeq + records.length);
-        return encodeRecords(held, INLINE_BLOBS) === encodeRecords(records, INLINE_BLOBS);
+        return isSameRecords(held, records);
       },
     };
   }
@@ -509,23 +511,6 @@ function setOrDelete<K, V>(map: Map<K, V>, key: K, value: V | undefined): void {
   if (value === undefined) map.delete(key);
   else map.set(key, value);
 }
-
-/** For comparing only: a large payload stands for itself. */
-const INLINE_BLOBS = { put: (text: string) => text };
-
-/** What an imported journal is stored as: rows as they might have been committed, of which each ends with its checkpoint. */
-function* partsOf(records: readonly JournalRecord[]): Iterable<readonly JournalRecord[]> {
-  let from = 0;
-  for (let i = 0; i < records.length; i++) {
-    const isFull =
-      i - from >= IMPORT_ROW_RECORDS || records[i]!.type === "checkpoint" || i === records.length - 1;
-    if (!isFull) continue;
-    yield records.slice(from, i + 1);
-    from = i + 1;
-  }
-}
-
-const IMPORT_ROW_RECORDS = 64;
 
 function refused(result: ChangeResult): Applied {
   return { result };

@@ -41,6 +41,7 @@ import {
   findImportProblem,
   firstBatch,
   isAnsweredBy,
+  isSameRecords,
   nextClaim,
   provenClaim,
   refuseBatch,
@@ -72,6 +73,7 @@ import {
   stateValues,
   UPDATE_STATE,
 } from "./rows.ts";
+import { partsOf } from "../journal-parts.ts";
 import {
   findBatchProblem,
   findDocumentProblem,
@@ -444,7 +446,7 @@ class Lookups implements BatchLookups {
 
   holdsRecords({ firstSeq, records }: CommitBatch): boolean {
     const held = this.#reads.journal(this.#head.number, firstSeq, records.length);
-    return encodeRecords(held, INLINE_BLOBS) === encodeRecords(records, INLINE_BLOBS);
+    return isSameRecords(held, records);
   }
 
   isPending(signalId: string): boolean {
@@ -460,23 +462,6 @@ function findRecordOf(content: JsonText, records: readonly JournalRecord[]): num
   if (content.length < REFERRED_CHARS_MIN || content.length >= FORMAT_LIMITS.blobChars) return undefined;
   return records.find(({ payload }) => payload === content)?.seq;
 }
-
-/** For comparing only: a large payload stands for itself. */
-const INLINE_BLOBS = { put: (text: string) => text };
-
-/** What an imported journal is stored as: rows as they might have been committed, of which each ends with its checkpoint. */
-function* partsOf(records: readonly JournalRecord[]): Iterable<readonly JournalRecord[]> {
-  let from = 0;
-  for (let i = 0; i < records.length; i++) {
-    const isFull =
-      i - from >= IMPORT_ROW_RECORDS || records[i]!.type === "checkpoint" || i === records.length - 1;
-    if (!isFull) continue;
-    yield records.slice(from, i + 1);
-    from = i + 1;
-  }
-}
-
-const IMPORT_ROW_RECORDS = 64;
 
 function refused(result: ChangeResult): Applied {
   return { result };

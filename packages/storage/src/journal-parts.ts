@@ -1,0 +1,16 @@
+// An imported journal in rows, for every adapter that stores it in some.
+
+import type { JournalRecord } from "@holdfast/core";
+
+const ROW_RECORDS = 64;
+
+/** What an imported journal is stored as: rows as they might have been committed, of which each ends with its checkpoint. */
+export function* partsOf(records: readonly JournalRecord[]): Iterable<readonly JournalRecord[]> {
+  let from = 0;
+  for (let i = 0; i < records.length; i++) {
+    const isFull = i - from >= ROW_RECORDS || records[i]!.type === "checkpoint" || i === records.length - 1;
+    if (!isFull) continue;
+    yield records.slice(from, i + 1);
+    from = i + 1;
+  }
+}
