@@ -395,6 +395,13 @@ export const MUTANTS: readonly Mutant[] = [
     tests: ["packages/runtime/src/schedules.test.ts"],
   },
   {
+    name: "K10c, ST34: put again a schedule stays where it is in its times",
+    file: RULES,
+    find: "nextAt: isSame ? known.nextAt : put.nextAt,",
+    replace: "nextAt: put.nextAt,",
+    tests: [MEMORY],
+  },
+  {
     name: "K10c: a time that exists twice is the first",
     file: "packages/runtime/src/cron.ts",
     find: "namesNoHour(line) ? nextBySteps : nextByDay",

@@ -84,7 +84,8 @@ import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts
  *   ST33. `load` gives the states a checkpoint's changes build on: of the checkpoints from its `base` to the one before it.
  *   ST34. A schedule fires once for each time it is due: its effect and its next time are one transaction, and whoever comes
  *         second is told `fenced`. Schedules that are due are found by `due`, those to come by its `nextAt`.
- *         It sends no signal as long as the one it sent last is unread.
+ *         It sends no signal as long as the one it sent last is unread. Put again with the same cron and zone it keeps its next
+ *         time, put again at all what it fired last.
  *   ST35. A session keeps its placement, also when it is imported. What has no owner of its own takes its parent's, and nothing
  *         else of its placement. What a session or a schedule with an owner makes is that owner's, whatever it says.
  *   ST36. An effect of a session or a schedule with an owner on a session of another owner, or of none, does nothing, as if that
@@ -406,7 +407,7 @@ export type ScheduledAction =
       readonly payload: JsonText | undefined;
     };
 
-/** Store a schedule, in place of one of this id. */
+/** Store a schedule, in place of one of this id; in its times it stays where that one was (ST34). */
 export interface PutSchedule {
   readonly type: "put_schedule";
   readonly schedule: Schedule;
