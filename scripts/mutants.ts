@@ -201,8 +201,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "O1: a claim that was used elsewhere is not given back",
     file: "packages/coordinator/src/dispatch/dispatcher.ts",
-    find: "rows[i]?.nextSeq === nextSeq",
-    replace: "rows[i] !== undefined || nextSeq",
+    find: "({ asGiven }) => ({ ifUnchanged: asGiven })",
+    replace: "() => ({})",
     tests: ["packages/coordinator/src/dispatch/lost-answers.test.ts"],
   },
   {

@@ -36,7 +36,8 @@ import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts
  *   ST6.  Tokens of a session's claims only grow, also over restarts.
  *   ST7.  A claimed session is not claimed by another owner before its lease has passed or it was released. Its own owner
  *         may claim it again, with a higher token, as the reply to the first claim may have been lost; `unlessHeld` it is busy
- *         for that one, too.
+ *         for that one, too. A release `ifUnchanged` is `fenced` once anything was committed under the claim, also a batch
+ *         without records, or has arrived.
  *   ST8.  Signals of a session are numbered in the order they were stored; `arrivals` gives them in that order.
  *   ST9.  A signal whose id the session has already seen, or whose `dedupKey` it has seen on a signal of this name, is
  *         `duplicate` and stores nothing, also after the first one was consumed.
@@ -371,6 +372,8 @@ export interface ReleaseClaim {
   readonly type: "release_claim";
   readonly sessionId: string;
   readonly token: number;
+  /** What its row said when it was claimed: then it is released only if it says so still. */
+  readonly ifUnchanged?: Pick<Session, "nextSeq" | "updatedAt">;
 }
 
 /** A schedule as it is stored. Times in epoch milliseconds. */
