@@ -423,6 +423,13 @@ export const MUTANTS: readonly Mutant[] = [
     tests: ["packages/core/src/session/consequences.test.ts", MEMORY],
   },
   {
+    name: "S4: who takes over is made by the end of the one before",
+    file: "packages/core/src/kernel/child-asks.ts",
+    find: 'if (this.#door.cursor.slice === "live") this.#described(mode.name);',
+    replace: "this.#effect(this.#heir);",
+    tests: [`${KERNEL}end.test.ts`],
+  },
+  {
     name: "S4: a cancel reaches the whole tree below",
     file: CONSEQUENCES,
     find: "if (after.cancel !== undefined && before.cancel === undefined) {",
