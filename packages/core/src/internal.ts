@@ -40,6 +40,7 @@ export {
   type SignalFacts,
 } from "./session/storage-rules.ts";
 export { endEvent, refuseRequest } from "./session/consequences.ts";
+export { noticeOf } from "./journal/record.ts";
 export { repliedRequest } from "./journal/signal-names.ts";
 export { isForkPending, parentAt, seedAt } from "./session/fork.ts";
 export { isDone } from "./kernel/open-items.ts";

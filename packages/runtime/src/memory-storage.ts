@@ -323,10 +323,10 @@ export class MemoryStorage implements AgentStorage {
     return decision.result;
   }
 
-  #release({ sessionId, token }: ReleaseClaim): ChangeResult {
-    const stored = this.#rows.sessions.get(sessionId);
+  #release(change: ReleaseClaim): ChangeResult {
+    const stored = this.#rows.sessions.get(change.sessionId);
     if (stored === undefined) return { status: "not_found" };
-    const status = decideRelease(stored.claim, token);
+    const status = decideRelease(stored.session, stored.claim, change);
     if (status === "released") this.#setClaim(stored, releasedClaim(stored.claim));
     return { status };
   }

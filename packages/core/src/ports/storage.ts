@@ -36,7 +36,8 @@ import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts
  *   ST6.  Tokens of a session's claims only grow, also over restarts.
  *   ST7.  A claimed session is not claimed by another owner before its lease has passed or it was released. Its own owner
  *         may claim it again, with a higher token, as the reply to the first claim may have been lost; `unlessHeld` it is busy
- *         for that one, too.
+ *         for that one, too. A release `ifUnchanged` is `fenced` once anything was committed under the claim, also a batch
+ *         without records, or has arrived.
  *   ST8.  Signals of a session are numbered in the order they were stored; `arrivals` gives them in that order.
  *   ST9.  A signal whose id the session has already seen, or whose `dedupKey` it has seen on a signal of this name, is
  *         `duplicate` and stores nothing, also after the first one was consumed.
@@ -84,7 +85,8 @@ import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts
  *   ST33. `load` gives the states a checkpoint's changes build on: of the checkpoints from its `base` to the one before it.
  *   ST34. A schedule fires once for each time it is due: its effect and its next time are one transaction, and whoever comes
  *         second is told `fenced`. Schedules that are due are found by `due`, those to come by its `nextAt`.
- *         It sends no signal as long as the one it sent last is unread.
+ *         It sends no signal as long as the one it sent last is unread. Put again with the same cron and zone it keeps its next
+ *         time, put again at all what it fired last.
  *   ST35. A session keeps its placement, also when it is imported. What has no owner of its own takes its parent's, and nothing
  *         else of its placement. What a session or a schedule with an owner makes is that owner's, whatever it says.
  *   ST36. An effect of a session or a schedule with an owner on a session of another owner, or of none, does nothing, as if that
@@ -370,6 +372,8 @@ export interface ReleaseClaim {
   readonly type: "release_claim";
   readonly sessionId: string;
   readonly token: number;
+  /** What its row said when it was claimed: then it is released only if it says so still. */
+  readonly ifUnchanged?: Pick<Session, "nextSeq" | "updatedAt">;
 }
 
 /** A schedule as it is stored. Times in epoch milliseconds. */
@@ -406,7 +410,7 @@ export type ScheduledAction =
       readonly payload: JsonText | undefined;
     };
 
-/** Store a schedule, in place of one of this id. */
+/** Store a schedule, in place of one of this id; in its times it stays where that one was (ST34). */
 export interface PutSchedule {
   readonly type: "put_schedule";
   readonly schedule: Schedule;

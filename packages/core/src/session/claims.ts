@@ -8,7 +8,7 @@
 //
 // It knows no sessions but their status, and no time but the one it is told.
 
-import type { ClaimResult } from "../ports/storage.ts";
+import type { ClaimResult, ReleaseClaim } from "../ports/storage.ts";
 import { movedAway } from "./moving.ts";
 import { isEnded, type Session } from "./session.ts";
 
@@ -74,7 +74,13 @@ export function releasedClaim({ token, losses }: Claim): Claim {
   return { token, until: -Infinity, losses };
 }
 
-/** Releasing twice is releasing once; a claim that was taken over is not the caller's to release. */
-export function decideRelease(claim: Claim, token: number): "released" | "fenced" {
-  return token === claim.token && token !== NO_CLAIM.token ? "released" : "fenced";
+/** Releasing twice is releasing once; a claim that was taken over, or is used, is not the caller's to release. */
+export function decideRelease(
+  { nextSeq, updatedAt }: Pick<Session, "nextSeq" | "updatedAt">,
+  claim: Claim,
+  { token, ifUnchanged }: Pick<ReleaseClaim, "token" | "ifUnchanged">,
+): "released" | "fenced" {
+  if (token !== claim.token || token === NO_CLAIM.token) return "fenced";
+  if (ifUnchanged === undefined) return "released";
+  return ifUnchanged.nextSeq === nextSeq && ifUnchanged.updatedAt === updatedAt ? "released" : "fenced";
 }
