@@ -27,6 +27,7 @@ import {
   type SessionSnapshot,
 } from "@holdfast/core";
 import { dueAt, isAnsweredBy, NO_CLAIM } from "@holdfast/core/internal";
+import type { Commit } from "../joined-commits.ts";
 import { fitnessOf, type Registry, type StoredRunner } from "./registry.ts";
 import { LOSSES_MAX, match, type Match, type Offer } from "./rules.ts";
 import { Seat, type GivenClaim, type PollAnswer, type PollRequest } from "./seat.ts";
@@ -39,6 +40,7 @@ const AGAIN_MS = 500;
 
 export interface DispatcherHost {
   readonly storage: AgentStorage;
+  readonly commit: Commit;
   readonly clock: Clock;
   readonly random: Random;
   readonly registry: Registry;
@@ -462,7 +464,7 @@ export class Dispatcher {
   }
 
   #commit(changes: readonly Change[]): Promise<readonly ChangeResult[]> {
-    return this.#host.storage.commit(changes, this.#host.clock.now());
+    return this.#host.commit(changes);
   }
 }
 

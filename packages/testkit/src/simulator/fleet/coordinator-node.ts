@@ -6,6 +6,7 @@
 import {
   contextOf,
   Dispatcher,
+  joinCommits,
   noticing,
   Notices,
   Registry,
@@ -135,10 +136,12 @@ export class CoordinatorNode implements Server<Coordinator> {
     const { clock } = life;
     const notices = new Notices(clock);
     const storage = noticing(this.#withLostNotices(connection), notices, () => {});
+    const commit = joinCommits({ storage, clock, immediate: life.immediate });
     const registry = new Registry({ storage, clock });
     const warn = (message: string): void => log.add(life.name, message);
     const host: ServiceHost = {
       storage,
+      commit,
       clock,
       random: this.#random,
       registry,
@@ -149,6 +152,7 @@ export class CoordinatorNode implements Server<Coordinator> {
       unmatched: new Unmatched({ storage, clock, registry }),
       dispatcher: new Dispatcher({
         storage,
+        commit,
         clock,
         random: this.#random,
         registry,
