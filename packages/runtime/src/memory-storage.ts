@@ -22,6 +22,7 @@ import {
   type CreateSession,
   type Due,
   type Entry,
+  type HeldClaim,
   type ImportSession,
   type ReleaseClaim,
   type Schedule,
@@ -51,6 +52,7 @@ import {
   refuseCreation,
   releasedClaim,
   remainingFor,
+  pageOfClaims,
   renewedClaim,
   type Applied,
   type CascadeDoor,
@@ -138,6 +140,13 @@ export class MemoryStorage implements AgentStorage {
       sessions++;
     }
     return { sessions };
+  }
+
+  async heldClaims(query: Parameters<AgentStorage["heldClaims"]>[0]): Promise<readonly HeldClaim[]> {
+    return pageOfClaims(
+      [...this.#leased.values()].flatMap((held) => [...held]),
+      query,
+    );
   }
 
   async load(sessionId: string): Promise<SessionSnapshot | undefined> {

@@ -100,6 +100,11 @@ export class Leases {
       ];
   }
 
+  /** Sessions whose claim is held and ends by itself. */
+  *held(): Iterable<string> {
+    for (const sessionIds of this.#owned.values()) yield* sessionIds;
+  }
+
   /** Z2. When each lease ends, the first time that this is asked; nothing after that. */
   begin(now: number): readonly (readonly [sessionId: string, until: number])[] {
     if (this.#hasBegun) return NONE;
