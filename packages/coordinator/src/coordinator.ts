@@ -22,6 +22,7 @@ import { Metrics } from "./metrics.ts";
 import { noticing, Notices } from "./notices.ts";
 import { ScheduleFiring, type FiringHost } from "./schedule-firing.ts";
 import { auditService, healthService, scheduleService, tokenService } from "./services/other-services.ts";
+import { runService } from "./services/run-service.ts";
 import { runnerService } from "./services/runner-service.ts";
 import type { ServiceHost } from "./services/service-host.ts";
 import { sessionService } from "./services/session-service.ts";
@@ -137,6 +138,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     services: {
       sessions: counted("SessionService", sessionService(host), metrics),
       runners: counted("RunnerService", runnerService(host), metrics),
+      runs: counted("RunService", runService(host), metrics),
       storage: counted("StorageService", storageService(host), metrics),
       schedules: counted("ScheduleService", scheduleService(host, schedules.readCron), metrics),
       tokens: counted("TokenService", tokenService(host), metrics),

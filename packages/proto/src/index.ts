@@ -36,6 +36,17 @@ export {
   starts as startsOption,
 } from "./gen/holdfast/v1/options_pb.js";
 export {
+  type Run,
+  RunSchema,
+  type ListRunsRequest,
+  ListRunsRequestSchema,
+  type ListRunsResponse,
+  ListRunsResponseSchema,
+  type GetRunRequest,
+  GetRunRequestSchema,
+  RunService,
+} from "./gen/holdfast/v1/run_service_pb.js";
+export {
   type OfferedAgent,
   OfferedAgentSchema,
   type RegisterRequest,
@@ -173,6 +184,10 @@ export {
   ClaimRequestSchema,
   type ClaimResponse,
   ClaimResponseSchema,
+  type HeldClaimsRequest,
+  HeldClaimsRequestSchema,
+  type HeldClaimsResponse,
+  HeldClaimsResponseSchema,
   type LoadRequest,
   LoadRequestSchema,
   type LoadResponse,

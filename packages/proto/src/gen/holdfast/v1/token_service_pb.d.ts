@@ -112,6 +112,20 @@ export declare type Token = Message<"holdfast.v1.Token"> & {
    * @generated from field: optional int64 last_used_at = 7;
    */
   lastUsedAt?: bigint | undefined;
+
+  /**
+   * Of a runner's token.
+   *
+   * @generated from field: optional string runner_id = 8;
+   */
+  runnerId?: string | undefined;
+
+  /**
+   * Of a job's: the one session it is good for.
+   *
+   * @generated from field: optional string session_id = 9;
+   */
+  sessionId?: string | undefined;
 };
 
 /**
