@@ -111,6 +111,8 @@ async function live(fleet: Fleet, life: Life): Promise<void> {
   await ask(runner.poll, { ...poll, pollId: "p2", ackPollId: "p1", free: 0, waitMs: 0 }, token);
   await ask(runner.poll, { ...poll, runnerId: "rnr_other" }, token);
   const claim = polled.claims[0]!;
+  await ask(runner.createJobToken, { runnerId, sessionId: claim.sessionId, token: claim.token }, token);
+  await ask(runner.createJobToken, { runnerId, sessionId: claim.sessionId, token: claim.token + 1n }, token);
   const batch = {
     type: "commit_batch",
     sessionId: claim.sessionId,

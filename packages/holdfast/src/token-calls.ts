@@ -44,14 +44,13 @@ export async function listTokens(args: Arguments, io: Io): Promise<number> {
     }
   });
   const rows = tokens.map((token) => {
-    const { tokenId, kind, name, owner = "", runnerId, sessionId, ...times } = tokenJson(token);
+    const { tokenId, kind, name, owner = "", runnerId = "", ...times } = tokenJson(token);
     const { createdAt, expiresAt, lastUsedAt } = times;
-    const of = runnerId ?? sessionId ?? "";
-    return [tokenId, kind, name, of, owner, localTime(createdAt), at(expiresAt), at(lastUsedAt)].map((cell) =>
-      plainLine(cell, CELL_CHARS),
+    return [tokenId, kind, name, runnerId, owner, localTime(createdAt), at(expiresAt), at(lastUsedAt)].map(
+      (cell) => plainLine(cell, CELL_CHARS),
     );
   });
-  const head = ["ID", "KIND", "NAME", "RUNNER OR SESSION", "OWNER", "MADE", "GOOD UNTIL", "LAST USED"];
+  const head = ["ID", "KIND", "NAME", "RUNNER", "OWNER", "MADE", "GOOD UNTIL", "LAST USED"];
   io.show(tokens.map(tokenJson), table([head, ...rows]).join("\n"));
   return 0;
 }
@@ -69,14 +68,13 @@ function at(ms: number | undefined): string {
 }
 
 function tokenJson(token: Token) {
-  const { tokenId, kind, name, owner, runnerId, sessionId, createdAt, expiresAt, lastUsedAt } = token;
+  const { tokenId, kind, name, owner, runnerId, createdAt, expiresAt, lastUsedAt } = token;
   return {
     tokenId,
     kind,
     name,
     ...(owner === undefined ? {} : { owner }),
     ...(runnerId === undefined ? {} : { runnerId }),
-    ...(sessionId === undefined ? {} : { sessionId }),
     createdAt: Number(createdAt),
     ...(expiresAt === undefined ? {} : { expiresAt: Number(expiresAt) }),
     ...(lastUsedAt === undefined ? {} : { lastUsedAt: Number(lastUsedAt) }),

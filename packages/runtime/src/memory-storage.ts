@@ -143,10 +143,9 @@ export class MemoryStorage implements AgentStorage {
   }
 
   async heldClaims(query: Parameters<AgentStorage["heldClaims"]>[0]): Promise<readonly HeldClaim[]> {
-    return pageOfClaims(
-      [...this.#leased.values()].flatMap((held) => [...held]),
-      query,
-    );
+    const one = query.sessionId === undefined ? undefined : this.#rows.sessions.get(query.sessionId);
+    const held = one === undefined ? [...this.#leased.values()].flatMap((all) => [...all]) : [one];
+    return pageOfClaims(held, query);
   }
 
   async load(sessionId: string): Promise<SessionSnapshot | undefined> {

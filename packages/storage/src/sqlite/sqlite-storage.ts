@@ -181,7 +181,7 @@ export class SqliteStorage implements AgentStorage {
     return this.#guard("reading claims", () => {
       this.#beginLeases(query.now);
       // What is claimed is at hand (H2 of the heads).
-      const heads = [...this.#leases.held()].map((sessionId) => this.#heads.get(sessionId));
+      const heads = [...this.#leases.held(query)].map((sessionId) => this.#heads.get(sessionId));
       return pageOfClaims(
         heads.filter((head) => head !== undefined),
         query,

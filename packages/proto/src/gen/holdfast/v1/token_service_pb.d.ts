@@ -82,7 +82,7 @@ export declare type Token = Message<"holdfast.v1.Token"> & {
   tokenId: string;
 
   /**
-   * `admin`, `user`, `registration`, `runner` or `job`.
+   * `admin`, `user`, `registration` or `runner`. Those of jobs come and go with their claims, and are not listed.
    *
    * @generated from field: string kind = 2;
    */
@@ -119,13 +119,6 @@ export declare type Token = Message<"holdfast.v1.Token"> & {
    * @generated from field: optional string runner_id = 8;
    */
   runnerId?: string | undefined;
-
-  /**
-   * Of a job's: the one session it is good for.
-   *
-   * @generated from field: optional string session_id = 9;
-   */
-  sessionId?: string | undefined;
 };
 
 /**
