@@ -67,6 +67,7 @@ export function noticing(
     },
     claim: (claim) => storage.claim(claim),
     renew: (renewal) => storage.renew(renewal),
+    heldClaims: (query) => storage.heldClaims(query),
     load: (sessionId) => storage.load(sessionId),
     arrivals: (sessionId, after) => storage.arrivals(sessionId, after),
     conversation: (sessionId, leaf) => storage.conversation(sessionId, leaf),

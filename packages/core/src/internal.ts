@@ -14,6 +14,7 @@ export {
 } from "./session/cascade.ts";
 export {
   decideRelease,
+  pageOfClaims,
   isHeld,
   nextClaim,
   NO_CLAIM,

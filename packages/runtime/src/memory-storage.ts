@@ -22,6 +22,7 @@ import {
   type CreateSession,
   type Due,
   type Entry,
+  type HeldClaim,
   type ImportSession,
   type ReleaseClaim,
   type Schedule,
@@ -51,6 +52,7 @@ import {
   refuseCreation,
   releasedClaim,
   remainingFor,
+  pageOfClaims,
   renewedClaim,
   type Applied,
   type CascadeDoor,
@@ -138,6 +140,12 @@ export class MemoryStorage implements AgentStorage {
       sessions++;
     }
     return { sessions };
+  }
+
+  async heldClaims(query: Parameters<AgentStorage["heldClaims"]>[0]): Promise<readonly HeldClaim[]> {
+    const one = query.sessionId === undefined ? undefined : this.#rows.sessions.get(query.sessionId);
+    const held = one === undefined ? [...this.#leased.values()].flatMap((all) => [...all]) : [one];
+    return pageOfClaims(held, query);
   }
 
   async load(sessionId: string): Promise<SessionSnapshot | undefined> {

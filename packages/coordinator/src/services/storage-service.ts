@@ -54,6 +54,17 @@ export function storageService(host: ServiceHost): ServiceImpl<typeof StorageSer
       return { result: bytesOfValue(result) };
     },
 
+    async heldClaims({ now, limit, sessionId, owner, after }, context) {
+      const held = await storage.heldClaims({
+        now: timeOf(callOf(context).caller, now),
+        limit,
+        ...(sessionId === undefined ? {} : { sessionId }),
+        ...(owner === undefined ? {} : { owner }),
+        ...(after === undefined ? {} : { after }),
+      });
+      return { claims: held.map(bytesOfValue) };
+    },
+
     async load({ sessionId }, context) {
       if (!(await isThere(host, callOf(context).caller, sessionId))) return {};
       const snapshot = await storage.load(sessionId);

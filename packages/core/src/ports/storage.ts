@@ -108,6 +108,7 @@ import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts
  *         changes and claims of it are `moved`, saying where to. One that `stayed` goes on as before.
  *   ST46. An imported session brings what is held for its tasks and what it has seen of signals. Where it moved away from, its
  *         tombstone is deleted, alone, before it can come back.
+ *   ST48. `heldClaims` tells who holds which sessions by a lease that ends and has not passed by `now`, in the order of their ids.
  *   ST44. The reader's filters of sessions (owner, agent, status, parent) hold together, page by page.
  */
 export interface AgentStorage {
@@ -146,6 +147,18 @@ export interface AgentStorage {
     readonly now: number;
     readonly leaseMs: number;
   }): Promise<{ readonly sessions: number }>;
+
+  /** Claims that are held by a lease that ends (ST48). Those of one owner process, which never end, are its own affair. */
+  heldClaims(query: {
+    readonly now: number;
+    readonly limit: number;
+    /** Only the one of this session. */
+    readonly sessionId?: string;
+    /** Only those of this owner. */
+    readonly owner?: string;
+    /** Only sessions behind this id. */
+    readonly after?: string;
+  }): Promise<readonly HeldClaim[]>;
 
   /** Everything a process that never saw the session needs to go on with it. */
   load(sessionId: string): Promise<SessionSnapshot | undefined>;
@@ -485,6 +498,14 @@ export type ClaimResult =
   | { readonly status: "moved"; readonly to: string }
   | { readonly status: "ended"; readonly sessionStatus: SessionStatus }
   | { readonly status: "not_found" };
+
+export interface HeldClaim {
+  readonly sessionId: string;
+  readonly owner: string;
+  readonly token: number;
+  /** When its lease ends, in epoch milliseconds. */
+  readonly until: number;
+}
 
 export interface StoredSignal {
   readonly signalId: string;

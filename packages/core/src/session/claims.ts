@@ -8,7 +8,7 @@
 //
 // It knows no sessions but their status, and no time but the one it is told.
 
-import type { ClaimResult, ReleaseClaim } from "../ports/storage.ts";
+import type { AgentStorage, ClaimResult, HeldClaim, ReleaseClaim } from "../ports/storage.ts";
 import { movedAway } from "./moving.ts";
 import { isEnded, type Session } from "./session.ts";
 
@@ -83,4 +83,22 @@ export function decideRelease(
   if (token !== claim.token || token === NO_CLAIM.token) return "fenced";
   if (ifUnchanged === undefined) return "released";
   return ifUnchanged.nextSeq === nextSeq && ifUnchanged.updatedAt === updatedAt ? "released" : "fenced";
+}
+
+/** A page of the claims that are held by a lease that ends (ST48), for adapters that have them at hand. */
+export function pageOfClaims(
+  all: Iterable<{ readonly session: Pick<Session, "sessionId" | "status">; readonly claim: Claim }>,
+  { now, limit, sessionId, owner, after }: Parameters<AgentStorage["heldClaims"]>[0],
+): HeldClaim[] {
+  const held: HeldClaim[] = [];
+  for (const { session, claim } of all) {
+    const { token, until } = claim;
+    if (claim.owner === undefined || until === Infinity || !isHeld(claim, now) || isEnded(session.status))
+      continue;
+    if (sessionId !== undefined && session.sessionId !== sessionId) continue;
+    if (owner !== undefined && claim.owner !== owner) continue;
+    if (after !== undefined && session.sessionId <= after) continue;
+    held.push({ sessionId: session.sessionId, owner: claim.owner, token, until });
+  }
+  return held.sort((a, b) => (a.sessionId < b.sessionId ? -1 : 1)).slice(0, limit);
 }

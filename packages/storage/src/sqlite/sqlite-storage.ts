@@ -24,12 +24,14 @@ import {
   type ClaimResult,
   type Due,
   type Entry,
+  type HeldClaim,
   type SessionSnapshot,
   type StorageReader,
 } from "@holdfast/core";
 import {
   applyChange,
   applyOverdue,
+  pageOfClaims,
   refuseClaim,
   remainingFor,
   renewedClaim,
@@ -201,6 +203,18 @@ export class SqliteStorage implements AgentStorage {
       for (const sessionId of held)
         this.#amendClaim(sessionId, (claim) => renewedClaim(claim, now + leaseMs));
       return { sessions: held.length };
+    });
+  }
+
+  async heldClaims(query: Parameters<AgentStorage["heldClaims"]>[0]): Promise<readonly HeldClaim[]> {
+    return this.#guard("reading claims", () => {
+      this.#beginLeases(query.now);
+      // What is claimed is at hand (H2 of the heads).
+      const heads = [...this.#leases.held(query)].map((sessionId) => this.#heads.get(sessionId));
+      return pageOfClaims(
+        heads.filter((head) => head !== undefined),
+        query,
+      );
     });
   }
 

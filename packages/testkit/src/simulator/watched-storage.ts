@@ -94,6 +94,7 @@ export class WatchedStorage {
       commit: (changes, now) => this.#commit(changes, now),
       claim: (claim) => this.#claim(claim),
       renew: (renewal) => this.#renew(renewal),
+      heldClaims: (query) => inner.heldClaims(query),
       load: (sessionId) => inner.load(sessionId),
       arrivals: (sessionId, after) => inner.arrivals(sessionId, after),
       conversation: (sessionId, leaf) => inner.conversation(sessionId, leaf),
