@@ -17,6 +17,7 @@ export {
   isHeld,
   nextClaim,
   NO_CLAIM,
+  isProof,
   provenClaim,
   refuseClaim,
   releasedClaim,
