@@ -18,6 +18,7 @@ export {
   isHeld,
   nextClaim,
   NO_CLAIM,
+  isProof,
   provenClaim,
   refuseClaim,
   releasedClaim,

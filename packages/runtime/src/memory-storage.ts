@@ -291,7 +291,7 @@ export class MemoryStorage implements AgentStorage {
     const refusal = refuseBatch(stored.session, stored.claim, batch, new Lookups(stored));
     if (refusal !== undefined) return { result: refusal };
     const before = stored.session;
-    stored.claim = provenClaim(stored.claim);
+    stored.claim = provenClaim(stored.claim, batch);
     const after = this.#applyBatch(stored, batch, now);
     return { result: { status: "committed", inbox: after.inbox }, rows: { before, after } };
   }

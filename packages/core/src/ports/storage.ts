@@ -96,7 +96,8 @@ import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts
  *         have ended, are none of them.
  *   ST38. A claim whose lease ends survives closing and opening again, with its token and its owner, and lasts its `leaseMs`
  *         at least from the first `now` that is told after that (durable adapters only).
- *   ST39. A claim is told how many before it ran out, unreleased, since the session's last commit.
+ *   ST39. A claim is told how many before it ran out, unreleased, since the session's last commit that says more than which
+ *         attempts were lost.
  *   ST40. A document is put or removed only at the version that is `expected`, if one is, else `conflict` says which it has;
  *         0 is that of one that does not exist. Each put makes the version one higher. A body is kept to the byte.
  *   ST41. The reader gives documents of a collection in the order of their ids.

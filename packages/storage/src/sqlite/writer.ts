@@ -241,7 +241,7 @@ export class Writer implements CascadeDoor {
       return refused({ status: "invalid", reason: `session ${before.sessionId}: ${problem}` });
 
     this.#touch(head);
-    const claim = provenClaim(head.claim);
+    const claim = provenClaim(head.claim, batch);
     if (claim !== head.claim) {
       head.claim = claim;
       this.#leases.file(number, batch.sessionId, claim);
