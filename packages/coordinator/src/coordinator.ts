@@ -19,7 +19,7 @@ import { Dispatcher } from "./dispatch/dispatcher.ts";
 import { Registry } from "./dispatch/registry.ts";
 import { SWEEP_MS, Unmatched } from "./dispatch/unmatched.ts";
 import { Metrics } from "./metrics.ts";
-import { noticing, Notices } from "./notices.ts";
+import { noticing } from "./notices.ts";
 import { ScheduleFiring, type FiringHost } from "./schedule-firing.ts";
 import { auditService, healthService, scheduleService, tokenService } from "./services/other-services.ts";
 import { runnerService } from "./services/runner-service.ts";
@@ -90,8 +90,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     );
 
   const metrics = new Metrics();
-  const notices = new Notices(clock);
-  const storage = noticing(options.storage, notices, (results) => metrics.changes(results));
+  const storage = noticing(options.storage, clock, (results) => metrics.changes(results));
   const registry = new Registry({ storage, clock });
   const tokens = new Tokens({ storage, clock, random });
   const unmatched = new Unmatched({ storage, clock, registry });
@@ -112,7 +111,6 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     registry,
     dispatcher,
     unmatched,
-    notices,
     leaseMs,
     renewMs,
   };

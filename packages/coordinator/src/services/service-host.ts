@@ -3,7 +3,6 @@
 import {
   HoldfastError,
   NotFoundError,
-  type AgentStorage,
   type Audit,
   type Change,
   type ChangeResult,
@@ -14,18 +13,17 @@ import {
 import type { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { Registry } from "../dispatch/registry.ts";
 import type { Unmatched } from "../dispatch/unmatched.ts";
-import type { Notices } from "../notices.ts";
+import type { FollowedStorage } from "../notices.ts";
 import type { Tokens } from "../tokens.ts";
 
 export interface ServiceHost {
-  readonly storage: AgentStorage;
+  readonly storage: FollowedStorage;
   readonly clock: Clock;
   readonly random: Random;
   readonly tokens: Tokens;
   readonly registry: Registry;
   readonly dispatcher: Dispatcher;
   readonly unmatched: Unmatched;
-  readonly notices: Notices;
   readonly leaseMs: number;
   readonly renewMs: number;
 }

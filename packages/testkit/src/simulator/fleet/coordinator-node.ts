@@ -7,7 +7,6 @@ import {
   contextOf,
   Dispatcher,
   noticing,
-  Notices,
   Registry,
   runnerService,
   storageService,
@@ -133,8 +132,7 @@ export class CoordinatorNode implements Server<Coordinator> {
       crash: () => this.kill("crashes at a commit"),
     });
     const { clock } = life;
-    const notices = new Notices(clock);
-    const storage = noticing(this.#withLostNotices(connection), notices, () => {});
+    const storage = noticing(this.#withLostNotices(connection), clock, () => {});
     const registry = new Registry({ storage, clock });
     const warn = (message: string): void => log.add(life.name, message);
     const host: ServiceHost = {
@@ -142,7 +140,6 @@ export class CoordinatorNode implements Server<Coordinator> {
       clock,
       random: this.#random,
       registry,
-      notices,
       leaseMs,
       renewMs: Math.floor(leaseMs / 4),
       tokens: new Tokens({ storage, clock, random: this.#random }),
