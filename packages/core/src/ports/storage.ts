@@ -109,6 +109,8 @@ import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts
  *         changes and claims of it are `moved`, saying where to. One that `stayed` goes on as before.
  *   ST46. An imported session brings what is held for its tasks and what it has seen of signals. Where it moved away from, its
  *         tombstone is deleted, alone, before it can come back.
+ *   ST47. Who follows a session is told after each change of its row is stored, at once of what this process stores, soon of what
+ *         others do, and not after having left (adapters that have `follow` only).
  *   ST48. `heldClaims` tells who holds which sessions by a lease that ends and has not passed by `now`, in the order of their ids.
  *   ST44. The reader's filters of sessions (owner, agent, status, parent) hold together, page by page.
  */
@@ -193,6 +195,13 @@ export interface AgentStorage {
 
   /** Be told of arrivals. The listener must not throw and must not call back synchronously. Returns the unsubscriber. */
   subscribe(listener: (arrival: Arrival) => void): () => void;
+
+  /**
+   * Have `onNotice` called whenever a session's row has changed (ST47), whether there is such a session or not; a notice is only a
+   * reason to look, and may be one too many. It must not throw and must not call back synchronously. Returns how to leave. An
+   * adapter that cannot tell leaves it out: then whoever wants to know looks again and again.
+   */
+  follow?(sessionId: string, onNotice: () => void): () => void;
 
   /** Reads for people: never on the path of a commit. */
   readonly reader: StorageReader;

@@ -8,7 +8,6 @@ import {
   Dispatcher,
   joinCommits,
   noticing,
-  Notices,
   Registry,
   runnerService,
   storageService,
@@ -134,8 +133,7 @@ export class CoordinatorNode implements Server<Coordinator> {
       crash: () => this.kill("crashes at a commit"),
     });
     const { clock } = life;
-    const notices = new Notices(clock);
-    const storage = noticing(this.#withLostNotices(connection), notices, () => {});
+    const storage = noticing(this.#withLostNotices(connection), clock, () => {});
     const commit = joinCommits({ storage, clock, immediate: life.immediate });
     const registry = new Registry({ storage, clock });
     const warn = (message: string): void => log.add(life.name, message);
@@ -145,7 +143,6 @@ export class CoordinatorNode implements Server<Coordinator> {
       clock,
       random: this.#random,
       registry,
-      notices,
       leaseMs,
       renewMs: Math.floor(leaseMs / 4),
       tokens: new Tokens({ storage, clock, random: this.#random }),
