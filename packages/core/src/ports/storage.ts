@@ -71,7 +71,8 @@ import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts
  *   ST27. What a change does to those above and below follows in the same transaction: a session that ends tells its parent
  *         once (or, when another took over from it, not at all), answers what its children asked of it and wait for, and has
  *         them cancelled unless they were to be left; what is asked of one that has ended is answered at once; a cancel
- *         reaches the whole tree below, whenever it came to be; a pause is told to the parent.
+ *         reaches the whole tree below, whenever it came to be; a pause is told to the parent, and so is a cancel because of a
+ *         budget, with the limit, before the end.
  *   ST28. Charges are decided in order, each against all payers, in the batch's transaction. Nothing is admitted above a limit
  *         (B1). Asking again for a task that is held for answers `admitted` and holds nothing more; settling one that is not
  *         held only adds what it used. Accounts and holds survive like everything else (B2).
@@ -298,6 +299,8 @@ export interface RequestCancel {
   readonly graceMs: number;
   readonly reason?: string;
   readonly cause?: CancelCause;
+  /** The limit that `budget_exceeded` is about. */
+  readonly exhausted?: Exhausted;
 }
 
 /** A person wants it to stand still. */
