@@ -94,7 +94,7 @@ export const COORDINATOR_MUTANTS = [
     file: `${API}event-stream.ts`,
     find: "if (response.writableLength > limits.unreadBytes && !(await",
     replace: "if (response.destroyed && !(await",
-    tests: [`${PACKAGE}streams.test.ts`],
+    tests: ["packages/coordinator/src/streams.test.ts"],
   },
   {
     name: "A4: a token does no more than its rate lets it",

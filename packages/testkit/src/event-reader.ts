@@ -25,24 +25,34 @@ export class EventReader {
   #request: ClientRequest | undefined;
   #response: IncomingMessage | undefined;
   #isPaused = false;
+  /** It was told an error: there is more to come. */
+  #isBroken = false;
 
   constructor(options: EventReaderOptions) {
     this.#options = options;
   }
 
-  /** Connect and read on from what was seen last, to the end of the connection. */
-  read(): Promise<ReadEnd> {
+  /**
+   * Connect and read on from what was seen last, to the end of the connection.
+   *
+   * @param through the port of a proxy on this machine.
+   */
+  read(through?: number): Promise<ReadEnd> {
     const { url, token, sessionId } = this.#options;
     const last = this.records.length === 0 ? {} : { "last-event-id": String(this.records.length - 1) };
-    const headers = { authorization: `Bearer ${token}`, ...last };
+    const { host, port } = new URL(url);
+    const headers = { host, authorization: `Bearer ${token}`, ...last };
+    const where = { host: "127.0.0.1", port: through ?? port, agent: false, headers };
+    this.#response = undefined;
     return new Promise((resolve, reject) => {
-      const request = get(`${url}/v1/sessions/${sessionId}/watch`, { agent: false, headers }, (response) => {
+      const request = get({ ...where, path: `/v1/sessions/${sessionId}/watch` }, (response) => {
         this.#response = response;
         if (response.statusCode !== 200) {
           response.resume();
           return resolve("refused");
         }
         let rest = "";
+        this.#isBroken = false;
         response.setEncoding("utf8").on("data", (text: string) => {
           try {
             rest = this.#take(rest + text);
@@ -52,7 +62,7 @@ export class EventReader {
           }
         });
         response.on("error", () => {}); // It closes, too.
-        response.once("close", () => resolve(response.complete ? "ended" : "cut"));
+        response.once("close", () => resolve(response.complete && !this.#isBroken ? "ended" : "cut"));
         if (this.#isPaused) response.pause();
       });
       this.#request = request;
@@ -81,6 +91,7 @@ export class EventReader {
   #take(text: string): string {
     const events = text.split("\n\n");
     for (const event of events.slice(0, -1)) {
+      if (event.startsWith("event: error\n")) this.#isBroken = true;
       const [, id, record] = /^id: (\d+)\nevent: record\ndata: (.*)$/s.exec(event) ?? [];
       if (id === undefined) continue;
       const expected = this.records.length;
