@@ -1,8 +1,9 @@
 // `npm run campaign`: what takes too long for every change. Its evidence goes to RELIABILITY.md, a row per campaign; what was
 // not run this time keeps the row it has.
 //
-//   -- NAME ...                only these: kills, crash-points, simulation, mutants
+//   -- NAME ...                only these: kills, streams, crash-points, simulation, mutants
 //   -- --kills N               real kills of each killed example (500 by default), and nothing else
+//   -- --reconnects N          of readers of event streams (10,000 by default), and nothing else
 //   -- --seeds N --minutes M   simulations on all cores (100,000 and 30 by default), and nothing else; ends with the first
 //                              of the two. Seeds that fail go to the simulator's regression-seeds.json
 
@@ -21,10 +22,16 @@ const FIRST_SEEDS = { least: 1_000_000, most: 900_000_000 };
 
 const { values, positionals } = readArguments(
   import.meta.filename,
-  { kills: { type: "string" }, seeds: { type: "string" }, minutes: { type: "string" } },
+  {
+    kills: { type: "string" },
+    reconnects: { type: "string" },
+    seeds: { type: "string" },
+    minutes: { type: "string" },
+  },
   true,
 );
 const kills = readWhole("kills", values.kills ?? "500");
+const reconnects = readWhole("reconnects", values.reconnects ?? "10000");
 const seeds = readWhole("seeds", values.seeds ?? "100000");
 const minutes = readWhole("minutes", values.minutes ?? "30");
 
@@ -41,6 +48,7 @@ interface Campaign {
 /** By its name, or by an option that is its own. */
 const askedFor = new Set(positionals);
 if (values.kills !== undefined) askedFor.add("kills");
+if (values.reconnects !== undefined) askedFor.add("streams");
 if (values.seeds !== undefined || values.minutes !== undefined) askedFor.add("simulation");
 
 const CAMPAIGNS: readonly Campaign[] = [
@@ -51,6 +59,15 @@ const CAMPAIGNS: readonly Campaign[] = [
         `${kills} kills of the daemon, ${kills} of the coding agent`,
         ["packages/holdfast/src/kill.test.ts", "examples/01-coding-agent/kill.test.ts"],
         { HOLDFAST_KILLS: String(kills) },
+      ),
+  },
+  {
+    name: "streams",
+    run: () =>
+      runTests(
+        `${reconnects} reconnects of readers of event streams, the coordinator killed or ended every 250`,
+        ["packages/holdfast/src/fleet/streams.test.ts"],
+        { HOLDFAST_RECONNECTS: String(reconnects) },
       ),
   },
   {

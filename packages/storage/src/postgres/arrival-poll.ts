@@ -62,7 +62,7 @@ export class ArrivalPoll {
   readonly #options: ArrivalPollOptions;
   readonly #watched = new Map<string, Watched>();
   /** What is known of followed sessions that are not among the watched. */
-  #followed = new Map<string, Known>();
+  readonly #followed = new Map<string, Known>();
   /** Versions of sessions that were named (L2). */
   #named = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
@@ -123,12 +123,12 @@ export class ArrivalPoll {
   /** L1. */
   async #lookAtKnown(): Promise<Arrival[]> {
     await this.#knowFollowed();
-    const known = [...this.#followed, ...this.#watched];
-    if (known.length === 0) return [];
+    const all = [...this.#followed, ...this.#watched];
+    if (all.length === 0) return [];
     const moved = await this.#options.db.run(MOVED, [
-      known.map(([, { lane }]) => lane),
-      known.map(([sessionId]) => sessionId),
-      known.map(([, { version }]) => version),
+      all.map(([, { lane }]) => lane),
+      all.map(([sessionId]) => sessionId),
+      all.map(([, { version }]) => version),
     ]);
     if (moved.length === 0) return [];
     const ids = new Set(moved.map((row) => row["session_id"] as string));
