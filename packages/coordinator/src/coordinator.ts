@@ -19,7 +19,8 @@ import { Dispatcher } from "./dispatch/dispatcher.ts";
 import { Registry } from "./dispatch/registry.ts";
 import { SWEEP_MS, Unmatched } from "./dispatch/unmatched.ts";
 import { Metrics } from "./metrics.ts";
-import { noticing, Notices } from "./notices.ts";
+import { joinCommits } from "./joined-commits.ts";
+import { noticing } from "./notices.ts";
 import { ScheduleFiring, type FiringHost } from "./schedule-firing.ts";
 import { auditService, healthService, scheduleService, tokenService } from "./services/other-services.ts";
 import { runService } from "./services/run-service.ts";
@@ -91,13 +92,14 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     );
 
   const metrics = new Metrics();
-  const notices = new Notices(clock);
-  const storage = noticing(options.storage, notices, (results) => metrics.changes(results));
+  const storage = noticing(options.storage, clock, (results) => metrics.changes(results));
+  const commit = joinCommits({ storage, clock, immediate: (callback) => void setImmediate(callback) });
   const registry = new Registry({ storage, clock });
   const tokens = new Tokens({ storage, clock, random });
   const unmatched = new Unmatched({ storage, clock, registry });
   const dispatcher = new Dispatcher({
     storage,
+    commit,
     clock,
     random,
     registry,
@@ -107,13 +109,13 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
   });
   const host: ServiceHost = {
     storage,
+    commit,
     clock,
     random,
     tokens,
     registry,
     dispatcher,
     unmatched,
-    notices,
     leaseMs,
     renewMs,
   };

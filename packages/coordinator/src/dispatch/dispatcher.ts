@@ -19,12 +19,15 @@ import {
   type AgentStorage,
   type Arrival,
   type Change,
+  type ChangeResult,
   type Clock,
   type Random,
+  type ReleaseClaim,
   type Session,
   type SessionSnapshot,
 } from "@holdfast/core";
 import { ChurnMap, dueAt, isAnsweredBy, NO_CLAIM } from "@holdfast/core/internal";
+import type { Commit } from "../joined-commits.ts";
 import { fitnessOf, type Registry, type StoredRunner } from "./registry.ts";
 import { LOSSES_MAX, match, type Match, type Offer } from "./rules.ts";
 import { Seat, type GivenClaim, type PollAnswer, type PollRequest } from "./seat.ts";
@@ -37,6 +40,7 @@ const AGAIN_MS = 500;
 
 export interface DispatcherHost {
   readonly storage: AgentStorage;
+  readonly commit: Commit;
   readonly clock: Clock;
   readonly random: Random;
   readonly registry: Registry;
@@ -372,8 +376,9 @@ export class Dispatcher {
     this.#hold(this.#seatOf(runnerId), sessionId, token);
     this.#givenAt.set(sessionId, { token, at: now });
     claimed(Math.max(0, now - (since ?? now)));
-    const { nextSeq } = snapshot.session;
-    return { sessionId, token, askedAt, nextSeq, snapshot: JSON.stringify(snapshot) };
+    const { nextSeq, updatedAt } = snapshot.session;
+    const asGiven = { nextSeq, updatedAt };
+    return { sessionId, token, askedAt, asGiven, snapshot: JSON.stringify(snapshot) };
   }
 
   /** P4. */
@@ -419,22 +424,25 @@ export class Dispatcher {
     this.#host.clock.setTimer(() => this.#giveBackUnused(seat.expire(pollId)), ACK_MS, true);
   }
 
-  /** D2. Its runner may have used it through another coordinator: then the journal has grown since it was given. */
+  /** D2. Its runner may use it through another coordinator: storage knows, in the transaction that would take it back. */
   #giveBackUnused(claims: readonly GivenClaim[]): void {
-    if (claims.length === 0) return;
-    const { storage, warn } = this.#host;
-    Promise.all(claims.map(({ sessionId }) => storage.reader.session(sessionId))).then(
-      (rows) => this.#giveBack(claims.filter(({ nextSeq }, i) => rows[i]?.nextSeq === nextSeq)),
-      (error: unknown) =>
-        warn("claims that nobody acknowledged were not looked at, and run out by their lease", error),
-    );
+    this.#giveBack(claims, ({ asGiven }) => ({ ifUnchanged: asGiven }));
   }
 
-  #giveBack(claims: readonly GivenClaim[]): void {
+  #giveBack(
+    claims: readonly GivenClaim[],
+    only: (claim: GivenClaim) => Pick<ReleaseClaim, "ifUnchanged"> = () => ({}),
+  ): void {
     if (claims.length === 0) return;
-    for (const { sessionId } of claims) this.#drop(sessionId);
-    this.#commit(claims.map(({ sessionId, token }) => ({ type: "release_claim", sessionId, token }))).then(
-      () => {
+    const releases = claims.map((claim) => {
+      const { sessionId, token } = claim;
+      return { type: "release_claim", sessionId, token, ...only(claim) } as const;
+    });
+    this.#commit(releases).then(
+      (results) => {
+        claims.forEach(({ sessionId }, i) => {
+          if (results[i]?.status === "released") this.#drop(sessionId);
+        });
         this.#isScanWanted = true;
         this.#wake(JOIN_MS);
       },
@@ -464,8 +472,8 @@ export class Dispatcher {
     return seat;
   }
 
-  #commit(changes: readonly Change[]): Promise<unknown> {
-    return this.#host.storage.commit(changes, this.#host.clock.now());
+  #commit(changes: readonly Change[]): Promise<readonly ChangeResult[]> {
+    return this.#host.commit(changes);
   }
 }
 

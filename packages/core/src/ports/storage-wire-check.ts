@@ -269,7 +269,11 @@ const UNAUDITED: { readonly [type in Exclude<Change["type"], "audited">]: Check 
     firstSeq: isCount,
     consumed: listOf(isText),
   }),
-  release_claim: hasShape({ sessionId: isText, token: isToken }),
+  release_claim: hasShape({
+    sessionId: isText,
+    token: isToken,
+    ifUnchanged: optional(hasShape({ nextSeq: isCount, updatedAt: isTime })),
+  }),
   put_schedule: hasShape({ schedule: isSchedule }),
   remove_schedule: hasShape({ scheduleId: isText }),
   fire_schedule: hasShape({

@@ -110,7 +110,12 @@ const CHANGES: { readonly [type in Change["type"]]: Extract<Change, { type: type
       { type: "settle", task: 0, used: amount },
     ],
   },
-  release_claim: { type: "release_claim", sessionId: "ses-1", token: 1 },
+  release_claim: {
+    type: "release_claim",
+    sessionId: "ses-1",
+    token: 1,
+    ifUnchanged: { nextSeq: 2, updatedAt: 3 },
+  },
   put_schedule: { type: "put_schedule", schedule },
   remove_schedule: { type: "remove_schedule", scheduleId: "s" },
   fire_schedule: { type: "fire_schedule", scheduleId: "s", dueAt: 1, nextAt: 2, effect: creation },

@@ -27,7 +27,14 @@ import {
   type SessionSnapshot,
   type StorageReader,
 } from "@holdfast/core";
-import { applyChange, applyOverdue, nextClaim, refuseClaim, remainingFor } from "@holdfast/core/internal";
+import {
+  applyChange,
+  applyOverdue,
+  Followers,
+  nextClaim,
+  refuseClaim,
+  remainingFor,
+} from "@holdfast/core/internal";
 import { crc32 } from "node:zlib";
 import { ArrivalPoll } from "./arrival-poll.ts";
 import type { Database } from "./database.ts";
@@ -74,6 +81,7 @@ export class PostgresStorage implements AgentStorage {
   readonly #instance: Instance;
   readonly #poll: ArrivalPoll;
   readonly #listeners = new Set<(arrival: Arrival) => void>();
+  readonly #followers = new Followers();
   readonly #turns = new Turns();
   /** Calls under way. */
   readonly #calls = new Set<Promise<unknown>>();
@@ -95,6 +103,7 @@ export class PostgresStorage implements AgentStorage {
       instance: this.#instance.id,
       everyMs: pollMs,
       announce: (arrivals) => this.#tell(arrivals),
+      followers: this.#followers,
     });
     this.reader = new PostgresReader(this.#reads, (read) => this.#guard("reading", read));
   }
@@ -185,8 +194,21 @@ export class PostgresStorage implements AgentStorage {
     this.#poll.start();
     return () => {
       this.#listeners.delete(told);
-      if (this.#listeners.size === 0) this.#poll.stop();
+      this.#pollIfHeard();
     };
+  }
+
+  follow(sessionId: string, onNotice: () => void): () => void {
+    const leave = this.#followers.follow(sessionId, onNotice);
+    this.#poll.start();
+    return () => {
+      leave();
+      this.#pollIfHeard();
+    };
+  }
+
+  #pollIfHeard(): void {
+    if (this.#listeners.size === 0 && this.#followers.size === 0) this.#poll.stop();
   }
 
   close(): Promise<void> {

@@ -3,7 +3,7 @@
 
 import { expect, test } from "vitest";
 import type { AgentStorage } from "@holdfast/core";
-import { creating, ENDINGS, LEASE_MS, PATCH_TO, STARTED, type Fixture } from "./fixture.ts";
+import { creating, ENDINGS, LEASE_MS, PATCH_TO, scheduling, STARTED, type Fixture } from "./fixture.ts";
 
 export function leaseConformance(fixture: Fixture): void {
   const claim = (owner: string, now: number, sessionId = "ses-1", leaseMs = LEASE_MS) =>
@@ -217,6 +217,15 @@ export function leaseConformance(fixture: Fixture): void {
     await third.commit({ records: [STARTED] }, 2 * LEASE_MS);
     // It ran out itself, after that.
     expect(await claim("owner-4", 3 * LEASE_MS)).toMatchObject({ losses: 1 });
+  });
+
+  // Or a task that takes its process with it would do so to one runner after the other, for ever.
+  test("ST39: a commit of nothing but lost attempts proves nothing", async () => {
+    await fixture.apply(creating("ses-1"), 0);
+    await (await fixture.claim("ses-1", "owner-1", 0)).commit({ records: [STARTED, scheduling("work")] });
+    const lost = { type: "attempt_lost", task: 1, attempt: 1, at: 1 } as const;
+    await (await fixture.claim("ses-1", "owner-2", LEASE_MS)).commit({ records: [lost] }, LEASE_MS);
+    expect(await claim("owner-3", 2 * LEASE_MS)).toMatchObject({ losses: 2 });
   });
 
   test("ST39: a batch that was refused, or only sent again, proves nothing", async () => {
