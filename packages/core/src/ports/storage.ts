@@ -116,6 +116,8 @@ export interface AgentStorage {
   readonly name: string;
   /** Whether what was acknowledged survives the end of the process. */
   readonly durable: boolean;
+  /** How many groups it may be given at once, of changes that name nothing in common; 1 when absent. */
+  readonly groupsMax?: number;
 
   /**
    * Apply a group of changes in one transaction.

@@ -4,8 +4,8 @@
 //       all it was decided by (`write-statement.ts`). Where somebody else was faster nothing is written; what is known is read
 //       anew, and the group is worked out again. So no lock is held while anything is decided, and a process that stops in the
 //       middle of it holds up nobody.
-//   P2. One group at a time per session and process, in the order they came; groups over different sessions are under way beside
-//       each other.
+//   P2. One group at a time per session (schedule, document, audit) and process, in the order they came; groups that name nothing in
+//       common are under way beside each other.
 //   P3. A change that the database refuses for a reason nobody foresaw is found by halving the group (ST4). When the environment is
 //       at fault nothing of the group is known to be applied, the call rejects, and sending it again is safe.
 //   P4. Time is the caller's, or that of the database (`clock: "database"`), which no two processes disagree about.
@@ -27,7 +27,14 @@ import {
   type SessionSnapshot,
   type StorageReader,
 } from "@holdfast/core";
-import { applyChange, applyOverdue, nextClaim, refuseClaim, remainingFor } from "@holdfast/core/internal";
+import {
+  applyChange,
+  applyOverdue,
+  eachName,
+  nextClaim,
+  refuseClaim,
+  remainingFor,
+} from "@holdfast/core/internal";
 import { crc32 } from "node:zlib";
 import { ArrivalPoll } from "./arrival-poll.ts";
 import type { Database } from "./database.ts";
@@ -35,7 +42,6 @@ import { listDue, overdue } from "./due.ts";
 import { Heads, type Head } from "./heads.ts";
 import { Instance } from "./instance.ts";
 import { beginLeases, readClaims, renewLeases, writeClaim } from "./leases.ts";
-import { namesOf } from "./named-sessions.ts";
 import { describeRefusal, isConflict, isEnvironmental, toStorageError } from "./pg-errors.ts";
 import { PostgresReader, Reads, sessionNotFound } from "./reads.ts";
 import { Turns } from "./turns.ts";
@@ -60,11 +66,14 @@ export interface PostgresStorageOptions {
 
 /** How often a group is worked out anew because others were faster. Each time one of them was. */
 const TRIES_MAX = 50;
+/** More would only be more transactions with less in each. */
+const GROUPS_MAX = 4;
 const PAUSE_MAX_MS = 50;
 
 export class PostgresStorage implements AgentStorage {
   readonly name = "postgres";
   readonly durable = true;
+  readonly groupsMax = GROUPS_MAX;
   readonly reader: StorageReader;
 
   readonly #db: Database;
@@ -105,9 +114,10 @@ export class PostgresStorage implements AgentStorage {
   }
 
   commit(changes: readonly Change[], now: number): Promise<readonly ChangeResult[]> {
-    const names = namesOf(changes);
+    const names = new Set<string>();
+    for (const change of changes) eachName(change, (name) => names.add(name));
     return this.#guard("committing", () =>
-      this.#turns.take([...names.known, ...names.made], async () =>
+      this.#turns.take(names, async () =>
         this.#applyAll(changes, await this.#beginAt(now), changes.length > 1),
       ),
     );
@@ -227,7 +237,7 @@ export class PostgresStorage implements AgentStorage {
   async #applyAll(changes: readonly Change[], now: number, hasNeighbours: boolean): Promise<ChangeResult[]> {
     if (changes.length === 0) return [];
     try {
-      return await this.#transact(namesOf(changes).known, (set) =>
+      return await this.#transact(knownTo(changes), (set) =>
         changes.map((change) => applyChange(set, change, now)),
       );
     } catch (error) {
@@ -460,6 +470,16 @@ export class PostgresStorage implements AgentStorage {
       this.#calls.delete(call);
     }
   }
+}
+
+/** Sessions that these changes speak of as being there: they are read beforehand, all others are taken to be new. */
+function knownTo(changes: readonly Change[]): Set<string> {
+  const known = new Set<string>();
+  for (const change of changes)
+    eachName(change, (name, kind) => {
+      if (kind === "known") known.add(name);
+    });
+  return known;
 }
 
 function asHead(found: Head | Error | undefined): Head | undefined {
