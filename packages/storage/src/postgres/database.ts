@@ -4,9 +4,13 @@
 //   D2. A connection that was lost is not used again; the next call makes a new one.
 //   D3. Prepared by name once per connection, with plans that do not depend on how full the tables were then: without sequential
 //       scans and hash joins, because a plan made over an empty table is kept until somebody analyses it.
+//   D4. A single statement that lost against others (a serialization failure, a deadlock) changed nothing, and is run again. So
+//       whatever the server's default isolation is, those who call see only what its rows decide.
 
 import { toError } from "@holdfast/core";
+import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
+import { hasLost } from "./pg-errors.ts";
 
 export interface Statement {
   /** Under which it is prepared; without one it is not. */
@@ -36,6 +40,10 @@ const SETTINGS = [
   // Acknowledged means synced, whatever the server's default is.
   "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",
 ].join("; ");
+
+/** How often a statement is run again because others were faster, and how long it waits at most: a random time, doubled. */
+const RUNS_MAX = 20;
+const PAUSE_MAX_MS = 50;
 
 const INT8 = 20;
 const INT8_ARRAY = 1016;
@@ -76,11 +84,18 @@ export class Database {
     });
   }
 
-  /** D1. */
+  /** D1, D4. */
   async run(statement: Statement, values: readonly unknown[] = []): Promise<Row[]> {
-    this.statementCount++;
-    const { rows } = await this.#pool.query({ ...statement, values: [...values] });
-    return rows as Row[];
+    for (let runs = 1; ; runs++) {
+      this.statementCount++;
+      try {
+        const { rows } = await this.#pool.query({ ...statement, values: [...values] });
+        return rows as Row[];
+      } catch (error) {
+        if (!hasLost(error) || runs === RUNS_MAX) throw error;
+        await sleep(Math.random() * Math.min(2 ** runs, PAUSE_MAX_MS));
+      }
+    }
   }
 
   /** Several reads of one moment, sent at once. */
