@@ -130,6 +130,7 @@ export class GroupCommitter {
 
   #land(group: readonly Submission[]): void {
     this.#inFlight--;
-    if (this.#groupsMax > 1) for (const { change } of group) eachName(change, (name) => this.#named.delete(name));
+    if (this.#groupsMax > 1)
+      for (const { change } of group) eachName(change, (name) => this.#named.delete(name));
   }
 }

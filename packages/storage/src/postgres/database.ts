@@ -41,6 +41,17 @@ const SETTINGS = [
   "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",
 ].join("; ");
 
+/** A connection of its own that hears what is told on a channel. */
+export interface Listening {
+  close(): Promise<void>;
+}
+
+export interface Hearing {
+  readonly heard: (said: string) => void;
+  /** The connection is gone, and nothing more is heard. Not called once it was closed. */
+  readonly lost: () => void;
+}
+
 /** How often a statement is run again because others were faster, and how long it waits at most: a random time, doubled. */
 const RUNS_MAX = 20;
 const PAUSE_MAX_MS = 50;
@@ -59,10 +70,14 @@ const types: pg.CustomTypesConfig = {
 
 export class Database {
   readonly #pool: pg.Pool;
+  readonly #url: string;
+  readonly #connectTimeoutMs: number;
   /** Statements run since it was opened; for benchmarks. */
   statementCount = 0;
 
   constructor({ url, schema, connectionsMax, connectTimeoutMs }: DatabaseOptions) {
+    this.#url = url;
+    this.#connectTimeoutMs = connectTimeoutMs;
     this.#pool = new pg.Pool({
       connectionString: url,
       max: connectionsMax,
@@ -130,6 +145,43 @@ export class Database {
     } finally {
       client.release(broken);
     }
+  }
+
+  /** @param channel a name that needs no quotes. */
+  async listen(channel: string, { heard, lost }: Hearing): Promise<Listening> {
+    const client = new pg.Client({
+      connectionString: this.#url,
+      connectionTimeoutMillis: this.#connectTimeoutMs,
+      keepAlive: true,
+      application_name: "holdfast notices",
+    });
+    let isOver = false;
+    const end = (): void => {
+      if (isOver) return;
+      isOver = true;
+      lost();
+    };
+    client.on("error", end);
+    client.on("end", end);
+    client.on("notification", ({ payload }) => heard(payload ?? ""));
+    try {
+      await client.connect();
+      await client.query(`LISTEN ${channel}`);
+    } catch (error) {
+      isOver = true;
+      await client.end().catch(() => undefined);
+      throw error;
+    }
+    // Listening is no reason for a process to stay.
+    (
+      client as unknown as { readonly connection: { readonly stream: { unref?: () => void } } }
+    ).connection.stream.unref?.();
+    return {
+      close: async () => {
+        isOver = true;
+        await client.end().catch(() => undefined);
+      },
+    };
   }
 
   close(): Promise<void> {

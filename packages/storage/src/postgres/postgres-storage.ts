@@ -37,6 +37,7 @@ import {
 } from "@holdfast/core/internal";
 import { crc32 } from "node:zlib";
 import { ArrivalPoll } from "./arrival-poll.ts";
+import { CommitNotices } from "./commit-notices.ts";
 import type { Database } from "./database.ts";
 import { listDue, overdue } from "./due.ts";
 import { Heads, type Head } from "./heads.ts";
@@ -58,6 +59,8 @@ export interface PostgresStorageOptions {
   readonly headsMax: number;
   /** How often it is looked for what other processes stored. */
   readonly pollMs: number;
+  /** The schema others must be told of, and what people are told when that does not work; `undefined` to do without. */
+  readonly notices: { readonly schema: string; readonly warn: (text: string) => void } | undefined;
   /** The database's time, when nobody else's counts. */
   readonly now: (() => number) | undefined;
   /** A number above all it answered before, and above those in the database when it was opened. */
@@ -82,6 +85,7 @@ export class PostgresStorage implements AgentStorage {
   readonly #heads: Heads;
   readonly #instance: Instance;
   readonly #poll: ArrivalPoll;
+  readonly #notices: CommitNotices | undefined;
   readonly #listeners = new Set<(arrival: Arrival) => void>();
   readonly #turns = new Turns();
   /** Calls under way. */
@@ -105,6 +109,10 @@ export class PostgresStorage implements AgentStorage {
       everyMs: pollMs,
       announce: (arrivals) => this.#tell(arrivals),
     });
+    this.#notices =
+      options.notices === undefined
+        ? undefined
+        : new CommitNotices({ db, ...options.notices, heard: () => this.#poll.hurry() });
     this.reader = new PostgresReader(this.#reads, (read) => this.#guard("reading", read));
   }
 
@@ -193,9 +201,12 @@ export class PostgresStorage implements AgentStorage {
     const told = (arrival: Arrival) => listener(arrival);
     this.#listeners.add(told);
     this.#poll.start();
+    this.#notices?.listen();
     return () => {
       this.#listeners.delete(told);
-      if (this.#listeners.size === 0) this.#poll.stop();
+      if (this.#listeners.size > 0) return;
+      this.#poll.stop();
+      void this.#notices?.stop();
     };
   }
 
@@ -207,7 +218,7 @@ export class PostgresStorage implements AgentStorage {
   async #close(): Promise<void> {
     this.#poll.stop();
     this.#listeners.clear();
-    await Promise.allSettled(this.#calls);
+    await Promise.allSettled([...this.#calls, this.#notices?.close()]);
     try {
       await this.#instance.end();
     } catch {
@@ -267,6 +278,7 @@ export class PostgresStorage implements AgentStorage {
       if (await written) {
         this.#poll.note(set);
         this.#tell(set.arrived);
+        if (this.#concernsOthers(set)) this.#notices?.tell();
         return result;
       }
     }
@@ -275,6 +287,14 @@ export class PostgresStorage implements AgentStorage {
       `others changed the same sessions ${TRIES_MAX} times over: ${this.#options.at}`,
       { fix: "try again; spread what is written to one session over time" },
     );
+  }
+
+  /** Whether there is something for whoever holds a session elsewhere, or something that nobody holds. */
+  #concernsOthers({ arrived, writes }: WorkingSet): boolean {
+    if (writes.released.size > 0 || arrived.some(({ sessionId }) => !this.#poll.isWatching(sessionId)))
+      return true;
+    for (const { head } of writes.created.values()) if (head.claim.owner === undefined) return true;
+    return false;
   }
 
   async #workOut<T>(
