@@ -1,7 +1,9 @@
 // `npm run campaign`: what takes too long for every change. Its evidence goes to RELIABILITY.md, a row per campaign; what was
 // not run this time keeps the row it has.
 //
-//   -- NAME ...                only these: kills, crash-points, simulation, mutants
+//   -- NAME ...                only these: kills, crash-points, postgres, simulation, mutants
+//   -- --restarts N            deaths of a PostgreSQL server under 10,000 sessions (200 by default), the crash scenarios and all
+//                              tests over one whose transactions are SERIALIZABLE, and nothing else
 //   -- --kills N               real kills of each killed example (500 by default), and nothing else
 //   -- --seeds N --minutes M   simulations on all cores (100,000 and 30 by default), and nothing else; ends with the first
 //                              of the two. Seeds that fail go to the simulator's regression-seeds.json
@@ -21,10 +23,16 @@ const FIRST_SEEDS = { least: 1_000_000, most: 900_000_000 };
 
 const { values, positionals } = readArguments(
   import.meta.filename,
-  { kills: { type: "string" }, seeds: { type: "string" }, minutes: { type: "string" } },
+  {
+    kills: { type: "string" },
+    restarts: { type: "string" },
+    seeds: { type: "string" },
+    minutes: { type: "string" },
+  },
   true,
 );
 const kills = readWhole("kills", values.kills ?? "500");
+const restarts = readWhole("restarts", values.restarts ?? "200");
 const seeds = readWhole("seeds", values.seeds ?? "100000");
 const minutes = readWhole("minutes", values.minutes ?? "30");
 
@@ -41,6 +49,7 @@ interface Campaign {
 /** By its name, or by an option that is its own. */
 const askedFor = new Set(positionals);
 if (values.kills !== undefined) askedFor.add("kills");
+if (values.restarts !== undefined) askedFor.add("postgres");
 if (values.seeds !== undefined || values.minutes !== undefined) askedFor.add("simulation");
 
 const CAMPAIGNS: readonly Campaign[] = [
@@ -60,6 +69,10 @@ const CAMPAIGNS: readonly Campaign[] = [
         "a fault at every commit and task boundary, in memory and on SQLite, the coding agent included",
         ["crash-everywhere", "examples/01-coding-agent/crash.test.ts"],
       ),
+  },
+  {
+    name: "postgres",
+    run: runPostgres,
   },
   {
     name: "simulation",
@@ -105,6 +118,27 @@ function runTests(
     stdio: "inherit",
   });
   return { passed: status === 0, what };
+}
+
+function runPostgres(): Outcome {
+  const tests = ["packages/storage/src/postgres"];
+  const parts = [
+    runTests(
+      `${restarts} deaths of the server (SIGKILL, fsync on) under 10,000 sessions, 0 lost`,
+      ["packages/holdfast/src/postgres-restart.test.ts"],
+      { HOLDFAST_TEST_POSTGRES_SESSIONS: "10000", HOLDFAST_TEST_POSTGRES_RESTARTS: String(restarts) },
+    ),
+    runTests("a fault at every commit and task boundary of every scenario", tests, {
+      HOLDFAST_TEST_POSTGRES_ALL: "yes",
+    }),
+    runTests("conformance, sharing and crashes with SERIALIZABLE as the default", tests, {
+      HOLDFAST_TEST_POSTGRES_ISOLATION: "serializable",
+    }),
+  ];
+  return {
+    passed: parts.every(({ passed }) => passed),
+    what: parts.map(({ passed, what }) => (passed ? what : `FAILED: ${what}`)).join("; "),
+  };
 }
 
 async function runSimulations(): Promise<Outcome> {
