@@ -12,6 +12,7 @@ export {
   type CascadeDoor,
   type ChildRow,
 } from "./session/cascade.ts";
+export { eachName } from "./session/named-by.ts";
 export {
   decideRelease,
   pageOfClaims,
