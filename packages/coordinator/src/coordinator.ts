@@ -11,6 +11,7 @@
 
 import type { HandlerContext } from "@connectrpc/connect";
 import { HoldfastError, toHoldfastError, type AgentStorage, type Clock, type Random } from "@holdfast/core";
+import { SteadyClock } from "@holdfast/core/internal";
 import { serveApi } from "./api/api.ts";
 import type { Authenticated, Caller } from "./api/caller.ts";
 import type { ApiLimits } from "./api/limits.ts";
@@ -28,6 +29,7 @@ import { sessionService } from "./services/session-service.ts";
 import { isAtWork } from "./services/session-scope.ts";
 import { versionOf } from "./services/session-start.ts";
 import { storageService } from "./services/storage-service.ts";
+import { StoreTime } from "./store-time.ts";
 import { tokenId, Tokens, type StoredToken } from "./tokens.ts";
 
 export interface CoordinatorConfig {
@@ -45,6 +47,7 @@ export interface CoordinatorConfig {
 export interface CoordinatorOptions {
   /** Open, and nobody else's to close while the coordinator lives. */
   readonly storage: AgentStorage;
+  /** The wall clock of all who share the storage; jumps of it are no harm. */
   readonly clock: Clock;
   readonly random: Random;
   /** Reads cron, and names what a schedule starts: the runtime's. */
@@ -75,7 +78,8 @@ const RENEW_MS = 4_000;
 
 /** @throws HoldfastError `config_invalid`. */
 export function createCoordinator(options: CoordinatorOptions): Coordinator {
-  const { clock, random, schedules, config = {} } = options;
+  const { random, schedules, config = {} } = options;
+  const clock = new SteadyClock(options.clock);
   const log = options.log ?? (() => {});
   const leaseMs = config.leaseMs ?? LEASE_MS;
   const renewMs = config.renewMs ?? Math.min(RENEW_MS, Math.floor(leaseMs / 3));
@@ -91,7 +95,11 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
 
   const metrics = new Metrics();
   const notices = new Notices(clock);
-  const storage = noticing(options.storage, notices, (results) => metrics.changes(results));
+  const time = new StoreTime({ clock, leaseMs, warn: log });
+  const storage = noticing(options.storage, notices, {
+    committed: (results) => metrics.changes(results),
+    heard: (owner, forMs) => time.heard(owner, forMs),
+  });
   const registry = new Registry({ storage, clock });
   const tokens = new Tokens({ storage, clock, random });
   const unmatched = new Unmatched({ storage, clock, registry });
@@ -153,8 +161,10 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
   });
 
   const listeners: Listener[] = [];
+  let begun: Promise<unknown> | undefined;
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
+    time.close();
     firing.close();
     stopSweeps();
     await dispatcher.close(); // C3.
@@ -162,6 +172,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
   };
   return {
     async listen(where) {
+      await (begun ??= time.begin({ storage, registry }));
       const listener = await api.listen(where);
       listeners.push(listener);
       return listener;

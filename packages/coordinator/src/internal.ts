@@ -8,6 +8,7 @@ export { Dispatcher } from "./dispatch/dispatcher.ts";
 export { Registry } from "./dispatch/registry.ts";
 export { Unmatched } from "./dispatch/unmatched.ts";
 export { noticing, Notices } from "./notices.ts";
+export { StoreTime } from "./store-time.ts";
 export { runnerService } from "./services/runner-service.ts";
 export type { ServiceHost } from "./services/service-host.ts";
 export { storageService } from "./services/storage-service.ts";

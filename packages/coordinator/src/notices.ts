@@ -42,24 +42,34 @@ export class Notices {
   }
 }
 
+/** Told of what is asked of a storage. Must not throw. */
+export interface StorageListener {
+  committed(results: readonly ChangeResult[]): void;
+  /** Somebody is about to claim or renew for so long. */
+  heard(owner: string, leaseMs: number): void;
+}
+
 /** The storage, telling of what is committed through it. `subscribe` is how it tells of what follows for others. */
-export function noticing(
-  storage: AgentStorage,
-  notices: Notices,
-  onCommit: (results: readonly ChangeResult[]) => void,
-): AgentStorage {
+export function noticing(storage: AgentStorage, notices: Notices, listener: StorageListener): AgentStorage {
   storage.subscribe(({ sessionId }) => notices.tell(sessionId));
   return {
     name: storage.name,
     durable: storage.durable,
     async commit(changes, now) {
+      for (const claim of changes.flatMap(claimsOf)) listener.heard(claim.owner, claim.leaseMs);
       const results = await storage.commit(changes, now);
       for (const change of changes) for (const sessionId of sessionsOf(change)) notices.tell(sessionId);
-      onCommit(results);
+      listener.committed(results);
       return results;
     },
-    claim: (claim) => storage.claim(claim),
-    renew: (renewal) => storage.renew(renewal),
+    claim(claim) {
+      listener.heard(claim.owner, claim.leaseMs);
+      return storage.claim(claim);
+    },
+    renew(renewal) {
+      listener.heard(renewal.owner, renewal.leaseMs);
+      return storage.renew(renewal);
+    },
     load: (sessionId) => storage.load(sessionId),
     arrivals: (sessionId, after) => storage.arrivals(sessionId, after),
     conversation: (sessionId, leaf) => storage.conversation(sessionId, leaf),
@@ -68,6 +78,12 @@ export function noticing(
     reader: storage.reader,
     close: () => storage.close(),
   };
+}
+
+/** Of sessions that are claimed as they are made. */
+function claimsOf(change: Change): readonly { readonly owner: string; readonly leaseMs: number }[] {
+  if (change.type === "audited") return change.change === undefined ? [] : claimsOf(change.change);
+  return change.type === "create_session" && change.claimFor !== undefined ? [change.claimFor] : [];
 }
 
 function sessionsOf(change: Change): readonly string[] {

@@ -22,6 +22,8 @@ export interface FleetSwarm extends NetworkFaults {
   readonly coordinatorKillEveryMs: number;
   readonly coordinatorPauseEveryMs: number;
   readonly runnerClockJumpEveryMs: number;
+  /** Of the wall clock that the coordinators go by: their machine's, or their database's. */
+  readonly storeClockJumpEveryMs: number;
   /** How far a runner's clocks are from the right rate. */
   readonly clockDrift: number;
 }
@@ -49,6 +51,7 @@ export function drawFleetSwarm(dice: Dice): FleetSwarm {
     coordinatorPauseEveryMs: rate(3_000, 20_000),
     runnerClockJumpEveryMs: rate(500, 5_000),
     clockDrift: dice.pick([0, 0, 0.01]),
+    storeClockJumpEveryMs: rate(500, 5_000, 20_000),
   };
 }
 
