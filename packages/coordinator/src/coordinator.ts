@@ -20,13 +20,15 @@ import { Dispatcher } from "./dispatch/dispatcher.ts";
 import { Registry } from "./dispatch/registry.ts";
 import { SWEEP_MS, Unmatched } from "./dispatch/unmatched.ts";
 import { Metrics } from "./metrics.ts";
+import { joinCommits } from "./joined-commits.ts";
 import { noticing, Notices } from "./notices.ts";
 import { ScheduleFiring, type FiringHost } from "./schedule-firing.ts";
 import { auditService, healthService, scheduleService, tokenService } from "./services/other-services.ts";
+import { runService } from "./services/run-service.ts";
 import { runnerService } from "./services/runner-service.ts";
 import type { ServiceHost } from "./services/service-host.ts";
 import { sessionService } from "./services/session-service.ts";
-import { isAtWork } from "./services/session-scope.ts";
+import { isClaimOf } from "./services/session-scope.ts";
 import { versionOf } from "./services/session-start.ts";
 import { storageService } from "./services/storage-service.ts";
 import { StoreTime } from "./store-time.ts";
@@ -95,16 +97,15 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
 
   const metrics = new Metrics();
   const notices = new Notices(clock);
-  const time = new StoreTime({ clock, leaseMs, warn: log });
-  const storage = noticing(options.storage, notices, {
-    committed: (results) => metrics.changes(results),
-    heard: (owner, forMs) => time.heard(owner, forMs),
-  });
+  const storage = noticing(options.storage, notices, (results) => metrics.changes(results));
+  const commit = joinCommits({ storage, clock, immediate: (callback) => void setImmediate(callback) });
   const registry = new Registry({ storage, clock });
+  const time = new StoreTime({ storage, clock, registry, leaseMs, warn: log });
   const tokens = new Tokens({ storage, clock, random });
   const unmatched = new Unmatched({ storage, clock, registry });
   const dispatcher = new Dispatcher({
     storage,
+    commit,
     clock,
     random,
     registry,
@@ -114,6 +115,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
   });
   const host: ServiceHost = {
     storage,
+    commit,
     clock,
     random,
     tokens,
@@ -136,6 +138,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     try {
       for (const runnerId of await registry.sweep()) dispatcher.forget(runnerId);
       await unmatched.sweep();
+      await tokens.sweepJobs(async (token) => !(await isClaimOf({ storage, clock }, token)));
     } catch (error) {
       log("sessions without a runner could not be looked at", error);
     }
@@ -145,6 +148,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     services: {
       sessions: counted("SessionService", sessionService(host), metrics),
       runners: counted("RunnerService", runnerService(host), metrics),
+      runs: counted("RunService", runService(host), metrics),
       storage: counted("StorageService", storageService(host), metrics),
       schedules: counted("ScheduleService", scheduleService(host, schedules.readCron), metrics),
       tokens: counted("TokenService", tokenService(host), metrics),
@@ -172,7 +176,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
   };
   return {
     async listen(where) {
-      await (begun ??= time.begin({ storage, registry }));
+      await (begun ??= time.begin());
       const listener = await api.listen(where);
       listeners.push(listener);
       return listener;
@@ -197,8 +201,8 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
 async function authenticate(host: ServiceHost, text: string): Promise<Authenticated> {
   const found = await host.tokens.check(text);
   if (typeof found === "string") return { status: found === "unknown" ? "unknown" : "revoked" };
-  // X4: a job's token dies with its session.
-  if (found.sessionId !== undefined && !(await isAtWork(host, found.sessionId))) return { status: "revoked" };
+  // X4: a job's token dies with its claim.
+  if (found.kind === "job" && !(await isClaimOf(host, found))) return { status: "revoked" };
   return { status: "known", caller: callerWith(found) };
 }
 
@@ -206,7 +210,7 @@ function callerWith(token: StoredToken): Caller {
   const { kind, name, user, runnerId, sessionId } = token;
   return {
     kind,
-    name: user !== undefined && kind === "user" ? user : (runnerId ?? sessionId ?? name),
+    name: user !== undefined && kind === "user" ? user : (sessionId ?? runnerId ?? name),
     tokenId: tokenId(token),
     ...(user === undefined ? {} : { owner: user }),
   };

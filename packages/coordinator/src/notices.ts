@@ -2,74 +2,72 @@
 //
 //   V4. A notice is only a reason to look. Whoever waits looks anew after `LOOK_MS` without one, so that what another coordinator
 //       of the same storage committed is seen as well.
+//   V5. Who waits for the end alone is not woken by a batch after which the session goes on: most are that.
 
-import type { AgentStorage, Change, ChangeResult, Clock } from "@holdfast/core";
+import { isEnded, type AgentStorage, type Change, type ChangeResult, type Clock } from "@holdfast/core";
 
 /** Heads of watched sessions are looked at so often when nothing is heard of them. */
 const LOOK_MS = 250;
 
 export class Notices {
   readonly #clock: Clock;
-  readonly #waiting = new Map<string, Set<() => void>>();
+  readonly #waiting = new Map<string, Set<Waiting>>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Something was committed to a session. */
-  tell(sessionId: string): void {
-    const waiting = this.#waiting.get(sessionId);
-    this.#waiting.delete(sessionId);
-    for (const wake of waiting ?? []) wake();
+  /** Something was committed to a session. @param goesOn whether it is known not to have ended by it (V5). */
+  tell(sessionId: string, goesOn = false): void {
+    for (const { wake, wants } of this.#waiting.get(sessionId) ?? []) if (wants === "news" || !goesOn) wake();
   }
 
-  /** Until something is told of the session, it is time to look, or the caller has gone. */
-  next(sessionId: string, signal: AbortSignal, atMostMs = LOOK_MS): Promise<void> {
+  /** Until something that is wanted is told of the session, it is time to look, or the caller has gone. */
+  next(sessionId: string, signal: AbortSignal, wants: "news" | "end", atMostMs = LOOK_MS): Promise<void> {
     if (signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
       const wake = (): void => {
         cancel();
         signal.removeEventListener("abort", wake);
-        this.#waiting.get(sessionId)?.delete(wake);
+        const waiting = this.#waiting.get(sessionId);
+        waiting?.delete(entry);
+        if (waiting?.size === 0) this.#waiting.delete(sessionId);
         resolve();
       };
+      const entry: Waiting = { wake, wants };
       const cancel = this.#clock.setTimer(wake, Math.min(LOOK_MS, atMostMs));
       signal.addEventListener("abort", wake, { once: true });
       const waiting = this.#waiting.get(sessionId);
-      if (waiting === undefined) this.#waiting.set(sessionId, new Set([wake]));
-      else waiting.add(wake);
+      if (waiting === undefined) this.#waiting.set(sessionId, new Set([entry]));
+      else waiting.add(entry);
     });
   }
 }
 
-/** Told of what is asked of a storage. Must not throw. */
-export interface StorageListener {
-  committed(results: readonly ChangeResult[]): void;
-  /** Somebody is about to claim or renew for so long. */
-  heard(owner: string, leaseMs: number): void;
+interface Waiting {
+  readonly wake: () => void;
+  readonly wants: "news" | "end";
 }
 
 /** The storage, telling of what is committed through it. `subscribe` is how it tells of what follows for others. */
-export function noticing(storage: AgentStorage, notices: Notices, listener: StorageListener): AgentStorage {
+export function noticing(
+  storage: AgentStorage,
+  notices: Notices,
+  onCommit: (results: readonly ChangeResult[]) => void,
+): AgentStorage {
   storage.subscribe(({ sessionId }) => notices.tell(sessionId));
   return {
     name: storage.name,
     durable: storage.durable,
     async commit(changes, now) {
-      for (const claim of changes.flatMap(claimsOf)) listener.heard(claim.owner, claim.leaseMs);
       const results = await storage.commit(changes, now);
-      for (const change of changes) for (const sessionId of sessionsOf(change)) notices.tell(sessionId);
-      listener.committed(results);
+      for (const change of changes) tellOf(change, notices);
+      onCommit(results);
       return results;
     },
-    claim(claim) {
-      listener.heard(claim.owner, claim.leaseMs);
-      return storage.claim(claim);
-    },
-    renew(renewal) {
-      listener.heard(renewal.owner, renewal.leaseMs);
-      return storage.renew(renewal);
-    },
+    claim: (claim) => storage.claim(claim),
+    renew: (renewal) => storage.renew(renewal),
+    heldClaims: (query) => storage.heldClaims(query),
     load: (sessionId) => storage.load(sessionId),
     arrivals: (sessionId, after) => storage.arrivals(sessionId, after),
     conversation: (sessionId, leaf) => storage.conversation(sessionId, leaf),
@@ -80,13 +78,11 @@ export function noticing(storage: AgentStorage, notices: Notices, listener: Stor
   };
 }
 
-/** Of sessions that are claimed as they are made. */
-function claimsOf(change: Change): readonly { readonly owner: string; readonly leaseMs: number }[] {
-  if (change.type === "audited") return change.change === undefined ? [] : claimsOf(change.change);
-  return change.type === "create_session" && change.claimFor !== undefined ? [change.claimFor] : [];
-}
-
-function sessionsOf(change: Change): readonly string[] {
-  if (change.type === "audited") return change.change === undefined ? [] : sessionsOf(change.change);
-  return "sessionId" in change ? [change.sessionId] : [];
+function tellOf(change: Change, notices: Notices): void {
+  if (change.type === "audited") {
+    if (change.change !== undefined) tellOf(change.change, notices);
+  } else if ("sessionId" in change) {
+    const goesOn = change.type === "commit_batch" && !isEnded(change.session?.status ?? "working");
+    notices.tell(change.sessionId, goesOn);
+  }
 }

@@ -14,9 +14,11 @@ export {
 } from "./session/cascade.ts";
 export {
   decideRelease,
+  pageOfClaims,
   isHeld,
   nextClaim,
   NO_CLAIM,
+  isProof,
   provenClaim,
   refuseClaim,
   releasedClaim,
@@ -40,6 +42,7 @@ export {
   type SignalFacts,
 } from "./session/storage-rules.ts";
 export { endEvent, refuseRequest } from "./session/consequences.ts";
+export { noticeOf } from "./journal/record.ts";
 export { repliedRequest } from "./journal/signal-names.ts";
 export { isForkPending, parentAt, seedAt } from "./session/fork.ts";
 export { isDone } from "./kernel/open-items.ts";

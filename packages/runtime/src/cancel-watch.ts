@@ -4,6 +4,7 @@
 // deadline, a question that nobody answered, a budget. So all of them end the same way, also without this process.
 
 import type { CancelCause, Clock, HoldfastError, Session } from "@holdfast/core";
+import { noticeOf } from "@holdfast/core/internal";
 import type { EventDraft } from "./attempts.ts";
 import type { Submit } from "./session-claim.ts";
 import { alarm, type Timers } from "./timers.ts";
@@ -49,16 +50,9 @@ export class CancelWatch {
   notice({ cancel }: Pick<Session, "cancel">): void {
     if (cancel === undefined || this.#seen || cancel.mode !== "graceful") return;
     this.#seen = true;
-    const { deadlineAt, reason, cause } = cancel;
-    this.#host.timers.set(this.#endAlarm, deadlineAt);
+    this.#host.timers.set(this.#endAlarm, cancel.deadlineAt);
     if (this.#host.isTold()) return;
-    this.#host.tell({
-      type: "cancel_requested",
-      at: this.#host.clock.now(),
-      deadlineAt,
-      ...(reason === undefined ? {} : { reason }),
-      ...(cause === undefined ? {} : { cause }),
-    });
+    this.#host.tell({ type: "cancel_requested", at: this.#host.clock.now(), ...noticeOf(cancel) });
   }
 
   /** Whether one was asked for because of a question, and is not stored yet: until it is, that time is up is nothing to act on. */

@@ -29,7 +29,7 @@ export async function* watchSession(
   let told: string | undefined;
   for (;;) {
     // Listening begins before looking: what is committed in between wakes.
-    const news = notices.next(sessionId, call.signal);
+    const news = notices.next(sessionId, call.signal, "news");
     const session = await ownSession(host, call.caller, sessionId);
     const stands = standOf(session);
     if (stands !== told && told === undefined)
@@ -65,7 +65,9 @@ export async function untilEnded(
     const left = until - host.clock.monotonic();
     const wait = new AbortController();
     const news =
-      left > 0 ? host.notices.next(sessionId, AbortSignal.any([call.signal, wait.signal]), left) : undefined;
+      left > 0
+        ? host.notices.next(sessionId, AbortSignal.any([call.signal, wait.signal]), "end", left)
+        : undefined;
     const session = await ownSession(host, call.caller, sessionId);
     if (isEnded(session.status) || news === undefined || call.signal.aborted) {
       wait.abort("over"); // A reason of our own: making the usual one costs more than the wait.

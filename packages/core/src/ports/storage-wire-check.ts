@@ -269,7 +269,11 @@ const UNAUDITED: { readonly [type in Exclude<Change["type"], "audited">]: Check 
     firstSeq: isCount,
     consumed: listOf(isText),
   }),
-  release_claim: hasShape({ sessionId: isText, token: isToken }),
+  release_claim: hasShape({
+    sessionId: isText,
+    token: isToken,
+    ifUnchanged: optional(hasShape({ nextSeq: isCount, updatedAt: isTime })),
+  }),
   put_schedule: hasShape({ schedule: isSchedule }),
   remove_schedule: hasShape({ scheduleId: isText }),
   fire_schedule: hasShape({
@@ -311,6 +315,13 @@ const PARAMS: { readonly [method in StorageMethod]: Check } = {
     unlessHeld: optional((value) => typeof value === "boolean"),
   }),
   renew: hasShape({ owner: isText, sessionIds: optional(listOf(isText)), now: isTime, leaseMs: isTime }),
+  heldClaims: hasShape({
+    now: isTime,
+    limit: isCount,
+    sessionId: optional(isText),
+    owner: optional(isText),
+    after: optional(isText),
+  }),
   load: ofSession,
   arrivals: hasShape({ sessionId: isText, after: isTime }),
   conversation: hasShape({ sessionId: isText, leaf: isCount }),

@@ -110,7 +110,12 @@ const CHANGES: { readonly [type in Change["type"]]: Extract<Change, { type: type
       { type: "settle", task: 0, used: amount },
     ],
   },
-  release_claim: { type: "release_claim", sessionId: "ses-1", token: 1 },
+  release_claim: {
+    type: "release_claim",
+    sessionId: "ses-1",
+    token: 1,
+    ifUnchanged: { nextSeq: 2, updatedAt: 3 },
+  },
   put_schedule: { type: "put_schedule", schedule },
   remove_schedule: { type: "remove_schedule", scheduleId: "s" },
   fire_schedule: { type: "fire_schedule", scheduleId: "s", dueAt: 1, nextAt: 2, effect: creation },
@@ -186,6 +191,7 @@ describe("calls", () => {
     for (const [method, params] of [
       ["commit", { changes: Object.values(CHANGES), now: 1 }],
       ["claim", { sessionId: "s", owner: "o", now: 1, leaseMs: null }],
+      ["heldClaims", { now: 1, limit: 1, sessionId: "s", owner: "o", after: "a" }],
       ["renew", { owner: "o", now: 1, leaseMs: 1 }],
       ["renew", { owner: "o", sessionIds: ["s"], now: 1, leaseMs: 1 }],
       ["due", { now: 1, limit: 1, agents: ["a"] }],

@@ -36,7 +36,8 @@ import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts
  *   ST6.  Tokens of a session's claims only grow, also over restarts.
  *   ST7.  A claimed session is not claimed by another owner before its lease has passed or it was released. Its own owner
  *         may claim it again, with a higher token, as the reply to the first claim may have been lost; `unlessHeld` it is busy
- *         for that one, too.
+ *         for that one, too. A release `ifUnchanged` is `fenced` once anything was committed under the claim, also a batch
+ *         without records, or has arrived.
  *   ST8.  Signals of a session are numbered in the order they were stored; `arrivals` gives them in that order.
  *   ST9.  A signal whose id the session has already seen, or whose `dedupKey` it has seen on a signal of this name, is
  *         `duplicate` and stores nothing, also after the first one was consumed.
@@ -84,7 +85,8 @@ import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts
  *   ST33. `load` gives the states a checkpoint's changes build on: of the checkpoints from its `base` to the one before it.
  *   ST34. A schedule fires once for each time it is due: its effect and its next time are one transaction, and whoever comes
  *         second is told `fenced`. Schedules that are due are found by `due`, those to come by its `nextAt`.
- *         It sends no signal as long as the one it sent last is unread.
+ *         It sends no signal as long as the one it sent last is unread. Put again with the same cron and zone it keeps its next
+ *         time, put again at all what it fired last.
  *   ST35. A session keeps its placement, also when it is imported. What has no owner of its own takes its parent's, and nothing
  *         else of its placement. What a session or a schedule with an owner makes is that owner's, whatever it says.
  *   ST36. An effect of a session or a schedule with an owner on a session of another owner, or of none, does nothing, as if that
@@ -94,7 +96,8 @@ import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts
  *         have ended, are none of them.
  *   ST38. A claim whose lease ends survives closing and opening again, with its token and its owner, and lasts its `leaseMs`
  *         at least from the first `now` that is told after that (durable adapters only).
- *   ST39. A claim is told how many before it ran out, unreleased, since the session's last commit.
+ *   ST39. A claim is told how many before it ran out, unreleased, since the session's last commit that says more than which
+ *         attempts were lost.
  *   ST40. A document is put or removed only at the version that is `expected`, if one is, else `conflict` says which it has;
  *         0 is that of one that does not exist. Each put makes the version one higher. A body is kept to the byte.
  *   ST41. The reader gives documents of a collection in the order of their ids.
@@ -106,6 +109,7 @@ import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts
  *         changes and claims of it are `moved`, saying where to. One that `stayed` goes on as before.
  *   ST46. An imported session brings what is held for its tasks and what it has seen of signals. Where it moved away from, its
  *         tombstone is deleted, alone, before it can come back.
+ *   ST48. `heldClaims` tells who holds which sessions by a lease that ends and has not passed by `now`, in the order of their ids.
  *   ST44. The reader's filters of sessions (owner, agent, status, parent) hold together, page by page.
  */
 export interface AgentStorage {
@@ -150,6 +154,18 @@ export interface AgentStorage {
     readonly now: number;
     readonly leaseMs: number;
   }): Promise<{ readonly sessions: number }>;
+
+  /** Claims that are held by a lease that ends (ST48). Those of one owner process, which never end, are its own affair. */
+  heldClaims(query: {
+    readonly now: number;
+    readonly limit: number;
+    /** Only the one of this session. */
+    readonly sessionId?: string;
+    /** Only those of this owner. */
+    readonly owner?: string;
+    /** Only sessions behind this id. */
+    readonly after?: string;
+  }): Promise<readonly HeldClaim[]>;
 
   /** Everything a process that never saw the session needs to go on with it. */
   load(sessionId: string): Promise<SessionSnapshot | undefined>;
@@ -376,6 +392,8 @@ export interface ReleaseClaim {
   readonly type: "release_claim";
   readonly sessionId: string;
   readonly token: number;
+  /** What its row said when it was claimed: then it is released only if it says so still. */
+  readonly ifUnchanged?: Pick<Session, "nextSeq" | "updatedAt">;
 }
 
 /** A schedule as it is stored. Times in epoch milliseconds. */
@@ -412,7 +430,7 @@ export type ScheduledAction =
       readonly payload: JsonText | undefined;
     };
 
-/** Store a schedule, in place of one of this id. */
+/** Store a schedule, in place of one of this id; in its times it stays where that one was (ST34). */
 export interface PutSchedule {
   readonly type: "put_schedule";
   readonly schedule: Schedule;
@@ -487,6 +505,14 @@ export type ClaimResult =
   | { readonly status: "moved"; readonly to: string }
   | { readonly status: "ended"; readonly sessionStatus: SessionStatus }
   | { readonly status: "not_found" };
+
+export interface HeldClaim {
+  readonly sessionId: string;
+  readonly owner: string;
+  readonly token: number;
+  /** When its lease ends, in epoch milliseconds. */
+  readonly until: number;
+}
 
 export interface StoredSignal {
   readonly signalId: string;

@@ -480,6 +480,23 @@ type Mutable<T> = { -readonly [key in keyof T]: T[key] };
 
 // ---- schedules ---------------------------------------------------------------------------------------------------
 
+/**
+ * A schedule as it is stored when it is put in place of one of its id (ST34). Where it is in its times is known here alone: whoever
+ * puts it may have read it before it fired.
+ */
+export function replaceSchedule(known: Schedule | undefined, put: Schedule): Schedule {
+  if (known === undefined) return put;
+  const { lastAt = put.lastAt, unread = put.unread, createdAt } = known;
+  const isSame = known.cron === put.cron && known.timeZone === put.timeZone;
+  return {
+    ...put,
+    nextAt: isSame ? known.nextAt : put.nextAt,
+    ...(lastAt === undefined ? {} : { lastAt }),
+    ...(unread === undefined ? {} : { unread }),
+    createdAt,
+  };
+}
+
 /** Whether a schedule fires, and as what it is stored then (ST34). Its effect is the caller's to apply. */
 export function decideFire(
   schedule: Schedule | undefined,

@@ -23,6 +23,7 @@ import {
   type ClaimResult,
   type Due,
   type Entry,
+  type HeldClaim,
   type SessionSnapshot,
   type StorageReader,
 } from "@holdfast/core";
@@ -33,7 +34,7 @@ import type { Database } from "./database.ts";
 import { listDue, overdue } from "./due.ts";
 import { Heads, type Head } from "./heads.ts";
 import { Instance } from "./instance.ts";
-import { beginLeases, renewLeases, writeClaim } from "./leases.ts";
+import { beginLeases, readClaims, renewLeases, writeClaim } from "./leases.ts";
 import { namesOf } from "./named-sessions.ts";
 import { describeRefusal, isConflict, isEnvironmental, toStorageError } from "./pg-errors.ts";
 import { PostgresReader, Reads, sessionNotFound } from "./reads.ts";
@@ -125,6 +126,12 @@ export class PostgresStorage implements AgentStorage {
       await this.#instance.begin();
       return { sessions: await renewLeases(this.#db, { ...renewal, now }) };
     });
+  }
+
+  heldClaims(query: Parameters<AgentStorage["heldClaims"]>[0]): Promise<readonly HeldClaim[]> {
+    return this.#guard("reading claims", async () =>
+      readClaims(this.#db, { ...query, now: await this.#beginAt(query.now) }),
+    );
   }
 
   load(sessionId: string): Promise<SessionSnapshot | undefined> {

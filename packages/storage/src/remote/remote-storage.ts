@@ -17,6 +17,7 @@ import type {
   ClaimResult,
   Due,
   Entry,
+  HeldClaim,
   SessionSnapshot,
   StorageReader,
 } from "@holdfast/core";
@@ -127,6 +128,16 @@ export class RemoteStorage implements AgentStorage {
     const { time } = this.#connection;
     const { sessions } = await this.#ask(() => time.asking(() => this.#client.renew(request)));
     return { sessions };
+  }
+
+  async heldClaims({
+    now,
+    limit,
+    ...filter
+  }: Parameters<AgentStorage["heldClaims"]>[0]): Promise<readonly HeldClaim[]> {
+    const request = { ...filter, now: BigInt(now), limit: Math.min(limit, LIMIT_MAX) };
+    const { claims } = await this.#ask(() => this.#client.heldClaims(request));
+    return claims.map((bytes) => decode<HeldClaim>(bytes));
   }
 
   async load(sessionId: string): Promise<SessionSnapshot | undefined> {

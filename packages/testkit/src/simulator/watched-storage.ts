@@ -19,6 +19,7 @@ import {
   type Effect,
   type FireSchedule,
   type JournalRecord,
+  type ParentRef,
   type Session,
   type StoredSignal,
 } from "@holdfast/core";
@@ -95,6 +96,7 @@ export class WatchedStorage {
       commit: (changes, now) => this.#commit(changes, now),
       claim: (claim) => this.#claim(claim),
       renew: (renewal) => this.#renew(renewal),
+      heldClaims: (query) => inner.heldClaims(query),
       load: (sessionId) => inner.load(sessionId),
       arrivals: (sessionId, after) => inner.arrivals(sessionId, after),
       conversation: (sessionId, leaf) => inner.conversation(sessionId, leaf),
@@ -211,6 +213,7 @@ export class WatchedStorage {
           this.#violated("S4", `${sessionId} has ended, and ${parent.sessionId} was not told by ${name}`);
       }
     }
+    if (before === undefined && parent !== undefined) this.#judgePlace(sessionId, parent);
     const isCancelled = cancel !== undefined && before?.cancel === undefined && before !== undefined;
     const above = before === undefined ? this.account(parent?.sessionId ?? "").row : undefined;
     if (above?.cancel !== undefined && cancel === undefined)
@@ -230,6 +233,15 @@ export class WatchedStorage {
         this.#violated("S4", `${row.sessionId} goes on, and its parent ${sessionId} has ended`);
       if (onEnd === "wait" && after.status === "completed")
         this.#violated("S4", `${sessionId} has completed, and was to wait for ${row.sessionId}`);
+    }
+  }
+
+  /** A child's place is one session's at any time: who takes over is there when the other one is not any more. */
+  #judgePlace(sessionId: string, { sessionId: above, child }: ParentRef): void {
+    for (const { row } of this.accounts.values()) {
+      if (row?.parent?.sessionId !== above || row.parent.child !== child) continue;
+      if (row.sessionId !== sessionId && !isEnded(row.status))
+        this.#violated("S4", `${sessionId} took over from ${row.sessionId}, which goes on`);
     }
   }
 

@@ -6,6 +6,7 @@
 import {
   contextOf,
   Dispatcher,
+  joinCommits,
   noticing,
   Notices,
   Registry,
@@ -147,15 +148,14 @@ export class CoordinatorNode implements Server<Coordinator> {
     });
     const clock = new SteadyClock(life.clock);
     const warn = (message: string): void => log.add(life.name, message);
-    const storeTime = new StoreTime({ clock, leaseMs, warn });
     const notices = new Notices(clock);
-    const storage = noticing(this.#withLostNotices(connection), notices, {
-      committed: () => {},
-      heard: (owner, forMs) => storeTime.heard(owner, forMs),
-    });
+    const storage = noticing(this.#withLostNotices(connection), notices, () => {});
+    const commit = joinCommits({ storage, clock, immediate: life.immediate });
     const registry = new Registry({ storage, clock });
+    const storeTime = new StoreTime({ storage, clock, registry, leaseMs, warn });
     const host: ServiceHost = {
       storage,
+      commit,
       clock,
       random: this.#random,
       registry,
@@ -166,6 +166,7 @@ export class CoordinatorNode implements Server<Coordinator> {
       unmatched: new Unmatched({ storage, clock, registry }),
       dispatcher: new Dispatcher({
         storage,
+        commit,
         clock,
         random: this.#random,
         registry,
@@ -205,7 +206,7 @@ export class CoordinatorNode implements Server<Coordinator> {
     this.#born = { life, service, vanish };
     this.#clock = clock;
     const begin = (): void =>
-      void storeTime.begin({ storage, registry }).then(
+      void storeTime.begin().then(
         (how) => {
           if (how === "began_anew") this.#host.leasesBeganAnew();
           this.#isServing = true;
