@@ -10,6 +10,9 @@
 //       and what others wrote is followed.
 //   O7. Where nobody wrote it for longer than a lease, the clock may have been set meanwhile: the leases of then go on from now.
 //
+// Leaky: coordinators of one storage follow its clock within `LOOK_MS` of each other, not at once. What one of them gives meanwhile
+// another one may take for passed; then the work is done twice, and committed once.
+//
 // It knows no polls: who holds what is storage's.
 
 import type { AgentStorage, HeldClaim } from "@holdfast/core";
@@ -72,13 +75,10 @@ export class StoreTime {
   }
 
   async #look(): Promise<void> {
-    const { clock, storage, warn } = this.#host;
+    const { clock, warn } = this.#host;
     try {
       if (clock.setForwardMs > 0) await this.#follow(clock.setForwardMs);
-      if (clock.monotonic() - this.#toldAt < TELL_MS) return;
-      this.#toldAt = clock.monotonic();
-      const [held] = await storage.heldClaims({ now: clock.now(), limit: 1 });
-      if (held !== undefined) await this.#tell();
+      if (clock.monotonic() - this.#toldAt >= TELL_MS) await this.#tell();
     } catch (error) {
       warn("what time it is could not be agreed upon", error);
     }
@@ -86,10 +86,12 @@ export class StoreTime {
 
   /** S3. */
   async #tell(): Promise<void> {
-    const { clock } = this.#host;
+    const { clock, storage } = this.#host;
+    this.#toldAt = clock.monotonic();
     const aheadMs = (await this.#writtenAt()) - clock.now();
-    if (aheadMs > 0) await this.#follow(aheadMs);
-    else await this.#write(clock.now());
+    if (aheadMs > 0) return this.#follow(aheadMs);
+    const [held] = await storage.heldClaims({ now: clock.now(), limit: 1 });
+    if (held !== undefined) await this.#write(clock.now());
   }
 
   /** D3. */

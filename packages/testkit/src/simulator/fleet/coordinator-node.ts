@@ -86,8 +86,8 @@ export class CoordinatorNode implements Server<Coordinator> {
   #born: Living | undefined;
   /** Whether it has begun to answer. */
   #isServing = false;
-  /** Of the last one that lived. */
-  #clock: Clock | undefined;
+  /** Of each life: that of one which has died goes on from where it was. */
+  readonly #clocks: Clock[] = [];
 
   constructor(name: string, host: CoordinatorHost) {
     this.name = name;
@@ -100,9 +100,9 @@ export class CoordinatorNode implements Server<Coordinator> {
     return this.#isServing ? this.#born : undefined;
   }
 
-  /** Epoch milliseconds, as storage was told. */
+  /** Epoch milliseconds: the most that any life of it would say by now, as whoever heard that one goes on by it. */
   now(): number {
-    return this.#clock?.now() ?? -Infinity;
+    return Math.max(...this.#clocks.map((clock) => clock.now()));
   }
 
   kill(why: string): void {
@@ -204,7 +204,7 @@ export class CoordinatorNode implements Server<Coordinator> {
       connection.cut();
     };
     this.#born = { life, service, vanish };
-    this.#clock = clock;
+    this.#clocks.push(clock);
     const begin = (): void =>
       void storeTime.begin().then(
         (how) => {
