@@ -70,3 +70,4 @@ export {
   type WireError,
 } from "./ports/storage-wire.ts";
 export { effectOfFiring } from "./session/firing.ts";
+export { SteadyClock } from "./steady-clock.ts";

@@ -124,6 +124,12 @@ export interface AgentStorage {
   readonly groupsMax?: number;
 
   /**
+   * What time it is to this storage, where that is not the wall clock of whoever asks: whoever drives sessions over it tells it this
+   * time, and sets timers by it.
+   */
+  now?(): number;
+
+  /**
    * Apply a group of changes in one transaction.
    *
    * @returns one result per change, in the same order.
