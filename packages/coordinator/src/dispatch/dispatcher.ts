@@ -26,7 +26,8 @@ import {
   type Session,
   type SessionSnapshot,
 } from "@holdfast/core";
-import { dueAt, isAnsweredBy, NO_CLAIM } from "@holdfast/core/internal";
+import { ChurnMap, dueAt, isAnsweredBy, NO_CLAIM } from "@holdfast/core/internal";
+import type { Commit } from "../joined-commits.ts";
 import { fitnessOf, type Registry, type StoredRunner } from "./registry.ts";
 import { LOSSES_MAX, match, type Match, type Offer } from "./rules.ts";
 import { Seat, type GivenClaim, type PollAnswer, type PollRequest } from "./seat.ts";
@@ -39,6 +40,7 @@ const AGAIN_MS = 500;
 
 export interface DispatcherHost {
   readonly storage: AgentStorage;
+  readonly commit: Commit;
   readonly clock: Clock;
   readonly random: Random;
   readonly registry: Registry;
@@ -58,6 +60,7 @@ export class Dispatcher {
   readonly #host: DispatcherHost;
   readonly #seats = new Map<string, Seat>();
   readonly #holders = new Map<string, string>();
+  readonly #givenAt = new ChurnMap<string, { readonly token: number; readonly at: number }>();
   readonly #waiting: WaitingSessions;
   readonly #unsubscribe: () => void;
   /** Sessions something arrived for since the last round. */
@@ -133,6 +136,12 @@ export class Dispatcher {
     return this.#holders.get(sessionId);
   }
 
+  /** When a claim was given, if it was here. */
+  givenAt(sessionId: string, token: number): number | undefined {
+    const given = this.#givenAt.get(sessionId);
+    return given?.token === token ? given.at : undefined;
+  }
+
   heldBy(runnerId: string): number {
     return this.#seats.get(runnerId)?.held.size ?? 0;
   }
@@ -189,7 +198,7 @@ export class Dispatcher {
     const seat = this.#seats.get(runnerId);
     seat?.waiting?.answer([]);
     this.#seats.delete(runnerId);
-    for (const sessionId of seat?.held.keys() ?? []) this.#holders.delete(sessionId);
+    for (const sessionId of seat?.held.keys() ?? []) this.#drop(sessionId);
   }
 
   /** Polls that wait are answered with nothing; claims under way are made and given back. */
@@ -365,6 +374,7 @@ export class Dispatcher {
       return undefined;
     }
     this.#hold(this.#seatOf(runnerId), sessionId, token);
+    this.#givenAt.set(sessionId, { token, at: now });
     claimed(Math.max(0, now - (since ?? now)));
     const { nextSeq, updatedAt } = snapshot.session;
     const asGiven = { nextSeq, updatedAt };
@@ -445,6 +455,7 @@ export class Dispatcher {
     const runnerId = this.#holders.get(sessionId);
     if (runnerId === undefined) return undefined;
     this.#holders.delete(sessionId);
+    this.#givenAt.delete(sessionId);
     this.#seats.get(runnerId)?.held.delete(sessionId);
     return runnerId;
   }
@@ -462,7 +473,7 @@ export class Dispatcher {
   }
 
   #commit(changes: readonly Change[]): Promise<readonly ChangeResult[]> {
-    return this.#host.storage.commit(changes, this.#host.clock.now());
+    return this.#host.commit(changes);
   }
 }
 

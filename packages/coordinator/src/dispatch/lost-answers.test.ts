@@ -86,6 +86,7 @@ async function open({ loadMs = 0 } = {}) {
   await registry.change(RUNNER.runnerId, undefined, () => RUNNER);
   const dispatcher = new Dispatcher({
     storage: slow,
+    commit: (changes) => slow.commit(changes, clock.now()),
     clock,
     registry,
     random: countingRandom(),

@@ -196,12 +196,13 @@ export function tokenService({ tokens }: ServiceHost): ServiceImpl<typeof TokenS
 }
 
 function tokenMessage(token: StoredToken): MessageInitShape<typeof TokenSchema> {
-  const { kind, name, user, createdAt, expiresAt, lastUsedAt } = token;
+  const { kind, name, user, runnerId, createdAt, expiresAt, lastUsedAt } = token;
   return {
     tokenId: tokenId(token),
     kind,
     name,
     ...(user === undefined ? {} : { owner: user }),
+    ...(runnerId === undefined ? {} : { runnerId }),
     createdAt: BigInt(createdAt),
     ...(expiresAt === undefined ? {} : { expiresAt: BigInt(expiresAt) }),
     ...(lastUsedAt === undefined ? {} : { lastUsedAt: BigInt(lastUsedAt) }),

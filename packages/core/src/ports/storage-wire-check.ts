@@ -321,6 +321,13 @@ const PARAMS: { readonly [method in StorageMethod]: Check } = {
     unlessHeld: optional((value) => typeof value === "boolean"),
   }),
   renew: hasShape({ owner: isText, sessionIds: optional(listOf(isText)), now: isTime, leaseMs: isTime }),
+  heldClaims: hasShape({
+    now: isTime,
+    limit: isCount,
+    sessionId: optional(isText),
+    owner: optional(isText),
+    after: optional(isText),
+  }),
   load: ofSession,
   arrivals: hasShape({ sessionId: isText, after: isTime }),
   conversation: hasShape({ sessionId: isText, leaf: isCount }),

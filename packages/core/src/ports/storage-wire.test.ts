@@ -192,6 +192,7 @@ describe("calls", () => {
     for (const [method, params] of [
       ["commit", { changes: Object.values(CHANGES), now: 1 }],
       ["claim", { sessionId: "s", owner: "o", now: 1, leaseMs: null }],
+      ["heldClaims", { now: 1, limit: 1, sessionId: "s", owner: "o", after: "a" }],
       ["renew", { owner: "o", now: 1, leaseMs: 1 }],
       ["renew", { owner: "o", sessionIds: ["s"], now: 1, leaseMs: 1 }],
       ["due", { now: 1, limit: 1, agents: ["a"] }],

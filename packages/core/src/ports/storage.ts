@@ -63,7 +63,8 @@ import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts
  *   ST22. `subscribe` hears of every arrival at a session, and of an end by `due`, after it is stored, in this process.
  *   ST23. Undeclared transitions of a session's status are `invalid` (L1), and so is waiting for nothing, or pausing without
  *         a reason.
- *   ST24. The reader gives the same session, journal, entries and signals as were stored, and pages sessions newest first.
+ *   ST24. The reader gives the same session, journal, entries and signals as were stored, and pages sessions newest first. A
+ *         session's `updatedAt` is when the last change was applied to it, also a batch that holds nothing.
  *   ST25. A session may be created with its first batch: it is stored with both or not at all.
  *   ST26. A batch's effects on other sessions (creating them, signalling them, cancelling them) are applied with it, in order,
  *         in the same transaction; sent again, none is applied again. One that finds its target ended or gone does nothing
@@ -97,7 +98,8 @@ import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts
  *         have ended, are none of them.
  *   ST38. A claim whose lease ends survives closing and opening again, with its token and its owner, and lasts its `leaseMs`
  *         at least from the first `now` that is told after that (durable adapters only).
- *   ST39. A claim is told how many before it ran out, unreleased, since the session's last commit.
+ *   ST39. A claim is told how many before it ran out, unreleased, since the session's last commit that says more than which
+ *         attempts were lost.
  *   ST40. A document is put or removed only at the version that is `expected`, if one is, else `conflict` says which it has;
  *         0 is that of one that does not exist. Each put makes the version one higher. A body is kept to the byte.
  *   ST41. The reader gives documents of a collection in the order of their ids.
@@ -109,12 +111,23 @@ import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts
  *         changes and claims of it are `moved`, saying where to. One that `stayed` goes on as before.
  *   ST46. An imported session brings what is held for its tasks and what it has seen of signals. Where it moved away from, its
  *         tombstone is deleted, alone, before it can come back.
+ *   ST47. Who follows a session is told after each change of its row is stored, at once of what this process stores, soon of what
+ *         others do, and not after having left (adapters that have `follow` only).
+ *   ST48. `heldClaims` tells who holds which sessions by a lease that ends and has not passed by `now`, in the order of their ids.
  *   ST44. The reader's filters of sessions (owner, agent, status, parent) hold together, page by page.
  */
 export interface AgentStorage {
   readonly name: string;
   /** Whether what was acknowledged survives the end of the process. */
   readonly durable: boolean;
+  /** How many groups it may be given at once, of changes that name nothing in common; 1 when absent. */
+  readonly groupsMax?: number;
+
+  /**
+   * What time it is to this storage, where that is not the wall clock of whoever asks: whoever drives sessions over it tells it this
+   * time, and sets timers by it.
+   */
+  now?(): number;
 
   /**
    * Apply a group of changes in one transaction.
@@ -148,6 +161,18 @@ export interface AgentStorage {
     readonly leaseMs: number;
   }): Promise<{ readonly sessions: number }>;
 
+  /** Claims that are held by a lease that ends (ST48). Those of one owner process, which never end, are its own affair. */
+  heldClaims(query: {
+    readonly now: number;
+    readonly limit: number;
+    /** Only the one of this session. */
+    readonly sessionId?: string;
+    /** Only those of this owner. */
+    readonly owner?: string;
+    /** Only sessions behind this id. */
+    readonly after?: string;
+  }): Promise<readonly HeldClaim[]>;
+
   /** Everything a process that never saw the session needs to go on with it. */
   load(sessionId: string): Promise<SessionSnapshot | undefined>;
 
@@ -180,6 +205,13 @@ export interface AgentStorage {
 
   /** Be told of arrivals. The listener must not throw and must not call back synchronously. Returns the unsubscriber. */
   subscribe(listener: (arrival: Arrival) => void): () => void;
+
+  /**
+   * Have `onNotice` called whenever a session's row has changed (ST47), whether there is such a session or not; a notice is only a
+   * reason to look, and may be one too many. It must not throw and must not call back synchronously. Returns how to leave. An
+   * adapter that cannot tell leaves it out: then whoever wants to know looks again and again.
+   */
+  follow?(sessionId: string, onNotice: () => void): () => void;
 
   /** Reads for people: never on the path of a commit. */
   readonly reader: StorageReader;
@@ -488,6 +520,14 @@ export type ClaimResult =
   | { readonly status: "moved"; readonly to: string }
   | { readonly status: "ended"; readonly sessionStatus: SessionStatus }
   | { readonly status: "not_found" };
+
+export interface HeldClaim {
+  readonly sessionId: string;
+  readonly owner: string;
+  readonly token: number;
+  /** When its lease ends, in epoch milliseconds. */
+  readonly until: number;
+}
 
 export interface StoredSignal {
   readonly signalId: string;

@@ -44,6 +44,7 @@ import {
   isSameRecords,
   nextClaim,
   NO_CLAIM,
+  isProof,
   provenClaim,
   refuseBatch,
   refuseCreation,
@@ -276,8 +277,8 @@ export class WorkingSet implements CascadeDoor {
       return refused({ status: "invalid", reason: `session ${before.sessionId}: ${problem}` });
 
     this.#change(head);
-    this.writes.proven.add(head);
-    head.claim = provenClaim(head.claim);
+    if (isProof(batch)) this.writes.proven.add(head);
+    head.claim = provenClaim(head.claim, batch);
     this.#appendRecords(head, batch, now);
     for (const signalId of batch.consumed) this.#consume(head, signalId);
     this.#setSession(head, applyBatch(before, batch, now));

@@ -241,7 +241,7 @@ export class Writer implements CascadeDoor {
       return refused({ status: "invalid", reason: `session ${before.sessionId}: ${problem}` });
 
     this.#touch(head);
-    const claim = provenClaim(head.claim);
+    const claim = provenClaim(head.claim, batch);
     if (claim !== head.claim) {
       head.claim = claim;
       this.#leases.file(number, batch.sessionId, claim);
@@ -253,6 +253,7 @@ export class Writer implements CascadeDoor {
     const session = applyBatch(before, batch, now);
     const mustWrite =
       batch.session !== undefined ||
+      batch.records.length === 0 || // Else its time is that of the records.
       session.checkpointSeq !== before.checkpointSeq ||
       session.children !== before.children ||
       lastConsumed > head.writtenInbox;
