@@ -139,6 +139,12 @@ export {
   type SignalSource,
 } from "./ports/signal-source.ts";
 export {
+  type PutSchedule,
+  type RemoveSchedule,
+  type Schedule,
+  type ScheduledAction,
+} from "./ports/schedules.ts";
+export {
   type AgentStorage,
   type Arrival,
   type Arrivals,
@@ -160,13 +166,9 @@ export {
   type NewEntry,
   type Paid,
   type PauseSession,
-  type PutSchedule,
   type ReleaseClaim,
-  type RemoveSchedule,
   type RequestCancel,
   type ResumeSession,
-  type Schedule,
-  type ScheduledAction,
   type SeenSignals,
   type SendSignal,
   type SessionPatch,
