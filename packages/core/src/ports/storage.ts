@@ -109,7 +109,8 @@ import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts
  *         changes and claims of it are `moved`, saying where to. One that `stayed` goes on as before.
  *   ST46. An imported session brings what is held for its tasks and what it has seen of signals. Where it moved away from, its
  *         tombstone is deleted, alone, before it can come back.
- *   ST48. `heldClaims` tells who holds which sessions by a lease that ends and has not passed by `now`, in the order of their ids.
+ *   ST48. `heldClaims` tells who holds which sessions by a lease that ends and has not passed by `now`, in the order of their ids, and
+ *         how much has arrived for each. It changes nothing.
  *   ST44. The reader's filters of sessions (owner, agent, status, parent) hold together, page by page.
  */
 export interface AgentStorage {
@@ -506,6 +507,8 @@ export interface HeldClaim {
   readonly token: number;
   /** When its lease ends, in epoch milliseconds. */
   readonly until: number;
+  /** The session's. */
+  readonly inbox: number;
 }
 
 export interface StoredSignal {

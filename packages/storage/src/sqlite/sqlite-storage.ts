@@ -87,7 +87,7 @@ export class SqliteStorage implements AgentStorage {
   readonly #dueIndex: DueIndex;
   readonly #listeners = new Set<(arrival: Arrival) => void>();
   readonly #options: SqliteStorageOptions;
-  #claiming: Claiming[] = [];
+  readonly #claiming: Claiming[] = [];
   #closing: Promise<void> | undefined;
   #isClosed = false;
 
