@@ -89,7 +89,7 @@ export class SqliteStorage implements AgentStorage {
   readonly #listeners = new Set<(arrival: Arrival) => void>();
   readonly #followers = new Followers();
   readonly #options: SqliteStorageOptions;
-  #claiming: Claiming[] = [];
+  readonly #claiming: Claiming[] = [];
   #closing: Promise<void> | undefined;
   #isClosed = false;
 
