@@ -11,6 +11,7 @@
 
 import type { HandlerContext } from "@connectrpc/connect";
 import { HoldfastError, toHoldfastError, type AgentStorage, type Clock, type Random } from "@holdfast/core";
+import { SteadyClock } from "@holdfast/core/internal";
 import { serveApi } from "./api/api.ts";
 import type { Authenticated, Caller } from "./api/caller.ts";
 import type { ApiLimits } from "./api/limits.ts";
@@ -19,15 +20,18 @@ import { Dispatcher } from "./dispatch/dispatcher.ts";
 import { Registry } from "./dispatch/registry.ts";
 import { SWEEP_MS, Unmatched } from "./dispatch/unmatched.ts";
 import { Metrics } from "./metrics.ts";
+import { joinCommits } from "./joined-commits.ts";
 import { noticing } from "./notices.ts";
 import { ScheduleFiring, type FiringHost } from "./schedule-firing.ts";
 import { auditService, healthService, scheduleService, tokenService } from "./services/other-services.ts";
+import { runService } from "./services/run-service.ts";
 import { runnerService } from "./services/runner-service.ts";
 import type { ServiceHost } from "./services/service-host.ts";
 import { sessionService } from "./services/session-service.ts";
-import { isAtWork } from "./services/session-scope.ts";
+import { isClaimOf } from "./services/session-scope.ts";
 import { versionOf } from "./services/session-start.ts";
 import { storageService } from "./services/storage-service.ts";
+import { StoreTime } from "./store-time.ts";
 import { tokenId, Tokens, type StoredToken } from "./tokens.ts";
 
 export interface CoordinatorConfig {
@@ -45,6 +49,7 @@ export interface CoordinatorConfig {
 export interface CoordinatorOptions {
   /** Open, and nobody else's to close while the coordinator lives. */
   readonly storage: AgentStorage;
+  /** The wall clock of all who share the storage; jumps of it are no harm. */
   readonly clock: Clock;
   readonly random: Random;
   /** Reads cron, and names what a schedule starts: the runtime's. */
@@ -75,7 +80,8 @@ const RENEW_MS = 4_000;
 
 /** @throws HoldfastError `config_invalid`. */
 export function createCoordinator(options: CoordinatorOptions): Coordinator {
-  const { clock, random, schedules, config = {} } = options;
+  const { random, schedules, config = {} } = options;
+  const clock = new SteadyClock(options.clock);
   const log = options.log ?? (() => {});
   const leaseMs = config.leaseMs ?? LEASE_MS;
   const renewMs = config.renewMs ?? Math.min(RENEW_MS, Math.floor(leaseMs / 3));
@@ -91,11 +97,14 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
 
   const metrics = new Metrics();
   const storage = noticing(options.storage, clock, (results) => metrics.changes(results));
+  const commit = joinCommits({ storage, clock, immediate: (callback) => void setImmediate(callback) });
   const registry = new Registry({ storage, clock });
+  const time = new StoreTime({ storage, clock, registry, leaseMs, warn: log });
   const tokens = new Tokens({ storage, clock, random });
   const unmatched = new Unmatched({ storage, clock, registry });
   const dispatcher = new Dispatcher({
     storage,
+    commit,
     clock,
     random,
     registry,
@@ -105,6 +114,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
   });
   const host: ServiceHost = {
     storage,
+    commit,
     clock,
     random,
     tokens,
@@ -126,6 +136,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     try {
       for (const runnerId of await registry.sweep()) dispatcher.forget(runnerId);
       await unmatched.sweep();
+      await tokens.sweepJobs(async (token) => !(await isClaimOf({ storage, clock }, token)));
     } catch (error) {
       log("sessions without a runner could not be looked at", error);
     }
@@ -135,6 +146,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     services: {
       sessions: counted("SessionService", sessionService(host), metrics),
       runners: counted("RunnerService", runnerService(host), metrics),
+      runs: counted("RunService", runService(host), metrics),
       storage: counted("StorageService", storageService(host), metrics),
       schedules: counted("ScheduleService", scheduleService(host, schedules.readCron), metrics),
       tokens: counted("TokenService", tokenService(host), metrics),
@@ -151,8 +163,10 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
   });
 
   const listeners: Listener[] = [];
+  let begun: Promise<unknown> | undefined;
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
+    time.close();
     firing.close();
     stopSweeps();
     await dispatcher.close(); // C3.
@@ -160,6 +174,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
   };
   return {
     async listen(where) {
+      await (begun ??= time.begin());
       const listener = await api.listen(where);
       listeners.push(listener);
       return listener;
@@ -184,8 +199,8 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
 async function authenticate(host: ServiceHost, text: string): Promise<Authenticated> {
   const found = await host.tokens.check(text);
   if (typeof found === "string") return { status: found === "unknown" ? "unknown" : "revoked" };
-  // X4: a job's token dies with its session.
-  if (found.sessionId !== undefined && !(await isAtWork(host, found.sessionId))) return { status: "revoked" };
+  // X4: a job's token dies with its claim.
+  if (found.kind === "job" && !(await isClaimOf(host, found))) return { status: "revoked" };
   return { status: "known", caller: callerWith(found) };
 }
 
@@ -193,7 +208,7 @@ function callerWith(token: StoredToken): Caller {
   const { kind, name, user, runnerId, sessionId } = token;
   return {
     kind,
-    name: user !== undefined && kind === "user" ? user : (runnerId ?? sessionId ?? name),
+    name: user !== undefined && kind === "user" ? user : (sessionId ?? runnerId ?? name),
     tokenId: tokenId(token),
     ...(user === undefined ? {} : { owner: user }),
   };

@@ -63,6 +63,7 @@ export function noticing(
       return results;
     },
     claim: (claim) => storage.claim(claim),
+    heldClaims: (query) => storage.heldClaims(query),
     renew: (renewal) => storage.renew(renewal),
     load: (sessionId) => storage.load(sessionId),
     arrivals: (sessionId, after) => storage.arrivals(sessionId, after),

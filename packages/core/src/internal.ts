@@ -12,11 +12,14 @@ export {
   type CascadeDoor,
   type ChildRow,
 } from "./session/cascade.ts";
+export { eachName } from "./session/named-by.ts";
 export {
   decideRelease,
+  pageOfClaims,
   isHeld,
   nextClaim,
   NO_CLAIM,
+  isProof,
   provenClaim,
   refuseClaim,
   releasedClaim,
@@ -40,6 +43,7 @@ export {
   type SignalFacts,
 } from "./session/storage-rules.ts";
 export { endEvent, refuseRequest } from "./session/consequences.ts";
+export { noticeOf } from "./journal/record.ts";
 export { repliedRequest } from "./journal/signal-names.ts";
 export { Followers } from "./session/followers.ts";
 export { isForkPending, parentAt, seedAt } from "./session/fork.ts";
@@ -66,3 +70,4 @@ export {
   type WireError,
 } from "./ports/storage-wire.ts";
 export { effectOfFiring } from "./session/firing.ts";
+export { SteadyClock } from "./steady-clock.ts";

@@ -22,6 +22,7 @@ import {
   type CreateSession,
   type Due,
   type Entry,
+  type HeldClaim,
   type ImportSession,
   type ReleaseClaim,
   type Schedule,
@@ -52,6 +53,7 @@ import {
   refuseCreation,
   releasedClaim,
   remainingFor,
+  pageOfClaims,
   renewedClaim,
   type Applied,
   type CascadeDoor,
@@ -142,6 +144,12 @@ export class MemoryStorage implements AgentStorage {
       sessions++;
     }
     return { sessions };
+  }
+
+  async heldClaims(query: Parameters<AgentStorage["heldClaims"]>[0]): Promise<readonly HeldClaim[]> {
+    const one = query.sessionId === undefined ? undefined : this.#rows.sessions.get(query.sessionId);
+    const held = one === undefined ? [...this.#leased.values()].flatMap((all) => [...all]) : [one];
+    return pageOfClaims(held, query);
   }
 
   async load(sessionId: string): Promise<SessionSnapshot | undefined> {
@@ -292,7 +300,7 @@ export class MemoryStorage implements AgentStorage {
     const refusal = refuseBatch(stored.session, stored.claim, batch, new Lookups(stored));
     if (refusal !== undefined) return { result: refusal };
     const before = stored.session;
-    stored.claim = provenClaim(stored.claim);
+    stored.claim = provenClaim(stored.claim, batch);
     const after = this.#applyBatch(stored, batch, now);
     return { result: { status: "committed", inbox: after.inbox }, rows: { before, after } };
   }
@@ -332,10 +340,10 @@ export class MemoryStorage implements AgentStorage {
     return decision.result;
   }
 
-  #release({ sessionId, token }: ReleaseClaim): ChangeResult {
-    const stored = this.#rows.sessions.get(sessionId);
+  #release(change: ReleaseClaim): ChangeResult {
+    const stored = this.#rows.sessions.get(change.sessionId);
     if (stored === undefined) return { status: "not_found" };
-    const status = decideRelease(stored.claim, token);
+    const status = decideRelease(stored.session, stored.claim, change);
     if (status === "released") this.#setClaim(stored, releasedClaim(stored.claim));
     return { status };
   }

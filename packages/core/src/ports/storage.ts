@@ -36,7 +36,8 @@ import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts
  *   ST6.  Tokens of a session's claims only grow, also over restarts.
  *   ST7.  A claimed session is not claimed by another owner before its lease has passed or it was released. Its own owner
  *         may claim it again, with a higher token, as the reply to the first claim may have been lost; `unlessHeld` it is busy
- *         for that one, too.
+ *         for that one, too. A release `ifUnchanged` is `fenced` once anything was committed under the claim, also a batch
+ *         without records, or has arrived.
  *   ST8.  Signals of a session are numbered in the order they were stored; `arrivals` gives them in that order.
  *   ST9.  A signal whose id the session has already seen, or whose `dedupKey` it has seen on a signal of this name, is
  *         `duplicate` and stores nothing, also after the first one was consumed.
@@ -62,7 +63,8 @@ import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts
  *   ST22. `subscribe` hears of every arrival at a session, and of an end by `due`, after it is stored, in this process.
  *   ST23. Undeclared transitions of a session's status are `invalid` (L1), and so is waiting for nothing, or pausing without
  *         a reason.
- *   ST24. The reader gives the same session, journal, entries and signals as were stored, and pages sessions newest first.
+ *   ST24. The reader gives the same session, journal, entries and signals as were stored, and pages sessions newest first. A
+ *         session's `updatedAt` is when the last change was applied to it, also a batch that holds nothing.
  *   ST25. A session may be created with its first batch: it is stored with both or not at all.
  *   ST26. A batch's effects on other sessions (creating them, signalling them, cancelling them) are applied with it, in order,
  *         in the same transaction; sent again, none is applied again. One that finds its target ended or gone does nothing
@@ -70,7 +72,8 @@ import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts
  *   ST27. What a change does to those above and below follows in the same transaction: a session that ends tells its parent
  *         once (or, when another took over from it, not at all), answers what its children asked of it and wait for, and has
  *         them cancelled unless they were to be left; what is asked of one that has ended is answered at once; a cancel
- *         reaches the whole tree below, whenever it came to be; a pause is told to the parent.
+ *         reaches the whole tree below, whenever it came to be; a pause is told to the parent, and so is a cancel because of a
+ *         budget, with the limit, before the end.
  *   ST28. Charges are decided in order, each against all payers, in the batch's transaction. Nothing is admitted above a limit
  *         (B1). Asking again for a task that is held for answers `admitted` and holds nothing more; settling one that is not
  *         held only adds what it used. Accounts and holds survive like everything else (B2).
@@ -84,7 +87,8 @@ import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts
  *   ST33. `load` gives the states a checkpoint's changes build on: of the checkpoints from its `base` to the one before it.
  *   ST34. A schedule fires once for each time it is due: its effect and its next time are one transaction, and whoever comes
  *         second is told `fenced`. Schedules that are due are found by `due`, those to come by its `nextAt`.
- *         It sends no signal as long as the one it sent last is unread.
+ *         It sends no signal as long as the one it sent last is unread. Put again with the same cron and zone it keeps its next
+ *         time, put again at all what it fired last.
  *   ST35. A session keeps its placement, also when it is imported. What has no owner of its own takes its parent's, and nothing
  *         else of its placement. What a session or a schedule with an owner makes is that owner's, whatever it says.
  *   ST36. An effect of a session or a schedule with an owner on a session of another owner, or of none, does nothing, as if that
@@ -94,7 +98,8 @@ import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts
  *         have ended, are none of them.
  *   ST38. A claim whose lease ends survives closing and opening again, with its token and its owner, and lasts its `leaseMs`
  *         at least from the first `now` that is told after that (durable adapters only).
- *   ST39. A claim is told how many before it ran out, unreleased, since the session's last commit.
+ *   ST39. A claim is told how many before it ran out, unreleased, since the session's last commit that says more than which
+ *         attempts were lost.
  *   ST40. A document is put or removed only at the version that is `expected`, if one is, else `conflict` says which it has;
  *         0 is that of one that does not exist. Each put makes the version one higher. A body is kept to the byte.
  *   ST41. The reader gives documents of a collection in the order of their ids.
@@ -108,12 +113,21 @@ import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts
  *         tombstone is deleted, alone, before it can come back.
  *   ST47. Who follows a session is told after each change of its row is stored, at once of what this process stores, soon of what
  *         others do, and not after having left (adapters that have `follow` only).
+ *   ST48. `heldClaims` tells who holds which sessions by a lease that ends and has not passed by `now`, in the order of their ids.
  *   ST44. The reader's filters of sessions (owner, agent, status, parent) hold together, page by page.
  */
 export interface AgentStorage {
   readonly name: string;
   /** Whether what was acknowledged survives the end of the process. */
   readonly durable: boolean;
+  /** How many groups it may be given at once, of changes that name nothing in common; 1 when absent. */
+  readonly groupsMax?: number;
+
+  /**
+   * What time it is to this storage, where that is not the wall clock of whoever asks: whoever drives sessions over it tells it this
+   * time, and sets timers by it.
+   */
+  now?(): number;
 
   /**
    * Apply a group of changes in one transaction.
@@ -146,6 +160,18 @@ export interface AgentStorage {
     readonly now: number;
     readonly leaseMs: number;
   }): Promise<{ readonly sessions: number }>;
+
+  /** Claims that are held by a lease that ends (ST48). Those of one owner process, which never end, are its own affair. */
+  heldClaims(query: {
+    readonly now: number;
+    readonly limit: number;
+    /** Only the one of this session. */
+    readonly sessionId?: string;
+    /** Only those of this owner. */
+    readonly owner?: string;
+    /** Only sessions behind this id. */
+    readonly after?: string;
+  }): Promise<readonly HeldClaim[]>;
 
   /** Everything a process that never saw the session needs to go on with it. */
   load(sessionId: string): Promise<SessionSnapshot | undefined>;
@@ -282,6 +308,8 @@ export interface RequestCancel {
   readonly graceMs: number;
   readonly reason?: string;
   readonly cause?: CancelCause;
+  /** The limit that `budget_exceeded` is about. */
+  readonly exhausted?: Exhausted;
 }
 
 /** A person wants it to stand still. */
@@ -379,6 +407,8 @@ export interface ReleaseClaim {
   readonly type: "release_claim";
   readonly sessionId: string;
   readonly token: number;
+  /** What its row said when it was claimed: then it is released only if it says so still. */
+  readonly ifUnchanged?: Pick<Session, "nextSeq" | "updatedAt">;
 }
 
 /** A schedule as it is stored. Times in epoch milliseconds. */
@@ -415,7 +445,7 @@ export type ScheduledAction =
       readonly payload: JsonText | undefined;
     };
 
-/** Store a schedule, in place of one of this id. */
+/** Store a schedule, in place of one of this id; in its times it stays where that one was (ST34). */
 export interface PutSchedule {
   readonly type: "put_schedule";
   readonly schedule: Schedule;
@@ -490,6 +520,14 @@ export type ClaimResult =
   | { readonly status: "moved"; readonly to: string }
   | { readonly status: "ended"; readonly sessionStatus: SessionStatus }
   | { readonly status: "not_found" };
+
+export interface HeldClaim {
+  readonly sessionId: string;
+  readonly owner: string;
+  readonly token: number;
+  /** When its lease ends, in epoch milliseconds. */
+  readonly until: number;
+}
 
 export interface StoredSignal {
   readonly signalId: string;

@@ -4,11 +4,11 @@
 //       its holder may commit, and may renew it.
 //   E2. A renewal never shortens: clocks of several machines differ, and an answer may come late.
 //   E3. Losses are counted from commit to commit. A claim that was released is none, and takes none back either: whoever
-//       claims and releases without a commit has proven nothing.
+//       claims and releases without a commit has proven nothing; nor has who has only written down what was lost with the one before.
 //
 // It knows no sessions but their status, and no time but the one it is told.
 
-import type { ClaimResult } from "../ports/storage.ts";
+import type { AgentStorage, ClaimResult, CommitBatch, HeldClaim, ReleaseClaim } from "../ports/storage.ts";
 import { movedAway } from "./moving.ts";
 import { isEnded, type Session } from "./session.ts";
 
@@ -64,9 +64,14 @@ export function renewedClaim(claim: Claim, until: number): Claim {
   return claim.until >= until ? claim : { ...claim, until };
 }
 
-/** A claim under which something was committed (E3); itself when nothing changes. */
-export function provenClaim(claim: Claim): Claim {
-  return claim.losses === 0 ? claim : { ...claim, losses: 0 };
+/** A claim under which a batch was committed (E3); itself when nothing changes. */
+export function provenClaim(claim: Claim, batch: Pick<CommitBatch, "records">): Claim {
+  return claim.losses === 0 || !isProof(batch) ? claim : { ...claim, losses: 0 };
+}
+
+/** E3. What only tells that attempts were lost begins the next ones, and whoever did the last ones may have died of them. */
+export function isProof({ records }: Pick<CommitBatch, "records">): boolean {
+  return records.length === 0 || records.some(({ type }) => type !== "attempt_lost");
 }
 
 /** What is left of a claim that was released. */
@@ -74,7 +79,31 @@ export function releasedClaim({ token, losses }: Claim): Claim {
   return { token, until: -Infinity, losses };
 }
 
-/** Releasing twice is releasing once; a claim that was taken over is not the caller's to release. */
-export function decideRelease(claim: Claim, token: number): "released" | "fenced" {
-  return token === claim.token && token !== NO_CLAIM.token ? "released" : "fenced";
+/** Releasing twice is releasing once; a claim that was taken over, or is used, is not the caller's to release. */
+export function decideRelease(
+  { nextSeq, updatedAt }: Pick<Session, "nextSeq" | "updatedAt">,
+  claim: Claim,
+  { token, ifUnchanged }: Pick<ReleaseClaim, "token" | "ifUnchanged">,
+): "released" | "fenced" {
+  if (token !== claim.token || token === NO_CLAIM.token) return "fenced";
+  if (ifUnchanged === undefined) return "released";
+  return ifUnchanged.nextSeq === nextSeq && ifUnchanged.updatedAt === updatedAt ? "released" : "fenced";
+}
+
+/** A page of the claims that are held by a lease that ends (ST48), for adapters that have them at hand. */
+export function pageOfClaims(
+  all: Iterable<{ readonly session: Pick<Session, "sessionId" | "status">; readonly claim: Claim }>,
+  { now, limit, sessionId, owner, after }: Parameters<AgentStorage["heldClaims"]>[0],
+): HeldClaim[] {
+  const held: HeldClaim[] = [];
+  for (const { session, claim } of all) {
+    const { token, until } = claim;
+    if (claim.owner === undefined || until === Infinity || !isHeld(claim, now) || isEnded(session.status))
+      continue;
+    if (sessionId !== undefined && session.sessionId !== sessionId) continue;
+    if (owner !== undefined && claim.owner !== owner) continue;
+    if (after !== undefined && session.sessionId <= after) continue;
+    held.push({ sessionId: session.sessionId, owner: claim.owner, token, until });
+  }
+  return held.sort((a, b) => (a.sessionId < b.sessionId ? -1 : 1)).slice(0, limit);
 }

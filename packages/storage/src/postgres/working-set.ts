@@ -44,6 +44,7 @@ import {
   isSameRecords,
   nextClaim,
   NO_CLAIM,
+  isProof,
   provenClaim,
   refuseBatch,
   refuseCreation,
@@ -276,8 +277,8 @@ export class WorkingSet implements CascadeDoor {
       return refused({ status: "invalid", reason: `session ${before.sessionId}: ${problem}` });
 
     this.#change(head);
-    this.writes.proven.add(head);
-    head.claim = provenClaim(head.claim);
+    if (isProof(batch)) this.writes.proven.add(head);
+    head.claim = provenClaim(head.claim, batch);
     this.#appendRecords(head, batch, now);
     for (const signalId of batch.consumed) this.#consume(head, signalId);
     this.#setSession(head, applyBatch(before, batch, now));
@@ -382,10 +383,10 @@ export class WorkingSet implements CascadeDoor {
 
   // ---- rows ------------------------------------------------------------------------------------------------------
 
-  release({ sessionId, token }: ReleaseClaim): ChangeResult {
-    const head = this.#look(sessionId);
+  release(change: ReleaseClaim): ChangeResult {
+    const head = this.#look(change.sessionId);
     if (head === undefined) return { status: "not_found" };
-    const status = decideRelease(head.claim, token);
+    const status = decideRelease(head.session, head.claim, change);
     if (status === "released") {
       this.#change(head);
       head.claim = releasedClaim(head.claim);

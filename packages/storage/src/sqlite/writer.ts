@@ -241,7 +241,7 @@ export class Writer implements CascadeDoor {
       return refused({ status: "invalid", reason: `session ${before.sessionId}: ${problem}` });
 
     this.#touch(head);
-    const claim = provenClaim(head.claim);
+    const claim = provenClaim(head.claim, batch);
     if (claim !== head.claim) {
       head.claim = claim;
       this.#leases.file(number, batch.sessionId, claim);
@@ -253,6 +253,7 @@ export class Writer implements CascadeDoor {
     const session = applyBatch(before, batch, now);
     const mustWrite =
       batch.session !== undefined ||
+      batch.records.length === 0 || // Else its time is that of the records.
       session.checkpointSeq !== before.checkpointSeq ||
       session.children !== before.children ||
       lastConsumed > head.writtenInbox;
@@ -335,10 +336,11 @@ export class Writer implements CascadeDoor {
     return this.#hasSeen(head, `d:${dedupMark(name, dedupKey)}`) || this.#hasSeen(head, `k:${dedupKey}`);
   }
 
-  release({ sessionId, token }: ReleaseClaim): ChangeResult {
+  release(change: ReleaseClaim): ChangeResult {
+    const { sessionId } = change;
     const head = this.#heads.get(sessionId);
     if (head === undefined) return { status: "not_found" };
-    const status = decideRelease(head.claim, token);
+    const status = decideRelease(head.session, head.claim, change);
     if (status === "released") {
       this.#touch(head);
       head.claim = releasedClaim(head.claim);
