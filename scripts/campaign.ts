@@ -1,8 +1,9 @@
 // `npm run campaign`: what takes too long for every change. Its evidence goes to RELIABILITY.md, a row per campaign; what was
 // not run this time keeps the row it has.
 //
-//   -- NAME ...                only these: kills, crash-points, simulation, nemesis, fleet-kills, mutants
+//   -- NAME ...                only these: kills, streams, crash-points, simulation, nemesis, fleet-kills, mutants
 //   -- --kills N               real kills of each killed example (500 by default), and nothing else
+//   -- --reconnects N          of readers of event streams (10,000 by default), and nothing else
 //   -- --seeds N --minutes M   simulations on all cores (100,000 and 30 by default), and nothing else; ends with the first
 //                              of the two. Seeds that fail go to the simulator's regression-seeds.json
 //   -- nemesis --minutes M --seed N
@@ -30,6 +31,7 @@ const { values, positionals } = readArguments(
   import.meta.filename,
   {
     kills: { type: "string" },
+    reconnects: { type: "string" },
     seeds: { type: "string" },
     minutes: { type: "string" },
     restarts: { type: "string" },
@@ -39,6 +41,7 @@ const { values, positionals } = readArguments(
   true,
 );
 const kills = readWhole("kills", values.kills ?? "500");
+const reconnects = readWhole("reconnects", values.reconnects ?? "10000");
 const seeds = readWhole("seeds", values.seeds ?? "100000");
 const minutes = readWhole("minutes", values.minutes ?? "30");
 const restarts = readWhole("restarts", values.restarts ?? "200");
@@ -58,6 +61,7 @@ interface Campaign {
 /** By its name, or by an option that is its own. */
 const askedFor = new Set(positionals);
 if (askedFor.size === 0 && values.kills !== undefined) askedFor.add("kills");
+if (askedFor.size === 0 && values.reconnects !== undefined) askedFor.add("streams");
 if (askedFor.size === 0 && (values.seeds ?? values.minutes) !== undefined) askedFor.add("simulation");
 
 const CAMPAIGNS: readonly Campaign[] = [
@@ -68,6 +72,15 @@ const CAMPAIGNS: readonly Campaign[] = [
         `${kills} kills of the daemon, ${kills} of the coding agent`,
         ["packages/holdfast/src/kill.test.ts", "examples/01-coding-agent/kill.test.ts"],
         { HOLDFAST_KILLS: String(kills) },
+      ),
+  },
+  {
+    name: "streams",
+    run: () =>
+      runTests(
+        `${reconnects} reconnects of readers of event streams, the coordinator killed or ended every 250`,
+        ["packages/holdfast/src/fleet/streams.test.ts"],
+        { HOLDFAST_RECONNECTS: String(reconnects) },
       ),
   },
   {

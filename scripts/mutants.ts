@@ -201,8 +201,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "O1: a claim that was used elsewhere is not given back",
     file: "packages/coordinator/src/dispatch/dispatcher.ts",
-    find: "rows[i]?.nextSeq === nextSeq",
-    replace: "rows[i] !== undefined || nextSeq",
+    find: "({ asGiven }) => ({ ifUnchanged: asGiven })",
+    replace: "() => ({})",
     tests: ["packages/coordinator/src/dispatch/lost-answers.test.ts"],
   },
   {
@@ -395,6 +395,13 @@ export const MUTANTS: readonly Mutant[] = [
     tests: ["packages/runtime/src/schedules.test.ts"],
   },
   {
+    name: "K10c, ST34: put again a schedule stays where it is in its times",
+    file: RULES,
+    find: "nextAt: isSame ? known.nextAt : put.nextAt,",
+    replace: "nextAt: put.nextAt,",
+    tests: [MEMORY],
+  },
+  {
     name: "K10c: a time that exists twice is the first",
     file: "packages/runtime/src/cron.ts",
     find: "namesNoHour(line) ? nextBySteps : nextByDay",
@@ -416,6 +423,13 @@ export const MUTANTS: readonly Mutant[] = [
     tests: ["packages/core/src/session/consequences.test.ts", MEMORY],
   },
   {
+    name: "S4: who takes over is made by the end of the one before",
+    file: "packages/core/src/kernel/child-asks.ts",
+    find: 'if (this.#door.cursor.slice === "live") this.#described(mode.name);',
+    replace: "this.#effect(this.#heir);",
+    tests: [`${KERNEL}end.test.ts`],
+  },
+  {
     name: "S4: a cancel reaches the whole tree below",
     file: CONSEQUENCES,
     find: "if (after.cancel !== undefined && before.cancel === undefined) {",
@@ -425,6 +439,13 @@ export const MUTANTS: readonly Mutant[] = [
       MEMORY,
       "packages/runtime/src/children.test.ts",
     ],
+  },
+  {
+    name: "S4: that a budget is used up is told also where it cancels",
+    file: CONSEQUENCES,
+    find: "if (exhausted === undefined || after.parent === undefined) return [below];",
+    replace: "if (exhausted?.then !== 'park') return [below];",
+    tests: ["packages/core/src/session/consequences.test.ts"],
   },
   {
     name: "B1: every payer is asked",

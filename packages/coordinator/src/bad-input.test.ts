@@ -137,6 +137,30 @@ const CASES: Readonly<Record<string, Case>> = {
       return [answer.status];
     },
   },
+  A09: {
+    what: "a job's token on another session",
+    run: async () => {
+      const runner = await fleet.runner();
+      const sessionIds = [await fleet.admin.start(), await fleet.admin.start()];
+      const [claim, other] = (await runner.poll({ free: 2 })).claims;
+      expect([claim!.sessionId, other!.sessionId].toSorted()).toEqual(sessionIds.toSorted());
+      const { body } = await runner.person.post(`/v1/runners/${runner.runnerId}/job-tokens`, {
+        sessionId: claim!.sessionId,
+        token: claim!.token,
+      });
+      const token = body.secret as string;
+      const own = await ask("POST", `/v1/sessions/${claim!.sessionId}/signals`, {
+        token,
+        body: { name: "go" },
+      });
+      expect(own.status).toBe(202);
+      const path = `/v1/sessions/${other!.sessionId}`;
+      const foreign = await ask("POST", `${path}/signals`, { token, body: { name: "go" } });
+      const looked = await ask("GET", `${path}/entries`, { token });
+      expect(await fleet.storage.reader.pendingSignals(other!.sessionId)).toEqual([]);
+      return [foreign.status, looked.status];
+    },
+  },
   A11: {
     what: "another user's session",
     run: async () => {
@@ -484,7 +508,6 @@ const CASES: Readonly<Record<string, Case>> = {
 
 /** Cases about what does not exist yet. */
 const NOT_YET: Readonly<Record<string, string>> = {
-  A09: "nobody is given a job's token before there is a run gateway; whose session it may see is `defects.test.ts`'s",
   A57: "agents are what runners offer, who may come later; an unknown one is told as `blocked`, and fails after five minutes",
   A79: "scripts",
   A81: "URLs that the coordinator would fetch",

@@ -9,6 +9,7 @@ import {
   AuditService,
   HealthService,
   RunnerService,
+  RunService,
   ScheduleService,
   SERVICES,
   SessionService,
@@ -86,6 +87,13 @@ async function live(fleet: Fleet, life: Life): Promise<void> {
   await ask(session.listEvents, { sessionId: "one", limit: 1 }, ada);
   await ask(session.delete, { sessionId: "one" }, ada);
 
+  const { method: run } = RunService;
+  await ask(run.list, { limit: 1 }, ada);
+  await ask(run.list, { status: "queued", agent: "greeter", cursor: "queued:one" });
+  await ask(run.list, { owner: "ada" }, bob);
+  await ask(run.get, { runId: "run_one.next" }, ada);
+  await ask(run.get, { runId: "run_one.next" }, bob);
+  await ask(run.get, { runId: "run_one.7" }, ada);
   const registration = await fleet.coordinator.createToken({ kind: "registration", name: "r" });
   const offer = { hostname: "box", maxRuns: 2, agents: [{ name: "greeter" }] };
   await ask(
@@ -103,6 +111,8 @@ async function live(fleet: Fleet, life: Life): Promise<void> {
   await ask(runner.poll, { ...poll, pollId: "p2", ackPollId: "p1", free: 0, waitMs: 0 }, token);
   await ask(runner.poll, { ...poll, runnerId: "rnr_other" }, token);
   const claim = polled.claims[0]!;
+  await ask(runner.createJobToken, { runnerId, sessionId: claim.sessionId, token: claim.token }, token);
+  await ask(runner.createJobToken, { runnerId, sessionId: claim.sessionId, token: claim.token + 1n }, token);
   const batch = {
     type: "commit_batch",
     sessionId: claim.sessionId,
@@ -114,6 +124,10 @@ async function live(fleet: Fleet, life: Life): Promise<void> {
     session: { status: "completed", waits: [], output: '{"done":true}' },
   };
   const commit = (change: object) => ({ changes: [Buffer.from(JSON.stringify(change))] });
+  const held = { now: BigInt(Date.now()), limit: 10 };
+  expect(messageOf<{ claims: unknown[] }>(await ask(storage.heldClaims, held)).claims).toHaveLength(1);
+  await ask(storage.heldClaims, { ...held, sessionId: claim.sessionId, owner: runnerId, after: "a" });
+  await ask(run.list, { runnerId, sessionId: claim.sessionId }, ada);
   await ask(storage.load, { sessionId: claim.sessionId }, token);
   await ask(storage.load, unknown, token);
   await ask(storage.arrivals, { sessionId: claim.sessionId, after: 0n }, token);
@@ -178,9 +192,10 @@ test("nothing a service does depends on the protocol it was asked by", async () 
 });
 
 test("and every method was asked", () => {
-  const asked = [...live.toString().matchAll(/\b(session|runner|storage|\w+Service\.method)\.(\w+)/g)];
+  const asked = [...live.toString().matchAll(/\b(session|run|runner|storage|\w+Service\.method)\.(\w+)/g)];
   const FIELDS: Readonly<Record<string, string>> = {
     session: "SessionService",
+    run: "RunService",
     runner: "RunnerService",
     storage: "StorageService",
   };

@@ -19,13 +19,15 @@ import { Dispatcher } from "./dispatch/dispatcher.ts";
 import { Registry } from "./dispatch/registry.ts";
 import { SWEEP_MS, Unmatched } from "./dispatch/unmatched.ts";
 import { Metrics } from "./metrics.ts";
-import { noticing, Notices } from "./notices.ts";
+import { joinCommits } from "./joined-commits.ts";
+import { noticing } from "./notices.ts";
 import { ScheduleFiring, type FiringHost } from "./schedule-firing.ts";
 import { auditService, healthService, scheduleService, tokenService } from "./services/other-services.ts";
+import { runService } from "./services/run-service.ts";
 import { runnerService } from "./services/runner-service.ts";
 import type { ServiceHost } from "./services/service-host.ts";
 import { sessionService } from "./services/session-service.ts";
-import { isAtWork } from "./services/session-scope.ts";
+import { isClaimOf } from "./services/session-scope.ts";
 import { versionOf } from "./services/session-start.ts";
 import { storageService } from "./services/storage-service.ts";
 import { tokenId, Tokens, type StoredToken } from "./tokens.ts";
@@ -90,13 +92,14 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     );
 
   const metrics = new Metrics();
-  const notices = new Notices(clock);
-  const storage = noticing(options.storage, notices, (results) => metrics.changes(results));
+  const storage = noticing(options.storage, clock, (results) => metrics.changes(results));
+  const commit = joinCommits({ storage, clock, immediate: (callback) => void setImmediate(callback) });
   const registry = new Registry({ storage, clock });
   const tokens = new Tokens({ storage, clock, random });
   const unmatched = new Unmatched({ storage, clock, registry });
   const dispatcher = new Dispatcher({
     storage,
+    commit,
     clock,
     random,
     registry,
@@ -106,13 +109,13 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
   });
   const host: ServiceHost = {
     storage,
+    commit,
     clock,
     random,
     tokens,
     registry,
     dispatcher,
     unmatched,
-    notices,
     leaseMs,
     renewMs,
   };
@@ -128,6 +131,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     try {
       for (const runnerId of await registry.sweep()) dispatcher.forget(runnerId);
       await unmatched.sweep();
+      await tokens.sweepJobs(async (token) => !(await isClaimOf({ storage, clock }, token)));
     } catch (error) {
       log("sessions without a runner could not be looked at", error);
     }
@@ -137,6 +141,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     services: {
       sessions: counted("SessionService", sessionService(host), metrics),
       runners: counted("RunnerService", runnerService(host), metrics),
+      runs: counted("RunService", runService(host), metrics),
       storage: counted("StorageService", storageService(host), metrics),
       schedules: counted("ScheduleService", scheduleService(host, schedules.readCron), metrics),
       tokens: counted("TokenService", tokenService(host), metrics),
@@ -186,8 +191,8 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
 async function authenticate(host: ServiceHost, text: string): Promise<Authenticated> {
   const found = await host.tokens.check(text);
   if (typeof found === "string") return { status: found === "unknown" ? "unknown" : "revoked" };
-  // X4: a job's token dies with its session.
-  if (found.sessionId !== undefined && !(await isAtWork(host, found.sessionId))) return { status: "revoked" };
+  // X4: a job's token dies with its claim.
+  if (found.kind === "job" && !(await isClaimOf(host, found))) return { status: "revoked" };
   return { status: "known", caller: callerWith(found) };
 }
 
@@ -195,7 +200,7 @@ function callerWith(token: StoredToken): Caller {
   const { kind, name, user, runnerId, sessionId } = token;
   return {
     kind,
-    name: user !== undefined && kind === "user" ? user : (runnerId ?? sessionId ?? name),
+    name: user !== undefined && kind === "user" ? user : (sessionId ?? runnerId ?? name),
     tokenId: tokenId(token),
     ...(user === undefined ? {} : { owner: user }),
   };

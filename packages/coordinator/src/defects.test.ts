@@ -305,6 +305,29 @@ describe("who waits", () => {
     ]);
   });
 
+  // Of a session that was forked, paused and taken up again, the result of its origin or of an earlier run would be an older one.
+  test("defect 5.2 f: a result is that of the session it was asked of, whatever runs and forks there were", async () => {
+    const fleet = await open();
+    const ada = await fleet.user("ada");
+    const runner = await fleet.runner();
+    await ada.start({ sessionId: "origin" });
+    await ada.post("/v1/sessions/origin/fork", { newSessionId: "fork" });
+    const [first, second] = [await next(runner), await next(runner)];
+    const origin = first.sessionId === "origin" ? first : second;
+    const fork = first.sessionId === "fork" ? first : second;
+    await runner.complete(origin, "of the origin");
+    await ada.post("/v1/sessions/fork/pause");
+    await runner.release(fork);
+    const early = (await ada.get("/v1/sessions/fork/result")).body;
+    expect(early).toMatchObject({ sessionId: "fork", status: "paused", ended: false });
+    expect(early).not.toHaveProperty("output");
+    const waits = ada.get("/v1/sessions/fork/result?waitMs=20000");
+    await ada.post("/v1/sessions/fork/unpause");
+    await runner.complete(await next(runner), "of the fork");
+    expect((await waits).body).toMatchObject({ ended: true, output: "of the fork" });
+    expect((await ada.get("/v1/sessions/origin/result")).body).toMatchObject({ output: "of the origin" });
+  });
+
   test("defect 5.2 l: nobody waits for what has ended, however it ended", async () => {
     const fleet = await open();
     const ada = await fleet.user("ada");

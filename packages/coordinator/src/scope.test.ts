@@ -5,7 +5,6 @@ import { MemoryStorage, TestClock } from "@holdfast/testkit/test-runtime";
 import { createHash } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { openFleet, Person, type FakeClaim, type FakeRunner, type Fleet } from "./testing/fleet.ts";
-import { Tokens } from "./tokens.ts";
 
 let fleet: Fleet;
 let clock: TestClock;
@@ -219,14 +218,21 @@ describe("runners", () => {
 });
 
 describe("X4: an agent at work", () => {
+  const jobOf = async (runner: FakeRunner, { sessionId, token }: Pick<FakeClaim, "sessionId" | "token">) => {
+    const path = `/v1/runners/${runner.runnerId}/job-tokens`;
+    const { status, body } = await runner.person.post(path, { sessionId, token });
+    return { status, code: body.code as string | undefined, job: new Person(fleet.url, body.secret ?? "") };
+  };
+
   test("has its own session and those below it, starts children, and is nobody when its session has ended", async () => {
     const runner = await fleet.runner();
     const [own, other] = [await ada.start(), await ada.start()];
     const claims = (await runner.poll()).claims;
-    const tokens = new Tokens({ storage: fleet.storage, clock, random: { u32: () => 7 } });
-    const audit = { actor: "test", action: "token.create", object: "" };
-    const { text } = await tokens.create({ kind: "job", name: "job", sessionId: own }, audit);
-    const job = new Person(fleet.url, text);
+    const { job } = await jobOf(
+      runner,
+      claims.find(({ sessionId }) => sessionId === own)!,
+    );
+    expect(job.token).toMatch(/^hf_job_/);
     expect((await job.get(`/v1/sessions/${own}`)).status).toBe(200);
     expect((await job.get(`/v1/sessions/${other}`)).status).toBe(404);
     expect((await job.post("/v1/sessions", { agent: "greeter" })).status).toBe(403);
@@ -240,6 +246,64 @@ describe("X4: an agent at work", () => {
     expect(listed).toEqual([own, made.body.sessionId]);
     await runner.complete(claims.find(({ sessionId }) => sessionId === own)!);
     expect((await job.get(`/v1/sessions/${own}`)).status).toBe(401);
+  });
+
+  // Case A10.
+  test("reads and signals its session while its claim is the newest, and is nobody afterwards, whoever goes on", async () => {
+    const runner = await fleet.runner();
+    const own = await ada.start();
+    const [claim] = (await runner.poll()).claims;
+    const { job } = await jobOf(runner, claim!);
+    expect((await job.post(`/v1/sessions/${own}/signals`, { name: "note" })).status).toBe(202);
+    expect((await job.get(`/v1/sessions/${own}/events`)).status).toBe(200);
+    for (const [verb, path] of [
+      ["POST", `/v1/sessions/${own}/answer`],
+      ["POST", `/v1/sessions/${own}/pause`],
+      ["DELETE", `/v1/sessions/${own}`],
+      ["GET", "/v1/runs"],
+      ["POST", "/v1/storage/commit"],
+      ["POST", `/v1/runners/${runner.runnerId}/job-tokens`],
+    ] as const)
+      expect([verb, path, (await job.call(verb, path, verb === "POST" ? {} : undefined)).status]).toEqual([
+        verb,
+        path,
+        403,
+      ]);
+    await runner.say(claim!, { status: "working" });
+    await runner.release(claim!);
+    expect((await job.get(`/v1/sessions/${own}`)).body.code).toBe("token_revoked");
+
+    const [again] = (await runner.poll()).claims;
+    expect(again!.sessionId).toBe(own);
+    expect((await job.get(`/v1/sessions/${own}`)).status).toBe(401);
+    const second = await jobOf(runner, again!);
+    expect((await second.job.get(`/v1/sessions/${own}`)).status).toBe(200);
+    await clock.advance(15_000);
+    expect((await second.job.get(`/v1/sessions/${own}`)).status).toBe(401);
+    const stored = await fleet.storage.reader.documents({ collection: "job_token", limit: 9 });
+    expect(JSON.stringify(stored)).not.toContain(second.job.token.slice(7, 40)); // X11.
+    await clock.advance(5_000);
+    expect(await fleet.storage.reader.documents({ collection: "job_token", limit: 9 })).toEqual([]);
+  });
+
+  test("is made for a claim that its runner holds, and for no other", async () => {
+    const [runner, other] = [await fleet.runner(), await fleet.runner()];
+    await ada.start();
+    const [claim] = (await runner.poll()).claims;
+    const told = async (who: FakeRunner, change: Partial<FakeClaim>) => {
+      const { status, code } = await jobOf(who, { ...claim!, ...change });
+      return [status, code];
+    };
+    expect(await told(other, {})).toEqual([409, "fenced"]);
+    expect(await told(runner, { token: claim!.token + 1 })).toEqual([409, "fenced"]);
+    expect(await told(runner, { sessionId: "ses_none" })).toEqual([409, "fenced"]);
+    const path = `/v1/runners/${other.runnerId}/job-tokens`;
+    expect(
+      (await runner.person.post(path, { sessionId: claim!.sessionId, token: claim!.token })).status,
+    ).toBe(404);
+    expect((await ada.post(path, { sessionId: claim!.sessionId, token: claim!.token })).status).toBe(403);
+    await runner.complete(claim!);
+    expect(await told(runner, {})).toEqual([409, "fenced"]);
   });
 });
 

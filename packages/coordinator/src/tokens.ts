@@ -7,6 +7,8 @@
 //   T3. What storage said of a token is believed for `BELIEVED_MS`. So a revoked one is refused within that, by every coordinator
 //       of one storage; by the one that revoked it at once. A stream asks again every four seconds: five are promised.
 //   T4. A registration token is used once: whoever comes second finds its document used.
+//   T6. A job's token is one of a claim and goes with it: it stands in a collection of its own, is listed and revoked by nobody, and is
+//       removed by `sweepJobs` some time after its claim is over. Whether that is over is asked at each use, not here (X4).
 //   T5. When it was last used is written at most every `USED_EVERY_MS`.
 //
 // It knows no requests and no roles: what a kind may do is the contract's.
@@ -43,8 +45,9 @@ export interface StoredToken {
   readonly user?: string;
   /** Of a runner token. */
   readonly runnerId?: string;
-  /** Of a job token: the one session it is good for. */
+  /** Of a job token: the claim it is good for, of this session and by the runner above. */
   readonly sessionId?: string;
+  readonly claimToken?: number;
   readonly createdAt: number;
   readonly expiresAt?: number;
   readonly lastUsedAt?: number;
@@ -68,11 +71,15 @@ export interface NewToken {
   readonly user?: string;
   readonly runnerId?: string;
   readonly sessionId?: string;
+  readonly claimToken?: number;
   /** From now on. */
   readonly ttlMs?: number;
 }
 
 const COLLECTION = "token";
+/** T6. */
+const JOBS = "job_token";
+const SWEEP_PAGE = 500;
 const BELIEVED_MS = 900;
 const USED_EVERY_MS = 10 * 60_000;
 /** Of tokens that somebody guesses nothing is remembered; of real ones at most so many. */
@@ -117,9 +124,10 @@ export class Tokens {
 
   /** Who has this token, or why it is nobody's. */
   async check(text: string): Promise<StoredToken | Refusal> {
-    if (kindOf(text) === undefined) return "unknown"; // T1.
+    const kind = kindOf(text);
+    if (kind === undefined) return "unknown"; // T1.
     const hash = hashOf(text);
-    const found = await this.#find(hash);
+    const found = await this.#find(hash, collectionOf(kind));
     if (found === undefined || !isSameHash(found.token.hash, hash)) return "unknown";
     const refusal = this.#refusalOf(found.token);
     if (refusal !== undefined) return refusal;
@@ -167,17 +175,30 @@ export class Tokens {
     return documents.map(({ body }) => JSON.parse(body) as StoredToken);
   }
 
+  /** T6. Forget the tokens of claims that are over. */
+  async sweepJobs(isOver: (token: StoredToken) => Promise<boolean>): Promise<void> {
+    for (let after = ""; ;) {
+      const { reader } = this.#host.storage;
+      const page = await reader.documents({ collection: JOBS, limit: SWEEP_PAGE, after });
+      for (const { id, body } of page)
+        if (await isOver(JSON.parse(body) as StoredToken))
+          await this.#commit({ type: "remove_document", collection: JOBS, id });
+      after = page.at(-1)?.id ?? after;
+      if (page.length < SWEEP_PAGE) return;
+    }
+  }
+
   #refusalOf({ revokedAt, usedAt, expiresAt }: StoredToken): Refusal | undefined {
     if (revokedAt !== undefined) return "revoked";
     if (usedAt !== undefined) return "used";
     return expiresAt !== undefined && expiresAt <= this.#host.clock.now() ? "expired" : undefined;
   }
 
-  async #find(hash: string): Promise<Found | undefined> {
+  async #find(hash: string, collection: string): Promise<Found | undefined> {
     const believed = this.#believed.get(hash);
     if (believed !== undefined && believed.until > this.#host.clock.monotonic()) return believed;
     this.#believed.delete(hash);
-    const found = await this.#read(hash);
+    const found = await this.#read(hash, collection);
     if (found !== undefined) this.#believe(found);
     return found;
   }
@@ -190,8 +211,8 @@ export class Tokens {
     this.#believed.set(found.token.hash, { ...found, until: this.#host.clock.monotonic() + BELIEVED_MS });
   }
 
-  async #read(hash: string): Promise<Found | undefined> {
-    const document = await this.#host.storage.reader.document(COLLECTION, hash);
+  async #read(hash: string, collection = COLLECTION): Promise<Found | undefined> {
+    const document = await this.#host.storage.reader.document(collection, hash);
     if (document === undefined) return undefined;
     return { token: JSON.parse(document.body) as StoredToken, version: document.version };
   }
@@ -211,7 +232,12 @@ export class Tokens {
   /** T5. Nobody waits for it, and a conflict is another use. */
   #noteUse({ token, version }: Found): void {
     const now = this.#host.clock.now();
-    if (token.kind === "registration" || now - (token.lastUsedAt ?? 0) < USED_EVERY_MS) return;
+    if (
+      token.kind === "registration" ||
+      token.kind === "job" ||
+      now - (token.lastUsedAt ?? 0) < USED_EVERY_MS
+    )
+      return;
     const used = { ...token, lastUsedAt: now };
     this.#believe({ token: used, version: version + 1 });
     this.#commit(putOf(used, version)).catch(() => {});
@@ -264,11 +290,15 @@ function isSameHash(a: string, b: string): boolean {
 function putOf(token: StoredToken, expected: number): PutDocument {
   return {
     type: "put_document",
-    collection: COLLECTION,
+    collection: collectionOf(token.kind),
     id: token.hash,
     body: JSON.stringify(token),
     expected,
   };
+}
+
+function collectionOf(kind: TokenKind): string {
+  return kind === "job" ? JOBS : COLLECTION;
 }
 
 function objectOf(token: StoredToken): string {

@@ -146,6 +146,7 @@ export {
   type Change,
   type ChangeResult,
   type ClaimResult,
+  type HeldClaim,
   type CommitBatch,
   type CreateSession,
   type DeleteSession,

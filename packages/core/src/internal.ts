@@ -14,6 +14,7 @@ export {
 } from "./session/cascade.ts";
 export {
   decideRelease,
+  pageOfClaims,
   isHeld,
   nextClaim,
   NO_CLAIM,
@@ -41,7 +42,9 @@ export {
   type SignalFacts,
 } from "./session/storage-rules.ts";
 export { endEvent, refuseRequest } from "./session/consequences.ts";
+export { noticeOf } from "./journal/record.ts";
 export { repliedRequest } from "./journal/signal-names.ts";
+export { Followers } from "./session/followers.ts";
 export { isForkPending, parentAt, seedAt } from "./session/fork.ts";
 export { isDone } from "./kernel/open-items.ts";
 export { createdBy } from "./kernel/segment.ts";

@@ -290,6 +290,42 @@ describe("holdfast token", () => {
   });
 });
 
+describe("holdfast runs and holdfast runners", () => {
+  test("tell what is to be done and who does it, and have a runner drain or go", async () => {
+    const coordinator = await start();
+    const as = ["--url", coordinator.url, "--token-file", coordinator.adminTokenFile];
+    const { runnerId, token } = await register(coordinator);
+    for (const sessionId of ["one", "two"])
+      await call(coordinator.url, tokenIn(coordinator), "sessions", { agent: "greeter", sessionId });
+    const poll = { pollId: "p1", free: 1, waitMs: 5_000, agents: [{ name: "greeter" }] };
+    const { claims } = await call(coordinator.url, token, `runners/${runnerId}/poll`, poll);
+
+    const listed = await project.json<readonly Record<string, unknown>[]>("runs", ...as);
+    expect(listed).toMatchObject([
+      { runId: `run_one.${claims[0].token}`, status: "claimed", holder: runnerId },
+      { runId: "run_two.next", status: "queued", blocked: expect.stringContaining("has room") },
+    ]);
+    const shown = await project.run("runs", "--status", "queued", ...as);
+    expect(shown.stdout).toMatch(/SESSION .*\ntwo .*queued/);
+    expect(shown.stdout).not.toContain("one");
+    expect((await project.run("runs", "--status", "lost", ...as)).code).toBe(2);
+
+    const [runner] = await project.json<readonly Record<string, unknown>[]>("runners", "list", ...as);
+    expect(runner).toMatchObject({ runnerId, hostname: "box", status: "online", held: 1, maxRuns: 5 });
+    expect((await project.run("runners", "show", runnerId, ...as)).stdout).toMatch(/agents +greeter/);
+    expect(await project.json("runners", "drain", runnerId, ...as)).toMatchObject({ status: "draining" });
+    const [, of] = await project
+      .json<readonly Record<string, unknown>[]>("token", "list", ...as)
+      .then((all) => all.toSorted((a, b) => String(a["kind"]).localeCompare(String(b["kind"]))));
+    expect(of).toMatchObject({ kind: "runner", name: "box", runnerId });
+    expect((await project.run("runners", "delete", runnerId, ...as)).code).toBe(0);
+    expect((await project.run("runners", "show", runnerId, ...as)).code).toBe(4);
+    expect((await call(coordinator.url, token, `runners/${runnerId}/poll`, poll)).code).toBe("token_revoked");
+    expect((await project.run("runners", "list", "--db", "x", ...as)).code).toBe(2);
+    expect((await project.run("runners")).code).toBe(2);
+  });
+});
+
 test("docs/coordinator.schema.json is what the code reads files by", () => {
   const published: unknown = JSON.parse(
     readFileSync(new URL("../../../docs/coordinator.schema.json", import.meta.url), "utf8"),

@@ -30,6 +30,7 @@ export function guardOwner(storage: AgentStorage): GuardedStorage {
     reader: storage.reader,
     claim: (claim) => storage.claim(claim),
     renew: (renewal) => storage.renew(renewal),
+    heldClaims: (query) => storage.heldClaims(query),
     load: (sessionId) => storage.load(sessionId),
     arrivals: (sessionId, after) => storage.arrivals(sessionId, after),
     conversation: (sessionId, leaf) => storage.conversation(sessionId, leaf),

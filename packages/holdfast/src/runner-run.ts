@@ -17,6 +17,9 @@ import { wantedTracer } from "./wanted-tracer.ts";
 
 const DEFAULT_URL = "http://127.0.0.1:8765";
 const MESSAGE_CHARS = 300;
+/** A coordinator's longest lease is a day, its longest poll half a minute. */
+const RENEW_SECONDS_MAX = 28_800;
+const POLL_SECONDS_MAX = 30;
 
 /** @returns the exit code. */
 export async function runRunner(args: Arguments, io: Io): Promise<number> {
@@ -91,8 +94,14 @@ async function optionsOf(args: Arguments, io: Io): Promise<RunnerOptions> {
   const grace = args.text("grace");
   const name = args.text("name");
   const token = await tokenOf(args, io);
+  const renewMs = secondsOf(io, "HEARTBEAT_INTERVAL", RENEW_SECONDS_MAX);
+  const pollTimeoutMs = secondsOf(io, "POLL_TIMEOUT", POLL_SECONDS_MAX);
   return {
-    url: args.text("coordinator") ?? nonEmpty(io.env["HOLDFAST_URL"]) ?? DEFAULT_URL,
+    url:
+      args.text("coordinator") ??
+      nonEmpty(io.env["HOLDFAST_URL"]) ??
+      nonEmpty(io.env["AGENT_ORCHESTRATOR_API_URL"]) ??
+      DEFAULT_URL,
     stateFolder: join(dataFolder(io), "runners"),
     workspace,
     agents,
@@ -104,15 +113,29 @@ async function optionsOf(args: Arguments, io: Io): Promise<RunnerOptions> {
     ...(maxRuns === undefined ? {} : { maxRuns }),
     ...(healthPort === undefined ? {} : { healthPort }),
     ...(grace === undefined ? {} : { graceMs: parseDuration(grace, "--grace") }),
+    ...(renewMs === undefined ? {} : { renewMs }),
+    ...(pollTimeoutMs === undefined ? {} : { pollTimeoutMs }),
   };
 }
 
+/** A variable of whole seconds. @returns milliseconds. */
+function secondsOf(io: Io, variable: string, max: number): number | undefined {
+  const text = nonEmpty(io.env[variable]);
+  if (text === undefined) return undefined;
+  const seconds = Number(text);
+  if (/^\d+$/.test(text) && seconds >= 1 && seconds <= max) return seconds * 1_000;
+  throw new UsageError(`${variable} is not ${JSON.stringify(text)}`, {
+    at: variable,
+    expected: `whole seconds from 1 to ${max}`,
+  });
+}
+
 function workspaceOf(args: Arguments, io: Io): string {
-  const given = args.text("project");
+  const given = args.text("project") ?? nonEmpty(io.env["PROJECT_DIR"]);
   const folder = given === undefined ? findProject(io.cwd) : resolve(io.cwd, given);
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) {
     throw new NotFoundError("file_not_found", `there is no folder ${given ?? folder}`, {
-      at: "--project",
+      at: args.text("project") === undefined ? "PROJECT_DIR" : "--project",
       fix: "check the path; it is taken from the current folder",
     });
   }

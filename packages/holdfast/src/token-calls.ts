@@ -1,12 +1,11 @@
 // `holdfast token`: asks a coordinator for tokens, as an admin.
 
-import { HoldfastError, toHoldfastError, UsageError } from "@holdfast/core";
+import { UsageError } from "@holdfast/core";
 import { TokenService, type Token } from "@holdfast/proto";
-import { CoordinatorConnection } from "@holdfast/storage/remote";
 import type { Client } from "@connectrpc/connect";
 import { parseDuration } from "./budget-text.ts";
 import type { Arguments, Io } from "./command.ts";
-import { findCoordinator } from "./coordinator-access.ts";
+import { askCoordinator } from "./coordinator-call.ts";
 import { localTime, plainLine, table } from "./plain-text.ts";
 
 const KINDS = ["user", "admin", "registration"];
@@ -45,12 +44,13 @@ export async function listTokens(args: Arguments, io: Io): Promise<number> {
     }
   });
   const rows = tokens.map((token) => {
-    const { tokenId, kind, name, owner, createdAt, expiresAt, lastUsedAt } = tokenJson(token);
-    return [tokenId, kind, name, owner ?? "", localTime(createdAt), at(expiresAt), at(lastUsedAt)].map(
+    const { tokenId, kind, name, owner = "", runnerId = "", ...times } = tokenJson(token);
+    const { createdAt, expiresAt, lastUsedAt } = times;
+    return [tokenId, kind, name, runnerId, owner, localTime(createdAt), at(expiresAt), at(lastUsedAt)].map(
       (cell) => plainLine(cell, CELL_CHARS),
     );
   });
-  const head = ["ID", "KIND", "NAME", "OWNER", "MADE", "GOOD UNTIL", "LAST USED"];
+  const head = ["ID", "KIND", "NAME", "RUNNER", "OWNER", "MADE", "GOOD UNTIL", "LAST USED"];
   io.show(tokens.map(tokenJson), table([head, ...rows]).join("\n"));
   return 0;
 }
@@ -67,41 +67,24 @@ function at(ms: number | undefined): string {
   return ms === undefined ? "" : localTime(ms);
 }
 
-function tokenJson({ tokenId, kind, name, owner, createdAt, expiresAt, lastUsedAt }: Token) {
+function tokenJson(token: Token) {
+  const { tokenId, kind, name, owner, runnerId, createdAt, expiresAt, lastUsedAt } = token;
   return {
     tokenId,
     kind,
     name,
     ...(owner === undefined ? {} : { owner }),
+    ...(runnerId === undefined ? {} : { runnerId }),
     createdAt: Number(createdAt),
     ...(expiresAt === undefined ? {} : { expiresAt: Number(expiresAt) }),
     ...(lastUsedAt === undefined ? {} : { lastUsedAt: Number(lastUsedAt) }),
   };
 }
 
-async function asAdmin<T>(
+function asAdmin<T>(
   args: Arguments,
   io: Io,
   ask: (tokens: Client<typeof TokenService>) => Promise<T>,
 ): Promise<T> {
-  const { url, token } = findCoordinator(args, io);
-  const connection = new CoordinatorConnection({ url, token });
-  try {
-    return await connection.ask(() => ask(connection.client(TokenService)));
-  } catch (thrown) {
-    const error = toHoldfastError(thrown);
-    if (error.code !== "unavailable" && error.code !== "storage_unavailable") throw error;
-    throw new HoldfastError("unavailable", error.message, {
-      at: url,
-      ...(error.got === undefined ? {} : { got: error.got }),
-      // Of a coordinator that does run, but is not believed, the connection knows better.
-      fix:
-        error.fix?.includes("NODE_EXTRA_CA_CERTS") === true
-          ? error.fix
-          : "start it with `holdfast coordinator`, or say where it is with --url",
-      cause: error,
-    });
-  } finally {
-    connection.close();
-  }
+  return askCoordinator(args, io, (connection) => ask(connection.client(TokenService)));
 }

@@ -4,6 +4,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import { AuditService } from "./gen/holdfast/v1/audit_service_pb.js";
 import { HealthService } from "./gen/holdfast/v1/health_service_pb.js";
 import { RunnerService } from "./gen/holdfast/v1/runner_service_pb.js";
+import { RunService } from "./gen/holdfast/v1/run_service_pb.js";
 import { ScheduleService } from "./gen/holdfast/v1/schedule_service_pb.js";
 import { SessionService } from "./gen/holdfast/v1/session_service_pb.js";
 import { StorageService } from "./gen/holdfast/v1/storage_service_pb.js";
@@ -12,6 +13,7 @@ import { TokenService } from "./gen/holdfast/v1/token_service_pb.js";
 export const SERVICES: readonly DescService[] = [
   SessionService,
   RunnerService,
+  RunService,
   StorageService,
   ScheduleService,
   TokenService,

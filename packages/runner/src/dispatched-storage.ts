@@ -122,6 +122,10 @@ export class DispatchedStorage implements AgentStorage {
     return this.#remote.renew(renewal);
   }
 
+  heldClaims(query: Parameters<AgentStorage["heldClaims"]>[0]): ReturnType<AgentStorage["heldClaims"]> {
+    return this.#remote.heldClaims(query);
+  }
+
   async arrivals(sessionId: string, after: number): ReturnType<AgentStorage["arrivals"]> {
     const arrivals = await this.#remote.arrivals(sessionId, after);
     this.#onChange();

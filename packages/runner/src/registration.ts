@@ -4,7 +4,7 @@
 //   R2. A coordinator that cannot be reached is waited for, for ever; one that refuses is not.
 //   R3. Whoever gives up is not kept waiting for an answer, unless it may bring the runner's own token (R1).
 
-import { HoldfastError, toHoldfastError, type Clock, type Random } from "@holdfast/core";
+import { HoldfastError, toHoldfastError, UsageError, type Clock, type Random } from "@holdfast/core";
 import { RunnerService, type RegisterResponse } from "@holdfast/proto";
 import type { CoordinatorConnection } from "@holdfast/storage/remote";
 import { isPassing, pause, pauseMs } from "./poll-loop.ts";
@@ -29,6 +29,9 @@ export interface RegistrationOptions {
   /** A registration token, or a runner's own; not needed by who has registered before. */
   readonly token: string | undefined;
   readonly offers: Offers;
+  /** How often to renew and how long a poll waits, instead of what the coordinator says. */
+  readonly renewMs?: number | undefined;
+  readonly pollTimeoutMs?: number | undefined;
   readonly clock: Clock;
   readonly random: Random;
   readonly signal: AbortSignal;
@@ -75,10 +78,11 @@ async function registerOnce(options: RegistrationOptions): Promise<Registered> {
 }
 
 async function registerWith(
-  { connection, tokens, offers }: RegistrationOptions,
+  options: RegistrationOptions,
   token: string,
   call: { readonly signal?: AbortSignal } = {},
 ): Promise<Registered> {
+  const { connection, tokens, offers } = options;
   const { hostname, project, labels, agents, taskKinds, maxRuns } = offers;
   connection.useToken(token);
   const answer: RegisterResponse = await connection.ask(() =>
@@ -98,12 +102,17 @@ async function registerWith(
   const own = answer.token ?? token;
   tokens.write(own); // R1.
   connection.useToken(own);
-  return {
-    runnerId: answer.runnerId,
-    leaseMs: Number(answer.leaseMs),
-    renewMs: Number(answer.renewMs),
-    pollTimeoutMs: Number(answer.pollTimeoutMs),
-  };
+  const leaseMs = Number(answer.leaseMs);
+  const { renewMs = Number(answer.renewMs), pollTimeoutMs = Number(answer.pollTimeoutMs) } = options;
+  if (renewMs > leaseMs / 3) {
+    throw new UsageError(`a claim of ${leaseMs} ms cannot be renewed every ${renewMs} ms`, {
+      at: "renewMs",
+      got: `${renewMs} ms`,
+      expected: "at most a third of the coordinator's lease, so that one renewal may be lost",
+      fix: "renew more often, or have the coordinator's leaseMs raised",
+    });
+  }
+  return { runnerId: answer.runnerId, leaseMs, renewMs, pollTimeoutMs };
 }
 
 function required(token: string | undefined): string {

@@ -67,6 +67,10 @@ export interface RunnerOptions extends Omit<ConnectionOptions, "token"> {
   readonly maxRuns?: number;
   /** How long what is at work may take to finish when the runner is stopped. */
   readonly graceMs?: number;
+  /** How often claims are renewed; at most a third of the coordinator's lease. Default: what the coordinator says. */
+  readonly renewMs?: number;
+  /** How long a poll waits. Default: what the coordinator says. */
+  readonly pollTimeoutMs?: number;
   /** Serve `/healthz` on this port of this machine; not by default. */
   readonly healthPort?: number;
   /** Told of what happens. Must not throw. */
@@ -118,6 +122,8 @@ export async function startRunner(options: RunnerOptions): Promise<Runner> {
     tokens,
     token: options.token,
     offers,
+    renewMs: options.renewMs,
+    pollTimeoutMs: options.pollTimeoutMs,
     clock,
     random,
     signal,

@@ -22,6 +22,7 @@ import {
   type CreateSession,
   type Due,
   type Entry,
+  type HeldClaim,
   type ImportSession,
   type ReleaseClaim,
   type Schedule,
@@ -41,6 +42,7 @@ import {
   dueAt,
   findImportProblem,
   firstBatch,
+  Followers,
   isAnsweredBy,
   lookAt,
   NO_CLAIM,
@@ -51,6 +53,7 @@ import {
   refuseCreation,
   releasedClaim,
   remainingFor,
+  pageOfClaims,
   renewedClaim,
   type Applied,
   type CascadeDoor,
@@ -91,6 +94,9 @@ export class MemoryStorage implements AgentStorage {
   readonly #ready = new Map<string, Set<Stored>>();
   readonly #timeline = new WakeQueue<Stored>();
   readonly #listeners = new Set<(arrival: Arrival) => void>();
+  readonly #followers = new Followers();
+  /** Whose followers hear of it when the call is over. */
+  #changed = new Set<string>();
   readonly #door: CascadeDoor;
   /** What listeners hear of when the call is over. */
   #arrived: Arrival[] = [];
@@ -138,6 +144,12 @@ export class MemoryStorage implements AgentStorage {
       sessions++;
     }
     return { sessions };
+  }
+
+  async heldClaims(query: Parameters<AgentStorage["heldClaims"]>[0]): Promise<readonly HeldClaim[]> {
+    const one = query.sessionId === undefined ? undefined : this.#rows.sessions.get(query.sessionId);
+    const held = one === undefined ? [...this.#leased.values()].flatMap((all) => [...all]) : [one];
+    return pageOfClaims(held, query);
   }
 
   async load(sessionId: string): Promise<SessionSnapshot | undefined> {
@@ -202,6 +214,10 @@ export class MemoryStorage implements AgentStorage {
     return () => void this.#listeners.delete(told);
   }
 
+  follow(sessionId: string, onNotice: () => void): () => void {
+    return this.#followers.follow(sessionId, onNotice);
+  }
+
   async close(): Promise<void> {
     this.#listeners.clear();
   }
@@ -227,6 +243,7 @@ export class MemoryStorage implements AgentStorage {
       setAccount: (sessionId, account) => {
         const stored = rows.find(sessionId);
         stored.session = { ...stored.session, account };
+        this.#noteChange(stored);
       },
       setHold: (sessionId, task, amount) => setHold(rows.find(sessionId), task, amount),
       putSchedule: (schedule) => {
@@ -323,10 +340,10 @@ export class MemoryStorage implements AgentStorage {
     return decision.result;
   }
 
-  #release({ sessionId, token }: ReleaseClaim): ChangeResult {
-    const stored = this.#rows.sessions.get(sessionId);
+  #release(change: ReleaseClaim): ChangeResult {
+    const stored = this.#rows.sessions.get(change.sessionId);
     if (stored === undefined) return { status: "not_found" };
-    const status = decideRelease(stored.claim, token);
+    const status = decideRelease(stored.session, stored.claim, change);
     if (status === "released") this.#setClaim(stored, releasedClaim(stored.claim));
     return { status };
   }
@@ -355,6 +372,7 @@ export class MemoryStorage implements AgentStorage {
   #remove(stored: Stored): void {
     this.#letGo(stored);
     this.#rows.remove(stored);
+    this.#noteChange(stored);
   }
 
   #replace(stored: Stored, session: Session): void {
@@ -375,6 +393,7 @@ export class MemoryStorage implements AgentStorage {
 
   /** M2. After every change of row, claim or `answered`. */
   #index(stored: Stored): void {
+    this.#noteChange(stored);
     const { session, claim, answered } = stored;
     const at = dueAt(session, claim, answered);
     if (at !== stored.dueAt) {
@@ -385,6 +404,10 @@ export class MemoryStorage implements AgentStorage {
     // A ready session needs the clock only for the end of its time.
     const look = at === -Infinity ? overdueAt(session) : lookAt(session, claim, answered);
     if (look !== stored.queuedFor) this.#timeline.set(stored, look);
+  }
+
+  #noteChange({ session: { sessionId } }: Stored): void {
+    if (this.#followers.has(sessionId)) this.#changed.add(sessionId);
   }
 
   #setReady(stored: Stored): void {
@@ -419,11 +442,16 @@ export class MemoryStorage implements AgentStorage {
   }
 
   #tell(): void {
-    if (this.#arrived.length === 0) return;
-    const arrived = this.#arrived;
-    this.#arrived = [];
-    for (const arrival of arrived) {
-      for (const listener of this.#listeners) listener(arrival);
+    if (this.#arrived.length > 0) {
+      const arrived = this.#arrived;
+      this.#arrived = [];
+      for (const arrival of arrived) {
+        for (const listener of this.#listeners) listener(arrival);
+      }
     }
+    if (this.#changed.size === 0) return;
+    const changed = this.#changed;
+    this.#changed = new Set();
+    for (const sessionId of changed) this.#followers.tell(sessionId);
   }
 }

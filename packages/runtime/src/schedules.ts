@@ -54,21 +54,16 @@ export class Schedules {
       });
     }
     const now = clock.now();
-    const nextAt = readCron(cron, timeZone).after(now);
-    const known = id === undefined ? undefined : await this.#find(id);
-    const isSame = known !== undefined && known.cron === cron && known.timeZone === timeZone;
     const schedule: Schedule = {
       scheduleId: id ?? mintId("sch", now, () => random.u32()),
       cron,
       timeZone,
       action,
-      nextAt: isSame ? known.nextAt : nextAt, // F1.
-      ...(known?.lastAt === undefined ? {} : { lastAt: known.lastAt }),
-      ...(known?.unread === undefined ? {} : { unread: known.unread }),
-      createdAt: known?.createdAt ?? now,
+      nextAt: readCron(cron, timeZone).after(now), // F1: of one that is there, storage keeps it.
+      createdAt: now,
     };
     expectStatus(await committer.commit({ type: "put_schedule", schedule }), ["done"]);
-    return schedule;
+    return (await this.#find(schedule.scheduleId)) ?? schedule;
   }
 
   list(): Promise<readonly Schedule[]> {

@@ -132,6 +132,7 @@ export function faultyStorage(inner: AgentStorage, plan: FaultPlan = {}): Faulty
     commit: (changes, now) => whileAlive(() => commit(changes, now)),
     claim: (claim) => whileAlive(() => inner.claim(claim)),
     renew: (renewal) => whileAlive(() => inner.renew(renewal)),
+    heldClaims: (query) => whileAlive(() => inner.heldClaims(query)),
     load: (sessionId) => whileAlive(() => inner.load(sessionId)),
     arrivals: (sessionId, after) => whileAlive(() => inner.arrivals(sessionId, after)),
     conversation: (sessionId, leaf) => whileAlive(() => inner.conversation(sessionId, leaf)),

@@ -150,6 +150,7 @@ export function storageWith(storage: AgentStorage, changes: Partial<AgentStorage
     commit: (group, now) => storage.commit(group, now),
     claim: (claim) => storage.claim(claim),
     renew: (renewal) => storage.renew(renewal),
+    heldClaims: (query) => storage.heldClaims(query),
     load: (sessionId) => storage.load(sessionId),
     arrivals: (sessionId, after) => storage.arrivals(sessionId, after),
     conversation: (sessionId, leaf) => storage.conversation(sessionId, leaf),

@@ -11,6 +11,7 @@ import type {
   AuditService,
   HealthService,
   RunnerService,
+  RunService,
   ScheduleService,
   SessionService,
   StorageService,
@@ -31,6 +32,7 @@ import { createRpc } from "./rpc.ts";
 export interface Services {
   readonly sessions?: Partial<ServiceImpl<typeof SessionService>>;
   readonly runners?: Partial<ServiceImpl<typeof RunnerService>>;
+  readonly runs?: Partial<ServiceImpl<typeof RunService>>;
   readonly storage?: Partial<ServiceImpl<typeof StorageService>>;
   readonly schedules?: Partial<ServiceImpl<typeof ScheduleService>>;
   readonly tokens?: Partial<ServiceImpl<typeof TokenService>>;
@@ -110,6 +112,7 @@ function implementationsOf(services: Services): Readonly<Record<string, Implemen
   return {
     SessionService: services.sessions,
     RunnerService: services.runners,
+    RunService: services.runs,
     StorageService: services.storage,
     ScheduleService: services.schedules,
     TokenService: services.tokens,

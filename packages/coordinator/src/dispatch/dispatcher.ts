@@ -19,12 +19,15 @@ import {
   type AgentStorage,
   type Arrival,
   type Change,
+  type ChangeResult,
   type Clock,
   type Random,
+  type ReleaseClaim,
   type Session,
   type SessionSnapshot,
 } from "@holdfast/core";
-import { dueAt, isAnsweredBy, NO_CLAIM } from "@holdfast/core/internal";
+import { ChurnMap, dueAt, isAnsweredBy, NO_CLAIM } from "@holdfast/core/internal";
+import type { Commit } from "../joined-commits.ts";
 import { fitnessOf, type Registry, type StoredRunner } from "./registry.ts";
 import { LOSSES_MAX, match, type Match, type Offer } from "./rules.ts";
 import { Seat, type GivenClaim, type PollAnswer, type PollRequest } from "./seat.ts";
@@ -37,6 +40,7 @@ const AGAIN_MS = 500;
 
 export interface DispatcherHost {
   readonly storage: AgentStorage;
+  readonly commit: Commit;
   readonly clock: Clock;
   readonly random: Random;
   readonly registry: Registry;
@@ -56,6 +60,7 @@ export class Dispatcher {
   readonly #host: DispatcherHost;
   readonly #seats = new Map<string, Seat>();
   readonly #holders = new Map<string, string>();
+  readonly #givenAt = new ChurnMap<string, { readonly token: number; readonly at: number }>();
   readonly #waiting: WaitingSessions;
   readonly #unsubscribe: () => void;
   /** Sessions something arrived for since the last round. */
@@ -131,6 +136,12 @@ export class Dispatcher {
     return this.#holders.get(sessionId);
   }
 
+  /** When a claim was given, if it was here. */
+  givenAt(sessionId: string, token: number): number | undefined {
+    const given = this.#givenAt.get(sessionId);
+    return given?.token === token ? given.at : undefined;
+  }
+
   heldBy(runnerId: string): number {
     return this.#seats.get(runnerId)?.held.size ?? 0;
   }
@@ -187,7 +198,7 @@ export class Dispatcher {
     const seat = this.#seats.get(runnerId);
     seat?.waiting?.answer([]);
     this.#seats.delete(runnerId);
-    for (const sessionId of seat?.held.keys() ?? []) this.#holders.delete(sessionId);
+    for (const sessionId of seat?.held.keys() ?? []) this.#drop(sessionId);
   }
 
   /** Polls that wait are answered with nothing; claims under way are made and given back. */
@@ -363,9 +374,11 @@ export class Dispatcher {
       return undefined;
     }
     this.#hold(this.#seatOf(runnerId), sessionId, token);
+    this.#givenAt.set(sessionId, { token, at: now });
     claimed(Math.max(0, now - (since ?? now)));
-    const { nextSeq } = snapshot.session;
-    return { sessionId, token, askedAt, nextSeq, snapshot: JSON.stringify(snapshot) };
+    const { nextSeq, updatedAt } = snapshot.session;
+    const asGiven = { nextSeq, updatedAt };
+    return { sessionId, token, askedAt, asGiven, snapshot: JSON.stringify(snapshot) };
   }
 
   /** P4. */
@@ -411,22 +424,25 @@ export class Dispatcher {
     this.#host.clock.setTimer(() => this.#giveBackUnused(seat.expire(pollId)), ACK_MS, true);
   }
 
-  /** D2. Its runner may have used it through another coordinator: then the journal has grown since it was given. */
+  /** D2. Its runner may use it through another coordinator: storage knows, in the transaction that would take it back. */
   #giveBackUnused(claims: readonly GivenClaim[]): void {
-    if (claims.length === 0) return;
-    const { storage, warn } = this.#host;
-    Promise.all(claims.map(({ sessionId }) => storage.reader.session(sessionId))).then(
-      (rows) => this.#giveBack(claims.filter(({ nextSeq }, i) => rows[i]?.nextSeq === nextSeq)),
-      (error: unknown) =>
-        warn("claims that nobody acknowledged were not looked at, and run out by their lease", error),
-    );
+    this.#giveBack(claims, ({ asGiven }) => ({ ifUnchanged: asGiven }));
   }
 
-  #giveBack(claims: readonly GivenClaim[]): void {
+  #giveBack(
+    claims: readonly GivenClaim[],
+    only: (claim: GivenClaim) => Pick<ReleaseClaim, "ifUnchanged"> = () => ({}),
+  ): void {
     if (claims.length === 0) return;
-    for (const { sessionId } of claims) this.#drop(sessionId);
-    this.#commit(claims.map(({ sessionId, token }) => ({ type: "release_claim", sessionId, token }))).then(
-      () => {
+    const releases = claims.map((claim) => {
+      const { sessionId, token } = claim;
+      return { type: "release_claim", sessionId, token, ...only(claim) } as const;
+    });
+    this.#commit(releases).then(
+      (results) => {
+        claims.forEach(({ sessionId }, i) => {
+          if (results[i]?.status === "released") this.#drop(sessionId);
+        });
         this.#isScanWanted = true;
         this.#wake(JOIN_MS);
       },
@@ -439,6 +455,7 @@ export class Dispatcher {
     const runnerId = this.#holders.get(sessionId);
     if (runnerId === undefined) return undefined;
     this.#holders.delete(sessionId);
+    this.#givenAt.delete(sessionId);
     this.#seats.get(runnerId)?.held.delete(sessionId);
     return runnerId;
   }
@@ -455,8 +472,8 @@ export class Dispatcher {
     return seat;
   }
 
-  #commit(changes: readonly Change[]): Promise<unknown> {
-    return this.#host.storage.commit(changes, this.#host.clock.now());
+  #commit(changes: readonly Change[]): Promise<readonly ChangeResult[]> {
+    return this.#host.commit(changes);
   }
 }
 

@@ -143,6 +143,25 @@ export function unmetBy(runners: readonly Fitness[], needs: Needs): string | und
   return `no registered runner has ${unmet.length === 0 ? "all of " : ""}${text}`;
 }
 
+/** A registered runner, and why it may take nothing now. */
+export interface KnownRunner extends Fitness {
+  readonly isFull: boolean;
+  readonly isDraining: boolean;
+  readonly isSilent: boolean;
+}
+
+/** Why nobody has taken a session that has something to do, for people. */
+export function whyNotTaken(runners: readonly KnownRunner[], needs: Needs): string {
+  const unmet = unmetBy(runners, needs);
+  if (unmet !== undefined) return unmet;
+  const fitting = runners.filter((runner) => fits(runner, needs));
+  const taking = fitting.filter(({ isDraining, isSilent }) => !isDraining && !isSilent);
+  if (taking.length === 0)
+    return `every runner that fits ${fitting.every(({ isSilent }) => isSilent) ? "is silent" : "drains or is silent"}`;
+  if (taking.every(({ isFull }) => isFull)) return "every runner that fits is full";
+  return "a runner that fits has room, and takes what is before it first";
+}
+
 /** Since when there is something to do for a session that is due, as its row tells it: the same for every coordinator. */
 export function dueSince({ status, createdAt, updatedAt, wakeAt }: DueRow, now: number): number {
   if (status === "submitted") return createdAt;

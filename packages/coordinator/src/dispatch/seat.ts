@@ -8,6 +8,7 @@
 //
 // It gives nothing and releases nothing itself: it says what is to be given back.
 
+import type { Session } from "@holdfast/core";
 import type { OfferedAgent } from "./registry.ts";
 
 export interface GivenClaim {
@@ -15,8 +16,8 @@ export interface GivenClaim {
   readonly token: number;
   /** When it was asked for, by a clock that does not jump. */
   readonly askedAt: number;
-  /** The journal's length when it was given. */
-  readonly nextSeq: number;
+  /** What the session's row said when it was given. */
+  readonly asGiven: Pick<Session, "nextSeq" | "updatedAt">;
   /** A `SessionSnapshot` as the storage port has it in JSON. */
   readonly snapshot: string;
 }

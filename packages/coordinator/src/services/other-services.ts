@@ -54,8 +54,6 @@ export function scheduleService(
         });
       const now = clock.now();
       const action = await actionOf(host, request, call.caller);
-      const nextAt = readCron(cron, timeZone).after(now);
-      const isSame = known !== undefined && known.cron === cron && known.timeZone === timeZone;
       const owner = call.caller.kind === "user" ? call.caller.name : known?.owner;
       const schedule: Schedule = {
         scheduleId,
@@ -63,10 +61,9 @@ export function scheduleService(
         cron,
         timeZone,
         action,
-        // Who puts the same again, at each start say, misses nothing that was due meanwhile.
-        nextAt: isSame ? known.nextAt : nextAt,
-        ...(known?.lastAt === undefined ? {} : { lastAt: known.lastAt }),
-        createdAt: known?.createdAt ?? now,
+        // Who puts the same again, at each start say, misses nothing that was due meanwhile (ST34).
+        nextAt: readCron(cron, timeZone).after(now),
+        createdAt: now,
       };
       const result = await audited(
         host,
@@ -74,7 +71,7 @@ export function scheduleService(
         auditOf(call, "schedule.put", `schedule:${scheduleId}`),
       );
       if (result.status !== "done") throw unexpected("storing a schedule", result);
-      return scheduleMessage(schedule);
+      return scheduleMessage((await find(call.caller, scheduleId)) ?? schedule);
     },
 
     async list(_, context) {
@@ -199,12 +196,13 @@ export function tokenService({ tokens }: ServiceHost): ServiceImpl<typeof TokenS
 }
 
 function tokenMessage(token: StoredToken): MessageInitShape<typeof TokenSchema> {
-  const { kind, name, user, createdAt, expiresAt, lastUsedAt } = token;
+  const { kind, name, user, runnerId, createdAt, expiresAt, lastUsedAt } = token;
   return {
     tokenId: tokenId(token),
     kind,
     name,
     ...(user === undefined ? {} : { owner: user }),
+    ...(runnerId === undefined ? {} : { runnerId }),
     createdAt: BigInt(createdAt),
     ...(expiresAt === undefined ? {} : { expiresAt: BigInt(expiresAt) }),
     ...(lastUsedAt === undefined ? {} : { lastUsedAt: BigInt(lastUsedAt) }),

@@ -6,7 +6,7 @@
 
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { HoldfastError, mintId, NotFoundError } from "@holdfast/core";
+import { ConflictError, HoldfastError, mintId, NotFoundError } from "@holdfast/core";
 import type { RegisterRequest, RunnerSchema, RunnerService } from "@holdfast/proto";
 import type { Caller } from "../api/caller.ts";
 import { QUIET_MS, type OfferedAgent, type StoredRunner } from "../dispatch/registry.ts";
@@ -14,6 +14,7 @@ import { bytesOf } from "../json-field.ts";
 import { auditOf, callOf, type Call } from "./call.ts";
 import { tokenId } from "../tokens.ts";
 import type { ServiceHost } from "./service-host.ts";
+import { isClaimOf } from "./session-scope.ts";
 
 /** Of what runners and coordinator say to each other; a runner of another major one is told so. */
 const PROTOCOL = 1;
@@ -141,6 +142,22 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
         arrivals: [...answer.arrivals],
         commands: answer.commands.map((command) => ({ ...command })),
       };
+    },
+
+    async createJobToken({ runnerId, sessionId, token: claim }, context) {
+      const call = callOf(context);
+      await own(call.caller, runnerId);
+      const claimToken = Number(claim);
+      if (!(await isClaimOf(host, { sessionId, runnerId, claimToken })))
+        throw new ConflictError("fenced", `the runner does not hold session ${sessionId} by this claim`, {
+          at: "token",
+          fix: "ask with the token of a claim that it holds",
+        });
+      const { text } = await tokens.create(
+        { kind: "job", name: sessionId, runnerId, sessionId, claimToken },
+        auditOf(call, "token.create", ""),
+      );
+      return { secret: text };
     },
 
     async deregister({ runnerId }, context) {

@@ -3,7 +3,6 @@
 import {
   HoldfastError,
   NotFoundError,
-  type AgentStorage,
   type Audit,
   type Change,
   type ChangeResult,
@@ -14,29 +13,31 @@ import {
 import type { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { Registry } from "../dispatch/registry.ts";
 import type { Unmatched } from "../dispatch/unmatched.ts";
-import type { Notices } from "../notices.ts";
+import type { Commit } from "../joined-commits.ts";
+import type { FollowedStorage } from "../notices.ts";
 import type { Tokens } from "../tokens.ts";
 
 export interface ServiceHost {
-  readonly storage: AgentStorage;
+  readonly storage: FollowedStorage;
+  /** How everything is stored that is stored now. */
+  readonly commit: Commit;
   readonly clock: Clock;
   readonly random: Random;
   readonly tokens: Tokens;
   readonly registry: Registry;
   readonly dispatcher: Dispatcher;
   readonly unmatched: Unmatched;
-  readonly notices: Notices;
   readonly leaseMs: number;
   readonly renewMs: number;
 }
 
 /** A change, and its audit row in the same transaction. */
 export async function audited(
-  { storage, clock }: Pick<ServiceHost, "storage" | "clock">,
+  { commit }: Pick<ServiceHost, "commit">,
   change: Exclude<Change, { type: "audited" }>,
   audit: Audit,
 ): Promise<ChangeResult> {
-  const [result] = await storage.commit([{ type: "audited", change, audit }], clock.now());
+  const [result] = await commit([{ type: "audited", change, audit }]);
   return result!;
 }
 

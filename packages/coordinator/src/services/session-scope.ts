@@ -1,11 +1,12 @@
 // Whose a session is, and so who may see it: one rule for every service.
 //
 //   X3. What a caller may not touch is told like what does not exist, with the same words.
-//   X4. An agent at work touches its own session and those below it, as long as its session has not ended.
+//   X4. An agent at work touches its own session and those below it, as long as the claim lasts that its token was made for.
 //       A runner touches what it holds, and the queued tasks (`task:…`) of those whose sessions it takes.
 
-import { isEnded, type Session } from "@holdfast/core";
+import type { Session } from "@holdfast/core";
 import type { Caller } from "../api/caller.ts";
+import type { StoredToken } from "../tokens.ts";
 import { sessionNotFound, type ServiceHost } from "./service-host.ts";
 
 type ScopeHost = Pick<ServiceHost, "storage" | "dispatcher">;
@@ -53,8 +54,12 @@ export async function ownerFor(host: ScopeHost, caller: Caller): Promise<string 
   return (await host.storage.reader.session(caller.name))?.placement?.owner;
 }
 
-/** Whether the session of a job still is at work: its token dies with it. */
-export async function isAtWork({ storage }: Pick<ScopeHost, "storage">, sessionId: string): Promise<boolean> {
-  const session = await storage.reader.session(sessionId);
-  return session !== undefined && !isEnded(session.status);
+/** Whether a claim is its session's newest, its runner's, and has not passed (X4). */
+export async function isClaimOf(
+  { storage, clock }: Pick<ServiceHost, "storage" | "clock">,
+  of: Pick<StoredToken, "sessionId" | "runnerId" | "claimToken">,
+): Promise<boolean> {
+  const { sessionId = "", runnerId, claimToken } = of;
+  const [claim] = await storage.heldClaims({ now: clock.now(), limit: 1, sessionId });
+  return claim !== undefined && claim.owner === runnerId && claim.token === claimToken;
 }

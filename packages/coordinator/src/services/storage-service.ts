@@ -24,13 +24,14 @@ import { changeOf, readOf, type Read } from "./storage-wire.ts";
 
 export function storageService(host: ServiceHost): ServiceImpl<typeof StorageService> {
   const { storage, clock, dispatcher } = host;
-  const timeOf = (caller: Caller, now: bigint | undefined): number =>
-    caller.kind === "admin" && now !== undefined ? Number(now) : clock.now(); // S2.
+  const toldTime = (caller: Caller, now: bigint | undefined): number | undefined =>
+    caller.kind === "admin" && now !== undefined ? Number(now) : undefined; // S2.
+  const timeOf = (caller: Caller, now: bigint | undefined): number => toldTime(caller, now) ?? clock.now();
 
   return {
     async commit({ changes, now }, context) {
       const call = callOf(context);
-      const results = await commitScoped(host, changes.map(changeOf), timeOf(call.caller, now), call);
+      const results = await commitScoped(host, changes.map(changeOf), toldTime(call.caller, now), call);
       return { results: results.map(bytesOfValue) };
     },
 
@@ -51,6 +52,17 @@ export function storageService(host: ServiceHost): ServiceImpl<typeof StorageSer
       if (caller.kind === "runner" && result.status === "claimed")
         await dispatcher.holds(caller.name, sessionId, result.token);
       return { result: bytesOfValue(result) };
+    },
+
+    async heldClaims({ now, limit, sessionId, owner, after }, context) {
+      const held = await storage.heldClaims({
+        now: timeOf(callOf(context).caller, now),
+        limit,
+        ...(sessionId === undefined ? {} : { sessionId }),
+        ...(owner === undefined ? {} : { owner }),
+        ...(after === undefined ? {} : { after }),
+      });
+      return { claims: held.map(bytesOfValue) };
     },
 
     async load({ sessionId }, context) {
@@ -138,20 +150,17 @@ export function storageService(host: ServiceHost): ServiceImpl<typeof StorageSer
 async function commitScoped(
   host: ServiceHost,
   changes: readonly Change[],
-  now: number,
+  toldTime: number | undefined,
   call: Call,
 ): Promise<readonly ChangeResult[]> {
   const { caller } = call;
   const scoped = [];
   for (const change of changes) scoped.push(await scopeChange(host, caller, change));
   const wanted = scoped.flatMap((each) => ("change" in each ? [each.change] : []));
-  const applied =
-    wanted.length === 0
-      ? []
-      : await host.storage.commit(
-          wanted.map((change) => record(change, call)),
-          now,
-        );
+  const recorded = wanted.map((change) => record(change, call));
+  const apply = (): Promise<readonly ChangeResult[]> =>
+    toldTime === undefined ? host.commit(recorded) : host.storage.commit(recorded, toldTime);
+  const applied = wanted.length === 0 ? [] : await apply();
   for (const [i, change] of wanted.entries()) await tellDispatch(host, caller, change, applied[i]!);
   let next = 0;
   return scoped.map((each) => ("change" in each ? applied[next++]! : each.result));

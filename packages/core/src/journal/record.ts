@@ -397,6 +397,15 @@ export function isEventType(type: JournalRecord["type"]): type is EventRecord["t
   return EVENT_TYPES.has(type);
 }
 
+/** What of a cancel its agent is told. */
+export function noticeOf({ deadlineAt, reason, cause }: CancelNotice): CancelNotice {
+  return {
+    deadlineAt,
+    ...(reason === undefined ? {} : { reason }),
+    ...(cause === undefined ? {} : { cause }),
+  };
+}
+
 export function isNote(record: JournalRecord): record is NoteRecord {
   return NOTE_TYPES.has(record.type);
 }

@@ -96,7 +96,7 @@ export interface AskDoor {
   /** Close the segment at the end of this slice. */
   checkpoint(request: CheckpointRequest): void;
   /** End with nothing but a reference to this session. */
-  endBy(successor: string): void;
+  endByHandOver(): void;
 }
 
 type Mutable<T> = { -readonly [key in keyof T]: T[key] };
@@ -386,8 +386,8 @@ export class Asks implements FutureOwner {
   }
 
   /** End by a session that takes this one's place. The caller is suspended for ever. */
-  endBy(successor: string): Promise<never> {
-    this.#door.endBy(successor);
+  endByHandOver(): Promise<never> {
+    this.#door.endByHandOver();
     return new Promise<never>(() => {});
   }
 

@@ -9,6 +9,8 @@
 //   C4. After a fork, what was asked of children and told by them is another session's; what is recorded of it still replays.
 //   C5. A child's end that was heard, before a checkpoint or since, is told again to who waits for it: by the runtime, which is
 //       told here whose it may be.
+//   C6. A hand-over is an end: the successor is made by the batch that ends this session, so that at any time one of the two has
+//       the place (S4). What the end waits for, it waits for; one that fails or is cancelled before has no successor.
 
 import { CancelledError, UsageError } from "../errors.ts";
 import { isName, positionId, positionIn } from "../ids.ts";
@@ -18,7 +20,7 @@ import { childEndName, replyName, requestName, tellingChild } from "../journal/s
 import type { CreateSession, Effect } from "../ports/storage.ts";
 import { checkBudget, type Budget, type Remaining } from "../session/budget.ts";
 import { isLastEvent, toParent, type ChildEvent } from "../session/consequences.ts";
-import type { ParentEndPolicy, ParentRef, Persistence, SharedContext } from "../session/session.ts";
+import type { AgentRef, ParentEndPolicy, ParentRef, Persistence, SharedContext } from "../session/session.ts";
 import type { AskDoor, Asks } from "./asks.ts";
 import { callerLine } from "./caller.ts";
 import { limitReached } from "./faults.ts";
@@ -74,6 +76,8 @@ export class ChildAsks {
   #inherited: Persistence;
   /** Children with a lower number are another session's (C4). */
   #firstChild = 0;
+  /** Who takes over at the end. */
+  #heir: (() => CreateSession) | undefined;
 
   constructor(door: AskDoor) {
     this.#door = door;
@@ -172,16 +176,23 @@ export class ChildAsks {
     return positionId(this.#sessionId, id);
   }
 
-  /** Ask for a session that takes this one's place: what would have been told to the parent, it tells. */
-  handOff(mode: AgentMode, input: unknown, options: SpawnOptions): string {
+  /** Ask for a session that is to take this one's place: what would have been told to the parent, it tells. C6. */
+  handOff(mode: AgentMode, input: unknown, options: SpawnOptions): void {
     const draft = this.#draftChild(mode.name, input, options, undefined);
     const hash = this.#placedHash(draft.hash, options);
     const id = this.#append({ type: "spawn_child", agent: mode.name, hash, handOff: true });
     // Nobody pays for it whom it does not have above: what is left of what this session had goes with it.
     const { remaining } = this.#door.options;
     const heir = (): DraftChild => ({ ...draft, budget: draft.budget ?? budgetOf(remaining()) });
-    this.#effect(() => this.#placed(this.#creation(id, heir(), this.#parent), mode, options));
-    return positionId(this.#sessionId, id);
+    this.#heir = () => this.#placed(this.#creation(id, heir(), this.#parent), mode, options);
+    if (this.#door.cursor.slice === "live") this.#described(mode.name);
+  }
+
+  /** C6. It ends now: the id of the session that takes over from it, if one does. */
+  handOver(): string | undefined {
+    const heir = this.#heir?.();
+    if (heir !== undefined) this.#effect(() => heir);
+    return heir?.sessionId;
   }
 
   tellChild(childId: string, name: string, payload: unknown): void {
@@ -330,16 +341,14 @@ export class ChildAsks {
   }
 
   #creation(id: number, child: DraftChild, parent: ParentRef | undefined): CreateSession {
-    const { relations, describeAgent } = this.#door.options;
+    const { relations } = this.#door.options;
     const { agent, input, resumed, shared, budget, timeoutMs } = child;
     const persistence = child.persistence ?? this.#inherited;
-    const ref = describeAgent(agent);
-    if (ref === undefined) throw this.#door.faults.fail(unknownAgent(agent, this.#door.options.agentNames()));
     const deadline = Math.min(timeoutMs ?? Infinity, budget?.ttlMs ?? Infinity);
     return {
       type: "create_session",
       sessionId: positionId(this.#sessionId, id),
-      agent: ref,
+      agent: this.#described(agent),
       input,
       seed: (this.#seed ^ Math.imul(id + 1, 0x9e3779b1)) >>> 0,
       flags: relations.flags,
@@ -352,6 +361,13 @@ export class ChildAsks {
       ...(deadline === Infinity ? {} : { deadlineAt: this.#door.now() + deadline }),
       ...(resumed === undefined ? {} : { resumedFrom: resumed }),
     };
+  }
+
+  #described(agent: string): AgentRef {
+    const { describeAgent, agentNames } = this.#door.options;
+    const ref = describeAgent(agent);
+    if (ref === undefined) throw this.#door.faults.fail(unknownAgent(agent, agentNames()));
+    return ref;
   }
 
   /** What is asked of its place. Which machine this one is does not count: on another it is the same that is asked for. */

@@ -55,8 +55,8 @@ export interface QuestionOptions<T> extends WaitOptions<T> {
 
 export interface HandoffOptions extends SpawnOptions {
   /**
-   * `wait_for_child`: this session ends when that one does, with its output. `immediate`: it ends now, with
-   * `{ handedOffTo }`, and that one takes its place below its parent.
+   * `wait_for_child`: this session ends when that one does, with its output. `immediate`: it ends as by any return, with
+   * `{ handedOffTo }`, and that one takes its place below its parent, from then on.
    */
   readonly completion?: "wait_for_child" | "immediate";
 }
@@ -387,7 +387,8 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     const { completion = "wait_for_child", ...spawning } = options;
     if (completion === "wait_for_child")
       return this.waitForChild(this.spawnAgent(mode, input, { onParentEnd: "wait", ...spawning }));
-    return this.#asks.endBy(this.#children.handOff(mode, input, spawning));
+    this.#children.handOff(mode, input, spawning);
+    return this.#asks.endByHandOver();
   }
 
   /** What is left to spend, by whoever of the sessions that pay has least; what has no limit is absent. */
@@ -456,12 +457,14 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
       }
       case "timed_out":
         throw new ChildFailedError(child.sessionId, "timed_out", undefined);
-      default:
+      default: {
+        const { reason = null, cause } = event.type === "cancelled" ? event : {};
         throw new ChildFailedError(
           child.sessionId,
-          "cancelled",
-          event.type === "cancelled" && event.reason !== null ? { message: event.reason } : undefined,
+          cause === "budget_exceeded" ? cause : "cancelled",
+          reason === null ? undefined : { message: reason },
         );
+      }
     }
   }
 

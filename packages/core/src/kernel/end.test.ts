@@ -71,6 +71,72 @@ describe("K13: on return", () => {
     expect(stand.kernel.open.waits()).toEqual([]);
   });
 
+  describe("by a hand-over at once", () => {
+    const agents = ["next"];
+    const handsOver: StandAgent = async (ctx) => {
+      void ctx.scheduleTask("work");
+      return ctx.handoffToAgent({ type: "local", name: "next" }, 1, { completion: "immediate" });
+    };
+
+    test("the successor is made by the batch that ends it, and not before what it left is done", async () => {
+      const stand = new KernelStand(handsOver, { agents });
+      expect(await stand.start()).toEqual({ type: "open" });
+      expect(stand.seal()).toMatchObject({ newTasks: [{ kind: "work" }], effects: [] });
+      const successor = "ses_test-1";
+      expect(await stand.completeTask(0)).toEqual({
+        type: "ended",
+        ending: {
+          type: "returned",
+          output: JSON.stringify({ handedOffTo: successor }),
+          handedOffTo: successor,
+        },
+      });
+      expect(stand.seal()).toMatchObject({
+        records: [{ type: "task_completed" }, { type: "complete" }],
+        effects: [{ type: "create_session", sessionId: successor, input: "1" }],
+      });
+    });
+
+    test("also when another process goes on in between", async () => {
+      const first = new KernelStand(handsOver, { agents });
+      await first.start();
+      first.seal();
+      const stand = new KernelStand(handsOver, { agents, recorded: first.journal });
+      await stand.replay();
+      expect(stand.seal().effects).toEqual([]);
+      await stand.completeTask(0);
+      expect(stand.seal().effects).toMatchObject([{ type: "create_session", sessionId: "ses_test-1" }]);
+    });
+
+    test("nobody takes over from one that fails by what it left", async () => {
+      const stand = new KernelStand(handsOver, { agents });
+      await stand.start();
+      expect(stand.seal().effects).toEqual([]);
+      expect(await stand.failTask(0)).toMatchObject({ type: "ended", ending: { type: "threw" } });
+      expect(stand.seal().effects).toEqual([]);
+    });
+
+    test("nor from one that was cancelled before", async () => {
+      const stand = new KernelStand(handsOver, { agents });
+      await stand.start();
+      stand.seal();
+      await stand.cancel();
+      expect(await stand.completeTask(0)).toEqual({
+        type: "ended",
+        ending: { type: "returned", output: undefined },
+      });
+      expect(stand.seal().effects).toEqual([]);
+    });
+
+    test("an agent that nobody knows is told at once, with the line", async () => {
+      const stand = new KernelStand(handsOver);
+      expect(await stand.start()).toMatchObject({
+        type: "faulted",
+        fault: { code: "agent_not_found", at: expect.stringContaining("end.test.ts") },
+      });
+    });
+  });
+
   test("without an output there is none", async () => {
     expect(await new KernelStand(async () => {}).start()).toEqual({
       type: "ended",

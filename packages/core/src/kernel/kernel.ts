@@ -18,6 +18,7 @@ import { decodeJson, type JsonText } from "../json.ts";
 import {
   isEvent,
   isNote,
+  noticeOf,
   type CancelNotice,
   type ChildRequest,
   type EventRecord,
@@ -105,8 +106,8 @@ export class Kernel {
       checkpoint: (request) => {
         this.#checkpoint = request;
       },
-      endBy: (handedOffTo) => {
-        this.#ending ??= { type: "returned", output: JSON.stringify({ handedOffTo }), handedOffTo };
+      endByHandOver: () => {
+        this.#ending ??= { type: "returned", output: undefined };
       },
     };
     this.asks = new Asks(door);
@@ -264,12 +265,7 @@ export class Kernel {
         return;
       }
       case "cancel_requested":
-        this.#requestCancel({
-          deadlineAt: event.deadlineAt,
-          ...(event.reason === undefined ? {} : { reason: event.reason }),
-          ...(event.cause === undefined ? {} : { cause: event.cause }),
-        });
-        return;
+        return this.#requestCancel(noticeOf(event));
     }
   }
 
@@ -497,6 +493,9 @@ export class Kernel {
       this.#withdrawQuietly(rest.filter((future) => !this.children.isEndWait(future)));
       this.children.awaitEnds(this.asks);
       if (this.#open.size > 0) return;
+      const handedOffTo = this.#cancel === undefined ? this.children.handOver() : undefined;
+      if (handedOffTo !== undefined)
+        this.#ending = { type: "returned", output: JSON.stringify({ handedOffTo }), handedOffTo };
     } else {
       this.#withdrawAll();
     }

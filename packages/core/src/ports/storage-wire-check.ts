@@ -172,6 +172,7 @@ const EFFECTS: { readonly [type in Effect["type"]]: Check } = {
     graceMs: isTime,
     reason: optional(isText),
     cause: optional(isCause),
+    exhausted: optional(isExhausted),
   }),
 };
 const isEffect = isOfType(EFFECTS);
@@ -203,7 +204,12 @@ const isSession = hasShape({
   flags: isCount,
   format: isCount,
   cancel: optional(
-    hasShape({ mode: isOneOf("graceful", "hard"), deadlineAt: isTime, cause: optional(isCause) }),
+    hasShape({
+      mode: isOneOf("graceful", "hard"),
+      deadlineAt: isTime,
+      cause: optional(isCause),
+      exhausted: optional(isExhausted),
+    }),
   ),
   output: optional(isText),
   error: optional(isError),
@@ -269,7 +275,11 @@ const UNAUDITED: { readonly [type in Exclude<Change["type"], "audited">]: Check 
     firstSeq: isCount,
     consumed: listOf(isText),
   }),
-  release_claim: hasShape({ sessionId: isText, token: isToken }),
+  release_claim: hasShape({
+    sessionId: isText,
+    token: isToken,
+    ifUnchanged: optional(hasShape({ nextSeq: isCount, updatedAt: isTime })),
+  }),
   put_schedule: hasShape({ schedule: isSchedule }),
   remove_schedule: hasShape({ scheduleId: isText }),
   fire_schedule: hasShape({
@@ -311,6 +321,13 @@ const PARAMS: { readonly [method in StorageMethod]: Check } = {
     unlessHeld: optional((value) => typeof value === "boolean"),
   }),
   renew: hasShape({ owner: isText, sessionIds: optional(listOf(isText)), now: isTime, leaseMs: isTime }),
+  heldClaims: hasShape({
+    now: isTime,
+    limit: isCount,
+    sessionId: optional(isText),
+    owner: optional(isText),
+    after: optional(isText),
+  }),
   load: ofSession,
   arrivals: hasShape({ sessionId: isText, after: isTime }),
   conversation: hasShape({ sessionId: isText, leaf: isCount }),

@@ -36,7 +36,8 @@ import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts
  *   ST6.  Tokens of a session's claims only grow, also over restarts.
  *   ST7.  A claimed session is not claimed by another owner before its lease has passed or it was released. Its own owner
  *         may claim it again, with a higher token, as the reply to the first claim may have been lost; `unlessHeld` it is busy
- *         for that one, too.
+ *         for that one, too. A release `ifUnchanged` is `fenced` once anything was committed under the claim, also a batch
+ *         without records, or has arrived.
  *   ST8.  Signals of a session are numbered in the order they were stored; `arrivals` gives them in that order.
  *   ST9.  A signal whose id the session has already seen, or whose `dedupKey` it has seen on a signal of this name, is
  *         `duplicate` and stores nothing, also after the first one was consumed.
@@ -70,7 +71,8 @@ import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts
  *   ST27. What a change does to those above and below follows in the same transaction: a session that ends tells its parent
  *         once (or, when another took over from it, not at all), answers what its children asked of it and wait for, and has
  *         them cancelled unless they were to be left; what is asked of one that has ended is answered at once; a cancel
- *         reaches the whole tree below, whenever it came to be; a pause is told to the parent.
+ *         reaches the whole tree below, whenever it came to be; a pause is told to the parent, and so is a cancel because of a
+ *         budget, with the limit, before the end.
  *   ST28. Charges are decided in order, each against all payers, in the batch's transaction. Nothing is admitted above a limit
  *         (B1). Asking again for a task that is held for answers `admitted` and holds nothing more; settling one that is not
  *         held only adds what it used. Accounts and holds survive like everything else (B2).
@@ -84,7 +86,8 @@ import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts
  *   ST33. `load` gives the states a checkpoint's changes build on: of the checkpoints from its `base` to the one before it.
  *   ST34. A schedule fires once for each time it is due: its effect and its next time are one transaction, and whoever comes
  *         second is told `fenced`. Schedules that are due are found by `due`, those to come by its `nextAt`.
- *         It sends no signal as long as the one it sent last is unread.
+ *         It sends no signal as long as the one it sent last is unread. Put again with the same cron and zone it keeps its next
+ *         time, put again at all what it fired last.
  *   ST35. A session keeps its placement, also when it is imported. What has no owner of its own takes its parent's, and nothing
  *         else of its placement. What a session or a schedule with an owner makes is that owner's, whatever it says.
  *   ST36. An effect of a session or a schedule with an owner on a session of another owner, or of none, does nothing, as if that
@@ -107,6 +110,9 @@ import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts
  *         changes and claims of it are `moved`, saying where to. One that `stayed` goes on as before.
  *   ST46. An imported session brings what is held for its tasks and what it has seen of signals. Where it moved away from, its
  *         tombstone is deleted, alone, before it can come back.
+ *   ST47. Who follows a session is told after each change of its row is stored, at once of what this process stores, soon of what
+ *         others do, and not after having left (adapters that have `follow` only).
+ *   ST48. `heldClaims` tells who holds which sessions by a lease that ends and has not passed by `now`, in the order of their ids.
  *   ST44. The reader's filters of sessions (owner, agent, status, parent) hold together, page by page.
  */
 export interface AgentStorage {
@@ -146,6 +152,18 @@ export interface AgentStorage {
     readonly leaseMs: number;
   }): Promise<{ readonly sessions: number }>;
 
+  /** Claims that are held by a lease that ends (ST48). Those of one owner process, which never end, are its own affair. */
+  heldClaims(query: {
+    readonly now: number;
+    readonly limit: number;
+    /** Only the one of this session. */
+    readonly sessionId?: string;
+    /** Only those of this owner. */
+    readonly owner?: string;
+    /** Only sessions behind this id. */
+    readonly after?: string;
+  }): Promise<readonly HeldClaim[]>;
+
   /** Everything a process that never saw the session needs to go on with it. */
   load(sessionId: string): Promise<SessionSnapshot | undefined>;
 
@@ -178,6 +196,13 @@ export interface AgentStorage {
 
   /** Be told of arrivals. The listener must not throw and must not call back synchronously. Returns the unsubscriber. */
   subscribe(listener: (arrival: Arrival) => void): () => void;
+
+  /**
+   * Have `onNotice` called whenever a session's row has changed (ST47), whether there is such a session or not; a notice is only a
+   * reason to look, and may be one too many. It must not throw and must not call back synchronously. Returns how to leave. An
+   * adapter that cannot tell leaves it out: then whoever wants to know looks again and again.
+   */
+  follow?(sessionId: string, onNotice: () => void): () => void;
 
   /** Reads for people: never on the path of a commit. */
   readonly reader: StorageReader;
@@ -274,6 +299,8 @@ export interface RequestCancel {
   readonly graceMs: number;
   readonly reason?: string;
   readonly cause?: CancelCause;
+  /** The limit that `budget_exceeded` is about. */
+  readonly exhausted?: Exhausted;
 }
 
 /** A person wants it to stand still. */
@@ -371,6 +398,8 @@ export interface ReleaseClaim {
   readonly type: "release_claim";
   readonly sessionId: string;
   readonly token: number;
+  /** What its row said when it was claimed: then it is released only if it says so still. */
+  readonly ifUnchanged?: Pick<Session, "nextSeq" | "updatedAt">;
 }
 
 /** A schedule as it is stored. Times in epoch milliseconds. */
@@ -407,7 +436,7 @@ export type ScheduledAction =
       readonly payload: JsonText | undefined;
     };
 
-/** Store a schedule, in place of one of this id. */
+/** Store a schedule, in place of one of this id; in its times it stays where that one was (ST34). */
 export interface PutSchedule {
   readonly type: "put_schedule";
   readonly schedule: Schedule;
@@ -482,6 +511,14 @@ export type ClaimResult =
   | { readonly status: "moved"; readonly to: string }
   | { readonly status: "ended"; readonly sessionStatus: SessionStatus }
   | { readonly status: "not_found" };
+
+export interface HeldClaim {
+  readonly sessionId: string;
+  readonly owner: string;
+  readonly token: number;
+  /** When its lease ends, in epoch milliseconds. */
+  readonly until: number;
+}
 
 export interface StoredSignal {
   readonly signalId: string;

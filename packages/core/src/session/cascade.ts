@@ -57,6 +57,7 @@ import {
   decideFire,
   decidePause,
   decideResume,
+  replaceSchedule,
   type CancelDecision,
 } from "./storage-rules.ts";
 
@@ -136,7 +137,7 @@ export function applyChange(door: CascadeDoor, change: Change, now: number): Cha
     case "set_budget":
       return setBudget(door, change, now);
     case "put_schedule":
-      return door.putSchedule(change.schedule);
+      return door.putSchedule(replaceSchedule(door.schedule(change.schedule.scheduleId), change.schedule));
     case "remove_schedule":
       if (door.schedule(change.scheduleId) === undefined) return NOT_FOUND;
       door.removeSchedule(change.scheduleId);

@@ -8,7 +8,7 @@
 //
 // It knows no sessions but their status, and no time but the one it is told.
 
-import type { ClaimResult, CommitBatch } from "../ports/storage.ts";
+import type { AgentStorage, ClaimResult, CommitBatch, HeldClaim, ReleaseClaim } from "../ports/storage.ts";
 import { movedAway } from "./moving.ts";
 import { isEnded, type Session } from "./session.ts";
 
@@ -79,7 +79,31 @@ export function releasedClaim({ token, losses }: Claim): Claim {
   return { token, until: -Infinity, losses };
 }
 
-/** Releasing twice is releasing once; a claim that was taken over is not the caller's to release. */
-export function decideRelease(claim: Claim, token: number): "released" | "fenced" {
-  return token === claim.token && token !== NO_CLAIM.token ? "released" : "fenced";
+/** Releasing twice is releasing once; a claim that was taken over, or is used, is not the caller's to release. */
+export function decideRelease(
+  { nextSeq, updatedAt }: Pick<Session, "nextSeq" | "updatedAt">,
+  claim: Claim,
+  { token, ifUnchanged }: Pick<ReleaseClaim, "token" | "ifUnchanged">,
+): "released" | "fenced" {
+  if (token !== claim.token || token === NO_CLAIM.token) return "fenced";
+  if (ifUnchanged === undefined) return "released";
+  return ifUnchanged.nextSeq === nextSeq && ifUnchanged.updatedAt === updatedAt ? "released" : "fenced";
+}
+
+/** A page of the claims that are held by a lease that ends (ST48), for adapters that have them at hand. */
+export function pageOfClaims(
+  all: Iterable<{ readonly session: Pick<Session, "sessionId" | "status">; readonly claim: Claim }>,
+  { now, limit, sessionId, owner, after }: Parameters<AgentStorage["heldClaims"]>[0],
+): HeldClaim[] {
+  const held: HeldClaim[] = [];
+  for (const { session, claim } of all) {
+    const { token, until } = claim;
+    if (claim.owner === undefined || until === Infinity || !isHeld(claim, now) || isEnded(session.status))
+      continue;
+    if (sessionId !== undefined && session.sessionId !== sessionId) continue;
+    if (owner !== undefined && claim.owner !== owner) continue;
+    if (after !== undefined && session.sessionId <= after) continue;
+    held.push({ sessionId: session.sessionId, owner: claim.owner, token, until });
+  }
+  return held.sort((a, b) => (a.sessionId < b.sessionId ? -1 : 1)).slice(0, limit);
 }

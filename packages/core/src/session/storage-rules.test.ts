@@ -77,9 +77,18 @@ describe("claims", () => {
   });
 
   test("nothing is released that was never claimed", () => {
-    expect(decideRelease(NO_CLAIM, NO_CLAIM.token)).toBe("fenced");
-    expect(decideRelease(held, 3)).toBe("released");
-    expect(decideRelease(held, 2)).toBe("fenced");
+    expect(decideRelease(row(), NO_CLAIM, { token: NO_CLAIM.token })).toBe("fenced");
+    expect(decideRelease(row(), held, { token: 3 })).toBe("released");
+    expect(decideRelease(row(), held, { token: 2 })).toBe("fenced");
+  });
+
+  test("nor what is used, by who wants it only unused", () => {
+    const given = row({ nextSeq: 4, updatedAt: 9 });
+    const asked = { token: 3, ifUnchanged: { nextSeq: 4, updatedAt: 9 } };
+    expect(decideRelease(given, held, asked)).toBe("released");
+    expect(decideRelease({ ...given, updatedAt: 10 }, held, asked)).toBe("fenced");
+    expect(decideRelease({ ...given, nextSeq: 5 }, held, asked)).toBe("fenced");
+    expect(decideRelease(given, held, { ...asked, token: 2 })).toBe("fenced");
   });
 });
 

@@ -26,6 +26,8 @@ export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   pull: async () => (await import("./pull.ts")).pull,
   schedule: async () => (await import("./schedule.ts")).schedule,
   runner: async () => (await import("./runner.ts")).runner,
+  runners: async () => (await import("./runners.ts")).runners,
+  runs: async () => (await import("./runs.ts")).runs,
   coordinator: async () => (await import("./coordinator.ts")).coordinator,
   token: async () => (await import("./token.ts")).token,
   config: async () => (await import("./config.ts")).config,

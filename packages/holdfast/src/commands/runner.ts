@@ -11,7 +11,9 @@ export const runner: Command = {
     "coordinator is away it tries again. The first time it needs a registration token (`holdfast token create NAME --kind registration`): " +
     "in HOLDFAST_TOKEN, with --token-file FILE, or - for standard input; never as an argument, which others can see. What it gets for it " +
     "is its own token, kept in your data folder, for this coordinator and project. Ctrl-C takes no more, finishes what ends within the " +
-    "grace and hands back the rest, which goes on elsewhere or when this runs again. Exit codes: 0 told to drain, 2 an option is wrong, 3 " +
+    "grace and hands back the rest, which goes on elsewhere or when this runs again. Environment: HOLDFAST_URL or " +
+    "AGENT_ORCHESTRATOR_API_URL, HOLDFAST_TOKEN, PROJECT_DIR, and in seconds POLL_TIMEOUT (at most 30) and HEARTBEAT_INTERVAL, how often " +
+    "claims are renewed (at most a third of the coordinator's lease). Exit codes: 0 told to drain, 2 an option is wrong, 3 " +
     "a file is wrong, 5 the token is not good, 6 this runner is running already, 11 another protocol, 130 stopped by Ctrl-C.",
   options: {
     coordinator: {

@@ -27,6 +27,11 @@ afterEach(async () => {
 
 const TIMEOUT = { timeout: 60_000 };
 
+async function fleetRunner(runnerId: string): Promise<unknown> {
+  const headers = { authorization: `Bearer ${fleet.adminToken}` };
+  return (await fetch(`${fleet.url}/v1/runners/${runnerId}`, { headers })).json();
+}
+
 describe("holdfast runner", () => {
   test(
     "tells what it does, runs in the project's folder, and ends by Ctrl-C with what it held handed back",
@@ -102,19 +107,39 @@ describe("holdfast runner", () => {
     },
   );
 
-  test("ends when the coordinator tells it to drain, with success", TIMEOUT, async () => {
-    const runner = project.start(["runner", "-c", fleet.url, "--agents", "agents.ts", "--json"], {
-      env: { HOLDFAST_TOKEN: await fleet.token("registration", "r") },
-    });
-    await runner.says('"started"');
-    const runnerId = /rnr_[0-9a-f-]+/.exec(runner.stdout)![0];
-    const response = await fetch(`${fleet.url}/v1/runners/${runnerId}/drain`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${fleet.adminToken}` },
-    });
-    expect(response.status).toBe(202);
-    expect((await runner.finished).code).toBe(0);
-  });
+  test(
+    "takes its settings from the environment and ends when the coordinator tells it to drain",
+    TIMEOUT,
+    async () => {
+      mkdirSync(project.path("work"));
+      const env = {
+        HOLDFAST_TOKEN: await fleet.token("registration", "r"),
+        AGENT_ORCHESTRATOR_API_URL: fleet.url,
+        PROJECT_DIR: project.path("work"),
+        POLL_TIMEOUT: "5",
+      };
+      const args = ["runner", "--agents", "agents.ts", "--json"];
+      // A third of the lease of 15 s is the most.
+      const vague = await project.start(args, { env: { ...env, POLL_TIMEOUT: "soon" } }).finished;
+      expect(vague).toMatchObject({ code: 2 });
+      expect(vague.stdout + vague.stderr).toMatch(/POLL_TIMEOUT is not .*soon/);
+      // A third of the lease of 15 s is the most.
+      const rare = await project.start(args, { env: { ...env, HEARTBEAT_INTERVAL: "6" } }).finished;
+      expect(rare.code).toBe(2);
+      expect(rare.stdout + rare.stderr).toMatch(/15000 ms cannot be renewed every 6000 ms/);
+      const runner = project.start(args, { env: { ...env, HEARTBEAT_INTERVAL: "5" } });
+      await runner.says('"started"');
+      const runnerId = /rnr_[0-9a-f-]+/.exec(runner.stdout)![0];
+      const listed = await fleetRunner(runnerId);
+      expect(listed).toMatchObject({ project: project.path("work") });
+      const response = await fetch(`${fleet.url}/v1/runners/${runnerId}/drain`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${fleet.adminToken}` },
+      });
+      expect(response.status).toBe(202);
+      expect((await runner.finished).code).toBe(0);
+    },
+  );
 
   test("waits for a coordinator that is not there yet", TIMEOUT, async () => {
     const runner = project.start(["runner", "-c", "http://127.0.0.1:9", "--agents", "agents.ts"], {

@@ -7,7 +7,7 @@
 //       by whoever opens the database to send a signal.
 //   E3. Rows are locked in the order of their ids, as groups do.
 
-import type { AgentStorage } from "@holdfast/core";
+import type { AgentStorage, HeldClaim } from "@holdfast/core";
 import type { Claim } from "@holdfast/core/internal";
 import type { Database, Statement } from "./database.ts";
 import type { Head } from "./heads.ts";
@@ -36,6 +36,14 @@ const BEGIN: Statement = {
       AND NOT EXISTS (SELECT 1 FROM instance WHERE instance <> $2 AND ${isWithin("said_at", JUST_SAID_MS)})
       ${IN_ORDER}
     ${lengthen("$1 + t.lease_ms")} FROM leased l WHERE t.lane = l.lane AND t.session_id = l.session_id`,
+};
+
+const HELD: Statement = {
+  name: "held",
+  text: `SELECT t.session_id, t.holder, t.token, t.until FROM state t
+    WHERE t.holder IS NOT NULL AND t.ended = 0 AND t.until < 'Infinity' AND t.until > $1
+      AND ($2::text IS NULL OR t.session_id = $2) AND ($3::text IS NULL OR t.holder = $3)
+      AND t.session_id > $4::text COLLATE "C" ORDER BY t.session_id LIMIT $5`,
 };
 
 const CLAIM: Statement = {
@@ -72,6 +80,19 @@ export async function renewLeases(
 ): Promise<number> {
   const [row] = await db.run(RENEW, [owner, now + leaseMs, leaseMs, sessionIds ?? null]);
   return row?.["sessions"] as number;
+}
+
+export async function readClaims(
+  db: Database,
+  { now, limit, sessionId, owner, after }: Parameters<AgentStorage["heldClaims"]>[0],
+): Promise<HeldClaim[]> {
+  const rows = await db.run(HELD, [now, sessionId ?? null, owner ?? null, after ?? "", Math.max(limit, 0)]);
+  return rows.map((row) => ({
+    sessionId: row["session_id"] as string,
+    owner: row["holder"] as string,
+    token: row["token"] as number,
+    until: row["until"] as number,
+  }));
 }
 
 /** E2. */

@@ -23,17 +23,25 @@ import {
   type ClaimResult,
   type Due,
   type Entry,
+  type HeldClaim,
   type SessionSnapshot,
   type StorageReader,
 } from "@holdfast/core";
-import { applyChange, applyOverdue, nextClaim, refuseClaim, remainingFor } from "@holdfast/core/internal";
+import {
+  applyChange,
+  applyOverdue,
+  Followers,
+  nextClaim,
+  refuseClaim,
+  remainingFor,
+} from "@holdfast/core/internal";
 import { crc32 } from "node:zlib";
 import { ArrivalPoll } from "./arrival-poll.ts";
 import type { Database } from "./database.ts";
 import { listDue, overdue } from "./due.ts";
 import { Heads, type Head } from "./heads.ts";
 import { Instance } from "./instance.ts";
-import { beginLeases, renewLeases, writeClaim } from "./leases.ts";
+import { beginLeases, readClaims, renewLeases, writeClaim } from "./leases.ts";
 import { namesOf } from "./named-sessions.ts";
 import { describeRefusal, isConflict, isEnvironmental, toStorageError } from "./pg-errors.ts";
 import { PostgresReader, Reads, sessionNotFound } from "./reads.ts";
@@ -73,6 +81,7 @@ export class PostgresStorage implements AgentStorage {
   readonly #instance: Instance;
   readonly #poll: ArrivalPoll;
   readonly #listeners = new Set<(arrival: Arrival) => void>();
+  readonly #followers = new Followers();
   readonly #turns = new Turns();
   /** Calls under way. */
   readonly #calls = new Set<Promise<unknown>>();
@@ -94,6 +103,7 @@ export class PostgresStorage implements AgentStorage {
       instance: this.#instance.id,
       everyMs: pollMs,
       announce: (arrivals) => this.#tell(arrivals),
+      followers: this.#followers,
     });
     this.reader = new PostgresReader(this.#reads, (read) => this.#guard("reading", read));
   }
@@ -125,6 +135,12 @@ export class PostgresStorage implements AgentStorage {
       await this.#instance.begin();
       return { sessions: await renewLeases(this.#db, { ...renewal, now }) };
     });
+  }
+
+  heldClaims(query: Parameters<AgentStorage["heldClaims"]>[0]): Promise<readonly HeldClaim[]> {
+    return this.#guard("reading claims", async () =>
+      readClaims(this.#db, { ...query, now: await this.#beginAt(query.now) }),
+    );
   }
 
   load(sessionId: string): Promise<SessionSnapshot | undefined> {
@@ -178,8 +194,21 @@ export class PostgresStorage implements AgentStorage {
     this.#poll.start();
     return () => {
       this.#listeners.delete(told);
-      if (this.#listeners.size === 0) this.#poll.stop();
+      this.#pollIfHeard();
     };
+  }
+
+  follow(sessionId: string, onNotice: () => void): () => void {
+    const leave = this.#followers.follow(sessionId, onNotice);
+    this.#poll.start();
+    return () => {
+      leave();
+      this.#pollIfHeard();
+    };
+  }
+
+  #pollIfHeard(): void {
+    if (this.#listeners.size === 0 && this.#followers.size === 0) this.#poll.stop();
   }
 
   close(): Promise<void> {

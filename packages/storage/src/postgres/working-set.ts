@@ -383,10 +383,10 @@ export class WorkingSet implements CascadeDoor {
 
   // ---- rows ------------------------------------------------------------------------------------------------------
 
-  release({ sessionId, token }: ReleaseClaim): ChangeResult {
-    const head = this.#look(sessionId);
+  release(change: ReleaseClaim): ChangeResult {
+    const head = this.#look(change.sessionId);
     if (head === undefined) return { status: "not_found" };
-    const status = decideRelease(head.claim, token);
+    const status = decideRelease(head.session, head.claim, change);
     if (status === "released") {
       this.#change(head);
       head.claim = releasedClaim(head.claim);

@@ -17,6 +17,7 @@ import type {
   ClaimResult,
   Due,
   Entry,
+  HeldClaim,
   SessionSnapshot,
   StorageReader,
 } from "@holdfast/core";
@@ -121,6 +122,16 @@ export class RemoteStorage implements AgentStorage {
     const request = { owner, now: BigInt(now), leaseMs: BigInt(leaseMs), sessionIds: [...sessionIds] };
     const { sessions } = await this.#ask(() => this.#client.renew(request));
     return { sessions };
+  }
+
+  async heldClaims({
+    now,
+    limit,
+    ...filter
+  }: Parameters<AgentStorage["heldClaims"]>[0]): Promise<readonly HeldClaim[]> {
+    const request = { ...filter, now: BigInt(now), limit: Math.min(limit, LIMIT_MAX) };
+    const { claims } = await this.#ask(() => this.#client.heldClaims(request));
+    return claims.map((bytes) => decode<HeldClaim>(bytes));
   }
 
   async load(sessionId: string): Promise<SessionSnapshot | undefined> {

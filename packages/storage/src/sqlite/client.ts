@@ -17,6 +17,7 @@ import {
   type Change,
   type ChangeResult,
   type ClaimResult,
+  type HeldClaim,
   type Due,
   type Entry,
   type SessionSnapshot,
@@ -147,6 +148,10 @@ export class SocketStorage implements AgentStorage {
 
   renew(renewal: Parameters<AgentStorage["renew"]>[0]): Promise<{ readonly sessions: number }> {
     return this.#ask("renew", renewal);
+  }
+
+  heldClaims(query: Parameters<AgentStorage["heldClaims"]>[0]): Promise<readonly HeldClaim[]> {
+    return this.#ask("heldClaims", { ...query, limit: finite(query.limit) });
   }
 
   load(sessionId: string): Promise<SessionSnapshot | undefined> {

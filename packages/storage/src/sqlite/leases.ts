@@ -100,6 +100,13 @@ export class Leases {
       ];
   }
 
+  /** Sessions whose claim is held and ends by itself; of this one or of this owner alone, where one is given. */
+  *held({ sessionId, owner }: { readonly sessionId?: string; readonly owner?: string }): Iterable<string> {
+    if (sessionId !== undefined) yield* this.#rows.has(sessionId) ? [sessionId] : [];
+    else if (owner !== undefined) yield* this.#owned.get(owner) ?? [];
+    else for (const sessionIds of this.#owned.values()) yield* sessionIds;
+  }
+
   /** Z2. When each lease ends, the first time that this is asked; nothing after that. */
   begin(now: number): readonly (readonly [sessionId: string, until: number])[] {
     if (this.#hasBegun) return NONE;

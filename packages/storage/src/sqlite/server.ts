@@ -144,6 +144,8 @@ export class StorageServer {
       }
       case "renew":
         return storage.renew(asked);
+      case "heldClaims":
+        return storage.heldClaims(asked);
       case "load":
         return storage.load(text(params, "sessionId"));
       case "arrivals":

@@ -1,13 +1,15 @@
 // Sessions in one SQLite file, for the one process that owns it.
 //
-// Everything runs to its end on the calling thread: a method's promise is settled when it returns, and a commit is synced
-// before it answers. It knows nothing of sockets, locks or files; `open.ts` puts those around it.
+// Everything runs to its end on the calling thread: a method's promise is settled when it returns (but for `claim`, S4), and a
+// commit is synced before it answers. It knows nothing of sockets, locks or files; `open.ts` puts those around it.
 //
 //   S1. `commit` is one transaction. What it answered is synced (`synchronous=FULL`), and only then do listeners hear.
 //   S2. There are no savepoints. When the file refuses a statement for a reason we did not foresee, the transaction is
 //       rolled back and the group halved until the one change at fault stands alone (ST4).
 //   S3. When the environment is at fault (disk full, read-only, a failing disk) nothing of the group is applied, the call
 //       rejects, and the next one starts from what the file holds.
+//   S4. Claims that are asked for at once are one transaction: whoever gives sessions to others claims many at a time. They are made
+//       before anything that is asked after them.
 
 import {
   HoldfastError,
@@ -22,12 +24,15 @@ import {
   type ClaimResult,
   type Due,
   type Entry,
+  type HeldClaim,
   type SessionSnapshot,
   type StorageReader,
 } from "@holdfast/core";
 import {
   applyChange,
   applyOverdue,
+  Followers,
+  pageOfClaims,
   refuseClaim,
   remainingFor,
   renewedClaim,
@@ -82,7 +87,9 @@ export class SqliteStorage implements AgentStorage {
   readonly #writer: Writer;
   readonly #dueIndex: DueIndex;
   readonly #listeners = new Set<(arrival: Arrival) => void>();
+  readonly #followers = new Followers();
   readonly #options: SqliteStorageOptions;
+  #claiming: Claiming[] = [];
   #closing: Promise<void> | undefined;
   #isClosed = false;
 
@@ -133,25 +140,51 @@ export class SqliteStorage implements AgentStorage {
     });
   }
 
-  async claim({
-    sessionId,
-    owner,
-    now,
-    leaseMs,
-    unlessHeld,
-  }: Parameters<AgentStorage["claim"]>[0]): Promise<ClaimResult> {
-    return this.#guard("claiming", () => {
-      this.#beginLeases(now);
-      const head = this.#heads.get(sessionId);
-      if (head === undefined) return { status: "not_found" };
-      const refusal = refuseClaim(head.session, head.claim, { owner, now, unlessHeld });
-      if (refusal !== undefined) return refusal;
-      const { token, losses } = this.#transact(
-        () => this.#writer.claim(head, { owner, now, leaseMs }),
-        this.#tokens.isSpent || leaseMs !== Infinity || this.#leases.has(sessionId),
-      );
-      return { status: "claimed", token, losses };
+  claim(claim: AskedClaim): Promise<ClaimResult> {
+    return new Promise((resolve, reject) => {
+      if (this.#claiming.length === 0) queueMicrotask(() => this.#claimAll());
+      this.#claiming.push({ claim, resolve, reject });
     });
+  }
+
+  /** S4. */
+  #claimAll(): void {
+    const claiming = this.#claiming.splice(0);
+    if (claiming.length === 0) return;
+    try {
+      const results = this.#guard("claiming", () => this.#makeClaims(claiming.map(({ claim }) => claim)));
+      for (const [i, { resolve }] of claiming.entries()) resolve(results[i]!);
+    } catch (error) {
+      const [first, ...others] = claiming;
+      if (others.length === 0) return first?.reject(error);
+      // One that cannot be claimed at all stands in the way of itself alone.
+      for (const each of claiming) {
+        this.#claiming.push(each);
+        this.#claimAll();
+      }
+    }
+  }
+
+  #makeClaims(claims: readonly AskedClaim[]): ClaimResult[] {
+    this.#beginLeases(claims[0]!.now);
+    const free = claims.filter((claim) => this.#refuseClaim(claim) === undefined);
+    const isFiled = ({ sessionId, leaseMs }: AskedClaim): boolean =>
+      leaseMs !== Infinity || this.#leases.has(sessionId);
+    return this.#transact(
+      () =>
+        claims.map((claim) => {
+          const refusal = this.#refuseClaim(claim);
+          if (refusal !== undefined) return refusal;
+          const { token, losses } = this.#writer.claim(this.#heads.get(claim.sessionId)!, claim);
+          return { status: "claimed", token, losses };
+        }),
+      free.length > 1 || (free.length === 1 && this.#tokens.isSpent) || free.some(isFiled),
+    );
+  }
+
+  #refuseClaim(claim: AskedClaim): ClaimResult | undefined {
+    const head = this.#heads.get(claim.sessionId);
+    return head === undefined ? { status: "not_found" } : refuseClaim(head.session, head.claim, claim);
   }
 
   async renew({
@@ -172,6 +205,18 @@ export class SqliteStorage implements AgentStorage {
       for (const sessionId of held)
         this.#amendClaim(sessionId, (claim) => renewedClaim(claim, now + leaseMs));
       return { sessions: held.length };
+    });
+  }
+
+  async heldClaims(query: Parameters<AgentStorage["heldClaims"]>[0]): Promise<readonly HeldClaim[]> {
+    return this.#guard("reading claims", () => {
+      this.#beginLeases(query.now);
+      // What is claimed is at hand (H2 of the heads).
+      const heads = [...this.#leases.held(query)].map((sessionId) => this.#heads.get(sessionId));
+      return pageOfClaims(
+        heads.filter((head) => head !== undefined),
+        query,
+      );
     });
   }
 
@@ -249,6 +294,10 @@ export class SqliteStorage implements AgentStorage {
     return () => void this.#listeners.delete(told);
   }
 
+  follow(sessionId: string, onNotice: () => void): () => void {
+    return this.#followers.follow(sessionId, onNotice);
+  }
+
   /** Read everything and check it. Takes as long as reading the whole file takes. */
   async verify(): Promise<VerifyReport> {
     return this.#guard("checking", () => verifyDatabase(this.#driver, this.path));
@@ -262,6 +311,7 @@ export class SqliteStorage implements AgentStorage {
   async #close(): Promise<void> {
     try {
       await this.#options.beforeClose?.();
+      this.#claimAll();
       this.#isClosed = true;
       this.#listeners.clear();
       this.#driver.close();
@@ -327,11 +377,12 @@ export class SqliteStorage implements AgentStorage {
       if (isEnded(head.session.status)) this.#heads.letGo(head);
     }
     this.#writer.touched = new Map();
-    if (arrived.length === 0) return;
     for (const arrival of arrived.splice(0)) for (const listener of this.#listeners) listener(arrival);
+    for (const head of touched.keys()) this.#followers.tell(head.session.sessionId);
   }
 
   #guard<T>(doing: string, work: () => T): T {
+    this.#claimAll(); // S4.
     if (this.#isClosed) {
       throw new UnavailableError("storage_unavailable", `the storage was closed: ${this.path}`, {
         fix: "open it again",
@@ -343,6 +394,15 @@ export class SqliteStorage implements AgentStorage {
       throw toStorageError(error, this.path, doing);
     }
   }
+}
+
+type AskedClaim = Parameters<AgentStorage["claim"]>[0];
+
+/** A claim that was asked for and is not made yet. */
+interface Claiming {
+  readonly claim: AskedClaim;
+  readonly resolve: (result: ClaimResult) => void;
+  readonly reject: (error: unknown) => void;
 }
 
 interface TimedChange {

@@ -335,10 +335,11 @@ export class Writer implements CascadeDoor {
     return this.#hasSeen(head, `d:${dedupMark(name, dedupKey)}`) || this.#hasSeen(head, `k:${dedupKey}`);
   }
 
-  release({ sessionId, token }: ReleaseClaim): ChangeResult {
+  release(change: ReleaseClaim): ChangeResult {
+    const { sessionId } = change;
     const head = this.#heads.get(sessionId);
     if (head === undefined) return { status: "not_found" };
-    const status = decideRelease(head.claim, token);
+    const status = decideRelease(head.session, head.claim, change);
     if (status === "released") {
       this.#touch(head);
       head.claim = releasedClaim(head.claim);

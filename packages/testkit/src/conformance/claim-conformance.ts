@@ -1,7 +1,17 @@
 // ST6 and ST7: who may advance a session, and until when.
 
 import { expect, test } from "vitest";
-import { creating, ENDINGS, LEASE_MS, releasing, STARTED, tokenOf, type Fixture } from "./fixture.ts";
+import {
+  creating,
+  ENDINGS,
+  LEASE_MS,
+  releasing,
+  signalling,
+  STARTED,
+  tokenOf,
+  type Claimant,
+  type Fixture,
+} from "./fixture.ts";
 
 export function claimConformance(fixture: Fixture): void {
   const claim = (owner: string, now: number, leaseMs = LEASE_MS, sessionId = "ses-1") =>
@@ -76,6 +86,32 @@ export function claimConformance(fixture: Fixture): void {
     await fixture.claim("ses-1", "owner-2", 0);
     expect(await overtaken.release()).toEqual({ status: "fenced" });
     expect(await claim("owner-3", 1)).toEqual({ status: "busy", owner: "owner-2" });
+  });
+
+  // Who gave a claim and hears nothing of it takes it back, but not from one that begins to use it at that moment.
+  test("ST7: a release of what is to be unchanged frees nothing that is used, nor what something arrived for", async () => {
+    for (const [sessionId, use] of [
+      ["ses-batch", (one: Claimant) => one.commit({ records: [STARTED] }, 5)],
+      ["ses-empty", (one: Claimant) => one.commit({ records: [] }, 5)],
+      ["ses-told", () => fixture.apply(signalling("ses-told", "sig-1"), 5)],
+    ] as const) {
+      await fixture.apply(creating(sessionId), 1);
+      const claimant = await fixture.claim(sessionId, "owner-1", 2);
+      const { nextSeq, updatedAt } = await fixture.session(sessionId);
+      const release = { ...releasing(claimant), ifUnchanged: { nextSeq, updatedAt } };
+      await use(claimant);
+      expect(await fixture.apply(release, 6), sessionId).toEqual({ status: "fenced" });
+      expect(await claim("owner-2", 6, LEASE_MS, sessionId)).toMatchObject({ status: "busy" });
+    }
+  });
+
+  test("ST7: a release of what is to be unchanged frees what nobody has used", async () => {
+    await fixture.apply(creating("ses-1"), 1);
+    const claimant = await fixture.claim("ses-1", "owner-1", 2);
+    const { nextSeq, updatedAt } = await fixture.session("ses-1");
+    const release = { ...releasing(claimant), ifUnchanged: { nextSeq, updatedAt } };
+    expect(await fixture.apply(release, 6)).toEqual({ status: "released" });
+    await fixture.claim("ses-1", "owner-2", 6);
   });
 
   test("ST7: there is nothing to release in a session that was never claimed", async () => {

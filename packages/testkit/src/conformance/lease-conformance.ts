@@ -1,7 +1,8 @@
-// ST37 to ST39: claims that end by themselves. A runner that lives keeps all of its sessions with one call, one that died loses
+// ST37 to ST39, and ST48: claims that end by themselves. A runner that lives keeps all of its sessions with one call, one that died loses
 // them in time, and a session that costs one runner after the other is noticed.
 
 import { expect, test } from "vitest";
+import type { AgentStorage } from "@holdfast/core";
 import { creating, ENDINGS, LEASE_MS, PATCH_TO, scheduling, STARTED, type Fixture } from "./fixture.ts";
 
 export function leaseConformance(fixture: Fixture): void {
@@ -93,7 +94,40 @@ export function leaseConformance(fixture: Fixture): void {
     expect(await fixture.everything("ses-1")).toEqual(before);
   });
 
+  test("ST48: what is held by a lease that ends is listed, by whom, under which token and until when", async () => {
+    for (const n of [1, 2, 3, 4, 5]) await fixture.apply(creating(`ses-${n}`), 0);
+    await fixture.createClaimed("ses-6", "owner-1"); // For ever.
+    const one = await fixture.claim("ses-1", "owner-1", 0);
+    const two = await fixture.claim("ses-2", "owner-2", 0);
+    await (await fixture.claim("ses-3", "owner-1", 0)).release();
+    await (await fixture.claim("ses-4", "owner-1", 0)).commit({ session: PATCH_TO.completed });
+    const first = { sessionId: "ses-1", owner: "owner-1", token: one.token, until: LEASE_MS };
+    const second = { sessionId: "ses-2", owner: "owner-2", token: two.token, until: LEASE_MS };
+    expect(await held()).toEqual([first, second]);
+    expect(await held({ owner: "owner-2" })).toEqual([second]);
+    expect(await held({ sessionId: "ses-1" })).toEqual([first]);
+    expect(await held({ sessionId: "ses-1", owner: "owner-2" })).toEqual([]);
+    expect(await held({ limit: 1 })).toEqual([first]);
+    expect(await held({ limit: 1, after: "ses-1" })).toEqual([second]);
+    expect(await held({ after: "ses-2" })).toEqual([]);
+    await renew("owner-1", 400);
+    expect(await held({ now: LEASE_MS })).toEqual([{ ...first, until: 400 + LEASE_MS }]);
+    expect(await held({ now: 400 + LEASE_MS })).toEqual([]);
+  });
+
+  const held = (query: Partial<Parameters<AgentStorage["heldClaims"]>[0]> = {}) =>
+    fixture.storage.heldClaims({ now: 0, limit: 100, ...query });
+
   if (fixture.subject.reopen !== undefined) {
+    test("ST48: what survives opening again is listed", async () => {
+      await fixture.apply(creating("ses-1"), 0);
+      const { token } = await fixture.claim("ses-1", "owner-1", 0);
+      await fixture.reopen();
+      expect(await held({ now: 10 })).toEqual([
+        { sessionId: "ses-1", owner: "owner-1", token, until: 10 + LEASE_MS },
+      ]);
+    });
+
     // A coordinator starts anew. Its runners are at work, and know nothing of it.
     test("ST38: a claim survives opening again, and its holder goes on under its token", async () => {
       await fixture.apply(creating("ses-1"), 0);

@@ -44,6 +44,31 @@ export function scheduleConformance(fixture: Fixture): void {
     expect(await listed()).toEqual([NIGHTLY, later]);
   });
 
+  // Whoever puts a schedule at each of its starts has read it before it fired, or not at all.
+  test("ST34: put again with the same times it stays where it is in them, and takes what is new besides", async () => {
+    await fixture.apply(put(NIGHTLY));
+    await fixture.apply(fire());
+    const action = { type: "signal", sessionId: "ses-1", name: "go", payload: undefined } as const;
+    await fixture.apply(put({ ...NIGHTLY, action, createdAt: 150 }));
+    expect(await listed()).toEqual([{ ...NIGHTLY, action, nextAt: 200, lastAt: 100 }]);
+    expect(await fixture.apply(fire())).toEqual({ status: "fenced" });
+    await fixture.apply(put({ ...NIGHTLY, timeZone: "UTC", nextAt: 170 }));
+    expect(await listed(), "other times begin anew").toEqual([
+      { ...NIGHTLY, timeZone: "UTC", nextAt: 170, lastAt: 100 },
+    ]);
+  });
+
+  test("ST34: put again it still knows the signal that nobody has read", async () => {
+    await fixture.apply(creating("ses-1"));
+    await fixture.apply(put(POKE));
+    const firing = (dueAt: number) =>
+      fire({ scheduleId: "poke", dueAt, nextAt: dueAt + 10, effect: signalling("ses-1", `poke-${dueAt}`) });
+    await fixture.apply(firing(50));
+    await fixture.apply(put(POKE));
+    expect(await fixture.apply(firing(60))).toEqual({ status: "done" });
+    expect(await fixture.told("ses-1")).toHaveLength(1);
+  });
+
   test("ST34: a schedule that was removed is gone", async () => {
     await fixture.apply(put(NIGHTLY));
     expect(await fixture.apply(remove("nightly"))).toEqual({ status: "done" });

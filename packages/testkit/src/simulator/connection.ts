@@ -100,6 +100,9 @@ export class Connection implements AgentStorage {
   renew: AgentStorage["renew"] = (renewal) =>
     this.#read(`renew ${renewal.owner}`, () => this.#host.storage.renew(renewal));
 
+  heldClaims: AgentStorage["heldClaims"] = (query) =>
+    this.#read("heldClaims", () => this.#host.storage.heldClaims(query));
+
   load: AgentStorage["load"] = (sessionId) =>
     this.#read(`load ${sessionId}`, () => this.#host.storage.load(sessionId));
 

@@ -19,6 +19,7 @@ import {
   type Effect,
   type FireSchedule,
   type JournalRecord,
+  type ParentRef,
   type Session,
   type StoredSignal,
 } from "@holdfast/core";
@@ -93,6 +94,7 @@ export class WatchedStorage {
       commit: (changes, now) => this.#commit(changes, now),
       claim: (claim) => this.#claim(claim),
       renew: (renewal) => this.#renew(renewal),
+      heldClaims: (query) => inner.heldClaims(query),
       load: (sessionId) => inner.load(sessionId),
       arrivals: (sessionId, after) => inner.arrivals(sessionId, after),
       conversation: (sessionId, leaf) => inner.conversation(sessionId, leaf),
@@ -108,7 +110,19 @@ export class WatchedStorage {
     return account;
   }
 
+  /**
+   * B1 is about the limits of the moment. So a group is looked at in parts where one of its changes sets limits: what was admitted
+   * before is held against those of then. All of it is called at once, and no fault is between: it is one group to everybody else.
+   */
   #commit(changes: readonly Change[], now: number): Promise<readonly ChangeResult[]> {
+    const at = changes.length === 1 ? -1 : changes.findIndex(setsLimits);
+    if (at === -1) return this.#commitPart(changes, now);
+    const parts = [changes.slice(0, at), changes.slice(at, at + 1), changes.slice(at + 1)];
+    const committing = parts.filter(({ length }) => length > 0).map((part) => this.#commit(part, now));
+    return Promise.all(committing).then((results) => results.flat());
+  }
+
+  #commitPart(changes: readonly Change[], now: number): Promise<readonly ChangeResult[]> {
     const committing = this.#inner.commit(changes, now);
     const named = changes.flatMap(namedBy);
     return this.#inOrder(committing, named, (results) => {
@@ -209,6 +223,7 @@ export class WatchedStorage {
           this.#violated("S4", `${sessionId} has ended, and ${parent.sessionId} was not told by ${name}`);
       }
     }
+    if (before === undefined && parent !== undefined) this.#judgePlace(sessionId, parent);
     const isCancelled = cancel !== undefined && before?.cancel === undefined && before !== undefined;
     const above = before === undefined ? this.account(parent?.sessionId ?? "").row : undefined;
     if (above?.cancel !== undefined && cancel === undefined)
@@ -228,6 +243,15 @@ export class WatchedStorage {
         this.#violated("S4", `${row.sessionId} goes on, and its parent ${sessionId} has ended`);
       if (onEnd === "wait" && after.status === "completed")
         this.#violated("S4", `${sessionId} has completed, and was to wait for ${row.sessionId}`);
+    }
+  }
+
+  /** A child's place is one session's at any time: who takes over is there when the other one is not any more. */
+  #judgePlace(sessionId: string, { sessionId: above, child }: ParentRef): void {
+    for (const { row } of this.accounts.values()) {
+      if (row?.parent?.sessionId !== above || row.parent.child !== child) continue;
+      if (row.sessionId !== sessionId && !isEnded(row.status))
+        this.#violated("S4", `${sessionId} took over from ${row.sessionId}, which goes on`);
     }
   }
 
@@ -450,6 +474,10 @@ export class WatchedStorage {
         `${sessionId} is paused: ${row.error?.message ?? row.pauseReason ?? "for no reason"}`,
       );
   }
+}
+
+function setsLimits(change: Change): boolean {
+  return change.type === "set_budget" || (change.type === "audited" && change.change?.type === "set_budget");
 }
 
 /** Of those it left others may still spend. */

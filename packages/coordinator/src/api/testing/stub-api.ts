@@ -59,6 +59,7 @@ function stubServices(behave: Behave): Services {
 const FIELD_OF: Readonly<Record<string, keyof Services>> = {
   SessionService: "sessions",
   RunnerService: "runners",
+  RunService: "runs",
   StorageService: "storage",
   ScheduleService: "schedules",
   TokenService: "tokens",

@@ -79,6 +79,11 @@ export async function serveStorage(
         answered(context, () =>
           storage.renew({ owner, sessionIds, now: Number(now), leaseMs: Number(leaseMs) }),
         ),
+      heldClaims: ({ sessionId, owner, after, now, limit }, context) =>
+        answered(context, async () => {
+          const filter = defined({ sessionId, owner, after });
+          return { claims: (await storage.heldClaims({ ...filter, now: Number(now), limit })).map(encode) };
+        }),
       load: ({ sessionId }, context) =>
         answered(context, async () => {
           const snapshot = await storage.load(sessionId);

@@ -6,8 +6,8 @@
 import {
   contextOf,
   Dispatcher,
+  joinCommits,
   noticing,
-  Notices,
   Registry,
   runnerService,
   storageService,
@@ -133,22 +133,23 @@ export class CoordinatorNode implements Server<Coordinator> {
       crash: () => this.kill("crashes at a commit"),
     });
     const { clock } = life;
-    const notices = new Notices(clock);
-    const storage = noticing(this.#withLostNotices(connection), notices, () => {});
+    const storage = noticing(this.#withLostNotices(connection), clock, () => {});
+    const commit = joinCommits({ storage, clock, immediate: life.immediate });
     const registry = new Registry({ storage, clock });
     const warn = (message: string): void => log.add(life.name, message);
     const host: ServiceHost = {
       storage,
+      commit,
       clock,
       random: this.#random,
       registry,
-      notices,
       leaseMs,
       renewMs: Math.floor(leaseMs / 4),
       tokens: new Tokens({ storage, clock, random: this.#random }),
       unmatched: new Unmatched({ storage, clock, registry }),
       dispatcher: new Dispatcher({
         storage,
+        commit,
         clock,
         random: this.#random,
         registry,

@@ -314,6 +314,52 @@ export declare type RunnerCommand = Message<"holdfast.v1.RunnerCommand"> & {
 export declare const RunnerCommandSchema: GenMessage<RunnerCommand>;
 
 /**
+ * @generated from message holdfast.v1.CreateJobTokenRequest
+ */
+export declare type CreateJobTokenRequest = Message<"holdfast.v1.CreateJobTokenRequest"> & {
+  /**
+   * @generated from field: string runner_id = 1;
+   */
+  runnerId: string;
+
+  /**
+   * @generated from field: string session_id = 2;
+   */
+  sessionId: string;
+
+  /**
+   * The claim's.
+   *
+   * @generated from field: int64 token = 3;
+   */
+  token: bigint;
+};
+
+/**
+ * Describes the message holdfast.v1.CreateJobTokenRequest.
+ * Use `create(CreateJobTokenRequestSchema)` to create a new message.
+ */
+export declare const CreateJobTokenRequestSchema: GenMessage<CreateJobTokenRequest>;
+
+/**
+ * @generated from message holdfast.v1.CreateJobTokenResponse
+ */
+export declare type CreateJobTokenResponse = Message<"holdfast.v1.CreateJobTokenResponse"> & {
+  /**
+   * The token itself, shown this once.
+   *
+   * @generated from field: string secret = 1;
+   */
+  secret: string;
+};
+
+/**
+ * Describes the message holdfast.v1.CreateJobTokenResponse.
+ * Use `create(CreateJobTokenResponseSchema)` to create a new message.
+ */
+export declare const CreateJobTokenResponseSchema: GenMessage<CreateJobTokenResponse>;
+
+/**
  * @generated from message holdfast.v1.DeregisterRequest
  */
 export declare type DeregisterRequest = Message<"holdfast.v1.DeregisterRequest"> & {
@@ -541,6 +587,17 @@ export declare const RunnerService: GenService<{
     methodKind: "unary";
     input: typeof PollRequestSchema;
     output: typeof PollResponseSchema;
+  },
+  /**
+   * A token for the agent of a claim this runner holds: good for that one session, and for as long as that claim is its newest and
+   * has not passed. Made when somebody needs one, and not with each claim.
+   *
+   * @generated from rpc holdfast.v1.RunnerService.CreateJobToken
+   */
+  createJobToken: {
+    methodKind: "unary";
+    input: typeof CreateJobTokenRequestSchema;
+    output: typeof CreateJobTokenResponseSchema;
   },
   /**
    * It goes, and holds nothing any more.

@@ -778,7 +778,9 @@ export declare const SessionService: GenService<{
     output: typeof ListSessionsResponseSchema;
   },
   /**
-   * How it ended; waits up to `wait_ms` for that.
+   * How it ended; waits up to `wait_ms` for that. There is one result of a session: what has ended never changes, and a fork, or a
+   * retry, is a session of its own. So an answer that has not `ended` carries no output, and one that has is the one waited for,
+   * whatever runs, pauses and moves there were.
    *
    * @generated from rpc holdfast.v1.SessionService.GetResult
    */

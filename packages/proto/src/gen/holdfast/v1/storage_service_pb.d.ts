@@ -115,6 +115,62 @@ export declare type ClaimResponse = Message<"holdfast.v1.ClaimResponse"> & {
 export declare const ClaimResponseSchema: GenMessage<ClaimResponse>;
 
 /**
+ * @generated from message holdfast.v1.HeldClaimsRequest
+ */
+export declare type HeldClaimsRequest = Message<"holdfast.v1.HeldClaimsRequest"> & {
+  /**
+   * @generated from field: int32 limit = 1;
+   */
+  limit: number;
+
+  /**
+   * @generated from field: optional int64 now = 2;
+   */
+  now?: bigint | undefined;
+
+  /**
+   * @generated from field: optional string session_id = 3;
+   */
+  sessionId?: string | undefined;
+
+  /**
+   * @generated from field: optional string owner = 4;
+   */
+  owner?: string | undefined;
+
+  /**
+   * Only sessions behind this id.
+   *
+   * @generated from field: optional string after = 5;
+   */
+  after?: string | undefined;
+};
+
+/**
+ * Describes the message holdfast.v1.HeldClaimsRequest.
+ * Use `create(HeldClaimsRequestSchema)` to create a new message.
+ */
+export declare const HeldClaimsRequestSchema: GenMessage<HeldClaimsRequest>;
+
+/**
+ * @generated from message holdfast.v1.HeldClaimsResponse
+ */
+export declare type HeldClaimsResponse = Message<"holdfast.v1.HeldClaimsResponse"> & {
+  /**
+   * A `HeldClaim` each.
+   *
+   * @generated from field: repeated bytes claims = 1;
+   */
+  claims: Uint8Array[];
+};
+
+/**
+ * Describes the message holdfast.v1.HeldClaimsResponse.
+ * Use `create(HeldClaimsResponseSchema)` to create a new message.
+ */
+export declare const HeldClaimsResponseSchema: GenMessage<HeldClaimsResponse>;
+
+/**
  * @generated from message holdfast.v1.LoadRequest
  */
 export declare type LoadRequest = Message<"holdfast.v1.LoadRequest"> & {
@@ -434,6 +490,16 @@ export declare const StorageService: GenService<{
     methodKind: "unary";
     input: typeof ClaimRequestSchema;
     output: typeof ClaimResponseSchema;
+  },
+  /**
+   * Who holds which sessions by a lease that has not passed.
+   *
+   * @generated from rpc holdfast.v1.StorageService.HeldClaims
+   */
+  heldClaims: {
+    methodKind: "unary";
+    input: typeof HeldClaimsRequestSchema;
+    output: typeof HeldClaimsResponseSchema;
   },
   /**
    * @generated from rpc holdfast.v1.StorageService.Load

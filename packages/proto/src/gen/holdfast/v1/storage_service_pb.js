@@ -16,7 +16,7 @@ import { file_holdfast_v1_options } from "./options_pb.js";
  * Describes the file holdfast/v1/storage_service.proto.
  */
 export const file_holdfast_v1_storage_service = /*@__PURE__*/
-  fileDesc("CiFob2xkZmFzdC92MS9zdG9yYWdlX3NlcnZpY2UucHJvdG8SC2hvbGRmYXN0LnYxIlIKDUNvbW1pdFJlcXVlc3QSHgoHY2hhbmdlcxgBIAMoDEINukgGkgEDEJBOoJ8ZARIZCgNub3cYAiABKANCB7pIBCICKABIAIgBAUIGCgRfbm93IicKDkNvbW1pdFJlc3BvbnNlEhUKB3Jlc3VsdHMYASADKAxCBKCfGQEiwAEKDENsYWltUmVxdWVzdBIaCgpzZXNzaW9uX2lkGAEgASgJQga6SAPIAQESGgoFb3duZXIYAiABKAlCC7pICMgBAXIDGMgBEh4KCGxlYXNlX21zGAMgASgDQge6SAQiAigBSACIAQESGQoDbm93GAQgASgDQge6SAQiAigASAGIAQESGAoLdW5sZXNzX2hlbGQYBSABKAhIAogBAUILCglfbGVhc2VfbXNCBgoEX25vd0IOCgxfdW5sZXNzX2hlbGQiJQoNQ2xhaW1SZXNwb25zZRIUCgZyZXN1bHQYASABKAxCBKCfGQEiKQoLTG9hZFJlcXVlc3QSGgoKc2Vzc2lvbl9pZBgBIAEoCUIGukgDyAEBIjgKDExvYWRSZXNwb25zZRIbCghzbmFwc2hvdBgBIAEoDEIEoJ8ZAUgAiAEBQgsKCV9zbmFwc2hvdCJFCg9BcnJpdmFsc1JlcXVlc3QSGgoKc2Vzc2lvbl9pZBgBIAEoCUIGukgDyAEBEhYKBWFmdGVyGAIgASgDQge6SAQiAigAIioKEEFycml2YWxzUmVzcG9uc2USFgoIYXJyaXZhbHMYASABKAxCBKCfGQEiSAoTQ29udmVyc2F0aW9uUmVxdWVzdBIaCgpzZXNzaW9uX2lkGAEgASgJQga6SAPIAQESFQoEbGVhZhgCIAEoA0IHukgEIgIoACItChRDb252ZXJzYXRpb25SZXNwb25zZRIVCgdlbnRyaWVzGAEgAygMQgSgnxkBInQKCkR1ZVJlcXVlc3QSGgoFbGltaXQYASABKAVCC7pICBoGGKCNBigBEicKBmFnZW50cxgCIAEoCzIXLmhvbGRmYXN0LnYxLkFnZW50TmFtZXMSGQoDbm93GAMgASgDQge6SAQiAigASACIAQFCBgoEX25vdyImCgpBZ2VudE5hbWVzEhgKBW5hbWVzGAEgAygJQgm6SAaSAQMQkE4iIAoLRHVlUmVzcG9uc2USEQoDZHVlGAEgASgMQgSgnxkBIokBCgxSZW5ld1JlcXVlc3QSGgoFb3duZXIYASABKAlCC7pICMgBAXIDGMgBEhkKCGxlYXNlX21zGAIgASgDQge6SAQiAigBEhkKA25vdxgDIAEoA0IHukgEIgIoAEgAiAEBEh8KC3Nlc3Npb25faWRzGAQgAygJQgq6SAeSAQQQoI0GQgYKBF9ub3ciIQoNUmVuZXdSZXNwb25zZRIQCghzZXNzaW9ucxgBIAEoBSK2AQoLUmVhZFJlcXVlc3QSgAEKBXF1ZXJ5GAEgASgJQnG6SG7IAQFyaVIIc2Vzc2lvbnNSB3Nlc3Npb25SB2pvdXJuYWxSB2VudHJpZXNSDnBlbmRpbmdTaWduYWxzUgtzZWVuU2lnbmFsc1IJc2NoZWR1bGVzUghkb2N1bWVudFIJZG9jdW1lbnRzUgVhdWRpdBIZCgZwYXJhbXMYAiABKAxCBKCfGQFIAIgBAUIJCgdfcGFyYW1zIjQKDFJlYWRSZXNwb25zZRIZCgZyZXN1bHQYASABKAxCBKCfGQFIAIgBAUIJCgdfcmVzdWx0IhIKEFN1YnNjcmliZVJlcXVlc3QiOAoRU3Vic2NyaWJlUmVzcG9uc2USEgoKc2Vzc2lvbl9pZBgBIAEoCRIPCgdhd2FpdGVkGAIgASgIMswHCg5TdG9yYWdlU2VydmljZRJrCgZDb21taXQSGi5ob2xkZmFzdC52MS5Db21taXRSZXF1ZXN0GhsuaG9sZGZhc3QudjEuQ29tbWl0UmVzcG9uc2UiKKKfGQMBAgOwnxkBgtPkkwIXOgEqIhIvdjEvc3RvcmFnZS9jb21taXQSYwoFQ2xhaW0SGS5ob2xkZmFzdC52MS5DbGFpbVJlcXVlc3QaGi5ob2xkZmFzdC52MS5DbGFpbVJlc3BvbnNlIiOinxkDAQIDgtPkkwIWOgEqIhEvdjEvc3RvcmFnZS9jbGFpbRJfCgRMb2FkEhguaG9sZGZhc3QudjEuTG9hZFJlcXVlc3QaGS5ob2xkZmFzdC52MS5Mb2FkUmVzcG9uc2UiIqKfGQMBAgOC0+STAhU6ASoiEC92MS9zdG9yYWdlL2xvYWQSbwoIQXJyaXZhbHMSHC5ob2xkZmFzdC52MS5BcnJpdmFsc1JlcXVlc3QaHS5ob2xkZmFzdC52MS5BcnJpdmFsc1Jlc3BvbnNlIiainxkDAQIDgtPkkwIZOgEqIhQvdjEvc3RvcmFnZS9hcnJpdmFscxJ/CgxDb252ZXJzYXRpb24SIC5ob2xkZmFzdC52MS5Db252ZXJzYXRpb25SZXF1ZXN0GiEuaG9sZGZhc3QudjEuQ29udmVyc2F0aW9uUmVzcG9uc2UiKqKfGQMBAgOC0+STAh06ASoiGC92MS9zdG9yYWdlL2NvbnZlcnNhdGlvbhJbCgNEdWUSFy5ob2xkZmFzdC52MS5EdWVSZXF1ZXN0GhguaG9sZGZhc3QudjEuRHVlUmVzcG9uc2UiIaKfGQMBAgOC0+STAhQ6ASoiDy92MS9zdG9yYWdlL2R1ZRJjCgVSZW5ldxIZLmhvbGRmYXN0LnYxLlJlbmV3UmVxdWVzdBoaLmhvbGRmYXN0LnYxLlJlbmV3UmVzcG9uc2UiI6KfGQMBAgOC0+STAhY6ASoiES92MS9zdG9yYWdlL3JlbmV3El8KBFJlYWQSGC5ob2xkZmFzdC52MS5SZWFkUmVxdWVzdBoZLmhvbGRmYXN0LnYxLlJlYWRSZXNwb25zZSIiop8ZAwECA4LT5JMCFToBKiIQL3YxL3N0b3JhZ2UvcmVhZBJyCglTdWJzY3JpYmUSHS5ob2xkZmFzdC52MS5TdWJzY3JpYmVSZXF1ZXN0Gh4uaG9sZGZhc3QudjEuU3Vic2NyaWJlUmVzcG9uc2UiJKKfGQMBAgOC0+STAhcSFS92MS9zdG9yYWdlL3N1YnNjcmliZTABYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_holdfast_v1_options]);
+  fileDesc("CiFob2xkZmFzdC92MS9zdG9yYWdlX3NlcnZpY2UucHJvdG8SC2hvbGRmYXN0LnYxIlIKDUNvbW1pdFJlcXVlc3QSHgoHY2hhbmdlcxgBIAMoDEINukgGkgEDEJBOoJ8ZARIZCgNub3cYAiABKANCB7pIBCICKABIAIgBAUIGCgRfbm93IicKDkNvbW1pdFJlc3BvbnNlEhUKB3Jlc3VsdHMYASADKAxCBKCfGQEiwAEKDENsYWltUmVxdWVzdBIaCgpzZXNzaW9uX2lkGAEgASgJQga6SAPIAQESGgoFb3duZXIYAiABKAlCC7pICMgBAXIDGMgBEh4KCGxlYXNlX21zGAMgASgDQge6SAQiAigBSACIAQESGQoDbm93GAQgASgDQge6SAQiAigASAGIAQESGAoLdW5sZXNzX2hlbGQYBSABKAhIAogBAUILCglfbGVhc2VfbXNCBgoEX25vd0IOCgxfdW5sZXNzX2hlbGQiJQoNQ2xhaW1SZXNwb25zZRIUCgZyZXN1bHQYASABKAxCBKCfGQEiwAEKEUhlbGRDbGFpbXNSZXF1ZXN0EhoKBWxpbWl0GAEgASgFQgu6SAgaBhigjQYoARIZCgNub3cYAiABKANCB7pIBCICKABIAIgBARIXCgpzZXNzaW9uX2lkGAMgASgJSAGIAQESHAoFb3duZXIYBCABKAlCCLpIBXIDGMgBSAKIAQESEgoFYWZ0ZXIYBSABKAlIA4gBAUIGCgRfbm93Qg0KC19zZXNzaW9uX2lkQggKBl9vd25lckIICgZfYWZ0ZXIiKgoSSGVsZENsYWltc1Jlc3BvbnNlEhQKBmNsYWltcxgBIAMoDEIEoJ8ZASIpCgtMb2FkUmVxdWVzdBIaCgpzZXNzaW9uX2lkGAEgASgJQga6SAPIAQEiOAoMTG9hZFJlc3BvbnNlEhsKCHNuYXBzaG90GAEgASgMQgSgnxkBSACIAQFCCwoJX3NuYXBzaG90IkUKD0Fycml2YWxzUmVxdWVzdBIaCgpzZXNzaW9uX2lkGAEgASgJQga6SAPIAQESFgoFYWZ0ZXIYAiABKANCB7pIBCICKAAiKgoQQXJyaXZhbHNSZXNwb25zZRIWCghhcnJpdmFscxgBIAEoDEIEoJ8ZASJIChNDb252ZXJzYXRpb25SZXF1ZXN0EhoKCnNlc3Npb25faWQYASABKAlCBrpIA8gBARIVCgRsZWFmGAIgASgDQge6SAQiAigAIi0KFENvbnZlcnNhdGlvblJlc3BvbnNlEhUKB2VudHJpZXMYASADKAxCBKCfGQEidAoKRHVlUmVxdWVzdBIaCgVsaW1pdBgBIAEoBUILukgIGgYYoI0GKAESJwoGYWdlbnRzGAIgASgLMhcuaG9sZGZhc3QudjEuQWdlbnROYW1lcxIZCgNub3cYAyABKANCB7pIBCICKABIAIgBAUIGCgRfbm93IiYKCkFnZW50TmFtZXMSGAoFbmFtZXMYASADKAlCCbpIBpIBAxCQTiIgCgtEdWVSZXNwb25zZRIRCgNkdWUYASABKAxCBKCfGQEiiQEKDFJlbmV3UmVxdWVzdBIaCgVvd25lchgBIAEoCUILukgIyAEBcgMYyAESGQoIbGVhc2VfbXMYAiABKANCB7pIBCICKAESGQoDbm93GAMgASgDQge6SAQiAigASACIAQESHwoLc2Vzc2lvbl9pZHMYBCADKAlCCrpIB5IBBBCgjQZCBgoEX25vdyIhCg1SZW5ld1Jlc3BvbnNlEhAKCHNlc3Npb25zGAEgASgFIrYBCgtSZWFkUmVxdWVzdBKAAQoFcXVlcnkYASABKAlCcbpIbsgBAXJpUghzZXNzaW9uc1IHc2Vzc2lvblIHam91cm5hbFIHZW50cmllc1IOcGVuZGluZ1NpZ25hbHNSC3NlZW5TaWduYWxzUglzY2hlZHVsZXNSCGRvY3VtZW50Uglkb2N1bWVudHNSBWF1ZGl0EhkKBnBhcmFtcxgCIAEoDEIEoJ8ZAUgAiAEBQgkKB19wYXJhbXMiNAoMUmVhZFJlc3BvbnNlEhkKBnJlc3VsdBgBIAEoDEIEoJ8ZAUgAiAEBQgkKB19yZXN1bHQiEgoQU3Vic2NyaWJlUmVxdWVzdCI4ChFTdWJzY3JpYmVSZXNwb25zZRISCgpzZXNzaW9uX2lkGAEgASgJEg8KB2F3YWl0ZWQYAiABKAgyxAgKDlN0b3JhZ2VTZXJ2aWNlEmsKBkNvbW1pdBIaLmhvbGRmYXN0LnYxLkNvbW1pdFJlcXVlc3QaGy5ob2xkZmFzdC52MS5Db21taXRSZXNwb25zZSIoop8ZAwECA7CfGQGC0+STAhc6ASoiEi92MS9zdG9yYWdlL2NvbW1pdBJjCgVDbGFpbRIZLmhvbGRmYXN0LnYxLkNsYWltUmVxdWVzdBoaLmhvbGRmYXN0LnYxLkNsYWltUmVzcG9uc2UiI6KfGQMBAgOC0+STAhY6ASoiES92MS9zdG9yYWdlL2NsYWltEnYKCkhlbGRDbGFpbXMSHi5ob2xkZmFzdC52MS5IZWxkQ2xhaW1zUmVxdWVzdBofLmhvbGRmYXN0LnYxLkhlbGRDbGFpbXNSZXNwb25zZSInop8ZAQGC0+STAhw6ASoiFy92MS9zdG9yYWdlL2hlbGQtY2xhaW1zEl8KBExvYWQSGC5ob2xkZmFzdC52MS5Mb2FkUmVxdWVzdBoZLmhvbGRmYXN0LnYxLkxvYWRSZXNwb25zZSIiop8ZAwECA4LT5JMCFToBKiIQL3YxL3N0b3JhZ2UvbG9hZBJvCghBcnJpdmFscxIcLmhvbGRmYXN0LnYxLkFycml2YWxzUmVxdWVzdBodLmhvbGRmYXN0LnYxLkFycml2YWxzUmVzcG9uc2UiJqKfGQMBAgOC0+STAhk6ASoiFC92MS9zdG9yYWdlL2Fycml2YWxzEn8KDENvbnZlcnNhdGlvbhIgLmhvbGRmYXN0LnYxLkNvbnZlcnNhdGlvblJlcXVlc3QaIS5ob2xkZmFzdC52MS5Db252ZXJzYXRpb25SZXNwb25zZSIqop8ZAwECA4LT5JMCHToBKiIYL3YxL3N0b3JhZ2UvY29udmVyc2F0aW9uElsKA0R1ZRIXLmhvbGRmYXN0LnYxLkR1ZVJlcXVlc3QaGC5ob2xkZmFzdC52MS5EdWVSZXNwb25zZSIhop8ZAwECA4LT5JMCFDoBKiIPL3YxL3N0b3JhZ2UvZHVlEmMKBVJlbmV3EhkuaG9sZGZhc3QudjEuUmVuZXdSZXF1ZXN0GhouaG9sZGZhc3QudjEuUmVuZXdSZXNwb25zZSIjop8ZAwECA4LT5JMCFjoBKiIRL3YxL3N0b3JhZ2UvcmVuZXcSXwoEUmVhZBIYLmhvbGRmYXN0LnYxLlJlYWRSZXF1ZXN0GhkuaG9sZGZhc3QudjEuUmVhZFJlc3BvbnNlIiKinxkDAQIDgtPkkwIVOgEqIhAvdjEvc3RvcmFnZS9yZWFkEnIKCVN1YnNjcmliZRIdLmhvbGRmYXN0LnYxLlN1YnNjcmliZVJlcXVlc3QaHi5ob2xkZmFzdC52MS5TdWJzY3JpYmVSZXNwb25zZSIkop8ZAwECA4LT5JMCFxIVL3YxL3N0b3JhZ2Uvc3Vic2NyaWJlMAFiBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_holdfast_v1_options]);
 
 /**
  * Describes the message holdfast.v1.CommitRequest.
@@ -47,109 +47,123 @@ export const ClaimResponseSchema = /*@__PURE__*/
   messageDesc(file_holdfast_v1_storage_service, 3);
 
 /**
+ * Describes the message holdfast.v1.HeldClaimsRequest.
+ * Use `create(HeldClaimsRequestSchema)` to create a new message.
+ */
+export const HeldClaimsRequestSchema = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_storage_service, 4);
+
+/**
+ * Describes the message holdfast.v1.HeldClaimsResponse.
+ * Use `create(HeldClaimsResponseSchema)` to create a new message.
+ */
+export const HeldClaimsResponseSchema = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_storage_service, 5);
+
+/**
  * Describes the message holdfast.v1.LoadRequest.
  * Use `create(LoadRequestSchema)` to create a new message.
  */
 export const LoadRequestSchema = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_storage_service, 4);
+  messageDesc(file_holdfast_v1_storage_service, 6);
 
 /**
  * Describes the message holdfast.v1.LoadResponse.
  * Use `create(LoadResponseSchema)` to create a new message.
  */
 export const LoadResponseSchema = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_storage_service, 5);
+  messageDesc(file_holdfast_v1_storage_service, 7);
 
 /**
  * Describes the message holdfast.v1.ArrivalsRequest.
  * Use `create(ArrivalsRequestSchema)` to create a new message.
  */
 export const ArrivalsRequestSchema = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_storage_service, 6);
+  messageDesc(file_holdfast_v1_storage_service, 8);
 
 /**
  * Describes the message holdfast.v1.ArrivalsResponse.
  * Use `create(ArrivalsResponseSchema)` to create a new message.
  */
 export const ArrivalsResponseSchema = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_storage_service, 7);
+  messageDesc(file_holdfast_v1_storage_service, 9);
 
 /**
  * Describes the message holdfast.v1.ConversationRequest.
  * Use `create(ConversationRequestSchema)` to create a new message.
  */
 export const ConversationRequestSchema = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_storage_service, 8);
+  messageDesc(file_holdfast_v1_storage_service, 10);
 
 /**
  * Describes the message holdfast.v1.ConversationResponse.
  * Use `create(ConversationResponseSchema)` to create a new message.
  */
 export const ConversationResponseSchema = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_storage_service, 9);
+  messageDesc(file_holdfast_v1_storage_service, 11);
 
 /**
  * Describes the message holdfast.v1.DueRequest.
  * Use `create(DueRequestSchema)` to create a new message.
  */
 export const DueRequestSchema = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_storage_service, 10);
+  messageDesc(file_holdfast_v1_storage_service, 12);
 
 /**
  * Describes the message holdfast.v1.AgentNames.
  * Use `create(AgentNamesSchema)` to create a new message.
  */
 export const AgentNamesSchema = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_storage_service, 11);
+  messageDesc(file_holdfast_v1_storage_service, 13);
 
 /**
  * Describes the message holdfast.v1.DueResponse.
  * Use `create(DueResponseSchema)` to create a new message.
  */
 export const DueResponseSchema = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_storage_service, 12);
+  messageDesc(file_holdfast_v1_storage_service, 14);
 
 /**
  * Describes the message holdfast.v1.RenewRequest.
  * Use `create(RenewRequestSchema)` to create a new message.
  */
 export const RenewRequestSchema = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_storage_service, 13);
+  messageDesc(file_holdfast_v1_storage_service, 15);
 
 /**
  * Describes the message holdfast.v1.RenewResponse.
  * Use `create(RenewResponseSchema)` to create a new message.
  */
 export const RenewResponseSchema = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_storage_service, 14);
+  messageDesc(file_holdfast_v1_storage_service, 16);
 
 /**
  * Describes the message holdfast.v1.ReadRequest.
  * Use `create(ReadRequestSchema)` to create a new message.
  */
 export const ReadRequestSchema = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_storage_service, 15);
+  messageDesc(file_holdfast_v1_storage_service, 17);
 
 /**
  * Describes the message holdfast.v1.ReadResponse.
  * Use `create(ReadResponseSchema)` to create a new message.
  */
 export const ReadResponseSchema = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_storage_service, 16);
+  messageDesc(file_holdfast_v1_storage_service, 18);
 
 /**
  * Describes the message holdfast.v1.SubscribeRequest.
  * Use `create(SubscribeRequestSchema)` to create a new message.
  */
 export const SubscribeRequestSchema = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_storage_service, 17);
+  messageDesc(file_holdfast_v1_storage_service, 19);
 
 /**
  * Describes the message holdfast.v1.SubscribeResponse.
  * Use `create(SubscribeResponseSchema)` to create a new message.
  */
 export const SubscribeResponseSchema = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_storage_service, 18);
+  messageDesc(file_holdfast_v1_storage_service, 20);
 
 /**
  * @generated from service holdfast.v1.StorageService

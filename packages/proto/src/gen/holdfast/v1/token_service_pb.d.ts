@@ -82,7 +82,7 @@ export declare type Token = Message<"holdfast.v1.Token"> & {
   tokenId: string;
 
   /**
-   * `admin`, `user`, `registration`, `runner` or `job`.
+   * `admin`, `user`, `registration` or `runner`. Those of jobs come and go with their claims, and are not listed.
    *
    * @generated from field: string kind = 2;
    */
@@ -112,6 +112,13 @@ export declare type Token = Message<"holdfast.v1.Token"> & {
    * @generated from field: optional int64 last_used_at = 7;
    */
   lastUsedAt?: bigint | undefined;
+
+  /**
+   * Of a runner's token.
+   *
+   * @generated from field: optional string runner_id = 8;
+   */
+  runnerId?: string | undefined;
 };
 
 /**

@@ -1,0 +1,220 @@
+// Runs over the API: what is to be done and who does it, read off the sessions and claims there are.
+//
+//   N1. Nothing of a run is stored. Queued is what storage says is due, claimed what it says is held; so this is as true as they are,
+//       and one that is given away while it is read may be told twice, or not at all.
+//   N2. A run's id is its session and its token. Before it is claimed nobody knows its token: it is the session's next one.
+//   X3. A user sees those of own sessions; another's is told like one that is not there.
+//
+// It gives nothing to anybody: that is dispatch's.
+
+import type { ServiceImpl } from "@connectrpc/connect";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { NotFoundError, type HeldClaim, type Session } from "@holdfast/core";
+import { dueAt, isAnsweredBy, NO_CLAIM } from "@holdfast/core/internal";
+import type { ListRunsRequest, RunSchema, RunService } from "@holdfast/proto";
+import type { Caller } from "../api/caller.ts";
+import { fitnessOf, QUIET_MS } from "../dispatch/registry.ts";
+import { dueSince, whyNotTaken, type KnownRunner } from "../dispatch/rules.ts";
+import { callOf } from "./call.ts";
+import type { ServiceHost } from "./service-host.ts";
+import { mayTouch } from "./session-scope.ts";
+
+const PAGE = 100;
+/** Claims read at a time, and so many of the queue are looked at: beyond that lists are of what comes first. */
+const READ_MAX = 500;
+const QUEUE_MAX = 10_000;
+const NEXT = "next";
+
+type RunMessage = MessageInitShape<typeof RunSchema>;
+type Filter = Pick<ListRunsRequest, "status" | "sessionId" | "agent" | "runnerId" | "owner">;
+
+export function runService(host: ServiceHost): ServiceImpl<typeof RunService> {
+  return {
+    async list({ limit = PAGE, cursor, ...filter }, context) {
+      const { caller } = callOf(context);
+      const [status, after] = readCursor(cursor);
+      const wanted = caller.kind === "user" ? ofUser(caller, filter) : filter;
+      if (wanted === undefined) return { runs: [] };
+      const page: RunMessage[] = [];
+      for await (const run of runsBehind(host, wanted, status, after)) {
+        if (page.length === limit) {
+          const last = page.at(-1)!;
+          return { runs: page, nextCursor: `${last.status}:${last.sessionId}` };
+        }
+        page.push(run);
+      }
+      return { runs: page };
+    },
+
+    async get({ runId }, context) {
+      const at = runId.lastIndexOf(".");
+      const sessionId = runId.startsWith("run_") && at > 0 ? runId.slice("run_".length, at) : undefined;
+      const session = sessionId === undefined ? undefined : await host.storage.reader.session(sessionId);
+      if (session === undefined || !(await mayTouch(host, callOf(context).caller, session)))
+        throw runNotFound(runId);
+      const run = await runOf(host, session, new Runners(host));
+      if (run?.runId !== runId) throw runNotFound(runId, run);
+      return run;
+    },
+  };
+}
+
+/** Of another user there is nothing, as if there were none (X3). */
+function ofUser({ name }: Caller, filter: Filter): Filter | undefined {
+  return filter.owner === undefined || filter.owner === name ? { ...filter, owner: name } : undefined;
+}
+
+function readCursor(cursor: string | undefined): readonly ["claimed" | "queued", string | undefined] {
+  const [status, sessionId] = cursor?.split(":") ?? [];
+  return [status === "queued" ? "queued" : "claimed", sessionId];
+}
+
+async function* runsBehind(
+  host: ServiceHost,
+  filter: Filter,
+  status: "claimed" | "queued",
+  after: string | undefined,
+): AsyncGenerator<RunMessage> {
+  const runners = new Runners(host);
+  if (filter.sessionId !== undefined) {
+    const session = after === undefined ? await host.storage.reader.session(filter.sessionId) : undefined;
+    const run = session && isAskedFor(session, filter) ? await runOf(host, session, runners) : undefined;
+    if (run === undefined || (filter.status ?? run.status) !== run.status) return;
+    if ((filter.runnerId ?? run.holder) === run.holder) yield run;
+    return;
+  }
+  if (status === "claimed" && filter.status !== "queued") yield* claimedBehind(host, filter, after);
+  if (filter.status === "claimed" || filter.runnerId !== undefined) return;
+  yield* queuedBehind(host, filter, status === "queued" ? after : undefined, runners);
+}
+
+async function* claimedBehind(
+  host: ServiceHost,
+  filter: Filter,
+  behind: string | undefined,
+): AsyncGenerator<RunMessage> {
+  const { storage, clock } = host;
+  const owner = filter.runnerId === undefined ? {} : { owner: filter.runnerId };
+  for (let after = behind; ;) {
+    const place = after === undefined ? {} : { after };
+    const claims = await storage.heldClaims({ now: clock.now(), limit: READ_MAX, ...owner, ...place });
+    const rows = await Promise.all(claims.map(({ sessionId }) => storage.reader.session(sessionId)));
+    for (const [i, claim] of claims.entries()) {
+      const session = rows[i];
+      if (session !== undefined && isAskedFor(session, filter)) yield claimedRun(host, session, claim);
+    }
+    after = claims.at(-1)?.sessionId;
+    if (claims.length < READ_MAX) return;
+  }
+}
+
+async function* queuedBehind(
+  { storage, clock }: ServiceHost,
+  filter: Filter,
+  after: string | undefined,
+  runners: Runners,
+): AsyncGenerator<RunMessage> {
+  const agents = filter.agent === undefined ? {} : { agents: [filter.agent] };
+  const { sessionIds } = await storage.due({ now: clock.now(), limit: QUEUE_MAX, ...agents });
+  for (const sessionId of sessionIds.toSorted()) {
+    if (after !== undefined && sessionId <= after) continue;
+    const session = await storage.reader.session(sessionId);
+    if (session !== undefined && isAskedFor(session, filter)) yield queuedRun(session, clock.now(), runners);
+  }
+}
+
+function isAskedFor({ agent, placement }: Session, filter: Filter): boolean {
+  return (
+    (filter.agent === undefined || agent.name === filter.agent) &&
+    (filter.owner === undefined || placement?.owner === filter.owner)
+  );
+}
+
+/** The run a session has, if it has one. */
+async function runOf(host: ServiceHost, session: Session, runners: Runners): Promise<RunMessage | undefined> {
+  const { storage, clock } = host;
+  const { sessionId } = session;
+  const now = clock.now();
+  const [claim] = await storage.heldClaims({ now, limit: 1, sessionId });
+  if (claim !== undefined) return claimedRun(host, session, claim);
+  const signals = await storage.reader.pendingSignals(sessionId);
+  const isAnswered = signals.some(({ name }) => isAnsweredBy(session.waits, name));
+  return dueAt(session, NO_CLAIM, isAnswered) <= now ? queuedRun(session, now, runners) : undefined;
+}
+
+function claimedRun({ dispatcher }: ServiceHost, session: Session, claim: HeldClaim): RunMessage {
+  const { owner, token, until } = claim;
+  const since = dispatcher.givenAt(session.sessionId, token);
+  return {
+    ...runFields(session, String(token)),
+    status: "claimed",
+    holder: owner,
+    token: BigInt(token),
+    leaseUntil: BigInt(Math.round(until)),
+    ...(since === undefined ? {} : { since: BigInt(Math.round(since)) }),
+  };
+}
+
+async function queuedRun(session: Session, now: number, runners: Runners): Promise<RunMessage> {
+  const { agent, placement } = session;
+  const needs = { agent: agent.name, version: agent.version, ...placement };
+  return {
+    ...runFields(session, NEXT),
+    status: "queued",
+    since: BigInt(Math.round(dueSince(session, now))),
+    blocked: whyNotTaken(await runners.all(), needs),
+  };
+}
+
+/** N2. */
+function runFields({ sessionId, agent, placement = {} }: Session, token: string): RunMessage {
+  return {
+    runId: `run_${sessionId}.${token}`,
+    sessionId,
+    agent: agent.name,
+    agentVersion: agent.version,
+    ...(placement.owner === undefined ? {} : { owner: placement.owner }),
+    demands: { ...placement.demands },
+    priority: placement.priority ?? 0,
+  };
+}
+
+/** The registered runners and how full each is, asked for once while a list is made. */
+class Runners {
+  readonly #host: ServiceHost;
+  #known: Promise<readonly KnownRunner[]> | undefined;
+
+  constructor(host: ServiceHost) {
+    this.#host = host;
+  }
+
+  all(): Promise<readonly KnownRunner[]> {
+    return (this.#known ??= this.#read());
+  }
+
+  async #read(): Promise<readonly KnownRunner[]> {
+    const { registry, storage, clock } = this.#host;
+    const now = clock.now();
+    return Promise.all(
+      (await registry.all()).map(async (runner) => {
+        const { runnerId, maxRuns, seenAt, draining } = runner;
+        const held = await storage.heldClaims({ now, limit: maxRuns, owner: runnerId });
+        return {
+          ...fitnessOf(runner),
+          isFull: held.length >= maxRuns,
+          isDraining: draining === true,
+          isSilent: now - seenAt >= QUIET_MS,
+        };
+      }),
+    );
+  }
+}
+
+function runNotFound(runId: string, now?: RunMessage): NotFoundError {
+  return new NotFoundError("not_found", `there is no run ${runId}`, {
+    fix:
+      now === undefined
+        ? "one that is over is not kept: its session's journal tells what it did"
+        : `its session's run is ${now.runId}`,
+  });
+}

@@ -1,0 +1,45 @@
+import { refuse, takeNothing, takeOnly } from "../arguments.ts";
+import type { Command } from "../command.ts";
+
+export const runners: Command = {
+  name: "runners",
+  summary: "Show, drain and delete the runners of a coordinator",
+  usage: "runners list | runners show ID | runners drain ID | runners delete ID",
+  description:
+    "`drain` gives a runner nothing new and has it end once what it holds has ended or is handed back. `delete` forgets it and revokes its " +
+    "token: what it held goes on elsewhere when its lease has passed, and registering again takes another registration token. One that is " +
+    "silent for ten minutes is forgotten by itself, and may come back. Which coordinator: --url, HOLDFAST_URL, or " +
+    "http://127.0.0.1:8765. Exit codes: 4 no such runner, 5 not an admin, 7 the coordinator cannot be reached.",
+  options: {},
+  examples: [
+    ["runners list", "which there are, and how full each is"],
+    ["runners show rnr_0199f3a2-6a51-7d3e-8e29-0a4d4e2f7b11", "its labels, agents and tasks"],
+    ["runners drain rnr_0199f3a2-6a51-7d3e-8e29-0a4d4e2f7b11", "before its machine is taken away"],
+    [
+      "runners delete rnr_0199f3a2-6a51-7d3e-8e29-0a4d4e2f7b11",
+      "its machine was stolen, or is not coming back",
+    ],
+  ],
+
+  async run(args, io) {
+    const [action, ...rest] = args.positionals;
+    const id = () => takeOnly(rest, "the runner's id", runners.usage);
+    switch (action) {
+      case "list":
+        takeNothing(rest, runners.usage);
+        return (await import("../runner-calls.ts")).listRunners(args, io);
+      case "show":
+        return (await import("../runner-calls.ts")).showRunner(id(), args, io);
+      case "drain":
+        return (await import("../runner-calls.ts")).drainRunner(id(), args, io);
+      case "delete":
+        return (await import("../runner-calls.ts")).deleteRunner(id(), args, io);
+      default:
+        throw refuse(
+          action === undefined ? "list, show, drain or delete?" : `there is no runners ${action}`,
+          runners.usage,
+          { got: action ?? "nothing" },
+        );
+    }
+  },
+};

@@ -1,0 +1,109 @@
+// `holdfast runners`: asks a coordinator for its runners, as an admin.
+
+import type { Client } from "@connectrpc/connect";
+import { RunnerService, type Runner } from "@holdfast/proto";
+import type { Arguments, Io } from "./command.ts";
+import { askCoordinator } from "./coordinator-call.ts";
+import { count, duration, localTime, plainLine, table } from "./plain-text.ts";
+
+const PAGE = 500;
+const CELL_CHARS = 100;
+
+/** @returns the exit code. */
+export async function listRunners(args: Arguments, io: Io): Promise<number> {
+  const runners = await asAdmin(args, io, async (service) => {
+    const all: Runner[] = [];
+    for (let cursor: string | undefined; ;) {
+      const page = await service.list({ limit: PAGE, ...(cursor === undefined ? {} : { cursor }) });
+      all.push(...page.runners);
+      cursor = page.nextCursor;
+      if (cursor === undefined) return all.map(runnerJson);
+    }
+  });
+  const now = Date.now();
+  const rows = runners.map((runner) =>
+    [
+      runner.runnerId,
+      runner.status,
+      runner.hostname,
+      `${runner.held}/${runner.maxRuns}`,
+      runner.owner ?? "",
+      `${duration(Math.max(0, now - runner.seenAt))} ago`,
+      namesOf(runner).join(", "),
+    ].map((cell) => plainLine(cell, CELL_CHARS)),
+  );
+  const head = ["ID", "STATUS", "HOST", "HELD", "OWNER", "SEEN", "AGENTS AND TASKS"];
+  io.show(runners, runners.length === 0 ? "" : table([head, ...rows]).join("\n"));
+  if (runners.length === 0) io.note("no runner is registered: `holdfast runner` starts one");
+  return 0;
+}
+
+/** @returns the exit code. */
+export async function showRunner(runnerId: string, args: Arguments, io: Io): Promise<number> {
+  const runner = runnerJson(await asAdmin(args, io, (service) => service.get({ runnerId })));
+  const labels = Object.entries(runner.labels).map(([name, value]) => `${name}=${value}`);
+  const rows = [
+    ["runner", runner.runnerId],
+    ["status", runner.status],
+    ["host", runner.hostname],
+    ["project", runner.project],
+    ["owner", runner.owner ?? "nobody: it takes sessions of all"],
+    ["holds", `${runner.held} of ${count(runner.maxRuns, "session")}`],
+    ["labels", labels.join(", ")],
+    ["agents", runner.agents.map(({ name, version }) => `${name} ${version ?? ""}`.trim()).join(", ")],
+    ["tasks", runner.taskKinds.join(", ")],
+    ["registered", localTime(runner.registeredAt)],
+    ["seen", localTime(runner.seenAt)],
+  ];
+  io.show(runner, table(rows.map((row) => row.map((cell) => plainLine(cell, Infinity)))).join("\n"));
+  return 0;
+}
+
+/** @returns the exit code. */
+export async function drainRunner(runnerId: string, args: Arguments, io: Io): Promise<number> {
+  const runner = runnerJson(await asAdmin(args, io, (service) => service.drain({ runnerId })));
+  io.result(runner, "");
+  io.note(`${plainLine(runnerId, CELL_CHARS)} takes nothing new; it holds ${count(runner.held, "session")}`);
+  return 0;
+}
+
+/** @returns the exit code. */
+export async function deleteRunner(runnerId: string, args: Arguments, io: Io): Promise<number> {
+  await asAdmin(args, io, (service) => service.delete({ runnerId }));
+  io.result({ runnerId, status: "deleted" }, "");
+  io.note(`${plainLine(runnerId, CELL_CHARS)} is forgotten, and its token revoked`);
+  return 0;
+}
+
+function namesOf({
+  agents,
+  taskKinds,
+}: Pick<ReturnType<typeof runnerJson>, "agents" | "taskKinds">): string[] {
+  return [...agents.map(({ name }) => name), ...taskKinds];
+}
+
+function runnerJson(runner: Runner) {
+  const { runnerId, hostname, project, labels, agents, taskKinds, maxRuns, status, owner, held } = runner;
+  return {
+    runnerId,
+    hostname,
+    project,
+    labels,
+    agents: agents.map(({ name, version }) => ({ name, ...(version === undefined ? {} : { version }) })),
+    taskKinds,
+    maxRuns,
+    status,
+    ...(owner === undefined ? {} : { owner }),
+    held,
+    registeredAt: Number(runner.registeredAt),
+    seenAt: Number(runner.seenAt),
+  };
+}
+
+function asAdmin<T>(
+  args: Arguments,
+  io: Io,
+  ask: (runners: Client<typeof RunnerService>) => Promise<T>,
+): Promise<T> {
+  return askCoordinator(args, io, (connection) => ask(connection.client(RunnerService)));
+}
