@@ -25,7 +25,7 @@ import {
 import { sightings } from "./processes.ts";
 import { Clients } from "./requests.ts";
 import { Workload } from "./workload.ts";
-import { World, type WorldOptions } from "./world.ts";
+import { closeNow, World, type WorldOptions } from "./world.ts";
 
 /** L3. */
 const HEALED_MS = 60_000;
@@ -78,20 +78,19 @@ interface Happened {
 export async function runNemesis(options: NemesisOptions): Promise<NemesisReport> {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-nemesis-"));
   options.say(`everything that is seen is in ${folder}`);
-  const world = await World.open({ ...options, folder });
-  const stop = (): void => {
-    world.closeNow();
-    process.exit(130);
-  };
-  const atExit = (): void => world.closeNow();
+  const stop = (): never => process.exit(130);
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, stop);
-  process.on("exit", atExit);
+  process.on("exit", closeNow);
   try {
-    return await new Nemesis(options, world, folder).run();
+    const world = await World.open({ ...options, folder });
+    try {
+      return await new Nemesis(options, world, folder).run();
+    } finally {
+      await world.close();
+    }
   } finally {
-    await world.close();
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.off(signal, stop);
-    process.off("exit", atExit);
+    process.off("exit", closeNow);
   }
 }
 

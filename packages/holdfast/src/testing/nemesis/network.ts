@@ -181,8 +181,12 @@ class Namespaces implements Network {
   }
 
   close(): void {
-    removeNetwork(process.pid);
+    removeOwnNetwork();
   }
+}
+
+export function removeOwnNetwork(): void {
+  removeNetwork(process.pid);
 }
 
 /** N1. */
