@@ -224,7 +224,7 @@ class Nemesis {
             `L3: ${sessionId} (${agent}) is ${status} ${HEALED_MS} ms after all was healed`,
         );
       await this.#unpause(open);
-      await sleep(1_000);
+      await sleep(LOOK_EVERY_MS);
     }
   }
 
