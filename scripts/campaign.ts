@@ -1,7 +1,7 @@
 // `npm run campaign`: what takes too long for every change. Its evidence goes to RELIABILITY.md, a row per campaign; what was
 // not run this time keeps the row it has.
 //
-//   -- NAME ...                only these: kills, streams, crash-points, simulation, nemesis, fleet-kills, mutants
+//   -- NAME ...                only these: kills, streams, crash-points, postgres, simulation, nemesis, fleet-kills, mutants
 //   -- --kills N               real kills of each killed example (500 by default), and nothing else
 //   -- --reconnects N          of readers of event streams (10,000 by default), and nothing else
 //   -- --seeds N --minutes M   simulations on all cores (100,000 and 30 by default), and nothing else; ends with the first
@@ -9,6 +9,8 @@
 //   -- nemesis --minutes M --seed N
 //                              real processes in network namespaces under every fault there is (30 minutes by default); what
 //                              this machine cannot do is skipped by name
+//   -- postgres --restarts N    deaths of a PostgreSQL server under 10,000 sessions (200 by default), the crash scenarios and all
+//                              tests over one whose transactions are SERIALIZABLE
 //   -- fleet-kills --kills N --restarts N --sessions N
 //                              kills of coordinators and runners, and deaths of their PostgreSQL, under so many sessions (500, 200 and
 //                              10,000 by default)
@@ -62,6 +64,7 @@ interface Campaign {
 const askedFor = new Set(positionals);
 if (askedFor.size === 0 && values.kills !== undefined) askedFor.add("kills");
 if (askedFor.size === 0 && values.reconnects !== undefined) askedFor.add("streams");
+if (askedFor.size === 0 && values.restarts !== undefined) askedFor.add("postgres");
 if (askedFor.size === 0 && (values.seeds ?? values.minutes) !== undefined) askedFor.add("simulation");
 
 const CAMPAIGNS: readonly Campaign[] = [
@@ -90,6 +93,10 @@ const CAMPAIGNS: readonly Campaign[] = [
         "a fault at every commit and task boundary, in memory and on SQLite, the coding agent included",
         ["crash-everywhere", "examples/01-coding-agent/crash.test.ts"],
       ),
+  },
+  {
+    name: "postgres",
+    run: runPostgres,
   },
   {
     name: "simulation",
@@ -178,6 +185,27 @@ async function disturb(
     `${violations.length} promises broken`,
   ];
   return { passed: violations.length === 0, what: figures.join("; ") };
+}
+
+function runPostgres(): Outcome {
+  const tests = ["packages/storage/src/postgres"];
+  const parts = [
+    runTests(
+      `${restarts} deaths of the server (SIGKILL, fsync on) under 10,000 sessions, 0 lost`,
+      ["packages/holdfast/src/postgres-restart.test.ts"],
+      { HOLDFAST_TEST_POSTGRES_SESSIONS: "10000", HOLDFAST_TEST_POSTGRES_RESTARTS: String(restarts) },
+    ),
+    runTests("a fault at every commit and task boundary of every scenario", tests, {
+      HOLDFAST_TEST_POSTGRES_ALL: "yes",
+    }),
+    runTests("conformance, sharing and crashes with SERIALIZABLE as the default", tests, {
+      HOLDFAST_TEST_POSTGRES_ISOLATION: "serializable",
+    }),
+  ];
+  return {
+    passed: parts.every(({ passed }) => passed),
+    what: parts.map(({ passed, what }) => (passed ? what : `FAILED: ${what}`)).join("; "),
+  };
 }
 
 async function runSimulations(): Promise<Outcome> {

@@ -1,5 +1,5 @@
-// What other processes stored, for listeners in this one: found by looking, a few times a second, and nothing depends on it
-// being found at once.
+// What other processes stored, for listeners in this one: found by looking, a few times a second and whenever somebody says that
+// there is something (`commit-notices.ts`). Nothing depends on it being found at once.
 //
 //   L1. Sessions that were claimed through this storage are looked at for an inbox that has grown, and those that somebody follows
 //       for anything that is new: all of them by one statement, which answers only what has changed.
@@ -67,6 +67,9 @@ export class ArrivalPoll {
   #named = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
   #looks = 0;
+  #isLooking = false;
+  /** Whether there may be something that the look under way does not find. */
+  #isLate = false;
 
   constructor(options: ArrivalPollOptions) {
     this.#options = options;
@@ -81,6 +84,18 @@ export class ArrivalPoll {
   stop(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
+  }
+
+  /** There may be something: look now, or once more when it is being looked. */
+  hurry(): void {
+    if (this.#timer === undefined) return;
+    if (this.#isLooking) this.#isLate = true;
+    else void this.#look();
+  }
+
+  /** Whether it is claimed here: nobody else waits for it. */
+  isWatching(sessionId: string): boolean {
+    return this.#watched.has(sessionId);
   }
 
   /** It was claimed here. */
@@ -106,6 +121,8 @@ export class ArrivalPoll {
   }
 
   async #look(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#isLooking = true;
     try {
       const arrivals = [...(await this.#lookAtKnown()), ...(await this.#lookForReady())];
       if (this.#looks++ % REAP_EVERY === 0)
@@ -115,7 +132,12 @@ export class ArrivalPoll {
     } catch {
       // The database is away: the next look finds what this one did not.
     }
+    this.#isLooking = false;
     if (this.#timer === undefined) return;
+    if (this.#isLate) {
+      this.#isLate = false;
+      return void this.#look();
+    }
     this.#timer = undefined;
     this.start();
   }

@@ -59,6 +59,8 @@ export class SessionAccount {
 export type Violated = (promise: string, what: string) => void;
 
 export interface Watcher {
+  /** What time it is to those who serve the storage, where that is known. */
+  servedAt?(): number | undefined;
   /** Told of every row that has changed. */
   changed(row: Session): void;
   /** A session that was not there before. */
@@ -303,6 +305,7 @@ export class WatchedStorage {
           this.#append(account, change.first.records, [], change.first.entries.length);
         return;
       case "commit_batch":
+        this.#noteTimers(account, change);
         this.#noteBatch(account, change, result);
         return;
       case "send_signal":
@@ -356,6 +359,16 @@ export class WatchedStorage {
     if (batch.firstSeq !== account.nextSeq)
       this.#violated("H4", `${sessionId}: a batch at ${batch.firstSeq}, the journal has ${account.nextSeq}`);
     this.#append(account, batch.records, batch.consumed, batch.entries.length);
+  }
+
+  /** S3. Whoever says that a timer has fired does not say so before its time by storage's clock. */
+  #noteTimers({ sessionId, timers }: SessionAccount, { records }: CommitBatch): void {
+    const now = this.#watcher.servedAt?.() ?? Infinity;
+    for (const record of records) {
+      const fireAt = record.type === "timer_fired" ? timers.get(record.timer) : undefined;
+      if (fireAt !== undefined && now < fireAt)
+        this.#violated("S3", `${sessionId}: a timer was told to have fired ${fireAt - now} ms early`);
+    }
   }
 
   /** H3. */
