@@ -86,7 +86,8 @@ export class Member {
   /** This life of it. */
   async ended(): Promise<void> {
     const { pid } = this;
-    while (pid !== undefined && this.pid === pid) await sleep(LOOK_EVERY_MS);
+    const isOver = (): boolean => pid === undefined || this.pid !== pid;
+    while (!isOver()) await sleep(LOOK_EVERY_MS);
   }
 }
 
