@@ -197,7 +197,8 @@ describe("holdfast coordinator", () => {
     const unfit: readonly (readonly [content: string, says: string])[] = [
       ['{"prot": 1}', "did you mean port?"],
       ['{"tls": {"cert": "none.pem", "key": "none.pem"}}', "none.pem"],
-      ['{"leaseMs": 5000, "renewMs": 4000}', "a third of leaseMs"],
+      ['{"leaseMs": 9000, "renewMs": 4000}', "a third of leaseMs"],
+      ['{"leaseMs": 5999}', "from 6000"], // Runners would hold nothing long enough to do anything.
       ['{"host": "0.0.0.0"}', "--insecure"],
     ];
     for (const [content, says] of unfit) {

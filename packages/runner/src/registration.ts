@@ -2,6 +2,7 @@
 //
 //   R1. A registration token is good for one call. What it brings, the runner's own token, is kept before anything else is done.
 //   R2. A coordinator that cannot be reached is waited for, for ever; one that refuses is not.
+//   R3. Whoever gives up is not kept waiting for an answer, unless it may bring the runner's own token (R1).
 
 import { HoldfastError, toHoldfastError, UsageError, type Clock, type Random } from "@holdfast/core";
 import { RunnerService, type RegisterResponse } from "@holdfast/proto";
@@ -66,7 +67,7 @@ async function registerOnce(options: RegistrationOptions): Promise<Registered> {
   const own = tokens.read();
   if (own === undefined) return registerWith(options, required(token));
   try {
-    return await registerWith(options, own);
+    return await registerWith(options, own, { signal: options.signal }); // R3.
   } catch (thrown) {
     const error = toHoldfastError(thrown);
     // Its runner was deleted: another registration token makes another one.
@@ -76,7 +77,11 @@ async function registerOnce(options: RegistrationOptions): Promise<Registered> {
   }
 }
 
-async function registerWith(options: RegistrationOptions, token: string): Promise<Registered> {
+async function registerWith(
+  options: RegistrationOptions,
+  token: string,
+  call: { readonly signal?: AbortSignal } = {},
+): Promise<Registered> {
   const { connection, tokens, offers } = options;
   const { hostname, project, labels, agents, taskKinds, maxRuns } = offers;
   connection.useToken(token);
@@ -90,7 +95,7 @@ async function registerWith(options: RegistrationOptions, token: string): Promis
     maxRuns,
   };
   const answer: RegisterResponse = await connection.time.asking(() =>
-    connection.ask(() => connection.client(RunnerService).register(request)),
+    connection.ask(() => connection.client(RunnerService).register(request, call)),
   );
   const own = answer.token ?? token;
   tokens.write(own); // R1.

@@ -5,6 +5,7 @@
 //       comes second finds it done.
 
 import { HoldfastError, UnavailableError, UsageError } from "@holdfast/core";
+import { databaseClock } from "./database-clock.ts";
 import { Database } from "./database.ts";
 import { shownUrl, SQLSTATE, sqlState, toStorageError } from "./pg-errors.ts";
 import { PostgresStorage } from "./postgres-storage.ts";
@@ -164,29 +165,4 @@ function stamper(last: number): () => number {
   let stamp = last;
   return () =>
     (stamp = Math.max(stamp + 1, Math.trunc((performance.timeOrigin + performance.now()) * 1_000)));
-}
-
-/** How far a clock may drift before the database is asked again. */
-const ASK_AGAIN_MS = 10_000;
-
-/** The database's time, worked out from the monotonic clock of this process since it was last asked. */
-async function databaseClock(db: Database): Promise<() => number> {
-  let offset = 0;
-  let askedAt = -Infinity;
-  const ask = async (): Promise<void> => {
-    const before = performance.now();
-    const [row] = await db.run({
-      text: "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now",
-    });
-    askedAt = performance.now();
-    offset = (row?.["now"] as number) - (before + askedAt) / 2;
-  };
-  await ask();
-  return () => {
-    if (performance.now() - askedAt > ASK_AGAIN_MS) {
-      askedAt = performance.now();
-      ask().catch(() => undefined);
-    }
-    return Math.trunc(performance.now() + offset);
-  };
 }
