@@ -142,6 +142,12 @@ export class Dispatcher {
     return given?.token === token ? given.at : undefined;
   }
 
+  /** Whether a runner polls here, or was heard of within a lease. */
+  isHeard(runnerId: string): boolean {
+    const seat = this.#seats.get(runnerId);
+    return seat !== undefined && this.#isAlive(seat);
+  }
+
   heldBy(runnerId: string): number {
     return this.#seats.get(runnerId)?.held.size ?? 0;
   }
