@@ -11,6 +11,7 @@
 
 import type { HandlerContext } from "@connectrpc/connect";
 import { HoldfastError, toHoldfastError, type AgentStorage, type Clock, type Random } from "@holdfast/core";
+import { SteadyClock } from "@holdfast/core/internal";
 import { serveApi } from "./api/api.ts";
 import type { Authenticated, Caller } from "./api/caller.ts";
 import type { ApiLimits } from "./api/limits.ts";
@@ -30,6 +31,7 @@ import { sessionService } from "./services/session-service.ts";
 import { isClaimOf } from "./services/session-scope.ts";
 import { versionOf } from "./services/session-start.ts";
 import { storageService } from "./services/storage-service.ts";
+import { StoreTime } from "./store-time.ts";
 import { tokenId, Tokens, type StoredToken } from "./tokens.ts";
 
 export interface CoordinatorConfig {
@@ -47,6 +49,7 @@ export interface CoordinatorConfig {
 export interface CoordinatorOptions {
   /** Open, and nobody else's to close while the coordinator lives. */
   readonly storage: AgentStorage;
+  /** The wall clock of all who share the storage; jumps of it are no harm. */
   readonly clock: Clock;
   readonly random: Random;
   /** Reads cron, and names what a schedule starts: the runtime's. */
@@ -77,7 +80,8 @@ const RENEW_MS = 4_000;
 
 /** @throws HoldfastError `config_invalid`. */
 export function createCoordinator(options: CoordinatorOptions): Coordinator {
-  const { clock, random, schedules, config = {} } = options;
+  const { random, schedules, config = {} } = options;
+  const clock = new SteadyClock(options.clock);
   const log = options.log ?? (() => {});
   const leaseMs = config.leaseMs ?? LEASE_MS;
   const renewMs = config.renewMs ?? Math.min(RENEW_MS, Math.floor(leaseMs / 3));
@@ -95,6 +99,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
   const storage = noticing(options.storage, clock, (results) => metrics.changes(results));
   const commit = joinCommits({ storage, clock, immediate: (callback) => void setImmediate(callback) });
   const registry = new Registry({ storage, clock });
+  const time = new StoreTime({ storage, clock, registry, leaseMs, warn: log });
   const tokens = new Tokens({ storage, clock, random });
   const unmatched = new Unmatched({ storage, clock, registry });
   const dispatcher = new Dispatcher({
@@ -158,8 +163,10 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
   });
 
   const listeners: Listener[] = [];
+  let begun: Promise<unknown> | undefined;
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
+    time.close();
     firing.close();
     stopSweeps();
     await dispatcher.close(); // C3.
@@ -167,6 +174,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
   };
   return {
     async listen(where) {
+      await (begun ??= time.begin());
       const listener = await api.listen(where);
       listeners.push(listener);
       return listener;

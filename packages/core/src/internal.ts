@@ -12,6 +12,7 @@ export {
   type CascadeDoor,
   type ChildRow,
 } from "./session/cascade.ts";
+export { eachName } from "./session/named-by.ts";
 export {
   decideRelease,
   pageOfClaims,
@@ -69,3 +70,4 @@ export {
   type WireError,
 } from "./ports/storage-wire.ts";
 export { effectOfFiring } from "./session/firing.ts";
+export { SteadyClock } from "./steady-clock.ts";

@@ -96,17 +96,18 @@ async function registerWith(options: RegistrationOptions, token: string): Promis
   const { connection, tokens, offers, process } = options;
   const { hostname, project, labels, agents, taskKinds, maxRuns } = offers;
   connection.useToken(token);
-  const answer: RegisterResponse = await connection.ask(() =>
-    connection.client(RunnerService).register({
-      protocol: PROTOCOL,
-      hostname,
-      project,
-      labels: { ...labels },
-      agents: agents.map((agent) => ({ ...agent })),
-      taskKinds: [...taskKinds],
-      maxRuns,
-      process,
-    }),
+  const request = {
+    protocol: PROTOCOL,
+    hostname,
+    project,
+    labels: { ...labels },
+    agents: agents.map((agent) => ({ ...agent })),
+    taskKinds: [...taskKinds],
+    maxRuns,
+    process,
+  };
+  const answer: RegisterResponse = await connection.time.asking(() =>
+    connection.ask(() => connection.client(RunnerService).register(request)),
   );
   const own = answer.token ?? token;
   tokens.write(own); // R1.

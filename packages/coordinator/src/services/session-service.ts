@@ -274,7 +274,7 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
       for await (const seen of watchSession(host, sessionId, Number(afterSeq ?? -1), callOf(context))) {
         const seq = seen.seq === undefined ? {} : { seq: BigInt(seen.seq) };
         yield seen.type === "record"
-          ? { ...seq, event: { case: "record" as const, value: bytesOfValue(seen.record) } }
+          ? { ...seq, event: { case: "record" as const, value: bytesOf(seen.text) } }
           : { ...seq, event: { case: "session" as const, value: told(seen.session) } };
       }
     },

@@ -5,17 +5,20 @@
 //   V3. Storage has only what is committed.
 //   E1. A stream ends when the session has ended and everything of it was told, or when the caller has gone or is no longer anybody.
 
-import { isEnded, UsageError, type JournalRecord, type Session } from "@holdfast/core";
+import { isEnded, UsageError, type JsonText, type Session } from "@holdfast/core";
 import { News } from "../notices.ts";
 import type { Call } from "./call.ts";
 import type { ServiceHost } from "./service-host.ts";
 import { ownSession } from "./session-scope.ts";
 
+/** A page is at most so many records, and about so many characters: a reader that does not read keeps one in memory. */
 const PAGE = 500;
+const PAGE_FIRST = 20;
+const PAGE_CHARS = 256 * 1024;
 
-/** What is told: a record of the journal, or how the session stands when that is news. */
+/** What is told: a record of the journal as JSON, or how the session stands when that is news. */
 export type Seen =
-  | { readonly type: "record"; readonly seq: number; readonly record: JournalRecord }
+  | { readonly type: "record"; readonly seq: number; readonly text: JsonText }
   | { readonly type: "session"; readonly seq: number | undefined; readonly session: Session };
 
 /**
@@ -33,6 +36,7 @@ export async function* watchSession(
   const news = new News(storage, sessionId, call.signal);
   let next = afterSeq + 1;
   let told: string | undefined;
+  let pageSize = PAGE_FIRST;
   try {
     for (;;) {
       const session = await ownSession(host, call.caller, sessionId);
@@ -41,10 +45,17 @@ export async function* watchSession(
       if (stands !== told && told === undefined)
         yield { type: "session", seq: next === 0 ? undefined : next - 1, session };
       while (next < session.nextSeq && !call.signal.aborted) {
-        const page = await storage.reader.journal(sessionId, next, Math.min(PAGE, session.nextSeq - next));
+        const limit = Math.min(pageSize, session.nextSeq - next);
+        const page = await storage.reader.journal(sessionId, next, limit);
+        let chars = 0;
+        for (const record of page) {
+          const text = JSON.stringify(record);
+          chars += text.length;
+          yield { type: "record", seq: record.seq, text };
+          next = record.seq + 1;
+        }
         if (page.length === 0) break;
-        for (const record of page) yield { type: "record", seq: record.seq, record };
-        next = (page.at(-1)?.seq ?? next) + 1;
+        pageSize = Math.max(1, Math.min(PAGE, Math.floor((PAGE_CHARS * page.length) / chars)));
       }
       if (stands !== told && told !== undefined)
         yield { type: "session", seq: next === 0 ? undefined : next - 1, session };

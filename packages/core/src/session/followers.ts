@@ -1,6 +1,6 @@
 // Who follows which sessions in this process. What storages share for `follow`: each tells of what it has stored.
 //
-//   F1. A follower that leaves while others are told is not told any more; one that comes then is told of the next.
+//   F1. A follower that leaves while others are told is not told any more.
 
 export class Followers {
   readonly #followers = new Map<string, Set<() => void>>();
@@ -32,8 +32,6 @@ export class Followers {
   }
 
   tell(sessionId: string): void {
-    const all = this.#followers.get(sessionId);
-    if (all === undefined) return;
-    for (const notice of [...all]) if (all.has(notice)) notice();
+    for (const notice of this.#followers.get(sessionId) ?? []) notice();
   }
 }

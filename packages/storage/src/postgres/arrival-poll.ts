@@ -1,5 +1,5 @@
-// What other processes stored, for listeners in this one: found by looking, a few times a second, and nothing depends on it
-// being found at once.
+// What other processes stored, for listeners in this one: found by looking, a few times a second and whenever somebody says that
+// there is something (`commit-notices.ts`). Nothing depends on it being found at once.
 //
 //   L1. Sessions that were claimed through this storage are looked at for an inbox that has grown, and those that somebody follows
 //       for anything that is new: all of them by one statement, which answers only what has changed.
@@ -62,11 +62,14 @@ export class ArrivalPoll {
   readonly #options: ArrivalPollOptions;
   readonly #watched = new Map<string, Watched>();
   /** What is known of followed sessions that are not among the watched. */
-  #followed = new Map<string, Known>();
+  readonly #followed = new Map<string, Known>();
   /** Versions of sessions that were named (L2). */
   #named = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
   #looks = 0;
+  #isLooking = false;
+  /** Whether there may be something that the look under way does not find. */
+  #isLate = false;
 
   constructor(options: ArrivalPollOptions) {
     this.#options = options;
@@ -81,6 +84,18 @@ export class ArrivalPoll {
   stop(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
+  }
+
+  /** There may be something: look now, or once more when it is being looked. */
+  hurry(): void {
+    if (this.#timer === undefined) return;
+    if (this.#isLooking) this.#isLate = true;
+    else void this.#look();
+  }
+
+  /** Whether it is claimed here: nobody else waits for it. */
+  isWatching(sessionId: string): boolean {
+    return this.#watched.has(sessionId);
   }
 
   /** It was claimed here. */
@@ -106,6 +121,8 @@ export class ArrivalPoll {
   }
 
   async #look(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#isLooking = true;
     try {
       const arrivals = [...(await this.#lookAtKnown()), ...(await this.#lookForReady())];
       if (this.#looks++ % REAP_EVERY === 0)
@@ -115,7 +132,12 @@ export class ArrivalPoll {
     } catch {
       // The database is away: the next look finds what this one did not.
     }
+    this.#isLooking = false;
     if (this.#timer === undefined) return;
+    if (this.#isLate) {
+      this.#isLate = false;
+      return void this.#look();
+    }
     this.#timer = undefined;
     this.start();
   }
@@ -123,12 +145,12 @@ export class ArrivalPoll {
   /** L1. */
   async #lookAtKnown(): Promise<Arrival[]> {
     await this.#knowFollowed();
-    const known = [...this.#followed, ...this.#watched];
-    if (known.length === 0) return [];
+    const all = [...this.#followed, ...this.#watched];
+    if (all.length === 0) return [];
     const moved = await this.#options.db.run(MOVED, [
-      known.map(([, { lane }]) => lane),
-      known.map(([sessionId]) => sessionId),
-      known.map(([, { version }]) => version),
+      all.map(([, { lane }]) => lane),
+      all.map(([sessionId]) => sessionId),
+      all.map(([, { version }]) => version),
     ]);
     if (moved.length === 0) return [];
     const ids = new Set(moved.map((row) => row["session_id"] as string));
