@@ -1,17 +1,25 @@
 // `npm run campaign`: what takes too long for every change. Its evidence goes to RELIABILITY.md, a row per campaign; what was
 // not run this time keeps the row it has.
 //
-//   -- NAME ...                only these: kills, crash-points, postgres, simulation, mutants
-//   -- --restarts N            deaths of a PostgreSQL server under 10,000 sessions (200 by default), the crash scenarios and all
-//                              tests over one whose transactions are SERIALIZABLE, and nothing else
+//   -- NAME ...                only these: kills, streams, crash-points, postgres, simulation, nemesis, fleet-kills, mutants
 //   -- --kills N               real kills of each killed example (500 by default), and nothing else
+//   -- --reconnects N          of readers of event streams (10,000 by default), and nothing else
 //   -- --seeds N --minutes M   simulations on all cores (100,000 and 30 by default), and nothing else; ends with the first
 //                              of the two. Seeds that fail go to the simulator's regression-seeds.json
+//   -- nemesis --minutes M --seed N
+//                              real processes in network namespaces under every fault there is (30 minutes by default); what
+//                              this machine cannot do is skipped by name
+//   -- postgres --restarts N    deaths of a PostgreSQL server under 10,000 sessions (200 by default), the crash scenarios and all
+//                              tests over one whose transactions are SERIALIZABLE
+//   -- fleet-kills --kills N --restarts N --sessions N
+//                              kills of coordinators and runners, and deaths of their PostgreSQL, under so many sessions (500, 200 and
+//                              10,000 by default)
 
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { arch, cpus, platform } from "node:os";
 import { fileURLToPath } from "node:url";
+import { runNemesis, type NemesisOptions } from "../packages/holdfast/src/testing/nemesis/nemesis.ts";
 import { readArguments, readWhole, refuse } from "./arguments.ts";
 import type { SeedsReport } from "./sim.ts";
 
@@ -25,16 +33,22 @@ const { values, positionals } = readArguments(
   import.meta.filename,
   {
     kills: { type: "string" },
-    restarts: { type: "string" },
+    reconnects: { type: "string" },
     seeds: { type: "string" },
     minutes: { type: "string" },
+    restarts: { type: "string" },
+    sessions: { type: "string" },
+    seed: { type: "string" },
   },
   true,
 );
 const kills = readWhole("kills", values.kills ?? "500");
-const restarts = readWhole("restarts", values.restarts ?? "200");
+const reconnects = readWhole("reconnects", values.reconnects ?? "10000");
 const seeds = readWhole("seeds", values.seeds ?? "100000");
 const minutes = readWhole("minutes", values.minutes ?? "30");
+const restarts = readWhole("restarts", values.restarts ?? "200");
+const sessions = readWhole("sessions", values.sessions ?? "10000");
+const nemesisSeed = readWhole("seed", values.seed ?? String(Date.now() % FIRST_SEEDS.most));
 
 interface Outcome {
   readonly passed: boolean;
@@ -48,9 +62,10 @@ interface Campaign {
 
 /** By its name, or by an option that is its own. */
 const askedFor = new Set(positionals);
-if (values.kills !== undefined) askedFor.add("kills");
-if (values.restarts !== undefined) askedFor.add("postgres");
-if (values.seeds !== undefined || values.minutes !== undefined) askedFor.add("simulation");
+if (askedFor.size === 0 && values.kills !== undefined) askedFor.add("kills");
+if (askedFor.size === 0 && values.reconnects !== undefined) askedFor.add("streams");
+if (askedFor.size === 0 && values.restarts !== undefined) askedFor.add("postgres");
+if (askedFor.size === 0 && (values.seeds ?? values.minutes) !== undefined) askedFor.add("simulation");
 
 const CAMPAIGNS: readonly Campaign[] = [
   {
@@ -60,6 +75,15 @@ const CAMPAIGNS: readonly Campaign[] = [
         `${kills} kills of the daemon, ${kills} of the coding agent`,
         ["packages/holdfast/src/kill.test.ts", "examples/01-coding-agent/kill.test.ts"],
         { HOLDFAST_KILLS: String(kills) },
+      ),
+  },
+  {
+    name: "streams",
+    run: () =>
+      runTests(
+        `${reconnects} reconnects of readers of event streams, the coordinator killed or ended every 250`,
+        ["packages/holdfast/src/fleet/streams.test.ts"],
+        { HOLDFAST_RECONNECTS: String(reconnects) },
       ),
   },
   {
@@ -77,6 +101,24 @@ const CAMPAIGNS: readonly Campaign[] = [
   {
     name: "simulation",
     run: runSimulations,
+  },
+  {
+    name: "nemesis",
+    run: () => disturb({ minMs: minutes * 60_000, atOnce: 2, pauseMs: 5_000, width: 24, isPoisoned: true }),
+  },
+  {
+    name: "fleet-kills",
+    run: () =>
+      disturb({
+        minMs: 0,
+        faults: ["kill-runner", "kill-coordinator", "postgres-kill", "postgres-immediate"],
+        least: { kill: kills, postgres: restarts },
+        atOnce: 3,
+        pauseMs: 1_500,
+        width: 100,
+        sessionsMax: sessions,
+        isPoisoned: false,
+      }),
   },
   {
     name: "mutants",
@@ -118,6 +160,31 @@ function runTests(
     stdio: "inherit",
   });
   return { passed: status === 0, what };
+}
+
+/** Two coordinators and five runners over one PostgreSQL, each in its own network namespace where that can be had. */
+async function disturb(
+  options: Omit<NemesisOptions, "seed" | "leaseMs" | "coordinators" | "runners" | "isSeparate" | "say">,
+): Promise<Outcome> {
+  const fleet = { seed: nemesisSeed, leaseMs: 6_000, coordinators: 2, runners: 5, isSeparate: true };
+  const report = await runNemesis({ ...options, ...fleet, say: (line) => console.log(line) });
+  const { violations, happened, skipped } = report;
+  for (const violation of violations) console.log(violation);
+  console.log(`all that was seen, and the report: ${report.folder}`);
+  const faults = Object.entries(happened).map(([name, count]) => `${count} ${name}`);
+  const figures = [
+    `seed ${nemesisSeed}: ${faults.join(", ")}`,
+    ...Object.entries(skipped).map(([name, why]) => `no ${name}: ${why}`),
+    `${report.sessions} sessions`,
+    `${report.requests} requests`,
+    `${report.claims} changes of claims`,
+    `${report.effects} effects`,
+    ...(report.requeuedMs === undefined
+      ? []
+      : [`of killed runners gone on with after ${report.requeuedMs.join("/")} ms (p50/p99/most)`]),
+    `${violations.length} promises broken`,
+  ];
+  return { passed: violations.length === 0, what: figures.join("; ") };
 }
 
 function runPostgres(): Outcome {

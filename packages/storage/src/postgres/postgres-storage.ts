@@ -31,6 +31,7 @@ import {
   applyChange,
   applyOverdue,
   eachName,
+  Followers,
   nextClaim,
   refuseClaim,
   remainingFor,
@@ -87,6 +88,7 @@ export class PostgresStorage implements AgentStorage {
   readonly #poll: ArrivalPoll;
   readonly #notices: CommitNotices | undefined;
   readonly #listeners = new Set<(arrival: Arrival) => void>();
+  readonly #followers = new Followers();
   readonly #turns = new Turns();
   /** Calls under way. */
   readonly #calls = new Set<Promise<unknown>>();
@@ -108,6 +110,7 @@ export class PostgresStorage implements AgentStorage {
       instance: this.#instance.id,
       everyMs: pollMs,
       announce: (arrivals) => this.#tell(arrivals),
+      followers: this.#followers,
     });
     this.#notices =
       options.notices === undefined
@@ -200,14 +203,31 @@ export class PostgresStorage implements AgentStorage {
     // Wrapped, so that a function subscribed twice is told twice and unsubscribed once.
     const told = (arrival: Arrival) => listener(arrival);
     this.#listeners.add(told);
-    this.#poll.start();
-    this.#notices?.listen();
+    this.#listen();
     return () => {
       this.#listeners.delete(told);
-      if (this.#listeners.size > 0) return;
-      this.#poll.stop();
-      void this.#notices?.stop();
+      this.#listenIfHeard();
     };
+  }
+
+  follow(sessionId: string, onNotice: () => void): () => void {
+    const leave = this.#followers.follow(sessionId, onNotice);
+    this.#listen();
+    return () => {
+      leave();
+      this.#listenIfHeard();
+    };
+  }
+
+  #listen(): void {
+    this.#poll.start();
+    this.#notices?.listen();
+  }
+
+  #listenIfHeard(): void {
+    if (this.#listeners.size > 0 || this.#followers.size > 0) return;
+    this.#poll.stop();
+    void this.#notices?.stop();
   }
 
   close(): Promise<void> {

@@ -11,10 +11,11 @@ import { ErrorDetailSchema, type ErrorDetail } from "@holdfast/proto";
 import type { DescService } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient, type Client, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport, Http2SessionManager } from "@connectrpc/connect-node";
-import { HoldfastError, UnavailableError, UsageError } from "@holdfast/core";
+import { HoldfastError, UnavailableError, UsageError, type Clock } from "@holdfast/core";
 import { fromWireError } from "@holdfast/core/internal";
 import { Agent as HttpAgent } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
+import { CoordinatorTime } from "./coordinator-time.ts";
 
 /** How long a call may take that says nothing else. */
 const TIMEOUT_MS = 30_000;
@@ -31,6 +32,8 @@ export interface ConnectionOptions {
   /** Send the token over plain HTTP to another machine, too. */
   readonly insecure?: boolean;
   readonly timeoutMs?: number;
+  /** This machine's clocks; the process's own by default. */
+  readonly clock?: Pick<Clock, "now" | "monotonic">;
 }
 
 /** How Node says that it does not believe a certificate. */
@@ -38,6 +41,8 @@ const CERTIFICATE = /certificate|altname/i;
 
 export class CoordinatorConnection {
   readonly url: string;
+  /** As it says with some of its answers. */
+  readonly time: CoordinatorTime;
   readonly #transport: ReturnType<typeof createConnectTransport>;
   readonly #close: () => void;
   #token: string;
@@ -49,7 +54,9 @@ export class CoordinatorConnection {
     httpVersion = "2",
     insecure = false,
     timeoutMs = TIMEOUT_MS,
+    clock = { now: () => Date.now(), monotonic: () => performance.now() },
   }: ConnectionOptions) {
+    this.time = new CoordinatorTime(clock);
     const parsed = checkUrl(url, insecure);
     this.url = parsed.href.replace(/\/+$/, "");
     this.#token = token;
