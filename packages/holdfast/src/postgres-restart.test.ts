@@ -65,9 +65,9 @@ test(
       while (next < SESSIONS) {
         const n = next++;
         const sessionId = `ses-${n}`;
-        await again(() => runtime.start(agent, { n }, { sessionId }));
-        await again(() => runtime.signal(sessionId, "go", 1_000, { dedupKey: "once" }));
-        results[n] = await again(() => runtime.handle(sessionId).result() as Promise<number>);
+        await persist(() => runtime.start(agent, { n }, { sessionId }));
+        await persist(() => runtime.signal(sessionId, "go", 1_000, { dedupKey: "once" }));
+        results[n] = await persist(() => runtime.handle(sessionId).result() as Promise<number>);
       }
     };
     await Promise.all(Array.from({ length: WIDTH }, worker));
@@ -92,7 +92,7 @@ test(
 );
 
 /** As a caller does who is told that storage is away: the same again is safe. */
-async function again<T>(ask: () => Promise<T>): Promise<T> {
+async function persist<T>(ask: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
       return await ask();
