@@ -255,4 +255,15 @@ describe("what the database is asked", () => {
     expect(ended.every(({ status }) => status === "committed")).toBe(true);
     expect(storage.statementCount - before).toBe(5);
   });
+
+  test("a change that is audited is one statement, too, but for the first", async () => {
+    const audit = { actor: "a", action: "b", object: "c" };
+    await storage.commit([{ type: "audited", audit }], 0);
+    const before = storage.statementCount;
+    const claimFor = { owner: "owner-1", leaseMs: 1_000 };
+    await storage.commit([{ type: "audited", change: creating("ses-1", { claimFor }), audit }], 1);
+    await storage.commit([{ type: "audited", audit }], 2);
+    // The second one is when it says that it lives.
+    expect(storage.statementCount - before).toBe(3);
+  });
 });
