@@ -187,7 +187,8 @@ class Check {
       (row) => {
         const texts = new Texts(this.#at);
         texts.get(row["address"] as string);
-        texts.fill([row]);
+        const rows = [row];
+        texts.fill(rows);
       },
       PAGE_BLOBS,
     );
