@@ -19,6 +19,7 @@ import type {
 } from "../session/session.ts";
 import type { RecordedError } from "../errors.ts";
 import type { Audit, AuditRow } from "./audit.ts";
+import type { ClaimResult, HeldClaim } from "./claim-results.ts";
 import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts";
 import type { PutSchedule, RemoveSchedule, Schedule } from "./schedules.ts";
 
@@ -114,7 +115,8 @@ import type { PutSchedule, RemoveSchedule, Schedule } from "./schedules.ts";
  *         tombstone is deleted, alone, before it can come back.
  *   ST47. Who follows a session is told after each change of its row is stored, at once of what this process stores, soon of what
  *         others do, and not after having left (adapters that have `follow` only).
- *   ST48. `heldClaims` tells who holds which sessions by a lease that ends and has not passed by `now`, in the order of their ids.
+ *   ST48. `heldClaims` tells who holds which sessions by a lease that ends and has not passed by `now`, in the order of their ids, and
+ *         how much has arrived for each. It changes nothing.
  *   ST44. The reader's filters of sessions (owner, agent, status, parent) hold together, page by page.
  */
 export interface AgentStorage {
@@ -467,22 +469,6 @@ export interface NewEntry {
 
 export interface Entry extends NewEntry {
   readonly createdAt: number;
-}
-
-export type ClaimResult =
-  /** `losses`: ST39. */
-  | { readonly status: "claimed"; readonly token: number; readonly losses: number }
-  | { readonly status: "busy"; readonly owner: string }
-  | { readonly status: "moved"; readonly to: string }
-  | { readonly status: "ended"; readonly sessionStatus: SessionStatus }
-  | { readonly status: "not_found" };
-
-export interface HeldClaim {
-  readonly sessionId: string;
-  readonly owner: string;
-  readonly token: number;
-  /** When its lease ends, in epoch milliseconds. */
-  readonly until: number;
 }
 
 export interface StoredSignal {
