@@ -184,7 +184,8 @@ export class Clients {
     this.#after(this.#drawDelay(), () =>
       this.#insist(`raise ${key}`, async (desk) => {
         await unlessEnded(desk.setBudget(payer, { [limit]: 2 * max + 50 }));
-        this.#raising.delete(key); // A raise that came late may have taken it back.
+        this.#raising.delete(key); // A raise that came late may have taken it back, before we heard of this one.
+        for (const row of this.#rows.values()) if (row.exhausted?.payer === payer) this.look(row);
         return "done";
       }),
     );
