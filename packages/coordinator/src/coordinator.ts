@@ -97,7 +97,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
 
   const metrics = new Metrics();
   const notices = new Notices(clock);
-  const storage = noticing(options.storage, notices, (results) => metrics.changes(results));
+  const storage = noticing(options.storage, notices, clock, (results) => metrics.changes(results));
   const commit = joinCommits({ storage, clock, immediate: (callback) => void setImmediate(callback) });
   const registry = new Registry({ storage, clock });
   const time = new StoreTime({ storage, clock, registry, leaseMs, warn: log });

@@ -5,6 +5,8 @@
 //   V5. Who waits for the end alone is not woken by a batch after which the session goes on: most are that.
 
 import { isEnded, type AgentStorage, type Change, type ChangeResult, type Clock } from "@holdfast/core";
+import type { SteadyClock } from "@holdfast/core/internal";
+import { claimTimely, renewTimely } from "./store-time.ts";
 
 /** Heads of watched sessions are looked at so often when nothing is heard of them. */
 const LOOK_MS = 250;
@@ -53,6 +55,7 @@ interface Waiting {
 export function noticing(
   storage: AgentStorage,
   notices: Notices,
+  clock: SteadyClock,
   onCommit: (results: readonly ChangeResult[]) => void,
 ): AgentStorage {
   storage.subscribe(({ sessionId }) => notices.tell(sessionId));
@@ -65,8 +68,8 @@ export function noticing(
       onCommit(results);
       return results;
     },
-    claim: (claim) => storage.claim(claim),
-    renew: (renewal) => storage.renew(renewal),
+    claim: (claim) => claimTimely(storage, clock, claim),
+    renew: (renewal) => renewTimely(storage, clock, renewal),
     heldClaims: (query) => storage.heldClaims(query),
     load: (sessionId) => storage.load(sessionId),
     arrivals: (sessionId, after) => storage.arrivals(sessionId, after),

@@ -149,7 +149,7 @@ export class CoordinatorNode implements Server<Coordinator> {
     const clock = new SteadyClock(life.clock);
     const warn = (message: string): void => log.add(life.name, message);
     const notices = new Notices(clock);
-    const storage = noticing(this.#withLostNotices(connection), notices, () => {});
+    const storage = noticing(this.#withLostNotices(connection), notices, clock, () => {});
     const commit = joinCommits({ storage, clock, immediate: life.immediate });
     const registry = new Registry({ storage, clock });
     const storeTime = new StoreTime({ storage, clock, registry, leaseMs, warn });
