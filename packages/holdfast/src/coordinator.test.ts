@@ -110,7 +110,7 @@ describe("holdfast coordinator", () => {
       waitMs: 1_500,
     });
     expect(other.claims ?? []).toEqual([]);
-    expect(await call(second.url, runner.token, "storage/renew", renew)).toEqual({ sessions: 1 });
+    expect(await call(second.url, runner.token, "storage/renew", renew)).toMatchObject({ sessions: 1 });
     const told = await call(second.url, runner.token, `runners/${runner.runnerId}/poll`, {
       ...poll,
       pollId: "p2",

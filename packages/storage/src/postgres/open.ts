@@ -20,8 +20,8 @@ export interface OpenPostgres {
   /** Connections at most; 8 when absent. */
   readonly connectionsMax?: number;
   /**
-   * Whose time counts: the caller's, as every method is told it, or the database's. With several machines whose clocks nobody keeps
-   * together, the database's.
+   * Whose time whoever drives sessions is to tell it: that of his machine, or the database's, which `now()` says then. With several
+   * machines whose clocks nobody keeps together, the database's.
    */
   readonly clock?: "caller" | "database";
   /** How often it is looked for arrivals that other processes stored; 250 ms when absent. Nothing is lost in between. */
@@ -160,8 +160,8 @@ function stamper(last: number): () => number {
     (stamp = Math.max(stamp + 1, Math.trunc((performance.timeOrigin + performance.now()) * 1_000)));
 }
 
-/** How far a clock may drift before the database is asked again. */
-const ASK_AGAIN_MS = 10_000;
+/** A database's clock that was set is noticed after so long. */
+const ASK_AGAIN_MS = 1_000;
 
 /** The database's time, worked out from the monotonic clock of this process since it was last asked. */
 async function databaseClock(db: Database): Promise<() => number> {

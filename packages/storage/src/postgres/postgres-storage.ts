@@ -8,7 +8,8 @@
 //       each other.
 //   P3. A change that the database refuses for a reason nobody foresaw is found by halving the group (ST4). When the environment is
 //       at fault nothing of the group is known to be applied, the call rejects, and sending it again is safe.
-//   P4. Time is the caller's, or that of the database (`clock: "database"`), which no two processes disagree about.
+//   P4. Time is what it is told. Opened with `clock: "database"` it says the database's, which no two processes disagree about: whoever
+//       drives sessions or serves the storage tells it that one, and sees to it that leases do not pass when it is set.
 //
 // Listeners hear of what this process stores at once, of what others store when `arrival-poll.ts` finds it.
 
@@ -52,7 +53,7 @@ export interface PostgresStorageOptions {
   readonly headsMax: number;
   /** How often it is looked for what other processes stored. */
   readonly pollMs: number;
-  /** The database's time, when nobody else's counts. */
+  /** The database's time, when nobody else's is to count. */
   readonly now: (() => number) | undefined;
   /** A number above all it answered before, and above those in the database when it was opened. */
   readonly stamp: () => number;
@@ -66,6 +67,8 @@ export class PostgresStorage implements AgentStorage {
   readonly name = "postgres";
   readonly durable = true;
   readonly reader: StorageReader;
+  /** P4. */
+  readonly now?: () => number;
 
   readonly #db: Database;
   readonly #options: PostgresStorageOptions;
@@ -84,6 +87,7 @@ export class PostgresStorage implements AgentStorage {
   constructor(options: PostgresStorageOptions) {
     const { db, at, headsMax, pollMs } = options;
     this.#options = options;
+    if (options.now !== undefined) this.now = options.now;
     this.#db = db;
     this.#heads = new Heads(headsMax);
     this.#instance = new Instance(db);
@@ -207,9 +211,8 @@ export class PostgresStorage implements AgentStorage {
     }
   }
 
-  /** P4. The first one is when leases that outlived those who could renew them begin anew. */
-  async #beginAt(told: number): Promise<number> {
-    const now = this.#options.now?.() ?? told;
+  /** The first one is when leases that outlived those who could renew them begin anew. */
+  async #beginAt(now: number): Promise<number> {
     if (this.#hasBegun) return now;
     this.#beginning ??= beginLeases(this.#db, now, this.#instance.id);
     try {
