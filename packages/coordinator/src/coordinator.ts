@@ -21,7 +21,7 @@ import { Registry } from "./dispatch/registry.ts";
 import { SWEEP_MS, Unmatched } from "./dispatch/unmatched.ts";
 import { Metrics } from "./metrics.ts";
 import { joinCommits } from "./joined-commits.ts";
-import { noticing, Notices } from "./notices.ts";
+import { noticing } from "./notices.ts";
 import { ScheduleFiring, type FiringHost } from "./schedule-firing.ts";
 import { auditService, healthService, scheduleService, tokenService } from "./services/other-services.ts";
 import { runService } from "./services/run-service.ts";
@@ -96,8 +96,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     );
 
   const metrics = new Metrics();
-  const notices = new Notices(clock);
-  const storage = noticing(options.storage, notices, clock, (results) => metrics.changes(results));
+  const storage = noticing(options.storage, clock, (results) => metrics.changes(results));
   const commit = joinCommits({ storage, clock, immediate: (callback) => void setImmediate(callback) });
   const registry = new Registry({ storage, clock });
   const time = new StoreTime({ storage, clock, registry, leaseMs, warn: log });
@@ -122,7 +121,6 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     registry,
     dispatcher,
     unmatched,
-    notices,
     leaseMs,
     renewMs,
   };

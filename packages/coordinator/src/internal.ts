@@ -8,7 +8,7 @@ export { Dispatcher } from "./dispatch/dispatcher.ts";
 export { Registry } from "./dispatch/registry.ts";
 export { Unmatched } from "./dispatch/unmatched.ts";
 export { joinCommits } from "./joined-commits.ts";
-export { noticing, Notices } from "./notices.ts";
+export { noticing } from "./notices.ts";
 export { StoreTime } from "./store-time.ts";
 export { runnerService } from "./services/runner-service.ts";
 export type { ServiceHost } from "./services/service-host.ts";

@@ -71,8 +71,20 @@ export function refuse(exchange: Exchange, error: HoldfastError): void {
   }
 }
 
+const EMPTY = new Uint8Array();
+
+/** HTTP/1.1 says so beforehand, and reading nothing costs a stream as much as all else it keeps. */
+function hasNoBody({ httpVersionMajor, headers }: IncomingMessage): boolean {
+  return (
+    httpVersionMajor === 1 &&
+    headers["content-length"] === undefined &&
+    headers["transfer-encoding"] === undefined
+  );
+}
+
 /** @throws Refusal `too_large` or `request_timeout`. */
 export async function readAll({ request }: Exchange, maxBytes: number): Promise<Uint8Array> {
+  if (hasNoBody(request)) return EMPTY;
   const chunks: Buffer[] = [];
   let bytes = 0;
   try {

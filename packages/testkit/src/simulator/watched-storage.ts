@@ -112,7 +112,19 @@ export class WatchedStorage {
     return account;
   }
 
+  /**
+   * B1 is about the limits of the moment. So a group is looked at in parts where one of its changes sets limits: what was admitted
+   * before is held against those of then. All of it is called at once, and no fault is between: it is one group to everybody else.
+   */
   #commit(changes: readonly Change[], now: number): Promise<readonly ChangeResult[]> {
+    const at = changes.length === 1 ? -1 : changes.findIndex(setsLimits);
+    if (at === -1) return this.#commitPart(changes, now);
+    const parts = [changes.slice(0, at), changes.slice(at, at + 1), changes.slice(at + 1)];
+    const committing = parts.filter(({ length }) => length > 0).map((part) => this.#commit(part, now));
+    return Promise.all(committing).then((results) => results.flat());
+  }
+
+  #commitPart(changes: readonly Change[], now: number): Promise<readonly ChangeResult[]> {
     const committing = this.#inner.commit(changes, now);
     const named = changes.flatMap(namedBy);
     return this.#inOrder(committing, named, (results) => {
@@ -475,6 +487,10 @@ export class WatchedStorage {
         `${sessionId} is paused: ${row.error?.message ?? row.pauseReason ?? "for no reason"}`,
       );
   }
+}
+
+function setsLimits(change: Change): boolean {
+  return change.type === "set_budget" || (change.type === "audited" && change.change?.type === "set_budget");
 }
 
 /** Of those it left others may still spend. */

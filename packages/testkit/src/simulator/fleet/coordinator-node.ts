@@ -8,7 +8,6 @@ import {
   Dispatcher,
   joinCommits,
   noticing,
-  Notices,
   Registry,
   runnerService,
   storageService,
@@ -148,8 +147,7 @@ export class CoordinatorNode implements Server<Coordinator> {
     });
     const clock = new SteadyClock(life.clock);
     const warn = (message: string): void => log.add(life.name, message);
-    const notices = new Notices(clock);
-    const storage = noticing(this.#withLostNotices(connection), notices, clock, () => {});
+    const storage = noticing(this.#withLostNotices(connection), clock, () => {});
     const commit = joinCommits({ storage, clock, immediate: life.immediate });
     const registry = new Registry({ storage, clock });
     const storeTime = new StoreTime({ storage, clock, registry, leaseMs, warn });
@@ -159,7 +157,6 @@ export class CoordinatorNode implements Server<Coordinator> {
       clock,
       random: this.#random,
       registry,
-      notices,
       leaseMs,
       renewMs: Math.floor(leaseMs / 4),
       tokens: new Tokens({ storage, clock, random: this.#random }),
