@@ -1,15 +1,25 @@
 // `npm run campaign`: what takes too long for every change. Its evidence goes to RELIABILITY.md, a row per campaign; what was
 // not run this time keeps the row it has.
 //
-//   -- NAME ...                only these: kills, crash-points, simulation, mutants
+//   -- NAME ...                only these: kills, streams, crash-points, postgres, simulation, nemesis, fleet-kills, mutants
 //   -- --kills N               real kills of each killed example (500 by default), and nothing else
+//   -- --reconnects N          of readers of event streams (10,000 by default), and nothing else
 //   -- --seeds N --minutes M   simulations on all cores (100,000 and 30 by default), and nothing else; ends with the first
 //                              of the two. Seeds that fail go to the simulator's regression-seeds.json
+//   -- nemesis --minutes M --seed N
+//                              real processes in network namespaces under every fault there is (30 minutes by default); what
+//                              this machine cannot do is skipped by name
+//   -- postgres --restarts N    deaths of a PostgreSQL server under 10,000 sessions (200 by default), the crash scenarios and all
+//                              tests over one whose transactions are SERIALIZABLE
+//   -- fleet-kills --kills N --restarts N --sessions N
+//                              kills of coordinators and runners, and deaths of their PostgreSQL, under so many sessions (500, 200 and
+//                              10,000 by default)
 
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { arch, cpus, platform } from "node:os";
 import { fileURLToPath } from "node:url";
+import { runNemesis, type NemesisOptions } from "../packages/holdfast/src/testing/nemesis/nemesis.ts";
 import { readArguments, readWhole, refuse } from "./arguments.ts";
 import type { SeedsReport } from "./sim.ts";
 
@@ -21,12 +31,24 @@ const FIRST_SEEDS = { least: 1_000_000, most: 900_000_000 };
 
 const { values, positionals } = readArguments(
   import.meta.filename,
-  { kills: { type: "string" }, seeds: { type: "string" }, minutes: { type: "string" } },
+  {
+    kills: { type: "string" },
+    reconnects: { type: "string" },
+    seeds: { type: "string" },
+    minutes: { type: "string" },
+    restarts: { type: "string" },
+    sessions: { type: "string" },
+    seed: { type: "string" },
+  },
   true,
 );
 const kills = readWhole("kills", values.kills ?? "500");
+const reconnects = readWhole("reconnects", values.reconnects ?? "10000");
 const seeds = readWhole("seeds", values.seeds ?? "100000");
 const minutes = readWhole("minutes", values.minutes ?? "30");
+const restarts = readWhole("restarts", values.restarts ?? "200");
+const sessions = readWhole("sessions", values.sessions ?? "10000");
+const nemesisSeed = readWhole("seed", values.seed ?? String(Date.now() % FIRST_SEEDS.most));
 
 interface Outcome {
   readonly passed: boolean;
@@ -40,8 +62,10 @@ interface Campaign {
 
 /** By its name, or by an option that is its own. */
 const askedFor = new Set(positionals);
-if (values.kills !== undefined) askedFor.add("kills");
-if (values.seeds !== undefined || values.minutes !== undefined) askedFor.add("simulation");
+if (askedFor.size === 0 && values.kills !== undefined) askedFor.add("kills");
+if (askedFor.size === 0 && values.reconnects !== undefined) askedFor.add("streams");
+if (askedFor.size === 0 && values.restarts !== undefined) askedFor.add("postgres");
+if (askedFor.size === 0 && (values.seeds ?? values.minutes) !== undefined) askedFor.add("simulation");
 
 const CAMPAIGNS: readonly Campaign[] = [
   {
@@ -54,6 +78,15 @@ const CAMPAIGNS: readonly Campaign[] = [
       ),
   },
   {
+    name: "streams",
+    run: () =>
+      runTests(
+        `${reconnects} reconnects of readers of event streams, the coordinator killed or ended every 250`,
+        ["packages/holdfast/src/fleet/streams.test.ts"],
+        { HOLDFAST_RECONNECTS: String(reconnects) },
+      ),
+  },
+  {
     name: "crash-points",
     run: () =>
       runTests(
@@ -62,8 +95,30 @@ const CAMPAIGNS: readonly Campaign[] = [
       ),
   },
   {
+    name: "postgres",
+    run: runPostgres,
+  },
+  {
     name: "simulation",
     run: runSimulations,
+  },
+  {
+    name: "nemesis",
+    run: () => disturb({ minMs: minutes * 60_000, atOnce: 2, pauseMs: 5_000, width: 24, isPoisoned: true }),
+  },
+  {
+    name: "fleet-kills",
+    run: () =>
+      disturb({
+        minMs: 0,
+        faults: ["kill-runner", "kill-coordinator", "postgres-kill", "postgres-immediate"],
+        least: { kill: kills, postgres: restarts },
+        atOnce: 3,
+        pauseMs: 1_500,
+        width: 100,
+        sessionsMax: sessions,
+        isPoisoned: false,
+      }),
   },
   {
     name: "mutants",
@@ -105,6 +160,52 @@ function runTests(
     stdio: "inherit",
   });
   return { passed: status === 0, what };
+}
+
+/** Two coordinators and five runners over one PostgreSQL, each in its own network namespace where that can be had. */
+async function disturb(
+  options: Omit<NemesisOptions, "seed" | "leaseMs" | "coordinators" | "runners" | "isSeparate" | "say">,
+): Promise<Outcome> {
+  const fleet = { seed: nemesisSeed, leaseMs: 6_000, coordinators: 2, runners: 5, isSeparate: true };
+  const report = await runNemesis({ ...options, ...fleet, say: (line) => console.log(line) });
+  const { violations, happened, skipped } = report;
+  for (const violation of violations) console.log(violation);
+  console.log(`all that was seen, and the report: ${report.folder}`);
+  const faults = Object.entries(happened).map(([name, count]) => `${count} ${name}`);
+  const figures = [
+    `seed ${nemesisSeed}: ${faults.join(", ")}`,
+    ...Object.entries(skipped).map(([name, why]) => `no ${name}: ${why}`),
+    `${report.sessions} sessions`,
+    `${report.requests} requests`,
+    `${report.claims} changes of claims`,
+    `${report.effects} effects`,
+    ...(report.requeuedMs === undefined
+      ? []
+      : [`of killed runners gone on with after ${report.requeuedMs.join("/")} ms (p50/p99/most)`]),
+    `${violations.length} promises broken`,
+  ];
+  return { passed: violations.length === 0, what: figures.join("; ") };
+}
+
+function runPostgres(): Outcome {
+  const tests = ["packages/storage/src/postgres"];
+  const parts = [
+    runTests(
+      `${restarts} deaths of the server (SIGKILL, fsync on) under 10,000 sessions, 0 lost`,
+      ["packages/holdfast/src/postgres-restart.test.ts"],
+      { HOLDFAST_TEST_POSTGRES_SESSIONS: "10000", HOLDFAST_TEST_POSTGRES_RESTARTS: String(restarts) },
+    ),
+    runTests("a fault at every commit and task boundary of every scenario", tests, {
+      HOLDFAST_TEST_POSTGRES_ALL: "yes",
+    }),
+    runTests("conformance, sharing and crashes with SERIALIZABLE as the default", tests, {
+      HOLDFAST_TEST_POSTGRES_ISOLATION: "serializable",
+    }),
+  ];
+  return {
+    passed: parts.every(({ passed }) => passed),
+    what: parts.map(({ passed, what }) => (passed ? what : `FAILED: ${what}`)).join("; "),
+  };
 }
 
 async function runSimulations(): Promise<Outcome> {

@@ -90,6 +90,13 @@ export const COORDINATOR_MUTANTS = [
     tests: [`${API}gates.test.ts`],
   },
   {
+    name: "V2: nothing is made for a reader that has much to read",
+    file: `${API}event-stream.ts`,
+    find: "if (response.writableLength > limits.unreadBytes && !(await",
+    replace: "if (response.destroyed && !(await",
+    tests: ["packages/coordinator/src/streams.test.ts"],
+  },
+  {
     name: "A4: a token does no more than its rate lets it",
     file: `${API}rates.ts`,
     find: "if (left < 1) {",

@@ -441,6 +441,13 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   {
+    name: "S4: that a budget is used up is told also where it cancels",
+    file: CONSEQUENCES,
+    find: "if (exhausted === undefined || after.parent === undefined) return [below];",
+    replace: "if (exhausted?.then !== 'park') return [below];",
+    tests: ["packages/core/src/session/consequences.test.ts"],
+  },
+  {
     name: "B1: every payer is asked",
     file: "packages/core/src/session/budget.ts",
     find: "for (const [payer, { limits, spent, reserved }] of payers) {",

@@ -19,7 +19,7 @@ await withStorage(kind, folder, async ({ storage, statements }) => {
     clock: systemClock,
     random: systemRandom(),
     schedules: { readCron, firingName },
-    config: { leaseMs },
+    config: { leaseMs, limits: { connections: 10_000 } },
     log: (message, error) => process.stderr.write(`coordinator: ${message}: ${String(error)}\n`),
   });
   const { port } = await coordinator.listen({ host: "127.0.0.1", port: 0 });

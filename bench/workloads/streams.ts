@@ -1,13 +1,16 @@
-// W9: 1,000 readers of event streams, 1,000 events a second in all: from the commit to the reader, and what a reader costs.
+// W9: 1,000 readers of event streams, 1,000 events a second in all: from the commit to the reader, and what a reader costs. And
+// readers to whom nothing happens.
 //
 // A session per reader. Events are records that this process commits over HTTP, ten at a time, so a commit is shared by ten
-// readers; when it was stored is noted by the coordinator's process, so the way there is not in it.
+// readers; when it was stored is noted by the coordinator's process, so the way there is not in it. Commits do not wait for each
+// other, but for the one before of the same session: a slow coordinator is offered no less.
 
 import { JOURNAL_FORMAT, type AgentStorage, type Change } from "@holdfast/core";
 import { openRemoteStorage } from "@holdfast/storage/remote";
 import { startChild, type Child } from "../child.ts";
 import { withFleet, type Fleet } from "../fleet.ts";
 import { assertDone, median, nowMs, percentile } from "../measure.ts";
+import type { Measured } from "../line.ts";
 import type { Bench, Workload } from "../workload.ts";
 
 const GROUP = 10;
@@ -15,6 +18,8 @@ const P50_GOAL_MS = 5;
 const P99_GOAL_MS = 50;
 const BYTES_GOAL = 64 * 1024;
 const LEASE_MS = 3_600_000;
+
+const IDLE_MS = 5_000;
 
 export interface ReadersOptions {
   readonly url: string;
@@ -26,6 +31,9 @@ export const streams: Workload = {
   id: "W9",
   title: "event streams: readers by the thousand",
   async *run(bench) {
+    const few = await measureIdle(bench, bench.size(1_000, 10));
+    yield few.line;
+    yield (await measureIdle(bench, bench.size(5_000, 20), few)).line;
     const readers = bench.size(1_000, 20);
     const perSecond = bench.size(1_000, 100);
     const { delayMs, rssBytes, heapBytes, cpuPart, reached } = await measure(bench, readers, perSecond);
@@ -51,11 +59,62 @@ export const streams: Workload = {
   },
 };
 
+interface Idle {
+  readonly watchers: number;
+  readonly rss: number;
+  readonly line: Measured;
+}
+
+/** Nothing happens to any session: what looking costs. */
+async function measureIdle(bench: Bench, watchers: number, fewer?: Idle): Promise<Idle> {
+  const ms = bench.size(IDLE_MS, 300);
+  return withFleet(bench, { runners: 0 }, async (fleet) => {
+    const { url, adminToken: token } = fleet;
+    const storage = openRemoteStorage({ url, token });
+    const sessionIds = namesOf(watchers);
+    await createSessions(storage, sessionIds);
+    const child = startChild("readers", { url, token, sessionIds } satisfies ReadersOptions);
+    try {
+      await child.next("open");
+      await wait(1_000); // What opening them left to do.
+      const before = await fleet.report();
+      await wait(ms);
+      const { cpuMicros, rss } = await fleet.report();
+      const cpuPart = (cpuMicros - before.cpuMicros) / 1_000 / ms;
+      const rssBytes = fewer && (rss - fewer.rss) / (watchers - fewer.watchers);
+      return {
+        watchers,
+        rss,
+        line: {
+          variant: `${watchers.toLocaleString("en-US")} readers, no events`,
+          unit: "% CPU",
+          value: cpuPart * 100,
+          more: {
+            cpuMicrosPerReaderAndSecond: (cpuPart * 1e6) / watchers,
+            ...(rssBytes === undefined ? {} : { rssBytesPerFurtherReader: rssBytes }),
+          },
+        },
+      };
+    } finally {
+      await child.kill();
+      await storage.close();
+    }
+  });
+}
+
+function namesOf(count: number): readonly string[] {
+  return Array.from({ length: count }, (_, i) => `ses_watched-${String(i).padStart(5, "0")}`);
+}
+
+function wait(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
 function measure(bench: Bench, readers: number, perSecond: number) {
   return withFleet(bench, { runners: 0 }, async (fleet) => {
     const { url, adminToken: token } = fleet;
     const storage = openRemoteStorage({ url, token });
-    const sessionIds = Array.from({ length: readers }, (_, i) => `ses_watched-${String(i).padStart(5, "0")}`);
+    const sessionIds = namesOf(readers);
     const producer = new Producer(storage, await createSessions(storage, sessionIds));
     await producer.produce(perSecond, bench.size(1_000, 200)); // What is compiled and cached by this is no reader's.
     const before = await fleet.report();
@@ -92,7 +151,7 @@ async function allSeen(child: Child, count: number): Promise<Seen> {
   while (all.length < count) {
     child.send({});
     all.push(...((await child.next("seen"))["seen"] as Seen));
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await wait(20);
   }
   assertDone("events that were seen", all.length, count);
   return all;
@@ -144,20 +203,27 @@ class Producer {
     this.#sessions = sessions;
   }
 
-  /** At this rate, for so long; what is late is not made up for in bursts larger than a group. */
+  /** At this rate, for so long. */
   async produce(perSecond: number, ms: number): Promise<void> {
     const groups = Math.floor((perSecond * ms) / 1_000 / GROUP);
     const groupMs = (GROUP * 1_000) / perSecond;
+    // So many groups later it is the same sessions' turn again.
+    const apart = Math.max(1, Math.floor(this.#sessions.length / GROUP));
+    const sent: Promise<void>[] = [];
     const startedAt = nowMs();
     for (let i = 0; i < groups; i++) {
-      const wait = startedAt + i * groupMs - nowMs();
-      if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
-      const results = await this.#storage.commit(
-        Array.from({ length: GROUP }, () => this.#next()),
-        Date.now(),
-      );
-      assertDone("events that were stored", new Set(results.map(({ status }) => status)).size, 1);
+      const early = startedAt + i * groupMs - nowMs();
+      if (early > 0) await wait(early);
+      await sent[i - apart];
+      sent.push(this.#commitGroup());
     }
+    await Promise.all(sent);
+  }
+
+  async #commitGroup(): Promise<void> {
+    const changes = Array.from({ length: GROUP }, () => this.#next());
+    const results = await this.#storage.commit(changes, Date.now());
+    assertDone("events that were stored", [...new Set(results.map(({ status }) => status))], ["committed"]);
   }
 
   #next(): Change {

@@ -11,6 +11,7 @@
 
 import type { HandlerContext } from "@connectrpc/connect";
 import { HoldfastError, toHoldfastError, type AgentStorage, type Clock, type Random } from "@holdfast/core";
+import { SteadyClock } from "@holdfast/core/internal";
 import { serveApi } from "./api/api.ts";
 import type { Authenticated, Caller } from "./api/caller.ts";
 import type { ApiLimits } from "./api/limits.ts";
@@ -20,7 +21,7 @@ import { Registry } from "./dispatch/registry.ts";
 import { SWEEP_MS, Unmatched } from "./dispatch/unmatched.ts";
 import { Metrics } from "./metrics.ts";
 import { joinCommits } from "./joined-commits.ts";
-import { noticing, Notices } from "./notices.ts";
+import { noticing } from "./notices.ts";
 import { ScheduleFiring, type FiringHost } from "./schedule-firing.ts";
 import { auditService, healthService, scheduleService, tokenService } from "./services/other-services.ts";
 import { runService } from "./services/run-service.ts";
@@ -30,6 +31,7 @@ import { sessionService } from "./services/session-service.ts";
 import { isClaimOf } from "./services/session-scope.ts";
 import { versionOf } from "./services/session-start.ts";
 import { storageService } from "./services/storage-service.ts";
+import { StoreTime } from "./store-time.ts";
 import { tokenId, Tokens, type StoredToken } from "./tokens.ts";
 
 export interface CoordinatorConfig {
@@ -47,6 +49,7 @@ export interface CoordinatorConfig {
 export interface CoordinatorOptions {
   /** Open, and nobody else's to close while the coordinator lives. */
   readonly storage: AgentStorage;
+  /** The wall clock of all who share the storage; jumps of it are no harm. */
   readonly clock: Clock;
   readonly random: Random;
   /** Reads cron, and names what a schedule starts: the runtime's. */
@@ -77,7 +80,8 @@ const RENEW_MS = 4_000;
 
 /** @throws HoldfastError `config_invalid`. */
 export function createCoordinator(options: CoordinatorOptions): Coordinator {
-  const { clock, random, schedules, config = {} } = options;
+  const { random, schedules, config = {} } = options;
+  const clock = new SteadyClock(options.clock);
   const log = options.log ?? (() => {});
   const leaseMs = config.leaseMs ?? LEASE_MS;
   const renewMs = config.renewMs ?? Math.min(RENEW_MS, Math.floor(leaseMs / 3));
@@ -92,10 +96,10 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     );
 
   const metrics = new Metrics();
-  const notices = new Notices(clock);
-  const storage = noticing(options.storage, notices, (results) => metrics.changes(results));
+  const storage = noticing(options.storage, clock, (results) => metrics.changes(results));
   const commit = joinCommits({ storage, clock, immediate: (callback) => void setImmediate(callback) });
   const registry = new Registry({ storage, clock });
+  const time = new StoreTime({ storage, clock, registry, leaseMs, warn: log });
   const tokens = new Tokens({ storage, clock, random });
   const unmatched = new Unmatched({ storage, clock, registry });
   const dispatcher = new Dispatcher({
@@ -117,7 +121,6 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     registry,
     dispatcher,
     unmatched,
-    notices,
     leaseMs,
     renewMs,
   };
@@ -160,8 +163,10 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
   });
 
   const listeners: Listener[] = [];
+  let begun: Promise<unknown> | undefined;
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
+    time.close();
     firing.close();
     stopSweeps();
     await dispatcher.close(); // C3.
@@ -169,6 +174,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
   };
   return {
     async listen(where) {
+      await (begun ??= time.begin());
       const listener = await api.listen(where);
       listeners.push(listener);
       return listener;

@@ -1,88 +1,118 @@
-// What changes in this process, told to who waits for it: long polls and streams.
+// News of sessions, told to who waits for it: long polls and streams.
 //
-//   V4. A notice is only a reason to look. Whoever waits looks anew after `LOOK_MS` without one, so that what another coordinator
-//       of the same storage committed is seen as well.
-//   V5. Who waits for the end alone is not woken by a batch after which the session goes on: most are that.
+//   V4. A notice is only a reason to look. Who waits looks when there is one, and not otherwise: the storage tells what others
+//       committed as well. One that cannot is helped out: then what is followed is looked at every `LOOK_MS`.
+//   V5. Who waits for the end alone does not look at a session that goes on: most commits are that.
 
-import { isEnded, type AgentStorage, type Change, type ChangeResult, type Clock } from "@holdfast/core";
+import type { AgentStorage, Change, ChangeResult, Clock } from "@holdfast/core";
+import { Followers } from "@holdfast/core/internal";
 
-/** Heads of watched sessions are looked at so often when nothing is heard of them. */
+/** Where nobody tells what others commit, who waits looks so often. */
 const LOOK_MS = 250;
 
-export class Notices {
-  readonly #clock: Clock;
-  readonly #waiting = new Map<string, Set<Waiting>>();
+/** A storage of which every session can be followed. */
+export type FollowedStorage = AgentStorage & Required<Pick<AgentStorage, "follow">>;
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
+/** One who waits, again and again, for news of a session; from its making on nothing is missed. */
+export class News {
+  readonly #leave: () => void;
+  #isThere = false;
+  #wake = (): void => {};
 
-  /** Something was committed to a session. @param goesOn whether it is known not to have ended by it (V5). */
-  tell(sessionId: string, goesOn = false): void {
-    for (const { wake, wants } of this.#waiting.get(sessionId) ?? []) if (wants === "news" || !goesOn) wake();
-  }
-
-  /** Until something that is wanted is told of the session, it is time to look, or the caller has gone. */
-  next(sessionId: string, signal: AbortSignal, wants: "news" | "end", atMostMs = LOOK_MS): Promise<void> {
-    if (signal.aborted) return Promise.resolve();
-    return new Promise((resolve) => {
-      const wake = (): void => {
-        cancel();
-        signal.removeEventListener("abort", wake);
-        const waiting = this.#waiting.get(sessionId);
-        waiting?.delete(entry);
-        if (waiting?.size === 0) this.#waiting.delete(sessionId);
-        resolve();
-      };
-      const entry: Waiting = { wake, wants };
-      const cancel = this.#clock.setTimer(wake, Math.min(LOOK_MS, atMostMs));
-      signal.addEventListener("abort", wake, { once: true });
-      const waiting = this.#waiting.get(sessionId);
-      if (waiting === undefined) this.#waiting.set(sessionId, new Set([entry]));
-      else waiting.add(entry);
+  /** @param wants what it waits for (V5). */
+  constructor(storage: FollowedStorage, sessionId: string, signal: AbortSignal, wants: "news" | "end") {
+    const unfollow = storage.follow(sessionId, (goesOn) => {
+      if (wants === "news" || !goesOn) this.come();
     });
+    signal.addEventListener("abort", this.come, { once: true });
+    this.#leave = () => {
+      unfollow();
+      signal.removeEventListener("abort", this.come);
+    };
+  }
+
+  /** There is a reason to look. */
+  readonly come = (): void => {
+    this.#isThere = true;
+    this.#wake();
+  };
+
+  /** Until there was one since the last time. */
+  async next(): Promise<void> {
+    if (!this.#isThere) await new Promise<void>((resolve) => (this.#wake = resolve));
+    this.#isThere = false;
+  }
+
+  end(): void {
+    this.#leave();
   }
 }
 
-interface Waiting {
-  readonly wake: () => void;
-  readonly wants: "news" | "end";
-}
-
-/** The storage, telling of what is committed through it. `subscribe` is how it tells of what follows for others. */
+/** The storage, every session of which can be followed. `onCommit` is told what becomes of each change that is asked for here. */
 export function noticing(
   storage: AgentStorage,
-  notices: Notices,
+  clock: Clock,
   onCommit: (results: readonly ChangeResult[]) => void,
-): AgentStorage {
-  storage.subscribe(({ sessionId }) => notices.tell(sessionId));
+): FollowedStorage {
+  const looks = new Looks(clock);
+  const { follow } = storage;
+  if (follow === undefined) storage.subscribe(({ sessionId }) => looks.followers.tell(sessionId));
   return {
     name: storage.name,
     durable: storage.durable,
     async commit(changes, now) {
       const results = await storage.commit(changes, now);
-      for (const change of changes) tellOf(change, notices);
+      if (follow === undefined) looks.committed(changes);
       onCommit(results);
       return results;
     },
     claim: (claim) => storage.claim(claim),
-    renew: (renewal) => storage.renew(renewal),
     heldClaims: (query) => storage.heldClaims(query),
+    renew: (renewal) => storage.renew(renewal),
     load: (sessionId) => storage.load(sessionId),
     arrivals: (sessionId, after) => storage.arrivals(sessionId, after),
     conversation: (sessionId, leaf) => storage.conversation(sessionId, leaf),
     due: (query) => storage.due(query),
     subscribe: (listener) => storage.subscribe(listener),
+    follow: (sessionId, onNotice) =>
+      follow === undefined ? looks.follow(sessionId, onNotice) : follow.call(storage, sessionId, onNotice),
     reader: storage.reader,
     close: () => storage.close(),
   };
 }
 
-function tellOf(change: Change, notices: Notices): void {
-  if (change.type === "audited") {
-    if (change.change !== undefined) tellOf(change.change, notices);
-  } else if ("sessionId" in change) {
-    const goesOn = change.type === "commit_batch" && !isEnded(change.session?.status ?? "working");
-    notices.tell(change.sessionId, goesOn);
+/** Notices of a storage that gives none. */
+class Looks {
+  readonly followers = new Followers();
+  readonly #clock: Clock;
+  #cancel: (() => void) | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
   }
+
+  follow(sessionId: string, onNotice: (goesOn: boolean) => void): () => void {
+    const leave = this.followers.follow(sessionId, onNotice);
+    this.#cancel ??= this.#clock.setTimer(() => this.#look(), LOOK_MS);
+    return () => {
+      leave();
+      if (this.followers.size > 0) return;
+      this.#cancel?.();
+      this.#cancel = undefined;
+    };
+  }
+
+  committed(changes: readonly Change[]): void {
+    for (const change of changes) for (const sessionId of sessionsOf(change)) this.followers.tell(sessionId);
+  }
+
+  #look(): void {
+    this.#cancel = this.#clock.setTimer(() => this.#look(), LOOK_MS);
+    for (const sessionId of this.followers.sessionIds) this.followers.tell(sessionId);
+  }
+}
+
+function sessionsOf(change: Change): readonly string[] {
+  if (change.type === "audited") return change.change === undefined ? [] : sessionsOf(change.change);
+  return "sessionId" in change ? [change.sessionId] : [];
 }

@@ -204,17 +204,26 @@ export class ChildFailedError extends HoldfastError {
   override name = "ChildFailedError";
   readonly childId: string;
   /** How it ended. */
-  readonly ending: "failed" | "cancelled" | "timed_out";
+  readonly ending: ChildEnding;
 
-  constructor(childId: string, ending: "failed" | "cancelled" | "timed_out", cause: unknown) {
+  constructor(childId: string, ending: ChildEnding, cause: unknown) {
     const error = cause as Partial<RecordedError> | null;
     const why = typeof error?.message === "string" ? `: ${error.message}` : "";
-    const how = { failed: "failed", cancelled: "was cancelled", timed_out: "ran out of time" }[ending];
-    super("child_failed", `child ${childId} ${how}${why}`, { cause });
+    super("child_failed", `child ${childId} ${ENDED_AS[ending]}${why}`, { cause });
     this.childId = childId;
     this.ending = ending;
   }
 }
+
+const ENDED_AS = {
+  failed: "failed",
+  cancelled: "was cancelled",
+  timed_out: "ran out of time",
+  budget_exceeded: "was cancelled",
+} as const;
+
+/** `budget_exceeded`: cancelled because a budget said so (`onExhausted`). */
+type ChildEnding = keyof typeof ENDED_AS;
 
 /** A wait's own `timeoutMs` passed. */
 export class WaitTimeoutError extends HoldfastError {

@@ -12,6 +12,7 @@ export {
   type CascadeDoor,
   type ChildRow,
 } from "./session/cascade.ts";
+export { eachName } from "./session/named-by.ts";
 export {
   decideRelease,
   pageOfClaims,
@@ -44,6 +45,7 @@ export {
 export { endEvent, refuseRequest } from "./session/consequences.ts";
 export { noticeOf } from "./journal/record.ts";
 export { repliedRequest } from "./journal/signal-names.ts";
+export { Followers } from "./session/followers.ts";
 export { isForkPending, parentAt, seedAt } from "./session/fork.ts";
 export { isDone } from "./kernel/open-items.ts";
 export { createdBy } from "./kernel/segment.ts";
@@ -68,3 +70,4 @@ export {
   type WireError,
 } from "./ports/storage-wire.ts";
 export { effectOfFiring } from "./session/firing.ts";
+export { SteadyClock } from "./steady-clock.ts";

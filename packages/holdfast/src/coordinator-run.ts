@@ -6,7 +6,7 @@
 import { isIP } from "node:net";
 import { createCoordinator } from "@holdfast/coordinator";
 import { ConflictError, HoldfastError, toHoldfastError, UsageError } from "@holdfast/core";
-import { systemClock, systemRandom } from "@holdfast/runtime";
+import { clockFor, systemRandom } from "@holdfast/runtime";
 import { firingName, readCron } from "@holdfast/runtime/internal";
 import { keepAdminToken } from "./admin-token.ts";
 import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "./command.ts";
@@ -43,7 +43,7 @@ async function serve(args: Arguments, io: Io, stopped: Promise<StopSignal>): Pro
     const { leaseMs, renewMs, limits, hosts, origins } = file;
     const coordinator = createCoordinator({
       storage,
-      clock: systemClock,
+      clock: clockFor(storage),
       random: systemRandom(),
       schedules: { readCron, firingName },
       config: {

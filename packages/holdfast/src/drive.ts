@@ -2,10 +2,12 @@
 //
 //   P1. It ends when the session ends, when it is told to park and the session waits, or when a person stops it. In all but
 //       the first case the session stays as its last commit left it, and the command that goes on with it is told.
+//   P3. At a coordinator others may run it, too, before this process or after: it is followed to its end whoever does.
 // When the owner of the database changes it goes on: P2, in `across-owners.ts`.
 
 import { setTimeout as delay } from "node:timers/promises";
 import {
+  HoldfastError,
   isEnded,
   LIMITS,
   type AgentStorage,
@@ -23,6 +25,7 @@ import {
   type SessionHandle,
   type Settled,
 } from "@holdfast/runtime";
+import { settledAs } from "@holdfast/runtime/internal";
 import { acrossOwners } from "./across-owners.ts";
 import { accountText } from "./budget-text.ts";
 import { STOP_EXIT, type Io, type StopSignal } from "./command.ts";
@@ -133,16 +136,16 @@ class Life {
     const runtime = this.#makeRuntime(watchdog, prices);
     let outcome: Outcome;
     try {
-      const handle = await options.begin(runtime);
-      const settled = handle.settled();
-      const session = await handle.session();
+      const settled = await this.#begin(runtime);
+      const session = (await this.#session())!;
       if (!isEnded(session.status)) {
         view.began(session, before !== undefined, new Set(pending.map(({ name }) => name)));
       }
       this.#begun.resolve();
+      if (settled === undefined) this.#sayElsewhere();
       io.lastWords(this.#resumeHint());
       await stdin?.attach({ runtime, storage });
-      outcome = await this.#outcome(settled);
+      outcome = await this.#outcome(settled?.promise ?? NEVER, before);
       if (outcome.type === "settled") await this.#treeCleansUp();
     } finally {
       this.#begun.resolve();
@@ -154,6 +157,39 @@ class Life {
     this.#pump();
     await this.#pumping;
     return this.#tell(outcome, await this.#session(), before);
+  }
+
+  /** How it comes to an end here; nothing when it is another process that runs it (P3). */
+  async #begin(runtime: Runtime): Promise<{ readonly promise: Promise<Settled> } | undefined> {
+    const { options } = this.#parts;
+    try {
+      return { promise: (await options.begin(runtime)).settled() };
+    } catch (error) {
+      const isElsewhere = HoldfastError.is(error) && error.code === "session_claimed";
+      if (options.database?.coordinator === undefined || !isElsewhere) throw error;
+      return undefined;
+    }
+  }
+
+  #sayElsewhere(): void {
+    const { io } = this.#parts;
+    io.note(io.notes.paint.dim("another process of the coordinator runs it; it is followed from here"));
+  }
+
+  /** P3. Never, where nobody else can run it. */
+  async #follow(before: Session | undefined, signal: AbortSignal): Promise<Outcome> {
+    const { database, sessionId } = this.#parts.options;
+    if (database?.coordinator === undefined) return NEVER;
+    const { followSession } = await import("./follow-session.ts");
+    await followSession({
+      coordinator: database.coordinator,
+      sessionId,
+      afterSeq: (before?.nextSeq ?? 0) - 1,
+      signal,
+      onNews: () => this.#pump(),
+    });
+    const session = (await this.#session())!;
+    return { type: "settled", settled: settledAs(session) };
   }
 
   /** Loaded only where somebody counts: the table costs a start some milliseconds. */
@@ -202,7 +238,7 @@ class Life {
     this.#pumping = this.#pumping.then(show).catch(() => {});
   }
 
-  async #outcome(settling: Promise<Settled>): Promise<Outcome> {
+  async #outcome(settling: Promise<Settled>, before: Session | undefined): Promise<Outcome> {
     const { owner, stopped, options } = this.#parts;
     const looked = Promise.withResolvers<Outcome>();
     const look = async (): Promise<void> => {
@@ -211,14 +247,20 @@ class Life {
     };
     // A look that fails is followed by another.
     const timer = setInterval(() => void look().catch(() => {}), LOOK_MS);
+    const over = new AbortController();
     try {
-      const settled = settling.then((result): Outcome => {
+      const settled = settling.then((result): Outcome | Promise<Outcome> => {
+        if (options.database?.coordinator !== undefined && isElsewhere(result)) {
+          this.#sayElsewhere();
+          return NEVER;
+        }
         return result.status === "released" && owner?.isGone === true
           ? { type: "owner_gone" }
           : { type: "settled", settled: result };
       });
-      return await Promise.race([settled, stopped, looked.promise]);
+      return await Promise.race([settled, stopped, looked.promise, this.#follow(before, over.signal)]);
     } finally {
+      over.abort();
       clearInterval(timer);
     }
   }
@@ -306,6 +348,13 @@ class Life {
       }
     }
   }
+}
+
+const NEVER = new Promise<never>(() => {});
+
+/** It was lost to another process, or never was this one's. */
+function isElsewhere(settled: Settled): boolean {
+  return settled.status === "released" && (settled.error?.code ?? "session_claimed") === "session_claimed";
 }
 
 const RUN_FAILED_EXIT = 1;

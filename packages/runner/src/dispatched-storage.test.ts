@@ -12,7 +12,7 @@ const CLAIM = { sessionId: "s", owner: "rnr", now: 0, leaseMs: 1_000 };
 describe("a session that was given", () => {
   test("is announced, claimed and loaded without asking anybody", async () => {
     const { storage, asked, heard } = open();
-    storage.give({ sessionId: "s", token: 7, snapshot: snapshot("s") });
+    storage.give({ sessionId: "s", token: 7, snapshot: snapshot("s"), madeAt: 0 });
     expect(heard).toEqual([{ sessionId: "s", awaited: true }]);
     expect((await storage.reader.session("s"))?.sessionId).toBe("s");
     expect(await storage.claim(CLAIM)).toEqual({ status: "claimed", token: 7, losses: 0 });
@@ -24,7 +24,7 @@ describe("a session that was given", () => {
   test("is claimed once, and one that was not given is not to be had", async () => {
     const { storage } = open();
     expect(await storage.claim(CLAIM)).toMatchObject({ status: "busy" });
-    storage.give({ sessionId: "s", token: 7, snapshot: snapshot("s") });
+    storage.give({ sessionId: "s", token: 7, snapshot: snapshot("s"), madeAt: 0 });
     expect(await storage.claim(CLAIM)).toMatchObject({ status: "claimed" });
     expect(await storage.claim(CLAIM)).toMatchObject({ status: "busy" });
   });
@@ -34,7 +34,7 @@ describe("a session that was given", () => {
     "is loaded anew when something arrived %s",
     async (when) => {
       const { storage, asked, heard } = open();
-      storage.give({ sessionId: "s", token: 7, snapshot: snapshot("s") });
+      storage.give({ sessionId: "s", token: 7, snapshot: snapshot("s"), madeAt: 0 });
       if (when === "after its claim") await storage.claim(CLAIM);
       storage.arrived({ sessionId: "s", awaited: false });
       if (when === "before its claim") await storage.claim(CLAIM);
@@ -46,7 +46,7 @@ describe("a session that was given", () => {
 
   test("is given back when nobody takes it", async () => {
     const { storage, clock, committed } = open();
-    storage.give({ sessionId: "s", token: 7, snapshot: snapshot("s") });
+    storage.give({ sessionId: "s", token: 7, snapshot: snapshot("s"), madeAt: 0 });
     expect(storage.held).toBe(1);
     await clock.advance(5_000);
     expect(committed).toEqual([{ type: "release_claim", sessionId: "s", token: 7 }]);
@@ -56,7 +56,7 @@ describe("a session that was given", () => {
 
   test("is not given back once it is claimed, however long it takes", async () => {
     const { storage, clock, committed } = open();
-    storage.give({ sessionId: "s", token: 7, snapshot: snapshot("s") });
+    storage.give({ sessionId: "s", token: 7, snapshot: snapshot("s"), madeAt: 0 });
     await storage.claim(CLAIM);
     await clock.advance(60_000);
     expect(committed).toEqual([]);
@@ -64,10 +64,10 @@ describe("a session that was given", () => {
 
   test("anew, while it is driven under an older claim, is announced again when that is over", async () => {
     const { storage, heard } = open();
-    storage.give({ sessionId: "s", token: 7, snapshot: snapshot("s") });
+    storage.give({ sessionId: "s", token: 7, snapshot: snapshot("s"), madeAt: 0 });
     await storage.claim(CLAIM);
     await storage.load("s");
-    storage.give({ sessionId: "s", token: 9, snapshot: snapshot("s") });
+    storage.give({ sessionId: "s", token: 9, snapshot: snapshot("s"), madeAt: 0 });
     await storage.commit([{ type: "release_claim", sessionId: "s", token: 7 }], 0);
     await turns(1);
     expect(heard).toHaveLength(3);

@@ -5,6 +5,8 @@
 //   G1. A session is claimed here only if the coordinator gave it; whoever asks for another is told that it is not to be had.
 //   G2. What arrives after a snapshot was taken makes it stale: then it is loaded anew, so that nothing that arrived is missed.
 //   G3. A claim that nobody takes is given back.
+//   G4. So is one that is older than `CLAIM_AGE_MS` when it is to be used, because its way was long or this process stood still: by
+//       then it may be another's.
 //
 // A segment costs one request, its commit. It knows no polls: it is told what they said.
 
@@ -18,15 +20,31 @@ import type {
   SessionSnapshot,
   StorageReader,
 } from "@holdfast/core";
+import type { Claim } from "@holdfast/proto";
 import type { RemoteStorage } from "@holdfast/storage/remote";
 
+const NOT_TO_BE_HAD: ClaimResult = { status: "busy", owner: "whom the coordinator gave it to" };
 /** How long a runtime may take to ask for what it was told of: it is asked for at once, unless it cannot be run here. */
 const TAKE_MS = 5_000;
+/** One that is not acknowledged by then is taken back. */
+export const CLAIM_AGE_MS = 2_000;
 
 export interface GivenClaim {
   readonly sessionId: string;
   readonly token: number;
   readonly snapshot: SessionSnapshot;
+  /** By the clock's monotonic time. */
+  readonly madeAt: number;
+}
+
+/** A claim as the coordinator told it, told of now. @param clock of the coordinator's time. */
+export function givenBy({ sessionId, token, snapshot, claimedAt }: Claim, clock: Clock): GivenClaim {
+  return {
+    sessionId,
+    token: Number(token),
+    snapshot: JSON.parse(new TextDecoder().decode(snapshot)) as SessionSnapshot,
+    madeAt: clock.monotonic() - Math.max(0, clock.now() - Number(claimedAt)),
+  };
 }
 
 interface Given extends GivenClaim {
@@ -105,7 +123,11 @@ export class DispatchedStorage implements AgentStorage {
   async claim({ sessionId }: Parameters<AgentStorage["claim"]>[0]): Promise<ClaimResult> {
     const given = this.#given.get(sessionId);
     if (given === undefined || given.isClaimed)
-      return { status: "busy", owner: "whom the coordinator gave it to" };
+      return NOT_TO_BE_HAD;
+    if (this.#clock.monotonic() - given.madeAt > CLAIM_AGE_MS) {
+      this.#giveBack(given); // G4.
+      return NOT_TO_BE_HAD;
+    }
     given.isClaimed = true;
     given.cancelExpiry();
     this.#remote.hold(sessionId, given.token);
@@ -156,6 +178,7 @@ export class DispatchedStorage implements AgentStorage {
   /** G3. */
   #giveBack({ sessionId, token }: GivenClaim): void {
     if (this.#given.get(sessionId)?.token !== token) return;
+    this.#given.get(sessionId)?.cancelExpiry();
     this.#given.delete(sessionId);
     // What storage does not hear runs out by its lease.
     this.commit([{ type: "release_claim", sessionId, token }], this.#clock.now()).catch(() => {});

@@ -143,6 +143,16 @@ class QueuedTasks implements TaskExecutor {
   }
 
   /** Q4. */
+  async withdraw(lost: Parameters<NonNullable<TaskExecutor["withdraw"]>>[0]): Promise<void> {
+    if (!(await this.goesOn(lost))) return;
+    const { signal } = this.#closed;
+    const id = queuedSessionId(lost.taskId, lost.attempt);
+    // What has ended cannot be cancelled, and what cannot be removed is not run any more.
+    await this.#persist(() => this.#queue.cancel(id), signal).catch(() => {});
+    await this.#persist(() => this.#queue.remove(id), signal).catch(() => {});
+  }
+
+  /** Q4. */
   async close(): Promise<void> {
     for (const attempt of this.#running) attempt.leave();
     await Promise.allSettled(this.#ending);

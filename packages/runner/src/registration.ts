@@ -80,16 +80,17 @@ async function registerWith(options: RegistrationOptions, token: string): Promis
   const { connection, tokens, offers } = options;
   const { hostname, project, labels, agents, taskKinds, maxRuns } = offers;
   connection.useToken(token);
-  const answer: RegisterResponse = await connection.ask(() =>
-    connection.client(RunnerService).register({
-      protocol: PROTOCOL,
-      hostname,
-      project,
-      labels: { ...labels },
-      agents: agents.map((agent) => ({ ...agent })),
-      taskKinds: [...taskKinds],
-      maxRuns,
-    }),
+  const request = {
+    protocol: PROTOCOL,
+    hostname,
+    project,
+    labels: { ...labels },
+    agents: agents.map((agent) => ({ ...agent })),
+    taskKinds: [...taskKinds],
+    maxRuns,
+  };
+  const answer: RegisterResponse = await connection.time.asking(() =>
+    connection.ask(() => connection.client(RunnerService).register(request)),
   );
   const own = answer.token ?? token;
   tokens.write(own); // R1.

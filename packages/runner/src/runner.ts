@@ -7,6 +7,7 @@
 //   N1. It goes on for ever while the coordinator is away, and ends only when it is stopped, drained, or refused for good.
 //   N2. It never holds more than `maxRuns` sessions (O6): one that only waits makes room for one that does something.
 //   N3. What it cannot hand back, because nobody hears it, runs out by its lease.
+//   N4. What time it is its coordinator says; this machine's clock only counts what has passed since (S3).
 
 import {
   HoldfastError,
@@ -16,7 +17,6 @@ import {
   type AgentTracer,
   type Clock,
   type Random,
-  type SessionSnapshot,
 } from "@holdfast/core";
 import { RunnerService, type PollResponse } from "@holdfast/proto";
 import {
@@ -30,7 +30,7 @@ import {
 } from "@holdfast/runtime";
 import { CoordinatorConnection, RemoteStorage, type ConnectionOptions } from "@holdfast/storage/remote";
 import { hostname as osHostname } from "node:os";
-import { DispatchedStorage } from "./dispatched-storage.ts";
+import { CLAIM_AGE_MS, DispatchedStorage, givenBy } from "./dispatched-storage.ts";
 import { serveHealth, type Health, type HealthServer } from "./health.ts";
 import { pause, PollLoop, type Command, type Poll } from "./poll-loop.ts";
 import { coordinatorQueue, queuedTasks } from "./queued-tasks.ts";
@@ -41,8 +41,6 @@ import { TokenFile } from "./token-file.ts";
 /** What is between two commits finishes; what takes longer is handed back at once, as whoever stops a machine is in a hurry. */
 const GRACE_MS = 1_000;
 const MAX_RUNS = 32;
-/** A claim may be this old when we hear of it: one that is not acknowledged by then is taken back. */
-const CLAIM_AGE_MS = 2_000;
 /** What a poll may take beyond what it waits. */
 const ANSWER_MS = 10_000;
 
@@ -109,12 +107,17 @@ export async function startRunner(options: RunnerOptions): Promise<Runner> {
     stateFolder,
     workspace,
     name = "default",
-    clock = systemClock,
+    clock: machineClock = systemClock,
     random = systemRandom(),
   } = options;
   const offers = offersOf(options);
   const log = options.log ?? (() => {});
-  const connection = new CoordinatorConnection({ ...options, token: options.token ?? "" });
+  const connection = new CoordinatorConnection({
+    ...options,
+    clock: machineClock,
+    token: options.token ?? "",
+  });
+  const clock: Clock = { ...machineClock, now: () => connection.time.now() }; // N4.
   const tokens = new TokenFile(stateFolder, { url: connection.url, project: workspace, name });
   const signal = options.signal ?? new AbortController().signal;
   const registering = {
@@ -275,14 +278,20 @@ class CoordinatedRunner implements Runner {
       ...(ackPollId === undefined ? {} : { ackPollId }),
     };
     const call = { signal, timeoutMs: pollTimeoutMs + ANSWER_MS };
-    return connection.ask(() => connection.client(RunnerService).poll(request, call));
+    return connection.time.asking(() =>
+      connection.ask(() => connection.client(RunnerService).poll(request, call)),
+    );
   }
 
   #take({ claims, arrivals, commands }: PollResponse): readonly string[] {
-    for (const { sessionId, token, snapshot } of claims) {
-      const given = JSON.parse(new TextDecoder().decode(snapshot)) as SessionSnapshot;
-      this.#parts.log({ type: "received", sessionId, agent: given.session.agent.name });
-      this.#storage.give({ sessionId, token: Number(token), snapshot: given });
+    for (const claim of claims) {
+      const given = givenBy(claim, this.#parts.clock);
+      this.#parts.log({
+        type: "received",
+        sessionId: given.sessionId,
+        agent: given.snapshot.session.agent.name,
+      });
+      this.#storage.give(given);
     }
     for (const { sessionId, awaited } of arrivals) this.#storage.arrived({ sessionId, awaited });
     for (const command of commands) this.#obey(command);

@@ -1,6 +1,6 @@
 // Budgets as a person meets them: nothing is started that cannot be paid, and a raise goes on exactly there.
 
-import type { Budget } from "@holdfast/core";
+import { isLastEvent, type Budget, type ChildEvent, type ChildFailedError } from "@holdfast/core";
 import { gate, releaseClaim, TestClock, turns, until } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
 import { defineAgent, defineTask, local, type TaskContext } from "./define.ts";
@@ -286,6 +286,33 @@ describe("what is reserved", () => {
         status: "cancelled",
         cancel: { cause: "parent" },
       });
+  });
+
+  test("told to cancel, its parent hears first why, and then the end", async () => {
+    const { runtime } = open();
+    const { agent: child } = inSequence(2);
+    const budget = { maxTokens: 150, onExhausted: "cancel" } as const;
+    const top = defineAgent({
+      name: "top",
+      agents: [child],
+      run: async (ctx) => {
+        const one = ctx.spawnAgent(local(child), undefined, { budget });
+        const told: ChildEvent[] = [];
+        while (told.every((event) => !isLastEvent(event))) told.push(await ctx.waitForChildEvent(one));
+        const ending = await ctx.waitForChild(one).catch((error: ChildFailedError) => error.ending);
+        return [told.filter(({ type }) => type !== "signal"), ending];
+      },
+    });
+    const handle = await runtime.start(top);
+    const used = { limit: "maxTokens", used: 100, max: 150 };
+    const reason = expect.stringContaining("the budget of session") as string;
+    expect(await handle.result()).toEqual([
+      [
+        { type: "budget_exceeded", ...used },
+        { type: "cancelled", reason, cause: "budget_exceeded" },
+      ],
+      "budget_exceeded",
+    ]);
   });
 
   test("told to cancel, one whose payer has ended ends by itself", async () => {

@@ -3,13 +3,15 @@
 // A cancel is acknowledged by storage before the agent hears of it, whoever asks: a person, the parent, the session's own
 // deadline, a question that nobody answered, a budget. So all of them end the same way, also without this process.
 
-import type { CancelCause, Clock, HoldfastError, Session } from "@holdfast/core";
+import type { CancelCause, Clock, Exhausted, HoldfastError, RequestCancel, Session } from "@holdfast/core";
 import { noticeOf } from "@holdfast/core/internal";
 import type { EventDraft } from "./attempts.ts";
 import type { Submit } from "./session-claim.ts";
 import { alarm, type Timers } from "./timers.ts";
 
 const AGAIN_MS = 100;
+
+type Why = Pick<RequestCancel, "reason" | "cause" | "exhausted">;
 
 /** What it needs of its session. */
 export interface CancelHost {
@@ -62,22 +64,27 @@ export class CancelWatch {
 
   /** Ask for one, unless there is one. */
   request(cause: CancelCause, reason: string): void {
-    if (!this.#seen) this.#submit({ mode: "graceful", graceMs: this.#host.graceMs, cause, reason });
+    this.#ask({ cause, reason });
   }
 
-  /** Ask for that of a session above, which reaches this one too; for its own, when that one has ended. */
-  requestOf(sessionId: string, cause: CancelCause, reason: string): void {
-    if (sessionId === this.#host.sessionId) return this.request(cause, reason);
-    const { graceMs, submit } = this.#host;
+  /** Ask for that of the session whose budget it is, which reaches this one too; for its own, when that one has ended. */
+  requestForBudget(exhausted: Exhausted, reason: string): void {
+    const { sessionId: self, graceMs, submit } = this.#host;
+    const why = { cause: "budget_exceeded", reason, exhausted } as const;
+    if (exhausted.payer === self) return this.#ask(why);
     submit(
-      { type: "request_cancel", sessionId, mode: "graceful", graceMs, cause, reason },
+      { type: "request_cancel", sessionId: exhausted.payer, mode: "graceful", graceMs, ...why },
       ({ status }) => {
         if (this.#host.isOver()) return;
         if (status === "requested") this.#host.look();
-        else this.request(cause, reason);
+        else this.#ask(why);
       },
       (error) => this.#host.fail(error),
     );
+  }
+
+  #ask(why: Why): void {
+    if (!this.#seen) this.#submit({ mode: "graceful", graceMs: this.#host.graceMs, ...why });
   }
 
   /** A question nobody answered in time is the end of its session, which its agent may clean up after. */
@@ -96,12 +103,7 @@ export class CancelWatch {
     if (!this.#host.isOver()) this.#submit({ mode: "hard", graceMs: 0, reason: "the grace period ended" });
   }
 
-  #submit(request: {
-    mode: "graceful" | "hard";
-    graceMs: number;
-    cause?: CancelCause;
-    reason: string;
-  }): void {
+  #submit(request: Why & Pick<RequestCancel, "mode" | "graceMs">): void {
     const { sessionId, timers, clock } = this.#host;
     const again = alarm(() => {
       if (!this.#host.isOver()) this.#submit(request);

@@ -128,27 +128,84 @@ describe("a group", () => {
   });
 });
 
+describe("a storage that takes several groups at once", () => {
+  test("is given those that name nothing in common, and each session's changes in their order", async () => {
+    const { committer, groups, answer } = scripted(2);
+    const order: string[] = [];
+    const submit = (name: string) =>
+      committer.submit({
+        change: release(name),
+        onResult: () => order.push(name),
+        onError: () => order.push(`${name}!`),
+      });
+    for (const name of ["a", "b"]) submit(name);
+    await turns(1);
+    for (const name of ["a", "c"]) submit(name);
+    await turns(1);
+    submit("d");
+    await turns(5);
+    // The second "a" stands behind the first one, and for "d" there is no place.
+    expect(groups).toEqual([["a", "b"], ["c"]]);
+    answer(1);
+    await turns(1);
+    expect(groups[2]).toEqual(["d"]);
+    answer(0);
+    await turns(1);
+    expect(groups[3]).toEqual(["a"]);
+    expect(order).toEqual(["c", "a", "b"]);
+    answer(2);
+    answer(3);
+    await committer.idle();
+    expect(order).toEqual(["c", "a", "b", "d", "a"]);
+  });
+
+  test("what a change makes, tells or records stands in the way of others about it", async () => {
+    const { committer, groups, answer } = scripted(4);
+    const create = (sessionId: string, parent: string): Change => ({
+      type: "create_session",
+      sessionId,
+      agent: { name: "a", version: "1" },
+      input: undefined,
+      seed: 1,
+      flags: 0,
+      format: 1,
+      parent: { sessionId: parent, child: 0, onEnd: "cancel" },
+    });
+    const audited: Change = { type: "audited", audit: { actor: "a", action: "look", object: "it" } };
+    for (const change of [create("child", "parent"), audited]) void committer.commit(change);
+    await turns(1);
+    for (const change of [release("parent"), release("child"), audited, release("other")])
+      void committer.commit(change);
+    await turns(1);
+    expect(groups).toEqual([["child", "audited"], ["other"]]);
+    answer(0);
+    await turns(1);
+    expect(groups[2]).toEqual(["parent", "child", "audited"]);
+  });
+});
+
 test("idle with nothing to do answers at once", async () => {
   await new GroupCommitter(new MemoryStorage(), new TestClock()).idle();
 });
 
-/** A storage that answers when told to. */
-function scripted() {
+/** A storage that answers when told to: the newest group, or the one of this number. */
+function scripted(groupsMax?: number) {
   const clock = new TestClock();
   const groups: string[][] = [];
-  let current: PromiseWithResolvers<readonly ChangeResult[]> | undefined;
+  const asked: PromiseWithResolvers<readonly ChangeResult[]>[] = [];
   const storage = {
+    ...(groupsMax === undefined ? {} : { groupsMax }),
     commit(changes: readonly Change[]) {
       groups.push(changes.map((change) => ("sessionId" in change ? change.sessionId : change.type)));
-      current = Promise.withResolvers();
-      return current.promise;
+      asked.push(Promise.withResolvers());
+      return asked.at(-1)!.promise;
     },
   } as unknown as AgentStorage;
   return {
     committer: new GroupCommitter(storage, clock),
     clock,
     groups,
-    answer: () => current!.resolve(groups.at(-1)!.map(() => ({ status: "released" }))),
-    fail: (error: Error) => current!.reject(error),
+    answer: (n = groups.length - 1) => asked[n]!.resolve(groups[n]!.map(() => ({ status: "released" }))),
+    fail: (error: Error) => asked.at(-1)!.reject(error),
   };
 }

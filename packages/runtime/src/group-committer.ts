@@ -1,7 +1,8 @@
 // One transaction for everything that is ready in one turn of the event loop, over all sessions of the process (K6).
 //
-//   G1. Changes are applied in the order they were submitted; each is answered alone.
-//   G2. One group is in flight at a time; what is submitted meanwhile forms the next.
+//   G1. Changes that name something in common are applied in the order they were submitted; each is answered alone.
+//   G2. One group is in flight at a time; what is submitted meanwhile forms the next. A storage that says so is given more of them,
+//       where they name nothing in common: nobody then waits for a transaction that does not concern it.
 //   G3. A group whose fate is unknown is sent again, unchanged: every change is safe to repeat (ST3, ST9, ST13).
 //   G4. When storage cannot take it (full, read-only, gone for too long) every change of the group is answered with that
 //       error; nothing is half-done, and the next group is tried afresh.
@@ -14,6 +15,7 @@ import {
   type ChangeResult,
   type Clock,
 } from "@holdfast/core";
+import { eachName } from "@holdfast/core/internal";
 import type { Immediate } from "./slice-loop.ts";
 
 /** Exactly one of the two is called, exactly once. Must not throw. */
@@ -29,8 +31,11 @@ export class GroupCommitter {
   readonly #storage: AgentStorage;
   readonly #clock: Clock;
   readonly #immediate: Immediate;
+  readonly #groupsMax: number;
   #waiting: Submission[] = [];
-  #inFlight = false;
+  #inFlight = 0;
+  /** What the groups in flight name; empty where there is only ever one. */
+  readonly #named = new Set<string>();
   #scheduled = false;
   readonly #idle: (() => void)[] = [];
 
@@ -38,11 +43,12 @@ export class GroupCommitter {
     this.#storage = storage;
     this.#clock = clock;
     this.#immediate = immediate;
+    this.#groupsMax = storage.groupsMax ?? 1;
   }
 
   submit(submission: Submission): void {
     this.#waiting.push(submission);
-    if (this.#scheduled || this.#inFlight) return;
+    if (this.#scheduled || this.#inFlight === this.#groupsMax) return;
     this.#scheduled = true;
     this.#immediate(() => this.flush());
   }
@@ -52,18 +58,17 @@ export class GroupCommitter {
     return new Promise((onResult, onError) => this.submit({ change, onResult, onError }));
   }
 
-  /** Send what is waiting now, unless a group is in flight. */
+  /** Send what is waiting now, as far as nothing in flight stands in its way. */
   readonly flush = (): void => {
     this.#scheduled = false;
-    if (this.#inFlight) return;
-    if (this.#waiting.length === 0) {
+    if (this.#inFlight === this.#groupsMax) return;
+    const group = this.#take();
+    if (group.length > 0) {
+      this.#inFlight++;
+      this.#send(group, 0);
+    } else if (this.#inFlight === 0) {
       for (const resolve of this.#idle.splice(0)) resolve();
-      return;
     }
-    const group = this.#waiting;
-    this.#waiting = [];
-    this.#inFlight = true;
-    this.#send(group, 0);
   };
 
   /** Resolves when nothing is waiting or in flight. */
@@ -74,10 +79,41 @@ export class GroupCommitter {
     });
   }
 
+  /** What may be sent now, out of what is waiting (G1, G2). */
+  #take(): readonly Submission[] {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    if (this.#groupsMax === 1) return waiting;
+    const group: Submission[] = [];
+    const before = new Set<string>();
+    for (const submission of waiting) {
+      let isFree = true;
+      eachName(submission.change, (name) => {
+        if (this.#named.has(name) || before.has(name)) isFree = false;
+      });
+      if (isFree) group.push(submission);
+      else {
+        this.#waiting.push(submission);
+        eachName(submission.change, (name) => before.add(name));
+      }
+    }
+    for (const { change } of group) eachName(change, (name) => this.#named.add(name));
+    return group;
+  }
+
   #send(group: readonly Submission[], failures: number): void {
     const changes = group.map((submission) => submission.change);
     this.#storage.commit(changes, this.#clock.now()).then(
-      (results) => this.#answer(group, results),
+      (results) => {
+        this.#land(group);
+        group.forEach(({ onResult, onError }, i) => {
+          const result = results[i];
+          if (result !== undefined) return onResult(result);
+          const answered = `storage answered ${results.length} of ${group.length} changes`;
+          onError(new HoldfastError("internal", answered));
+        });
+        this.flush();
+      },
       (thrown: unknown) => {
         const error = toHoldfastError(thrown);
         const delay = RETRY_DELAYS_MS[failures];
@@ -85,23 +121,16 @@ export class GroupCommitter {
           this.#clock.setTimer(() => this.#send(group, failures + 1), delay); // G3.
           return;
         }
-        this.#inFlight = false;
+        this.#land(group);
         for (const { onError } of group) onError(error); // G4.
         this.flush();
       },
     );
   }
 
-  #answer(group: readonly Submission[], results: readonly ChangeResult[]): void {
-    this.#inFlight = false;
-    group.forEach(({ onResult, onError }, i) => {
-      const result = results[i];
-      if (result === undefined)
-        onError(
-          new HoldfastError("internal", `storage answered ${results.length} of ${group.length} changes`),
-        );
-      else onResult(result);
-    });
-    this.flush();
+  #land(group: readonly Submission[]): void {
+    this.#inFlight--;
+    if (this.#groupsMax > 1)
+      for (const { change } of group) eachName(change, (name) => this.#named.delete(name));
   }
 }

@@ -45,7 +45,7 @@ export {
   type LocalTaskExecutorOptions,
 } from "./local-task-executor.ts";
 export { MemoryStorage } from "./memory-storage.ts";
-export { sha256, silentTracer, systemClock, systemRandom } from "./node-ports.ts";
+export { clockFor, sha256, silentTracer, systemClock, systemRandom } from "./node-ports.ts";
 export { type Immediate, type SliceMember, type SliceObserver } from "./slice-loop.ts";
 export { Watchdog, type WatchdogOptions } from "./watchdog.ts";
 export { type Settled } from "./settled.ts";

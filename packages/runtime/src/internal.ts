@@ -3,3 +3,4 @@
 export { vanishRuntime } from "./runtime.ts";
 export { readCron } from "./cron.ts";
 export { firingName } from "./schedule-keeper.ts";
+export { settledAs } from "./settled.ts";

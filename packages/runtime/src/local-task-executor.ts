@@ -286,7 +286,12 @@ class Attempt implements RunningAttempt, TaskContext {
 
   async #performDefined(): Promise<unknown> {
     const { kind } = this.#request;
-    if (this.#definition !== undefined) return performTask(this.#definition, await this.#input(), this);
+    if (this.#definition !== undefined) {
+      const input = await this.#input();
+      // O4. Aborted while its conversation was read: it may be somebody else's to begin by now.
+      if (this.#abortReason !== undefined) throw abortError(this.#abortReason);
+      return performTask(this.#definition, input, this);
+    }
     throw new HoldfastError("unknown_task_kind", `no task "${kind}" is known here`, {
       fix: "define it with defineTask()",
     });

@@ -1,4 +1,4 @@
 import { storageConformance } from "@holdfast/testkit/storage-conformance";
 import { MemoryStorage } from "./memory-storage.ts";
 
-storageConformance({ name: "memory", open: async () => new MemoryStorage() });
+storageConformance({ name: "memory", follows: true, open: async () => new MemoryStorage() });

@@ -42,6 +42,7 @@ import {
   dueAt,
   findImportProblem,
   firstBatch,
+  Followers,
   isAnsweredBy,
   lookAt,
   NO_CLAIM,
@@ -93,6 +94,9 @@ export class MemoryStorage implements AgentStorage {
   readonly #ready = new Map<string, Set<Stored>>();
   readonly #timeline = new WakeQueue<Stored>();
   readonly #listeners = new Set<(arrival: Arrival) => void>();
+  readonly #followers = new Followers();
+  /** Whose followers hear of it when the call is over. */
+  #changed = new Set<Stored>();
   readonly #door: CascadeDoor;
   /** What listeners hear of when the call is over. */
   #arrived: Arrival[] = [];
@@ -210,6 +214,10 @@ export class MemoryStorage implements AgentStorage {
     return () => void this.#listeners.delete(told);
   }
 
+  follow(sessionId: string, onNotice: (goesOn: boolean) => void): () => void {
+    return this.#followers.follow(sessionId, onNotice);
+  }
+
   async close(): Promise<void> {
     this.#listeners.clear();
   }
@@ -235,6 +243,7 @@ export class MemoryStorage implements AgentStorage {
       setAccount: (sessionId, account) => {
         const stored = rows.find(sessionId);
         stored.session = { ...stored.session, account };
+        this.#noteChange(stored);
       },
       setHold: (sessionId, task, amount) => setHold(rows.find(sessionId), task, amount),
       putSchedule: (schedule) => {
@@ -363,6 +372,7 @@ export class MemoryStorage implements AgentStorage {
   #remove(stored: Stored): void {
     this.#letGo(stored);
     this.#rows.remove(stored);
+    this.#noteChange(stored);
   }
 
   #replace(stored: Stored, session: Session): void {
@@ -383,6 +393,7 @@ export class MemoryStorage implements AgentStorage {
 
   /** M2. After every change of row, claim or `answered`. */
   #index(stored: Stored): void {
+    this.#noteChange(stored);
     const { session, claim, answered } = stored;
     const at = dueAt(session, claim, answered);
     if (at !== stored.dueAt) {
@@ -393,6 +404,10 @@ export class MemoryStorage implements AgentStorage {
     // A ready session needs the clock only for the end of its time.
     const look = at === -Infinity ? overdueAt(session) : lookAt(session, claim, answered);
     if (look !== stored.queuedFor) this.#timeline.set(stored, look);
+  }
+
+  #noteChange(stored: Stored): void {
+    if (this.#followers.has(stored.session.sessionId)) this.#changed.add(stored);
   }
 
   #setReady(stored: Stored): void {
@@ -427,11 +442,16 @@ export class MemoryStorage implements AgentStorage {
   }
 
   #tell(): void {
-    if (this.#arrived.length === 0) return;
-    const arrived = this.#arrived;
-    this.#arrived = [];
-    for (const arrival of arrived) {
-      for (const listener of this.#listeners) listener(arrival);
+    if (this.#arrived.length > 0) {
+      const arrived = this.#arrived;
+      this.#arrived = [];
+      for (const arrival of arrived) {
+        for (const listener of this.#listeners) listener(arrival);
+      }
     }
+    if (this.#changed.size === 0) return;
+    const changed = this.#changed;
+    this.#changed = new Set();
+    for (const { session } of changed) this.#followers.tell(session.sessionId, !isEnded(session.status));
   }
 }

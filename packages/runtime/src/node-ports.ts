@@ -1,7 +1,7 @@
 // The ports of a Node process: real time, real randomness, SHA-256.
 
 import { hash, randomBytes } from "node:crypto";
-import type { AgentTracer, Clock, Hash, Random } from "@holdfast/core";
+import type { AgentStorage, AgentTracer, Clock, Hash, Random } from "@holdfast/core";
 
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
@@ -25,6 +25,11 @@ export const systemClock: Clock = {
     return () => clearTimeout(timer);
   },
 };
+
+/** This process's clock, going by a storage's time where that is another one. */
+export function clockFor(storage: AgentStorage): Clock {
+  return storage.now === undefined ? systemClock : { ...systemClock, now: () => storage.now!() };
+}
 
 /** Unpredictable 32-bit integers, drawn 1,024 at a time because each draw is a system call. */
 export function systemRandom(): Random {

@@ -49,7 +49,7 @@ import { guardedTrace, guardedTraceparent } from "./guarded-tracer.ts";
 import { LeaseKeeper } from "./lease-keeper.ts";
 import { LiveSessions, type ClaimTerms } from "./live-sessions.ts";
 import type { LocalTaskExecutor } from "./local-task-executor.ts";
-import { isDevelopment, sha256, silentTracer, systemClock, systemRandom } from "./node-ports.ts";
+import { clockFor, isDevelopment, sha256, silentTracer, systemRandom } from "./node-ports.ts";
 import { ScheduleKeeper } from "./schedule-keeper.ts";
 import { Schedules } from "./schedules.ts";
 import type {
@@ -123,7 +123,7 @@ class LocalRuntime implements Runtime {
 
   constructor(options: RuntimeOptions) {
     this.#storage = options.storage;
-    this.#clock = options.clock ?? systemClock;
+    this.#clock = options.clock ?? clockFor(options.storage);
     this.#random = options.random ?? systemRandom();
     this.#limits = { ...LIMITS, ...options.limits };
     this.#development = options.development ?? isDevelopment();

@@ -392,7 +392,7 @@ export class SessionDriver implements SliceMember {
     }
     // It hears of its cancel first, and then that these were not done.
     if (this.#cancel.seen) this.#starts.refuseUnpaid();
-    else this.#cancel.requestOf(exhausted.payer, "budget_exceeded", patch.error?.message ?? "");
+    else this.#cancel.requestForBudget(exhausted, patch.error?.message ?? "");
   }
 
   #nextTurn(state: SessionState): void {

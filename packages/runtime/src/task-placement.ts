@@ -62,9 +62,15 @@ class TaskPlacement implements TaskExecutor {
     return this.#of(attempt.kind).endLost?.(attempt);
   }
 
-  /** Where it is done now; one that was begun at the other place is lost. */
+  /**
+   * One that was queued, by a process without the handler, is lost where there is one: to wait for it could be for ever, as those who
+   * wait take the places of those who would do it.
+   */
   goesOn(attempt: Parameters<NonNullable<TaskExecutor["goesOn"]>>[0]): Promise<boolean> | undefined {
-    return this.#of(attempt.kind).goesOn?.(attempt);
+    const placed = this.#of(attempt.kind);
+    if (placed === this.#queue || this.#queue.describe(attempt.kind) === undefined)
+      return placed.goesOn?.(attempt);
+    return this.#queue.withdraw?.(attempt)?.then(() => false);
   }
 
   async close(): Promise<void> {

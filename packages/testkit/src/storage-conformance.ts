@@ -17,6 +17,7 @@ import { dueConformance } from "./conformance/due-conformance.ts";
 import { endConformance } from "./conformance/end-conformance.ts";
 import { familyConformance } from "./conformance/family-conformance.ts";
 import { useStorage } from "./conformance/fixture.ts";
+import { followConformance } from "./conformance/follow-conformance.ts";
 import { groupConformance } from "./conformance/group-conformance.ts";
 import { importConformance } from "./conformance/import-conformance.ts";
 import { leaseConformance } from "./conformance/lease-conformance.ts";
@@ -45,6 +46,7 @@ export function storageConformance(subject: StorageSubject): void {
     describe("leases", () => leaseConformance(fixture));
     describe("owners", () => placementConformance(fixture));
     describe("signals", () => signalConformance(fixture));
+    describe("followers", () => followConformance(fixture));
     describe("cancelling and ending", () => endConformance(fixture));
     describe("pausing and deadlines", () => pauseConformance(fixture));
     describe("parents and children", () => familyConformance(fixture));

@@ -37,6 +37,11 @@ export class Calls {
   readonly #options: CallOptions;
   readonly #rates: Rates;
   readonly #streams = new Map<string, number>();
+  /** Tokens that streams go on with, as they were sent. */
+  readonly #rechecked = new Map<
+    string,
+    { readonly stops: Set<(error: Error) => void>; readonly timer: NodeJS.Timeout }
+  >();
 
   constructor(options: CallOptions) {
     this.#options = options;
@@ -167,9 +172,7 @@ export class Calls {
       waiting?.(over);
     };
     const onAbort = (): void => stop(new Refusal("unavailable", "the stream was closed"));
-    const timer = setInterval(() => {
-      if (caller.kind !== "none") this.authenticate(authorization).catch(stop);
-    }, this.#options.limits.recheckMs);
+    const forget = caller.kind === "none" ? (): void => {} : this.#recheck(authorization, stop);
     signal.addEventListener("abort", onAbort, { once: true });
     if (signal.aborted) onAbort();
     return {
@@ -180,9 +183,32 @@ export class Calls {
           if (over !== undefined) reject(over);
         }),
       end: () => {
-        clearInterval(timer);
+        forget();
         signal.removeEventListener("abort", onAbort);
       },
+    };
+  }
+
+  /** Whoever streams with this token is stopped when it is no longer good (C4); it is asked for once, however many they are. */
+  #recheck(authorization: string | undefined, stop: (error: Error) => void): () => void {
+    const key = authorization ?? "";
+    let checked = this.#rechecked.get(key);
+    if (checked === undefined) {
+      const stops = new Set<(error: Error) => void>();
+      const timer = setInterval(() => {
+        this.authenticate(authorization).catch((error: Error) => {
+          for (const each of stops) each(error);
+        });
+      }, this.#options.limits.recheckMs);
+      this.#rechecked.set(key, (checked = { stops, timer }));
+    }
+    const { stops, timer } = checked;
+    stops.add(stop);
+    return () => {
+      stops.delete(stop);
+      if (stops.size > 0) return;
+      clearInterval(timer);
+      this.#rechecked.delete(key);
     };
   }
 }

@@ -1,7 +1,8 @@
 // Server-sent events: the answers of a stream for whoever reads it by REST.
 //
 //   S1. An event's id is the field the contract marks; a reader that comes back with it as `Last-Event-ID` misses nothing.
-//   S2. At most `unreadBytes` wait in memory for a reader. One that reads nothing for `stalledMs` is cut off.
+//   S2. At most `unreadBytes` wait in memory for a reader (and one event more): then nothing is made for it until it has read them. If
+//       nothing of them moves for `stalledMs`, its connection is cut, which no reader takes for the end.
 //   S3. What ends a stream before its time is an event `error` with the problem: readers would take a plain end for a broken line.
 
 import { once } from "node:events";
@@ -77,18 +78,19 @@ export function applyLastEventId(desc: DescMessage, message: Message, header: st
   (message as unknown as Record<string, unknown>)[field.localName] = BigInt(header);
 }
 
-/** Whether the reader takes what waits for it, in time (S2). */
+/** Whether the reader takes what waits for it (S2). A slow one does: Node tells of a time without any movement. */
 async function isRead({ response }: Exchange, stalledMs: number): Promise<boolean> {
   const over = new AbortController();
-  const timer = setTimeout(() => over.abort(), stalledMs);
+  const { signal } = over;
+  const comes = async (name: string, isGood: boolean): Promise<boolean> => {
+    await once(response, name, { signal });
+    return isGood;
+  };
+  response.setTimeout(stalledMs);
   try {
-    const { signal } = over;
-    await Promise.race([once(response, "drain", { signal }), once(response, "close", { signal })]);
-    return !response.destroyed;
-  } catch {
-    return false;
+    return await Promise.race([comes("drain", true), comes("close", false), comes("timeout", false)]);
   } finally {
-    clearTimeout(timer);
-    over.abort(); // The one that did not happen is waited for no longer.
+    response.setTimeout(0);
+    over.abort(); // Those that did not happen are waited for no longer.
   }
 }

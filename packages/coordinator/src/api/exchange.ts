@@ -71,12 +71,24 @@ export function refuse(exchange: Exchange, error: HoldfastError): void {
   }
 }
 
+const EMPTY = new Uint8Array();
+
+/** HTTP/1.1 says so beforehand, and reading nothing costs a stream as much as all else it keeps. */
+function hasNoBody({ httpVersionMajor, headers }: IncomingMessage): boolean {
+  return (
+    httpVersionMajor === 1 &&
+    headers["content-length"] === undefined &&
+    headers["transfer-encoding"] === undefined
+  );
+}
+
 /**
  * The body. By events, as an iterator over it costs more than most calls.
  *
  * @throws Refusal `too_large` or `request_timeout`.
  */
 export function readAll({ request }: Exchange, maxBytes: number): Promise<Uint8Array> {
+  if (hasNoBody(request)) return Promise.resolve(EMPTY);
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let bytes = 0;

@@ -132,6 +132,7 @@ const OVER = new Refusal("unavailable", "the call is over");
 /** Its signal is aborted when the caller goes, the call is over, or the API closes. */
 function contextOf(exchange: Exchange, method: Method, caller: Caller, closing: AbortSignal): HandlerContext {
   const { request, response, requestId } = exchange;
+  const { authorization } = request.headers;
   const context = createHandlerContext({
     service: method.desc.parent,
     method: method.desc,
@@ -139,16 +140,10 @@ function contextOf(exchange: Exchange, method: Method, caller: Caller, closing: 
     requestMethod: request.method ?? "",
     url: request.url ?? "",
     shutdownSignal: closing,
-    requestHeader: headersOf(request.rawHeaders),
+    // All that is asked for once the request is read; a stream keeps it as long as it lasts.
+    requestHeader: authorization === undefined ? [] : [["authorization", authorization]],
   });
   response.once("close", () => context.abort(OVER));
   identify(context, caller, requestId);
   return context;
-}
-
-/** Without the pseudo headers of HTTP/2. */
-function headersOf(rawHeaders: readonly string[]): [string, string][] {
-  return rawHeaders.flatMap((name, index): [string, string][] =>
-    index % 2 === 0 && !name.startsWith(":") ? [[name, rawHeaders[index + 1] ?? ""]] : [],
-  );
 }

@@ -1,7 +1,8 @@
 // Who the runners are: a document each, so that every coordinator of a storage knows them, and knows them again after its end.
 //
 //   Y1. When a runner was last heard of is written at most every `SEEN_EVERY_MS`, by whichever coordinator it polls.
-//   Y2. One that was silent for `SILENT_MS` is removed; what it held runs out by its lease long before.
+//   Y2. One of which nothing new was written for `SILENT_MS`, as this coordinator saw it, is removed: so no clock that is set removes
+//       anybody. What it held runs out by its lease long before.
 //   Y3. What is known of the others is at most `KNOWN_MS` old.
 //
 // It knows no polls and no sessions.
@@ -49,6 +50,8 @@ export const QUIET_MS = 90_000;
 export class Registry {
   readonly #host: RegistryHost;
   #known = new Map<string, Known>();
+  /** Y2. What was written of each when it was last looked at, and since when, by a clock that does not jump. */
+  #silence = new Map<string, Silence>();
   #readAt = -Infinity;
   #reading: Promise<void> | undefined;
 
@@ -124,16 +127,21 @@ export class Registry {
 
   /** Y2. Remove who was silent for too long. @returns their ids. */
   async sweep(): Promise<readonly string[]> {
-    const now = this.#host.clock.now();
+    const now = this.#host.clock.monotonic();
+    const [before, silence] = [this.#silence, new Map<string, Silence>()];
     const removed: string[] = [];
     for (const { runnerId, seenAt } of await this.all()) {
-      if (now - seenAt < SILENT_MS) continue;
+      const known = before.get(runnerId);
+      const since = known?.seenAt === seenAt ? known.since : now;
+      silence.set(runnerId, { seenAt, since });
+      if (now - since < SILENT_MS) continue;
       const audit: Audit = { actor: "coordinator", action: "runner.remove", object: `runner:${runnerId}` };
       const left = await this.change(runnerId, audit, (runner) =>
-        runner !== undefined && now - runner.seenAt >= SILENT_MS ? undefined : runner,
+        runner?.seenAt === seenAt ? undefined : runner,
       );
       if (left === undefined) removed.push(runnerId);
     }
+    this.#silence = silence;
     return removed;
   }
 
@@ -170,6 +178,11 @@ export class Registry {
     this.#known.set(runnerId, known);
     return known;
   }
+}
+
+interface Silence {
+  readonly seenAt: number;
+  readonly since: number;
 }
 
 interface Known {

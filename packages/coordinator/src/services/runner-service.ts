@@ -110,6 +110,7 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
         pollTimeoutMs: BigInt(POLL_TIMEOUT_MS),
         protocol: PROTOCOL,
         ...(admitted.owner === undefined ? {} : { owner: admitted.owner }),
+        now: BigInt(clock.now()),
       };
     },
 
@@ -131,13 +132,16 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
         runner,
         signal,
       );
+      const [now, monotonic] = [clock.now(), clock.monotonic()];
       return {
         pollId: answer.pollId,
-        claims: answer.claims.map(({ sessionId, token, snapshot }) => ({
+        now: BigInt(now),
+        claims: answer.claims.map(({ sessionId, token, askedAt, snapshot }) => ({
           sessionId,
           token: BigInt(token),
           leaseMs: BigInt(host.leaseMs),
           snapshot: bytesOf(snapshot),
+          claimedAt: BigInt(Math.floor(now - (monotonic - askedAt))),
         })),
         arrivals: [...answer.arrivals],
         commands: answer.commands.map((command) => ({ ...command })),

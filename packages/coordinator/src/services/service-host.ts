@@ -3,7 +3,6 @@
 import {
   HoldfastError,
   NotFoundError,
-  type AgentStorage,
   type Audit,
   type Change,
   type ChangeResult,
@@ -15,11 +14,11 @@ import type { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { Registry } from "../dispatch/registry.ts";
 import type { Unmatched } from "../dispatch/unmatched.ts";
 import type { Commit } from "../joined-commits.ts";
-import type { Notices } from "../notices.ts";
+import type { FollowedStorage } from "../notices.ts";
 import type { Tokens } from "../tokens.ts";
 
 export interface ServiceHost {
-  readonly storage: AgentStorage;
+  readonly storage: FollowedStorage;
   /** How everything is stored that is stored now. */
   readonly commit: Commit;
   readonly clock: Clock;
@@ -28,7 +27,6 @@ export interface ServiceHost {
   readonly registry: Registry;
   readonly dispatcher: Dispatcher;
   readonly unmatched: Unmatched;
-  readonly notices: Notices;
   readonly leaseMs: number;
   readonly renewMs: number;
 }

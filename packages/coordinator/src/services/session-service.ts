@@ -271,18 +271,10 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
     },
 
     async *watch({ sessionId, afterSeq }, context) {
-      const { nextSeq } = await ownSession(host, callOf(context).caller, sessionId);
-      if (afterSeq !== undefined && afterSeq >= nextSeq)
-        throw new UsageError("nobody was given an event of this number yet", {
-          code: "bad_event_id",
-          at: "afterSeq",
-          got: String(afterSeq),
-          expected: `below ${nextSeq}, or nothing`,
-        });
       for await (const seen of watchSession(host, sessionId, Number(afterSeq ?? -1), callOf(context))) {
         const seq = seen.seq === undefined ? {} : { seq: BigInt(seen.seq) };
         yield seen.type === "record"
-          ? { ...seq, event: { case: "record" as const, value: bytesOfValue(seen.record) } }
+          ? { ...seq, event: { case: "record" as const, value: bytesOf(seen.text) } }
           : { ...seq, event: { case: "session" as const, value: told(seen.session) } };
       }
     },

@@ -5,47 +5,76 @@
 //   V3. Storage has only what is committed.
 //   E1. A stream ends when the session has ended and everything of it was told, or when the caller has gone or is no longer anybody.
 
-import { isEnded, type JournalRecord, type Session } from "@holdfast/core";
+import { isEnded, UsageError, type JsonText, type Session } from "@holdfast/core";
+import { News } from "../notices.ts";
 import type { Call } from "./call.ts";
 import type { ServiceHost } from "./service-host.ts";
 import { ownSession } from "./session-scope.ts";
 
+/** A page is at most so many records, and about so many characters: a reader that does not read keeps one in memory. */
 const PAGE = 500;
+const PAGE_FIRST = 20;
+const PAGE_CHARS = 256 * 1024;
 
-/** What is told: a record of the journal, or how the session stands when that is news. */
+/** What is told: a record of the journal as JSON, or how the session stands when that is news. */
 export type Seen =
-  | { readonly type: "record"; readonly seq: number; readonly record: JournalRecord }
+  | { readonly type: "record"; readonly seq: number; readonly text: JsonText }
   | { readonly type: "session"; readonly seq: number | undefined; readonly session: Session };
 
-/** @param afterSeq the last position that was seen; -1 for none. */
+/**
+ * @param afterSeq the last position that was seen; -1 for none.
+ * @throws NotFoundError, UsageError `bad_event_id` for a position that is still to come.
+ */
 export async function* watchSession(
   host: ServiceHost,
   sessionId: string,
   afterSeq: number,
   call: Call,
 ): AsyncGenerator<Seen> {
-  const { storage, notices } = host;
+  const { storage } = host;
+  // Following begins before looking: what is committed in between is news.
+  const news = new News(storage, sessionId, call.signal, "news");
   let next = afterSeq + 1;
   let told: string | undefined;
-  for (;;) {
-    // Listening begins before looking: what is committed in between wakes.
-    const news = notices.next(sessionId, call.signal, "news");
-    const session = await ownSession(host, call.caller, sessionId);
-    const stands = standOf(session);
-    if (stands !== told && told === undefined)
-      yield { type: "session", seq: next === 0 ? undefined : next - 1, session };
-    while (next < session.nextSeq && !call.signal.aborted) {
-      const page = await storage.reader.journal(sessionId, next, Math.min(PAGE, session.nextSeq - next));
-      if (page.length === 0) break;
-      for (const record of page) yield { type: "record", seq: record.seq, record };
-      next = (page.at(-1)?.seq ?? next) + 1;
+  let pageSize = PAGE_FIRST;
+  try {
+    for (;;) {
+      const session = await ownSession(host, call.caller, sessionId);
+      if (told === undefined && afterSeq >= session.nextSeq) throw unknownEvent(afterSeq, session);
+      const stands = standOf(session);
+      if (stands !== told && told === undefined)
+        yield { type: "session", seq: next === 0 ? undefined : next - 1, session };
+      while (next < session.nextSeq && !call.signal.aborted) {
+        const limit = Math.min(pageSize, session.nextSeq - next);
+        const page = await storage.reader.journal(sessionId, next, limit);
+        let chars = 0;
+        for (const record of page) {
+          const text = JSON.stringify(record);
+          chars += text.length;
+          yield { type: "record", seq: record.seq, text };
+          next = record.seq + 1;
+        }
+        if (page.length === 0) break;
+        pageSize = Math.max(1, Math.min(PAGE, Math.floor((PAGE_CHARS * page.length) / chars)));
+      }
+      if (stands !== told && told !== undefined)
+        yield { type: "session", seq: next === 0 ? undefined : next - 1, session };
+      told = stands;
+      if (isEnded(session.status) || call.signal.aborted) return;
+      await news.next();
     }
-    if (stands !== told && told !== undefined)
-      yield { type: "session", seq: next === 0 ? undefined : next - 1, session };
-    told = stands;
-    if (isEnded(session.status) || call.signal.aborted) return;
-    await news;
+  } finally {
+    news.end();
   }
+}
+
+function unknownEvent(afterSeq: number, { nextSeq }: Session): UsageError {
+  return new UsageError("nobody was given an event of this number yet", {
+    code: "bad_event_id",
+    at: "afterSeq",
+    got: String(afterSeq),
+    expected: `below ${nextSeq}, or nothing`,
+  });
 }
 
 /** What of a row is news when it changes. */
@@ -60,19 +89,18 @@ export async function untilEnded(
   waitMs: number,
   call: Call,
 ): Promise<Session> {
+  if (waitMs <= 0) return ownSession(host, call.caller, sessionId);
   const until = host.clock.monotonic() + waitMs;
-  for (;;) {
-    const left = until - host.clock.monotonic();
-    const wait = new AbortController();
-    const news =
-      left > 0
-        ? host.notices.next(sessionId, AbortSignal.any([call.signal, wait.signal]), "end", left)
-        : undefined;
-    const session = await ownSession(host, call.caller, sessionId);
-    if (isEnded(session.status) || news === undefined || call.signal.aborted) {
-      wait.abort("over"); // A reason of our own: making the usual one costs more than the wait.
-      return session;
+  const news = new News(host.storage, sessionId, call.signal, "end");
+  const cancel = host.clock.setTimer(news.come, waitMs);
+  try {
+    for (;;) {
+      const session = await ownSession(host, call.caller, sessionId);
+      if (isEnded(session.status) || call.signal.aborted || host.clock.monotonic() >= until) return session;
+      await news.next();
     }
-    await news;
+  } finally {
+    cancel();
+    news.end();
   }
 }

@@ -24,7 +24,7 @@ export type Scoped = { readonly change: Change } | { readonly result: ChangeResu
 const NOT_FOUND: Scoped = { result: { status: "not_found" } };
 const FENCED: Scoped = { result: { status: "fenced" } };
 /** A lease that is not renewed must end some day. */
-const LEASE_MS_MAX = 10 * 60_000;
+export const LEASE_MS_MAX = 10 * 60_000;
 
 export async function scopeChange(host: ServiceHost, caller: Caller, change: Change): Promise<Scoped> {
   if (caller.kind === "admin") return { change };

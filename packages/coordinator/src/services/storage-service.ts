@@ -111,7 +111,7 @@ export function storageService(host: ServiceHost): ServiceImpl<typeof StorageSer
         for (const sessionId of sessionIds)
           if (await dispatcher.holds(caller.name, sessionId)) dispatcher.used(caller.name, sessionId);
       }
-      return { sessions };
+      return { sessions, now: BigInt(clock.now()) };
     },
 
     async read({ query, params }, context) {
@@ -129,7 +129,7 @@ export function storageService(host: ServiceHost): ServiceImpl<typeof StorageSer
         wake();
       });
       try {
-        yield { sessionId: "", awaited: false }; // It names no session: from here on everything is told.
+        yield { sessionId: "", awaited: false, now: BigInt(clock.now()) }; // It names no session: from here on everything is told.
         while (!signal.aborted) {
           for (const arrival of arrived.splice(0))
             if (await isThere(host, caller, arrival.sessionId)) yield arrival;

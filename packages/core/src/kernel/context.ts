@@ -457,12 +457,14 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
       }
       case "timed_out":
         throw new ChildFailedError(child.sessionId, "timed_out", undefined);
-      default:
+      default: {
+        const { reason = null, cause } = event.type === "cancelled" ? event : {};
         throw new ChildFailedError(
           child.sessionId,
-          "cancelled",
-          event.type === "cancelled" && event.reason !== null ? { message: event.reason } : undefined,
+          cause === "budget_exceeded" ? cause : "cancelled",
+          reason === null ? undefined : { message: reason },
         );
+      }
     }
   }
 

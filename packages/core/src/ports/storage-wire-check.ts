@@ -172,6 +172,7 @@ const EFFECTS: { readonly [type in Effect["type"]]: Check } = {
     graceMs: isTime,
     reason: optional(isText),
     cause: optional(isCause),
+    exhausted: optional(isExhausted),
   }),
 };
 const isEffect = isOfType(EFFECTS);
@@ -203,7 +204,12 @@ const isSession = hasShape({
   flags: isCount,
   format: isCount,
   cancel: optional(
-    hasShape({ mode: isOneOf("graceful", "hard"), deadlineAt: isTime, cause: optional(isCause) }),
+    hasShape({
+      mode: isOneOf("graceful", "hard"),
+      deadlineAt: isTime,
+      cause: optional(isCause),
+      exhausted: optional(isExhausted),
+    }),
   ),
   output: optional(isText),
   error: optional(isError),

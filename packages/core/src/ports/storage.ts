@@ -63,7 +63,8 @@ import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts
  *   ST22. `subscribe` hears of every arrival at a session, and of an end by `due`, after it is stored, in this process.
  *   ST23. Undeclared transitions of a session's status are `invalid` (L1), and so is waiting for nothing, or pausing without
  *         a reason.
- *   ST24. The reader gives the same session, journal, entries and signals as were stored, and pages sessions newest first.
+ *   ST24. The reader gives the same session, journal, entries and signals as were stored, and pages sessions newest first. A
+ *         session's `updatedAt` is when the last change was applied to it, also a batch that holds nothing.
  *   ST25. A session may be created with its first batch: it is stored with both or not at all.
  *   ST26. A batch's effects on other sessions (creating them, signalling them, cancelling them) are applied with it, in order,
  *         in the same transaction; sent again, none is applied again. One that finds its target ended or gone does nothing
@@ -71,7 +72,8 @@ import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts
  *   ST27. What a change does to those above and below follows in the same transaction: a session that ends tells its parent
  *         once (or, when another took over from it, not at all), answers what its children asked of it and wait for, and has
  *         them cancelled unless they were to be left; what is asked of one that has ended is answered at once; a cancel
- *         reaches the whole tree below, whenever it came to be; a pause is told to the parent.
+ *         reaches the whole tree below, whenever it came to be; a pause is told to the parent, and so is a cancel because of a
+ *         budget, with the limit, before the end.
  *   ST28. Charges are decided in order, each against all payers, in the batch's transaction. Nothing is admitted above a limit
  *         (B1). Asking again for a task that is held for answers `admitted` and holds nothing more; settling one that is not
  *         held only adds what it used. Accounts and holds survive like everything else (B2).
@@ -109,6 +111,8 @@ import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts
  *         changes and claims of it are `moved`, saying where to. One that `stayed` goes on as before.
  *   ST46. An imported session brings what is held for its tasks and what it has seen of signals. Where it moved away from, its
  *         tombstone is deleted, alone, before it can come back.
+ *   ST47. Who follows a session is told after each change of its row is stored, at once of what this process stores, soon of what
+ *         others do, and not after having left (adapters that have `follow` only).
  *   ST48. `heldClaims` tells who holds which sessions by a lease that ends and has not passed by `now`, in the order of their ids, and
  *         how much has arrived for each. It changes nothing.
  *   ST44. The reader's filters of sessions (owner, agent, status, parent) hold together, page by page.
@@ -117,6 +121,14 @@ export interface AgentStorage {
   readonly name: string;
   /** Whether what was acknowledged survives the end of the process. */
   readonly durable: boolean;
+  /** How many groups it may be given at once, of changes that name nothing in common; 1 when absent. */
+  readonly groupsMax?: number;
+
+  /**
+   * What time it is to this storage, where that is not the wall clock of whoever asks: whoever drives sessions over it tells it this
+   * time, and sets timers by it.
+   */
+  now?(): number;
 
   /**
    * Apply a group of changes in one transaction.
@@ -194,6 +206,14 @@ export interface AgentStorage {
 
   /** Be told of arrivals. The listener must not throw and must not call back synchronously. Returns the unsubscriber. */
   subscribe(listener: (arrival: Arrival) => void): () => void;
+
+  /**
+   * Have `onNotice` called whenever a session's row has changed (ST47), whether there is such a session or not; a notice is only a
+   * reason to look, and may be one too many; `goesOn` when it is known that the session has not ended. It must not throw and must not
+   * call back synchronously. Returns how to leave. An adapter that cannot tell leaves it out: then whoever wants to know looks again
+   * and again.
+   */
+  follow?(sessionId: string, onNotice: (goesOn: boolean) => void): () => void;
 
   /** Reads for people: never on the path of a commit. */
   readonly reader: StorageReader;
@@ -290,6 +310,8 @@ export interface RequestCancel {
   readonly graceMs: number;
   readonly reason?: string;
   readonly cause?: CancelCause;
+  /** The limit that `budget_exceeded` is about. */
+  readonly exhausted?: Exhausted;
 }
 
 /** A person wants it to stand still. */

@@ -23,6 +23,11 @@ export interface TaskExecutor {
    * the same number, is to find it again. Never rejects; `undefined` when what it runs ends with the process.
    */
   goesOn?(attempt: Pick<TaskAttempt, "kind" | "taskId" | "attempt">): Promise<boolean> | undefined;
+  /**
+   * An attempt may have been begun here by another process of its session, and is lost, because its task is done elsewhere now: end it,
+   * so that it is not done beside the next one, or after its outcome. Never rejects.
+   */
+  withdraw?(attempt: Pick<TaskAttempt, "kind" | "taskId" | "attempt">): Promise<void> | undefined;
   /** Abort what runs and resolve when nothing runs any more, or what runs does not heed it. */
   close(): Promise<void>;
 }

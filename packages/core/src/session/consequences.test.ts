@@ -39,11 +39,11 @@ describe("an end", () => {
     [{ status: "cancelled" }, { type: "cancelled", reason: null }],
     [
       { status: "cancelled", cancel: { mode: "hard", deadlineAt: 1, reason: "no", cause: "parent" } },
-      { type: "cancelled", reason: "no" },
+      { type: "cancelled", reason: "no", cause: "parent" },
     ],
     [
       { status: "cancelled", cancel: { mode: "hard", deadlineAt: 1, cause: "parent" }, output: "2" },
-      { type: "cancelled", reason: "parent", output: 2 },
+      { type: "cancelled", reason: "parent", cause: "parent", output: 2 },
     ],
     [
       { status: "cancelled", cancel: { mode: "graceful", deadlineAt: 1, cause: "deadline" }, output: "2" },
@@ -89,6 +89,21 @@ describe("while it lives", () => {
       },
     ]);
     expect(consequencesOf(after, { ...after, turn: 2 }, 10)).toEqual([]);
+  });
+
+  test("Q3: so is a cancel because of a budget, before the end it comes to", () => {
+    const exhausted = { payer: "ses-1", limit: "maxTokens", used: 3, max: 5, then: "cancel" } as const;
+    const cancel = { mode: "graceful", deadlineAt: 60, cause: "budget_exceeded", exhausted } as const;
+    const after = row({ status: "cancelling", cancel });
+    expect(told(row(), after)).toEqual([
+      ["ses-parent", "child:4", { type: "budget_exceeded", limit: "maxTokens", used: 3, max: 5 }],
+    ]);
+    expect(told(after, { ...after, turn: 2 })).toEqual([]);
+    expect(told(after, { ...after, status: "cancelled" })[0]).toEqual([
+      "ses-parent",
+      "child:4",
+      { type: "cancelled", reason: "budget_exceeded", cause: "budget_exceeded" },
+    ]);
   });
 
   test("Q3: a pause is told, with the limit when that is why", () => {

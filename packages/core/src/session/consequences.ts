@@ -4,7 +4,8 @@
 //       another session took over from it, that one tells instead.
 //   Q2. A cancel reaches the whole tree below in the transaction that acknowledges it, and what is asked for below it later in the
 //       one that makes that. An end reaches those children that were not to be left.
-//   Q3. A pause is told to the parent, each time: somebody has to mend something.
+//   Q3. A pause is told to the parent, each time: somebody has to mend something. So is a cancel because of a budget, with the limit,
+//       before the end it comes to: that a budget is used up is the same event whatever it leads to.
 //   Q4. Who asked something of a parent that has ended, or ends before it answers, is answered that.
 //
 // It knows rows and makes changes; finding children and applying changes is the adapters'.
@@ -14,8 +15,8 @@ import { childEndName, childEventName, replyName } from "../journal/signal-names
 import type { JsonText } from "../json.ts";
 import { LIMITS } from "../limits.ts";
 import type { RequestCancel, SendSignal } from "../ports/storage.ts";
-import { isLow, remainingOf, type Account } from "./budget.ts";
-import { isEnded, type ParentRef, type Session } from "./session.ts";
+import { isLow, remainingOf, type Account, type Exhausted } from "./budget.ts";
+import { isEnded, type CancelCause, type ParentRef, type Session } from "./session.ts";
 
 /** A change to another session, or one to all children of a session. */
 export type Consequence = SendSignal | CancelChildren;
@@ -43,7 +44,12 @@ export type ChildEvent =
     }
   | { readonly type: "completed"; readonly output: unknown }
   | { readonly type: "failed"; readonly error: unknown; readonly progress?: unknown }
-  | { readonly type: "cancelled"; readonly reason: string | null; readonly output?: unknown }
+  | {
+      readonly type: "cancelled";
+      readonly reason: string | null;
+      readonly cause?: CancelCause;
+      readonly output?: unknown;
+    }
   | { readonly type: "timed_out"; readonly output?: unknown };
 
 /** Whether the child tells nothing after it. */
@@ -57,7 +63,10 @@ export function consequencesOf(before: Session, after: Session, now: number): re
   if (isEnded(after.status)) return isEnded(before.status) ? NONE : [...tellEnd(after), cancelBelow(after)];
   if (after.cancel !== undefined && before.cancel === undefined) {
     const graceMs = after.cancel.deadlineAt - now;
-    return [cancelChildren(after, { all: true, isEnd: false, mode: "graceful", graceMs })];
+    const below = cancelChildren(after, { all: true, isEnd: false, mode: "graceful", graceMs });
+    const { exhausted } = after.cancel;
+    if (exhausted === undefined || after.parent === undefined) return [below];
+    return [toParent(after.parent, `${after.sessionId}:exhausted`, exhaustedEvent(exhausted)), below];
   }
   return after.status === "paused" && before.status !== "paused" ? tellPause(after) : NONE;
 }
@@ -113,7 +122,12 @@ export function endEvent({ status, output, error, cancel, progress }: Session): 
   }
   if (cancel?.cause === "deadline") return `{"type":"timed_out"${part}}`;
   const reason = cancel?.reason ?? cancel?.cause ?? null;
-  return `{"type":"cancelled","reason":${JSON.stringify(reason)}${part}}`;
+  const why = cancel?.cause === undefined ? "" : `,"cause":${JSON.stringify(cancel.cause)}`;
+  return `{"type":"cancelled","reason":${JSON.stringify(reason)}${why}${part}}`;
+}
+
+function exhaustedEvent({ limit, used, max }: Exhausted): JsonText {
+  return JSON.stringify({ type: "budget_exceeded", limit, used, max } satisfies ChildEvent);
 }
 
 function tellPause({
@@ -126,11 +140,9 @@ function tellPause({
   updatedAt,
 }: Session): readonly Consequence[] {
   if (parent === undefined) return NONE;
-  const event: ChildEvent =
-    exhausted === undefined
-      ? { type: "blocked", reason: pauseReason ?? "unknown" }
-      : { type: "budget_exceeded", limit: exhausted.limit, used: exhausted.used, max: exhausted.max };
-  return [toParent(parent, `${sessionId}:paused:${inbox}:${nextSeq}:${updatedAt}`, JSON.stringify(event))];
+  const blocked: ChildEvent = { type: "blocked", reason: pauseReason ?? "unknown" };
+  const event = exhausted === undefined ? JSON.stringify(blocked) : exhaustedEvent(exhausted);
+  return [toParent(parent, `${sessionId}:paused:${inbox}:${nextSeq}:${updatedAt}`, event)];
 }
 
 function cancelBelow(after: Session): Consequence {

@@ -114,6 +114,8 @@ export interface CancelRequest {
   readonly deadlineAt: number;
   readonly reason?: string;
   readonly cause?: CancelCause;
+  /** The limit that `budget_exceeded` is about. */
+  readonly exhausted?: Exhausted;
 }
 
 /** Which session asked for this one, and what becomes of it when that one ends. */

@@ -202,10 +202,7 @@ export function decideCancel(session: Session, request: RequestCancel, now: numb
   const final = findFinal(session);
   if (final !== undefined) return { result: final };
   const inbox = session.inbox + 1;
-  const why = {
-    ...(request.reason === undefined ? {} : { reason: request.reason }),
-    ...(request.cause === undefined ? {} : { cause: request.cause }),
-  };
+  const why = whyOf(request);
   if (request.mode === "hard") {
     const cancel: CancelRequest = { ...why, ...whyOf(session.cancel), mode: "hard", deadlineAt: now };
     return changed({ ...endSession(session, now), inbox, cancel });
@@ -221,12 +218,15 @@ function changed(session: Session): CancelDecision {
 }
 
 /** Who is cancelled for a reason and then at once is cancelled for that reason. */
-function whyOf({ reason, cause }: Partial<CancelRequest> = {}): Pick<CancelRequest, "reason" | "cause"> {
+function whyOf({ reason, cause, exhausted }: Why = {}): Why {
   return {
     ...(reason === undefined ? {} : { reason }),
     ...(cause === undefined ? {} : { cause }),
+    ...(exhausted === undefined ? {} : { exhausted }),
   };
 }
+
+type Why = Pick<CancelRequest, "reason" | "cause" | "exhausted">;
 
 /**
  * The row of a session whose time is up, or `undefined` when it is not: after a graceful cancel it ends (ST17), at its own

@@ -114,6 +114,27 @@ describe("a queued task", () => {
     expect(journal.map(({ type }) => type)).not.toContain("attempt_lost");
   });
 
+  // Or it would be done once more, after its outcome was committed.
+  test("H7: is withdrawn by whoever goes on and has the handler itself", async () => {
+    fleet = await openFleet();
+    const begun: number[] = [];
+    const work = defineTask({
+      name: "work",
+      run: (_: unknown, { attempt }) => {
+        begun.push(attempt);
+        return attempt;
+      },
+    });
+    const first = await fleet.runner({ agents: [asks], graceMs: 1 });
+    const sessionId = await startSession(fleet, { agent: "asks" });
+    await vi.waitFor(async () => expect(await sessionsOf(fleet!, "task:work")).toHaveLength(1), PATIENCE);
+    await first.stop();
+    await fleet.runner({ agents: [asks], tasks: [work], maxRuns: 1 });
+    expect(await outputOf(fleet, sessionId)).toBe(2);
+    expect(await sessionsOf(fleet, "task:work")).toEqual([]);
+    expect(begun).toEqual([2]);
+  });
+
   test("goes on at another runner when its own is stopped in the middle", async () => {
     fleet = await openFleet();
     const begun: string[] = [];

@@ -15,15 +15,17 @@ export interface CoordinatorOptions {
   readonly port?: number;
   /** As people have it by default. */
   readonly leaseMs?: number;
+  /** Of its database; the project's own by default. */
+  readonly folder?: string;
 }
 
 export async function startCoordinator(
   project: Project,
-  { port = 0, leaseMs = 15_000 }: CoordinatorOptions = {},
+  { port = 0, leaseMs = 15_000, folder = "." }: CoordinatorOptions = {},
 ): Promise<CoordinatorProcess> {
   const config = project.path("coordinator.json");
   writeFileSync(config, JSON.stringify({ leaseMs, renewMs: Math.floor(leaseMs / 4) }));
-  const storage = `sqlite:${project.path("fleet.db")}`;
+  const storage = `sqlite:${project.path(`${folder}/fleet.db`)}`;
   const args = ["coordinator", "--config", config, "--storage", storage, "--port", String(port), "--json"];
   const started = project.start(args);
   await started.says('"listening"');

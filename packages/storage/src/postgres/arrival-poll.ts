@@ -1,12 +1,14 @@
-// What other processes stored, for listeners in this one: found by looking, a few times a second, and nothing depends on it
-// being found at once.
+// What other processes stored, for listeners in this one: found by looking, a few times a second and whenever somebody says that
+// there is something (`commit-notices.ts`). Nothing depends on it being found at once.
 //
-//   L1. Sessions that were claimed through this storage are looked at for an inbox that has grown.
+//   L1. Sessions that were claimed through this storage are looked at for an inbox that has grown, and those that somebody follows
+//       for anything that is new: all of them by one statement, which answers only what has changed.
 //   L2. Sessions that nobody holds and that have something to do are named once for each version they have: whoever listens
 //       here may run them. At most `READY_MAX` are looked at; `due` knows all of them.
 //   L3. What this storage announced by itself may be announced once more. An arrival is a hint: it is never wrong to look.
 
 import { isEnded, type Arrival } from "@holdfast/core";
+import type { Followers } from "@holdfast/core/internal";
 import type { Database, Statement } from "./database.ts";
 import type { Head, Heads } from "./heads.ts";
 import { reap } from "./instance.ts";
@@ -19,8 +21,14 @@ const REAP_EVERY = 20;
 
 const MOVED: Statement = {
   name: "moved",
-  text: `SELECT t.session_id FROM unnest($1::int4[], $2::text[], $3::int8[]) AS v (lane, session_id, version)
-    JOIN state t ON t.lane = v.lane AND t.session_id = v.session_id WHERE t.version <> v.version`,
+  text: `SELECT v.session_id FROM unnest($1::int4[], $2::text[], $3::int8[]) AS v (lane, session_id, version)
+    LEFT JOIN state t ON t.lane = v.lane AND t.session_id = v.session_id WHERE t.version IS DISTINCT FROM v.version`,
+};
+
+const VERSIONS: Statement = {
+  name: "versions",
+  text: `SELECT s.session_id, s.lane, t.version FROM session s
+    JOIN state t ON t.lane = s.lane AND t.session_id = s.session_id WHERE s.session_id = ANY($1::text[])`,
 };
 
 const READY: Statement = {
@@ -28,11 +36,15 @@ const READY: Statement = {
   text: `SELECT session_id, version FROM state WHERE due_at = '-Infinity' ORDER BY due_at, lane, session_id LIMIT ${READY_MAX}`,
 };
 
-interface Watched {
+/** A version that somebody knows of. */
+interface Known {
   readonly lane: number;
-  version: number;
+  readonly version: number;
+}
+
+interface Watched extends Known {
   /** As it was when listeners here last heard of it, or whoever claimed it loaded it. */
-  inbox: number;
+  readonly inbox: number;
 }
 
 export interface ArrivalPollOptions {
@@ -43,15 +55,21 @@ export interface ArrivalPollOptions {
   readonly instance: string;
   readonly everyMs: number;
   readonly announce: (arrivals: readonly Arrival[]) => void;
+  readonly followers: Followers;
 }
 
 export class ArrivalPoll {
   readonly #options: ArrivalPollOptions;
   readonly #watched = new Map<string, Watched>();
+  /** What is known of followed sessions that are not among the watched. */
+  readonly #followed = new Map<string, Known>();
   /** Versions of sessions that were named (L2). */
   #named = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
   #looks = 0;
+  #isLooking = false;
+  /** Whether there may be something that the look under way does not find. */
+  #isLate = false;
 
   constructor(options: ArrivalPollOptions) {
     this.#options = options;
@@ -68,6 +86,18 @@ export class ArrivalPoll {
     this.#timer = undefined;
   }
 
+  /** There may be something: look now, or once more when it is being looked. */
+  hurry(): void {
+    if (this.#timer === undefined) return;
+    if (this.#isLooking) this.#isLate = true;
+    else void this.#look();
+  }
+
+  /** Whether it is claimed here: nobody else waits for it. */
+  isWatching(sessionId: string): boolean {
+    return this.#watched.has(sessionId);
+  }
+
   /** It was claimed here. */
   watch({ sessionId, lane, version, session }: Head): void {
     this.#watched.set(sessionId, { lane, version, inbox: session.inbox });
@@ -77,16 +107,24 @@ export class ArrivalPoll {
   note({ writes }: WorkingSet): void {
     for (const { head } of writes.created.values()) if (head.claim.owner !== undefined) this.watch(head);
     for (const { sessionId } of writes.removed) this.#watched.delete(sessionId);
+    const { followers } = this.#options;
     for (const head of writes.changed) {
       const isOver = writes.released.has(head) || writes.removed.has(head) || isEnded(head.session.status);
       if (isOver) this.#watched.delete(head.sessionId);
       else if (this.#watched.has(head.sessionId)) this.watch(head);
+      const { sessionId, lane, version } = head;
+      if (this.#followed.has(sessionId)) this.#followed.set(sessionId, { lane, version });
+      followers.tell(sessionId, !isEnded(head.session.status) && !writes.removed.has(head));
     }
+    for (const sessionId of writes.created.keys()) followers.tell(sessionId);
+    for (const { sessionId } of writes.removed) followers.tell(sessionId);
   }
 
   async #look(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#isLooking = true;
     try {
-      const arrivals = [...(await this.#lookAtWatched()), ...(await this.#lookForReady())];
+      const arrivals = [...(await this.#lookAtKnown()), ...(await this.#lookForReady())];
       if (this.#looks++ % REAP_EVERY === 0)
         for (const sessionId of await reap(this.#options.db, this.#options.instance))
           arrivals.push({ sessionId, awaited: true });
@@ -94,32 +132,67 @@ export class ArrivalPoll {
     } catch {
       // The database is away: the next look finds what this one did not.
     }
+    this.#isLooking = false;
     if (this.#timer === undefined) return;
+    if (this.#isLate) {
+      this.#isLate = false;
+      return void this.#look();
+    }
     this.#timer = undefined;
     this.start();
   }
 
   /** L1. */
-  async #lookAtWatched(): Promise<Arrival[]> {
-    if (this.#watched.size === 0) return [];
-    const watched = [...this.#watched];
+  async #lookAtKnown(): Promise<Arrival[]> {
+    await this.#knowFollowed();
+    const all = [...this.#followed, ...this.#watched];
+    if (all.length === 0) return [];
     const moved = await this.#options.db.run(MOVED, [
-      watched.map(([, { lane }]) => lane),
-      watched.map(([sessionId]) => sessionId),
-      watched.map(([, { version }]) => version),
+      all.map(([, { lane }]) => lane),
+      all.map(([sessionId]) => sessionId),
+      all.map(([, { version }]) => version),
     ]);
     if (moved.length === 0) return [];
-    const found = await this.#options.reads.heads(moved.map((row) => row["session_id"] as string));
+    const ids = new Set(moved.map((row) => row["session_id"] as string));
+    const found = await this.#options.reads.heads([...ids]);
     const arrivals: Arrival[] = [];
-    for (const [sessionId, head] of found) {
+    for (const sessionId of ids) {
+      const head = found.get(sessionId);
+      if (head instanceof Error) continue;
+      if (head === undefined) {
+        this.#watched.delete(sessionId);
+        if (this.#followed.delete(sessionId)) this.#options.followers.tell(sessionId);
+        continue;
+      }
+      this.#tellFollowers(head);
       const known = this.#watched.get(sessionId);
-      if (known === undefined || head instanceof Error || head.version <= known.version) continue;
-      const { inbox } = head.session;
-      if (inbox > known.inbox) arrivals.push({ sessionId, awaited: true });
-      this.#watched.set(sessionId, { lane: head.lane, version: head.version, inbox });
+      if (known === undefined || head.version <= known.version) continue;
+      if (head.session.inbox > known.inbox) arrivals.push({ sessionId, awaited: true });
+      this.watch(head);
       this.#options.heads.put(head);
     }
     return arrivals;
+  }
+
+  #tellFollowers({ sessionId, lane, version }: Head): void {
+    const known = this.#followed.get(sessionId);
+    if (known === undefined || version <= known.version) return;
+    this.#followed.set(sessionId, { lane, version });
+    this.#options.followers.tell(sessionId);
+  }
+
+  /** Forget what nobody follows any more, and find where those stand that are new. Whoever has just looked may have looked before. */
+  async #knowFollowed(): Promise<void> {
+    const { followers, db } = this.#options;
+    for (const sessionId of this.#followed.keys())
+      if (!followers.has(sessionId)) this.#followed.delete(sessionId);
+    const unknown = followers.sessionIds.filter((sessionId) => !this.#followed.has(sessionId));
+    if (unknown.length === 0) return;
+    for (const row of await db.run(VERSIONS, [unknown])) {
+      const sessionId = row["session_id"] as string;
+      this.#followed.set(sessionId, { lane: row["lane"] as number, version: row["version"] as number });
+      followers.tell(sessionId);
+    }
   }
 
   /** L2. */

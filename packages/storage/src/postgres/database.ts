@@ -4,9 +4,13 @@
 //   D2. A connection that was lost is not used again; the next call makes a new one.
 //   D3. Prepared by name once per connection, with plans that do not depend on how full the tables were then: without sequential
 //       scans and hash joins, because a plan made over an empty table is kept until somebody analyses it.
+//   D4. A single statement that lost against others (a serialization failure, a deadlock) changed nothing, and is run again. So
+//       whatever the server's default isolation is, those who call see only what its rows decide.
 
 import { toError } from "@holdfast/core";
+import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
+import { hasLost } from "./pg-errors.ts";
 
 export interface Statement {
   /** Under which it is prepared; without one it is not. */
@@ -37,6 +41,21 @@ const SETTINGS = [
   "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",
 ].join("; ");
 
+/** A connection of its own that hears what is told on a channel. */
+export interface Listening {
+  close(): Promise<void>;
+}
+
+export interface Hearing {
+  readonly heard: (said: string) => void;
+  /** The connection is gone, and nothing more is heard. Not called once it was closed. */
+  readonly lost: () => void;
+}
+
+/** How often a statement is run again because others were faster, and how long it waits at most: a random time, doubled. */
+const RUNS_MAX = 20;
+const PAUSE_MAX_MS = 50;
+
 const INT8 = 20;
 const INT8_ARRAY = 1016;
 
@@ -51,10 +70,14 @@ const types: pg.CustomTypesConfig = {
 
 export class Database {
   readonly #pool: pg.Pool;
+  readonly #url: string;
+  readonly #connectTimeoutMs: number;
   /** Statements run since it was opened; for benchmarks. */
   statementCount = 0;
 
   constructor({ url, schema, connectionsMax, connectTimeoutMs }: DatabaseOptions) {
+    this.#url = url;
+    this.#connectTimeoutMs = connectTimeoutMs;
     this.#pool = new pg.Pool({
       connectionString: url,
       max: connectionsMax,
@@ -76,11 +99,18 @@ export class Database {
     });
   }
 
-  /** D1. */
+  /** D1, D4. */
   async run(statement: Statement, values: readonly unknown[] = []): Promise<Row[]> {
-    this.statementCount++;
-    const { rows } = await this.#pool.query({ ...statement, values: [...values] });
-    return rows as Row[];
+    for (let runs = 1; ; runs++) {
+      this.statementCount++;
+      try {
+        const { rows } = await this.#pool.query({ ...statement, values: [...values] });
+        return rows as Row[];
+      } catch (error) {
+        if (!hasLost(error) || runs === RUNS_MAX) throw error;
+        await sleep(Math.random() * Math.min(2 ** runs, PAUSE_MAX_MS));
+      }
+    }
   }
 
   /** Several reads of one moment, sent at once. */
@@ -115,6 +145,43 @@ export class Database {
     } finally {
       client.release(broken);
     }
+  }
+
+  /** @param channel a name that needs no quotes. */
+  async listen(channel: string, { heard, lost }: Hearing): Promise<Listening> {
+    const client = new pg.Client({
+      connectionString: this.#url,
+      connectionTimeoutMillis: this.#connectTimeoutMs,
+      keepAlive: true,
+      application_name: "holdfast notices",
+    });
+    let isOver = false;
+    const end = (): void => {
+      if (isOver) return;
+      isOver = true;
+      lost();
+    };
+    client.on("error", end);
+    client.on("end", end);
+    client.on("notification", ({ payload }) => heard(payload ?? ""));
+    try {
+      await client.connect();
+      await client.query(`LISTEN ${channel}`);
+    } catch (error) {
+      isOver = true;
+      await client.end().catch(() => undefined);
+      throw error;
+    }
+    // Listening is no reason for a process to stay.
+    (
+      client as unknown as { readonly connection: { readonly stream: { unref?: () => void } } }
+    ).connection.stream.unref?.();
+    return {
+      close: async () => {
+        isOver = true;
+        await client.end().catch(() => undefined);
+      },
+    };
   }
 
   close(): Promise<void> {

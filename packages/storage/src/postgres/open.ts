@@ -26,6 +26,11 @@ export interface OpenPostgres {
   readonly clock?: "caller" | "database";
   /** How often it is looked for arrivals that other processes stored; 250 ms when absent. Nothing is lost in between. */
   readonly pollMs?: number;
+  /**
+   * Whether processes tell each other at once that there is something to look for; true when absent. Costs a connection per
+   * storage that somebody listens to, which must not be pooled by transaction.
+   */
+  readonly notices?: boolean;
   readonly connectTimeoutMs?: number;
 }
 
@@ -57,6 +62,7 @@ export async function openPostgresStorage(options: OpenPostgres): Promise<Postgr
       lanes: opened.lanes,
       headsMax: HEADS_MAX,
       pollMs: options.pollMs ?? 250,
+      notices: options.notices === false ? undefined : { schema, warn: (text) => process.emitWarning(text) },
       now: clock === "database" ? await databaseClock(db) : undefined,
       stamp,
     });

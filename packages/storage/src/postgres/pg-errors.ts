@@ -36,15 +36,16 @@ export function sqlState(thrown: unknown): string | undefined {
   return typeof thrown.code === "string" ? thrown.code : undefined;
 }
 
+/** Whether the server took a transaction back in favour of another one: it says nothing of the rows. */
+export function hasLost(thrown: unknown): boolean {
+  const state = sqlState(thrown);
+  return state === SQLSTATE.serializationFailure || state === SQLSTATE.deadlock;
+}
+
 /** Whether nothing was applied and the same may succeed at once: somebody else was faster. */
 export function isConflict(thrown: unknown): boolean {
   const state = sqlState(thrown);
-  return (
-    state === SQLSTATE.uniqueViolation ||
-    state === SQLSTATE.divisionByZero ||
-    state === SQLSTATE.serializationFailure ||
-    state === SQLSTATE.deadlock
-  );
+  return state === SQLSTATE.uniqueViolation || state === SQLSTATE.divisionByZero || hasLost(thrown);
 }
 
 /** What a statement can be refused for because of its values: bad data, too much of it, a broken constraint. */

@@ -5,6 +5,7 @@ const emptied = new EmptiedSchema();
 
 storageConformance({
   name: "postgres",
+  follows: true,
   open: () => emptied.open(),
   reopen: async (storage) => {
     await storage.close();

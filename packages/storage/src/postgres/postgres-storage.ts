@@ -4,8 +4,8 @@
 //       all it was decided by (`write-statement.ts`). Where somebody else was faster nothing is written; what is known is read
 //       anew, and the group is worked out again. So no lock is held while anything is decided, and a process that stops in the
 //       middle of it holds up nobody.
-//   P2. One group at a time per session and process, in the order they came; groups over different sessions are under way beside
-//       each other.
+//   P2. One group at a time per session (schedule, document, audit) and process, in the order they came; groups that name nothing in
+//       common are under way beside each other.
 //   P3. A change that the database refuses for a reason nobody foresaw is found by halving the group (ST4). When the environment is
 //       at fault nothing of the group is known to be applied, the call rejects, and sending it again is safe.
 //   P4. Time is the caller's, or that of the database (`clock: "database"`), which no two processes disagree about.
@@ -27,15 +27,23 @@ import {
   type SessionSnapshot,
   type StorageReader,
 } from "@holdfast/core";
-import { applyChange, applyOverdue, nextClaim, refuseClaim, remainingFor } from "@holdfast/core/internal";
+import {
+  applyChange,
+  applyOverdue,
+  eachName,
+  Followers,
+  nextClaim,
+  refuseClaim,
+  remainingFor,
+} from "@holdfast/core/internal";
 import { crc32 } from "node:zlib";
 import { ArrivalPoll } from "./arrival-poll.ts";
+import { CommitNotices } from "./commit-notices.ts";
 import type { Database } from "./database.ts";
 import { listDue, overdue } from "./due.ts";
 import { Heads, type Head } from "./heads.ts";
 import { Instance } from "./instance.ts";
 import { beginLeases, readClaims, renewLeases, writeClaim } from "./leases.ts";
-import { namesOf } from "./named-sessions.ts";
 import { describeRefusal, isConflict, isEnvironmental, toStorageError } from "./pg-errors.ts";
 import { PostgresReader, Reads, sessionNotFound } from "./reads.ts";
 import { Turns } from "./turns.ts";
@@ -52,6 +60,8 @@ export interface PostgresStorageOptions {
   readonly headsMax: number;
   /** How often it is looked for what other processes stored. */
   readonly pollMs: number;
+  /** The schema others must be told of, and what people are told when that does not work; `undefined` to do without. */
+  readonly notices: { readonly schema: string; readonly warn: (text: string) => void } | undefined;
   /** The database's time, when nobody else's counts. */
   readonly now: (() => number) | undefined;
   /** A number above all it answered before, and above those in the database when it was opened. */
@@ -60,11 +70,14 @@ export interface PostgresStorageOptions {
 
 /** How often a group is worked out anew because others were faster. Each time one of them was. */
 const TRIES_MAX = 50;
+/** More would only be more transactions with less in each. */
+const GROUPS_MAX = 4;
 const PAUSE_MAX_MS = 50;
 
 export class PostgresStorage implements AgentStorage {
   readonly name = "postgres";
   readonly durable = true;
+  readonly groupsMax = GROUPS_MAX;
   readonly reader: StorageReader;
 
   readonly #db: Database;
@@ -73,7 +86,9 @@ export class PostgresStorage implements AgentStorage {
   readonly #heads: Heads;
   readonly #instance: Instance;
   readonly #poll: ArrivalPoll;
+  readonly #notices: CommitNotices | undefined;
   readonly #listeners = new Set<(arrival: Arrival) => void>();
+  readonly #followers = new Followers();
   readonly #turns = new Turns();
   /** Calls under way. */
   readonly #calls = new Set<Promise<unknown>>();
@@ -95,7 +110,12 @@ export class PostgresStorage implements AgentStorage {
       instance: this.#instance.id,
       everyMs: pollMs,
       announce: (arrivals) => this.#tell(arrivals),
+      followers: this.#followers,
     });
+    this.#notices =
+      options.notices === undefined
+        ? undefined
+        : new CommitNotices({ db, ...options.notices, heard: () => this.#poll.hurry() });
     this.reader = new PostgresReader(this.#reads, (read) => this.#guard("reading", read));
   }
 
@@ -105,9 +125,10 @@ export class PostgresStorage implements AgentStorage {
   }
 
   commit(changes: readonly Change[], now: number): Promise<readonly ChangeResult[]> {
-    const names = namesOf(changes);
+    const names = new Set<string>();
+    for (const change of changes) eachName(change, (name) => names.add(name));
     return this.#guard("committing", () =>
-      this.#turns.take([...names.known, ...names.made], async () =>
+      this.#turns.take(names, async () =>
         this.#applyAll(changes, await this.#beginAt(now), changes.length > 1),
       ),
     );
@@ -182,11 +203,31 @@ export class PostgresStorage implements AgentStorage {
     // Wrapped, so that a function subscribed twice is told twice and unsubscribed once.
     const told = (arrival: Arrival) => listener(arrival);
     this.#listeners.add(told);
-    this.#poll.start();
+    this.#listen();
     return () => {
       this.#listeners.delete(told);
-      if (this.#listeners.size === 0) this.#poll.stop();
+      this.#listenIfHeard();
     };
+  }
+
+  follow(sessionId: string, onNotice: (goesOn: boolean) => void): () => void {
+    const leave = this.#followers.follow(sessionId, onNotice);
+    this.#listen();
+    return () => {
+      leave();
+      this.#listenIfHeard();
+    };
+  }
+
+  #listen(): void {
+    this.#poll.start();
+    this.#notices?.listen();
+  }
+
+  #listenIfHeard(): void {
+    if (this.#listeners.size > 0 || this.#followers.size > 0) return;
+    this.#poll.stop();
+    void this.#notices?.stop();
   }
 
   close(): Promise<void> {
@@ -197,7 +238,7 @@ export class PostgresStorage implements AgentStorage {
   async #close(): Promise<void> {
     this.#poll.stop();
     this.#listeners.clear();
-    await Promise.allSettled(this.#calls);
+    await Promise.allSettled([...this.#calls, this.#notices?.close()]);
     try {
       await this.#instance.end();
     } catch {
@@ -227,7 +268,7 @@ export class PostgresStorage implements AgentStorage {
   async #applyAll(changes: readonly Change[], now: number, hasNeighbours: boolean): Promise<ChangeResult[]> {
     if (changes.length === 0) return [];
     try {
-      return await this.#transact(namesOf(changes).known, (set) =>
+      return await this.#transact(knownTo(changes), (set) =>
         changes.map((change) => applyChange(set, change, now)),
       );
     } catch (error) {
@@ -257,6 +298,7 @@ export class PostgresStorage implements AgentStorage {
       if (await written) {
         this.#poll.note(set);
         this.#tell(set.arrived);
+        if (this.#concernsOthers(set)) this.#notices?.tell();
         return result;
       }
     }
@@ -265,6 +307,14 @@ export class PostgresStorage implements AgentStorage {
       `others changed the same sessions ${TRIES_MAX} times over: ${this.#options.at}`,
       { fix: "try again; spread what is written to one session over time" },
     );
+  }
+
+  /** Whether there is something for whoever holds a session elsewhere, or something that nobody holds. */
+  #concernsOthers({ arrived, writes }: WorkingSet): boolean {
+    if (writes.released.size > 0 || arrived.some(({ sessionId }) => !this.#poll.isWatching(sessionId)))
+      return true;
+    for (const { head } of writes.created.values()) if (head.claim.owner === undefined) return true;
+    return false;
   }
 
   async #workOut<T>(
@@ -460,6 +510,16 @@ export class PostgresStorage implements AgentStorage {
       this.#calls.delete(call);
     }
   }
+}
+
+/** Sessions that these changes speak of as being there: they are read beforehand, all others are taken to be new. */
+function knownTo(changes: readonly Change[]): Set<string> {
+  const known = new Set<string>();
+  for (const change of changes)
+    eachName(change, (name, kind) => {
+      if (kind === "known") known.add(name);
+    });
+  return known;
 }
 
 function asHead(found: Head | Error | undefined): Head | undefined {

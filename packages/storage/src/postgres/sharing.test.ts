@@ -20,7 +20,8 @@ let b: PostgresStorage;
 
 beforeEach(async () => {
   url = await sharedServerUrl();
-  a = await emptied.open({ pollMs: POLL_MS });
+  // Without notices: what is found by looking is all that anything may depend on.
+  a = await emptied.open({ pollMs: POLL_MS, notices: false });
   storages = [a];
   b = await open();
 });
@@ -30,7 +31,7 @@ afterEach(async () => {
 });
 
 async function open(): Promise<PostgresStorage> {
-  const storage = await emptied.reopen({ pollMs: POLL_MS });
+  const storage = await emptied.reopen({ pollMs: POLL_MS, notices: false });
   storages.push(storage);
   return storage;
 }
@@ -469,5 +470,37 @@ describe("arrivals that another process stored", () => {
     await b.commit([creating("ses-1")], 0);
     await vi.waitUntil(() => heard.length === 1);
     expect(others).toEqual([]);
+  });
+});
+
+describe("what is followed", () => {
+  test("ST47: a follower hears of what another process makes, commits and removes, also of what nobody holds here", async () => {
+    let heard = 0;
+    const leave = a.follow("ses-1", () => heard++);
+    const hearsOf = async (work: () => Promise<unknown>): Promise<void> => {
+      const before = heard;
+      await work();
+      await vi.waitUntil(() => heard > before);
+    };
+    await hearsOf(() => b.commit([creating("ses-1")], 0));
+    let token = 0;
+    await hearsOf(async () => void (token = await claim(b, "owner-1", 0)));
+    await hearsOf(() => b.commit([batch(token, 0)], 1));
+    await hearsOf(() => b.commit([batch(token, 1, { session: { status: "completed", output: "1" } })], 1));
+    await hearsOf(() => b.commit([{ type: "delete_session", sessionId: "ses-1", subtree: "refuse" }], 1));
+    leave();
+  });
+
+  test("ST47: who has left hears nothing of another process's commits", async () => {
+    let [left, stays] = [0, 0];
+    await b.commit([creating("ses-1")], 0);
+    const leave = a.follow("ses-1", () => left++);
+    a.follow("ses-1", () => stays++);
+    await vi.waitUntil(() => stays > 0); // It was not known here.
+    leave();
+    const [leftThen, staysThen] = [left, stays];
+    await b.commit([signalling("ses-1", 1)], 1);
+    await vi.waitUntil(() => stays > staysThen);
+    expect(left).toBe(leftThen);
   });
 });

@@ -1,15 +1,15 @@
-// Calls that are about the same session are served one after the other, in the order in which they came.
+// Calls that are about the same thing, mostly a session, are served one after the other, in the order in which they came.
 //
 // The database would put them in some order as well; but whoever calls twice without waiting means the first one first.
 
 export class Turns {
-  /** The last call about each session. */
+  /** The last call about each. */
   readonly #last = new Map<string, Promise<unknown>>();
 
-  /** Run `work` once all earlier calls about any of these sessions are over. */
-  async take<T>(sessionIds: Iterable<string>, work: () => Promise<T>): Promise<T> {
+  /** Run `work` once all earlier calls about any of these are over. */
+  async take<T>(names: Iterable<string>, work: () => Promise<T>): Promise<T> {
     const before = new Set<Promise<unknown>>();
-    const ids = [...sessionIds];
+    const ids = [...names];
     for (const id of ids) {
       const last = this.#last.get(id);
       if (last !== undefined) before.add(last);

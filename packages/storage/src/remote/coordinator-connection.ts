@@ -18,10 +18,11 @@ import {
   type Transport,
 } from "@connectrpc/connect";
 import { createConnectTransport, Http2SessionManager } from "@connectrpc/connect-node";
-import { HoldfastError, UnavailableError, UsageError } from "@holdfast/core";
+import { HoldfastError, UnavailableError, UsageError, type Clock } from "@holdfast/core";
 import { fromWireError } from "@holdfast/core/internal";
 import { Agent as HttpAgent } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
+import { CoordinatorTime } from "./coordinator-time.ts";
 import { unaryTransport } from "./unary-transport.ts";
 
 /** How long a call may take that says nothing else. */
@@ -39,6 +40,8 @@ export interface ConnectionOptions {
   /** Send the token over plain HTTP to another machine, too. */
   readonly insecure?: boolean;
   readonly timeoutMs?: number;
+  /** This machine's clocks; the process's own by default. */
+  readonly clock?: Pick<Clock, "now" | "monotonic">;
 }
 
 /** How Node says that it does not believe a certificate. */
@@ -46,6 +49,8 @@ const CERTIFICATE = /certificate|altname/i;
 
 export class CoordinatorConnection {
   readonly url: string;
+  /** As it says with some of its answers. */
+  readonly time: CoordinatorTime;
   readonly #transport: Transport;
   readonly #close: () => void;
   #token: string;
@@ -57,7 +62,9 @@ export class CoordinatorConnection {
     httpVersion = "2",
     insecure = false,
     timeoutMs = TIMEOUT_MS,
+    clock = { now: () => Date.now(), monotonic: () => performance.now() },
   }: ConnectionOptions) {
+    this.time = new CoordinatorTime(clock);
     const parsed = checkUrl(url, insecure);
     this.url = parsed.href.replace(/\/+$/, "");
     this.#token = token;

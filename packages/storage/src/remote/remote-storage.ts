@@ -75,6 +75,11 @@ export class RemoteStorage implements AgentStorage {
     };
   }
 
+  /** The coordinator's time. Whoever drives sessions here goes by it, whatever its own machine's clock says. */
+  now(): number {
+    return this.#connection.time.now();
+  }
+
   /** Sessions that are claimed, as far as is known here. */
   get held(): ReadonlyMap<string, number> {
     return this.#held;
@@ -120,7 +125,8 @@ export class RemoteStorage implements AgentStorage {
     leaseMs,
   }: Parameters<AgentStorage["renew"]>[0]): Promise<{ readonly sessions: number }> {
     const request = { owner, now: BigInt(now), leaseMs: BigInt(leaseMs), sessionIds: [...sessionIds] };
-    const { sessions } = await this.#ask(() => this.#client.renew(request));
+    const { time } = this.#connection;
+    const { sessions } = await this.#ask(() => time.asking(() => this.#client.renew(request)));
     return { sessions };
   }
 
@@ -191,7 +197,11 @@ export class RemoteStorage implements AgentStorage {
 
   async *#openStream(signal: AbortSignal, onOpen: () => void): AsyncIterable<Arrival> {
     // The first answer names no session: it says that everything from then on is told.
-    for await (const { sessionId, awaited } of this.#client.subscribe({}, { signal, timeoutMs: 0 })) {
+    const { time } = this.#connection;
+    const askedAt = time.monotonic();
+    for await (const told of this.#client.subscribe({}, { signal, timeoutMs: 0 })) {
+      const { sessionId, awaited, now } = told;
+      if (now !== undefined) time.heard(Number(now), askedAt);
       if (sessionId === "") onOpen();
       else yield { sessionId, awaited };
     }

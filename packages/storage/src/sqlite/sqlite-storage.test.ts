@@ -5,6 +5,7 @@ import { newFolder } from "./testing/folder.ts";
 
 storageConformance({
   name: "sqlite",
+  follows: true,
   open: () => openSqliteStorage({ path: `${newFolder()}/test.db` }),
   reopen: async (storage) => {
     const { path } = storage as SqliteStorage;

@@ -31,6 +31,7 @@ import {
 import {
   applyChange,
   applyOverdue,
+  Followers,
   pageOfClaims,
   refuseClaim,
   remainingFor,
@@ -86,6 +87,7 @@ export class SqliteStorage implements AgentStorage {
   readonly #writer: Writer;
   readonly #dueIndex: DueIndex;
   readonly #listeners = new Set<(arrival: Arrival) => void>();
+  readonly #followers = new Followers();
   readonly #options: SqliteStorageOptions;
   readonly #claiming: Claiming[] = [];
   #closing: Promise<void> | undefined;
@@ -292,6 +294,10 @@ export class SqliteStorage implements AgentStorage {
     return () => void this.#listeners.delete(told);
   }
 
+  follow(sessionId: string, onNotice: (goesOn: boolean) => void): () => void {
+    return this.#followers.follow(sessionId, onNotice);
+  }
+
   /** Read everything and check it. Takes as long as reading the whole file takes. */
   async verify(): Promise<VerifyReport> {
     return this.#guard("checking", () => verifyDatabase(this.#driver, this.path));
@@ -371,8 +377,9 @@ export class SqliteStorage implements AgentStorage {
       if (isEnded(head.session.status)) this.#heads.letGo(head);
     }
     this.#writer.touched = new Map();
-    if (arrived.length === 0) return;
     for (const arrival of arrived.splice(0)) for (const listener of this.#listeners) listener(arrival);
+    for (const { session } of touched.keys())
+      this.#followers.tell(session.sessionId, !isEnded(session.status));
   }
 
   #guard<T>(doing: string, work: () => T): T {

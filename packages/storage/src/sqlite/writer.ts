@@ -253,6 +253,7 @@ export class Writer implements CascadeDoor {
     const session = applyBatch(before, batch, now);
     const mustWrite =
       batch.session !== undefined ||
+      batch.records.length === 0 || // Else its time is that of the records.
       session.checkpointSeq !== before.checkpointSeq ||
       session.children !== before.children ||
       lastConsumed > head.writtenInbox;

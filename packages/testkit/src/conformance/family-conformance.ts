@@ -281,6 +281,22 @@ export function familyConformance(fixture: Fixture): void {
       ]);
     });
 
+    test("ST27: a cancel because of a budget is told with the limit, and then the end it comes to", async () => {
+      const parent = await fixture.createClaimed("ses-parent");
+      const child = await fixture.spawn(parent, "ses-child");
+      const exhausted = { payer: "ses-child", limit: "maxTokens", used: 3, max: 5, then: "cancel" } as const;
+      const why = { cause: "budget_exceeded", exhausted } as const;
+      expect(await fixture.apply(cancelling("ses-child", why))).toMatchObject({ status: "requested" });
+      await fixture.apply(cancelling("ses-child", why));
+      expect((await fixture.session("ses-child")).cancel).toMatchObject(why);
+      await child.commit({ session: { status: "cancelled" } });
+      const told = (await fixture.told("ses-parent")).map(([, event]) => event);
+      expect(told.slice(0, 2)).toEqual([
+        { type: "budget_exceeded", limit: "maxTokens", used: 3, max: 5 },
+        { type: "cancelled", reason: "budget_exceeded", cause: "budget_exceeded" },
+      ]);
+    });
+
     test("ST27: what a child tells a parent that has ended is lost, and hurts nobody", async () => {
       const { root, child } = await grow();
       const left = await fixture.spawn(root, "ses-left", {

@@ -193,6 +193,15 @@ export function readConformance(fixture: Fixture): void {
       expect(await reader.pendingSignals("ses-1")).toEqual(signals);
     });
 
+    test("ST24: a session was last changed by its last batch, also by one that holds nothing", async () => {
+      const claimant = await fixture.createClaimed();
+      await claimant.commit({ records: [STARTED] }, 5);
+      expect(await fixture.session("ses-1")).toMatchObject({ updatedAt: 5 });
+      await claimant.commit({ records: [] }, 7);
+      expect(await fixture.session("ses-1")).toMatchObject({ updatedAt: 7 });
+      expect((await fixture.storage.load("ses-1"))?.session.updatedAt).toBe(7);
+    });
+
     test("ST24: the journal is read over checkpoints, from any record on, as many as asked for", async () => {
       const claimant = await fixture.createClaimed();
       await claimant.commit({ records: [STARTED, scheduling("a"), checkpointing("1")] });

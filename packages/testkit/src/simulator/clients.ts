@@ -74,6 +74,8 @@ export class Clients {
   readonly #raising = new Set<string>();
   /** Sessions that nobody wants paused any more. */
   readonly #unpaused = new Set<string>();
+  /** As they were seen last. */
+  readonly #rows = new Map<string, Session>();
   /** Pauses that were seen. */
   readonly #pauses = new Set<string>();
   #busy = 0;
@@ -140,6 +142,7 @@ export class Clients {
   /** Answer the questions that a row shows, and raise the budget it stands for. */
   look(row: Session): void {
     const { sessionId, waits, exhausted, pauseReason } = row;
+    this.#rows.set(sessionId, row);
     if (exhausted !== undefined) this.#raise(exhausted);
     if (this.#options.isDistant && (pauseReason === "poison" || pauseReason === "by_user")) this.#mend(row);
     for (const wait of waits) {
@@ -150,8 +153,11 @@ export class Clients {
       this.#after(this.#drawDelay(), () =>
         this.#insist(`answer ${key}`, async (desk) => {
           const receipt = await desk.answer(sessionId, answerTo(wait.prompt), { question: wait.id });
-          // It may have been asked in a process whose commit is not stored yet; the row shows it again then.
-          if (receipt.status === "refused") this.#answering.delete(key);
+          // Whoever refused it may have read the row while it did not show the question. It may again, before we hear of that.
+          if (receipt.status === "refused") {
+            this.#answering.delete(key);
+            this.look(this.#rows.get(sessionId) ?? row);
+          }
           return "done";
         }),
       );

@@ -35,6 +35,8 @@ export interface Site extends Victims {
   dismantle(): void;
   /** A session was claimed, and belongs to this owner now. */
   claimed?(sessionId: string, owner: string): void;
+  /** Epoch milliseconds by those who serve the storage; absent where anybody's clock may jump. */
+  now?(): number;
 }
 
 export interface MachineOptions {

@@ -1,5 +1,6 @@
 // Kinds of nodes made of other sessions: children, what is told both ways, and what children ask of their parent.
 
+import type { ChildHandle } from "@holdfast/core";
 import { local } from "@holdfast/runtime";
 import { agentOf, type NodeKind, type Program, type ProgramNode, type Stage, type Value } from "./program.ts";
 
@@ -70,6 +71,14 @@ async function hearAll(
   }
 }
 
+/** What a child tells first, besides that it stands still. */
+async function firstNews(ctx: Stage["ctx"], one: ChildHandle): Promise<string> {
+  for (;;) {
+    const { type } = await ctx.waitForChildEvent(one);
+    if (type !== "blocked") return type;
+  }
+}
+
 interface LettersNode extends ProgramNode {
   readonly kind: "letters";
   readonly count: number;
@@ -112,6 +121,8 @@ export const doomed: NodeKind<DoomedNode> = {
     });
     if (doom === "hard" || doom === "graceful")
       ctx.cancelChild(one, { hard: doom === "hard", graceMs: 1_000 });
+    const told = doom === "broke" ? await firstNews(ctx, one) : undefined;
+    if (told !== undefined && told !== "budget_exceeded") return told;
     return ctx.waitForChild(one).then(
       () => "a doomed child ended by itself",
       (error: Error & { readonly ending?: string }) => error.ending ?? Promise.reject(error),
@@ -119,7 +130,7 @@ export const doomed: NodeKind<DoomedNode> = {
   },
   expect({ program, doom }, expectation) {
     expectation.child(program);
-    return doom === "deadline" ? "timed_out" : "cancelled";
+    return doom === "deadline" ? "timed_out" : doom === "broke" ? "budget_exceeded" : "cancelled";
   },
 };
 

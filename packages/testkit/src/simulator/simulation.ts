@@ -114,6 +114,7 @@ class Simulation {
     this.#inner = openStorage();
     const violated = (promise: string, what: string): void => this.#violated(promise, what);
     this.#watched = new WatchedStorage(this.#inner, violated, {
+      servedAt: () => this.#site.now?.(),
       changed: (row) => {
         this.#changedAt = scheduler.now;
         this.#clients.look(row);

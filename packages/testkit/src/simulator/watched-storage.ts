@@ -59,6 +59,8 @@ export class SessionAccount {
 export type Violated = (promise: string, what: string) => void;
 
 export interface Watcher {
+  /** What time it is to those who serve the storage, where that is known. */
+  servedAt?(): number | undefined;
   /** Told of every row that has changed. */
   changed(row: Session): void;
   /** A session that was not there before. */
@@ -110,7 +112,19 @@ export class WatchedStorage {
     return account;
   }
 
+  /**
+   * B1 is about the limits of the moment. So a group is looked at in parts where one of its changes sets limits: what was admitted
+   * before is held against those of then. All of it is called at once, and no fault is between: it is one group to everybody else.
+   */
   #commit(changes: readonly Change[], now: number): Promise<readonly ChangeResult[]> {
+    const at = changes.length === 1 ? -1 : changes.findIndex(setsLimits);
+    if (at === -1) return this.#commitPart(changes, now);
+    const parts = [changes.slice(0, at), changes.slice(at, at + 1), changes.slice(at + 1)];
+    const committing = parts.filter(({ length }) => length > 0).map((part) => this.#commit(part, now));
+    return Promise.all(committing).then((results) => results.flat());
+  }
+
+  #commitPart(changes: readonly Change[], now: number): Promise<readonly ChangeResult[]> {
     const committing = this.#inner.commit(changes, now);
     const named = changes.flatMap(namedBy);
     return this.#inOrder(committing, named, (results) => {
@@ -291,6 +305,7 @@ export class WatchedStorage {
           this.#append(account, change.first.records, [], change.first.entries.length);
         return;
       case "commit_batch":
+        this.#noteTimers(account, change);
         this.#noteBatch(account, change, result);
         return;
       case "send_signal":
@@ -344,6 +359,16 @@ export class WatchedStorage {
     if (batch.firstSeq !== account.nextSeq)
       this.#violated("H4", `${sessionId}: a batch at ${batch.firstSeq}, the journal has ${account.nextSeq}`);
     this.#append(account, batch.records, batch.consumed, batch.entries.length);
+  }
+
+  /** S3. Whoever says that a timer has fired does not say so before its time by storage's clock. */
+  #noteTimers({ sessionId, timers }: SessionAccount, { records }: CommitBatch): void {
+    const now = this.#watcher.servedAt?.() ?? Infinity;
+    for (const record of records) {
+      const fireAt = record.type === "timer_fired" ? timers.get(record.timer) : undefined;
+      if (fireAt !== undefined && now < fireAt)
+        this.#violated("S3", `${sessionId}: a timer was told to have fired ${fireAt - now} ms early`);
+    }
   }
 
   /** H3. */
@@ -462,6 +487,10 @@ export class WatchedStorage {
         `${sessionId} is paused: ${row.error?.message ?? row.pauseReason ?? "for no reason"}`,
       );
   }
+}
+
+function setsLimits(change: Change): boolean {
+  return change.type === "set_budget" || (change.type === "audited" && change.change?.type === "set_budget");
 }
 
 /** Of those it left others may still spend. */

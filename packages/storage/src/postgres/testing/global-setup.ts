@@ -14,7 +14,7 @@ export default async function setup(): Promise<() => Promise<void>> {
   let server: Promise<PostgresServer> | undefined;
   const door = createServer((asking) => {
     asking.on("error", () => undefined);
-    server ??= startServer({ fsync: false });
+    server ??= startServer({ fsync: false, settings: isolation() });
     server.then(
       ({ url }) => asking.end(url),
       (error: unknown) => asking.end(String(error)),
@@ -33,6 +33,12 @@ export default async function setup(): Promise<() => Promise<void>> {
     await dropSchemas(run);
     rmSync(folder, { recursive: true, force: true });
   };
+}
+
+/** What transactions are by default, when it is not PostgreSQL's own default that is tried. */
+function isolation(): string[] {
+  const level = process.env["HOLDFAST_TEST_POSTGRES_ISOLATION"];
+  return level === undefined ? [] : [`default_transaction_isolation=${level}`];
 }
 
 /** A server that is somebody else's is left as it was. */

@@ -29,6 +29,8 @@ export interface PostgresServer {
   /** Kill the postmaster at once, as the death of its machine would, and start it anew over what is on the disk. */
   restart(): Promise<void>;
   kill(): Promise<void>;
+  /** As `pg_ctl stop -m immediate` does. */
+  stopImmediately(): Promise<void>;
   start(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -40,6 +42,8 @@ export interface ServerOptions {
   readonly settings?: readonly string[];
   /** Where its folder is made; the system's for temporary files when absent. */
   readonly parent?: string;
+  /** An address of this machine to listen on, and the network that is let in there; this machine alone when absent. */
+  readonly listen?: { readonly host: string; readonly network: string };
 }
 
 const NOBODY = 65_534;
@@ -74,6 +78,7 @@ class Server implements PostgresServer {
   readonly #binaries: Binaries;
   readonly #port: number;
   readonly #options: ServerOptions;
+  readonly #host: string;
   #process: ChildProcess | undefined;
 
   constructor(folder: string, binaries: Binaries, port: number, options: ServerOptions) {
@@ -81,7 +86,8 @@ class Server implements PostgresServer {
     this.#binaries = binaries;
     this.#port = port;
     this.#options = options;
-    this.url = `postgres://${USER}@127.0.0.1:${port}/postgres`;
+    this.#host = options.listen?.host ?? "127.0.0.1";
+    this.url = `postgres://${USER}@${this.#host}:${port}/postgres`;
   }
 
   get #data(): string {
@@ -102,7 +108,9 @@ class Server implements PostgresServer {
     if (status !== 0) throw new Error(`initdb did not make a database: ${error?.message ?? stderr}`);
     const rules = join(this.#data, "pg_hba.conf");
     const locked = `host all ${LOCKED_USER} 127.0.0.1/32 scram-sha-256\n`;
-    writeFileSync(rules, locked + readFileSync(rules, "utf8"));
+    const { listen } = this.#options;
+    const others = listen === undefined ? "" : `host all all ${listen.network} trust\n`;
+    writeFileSync(rules, locked + readFileSync(rules, "utf8") + others);
   }
 
   /** After a kill it is refused until the children of the one before have noticed: so it is tried again. */
@@ -125,7 +133,7 @@ class Server implements PostgresServer {
     const fsync = this.#options.fsync ? "on" : "off";
     const settings = [
       `port=${this.#port}`,
-      "listen_addresses=127.0.0.1",
+      `listen_addresses=${this.#host}`,
       "unix_socket_directories=",
       "max_connections=200",
       `fsync=${fsync}`,
@@ -151,9 +159,17 @@ class Server implements PostgresServer {
     await this.start();
   }
 
-  async kill(): Promise<void> {
+  kill(): Promise<void> {
+    return this.#end("SIGKILL");
+  }
+
+  stopImmediately(): Promise<void> {
+    return this.#end("SIGQUIT");
+  }
+
+  async #end(signal: "SIGKILL" | "SIGQUIT"): Promise<void> {
     const { pid } = this;
-    process.kill(pid, "SIGKILL");
+    process.kill(pid, signal);
     const shell = this.#process;
     this.#process = undefined;
     shell?.stdin?.end();

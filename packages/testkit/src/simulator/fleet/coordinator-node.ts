@@ -1,17 +1,17 @@
 // A coordinator of a fleet: the real dispatch over a connection to the one storage, and a desk for those outside.
 //
 //   O1. It keeps nothing that its end could lose: the next life begins with what is stored.
-//   O2. The time it tells storage is storage's: whoever asks through it has another.
+//   O2. The time it tells storage is that of a wall clock which jumps, made steady: whoever asks through it has another.
 
 import {
   contextOf,
   Dispatcher,
   joinCommits,
   noticing,
-  Notices,
   Registry,
   runnerService,
   storageService,
+  StoreTime,
   Tokens,
   Unmatched,
   type Caller,
@@ -22,9 +22,11 @@ import {
   encodeJson,
   JOURNAL_FORMAT,
   type AgentStorage,
+  type Clock,
   type Random,
   type Session,
 } from "@holdfast/core";
+import { SteadyClock } from "@holdfast/core/internal";
 import { RunnerService, StorageService, type PollResponse } from "@holdfast/proto";
 import { createRuntime } from "@holdfast/runtime";
 import { vanishRuntime } from "@holdfast/runtime/internal";
@@ -39,12 +41,11 @@ import type { Server } from "./calls.ts";
 import type { History } from "./history.ts";
 
 const RESTART_MS_MAX = 3_000;
+const AGAIN_MS = 500;
 
 /** What is asked of a coordinator. */
 export interface Coordinator {
   readonly desk: Desk;
-  /** Epoch milliseconds. */
-  now(): number;
   /** How a session stands. */
   read(sessionId: string): Promise<Session | undefined>;
   /** A method of a service of the contract, by its request and who asks. */
@@ -64,6 +65,8 @@ export interface CoordinatorHost {
   readonly leaseMs: number;
   readonly history: History;
   faults(): ConnectionFaults;
+  /** Whoever is registered has a lease's time from now on. */
+  leasesBeganAnew(): void;
   /** Whether this notice does not come. */
   isNoticeLost(): boolean;
 }
@@ -79,7 +82,11 @@ export class CoordinatorNode implements Server<Coordinator> {
   readonly #host: CoordinatorHost;
   readonly #random: Random;
   #lives = 0;
-  #living: Living | undefined;
+  #born: Living | undefined;
+  /** Whether it has begun to answer. */
+  #isServing = false;
+  /** Of each life: that of one which has died goes on from where it was. */
+  readonly #clocks: Clock[] = [];
 
   constructor(name: string, host: CoordinatorHost) {
     this.name = name;
@@ -89,22 +96,27 @@ export class CoordinatorNode implements Server<Coordinator> {
   }
 
   get living(): Living | undefined {
-    return this.#living;
+    return this.#isServing ? this.#born : undefined;
+  }
+
+  /** Epoch milliseconds: the most that any life of it would say by now, as whoever heard that one goes on by it. */
+  now(): number {
+    return Math.max(...this.#clocks.map((clock) => clock.now()));
   }
 
   kill(why: string): void {
-    const living = this.#living;
+    const living = this.#born;
     if (living === undefined) return;
     const { log, time, dice } = this.#host;
     log.add(living.life.name, why);
-    this.#living = undefined;
+    this.#born = undefined;
     living.life.end();
     time.scheduler.after(0, undefined, () => living.vanish());
     time.scheduler.after(dice.between(1, RESTART_MS_MAX), undefined, () => this.#start());
   }
 
   pause(ms: number): void {
-    const life = this.#living?.life;
+    const life = this.#born?.life;
     if (life === undefined || life.isPaused) return;
     const { log, time } = this.#host;
     log.add(life.name, `is paused for ${ms} ms`);
@@ -113,12 +125,12 @@ export class CoordinatorNode implements Server<Coordinator> {
   }
 
   heal(): void {
-    this.#living?.life.goOn();
+    this.#born?.life.goOn();
   }
 
   dismantle(): void {
-    this.#living?.life.end();
-    this.#living?.vanish();
+    this.#born?.life.end();
+    this.#born?.vanish();
   }
 
   #start(): void {
@@ -133,19 +145,18 @@ export class CoordinatorNode implements Server<Coordinator> {
       faults: this.#host.faults,
       crash: () => this.kill("crashes at a commit"),
     });
-    const { clock } = life;
-    const notices = new Notices(clock);
-    const storage = noticing(this.#withLostNotices(connection), notices, () => {});
+    const clock = new SteadyClock(life.clock);
+    const warn = (message: string): void => log.add(life.name, message);
+    const storage = noticing(this.#withLostNotices(connection), clock, () => {});
     const commit = joinCommits({ storage, clock, immediate: life.immediate });
     const registry = new Registry({ storage, clock });
-    const warn = (message: string): void => log.add(life.name, message);
+    const storeTime = new StoreTime({ storage, clock, registry, leaseMs, warn });
     const host: ServiceHost = {
       storage,
       commit,
       clock,
       random: this.#random,
       registry,
-      notices,
       leaseMs,
       renewMs: Math.floor(leaseMs / 4),
       tokens: new Tokens({ storage, clock, random: this.#random }),
@@ -176,7 +187,6 @@ export class CoordinatorNode implements Server<Coordinator> {
     };
     const service: Coordinator = {
       desk: this.#deskOf(life.name, host, runtime),
-      now: () => clock.now(),
       read: (sessionId) => storage.reader.session(sessionId),
       handle: async (name, method, request, { caller, signal }) => {
         const answer = await services[name]![method]!(request, contextOf(caller, signal));
@@ -186,10 +196,22 @@ export class CoordinatorNode implements Server<Coordinator> {
       },
     };
     const vanish = (): void => {
+      storeTime.close();
       vanishRuntime(runtime);
       connection.cut();
     };
-    this.#living = { life, service, vanish };
+    this.#born = { life, service, vanish };
+    this.#clocks.push(clock);
+    const begin = (): void =>
+      void storeTime.begin().then(
+        (how) => {
+          if (how === "began_anew") this.#host.leasesBeganAnew();
+          this.#isServing = true;
+        },
+        () => life.after(AGAIN_MS, begin),
+      );
+    this.#isServing = false;
+    begin();
   }
 
   #withLostNotices(storage: AgentStorage): AgentStorage {

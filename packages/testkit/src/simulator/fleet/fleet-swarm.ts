@@ -22,6 +22,8 @@ export interface FleetSwarm extends NetworkFaults {
   readonly coordinatorKillEveryMs: number;
   readonly coordinatorPauseEveryMs: number;
   readonly runnerClockJumpEveryMs: number;
+  /** Of the wall clock that the only coordinator goes by. Several go by their database's, which does not jump here. */
+  readonly storeClockJumpEveryMs: number;
   /** How far a runner's clocks are from the right rate. */
   readonly clockDrift: number;
 }
@@ -30,9 +32,11 @@ export function drawFleetSwarm(dice: Dice): FleetSwarm {
   const rate = (...everyMs: [number, ...number[]]): number => (dice.chance(0.35) ? dice.pick(everyMs) : 0);
   const probability = (...strengths: [number, ...number[]]): number =>
     dice.chance(0.35) ? dice.pick(strengths) : 0;
+  const runners = dice.pick([2, 2, 3, 4]);
+  const coordinators = dice.pick([1, 1, 1, 2, 3]);
   return {
-    runners: dice.pick([2, 2, 3, 4]),
-    coordinators: dice.pick([1, 1, 1, 2, 3]),
+    runners,
+    coordinators,
     leaseMs: dice.pick([6_000, 15_000]),
     maxRuns: dice.pick([1, 2, 20, 20]),
     safetyMs: dice.pick([2_000, 20_000, 40_000, 90_000]),
@@ -49,6 +53,7 @@ export function drawFleetSwarm(dice: Dice): FleetSwarm {
     coordinatorPauseEveryMs: rate(3_000, 20_000),
     runnerClockJumpEveryMs: rate(500, 5_000),
     clockDrift: dice.pick([0, 0, 0.01]),
+    storeClockJumpEveryMs: coordinators > 1 ? 0 : rate(500, 5_000, 20_000),
   };
 }
 

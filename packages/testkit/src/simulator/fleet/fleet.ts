@@ -27,6 +27,8 @@ const HOUR_MS = 60 * 60_000;
 const CLIENT_TIMEOUT_MS = 5_000;
 const OUTSIDE = "user";
 const LOOK_MS = 2_000;
+/** Whose wall clock the coordinators go by. */
+const STORE = "store";
 
 export interface FleetOptions {
   readonly scheduler: Scheduler;
@@ -37,7 +39,7 @@ export interface FleetOptions {
   readonly swarm: Swarm;
   readonly fleetSwarm: FleetSwarm;
   readonly violated: Violated;
-  /** Epoch milliseconds by the storage's clock. */
+  /** Epoch milliseconds. */
   wall(): number;
   drawLateness(): number;
   storageFaults(): ConnectionFaults;
@@ -55,16 +57,25 @@ export class Fleet implements Site {
   readonly #calls: Calls;
   readonly #coordinators: readonly [CoordinatorNode, ...CoordinatorNode[]];
   readonly #runners: readonly RunnerNode[];
-  /** How far the clocks of runners are from the storage's. */
+  /** How far the wall clocks of runners are from the right time, and that which the coordinators go by. */
   readonly #offsets = new Map<string, number>();
+  #timesSet = 0;
   #isHealed = false;
 
   constructor(options: FleetOptions) {
     this.#options = options;
-    const { scheduler, dice, log, fleetSwarm, violated, accounts, isMinimal, wall } = options;
+    const { scheduler, dice, log, fleetSwarm, violated, accounts, isMinimal } = options;
     this.count = fleetSwarm.runners;
     this.leaseMs = fleetSwarm.leaseMs;
-    this.#watch = new WorkWatch({ scheduler, violated, accounts, isMinimal, wall, leaseMs: this.leaseMs });
+    this.#watch = new WorkWatch({
+      scheduler,
+      violated,
+      accounts,
+      isMinimal,
+      now: () => this.now(),
+      timesSet: () => this.#timesSet,
+      leaseMs: this.leaseMs,
+    });
     this.#history = new History(violated);
     this.#network = new Network({
       scheduler,
@@ -127,12 +138,20 @@ export class Fleet implements Site {
     this.#watch.claimed(sessionId, owner);
   }
 
-  /** All clocks are right, too. */
+  /** Epoch milliseconds: whichever coordinator says most. */
+  now(): number {
+    return Math.max(...this.#coordinators.map((coordinator) => coordinator.now()));
+  }
+
+  /** Clocks are right, too; but for what the coordinators go by, which nobody sets back. */
   heal(): void {
     this.#isHealed = true;
     this.#watch.healed();
     this.#network.heal();
+    const storeMs = Math.max(0, this.#offsets.get(STORE) ?? 0);
     this.#offsets.clear();
+    this.#offsets.set(STORE, storeMs);
+    this.#timesSet++;
     for (const node of [...this.#coordinators, ...this.#runners]) node.heal();
   }
 
@@ -158,7 +177,7 @@ export class Fleet implements Site {
     return {
       scheduler,
       rate: isRunner ? 1 + dice.pick([-1, 0, 1]) * fleetSwarm.clockDrift : 1,
-      wall: () => wall() + (this.#offsets.get(name) ?? 0),
+      wall: () => wall() + (this.#offsets.get(isRunner ? name : STORE) ?? 0),
       drawLateness,
     };
   }
@@ -172,6 +191,7 @@ export class Fleet implements Site {
       log,
       leaseMs: fleetSwarm.leaseMs,
       history: this.#history,
+      leasesBeganAnew: () => void this.#timesSet++,
       faults: storageFaults,
       isNoticeLost: () => !this.#isHealed && fleetSwarm.noticeLost > 0 && dice.chance(fleetSwarm.noticeLost),
     });
@@ -237,6 +257,7 @@ export class Fleet implements Site {
     this.#every(fleetSwarm.coordinatorKillEveryMs, () => coordinator().kill("is killed"));
     this.#every(fleetSwarm.coordinatorPauseEveryMs, () => coordinator().pause(pauseMs()));
     this.#every(fleetSwarm.runnerClockJumpEveryMs, () => this.#jump(runner().runnerId));
+    this.#every(fleetSwarm.storeClockJumpEveryMs, () => this.#jump(STORE));
   }
 
   #cut(): void {
@@ -265,11 +286,12 @@ export class Fleet implements Site {
     this.#network.cut(others, some, ms);
   }
 
-  #jump(runnerId: string): void {
+  #jump(whose: string): void {
     const { dice, log } = this.#options;
     const offset = dice.pick([0, dice.between(-HOUR_MS, HOUR_MS), dice.between(-2_000, 2_000)]);
-    log.add(runnerId, `its wall clock is ${offset} ms from the right time`);
-    this.#offsets.set(runnerId, offset);
+    log.add(whose, `its wall clock is ${offset} ms from the right time`);
+    this.#offsets.set(whose, offset);
+    if (whose === STORE) this.#timesSet++;
   }
 
   #every(meanMs: number, strike: () => void): void {

@@ -1,12 +1,11 @@
 // A runner's connection to the coordinators: the services of the contract as clients, over the simulated network.
 //
 //   R1. Who gave no answer is not asked next, where there is another.
-//   R2. What time it is is what a coordinator said last, and how long that is ago: never later than by storage's clock, however far
-//       this machine's is from it. So what is planned here is due there at that time.
 
 import type { DescService } from "@bufbuild/protobuf";
 import type { Caller } from "@holdfast/coordinator/internal";
 import { toHoldfastError } from "@holdfast/core";
+import { CoordinatorTime } from "@holdfast/storage/remote";
 import type { EventLog } from "../event-log.ts";
 import type { ProcessLife } from "../process-life.ts";
 import { unavailable, type Calls, type Server } from "./calls.ts";
@@ -14,8 +13,6 @@ import type { Coordinator } from "./coordinator-node.ts";
 
 /** A connection that is cut without a word is noticed after so long. */
 const TIMEOUT_MS = 15_000;
-/** However fast this machine's clock goes, the right time is not before what this makes of it. */
-const SLOWEST_RATE = 0.98;
 
 export interface RunnerConnectionHost {
   readonly runnerId: string;
@@ -30,23 +27,17 @@ interface CallOptions {
   readonly timeoutMs?: number;
 }
 
-/** An answer, and what time it was where it was given. */
-interface Timed {
-  readonly value: unknown;
-  readonly now: number;
-}
-
 export class RunnerConnection {
   readonly url = "http://simulated";
+  readonly time: CoordinatorTime;
   readonly #host: RunnerConnectionHost;
   readonly #caller: Caller;
   #coordinator = 0;
   #isClosed = false;
-  #heard: { readonly time: number; readonly monotonic: number } | undefined;
-  #answeredAt = 0;
 
   constructor(host: RunnerConnectionHost) {
     this.#host = host;
+    this.time = new CoordinatorTime(host.life.clock);
     this.#caller = { kind: "runner", name: host.runnerId, tokenId: host.runnerId };
   }
 
@@ -73,48 +64,25 @@ export class RunnerConnection {
     this.#isClosed = true;
   }
 
-  /** R2. Epoch milliseconds. */
-  now(): number {
-    const { clock } = this.#host.life;
-    if (this.#heard === undefined) return clock.now();
-    return this.#heard.time + Math.floor((clock.monotonic() - this.#heard.monotonic) * SLOWEST_RATE);
-  }
-
-  /** How long the last answer was under way, but for the best way there is. */
-  get ageOfLastMs(): number {
-    return this.now() - this.#answeredAt;
-  }
-
   async #call(service: string, method: string, request: object, options: CallOptions): Promise<unknown> {
     const { calls, coordinators, life, runnerId, log } = this.#host;
     if (this.#isClosed) throw unavailable("the connection is closed");
     const index = this.#coordinator;
     log.add(life.name, method);
     try {
-      const { value, now } = await calls.call<Coordinator, Timed>({
+      return await calls.call<Coordinator, unknown>({
         from: runnerId,
         life,
         to: coordinators[index % coordinators.length] ?? coordinators[0],
         what: method,
         timeoutMs: options.timeoutMs ?? TIMEOUT_MS,
         signal: options.signal,
-        ask: async (coordinator, signal) => ({
-          value: await coordinator.handle(service, method, request, { caller: this.#caller, signal }),
-          now: coordinator.now(),
-        }),
+        ask: (coordinator, signal) =>
+          coordinator.handle(service, method, request, { caller: this.#caller, signal }),
       });
-      this.#noteTime(now);
-      return value;
     } catch (error) {
       if (index === this.#coordinator) this.#coordinator++; // R1.
       throw error;
     }
-  }
-
-  /** R2. */
-  #noteTime(time: number): void {
-    const monotonic = this.#host.life.clock.monotonic();
-    if (this.#heard === undefined || time > this.now()) this.#heard = { time, monotonic };
-    this.#answeredAt = time;
   }
 }

@@ -3,9 +3,9 @@
 //   M1. A process that ended is started again as the same runner some time later. Nobody releases what it held.
 //   M2. A pause ends by itself; what went on in the process goes on, knowing nothing of it.
 
-import type { Random, SessionSnapshot } from "@holdfast/core";
+import type { Random } from "@holdfast/core";
 import { RunnerService, type PollResponse } from "@holdfast/proto";
-import { DispatchedStorage, PollLoop, type Poll } from "@holdfast/runner/internal";
+import { CLAIM_AGE_MS, DispatchedStorage, givenBy, PollLoop, type Poll } from "@holdfast/runner/internal";
 import { createRuntime, type Runtime } from "@holdfast/runtime";
 import { vanishRuntime } from "@holdfast/runtime/internal";
 import { RemoteStorage, type CoordinatorConnection } from "@holdfast/storage/remote";
@@ -27,8 +27,6 @@ const CLOSE_MS_MAX = 20_000;
 const GRACE_MS = 1_000;
 const POLL_WAIT_MS = 30_000;
 const ANSWER_MS = 10_000;
-/** A claim may be so old when it is heard of: after that it is given back, and its lease may be another's. */
-const CLAIM_AGE_MS = 2_000;
 
 export interface RunnerHost {
   readonly time: SimulatedTime;
@@ -142,7 +140,7 @@ export class RunnerNode {
     const tasks = programTasks(world);
     const agents = programAgents(world, tasks);
     const connection = new RunnerConnection({ runnerId, life, calls, coordinators, log });
-    const clock = { ...life.clock, now: () => connection.now() };
+    const clock = { ...life.clock, now: () => connection.time.now() };
     const runners: Client<typeof RunnerService> = connection.client(RunnerService);
     const remote = new RemoteStorage(connection as unknown as CoordinatorConnection);
     const fewer = (): void => life.immediate(() => loop.slotFreed());
@@ -174,27 +172,25 @@ export class RunnerNode {
         return Math.max(0, maxRuns - storage.held);
       },
       poll: ({ pollId, ackPollId, ackCommandIds, free }: Poll, signal) =>
-        connection.ask(() =>
-          runners.poll(
-            {
-              runnerId,
-              pollId,
-              ackCommandIds: [...ackCommandIds],
-              free,
-              agents: offered,
-              taskKinds: [],
-              waitMs: POLL_WAIT_MS,
-              ...(ackPollId === undefined ? {} : { ackPollId }),
-            },
-            { signal, timeoutMs: POLL_WAIT_MS + ANSWER_MS },
+        connection.time.asking(() =>
+          connection.ask(() =>
+            runners.poll(
+              {
+                runnerId,
+                pollId,
+                ackCommandIds: [...ackCommandIds],
+                free,
+                agents: offered,
+                taskKinds: [],
+                waitMs: POLL_WAIT_MS,
+                ...(ackPollId === undefined ? {} : { ackPollId }),
+              },
+              { signal, timeoutMs: POLL_WAIT_MS + ANSWER_MS },
+            ),
           ),
         ),
       take: ({ claims, arrivals, commands }) => {
-        for (const { sessionId, token, snapshot } of claims) {
-          if (connection.ageOfLastMs > CLAIM_AGE_MS) continue;
-          const given = JSON.parse(new TextDecoder().decode(snapshot)) as SessionSnapshot;
-          storage.give({ sessionId, token: Number(token), snapshot: given });
-        }
+        for (const claim of claims) storage.give(givenBy(claim, clock));
         for (const { sessionId, awaited } of arrivals) storage.arrived({ sessionId, awaited });
         return commands.map(({ commandId }) => commandId);
       },
@@ -205,7 +201,9 @@ export class RunnerNode {
     });
     const register = async (): Promise<void> => {
       const runner = { protocol: 1, hostname: runnerId, project: "", labels: {}, agents: offered };
-      await connection.ask(() => runners.register({ ...runner, taskKinds: [], maxRuns }));
+      await connection.time.asking(() =>
+        connection.ask(() => runners.register({ ...runner, taskKinds: [], maxRuns })),
+      );
     };
     const living: Living = { life, worker, runtime, loop, runners, isClosing: false };
     this.#living = living;

@@ -1,6 +1,7 @@
 // Who works on what: the attempts that run in each life, and whether two run for one session where only one may.
 //
-//   O3. What a runner that is dead held can be claimed after its lease, and at most `PASSES_ON_MS` more.
+//   O3. What a runner that is dead held can be claimed after its lease, and at most `PASSES_ON_MS` more; unless the clock was set
+//       meanwhile, which gives everybody a lease's time anew.
 //   O7. Where nothing goes wrong nobody loses a lease.
 //   O4. When a claim passes on, whoever had it before runs nothing for its session any more; unless it is paused, and cannot know.
 
@@ -32,8 +33,10 @@ export interface WorkWatchHost {
   accounts(): Iterable<SessionAccount>;
   /** Whether only the row of a session is stored: its tasks start before anything could be fenced. */
   isMinimal(sessionId: string): boolean;
-  /** Epoch milliseconds by the storage's clock. */
-  wall(): number;
+  /** Epoch milliseconds, as storage was told. */
+  now(): number;
+  /** How often the clock was set by which the coordinators go, or may have been while none of them lived. */
+  timesSet(): number;
 }
 
 export class WorkWatch {
@@ -79,12 +82,14 @@ export class WorkWatch {
 
   /** O3. */
   died(runnerId: string): void {
-    const { scheduler, leaseMs, accounts, wall, violated } = this.#host;
+    const { scheduler, leaseMs, accounts, now, timesSet, violated } = this.#host;
+    const setBefore = timesSet();
     const held = [...accounts()].filter(({ owner }) => owner === runnerId);
     for (const account of held) {
       const { sessionId, token } = account;
       scheduler.after(leaseMs + PASSES_ON_MS, undefined, () => {
-        if (account.token === token && account.owner === runnerId && account.until > wall())
+        if (timesSet() !== setBefore) return;
+        if (account.token === token && account.owner === runnerId && account.until > now())
           violated(
             "O3",
             `${sessionId}: ${runnerId} died ${leaseMs + PASSES_ON_MS} ms ago, and holds it still`,

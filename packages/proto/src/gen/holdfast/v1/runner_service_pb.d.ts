@@ -129,6 +129,13 @@ export declare type RegisterResponse = Message<"holdfast.v1.RegisterResponse"> &
    * @generated from field: optional string owner = 7;
    */
   owner?: string | undefined;
+
+  /**
+   * The coordinator's time, by which whoever runs sessions sets its timers.
+   *
+   * @generated from field: int64 now = 8;
+   */
+  now: bigint;
 };
 
 /**
@@ -219,6 +226,13 @@ export declare type PollResponse = Message<"holdfast.v1.PollResponse"> & {
    * @generated from field: repeated holdfast.v1.RunnerCommand commands = 4;
    */
   commands: RunnerCommand[];
+
+  /**
+   * The coordinator's time.
+   *
+   * @generated from field: int64 now = 5;
+   */
+  now: bigint;
 };
 
 /**
@@ -254,6 +268,13 @@ export declare type Claim = Message<"holdfast.v1.Claim"> & {
    * @generated from field: bytes snapshot = 4;
    */
   snapshot: Uint8Array;
+
+  /**
+   * When its lease began, by the coordinator's time. One that is heard of too late is nobody's to use.
+   *
+   * @generated from field: int64 claimed_at = 5;
+   */
+  claimedAt: bigint;
 };
 
 /**

@@ -385,6 +385,13 @@ export declare type RenewResponse = Message<"holdfast.v1.RenewResponse"> & {
    * @generated from field: int32 sessions = 1;
    */
   sessions: number;
+
+  /**
+   * The coordinator's time.
+   *
+   * @generated from field: int64 now = 2;
+   */
+  now: bigint;
 };
 
 /**
@@ -461,6 +468,13 @@ export declare type SubscribeResponse = Message<"holdfast.v1.SubscribeResponse">
    * @generated from field: bool awaited = 2;
    */
   awaited: boolean;
+
+  /**
+   * The coordinator's time, with the first one.
+   *
+   * @generated from field: optional int64 now = 3;
+   */
+  now?: bigint | undefined;
 };
 
 /**

@@ -1,0 +1,38 @@
+// Who follows which sessions in this process. What storages share for `follow`: each tells of what it has stored.
+//
+//   F1. A follower that leaves while others are told is not told any more.
+
+export class Followers {
+  readonly #followers = new Map<string, Set<(goesOn: boolean) => void>>();
+
+  get sessionIds(): readonly string[] {
+    return [...this.#followers.keys()];
+  }
+
+  /** Sessions that somebody follows. */
+  get size(): number {
+    return this.#followers.size;
+  }
+
+  has(sessionId: string): boolean {
+    return this.#followers.has(sessionId);
+  }
+
+  /** @returns how to leave. */
+  follow(sessionId: string, onNotice: (goesOn: boolean) => void): () => void {
+    // Wrapped, so that a function that follows twice is told twice and leaves once.
+    const notice = (goesOn: boolean): void => onNotice(goesOn);
+    const others = this.#followers.get(sessionId);
+    if (others === undefined) this.#followers.set(sessionId, new Set([notice]));
+    else others.add(notice);
+    return () => {
+      const all = this.#followers.get(sessionId);
+      if (all?.delete(notice) === true && all.size === 0) this.#followers.delete(sessionId);
+    };
+  }
+
+  /** @param goesOn whether the session is known not to have ended. */
+  tell(sessionId: string, goesOn = false): void {
+    for (const notice of this.#followers.get(sessionId) ?? []) notice(goesOn);
+  }
+}

@@ -1,0 +1,62 @@
+// What a change is certain to be about, before it is worked out: sessions, and whatever else has an identity.
+//
+//   N1. Changes that name nothing in common may be applied in any order, and at the same time: what they turn out to touch besides
+//       (a parent that is told of an end, a payer) is storage's affair.
+
+import type { Change, Effect } from "../ports/storage.ts";
+
+/**
+ * `known`: a session it speaks of as being there. `made`: one it makes. `thing`: a schedule, a document or the audit, none of which is
+ * named like a session.
+ */
+export type NameKind = "known" | "made" | "thing";
+
+/** All rows of the audit are one chain: each follows from the one before. */
+const AUDIT = "thing:audit";
+
+export function eachName(change: Change | Effect, visit: (name: string, kind: NameKind) => void): void {
+  switch (change.type) {
+    case "create_session":
+      visit(change.sessionId, "made");
+      if (change.parent !== undefined) visit(change.parent.sessionId, "known");
+      for (const effect of change.first?.effects ?? []) eachName(effect, visit);
+      return;
+    case "import_session":
+      visit(change.sessionId, "made");
+      if (change.session.parent !== undefined) visit(change.session.parent.sessionId, "known");
+      return;
+    case "commit_batch":
+      visit(change.sessionId, "known");
+      for (const effect of change.effects ?? []) eachName(effect, visit);
+      return;
+    case "put_schedule":
+      visit(`thing:schedule:${change.schedule.scheduleId}`, "thing");
+      return;
+    case "remove_schedule":
+      visit(`thing:schedule:${change.scheduleId}`, "thing");
+      return;
+    case "fire_schedule":
+      visit(`thing:schedule:${change.scheduleId}`, "thing");
+      eachName(change.effect, visit);
+      return;
+    case "put_document":
+    case "remove_document":
+      visit(`thing:document:${change.collection}:${change.id}`, "thing");
+      return;
+    case "audited":
+      visit(AUDIT, "thing");
+      if (change.change !== undefined) eachName(change.change, visit);
+      return;
+    case "send_signal":
+    case "request_cancel":
+    case "pause_session":
+    case "resume_session":
+    case "set_budget":
+    case "release_claim":
+    case "delete_session":
+    case "begin_move":
+    case "end_move":
+      visit(change.sessionId, "known");
+      return;
+  }
+}

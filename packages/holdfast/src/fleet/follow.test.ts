@@ -1,0 +1,54 @@
+// `holdfast run FILE --url` beside runners that offer the same agent: whoever runs the session, it is followed to its end.
+
+import { defineAgent } from "@holdfast/runtime";
+import { writeFileSync } from "node:fs";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { startSession } from "../testing/coordinator-client.ts";
+import { openFleet, type Fleet } from "../testing/fleet.ts";
+import { signal, standing } from "../testing/fleet-sessions.ts";
+import { Project } from "../testing/holdfast-process.ts";
+
+let project: Project;
+let fleet: Fleet;
+beforeEach(async () => {
+  project = new Project();
+  fleet = await openFleet();
+  writeFileSync(
+    project.path("waits.ts"),
+    `import { defineAgent } from "holdfast";
+     export const waits = defineAgent({ name: "waits", run: async (ctx) => ctx.waitForSignal("go") });`,
+  );
+});
+afterEach(async () => {
+  await project.dispose();
+  await fleet.close();
+});
+
+const waits = defineAgent({ name: "waits", run: async (ctx) => ctx.waitForSignal("go") });
+
+test("a session that a runner has is followed to its end, and told", { timeout: 60_000 }, async () => {
+  await fleet.runner({ agents: [waits] });
+  const sessionId = await startSession(fleet, { agent: "waits" });
+  await standing(fleet, sessionId, { status: "waiting" });
+  const env = { HOLDFAST_TOKEN: fleet.adminToken };
+  const run = project.start(["run", "waits.ts", "--session", sessionId, "--url", fleet.url], { env });
+  await run.says("another process of the coordinator runs it");
+  await signal(fleet, sessionId, "go", "gone");
+  const { code, stdout, stderr } = await run.finished;
+  expect([code, stdout]).toEqual([0, "gone\n"]);
+  expect(stderr).toContain('signal "go"');
+  expect(stderr).toContain("completed");
+});
+
+test("what pauses it elsewhere is told, and how it goes on", { timeout: 60_000 }, async () => {
+  await fleet.runner({ agents: [waits] });
+  const sessionId = await startSession(fleet, { agent: "waits" });
+  await standing(fleet, sessionId, { status: "waiting" });
+  const env = { HOLDFAST_TOKEN: fleet.adminToken };
+  const run = project.start(["resume", sessionId, "--agent", "waits.ts", "--url", fleet.url], { env });
+  await run.says("another process of the coordinator runs it");
+  await fleet.remote.commit([{ type: "pause_session", sessionId }], Date.now());
+  const { code, stderr } = await run.finished;
+  expect(code).toBe(1);
+  expect(stderr).toContain(`unpause ${sessionId}`);
+});

@@ -1,0 +1,147 @@
+// What the database saw: each change of a claim and each batch, in the order in which they were committed to their sessions.
+//
+// Triggers write it down in the same transaction. Times are the database server's wall clock, which is this machine's: they are told
+// as monotonic ones. The product knows nothing of it.
+
+import { openPostgresStorage, type PostgresStorage } from "@holdfast/storage/postgres";
+import { runSql } from "@holdfast/storage/postgres-testing";
+import type { JournalRecord, Session } from "@holdfast/core";
+import { monotonicMs, type Batch, type ClaimChange, type FinalSession } from "./observed.ts";
+
+const SQL = `
+  CREATE SCHEMA nemesis;
+  CREATE TABLE nemesis.claim (n bigserial, at float8, session_id text, token int8, holder text, ended int4,
+    token_before int8, holder_before text, until_before float8);
+  CREATE TABLE nemesis.batch (n bigserial, at float8, session_id text, seq int8, count int4, token int8);
+  CREATE FUNCTION nemesis.now_ms() RETURNS float8 LANGUAGE sql AS
+    $$ SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 $$;
+  CREATE FUNCTION nemesis.claim_made() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    INSERT INTO nemesis.claim (at, session_id, token, holder, ended, token_before, holder_before, until_before)
+      VALUES (nemesis.now_ms(), NEW.session_id, NEW.token, NEW.holder, NEW.ended, 0, NULL, '-Infinity');
+    RETURN NULL; END $$;
+  CREATE FUNCTION nemesis.claim_changed() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    INSERT INTO nemesis.claim (at, session_id, token, holder, ended, token_before, holder_before, until_before)
+      VALUES (nemesis.now_ms(), NEW.session_id, NEW.token, NEW.holder, NEW.ended, OLD.token, OLD.holder, OLD.until);
+    RETURN NULL; END $$;
+  CREATE FUNCTION nemesis.committed() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    INSERT INTO nemesis.batch (at, session_id, seq, count, token)
+      SELECT nemesis.now_ms(), NEW.session_id, NEW.seq, NEW.count, token FROM holdfast.state
+      WHERE lane = NEW.lane AND session_id = NEW.session_id;
+    RETURN NULL; END $$;
+  CREATE TRIGGER nemesis_made AFTER INSERT ON holdfast.state FOR EACH ROW
+    WHEN (NEW.holder IS NOT NULL) EXECUTE FUNCTION nemesis.claim_made();
+  CREATE TRIGGER nemesis_changed AFTER UPDATE ON holdfast.state FOR EACH ROW
+    WHEN (OLD.token <> NEW.token OR OLD.holder IS DISTINCT FROM NEW.holder) EXECUTE FUNCTION nemesis.claim_changed();
+  CREATE TRIGGER nemesis_committed AFTER INSERT ON holdfast.journal FOR EACH ROW EXECUTE FUNCTION nemesis.committed();
+`;
+
+const JOURNAL_MAX = 100_000;
+const PAGE = 1_000;
+
+export async function watchDatabase(url: string): Promise<void> {
+  await runSql(url, SQL);
+}
+
+export interface DatabaseSeen {
+  readonly claims: readonly ClaimChange[];
+  readonly batches: readonly Batch[];
+  readonly sessions: readonly FinalSession[];
+}
+
+export async function readDatabase(url: string): Promise<DatabaseSeen> {
+  const storage = await openPostgresStorage({ url, clock: "database" });
+  try {
+    const done = new Map<string, ReadonlyMap<number, number>>();
+    const sessions: FinalSession[] = [];
+    for (const session of await allSessions(storage)) {
+      const records = await storage.reader.journal(session.sessionId, 0, JOURNAL_MAX);
+      done.set(session.sessionId, outcomesOf(records));
+      sessions.push(finalOf(session, records));
+    }
+    const offset = Date.now() - monotonicMs();
+    const claims = await runSql(url, "SELECT * FROM nemesis.claim ORDER BY n");
+    const batches = await runSql(url, "SELECT * FROM nemesis.batch ORDER BY n");
+    return {
+      sessions,
+      claims: claims.map((row) => claimOf(row, offset)),
+      batches: batches.map((row) => batchOf(row, offset, done)),
+    };
+  } finally {
+    await storage.close();
+  }
+}
+
+/** How sessions stand now, without their journals. */
+export async function readSessions(url: string): Promise<readonly FinalSession[]> {
+  const storage = await openPostgresStorage({ url, clock: "database" });
+  try {
+    return (await allSessions(storage)).map((session) => finalOf(session, undefined));
+  } finally {
+    await storage.close();
+  }
+}
+
+async function allSessions({ reader }: PostgresStorage): Promise<readonly Session[]> {
+  const all: Session[] = [];
+  for (let before: string | undefined; ; before = all.at(-1)!.sessionId) {
+    const page = await reader.sessions({ limit: PAGE, ...(before === undefined ? {} : { before }) });
+    all.push(...page);
+    if (page.length < PAGE) return all;
+  }
+}
+
+/** Position of the record with the outcome, to its task. */
+function outcomesOf(records: readonly JournalRecord[]): ReadonlyMap<number, number> {
+  return new Map(
+    records.flatMap((record) =>
+      record.type === "task_completed" || record.type === "task_failed" ? [[record.seq, record.task]] : [],
+    ),
+  );
+}
+
+function finalOf(session: Session, records: readonly JournalRecord[] | undefined): FinalSession {
+  const { sessionId, agent, status, pauseReason, waits, output, nextSeq, parent } = session;
+  const input = session.input === undefined ? undefined : (JSON.parse(session.input) as unknown);
+  return {
+    sessionId,
+    agent: agent.name,
+    key: (input as { readonly key?: string } | undefined)?.key,
+    isChild: parent !== undefined,
+    status,
+    pauseReason,
+    waits: waits.map((wait) => ("name" in wait ? `${wait.type} ${wait.name}` : wait.type)),
+    output: output === undefined ? undefined : (JSON.parse(output) as unknown),
+    input,
+    isJournalWhole:
+      records === undefined || (records.length === nextSeq && records.every(({ seq }, i) => seq === i)),
+  };
+}
+
+type Row = Readonly<Record<string, unknown>>;
+
+function claimOf(row: Row, offset: number): ClaimChange {
+  return {
+    at: Number(row["at"]) - offset,
+    sessionId: String(row["session_id"]),
+    token: Number(row["token"]),
+    holder: (row["holder"] as string | null) ?? undefined,
+    before: {
+      token: Number(row["token_before"]),
+      holder: (row["holder_before"] as string | null) ?? undefined,
+      until: Number(row["until_before"]) - offset,
+    },
+    isEnded: Number(row["ended"]) !== 0,
+  };
+}
+
+function batchOf(
+  row: Row,
+  offset: number,
+  outcomes: ReadonlyMap<string, ReadonlyMap<number, number>>,
+): Batch {
+  const sessionId = String(row["session_id"]);
+  const [seq, count] = [Number(row["seq"]), Number(row["count"])];
+  const own = outcomes.get(sessionId) ?? new Map<number, number>();
+  const done = [...own].filter(([at]) => at >= seq && at < seq + count).map(([, task]) => task);
+  return { at: Number(row["at"]) - offset, sessionId, seq, count, token: Number(row["token"]), done };
+}

@@ -1,0 +1,202 @@
+// What the nemesis does. Each fault begins, lasts, and is undone; which ones, at whom and for how long is drawn from a seed.
+
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Cut } from "./network.ts";
+import { monotonicMs, type Freeze } from "./observed.ts";
+import { sightings, type Member } from "./processes.ts";
+import type { World } from "./world.ts";
+
+/** Chance, from a seed. */
+export interface Chance {
+  between(least: number, most: number): number;
+  pick<const T>(items: readonly [T, ...T[]]): T;
+}
+
+export interface FaultContext {
+  readonly world: World;
+  readonly chance: Chance;
+  readonly freezes: Freeze[];
+  /** What broke a promise while it happened. */
+  readonly complaints: string[];
+}
+
+export interface Fault {
+  readonly name: string;
+  /** Why it cannot be had here; `undefined` when it can. */
+  without(world: World): string | undefined;
+  /** Begins, lasts and is undone. @returns at whom it was. */
+  happen(context: FaultContext): Promise<string>;
+}
+
+const HOUR_MS = 3_600_000;
+/** A process that was told to end has ended by then, whatever else is the matter. */
+const STOP_MS = 20_000;
+const always = (): undefined => undefined;
+const needsNetwork = ({ network }: World): string | undefined => network.without;
+const needsServer = ({ server }: World): string | undefined =>
+  server === undefined ? "the database is not ours to end" : undefined;
+const needsClocks = (world: World): string | undefined =>
+  world.options.isSeparate ? world.withoutClocks : "it was not asked for";
+
+export const FAULTS: readonly Fault[] = [
+  { name: "kill-runner", without: always, happen: (context) => killed(context, oneOf(context, "runners")) },
+  {
+    name: "kill-coordinator",
+    without: always,
+    happen: (context) => killed(context, oneOf(context, "coordinators")),
+  },
+  { name: "stop-runner", without: always, happen: frozenRunner },
+  { name: "stop-coordinator", without: always, happen: frozenCoordinator },
+  { name: "term-runner", without: always, happen: (context) => told(context, oneOf(context, "runners")) },
+  {
+    name: "term-coordinator",
+    without: always,
+    happen: (context) => told(context, oneOf(context, "coordinators")),
+  },
+  { name: "cut-runner", without: needsNetwork, happen: (context) => cutRunner(context, 100) },
+  { name: "loss-runner", without: needsNetwork, happen: (context) => cutRunner(context, 30) },
+  { name: "flap-runner", without: needsNetwork, happen: flappingRunner },
+  { name: "cut-database", without: needsNetwork, happen: cutDatabase },
+  {
+    name: "postgres-immediate",
+    without: needsServer,
+    happen: (context) => stoppedServer(context, "SIGQUIT"),
+  },
+  { name: "postgres-kill", without: needsServer, happen: (context) => stoppedServer(context, "SIGKILL") },
+  {
+    name: "clock-runner",
+    without: needsClocks,
+    happen: (context) => steppedClock(context, oneOf(context, "runners")),
+  },
+  {
+    name: "clock-coordinator",
+    without: needsClocks,
+    happen: (context) => steppedClock(context, oneOf(context, "coordinators")),
+  },
+];
+
+function oneOf({ world, chance }: FaultContext, which: "runners" | "coordinators"): Member {
+  return chance.pick(world[which] as [Member, ...Member[]]);
+}
+
+/** With all it has started, as its machine's death would. */
+async function killed({ world, chance }: FaultContext, member: Member): Promise<string> {
+  const { pid } = member;
+  world.held.add(member);
+  member.signal("SIGKILL");
+  await member.ended();
+  world.endStarted(member, (runnerPid) => runnerPid === pid);
+  await sleep(chance.between(0, 1_500));
+  world.held.delete(member);
+  return member.name;
+}
+
+/** As a machine that is suspended, for longer than its leases last. */
+async function frozenRunner(context: FaultContext): Promise<string> {
+  const { world, chance, freezes } = context;
+  const runner = oneOf(context, "runners");
+  const { pid } = runner;
+  const from = monotonicMs();
+  runner.signal("SIGSTOP");
+  const started = sightings().filter(({ runnerPid }) => runnerPid === pid);
+  for (const child of started) signalIfThere(child.pid, "SIGSTOP");
+  await sleep(world.options.leaseMs + chance.between(1_000, 4_000));
+  const freeze = { runner: runner.name, from, to: monotonicMs() };
+  freezes.push(freeze);
+  for (const child of started) signalIfThere(child.pid, "SIGCONT");
+  runner.signal("SIGCONT");
+  return runner.name;
+}
+
+async function frozenCoordinator(context: FaultContext): Promise<string> {
+  const coordinator = oneOf(context, "coordinators");
+  coordinator.signal("SIGSTOP");
+  await sleep(context.chance.between(1_000, context.world.options.leaseMs + 2_000));
+  coordinator.signal("SIGCONT");
+  return coordinator.name;
+}
+
+/** Whoever watches over it starts it again. */
+async function told({ complaints }: FaultContext, member: Member): Promise<string> {
+  const { pid } = member;
+  member.signal("SIGTERM");
+  const over = new AbortController();
+  const inTime = await Promise.race([
+    member.ended().then(() => true),
+    sleep(STOP_MS, false, { signal: over.signal }).catch(() => true),
+  ]);
+  over.abort();
+  if (!inTime && member.pid === pid) {
+    complaints.push(`O3: ${member.name} did not end within ${STOP_MS} ms of SIGTERM`);
+    member.signal("SIGKILL");
+  }
+  return member.name;
+}
+
+const WAYS = ["both", "both", "in", "out"] as const;
+
+async function cutRunner(context: FaultContext, share: number): Promise<string> {
+  const { world, chance } = context;
+  const { name } = oneOf(context, "runners");
+  const way = chance.pick(WAYS);
+  for (const cut of cutsOf(world, name, way)) world.network.cut({ ...cut, share });
+  await sleep(chance.between(2_000, world.options.leaseMs + 4_000));
+  world.network.mend(name);
+  return `${name} ${way}`;
+}
+
+async function flappingRunner(context: FaultContext): Promise<string> {
+  const { world, chance } = context;
+  const { name } = oneOf(context, "runners");
+  const times = chance.between(4, 10);
+  for (let i = 0; i < times; i++) {
+    for (const cut of cutsOf(world, name, "both")) world.network.cut(cut);
+    await sleep(chance.between(200, 1_200));
+    world.network.mend(name);
+    await sleep(chance.between(100, 800));
+  }
+  return `${name} ${times} times`;
+}
+
+function cutsOf({ network, coordinators }: World, member: string, way: Cut["way"]): readonly Cut[] {
+  return coordinators.map((coordinator) => ({ member, way, peer: network.address(coordinator.name) }));
+}
+
+async function cutDatabase(context: FaultContext): Promise<string> {
+  const { world, chance } = context;
+  const { name } = oneOf(context, "coordinators");
+  const way = chance.pick(WAYS);
+  const port = Number(new URL(world.databaseUrl).port);
+  world.network.cut({ member: name, way, peer: world.network.host, port });
+  await sleep(chance.between(1_000, world.options.leaseMs + 2_000));
+  world.network.mend(name);
+  return `${name} ${way}`;
+}
+
+async function stoppedServer(
+  { world, chance }: FaultContext,
+  signal: "SIGQUIT" | "SIGKILL",
+): Promise<string> {
+  const server = world.server!;
+  if (signal === "SIGKILL") await server.kill();
+  else await server.stopImmediately();
+  await sleep(chance.between(0, 2_000));
+  await server.start();
+  return "database";
+}
+
+async function steppedClock({ world, chance }: FaultContext, { name }: Member): Promise<string> {
+  const offset = chance.pick([-HOUR_MS, HOUR_MS]);
+  world.setClock(name, offset);
+  await sleep(chance.between(3_000, world.options.leaseMs + 3_000));
+  world.setClock(name, 0);
+  return `${name} ${offset / HOUR_MS} h`;
+}
+
+function signalIfThere(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch {
+    // It has ended meanwhile.
+  }
+}

@@ -1,0 +1,326 @@
+// The nemesis: clients work with a fleet of real processes while faults come and go; then everything is healed, what was begun must
+// end, and all that was seen is held against what was promised.
+//
+//   N1. All that is seen is in files in the folder it names, whatever becomes of it.
+//   N2. The same seed draws the same faults and sessions; when they fall is the machine's affair.
+
+import { appendFileSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { seededRandom } from "@holdfast/core/internal";
+import { check } from "./checkers.ts";
+import { Claims } from "./claims.ts";
+import { readDatabase, readSessions } from "./database-watch.ts";
+import { FAULTS, type Chance, type Fault, type FaultContext } from "./faults.ts";
+import {
+  monotonicMs,
+  type Effect,
+  type FinalSession,
+  type Freeze,
+  type Observed,
+  type Request,
+  type Sighting,
+} from "./observed.ts";
+import { sightings } from "./processes.ts";
+import { Clients } from "./requests.ts";
+import { Workload } from "./workload.ts";
+import { World, type WorldOptions } from "./world.ts";
+
+/** L3. */
+const HEALED_MS = 60_000;
+const LOOK_EVERY_MS = 400;
+const TERMINAL = new Set(["completed", "failed", "cancelled"]);
+
+export interface NemesisOptions extends Omit<WorldOptions, "folder"> {
+  readonly seed: number;
+  /** Which of `FAULTS`, by name; all by default. */
+  readonly faults?: readonly string[];
+  /** It goes on for so long at least, and until as many of each kind have happened: the first word of their names. */
+  readonly minMs: number;
+  readonly least?: Readonly<Record<string, number>>;
+  /** How many faults at once. */
+  readonly atOnce: number;
+  /** Between one and the next, at most. */
+  readonly pauseMs: number;
+  /** Sessions at once. */
+  readonly width: number;
+  readonly sessionsMax?: number;
+  /** How long what sessions do takes, of what it takes in a campaign: all of it by default. */
+  readonly pace?: number;
+  readonly isPoisoned: boolean;
+  /** Told what happens. */
+  readonly say: (line: string) => void;
+}
+
+export interface NemesisReport {
+  readonly folder: string;
+  readonly violations: readonly string[];
+  /** Faults that could not be had here, and why. */
+  readonly skipped: Readonly<Record<string, string>>;
+  /** How often each happened. */
+  readonly happened: Readonly<Record<string, number>>;
+  readonly sessions: number;
+  readonly requests: number;
+  readonly effects: number;
+  readonly claims: number;
+  /** From the loss of a runner to the next claim of what it held: the median, the 99th percentile and the longest. */
+  readonly requeuedMs: readonly [number, number, number] | undefined;
+}
+
+interface Happened {
+  readonly name: string;
+  readonly at: number;
+  readonly until: number;
+  readonly whom: string;
+}
+
+export async function runNemesis(options: NemesisOptions): Promise<NemesisReport> {
+  const folder = mkdtempSync(join(tmpdir(), "holdfast-nemesis-"));
+  options.say(`everything that is seen is in ${folder}`);
+  const world = await World.open({ ...options, folder });
+  const stop = (): void => {
+    world.closeNow();
+    process.exit(130);
+  };
+  const atExit = (): void => world.closeNow();
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, stop);
+  process.on("exit", atExit);
+  try {
+    return await new Nemesis(options, world, folder).run();
+  } finally {
+    await world.close();
+    for (const signal of ["SIGINT", "SIGTERM"] as const) process.off(signal, stop);
+    process.off("exit", atExit);
+  }
+}
+
+class Nemesis {
+  readonly #options: NemesisOptions;
+  readonly #world: World;
+  readonly #folder: string;
+  readonly #faults: readonly Fault[];
+  readonly #skipped: Readonly<Record<string, string>>;
+  readonly #happened: Happened[] = [];
+  readonly #freezes: Freeze[] = [];
+  readonly #sightings: Sighting[] = [];
+  readonly #complaints: string[] = [];
+  readonly #clients: Clients;
+  readonly #workload: Workload;
+  #isOver = false;
+
+  constructor(options: NemesisOptions, world: World, folder: string) {
+    this.#options = options;
+    this.#world = world;
+    this.#folder = folder;
+    const wanted = FAULTS.filter(({ name }) => options.faults?.includes(name) ?? true);
+    const without = new Map(wanted.map((fault) => [fault, fault.without(world)]));
+    this.#faults = wanted.filter((fault) => without.get(fault) === undefined);
+    this.#skipped = Object.fromEntries(
+      [...without].flatMap(([{ name }, why]) => (why === undefined ? [] : [[name, why]])),
+    );
+    const { urls, adminToken: token } = world;
+    this.#clients = new Clients(urls, token, (request) => this.#keep("requests", request));
+    const { width, sessionsMax, isPoisoned, seed, pace = 1 } = options;
+    this.#workload = new Workload({
+      clients: this.#clients,
+      urls,
+      token,
+      chance: chanceOf(seed, 1),
+      width,
+      pace,
+      isPoisoned,
+      ...(sessionsMax === undefined ? {} : { sessionsMax }),
+    });
+  }
+
+  async run(): Promise<NemesisReport> {
+    const looking = this.#look();
+    const working = this.#workload.run();
+    await this.#disturb(working);
+    this.#workload.close();
+    this.#options.say("healing");
+    await this.#world.heal();
+    const late = await this.#untilAllEnded();
+    await this.#workload.end();
+    await working;
+    this.#isOver = true;
+    await looking;
+    return this.#judge(late);
+  }
+
+  // ---- faults ------------------------------------------------------------------------------------------------------
+
+  async #disturb(working: Promise<void>): Promise<void> {
+    const { minMs, sessionsMax, seed, atOnce } = this.#options;
+    const until = monotonicMs() + minMs;
+    let isWorkDone = false;
+    void working.then(() => (isWorkDone = true));
+    const isEnough = (): boolean =>
+      monotonicMs() >= until &&
+      this.#wanted().length === 0 &&
+      (sessionsMax === undefined || isWorkDone || this.#workload.begun >= sessionsMax);
+    const chance = chanceOf(seed, 2);
+    const context: FaultContext = {
+      world: this.#world,
+      chance,
+      freezes: this.#freezes,
+      complaints: this.#complaints,
+    };
+    while (!isEnough() && this.#faults.length > 0) {
+      await sleep(chance.between(Math.floor(this.#options.pauseMs / 2), this.#options.pauseMs));
+      const drawn = this.#draw(chance, chance.between(1, atOnce));
+      await Promise.all(drawn.map((fault) => this.#happen(fault, context)));
+    }
+  }
+
+  /** Kinds of which there were not enough yet. */
+  #wanted(): readonly string[] {
+    const happened = Map.groupBy(this.#happened, kindOf);
+    const { least = {} } = this.#options;
+    return Object.keys(least).filter((kind) => (happened.get(kind)?.length ?? 0) < least[kind]!);
+  }
+
+  /** Those of one kind do not happen together: two cannot start one server. */
+  #draw(chance: Chance, count: number): readonly Fault[] {
+    const wanted = this.#wanted();
+    const candidates = this.#faults.filter((fault) => wanted.length === 0 || wanted.includes(kindOf(fault)));
+    const drawn: Fault[] = [];
+    for (let i = 0; i < count; i++) {
+      const fault = chance.pick(candidates as [Fault, ...Fault[]]);
+      if (kindOf(fault) === "kill" || !drawn.some((other) => kindOf(other) === kindOf(fault)))
+        drawn.push(fault);
+    }
+    return drawn;
+  }
+
+  async #happen(fault: Fault, context: FaultContext): Promise<void> {
+    const at = monotonicMs();
+    const whom = await fault.happen(context);
+    const happened = { name: fault.name, at, until: monotonicMs(), whom };
+    this.#happened.push(happened);
+    this.#keep("faults", happened);
+    const { begun, ended } = this.#workload;
+    this.#options.say(
+      `${this.#happened.length}. ${fault.name} ${whom}, ${Math.round(happened.until - at)} ms; ${ended} of ${begun} sessions over`,
+    );
+  }
+
+  // ---- the end -----------------------------------------------------------------------------------------------------
+
+  /** @returns what had not ended in time. */
+  async #untilAllEnded(): Promise<readonly string[]> {
+    const from = monotonicMs();
+    for (;;) {
+      const sessions = await readSessions(this.#world.databaseUrl);
+      const open = sessions.filter((session) => !isSettled(session));
+      const stand = this.#workload.begun - this.#workload.ended;
+      if (open.length === 0 && stand === 0) {
+        this.#options.say(`all is settled ${Math.round(monotonicMs() - from)} ms after it was healed`);
+        return [];
+      }
+      if (monotonicMs() - from > HEALED_MS)
+        return open.map(
+          ({ sessionId, agent, status }) =>
+            `L3: ${sessionId} (${agent}) is ${status} ${HEALED_MS} ms after all was healed`,
+        );
+      await this.#unpause(open);
+      await sleep(1_000);
+    }
+  }
+
+  /** Lost three times in a row with runners that were killed, it is taken for poison: a person decides, as here. */
+  async #unpause(open: readonly FinalSession[]): Promise<void> {
+    for (const { sessionId, status, pauseReason } of open) {
+      if (status !== "paused" || pauseReason !== "poison") continue;
+      this.#options.say(`${sessionId} was taken for poison, and is not`);
+      const asked = { method: "POST", path: `/sessions/${sessionId}/unpause`, body: {} } as const;
+      await this.#clients.insist({ op: "unpause", about: sessionId }, asked);
+    }
+  }
+
+  async #judge(late: readonly string[]): Promise<NemesisReport> {
+    const seen = await this.#gather();
+    writeFileSync(join(this.#folder, "seen.json"), JSON.stringify(seen));
+    const violations = [...this.#complaints, ...late, ...check(seen)];
+    const report: NemesisReport = {
+      folder: this.#folder,
+      violations,
+      skipped: this.#skipped,
+      happened: countOf(this.#happened),
+      sessions: seen.sessions.length,
+      requests: seen.requests.length,
+      effects: seen.effects.length,
+      claims: seen.claims.length,
+      requeuedMs: requeued(this.#happened, seen),
+    };
+    writeFileSync(join(this.#folder, "report.json"), JSON.stringify(report, undefined, 2));
+    return report;
+  }
+
+  async #gather(): Promise<Observed> {
+    const { effectsFolder, members } = this.#world;
+    const effects = readdirSync(effectsFolder).flatMap((name) => linesOf<Effect>(join(effectsFolder, name)));
+    return {
+      ...(await readDatabase(this.#world.databaseUrl)),
+      requests: this.#clients.requests,
+      effects: effects.toSorted((a, b) => a.at - b.at),
+      sightings: this.#sightings,
+      freezes: this.#freezes,
+      watched: this.#workload.watched,
+      runnerIds: this.#world.runnerIds(),
+      outputs: Object.fromEntries(
+        members.map(({ name }) => [name, readFileSync(this.#world.outputOf(name), "utf8")]),
+      ),
+    };
+  }
+
+  async #look(): Promise<void> {
+    while (!this.#isOver) {
+      this.#sightings.push(...sightings());
+      await sleep(LOOK_EVERY_MS);
+    }
+  }
+
+  /** N1. */
+  #keep(what: string, line: Request | Happened): void {
+    appendFileSync(join(this.#folder, `${what}.jsonl`), `${JSON.stringify(line)}\n`);
+  }
+}
+
+function isSettled({ agent, status, pauseReason }: FinalSession): boolean {
+  return TERMINAL.has(status) || (agent === "poison" && pauseReason === "poison");
+}
+
+/** O3. Of runners that were killed, for as long as somebody could have gone on: other faults are in it. */
+function requeued(happened: readonly Happened[], seen: Observed): NemesisReport["requeuedMs"] {
+  const claims = new Claims(seen.claims);
+  const times = happened
+    .filter(({ name }) => name === "kill-runner")
+    .flatMap(({ at, whom }) => claims.nextAfter(seen.runnerIds[whom] ?? "", at).map((next) => next - at))
+    .toSorted((a, b) => a - b);
+  if (times.length === 0) return undefined;
+  const at = (share: number): number => Math.round(times[Math.floor((times.length - 1) * share)]!);
+  return [at(0.5), at(0.99), at(1)];
+}
+
+function kindOf({ name }: { readonly name: string }): string {
+  return name.split("-")[0]!;
+}
+
+function countOf(happened: readonly Happened[]): Readonly<Record<string, number>> {
+  const groups = Map.groupBy(happened, ({ name }) => name);
+  return Object.fromEntries([...groups].map(([name, all]) => [name, all.length]));
+}
+
+function linesOf<T>(path: string): T[] {
+  const lines = readFileSync(path, "utf8").split("\n").filter(Boolean);
+  return lines.map((line) => JSON.parse(line) as T);
+}
+
+function chanceOf(seed: number, stream: number): Chance {
+  const u32 = seededRandom(seed, stream);
+  const between = (least: number, most: number): number =>
+    least + Math.floor((u32() / 0x1_0000_0000) * (most - least + 1));
+  return { between, pick: (items) => items[between(0, items.length - 1)] ?? items[0] };
+}

@@ -1,0 +1,124 @@
+// Members of a fleet as processes, and what they started.
+//
+//   P1. Each carries the harness's pid in its environment. What is found with that of one that is gone is ended.
+//   P2. What a member writes goes to a file, whatever becomes of the harness.
+
+import { spawn, type ChildProcess } from "node:child_process";
+import { closeSync, openSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { endProcess, isAlive } from "./network.ts";
+import { HARNESS, MARK, monotonicMs, type Sighting } from "./observed.ts";
+
+const READY_MS = 60_000;
+const LOOK_EVERY_MS = 20;
+
+export interface MemberOptions {
+  readonly name: string;
+  readonly command: readonly [string, ...string[]];
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** What it writes, over all its lives. */
+  readonly output: string;
+  /** What it writes once it is ready. */
+  readonly ready: string;
+}
+
+export class Member {
+  readonly name: string;
+  readonly #options: MemberOptions;
+  #child: ChildProcess | undefined;
+  /** Where in its output its present life begins. */
+  #from = 0;
+
+  constructor(options: MemberOptions) {
+    this.name = options.name;
+    this.#options = options;
+  }
+
+  get pid(): number | undefined {
+    return this.isRunning ? this.#child?.pid : undefined;
+  }
+
+  get isRunning(): boolean {
+    return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  /** What it has written since it was started the last time. */
+  get said(): string {
+    return readFileSync(this.#options.output).subarray(this.#from).toString();
+  }
+
+  start(more: Readonly<Record<string, string>> = {}): void {
+    const { command, cwd, env, output } = this.#options;
+    const file = openSync(output, "a");
+    this.#from = statSync(output).size;
+    const [program, ...words] = command;
+    this.#child = spawn(program, words, {
+      cwd,
+      env: {
+        PATH: process.env["PATH"] ?? "",
+        LANG: "C.UTF-8",
+        [HARNESS]: String(process.pid),
+        ...env,
+        ...more,
+      },
+      stdio: ["ignore", file, file],
+    });
+    closeSync(file);
+  }
+
+  /** @throws Error when it ends before. */
+  async ready(): Promise<void> {
+    const until = monotonicMs() + READY_MS;
+    while (!this.said.includes(this.#options.ready)) {
+      if (!this.isRunning) throw new Error(`${this.name} ended: ${this.said}`);
+      if (monotonicMs() > until) throw new Error(`${this.name} does not begin: ${this.said}`);
+      await sleep(LOOK_EVERY_MS);
+    }
+  }
+
+  /** A process signal to it alone. */
+  signal(signal: NodeJS.Signals): void {
+    if (this.isRunning) this.#child?.kill(signal);
+  }
+
+  /** This life of it. */
+  async ended(): Promise<void> {
+    const { pid } = this;
+    while (pid !== undefined && this.pid === pid) await sleep(LOOK_EVERY_MS);
+  }
+}
+
+/** Processes that tasks of this harness have started and that are alive now. */
+export function sightings(): readonly Sighting[] {
+  const at = monotonicMs();
+  const ours = new Set(
+    processesWith(HARNESS).flatMap(({ pid, value }) => (Number(value) === process.pid ? [pid] : [])),
+  );
+  return processesWith(MARK).flatMap(({ pid, value }) => {
+    const [runner = "", runnerPid, sessionId = ""] = value.split(" ");
+    return ours.has(pid) ? [{ at, pid, runner, runnerPid: Number(runnerPid), sessionId }] : [];
+  });
+}
+
+/** P1. */
+export function sweepProcesses(): void {
+  for (const { pid, value } of processesWith(HARNESS))
+    if (pid !== process.pid && (Number(value) === process.pid || !isAlive(Number(value)))) endProcess(pid);
+}
+
+function processesWith(name: string): { readonly pid: number; readonly value: string }[] {
+  const found: { pid: number; value: string }[] = [];
+  for (const entry of readdirSync("/proc")) {
+    if (!/^\d+$/.test(entry)) continue;
+    let text: string;
+    try {
+      text = readFileSync(`/proc/${entry}/environ`, "latin1");
+    } catch {
+      continue; // Another user's, or gone.
+    }
+    const value = text.split("\0").find((variable) => variable.startsWith(`${name}=`));
+    if (value !== undefined) found.push({ pid: Number(entry), value: value.slice(name.length + 1) });
+  }
+  return found;
+}

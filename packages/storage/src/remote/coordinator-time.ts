@@ -1,0 +1,66 @@
+// The coordinator's time, as a process elsewhere knows it: what an answer said it is there, and how long ago that was.
+//
+//   Y4. It is never later than the coordinator's clock, so that nothing that is planned by it happens early there (S3). What was said
+//       is counted on a little slower than this machine's monotonic clock goes: neither crystals nor a coordinator that draws its
+//       clock towards another one differ by more. Each answer makes up for that.
+//   Y5. It never goes back. Where it turns out to be ahead, as when another coordinator has taken over, it stands still until the
+//       time there has come as far.
+//   Y6. Once an answer was heard, the wall clock of this machine counts for nothing.
+//
+// It knows no requests: it is told when one was sent and what its answer said.
+
+import type { Clock } from "@holdfast/core";
+
+const RATE = 0.98;
+
+interface Heard {
+  readonly time: number;
+  /** By the monotonic clock. */
+  readonly at: number;
+}
+
+export class CoordinatorTime {
+  readonly #machine: Pick<Clock, "now" | "monotonic">;
+  #heard: Heard | undefined;
+  #told = -Infinity;
+
+  constructor(machine: Pick<Clock, "now" | "monotonic">) {
+    this.#machine = machine;
+  }
+
+  /** Epoch milliseconds. */
+  now(): number {
+    if (this.#heard === undefined) return this.#machine.now();
+    this.#told = Math.max(this.#told, Math.floor(countedOn(this.#heard, this.#machine.monotonic())));
+    return this.#told;
+  }
+
+  /** Milliseconds that never go back, of this machine. */
+  monotonic(): number {
+    return this.#machine.monotonic();
+  }
+
+  /** Ask something whose answer says what time it is there. Rejects as the call does. */
+  async asking<Answer extends { readonly now: bigint }>(call: () => Promise<Answer>): Promise<Answer> {
+    const askedAt = this.monotonic();
+    const answer = await call();
+    this.heard(Number(answer.now), askedAt);
+    return answer;
+  }
+
+  /** @param askedAt by the monotonic clock: at some moment since then it was this time there. */
+  heard(time: number, askedAt: number): void {
+    const at = this.#machine.monotonic();
+    if (this.#heard === undefined || countedOn(this.#heard, at) < time) {
+      this.#heard = { time, at };
+      return;
+    }
+    // Y5. However soon after the question it was read. What was asked before the last answer may be older than that.
+    const latest = time + (at - askedAt) / RATE;
+    if (askedAt >= this.#heard.at && countedOn(this.#heard, at) > latest) this.#heard = { time, at };
+  }
+}
+
+function countedOn({ time, at }: Heard, now: number): number {
+  return time + (now - at) * RATE;
+}

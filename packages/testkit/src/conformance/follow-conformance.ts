@@ -1,0 +1,95 @@
+// ST47: who follows a session hears of what becomes of it.
+
+import { expect, test } from "vitest";
+import { cancelling, creating, pausing, releasing, signalling, spawning, type Fixture } from "./fixture.ts";
+
+export function followConformance(fixture: Fixture): void {
+  test("ST47: whether sessions can be followed is as the adapter says", () => {
+    expect(fixture.storage.follow !== undefined).toBe(fixture.subject.follows === true);
+  });
+  if (fixture.subject.follows !== true) return;
+
+  /** How often a follower of this session has heard. */
+  const follow = (sessionId: string) => {
+    const heard = { count: 0, leave: (): void => {} };
+    heard.leave = fixture.storage.follow!(sessionId, () => heard.count++);
+    return heard;
+  };
+  const hears = async (sessionId: string, work: () => Promise<unknown>): Promise<boolean> => {
+    const heard = follow(sessionId);
+    await work();
+    heard.leave();
+    return heard.count > 0;
+  };
+
+  test("ST47: a follower hears of every kind of change, from its making to its removal", async () => {
+    const { apply } = fixture;
+    const made = await hears("ses-1", () => fixture.createClaimed("ses-1", "owner-1"));
+    const held = await fixture.claim("ses-1", "owner-1", 1, Infinity);
+    const told = {
+      made,
+      committed: await hears("ses-1", () => held.commit({ records: [spawning("agent")] })),
+      signalled: await hears("ses-1", () => apply(signalling("ses-1", "sig-1"))),
+      paused: await hears("ses-1", () => apply(pausing("ses-1"))),
+      cancelled: await hears("ses-1", () => apply(cancelling("ses-1", { mode: "hard" }))),
+      removed: await hears("ses-1", async () => {
+        await apply(releasing(held));
+        await apply({ type: "delete_session", sessionId: "ses-1", subtree: "refuse" });
+      }),
+    };
+    expect(told).toEqual({
+      made: true,
+      committed: true,
+      signalled: true,
+      paused: true,
+      cancelled: true,
+      removed: true,
+    });
+  });
+
+  test("ST47: a follower hears of what follows from a change of another session, and of an end by its time", async () => {
+    const parent = await fixture.createClaimed("ses-1");
+    const child = await fixture.spawn(parent, "ses-2");
+    expect(await hears("ses-1", () => child.commit({ session: { status: "completed", output: "1" } }))).toBe(
+      true,
+    );
+    await fixture.apply(creating("ses-3", { deadlineAt: 5 }), 1);
+    expect(await hears("ses-3", () => fixture.storage.due({ now: 6, limit: 10 }))).toBe(true);
+  });
+
+  test("ST47: what a follower hears of can be read by then", async () => {
+    const claimant = await fixture.createClaimed("ses-1");
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const leave = fixture.storage.follow!("ses-1", () => resolve());
+    const committed = claimant.commit({ records: [spawning("agent")] });
+    await promise;
+    expect((await fixture.session("ses-1")).nextSeq).toBe(1);
+    leave();
+    await committed;
+  });
+
+  test("ST47: of a session that has ended no follower hears that it goes on", async () => {
+    const claimant = await fixture.createClaimed("ses-1");
+    const heard: boolean[] = [];
+    const leave = fixture.storage.follow!("ses-1", (goesOn) => void heard.push(goesOn));
+    await claimant.commit({ records: [spawning("agent")] });
+    const before = heard.splice(0);
+    expect(before.length).toBeGreaterThan(0);
+    await claimant.commit({ session: { status: "completed", output: "1" } });
+    expect(heard.length).toBeGreaterThan(0);
+    expect(heard).not.toContain(true);
+    leave();
+  });
+
+  test("ST47: nobody hears of other sessions, of what was refused, or after having left", async () => {
+    const claimant = await fixture.createClaimed("ses-1");
+    await fixture.createClaimed("ses-2");
+    const [other, left, stays] = [follow("ses-2"), follow("ses-1"), follow("ses-1")];
+    left.leave();
+    await claimant.commit({ records: [spawning("agent")] });
+    expect([other.count, left.count, stays.count > 0]).toEqual([0, 0, true]);
+    const heard = stays.count;
+    await fixture.storage.commit([{ ...claimant.batch({}), token: claimant.token - 1 }], 1);
+    expect(stays.count).toBe(heard);
+  });
+}

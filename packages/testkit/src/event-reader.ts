@@ -1,0 +1,106 @@
+// A reader of a session's events over server-sent events, that can be cut off at any moment and go on where it was.
+//
+//   R1. Only whole events count: of one that was cut in the middle nothing is known.
+//   R2. Each event has the number that follows the one before, also over connections: what does not is an error at once.
+//
+// It reads bytes from a socket by itself, so that a test can also not read.
+
+import { get, type ClientRequest, type IncomingMessage } from "node:http";
+
+/** How a connection came to its end: the stream said so, it was cut, or there was none. */
+export type ReadEnd = "ended" | "cut" | "refused";
+
+export interface EventReaderOptions {
+  readonly url: string;
+  readonly token: string;
+  readonly sessionId: string;
+  /** Told of each record's position, as it has come. */
+  readonly onRecord?: (seq: number) => void;
+}
+
+export class EventReader {
+  readonly #options: EventReaderOptions;
+  /** The records that were told, as JSON, by their position. */
+  readonly records: string[] = [];
+  #request: ClientRequest | undefined;
+  #response: IncomingMessage | undefined;
+  #isPaused = false;
+  /** It was told an error: there is more to come. */
+  #isBroken = false;
+
+  constructor(options: EventReaderOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Connect and read on from what was seen last, to the end of the connection.
+   *
+   * @param through the port of a proxy on this machine.
+   */
+  read(through?: number): Promise<ReadEnd> {
+    const { url, token, sessionId } = this.#options;
+    const last = this.records.length === 0 ? {} : { "last-event-id": String(this.records.length - 1) };
+    const { host, port } = new URL(url);
+    const headers = { host, authorization: `Bearer ${token}`, ...last };
+    const where = { host: "127.0.0.1", port: through ?? port, agent: false, headers };
+    this.#response = undefined;
+    return new Promise((resolve, reject) => {
+      const request = get({ ...where, path: `/v1/sessions/${sessionId}/watch` }, (response) => {
+        this.#response = response;
+        if (response.statusCode !== 200) {
+          response.resume();
+          return resolve("refused");
+        }
+        let rest = "";
+        this.#isBroken = false;
+        response.setEncoding("utf8").on("data", (text: string) => {
+          try {
+            rest = this.#take(rest + text);
+          } catch (error) {
+            reject(error as Error);
+            request.destroy();
+          }
+        });
+        response.on("error", () => {}); // It closes, too.
+        response.once("close", () => resolve(response.complete && !this.#isBroken ? "ended" : "cut"));
+        if (this.#isPaused) response.pause();
+      });
+      this.#request = request;
+      request.once("error", () => resolve(this.#response === undefined ? "refused" : "cut"));
+      request.once("close", () => resolve("cut"));
+    });
+  }
+
+  /** Read nothing from here on, not even an end. */
+  pause(): void {
+    this.#isPaused = true;
+    this.#response?.pause();
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    this.#response?.resume();
+  }
+
+  /** Close the connection, in the middle of whatever is under way. */
+  cut(): void {
+    this.#request?.destroy();
+  }
+
+  /** @returns what is not a whole event yet (R1). */
+  #take(text: string): string {
+    const events = text.split("\n\n");
+    for (const event of events.slice(0, -1)) {
+      if (event.startsWith("event: error\n")) this.#isBroken = true;
+      const [, id, record] = /^id: (\d+)\nevent: record\ndata: (.*)$/s.exec(event) ?? [];
+      if (id === undefined) continue;
+      const expected = this.records.length;
+      if (Number(id) !== expected)
+        throw new Error(`${this.#options.sessionId}: event ${id} came where ${expected} was to come`); // R2.
+      const told = JSON.parse(record!) as { readonly record: unknown };
+      this.records.push(JSON.stringify(told.record));
+      this.#options.onRecord?.(expected);
+    }
+    return events.at(-1) ?? "";
+  }
+}

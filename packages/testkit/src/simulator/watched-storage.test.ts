@@ -1,0 +1,85 @@
+// What the account that is kept beside a storage takes for a broken promise, and what not, where simulations seldom come.
+
+import type { Change, ChangeResult } from "@holdfast/core";
+import { MemoryStorage } from "@holdfast/runtime";
+import { expect, test } from "vitest";
+import { WatchedStorage } from "./watched-storage.ts";
+
+/** One that forgets the limit while it admits. */
+class Lavish extends MemoryStorage {
+  #maxTokens = 100;
+
+  override async commit(changes: readonly Change[], now: number): Promise<readonly ChangeResult[]> {
+    const [change] = changes;
+    if (change?.type === "set_budget") this.#maxTokens = change.limits.maxTokens ?? Infinity;
+    if (change?.type !== "commit_batch") return super.commit(changes, now);
+    const limit = (maxTokens: number): Change => ({ ...change, type: "set_budget", limits: { maxTokens } });
+    // All at once, as the account is kept of what is so when a call returns.
+    const committing = [[limit(999)], changes, [limit(this.#maxTokens)]].map((each) =>
+      super.commit(each, now),
+    );
+    return (await Promise.all(committing))[1] ?? [];
+  }
+}
+
+const amount = { tokens: 60, costMicroUsd: 0, steps: 0, turns: 0 };
+
+/** A session that may spend 100 tokens, claimed, in a storage that says what was broken. */
+async function watch(inner: MemoryStorage = new MemoryStorage()) {
+  const broken: string[] = [];
+  const { storage } = new WatchedStorage(inner, (promise) => void broken.push(promise), {
+    changed: () => {},
+    born: () => {},
+  });
+  const creation = {
+    type: "create_session",
+    sessionId: "ses-1",
+    agent: { name: "agent", version: "1" },
+    input: undefined,
+    seed: 1,
+    flags: 0,
+    format: 1,
+    budget: { maxTokens: 100 },
+  } as const;
+  await storage.commit([creation], 0);
+  const claim = await storage.claim({ sessionId: "ses-1", owner: "o", now: 0, leaseMs: 1_000 });
+  const spend = (task: number): Change => ({
+    type: "commit_batch",
+    sessionId: "ses-1",
+    token: claim.status === "claimed" ? claim.token : 0,
+    firstSeq: 0,
+    records: [],
+    entries: [],
+    consumed: [],
+    charges: [{ type: "reserve", task, amount }],
+  });
+  const limit = (maxTokens: number): Change => ({
+    type: "set_budget",
+    sessionId: "ses-1",
+    limits: { maxTokens },
+  });
+  return { storage, broken, spend, limit };
+}
+
+test("B1: what was admitted before a limit was lowered, in the same group, is not overspent", async () => {
+  const { storage, broken, spend, limit } = await watch();
+  await storage.commit([spend(0), limit(50)], 1);
+  expect(broken).toEqual([]);
+});
+
+test("B1: what is admitted above the limit of the moment is", async () => {
+  const { storage, broken, spend, limit } = await watch(new Lavish());
+  await storage.commit([spend(0)], 1);
+  await storage.commit([limit(50)], 1);
+  expect(broken).toEqual([]);
+  await storage.commit([spend(1)], 1);
+  expect(broken).toEqual(["B1"]);
+});
+
+test("B1: the answers to a group that sets limits are in its order", async () => {
+  const { storage, spend, limit } = await watch();
+  const results = await storage.commit([spend(0), limit(50), spend(1), limit(120), spend(2)], 1);
+  expect(results.map((result) => ("admissions" in result ? result.admissions : result.status))).toMatchObject(
+    [[{ status: "admitted" }], "requested", [{ status: "refused" }], "requested", [{ status: "admitted" }]],
+  );
+});
