@@ -87,8 +87,8 @@ function hasNoBody({ httpVersionMajor, headers }: IncomingMessage): boolean {
  *
  * @throws Refusal `too_large` or `request_timeout`.
  */
-export function readAll({ request }: Exchange, maxBytes: number): Promise<Uint8Array> {
-  if (hasNoBody(request)) return Promise.resolve(EMPTY);
+export async function readAll({ request }: Exchange, maxBytes: number): Promise<Uint8Array> {
+  if (hasNoBody(request)) return EMPTY;
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let bytes = 0;
