@@ -44,7 +44,7 @@ export const herd: Workload = {
   title: "runners by the hundred reconnect",
   refuses: (storage) => (storage === "memory" ? "nothing of it outlives its process" : undefined),
   async *run(bench) {
-    const runners = bench.size(500, 20);
+    const runners = bench.size(500, 12);
     for (const awayMs of bench.isQuick ? [0] : AWAY_MS) yield* await measure(bench, runners, awayMs);
   },
 };
@@ -57,7 +57,7 @@ function measure(bench: Bench, count: number, awayMs: number): Promise<readonly 
     const coordinators = [before];
     const herds: Herd[] = [];
     try {
-      const all = await startHerd(before, folder, bench.size(PROCESSES, 2));
+      const all = await startHerd(before, folder, bench.size(PROCESSES, 1));
       herds.push(all);
       const sessionIds = await startSessions(before, count);
       await until("every session to be in its middle", () => all.stepsOf("during") === count, PATIENCE_MS);

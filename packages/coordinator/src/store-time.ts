@@ -109,7 +109,11 @@ export class StoreTime {
     const { storage, registry, leaseMs } = this.#host;
     await registry.all();
     for (let after: string | undefined; ;) {
-      const page = await storage.heldClaims({ now: from, limit: PAGE, ...(after !== undefined && { after }) });
+      const page = await storage.heldClaims({
+        now: from,
+        limit: PAGE,
+        ...(after !== undefined && { after }),
+      });
       for (const claim of page) {
         const name = `${claim.sessionId} ${claim.token}`;
         const longestMs = registry.knows(claim.owner) ? leaseMs : LEASE_MS_MAX;
