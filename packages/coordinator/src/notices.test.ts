@@ -1,6 +1,7 @@
 // News of sessions, from storages that tell of what changes and from one that does not.
 
 import type { AgentStorage, Change } from "@holdfast/core";
+import { SteadyClock } from "@holdfast/core/internal";
 import { MemoryStorage, storageWith, TestClock, turns } from "@holdfast/testkit/test-runtime";
 import { beforeEach, describe, expect, test } from "vitest";
 import { News, noticing, type FollowedStorage } from "./notices.ts";
@@ -26,7 +27,7 @@ beforeEach(() => {
 
 describe("V4: who waits for news", () => {
   test("of a storage that tells has it at once, whoever committed it, and looks at nothing by the clock", async () => {
-    const storage = noticing(inner, clock, () => {});
+    const storage = noticing(inner, new SteadyClock(clock), () => {});
     const news = follow(storage);
     await clock.advance(10 * LOOK_MS);
     expect(news.count).toBe(0);
@@ -40,7 +41,7 @@ describe("V4: who waits for news", () => {
   });
 
   test("of a storage that does not tell has it when it is committed here, and looks for what others committed", async () => {
-    const storage = noticing(storageWith(inner, {}), clock, () => {});
+    const storage = noticing(storageWith(inner, {}), new SteadyClock(clock), () => {});
     const news = follow(storage);
     await storage.commit([CREATING], 1);
     await turns(1);
@@ -55,7 +56,7 @@ describe("V4: who waits for news", () => {
   });
 
   test("misses nothing that comes while it looks, and is woken once for all of it", async () => {
-    const storage = noticing(inner, clock, () => {});
+    const storage = noticing(inner, new SteadyClock(clock), () => {});
     const gone = new AbortController();
     const news = new News(storage, "ses-1", gone.signal);
     await storage.commit([CREATING], 1);
