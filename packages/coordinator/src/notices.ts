@@ -4,7 +4,8 @@
 //       committed as well. One that cannot is helped out: then what is followed is looked at every `LOOK_MS`.
 
 import type { AgentStorage, Change, ChangeResult, Clock } from "@holdfast/core";
-import { Followers } from "@holdfast/core/internal";
+import { Followers, type SteadyClock } from "@holdfast/core/internal";
+import { claimTimely, renewTimely } from "./store-time.ts";
 
 /** Where nobody tells what others commit, who waits looks so often. */
 const LOOK_MS = 250;
@@ -44,11 +45,15 @@ export class News {
   }
 }
 
-/** The storage, every session of which can be followed. `onCommit` is told what becomes of each change that is asked for here. */
+/**
+ * The storage, every session of which can be followed. `onCommit` is told what becomes of each change that is asked for here, and
+ * `onFailure` of what could not be asked.
+ */
 export function noticing(
   storage: AgentStorage,
-  clock: Clock,
+  clock: SteadyClock,
   onCommit: (results: readonly ChangeResult[]) => void,
+  onFailure: (error: unknown) => void = () => {},
 ): FollowedStorage {
   const looks = new Looks(clock);
   const { follow } = storage;
@@ -57,14 +62,17 @@ export function noticing(
     name: storage.name,
     durable: storage.durable,
     async commit(changes, now) {
-      const results = await storage.commit(changes, now);
+      const results = await storage.commit(changes, now).catch((error: unknown) => {
+        onFailure(error);
+        throw error;
+      });
       if (follow === undefined) looks.committed(changes);
       onCommit(results);
       return results;
     },
-    claim: (claim) => storage.claim(claim),
+    claim: (claim) => claimTimely(storage, clock, claim),
     heldClaims: (query) => storage.heldClaims(query),
-    renew: (renewal) => storage.renew(renewal),
+    renew: (renewal) => renewTimely(storage, clock, renewal),
     load: (sessionId) => storage.load(sessionId),
     arrivals: (sessionId, after) => storage.arrivals(sessionId, after),
     conversation: (sessionId, leaf) => storage.conversation(sessionId, leaf),

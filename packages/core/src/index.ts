@@ -138,6 +138,7 @@ export {
   type SignalSink,
   type SignalSource,
 } from "./ports/signal-source.ts";
+export { type ClaimResult, type HeldClaim } from "./ports/claim-results.ts";
 export {
   type PutSchedule,
   type RemoveSchedule,
@@ -151,8 +152,6 @@ export {
   type Audited,
   type Change,
   type ChangeResult,
-  type ClaimResult,
-  type HeldClaim,
   type CommitBatch,
   type CreateSession,
   type DeleteSession,

@@ -144,6 +144,12 @@ export class Dispatcher {
     return held?.token === token ? held.givenAt : undefined;
   }
 
+  /** Whether a runner polls here, or was heard of within a lease. */
+  isHeard(runnerId: string): boolean {
+    const seat = this.#seats.get(runnerId);
+    return seat !== undefined && this.#isAlive(seat);
+  }
+
   heldBy(runnerId: string): number {
     return this.#holdings.countOf(runnerId);
   }

@@ -19,6 +19,7 @@ import type {
 } from "../session/session.ts";
 import type { RecordedError } from "../errors.ts";
 import type { Audit, AuditRow } from "./audit.ts";
+import type { ClaimResult, HeldClaim } from "./claim-results.ts";
 import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts";
 import type { PutSchedule, RemoveSchedule, Schedule } from "./schedules.ts";
 
@@ -468,24 +469,6 @@ export interface NewEntry {
 
 export interface Entry extends NewEntry {
   readonly createdAt: number;
-}
-
-export type ClaimResult =
-  /** `losses`: ST39. */
-  | { readonly status: "claimed"; readonly token: number; readonly losses: number }
-  | { readonly status: "busy"; readonly owner: string }
-  | { readonly status: "moved"; readonly to: string }
-  | { readonly status: "ended"; readonly sessionStatus: SessionStatus }
-  | { readonly status: "not_found" };
-
-export interface HeldClaim {
-  readonly sessionId: string;
-  readonly owner: string;
-  readonly token: number;
-  /** When its lease ends, in epoch milliseconds. */
-  readonly until: number;
-  /** The session's. */
-  readonly inbox: number;
 }
 
 export interface StoredSignal {

@@ -1,6 +1,7 @@
 // Runners and a coordinator together: what is started at the coordinator is run by whoever offers it, also through what goes wrong.
 
-import { startRunner } from "@holdfast/runner";
+import type { HoldfastError } from "@holdfast/core";
+import { startRunner, type RunnerEvent } from "@holdfast/runner";
 import { defineAgent, defineTask, local, MemoryStorage, remote } from "@holdfast/runtime";
 import { mkdtempSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -105,6 +106,23 @@ describe("a runner", () => {
     const second = await fleet.runner({ agents: [echo], stateFolder, token: "" });
     expect(second.runnerId).toBe(first.runnerId);
     expect(await outputOf(fleet, await startSession(fleet, { agent: "echo", input: 1 }))).toBe(1);
+  });
+
+  test("with another's token waits until that one has gone, and says whom it waits for", async () => {
+    fleet = await openFleet();
+    const stateFolder = newFolder();
+    const first = await fleet.runner({ agents: [echo], stateFolder, hostname: "host-1" });
+    const [file] = readdirSync(stateFolder).filter((name) => name.endsWith(".json"));
+    const { token } = JSON.parse(readFileSync(join(stateFolder, file!), "utf8")) as { token: string };
+    const lost = Promise.withResolvers<HoldfastError>();
+    const log = (event: RunnerEvent) => void (event.type === "lost" && lost.resolve(event.error));
+    const second = fleet.runner({ agents: [echo], token, log });
+    expect(await lost.promise).toMatchObject({
+      code: "duplicate_runner",
+      message: expect.stringContaining("on host-1, since") as string,
+    });
+    await first.stop();
+    expect((await second).runnerId).toBe(first.runnerId);
   });
 
   test("without a token, with a used one, or of another protocol is refused with what to do", async () => {
