@@ -140,6 +140,12 @@ export {
 } from "./ports/signal-source.ts";
 export { type ClaimResult, type HeldClaim } from "./ports/claim-results.ts";
 export {
+  type PutSchedule,
+  type RemoveSchedule,
+  type Schedule,
+  type ScheduledAction,
+} from "./ports/schedules.ts";
+export {
   type AgentStorage,
   type Arrival,
   type Arrivals,
@@ -159,13 +165,9 @@ export {
   type NewEntry,
   type Paid,
   type PauseSession,
-  type PutSchedule,
   type ReleaseClaim,
-  type RemoveSchedule,
   type RequestCancel,
   type ResumeSession,
-  type Schedule,
-  type ScheduledAction,
   type SeenSignals,
   type SendSignal,
   type SessionPatch,

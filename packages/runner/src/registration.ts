@@ -3,7 +3,8 @@
 //   R1. A registration token is good for one process. What it brings, the runner's own token, is kept before anything else is done;
 //       when the answer is lost, the same process is given the same one again.
 //   R2. A coordinator that cannot be reached is waited for, for ever; one that refuses is not.
-//   R3. Who is told that another process is this runner waits for as long as that one may be a dead one of ours, and then believes it.
+//   R3. Whoever gives up is not kept waiting for an answer, unless it may bring the runner's own token (R1).
+//   R4. Who is told that another process is this runner waits for as long as that one may be a dead one of ours, and then believes it.
 
 import { HoldfastError, toHoldfastError, UsageError, type Clock, type Random } from "@holdfast/core";
 import { RunnerService, type RegisterResponse } from "@holdfast/proto";
@@ -13,7 +14,7 @@ import type { TokenFile } from "./token-file.ts";
 
 /** Of what runners and coordinators say to each other. */
 const PROTOCOL = 1;
-/** R3. Longer than the lease of a coordinator that nobody has configured. */
+/** R4. Longer than the lease of a coordinator that nobody has configured. */
 const PREDECESSOR_MS = 20_000;
 const PREDECESSOR_PAUSE_MS = 1_000;
 
@@ -82,7 +83,7 @@ async function registerOnce(options: RegistrationOptions): Promise<Registered> {
   const own = tokens.read();
   if (own === undefined) return registerWith(options, required(token));
   try {
-    return await registerWith(options, own);
+    return await registerWith(options, own, { signal: options.signal }); // R3.
   } catch (thrown) {
     const error = toHoldfastError(thrown);
     // Its runner was deleted: another registration token makes another one.
@@ -92,7 +93,11 @@ async function registerOnce(options: RegistrationOptions): Promise<Registered> {
   }
 }
 
-async function registerWith(options: RegistrationOptions, token: string): Promise<Registered> {
+async function registerWith(
+  options: RegistrationOptions,
+  token: string,
+  call: { readonly signal?: AbortSignal } = {},
+): Promise<Registered> {
   const { connection, tokens, offers, process } = options;
   const { hostname, project, labels, agents, taskKinds, maxRuns } = offers;
   connection.useToken(token);
@@ -107,7 +112,7 @@ async function registerWith(options: RegistrationOptions, token: string): Promis
     process,
   };
   const answer: RegisterResponse = await connection.time.asking(() =>
-    connection.ask(() => connection.client(RunnerService).register(request)),
+    connection.ask(() => connection.client(RunnerService).register(request, call)),
   );
   const own = answer.token ?? token;
   tokens.write(own); // R1.

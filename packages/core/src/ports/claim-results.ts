@@ -16,4 +16,6 @@ export interface HeldClaim {
   readonly token: number;
   /** When its lease ends, in epoch milliseconds. */
   readonly until: number;
+  /** The session's. */
+  readonly inbox: number;
 }

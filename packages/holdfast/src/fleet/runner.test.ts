@@ -1,8 +1,8 @@
 // Runners and a coordinator together: what is started at the coordinator is run by whoever offers it, also through what goes wrong.
 
 import type { HoldfastError } from "@holdfast/core";
-import type { RunnerEvent } from "@holdfast/runner";
-import { defineAgent, defineTask, local, remote } from "@holdfast/runtime";
+import { startRunner, type RunnerEvent } from "@holdfast/runner";
+import { defineAgent, defineTask, local, MemoryStorage, remote } from "@holdfast/runtime";
 import { mkdtempSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -48,6 +48,27 @@ describe("a runner", () => {
       "started",
       "received",
     ]);
+  });
+
+  test("that registers again gives up at once, though nobody answers it", async () => {
+    const storage = new MemoryStorage();
+    fleet = await openFleet({ storage });
+    const stateFolder = mkdtempSync(join(tmpdir(), "holdfast-runner-"));
+    await (await fleet.runner({ agents: [echo], stateFolder })).stop();
+    const commit = storage.commit.bind(storage);
+    const asked = gate<undefined>();
+    storage.commit = () => {
+      asked.open(undefined);
+      return new Promise(() => {});
+    };
+    const giveUp = new AbortController();
+    const { signal: gaveUp } = giveUp;
+    const options = { url: fleet.url, stateFolder, workspace: "/project", agents: [echo], signal: gaveUp };
+    const again = startRunner(options);
+    await asked.opened;
+    giveUp.abort();
+    await expect(again).rejects.toThrow();
+    storage.commit = commit;
   });
 
   test("goes on with a session that waits when what it waits for arrives", async () => {

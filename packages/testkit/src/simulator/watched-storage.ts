@@ -65,9 +65,14 @@ export interface Watcher {
   changed(row: Session): void;
   /** A session that was not there before. */
   born(row: Session): void;
-  /** It passed to this owner. */
-  claimed?(sessionId: string, owner: string): void;
+  /** It passed to this owner, from whoever held it and had not let go of it. */
+  claimed?(sessionId: string, owner: string, before: string | undefined): void;
+  /** Its owner has renewed its claim. */
+  renewed?(sessionId: string): void;
 }
+
+/** Whoever renews says what time it is; whoever carries a lease over to another time does not. */
+const OF_NOW_MS = 1_000;
 
 /** A row as it was and as it is. */
 interface Step {
@@ -82,7 +87,8 @@ export class WatchedStorage {
   readonly #inner: AgentStorage;
   readonly #violated: Violated;
   readonly #watcher: Watcher;
-  readonly #fired = new Set<string>();
+  /** Times for which schedules that are there have fired. */
+  readonly #fired = new Map<string, Set<number>>();
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(inner: AgentStorage, violated: Violated, watcher: Watcher) {
@@ -142,9 +148,15 @@ export class WatchedStorage {
     return this.#inOrder(this.#inner.renew(renewal), [], () => {
       for (const account of this.accounts.values()) {
         if (account.owner === renewal.owner && renewal.sessionIds?.includes(account.sessionId) !== false)
-          account.until = Math.max(account.until, renewal.now + renewal.leaseMs);
+          this.#noteRenewed(account, renewal);
       }
     });
+  }
+
+  #noteRenewed(account: SessionAccount, { now, leaseMs }: { readonly now: number; readonly leaseMs: number }): void {
+    account.until = Math.max(account.until, now + leaseMs);
+    const isOfNow = Math.abs(now - (this.#watcher.servedAt?.() ?? Infinity)) <= OF_NOW_MS;
+    if (isOfNow) this.#watcher.renewed?.(account.sessionId);
   }
 
   /** It ends sessions whose cancel is overdue, so any row may change. In an order of ours, as the port promises none. */
@@ -282,15 +294,17 @@ export class WatchedStorage {
       this.#violated("O2", `${sessionId}: claim ${token} is not above ${account.token}`);
     if (account.owner !== undefined && account.owner !== owner && account.until > now)
       this.#violated("O1", `${sessionId}: claimed by ${owner} while ${account.owner} holds it`);
+    const before = account.owner === owner ? undefined : account.owner;
     account.token = token;
     account.owner = owner;
     account.until = now + leaseMs;
-    this.#watcher.claimed?.(sessionId, owner);
+    this.#watcher.claimed?.(sessionId, owner, before);
   }
 
   #note(change: Change, result: ChangeResult | undefined): void {
     if (change.type === "audited" && change.change !== undefined) return this.#note(change.change, result);
     if (change.type === "fire_schedule" && result?.status === "done") this.#noteFiring(change);
+    if (change.type === "remove_schedule") this.#fired.delete(change.scheduleId);
     if (!("sessionId" in change)) return;
     const account = this.account(change.sessionId);
     switch (change.type) {
@@ -337,11 +351,14 @@ export class WatchedStorage {
     }
   }
 
-  /** K10c. */
+  /**
+   * K10c. A schedule fires once for a time. One that is put again after it was removed is another, also when whoever put it asked so
+   * long ago that its first time is one of the other's: what that did is named by the time, and is not done again (S5, ST9).
+   */
   #noteFiring({ scheduleId, dueAt }: FireSchedule): void {
-    const time = `${scheduleId} for ${dueAt}`;
-    if (this.#fired.has(time)) this.#violated("K10c", `schedule ${time} fired twice`);
-    this.#fired.add(time);
+    const times = this.#fired.get(scheduleId) ?? new Set<number>();
+    if (times.has(dueAt)) this.#violated("K10c", `schedule ${scheduleId} for ${dueAt} fired twice`);
+    this.#fired.set(scheduleId, times.add(dueAt));
   }
 
   #noteBatch(account: SessionAccount, batch: CommitBatch, result: ChangeResult | undefined): void {
