@@ -6,6 +6,8 @@ const RULES = "packages/core/src/session/storage-rules.ts";
 const CASCADE = "packages/core/src/session/cascade.ts";
 const CLAIMS = "packages/core/src/session/claims.ts";
 const KERNEL = "packages/core/src/kernel/";
+const STORE_TIME = "packages/coordinator/src/store-time.ts";
+const STORE_TIME_TEST = "packages/coordinator/src/store-time.test.ts";
 const SHARING = "packages/storage/src/postgres/sharing.test.ts";
 
 export const FLEET_MUTANTS = [
@@ -106,6 +108,48 @@ export const FLEET_MUTANTS = [
     find: "await tasksEnded();",
     replace: "void tasksEnded();",
     tests: ["packages/runtime/src/lease-keeper.test.ts"],
+  },
+  {
+    name: "O4: what was aborted before it could begin does not begin",
+    file: "packages/runtime/src/local-task-executor.ts",
+    find: "if (this.#abortReason !== undefined) throw abortError",
+    replace: "if (this.#abortReason === null) throw abortError",
+    tests: ["packages/runtime/src/local-task-executor.test.ts"],
+  },
+  {
+    name: "O1: a claim that is too old when it is heard of is not used",
+    file: "packages/runner/src/dispatched-storage.ts",
+    find: "this.#clock.monotonic() - given.madeAt > CLAIM_AGE_MS",
+    replace: "this.#clock.monotonic() - given.madeAt > Infinity",
+    tests: ["packages/runner/src/dispatched-storage.test.ts"],
+  },
+  {
+    name: "S3: a runner goes by its coordinator's time",
+    file: "packages/storage/src/remote/coordinator-time.ts",
+    find: "if (this.#heard === undefined) return this.#machine.now();",
+    replace: "if (this.#told === -Infinity) return this.#machine.now();",
+    tests: ["packages/storage/src/remote/coordinator-time.test.ts"],
+  },
+  {
+    name: "D3: leases are carried over when the clock was set forward",
+    file: STORE_TIME,
+    find: "claim.until <= to && leftMs",
+    replace: "claim.until <= from && leftMs",
+    tests: [STORE_TIME_TEST],
+  },
+  {
+    name: "D3: a clock that was set back is not followed",
+    file: "packages/core/src/steady-clock.ts",
+    find: "Math.max(-passedMs / DRAW, ",
+    replace: "Math.max(-Infinity, ",
+    tests: ["packages/core/src/steady-clock.test.ts"],
+  },
+  {
+    name: "S3: time goes on after a restart from where it was written",
+    file: STORE_TIME,
+    find: "clock.step(writtenAt - clock.now()); // S3.",
+    replace: "clock.step(writtenAt - writtenAt);",
+    tests: [STORE_TIME_TEST],
   },
   {
     name: "S2: a snapshot that is older than an arrival is not gone on from",

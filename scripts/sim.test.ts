@@ -36,6 +36,9 @@ const FLEET_CANARIES = [
   ["H3: a poll that is asked again gets the same answer", 400],
   ["O1: a claim that was used elsewhere is not given back", 1_500],
   ["S2: losing every notice loses no session", 50],
+  ["S3: a runner goes by its coordinator's time", 700],
+  ["D3: leases are carried over when the clock was set forward", 100],
+  ["D3: a clock that was set back is not followed", 100],
 ] as const;
 
 describe("a planted bug is found", () => {

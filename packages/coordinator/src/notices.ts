@@ -4,7 +4,8 @@
 //       committed as well. One that cannot is helped out: then what is followed is looked at every `LOOK_MS`.
 
 import type { AgentStorage, Change, ChangeResult, Clock } from "@holdfast/core";
-import { Followers } from "@holdfast/core/internal";
+import { Followers, type SteadyClock } from "@holdfast/core/internal";
+import { claimTimely, renewTimely } from "./store-time.ts";
 
 /** Where nobody tells what others commit, who waits looks so often. */
 const LOOK_MS = 250;
@@ -50,7 +51,7 @@ export class News {
  */
 export function noticing(
   storage: AgentStorage,
-  clock: Clock,
+  clock: SteadyClock,
   onCommit: (results: readonly ChangeResult[]) => void,
   onFailure: (error: unknown) => void = () => {},
 ): FollowedStorage {
@@ -69,9 +70,9 @@ export function noticing(
       onCommit(results);
       return results;
     },
-    claim: (claim) => storage.claim(claim),
+    claim: (claim) => claimTimely(storage, clock, claim),
     heldClaims: (query) => storage.heldClaims(query),
-    renew: (renewal) => storage.renew(renewal),
+    renew: (renewal) => renewTimely(storage, clock, renewal),
     load: (sessionId) => storage.load(sessionId),
     arrivals: (sessionId, after) => storage.arrivals(sessionId, after),
     conversation: (sessionId, leaf) => storage.conversation(sessionId, leaf),

@@ -4,8 +4,8 @@
 //
 //   D3. A wall clock that was set back changes nothing at once. One that was set forward, or whose machine slept, is followed within
 //       `LOOK_MS`: the time is written down, so that who comes after this coordinator is not before it; every lease that goes on is
-//       renewed to last from then as long as it would have; then the time is the new one. What was claimed by the old one meanwhile
-//       is renewed after that.
+//       renewed to last from then as long as it would have; then the time is the new one. What was claimed or renewed by the old one
+//       meanwhile is renewed after that.
 //   S3. Time goes on after a restart where it was before, or later. While anybody holds a lease it is written down every `TELL_MS`,
 //       and what others wrote is followed.
 //   O7. Where nobody wrote it for longer than a lease, the clock may have been set meanwhile: the leases of then go on from now.
@@ -15,11 +15,12 @@
 //
 // It knows no polls: who holds what is storage's.
 
-import type { AgentStorage, HeldClaim } from "@holdfast/core";
+import type { AgentStorage, ClaimResult, HeldClaim } from "@holdfast/core";
 import type { SteadyClock } from "@holdfast/core/internal";
 import type { Registry } from "./dispatch/registry.ts";
-import { LEASE_MS_MAX } from "./services/storage-scope.ts";
 
+/** A lease that is not renewed must end some day. */
+export const LEASE_MS_MAX = 10 * 60_000;
 const LOOK_MS = 1_000;
 const TELL_MS = 2_000;
 /** Whose `updatedAt` is the time that was written down last. */
@@ -141,4 +142,29 @@ export class StoreTime {
   async #write(now: number): Promise<void> {
     await this.#host.storage.commit([{ type: "put_document", ...WRITTEN, body: "{}" }], now);
   }
+}
+
+/** Claim, and renew it when the time was set while storage was asked: it is as of before (D3). */
+export async function claimTimely(
+  storage: AgentStorage,
+  clock: SteadyClock,
+  claim: Parameters<AgentStorage["claim"]>[0],
+): Promise<ClaimResult> {
+  const before = clock.steps;
+  const result = await storage.claim(claim);
+  const { owner, sessionId, leaseMs } = claim;
+  if (clock.steps !== before && result.status === "claimed" && leaseMs !== Infinity)
+    await storage.renew({ owner, sessionIds: [sessionId], now: clock.now(), leaseMs });
+  return result;
+}
+
+/** Renew; once more when the time was set meanwhile. */
+export async function renewTimely(
+  storage: AgentStorage,
+  clock: SteadyClock,
+  renewal: Parameters<AgentStorage["renew"]>[0],
+): ReturnType<AgentStorage["renew"]> {
+  const before = clock.steps;
+  const renewed = await storage.renew(renewal);
+  return clock.steps === before ? renewed : storage.renew({ ...renewal, now: clock.now() });
 }

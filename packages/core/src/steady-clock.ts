@@ -17,6 +17,7 @@ export class SteadyClock implements Clock {
   readonly #wall: Clock;
   #time: number;
   #at: number;
+  #steps = 0;
 
   constructor(wall: Clock) {
     this.#wall = wall;
@@ -42,7 +43,14 @@ export class SteadyClock implements Clock {
 
   /** Go forward by so much, or not at all. */
   step(ms: number): void {
-    this.#time += Math.max(0, ms);
+    if (ms <= 0) return;
+    this.#time += ms;
+    this.#steps++;
+  }
+
+  /** How often it has gone forward by a step. */
+  get steps(): number {
+    return this.#steps;
   }
 
   monotonic(): number {

@@ -2,10 +2,11 @@
 
 import { createSession } from "@holdfast/core/internal";
 import type { Arrival, Change, ChangeResult, SessionSnapshot } from "@holdfast/core";
+import type { Claim } from "@holdfast/proto";
 import type { RemoteStorage } from "@holdfast/storage/remote";
 import { TestClock, turns } from "@holdfast/testkit/test-runtime";
 import { describe, expect, test } from "vitest";
-import { DispatchedStorage } from "./dispatched-storage.ts";
+import { DispatchedStorage, givenBy } from "./dispatched-storage.ts";
 
 const CLAIM = { sessionId: "s", owner: "rnr", now: 0, leaseMs: 1_000 };
 
@@ -52,6 +53,36 @@ describe("a session that was given", () => {
     expect(committed).toEqual([{ type: "release_claim", sessionId: "s", token: 7 }]);
     expect(storage.held).toBe(0);
     expect(await storage.claim(CLAIM)).toMatchObject({ status: "busy" });
+  });
+
+  // The answer was long under way, or this process stood still before it came to it.
+  test("G4: is given back when it is too old to be used", async () => {
+    const { storage, clock, committed, asked } = open();
+    clock.stall(10_000);
+    storage.give({ sessionId: "s", token: 7, snapshot: snapshot("s"), madeAt: 7_999 });
+    expect(await storage.claim(CLAIM)).toMatchObject({ status: "busy" });
+    expect({ asked, committed }).toEqual({
+      asked: [],
+      committed: [{ type: "release_claim", sessionId: "s", token: 7 }],
+    });
+    expect(storage.held).toBe(0);
+    storage.give({ sessionId: "s", token: 8, snapshot: snapshot("s"), madeAt: 8_000 });
+    expect(await storage.claim(CLAIM)).toMatchObject({ status: "claimed", token: 8 });
+  });
+
+  test("G4: is as old as the coordinator's time says", () => {
+    const { clock } = open();
+    const claim = {
+      sessionId: "s",
+      token: 7n,
+      claimedAt: BigInt(clock.now() - 300),
+      snapshot: new TextEncoder().encode(JSON.stringify(snapshot("s"))),
+    };
+    clock.stall(1_000);
+    const told = claim as Partial<Claim> as Claim;
+    expect(givenBy(told, clock)).toMatchObject({ sessionId: "s", token: 7, madeAt: -300 });
+    // Never in the future, whatever is said.
+    expect(givenBy({ ...told, claimedAt: BigInt(clock.now() + 5_000) }, clock)).toMatchObject({ madeAt: 1_000 });
   });
 
   test("is not given back once it is claimed, however long it takes", async () => {

@@ -126,6 +126,23 @@ test("two different tasks of one name are refused, the same one twice is not", (
   expect(executor.kinds()).toEqual(["same"]);
 });
 
+// Its session may be somebody else's by the time that storage answers.
+test("O4: an attempt that is aborted while its conversation is read does not begin", async () => {
+  let begun = 0;
+  const executor = new LocalTaskExecutor({
+    clock: new TestClock(),
+    tasks: [defineTask({ name: "read", run: () => void begun++ })],
+  });
+  const read = gate<readonly []>();
+  const asked = { hasConversation: true, input: '{"$conversation":1}', conversation: () => read.opened };
+  const ends: string[] = [];
+  const running = executor.start(attemptOf({ kind: "read", ...asked }), (outcome) => ends.push(endOf(outcome)));
+  running.abort("let go of");
+  read.open([]);
+  await turns(5);
+  expect({ begun, ends }).toEqual({ begun: 0, ends: ["aborted"] });
+});
+
 test("conversations in an input are resolved where the task runs, at any depth, and nothing else is touched", async () => {
   let seen: unknown;
   const executor = new LocalTaskExecutor({

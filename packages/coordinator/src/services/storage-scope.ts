@@ -15,6 +15,7 @@ import {
   type Session,
 } from "@holdfast/core";
 import type { Caller } from "../api/caller.ts";
+import { LEASE_MS_MAX } from "../store-time.ts";
 import type { ServiceHost } from "./service-host.ts";
 import { mayTouch } from "./session-scope.ts";
 
@@ -23,8 +24,6 @@ export type Scoped = { readonly change: Change } | { readonly result: ChangeResu
 
 const NOT_FOUND: Scoped = { result: { status: "not_found" } };
 const FENCED: Scoped = { result: { status: "fenced" } };
-/** A lease that is not renewed must end some day. */
-export const LEASE_MS_MAX = 10 * 60_000;
 
 export async function scopeChange(host: ServiceHost, caller: Caller, change: Change): Promise<Scoped> {
   if (caller.kind === "admin") return { change };

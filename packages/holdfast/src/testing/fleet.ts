@@ -2,7 +2,7 @@
 
 import type { AgentStorage } from "@holdfast/core";
 import { createCoordinator, type Coordinator, type CoordinatorConfig } from "@holdfast/coordinator";
-import { MemoryStorage, systemClock, systemRandom } from "@holdfast/runtime";
+import { clockFor, MemoryStorage, systemRandom } from "@holdfast/runtime";
 import { startRunner, type Runner, type RunnerEvent, type RunnerOptions } from "@holdfast/runner";
 import { openRemoteStorage } from "@holdfast/storage/remote";
 import { mkdtempSync } from "node:fs";
@@ -43,7 +43,7 @@ export async function openFleet(
     createCoordinator({
       storage,
       config,
-      clock: systemClock,
+      clock: clockFor(storage),
       random: systemRandom(),
       schedules: NO_SCHEDULES,
       log: (message, error) => void log.push(`${message}: ${String(error)}`),

@@ -24,8 +24,8 @@ export interface OpenPostgres {
   /** Connections at most; 8 when absent. */
   readonly connectionsMax?: number;
   /**
-   * Whose time counts: the caller's, as every method is told it, or the database's. With several machines whose clocks nobody keeps
-   * together, the database's.
+   * Whose time whoever drives sessions is to tell it: that of his machine, or the database's, which `now()` says then. With several
+   * machines whose clocks nobody keeps together, the database's.
    */
   readonly clock?: "caller" | "database";
   /** How often it is looked for arrivals that other processes stored; 250 ms when absent. Nothing is lost in between. */

@@ -8,7 +8,8 @@
 //       common are under way beside each other.
 //   P3. A change that the database refuses for a reason nobody foresaw is found by halving the group (ST4). When the environment is
 //       at fault nothing of the group is known to be applied, the call rejects, and sending it again is safe.
-//   P4. Time is the caller's, or that of the database (`clock: "database"`), which no two processes disagree about.
+//   P4. Time is what it is told. Opened with `clock: "database"` it says the database's, which no two processes disagree about: whoever
+//       drives sessions or serves the storage tells it that one, and sees to it that leases do not pass when it is set.
 //
 // Listeners hear of what this process stores at once, of what others store when `arrival-poll.ts` finds it.
 
@@ -63,7 +64,7 @@ export interface PostgresStorageOptions {
   readonly pollMs: number;
   /** The schema others must be told of, and what people are told when that does not work; `undefined` to do without. */
   readonly notices: { readonly schema: string; readonly warn: (text: string) => void } | undefined;
-  /** The database's time, when nobody else's counts. */
+  /** The database's time, when nobody else's is to count. */
   readonly now: (() => number) | undefined;
   /** A number above all it answered before, and above those in the database when it was opened. */
   readonly stamp: () => number;
@@ -80,6 +81,8 @@ export class PostgresStorage implements AgentStorage {
   readonly durable = true;
   readonly groupsMax = GROUPS_MAX;
   readonly reader: StorageReader;
+  /** P4. */
+  readonly now?: () => number;
 
   readonly #db: Database;
   readonly #options: PostgresStorageOptions;
@@ -102,6 +105,7 @@ export class PostgresStorage implements AgentStorage {
   constructor(options: PostgresStorageOptions) {
     const { db, at, headsMax, pollMs } = options;
     this.#options = options;
+    if (options.now !== undefined) this.now = options.now;
     this.#db = db;
     this.#heads = new Heads(headsMax);
     this.#instance = new Instance(db);
@@ -251,9 +255,8 @@ export class PostgresStorage implements AgentStorage {
     }
   }
 
-  /** P4. The first one is when leases that outlived those who could renew them begin anew. */
-  async #beginAt(told: number): Promise<number> {
-    const now = this.#options.now?.() ?? told;
+  /** The first one is when leases that outlived those who could renew them begin anew. */
+  async #beginAt(now: number): Promise<number> {
     if (this.#hasBegun) return now;
     this.#beginning ??= beginLeases(this.#db, now, this.#instance.id);
     try {

@@ -33,8 +33,10 @@ export interface Site extends Victims {
   heal(): void;
   /** The end of the simulation. */
   dismantle(): void;
-  /** A session was claimed, and belongs to this owner now. */
-  claimed?(sessionId: string, owner: string): void;
+  /** A session was claimed, and belongs to this owner now; `before` had not let go of it. */
+  claimed?(sessionId: string, owner: string, before: string | undefined): void;
+  /** Its owner has renewed its claim. */
+  renewed?(sessionId: string): void;
   /** Epoch milliseconds by those who serve the storage; absent where anybody's clock may jump. */
   now?(): number;
 }

@@ -120,7 +120,8 @@ class Simulation {
         this.#clients.look(row);
       },
       born: (row) => this.#born(row),
-      claimed: (sessionId, owner) => this.#site.claimed?.(sessionId, owner),
+      claimed: (...told) => this.#site.claimed?.(...told),
+      renewed: (sessionId) => this.#site.renewed?.(sessionId),
     });
     this.#effects = new Effects({
       dice: dice("tasks"),

@@ -65,9 +65,14 @@ export interface Watcher {
   changed(row: Session): void;
   /** A session that was not there before. */
   born(row: Session): void;
-  /** It passed to this owner. */
-  claimed?(sessionId: string, owner: string): void;
+  /** It passed to this owner, from whoever held it and had not let go of it. */
+  claimed?(sessionId: string, owner: string, before: string | undefined): void;
+  /** Its owner has renewed its claim. */
+  renewed?(sessionId: string): void;
 }
+
+/** Whoever renews says what time it is; whoever carries a lease over to another time does not. */
+const OF_NOW_MS = 1_000;
 
 /** A row as it was and as it is. */
 interface Step {
@@ -143,9 +148,15 @@ export class WatchedStorage {
     return this.#inOrder(this.#inner.renew(renewal), [], () => {
       for (const account of this.accounts.values()) {
         if (account.owner === renewal.owner && renewal.sessionIds?.includes(account.sessionId) !== false)
-          account.until = Math.max(account.until, renewal.now + renewal.leaseMs);
+          this.#noteRenewed(account, renewal);
       }
     });
+  }
+
+  #noteRenewed(account: SessionAccount, { now, leaseMs }: { readonly now: number; readonly leaseMs: number }): void {
+    account.until = Math.max(account.until, now + leaseMs);
+    const isOfNow = Math.abs(now - (this.#watcher.servedAt?.() ?? Infinity)) <= OF_NOW_MS;
+    if (isOfNow) this.#watcher.renewed?.(account.sessionId);
   }
 
   /** It ends sessions whose cancel is overdue, so any row may change. In an order of ours, as the port promises none. */
@@ -283,10 +294,11 @@ export class WatchedStorage {
       this.#violated("O2", `${sessionId}: claim ${token} is not above ${account.token}`);
     if (account.owner !== undefined && account.owner !== owner && account.until > now)
       this.#violated("O1", `${sessionId}: claimed by ${owner} while ${account.owner} holds it`);
+    const before = account.owner === owner ? undefined : account.owner;
     account.token = token;
     account.owner = owner;
     account.until = now + leaseMs;
-    this.#watcher.claimed?.(sessionId, owner);
+    this.#watcher.claimed?.(sessionId, owner, before);
   }
 
   #note(change: Change, result: ChangeResult | undefined): void {

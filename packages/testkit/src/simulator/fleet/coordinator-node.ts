@@ -65,6 +65,8 @@ export interface CoordinatorHost {
   readonly leaseMs: number;
   readonly history: History;
   faults(): ConnectionFaults;
+  /** It answers from now on. */
+  begins(): void;
   /** Whoever is registered has a lease's time from now on. */
   leasesBeganAnew(): void;
   /** Whether this notice does not come. */
@@ -207,6 +209,7 @@ export class CoordinatorNode implements Server<Coordinator> {
         (how) => {
           if (how === "began_anew") this.#host.leasesBeganAnew();
           this.#isServing = true;
+          this.#host.begins();
         },
         () => life.after(AGAIN_MS, begin),
       );

@@ -134,8 +134,13 @@ export class Fleet implements Site {
   recover(): void {}
 
   /** What claims say when it is stored: whose it is now. */
-  claimed(sessionId: string, owner: string): void {
-    this.#watch.claimed(sessionId, owner);
+  claimed(sessionId: string, owner: string, before: string | undefined): void {
+    const isRunner = this.#runners.some(({ runnerId }) => runnerId === before); // Others hold it for a moment, to ask.
+    this.#watch.claimed(sessionId, owner, isRunner ? before : undefined);
+  }
+
+  renewed(sessionId: string): void {
+    this.#watch.renewed(sessionId);
   }
 
   /** Epoch milliseconds: whichever coordinator says most. */
@@ -192,6 +197,7 @@ export class Fleet implements Site {
       leaseMs: fleetSwarm.leaseMs,
       history: this.#history,
       leasesBeganAnew: () => void this.#timesSet++,
+      begins: () => this.#watch.coordinatorBegins(),
       faults: storageFaults,
       isNoticeLost: () => !this.#isHealed && fleetSwarm.noticeLost > 0 && dice.chance(fleetSwarm.noticeLost),
     });
@@ -288,7 +294,9 @@ export class Fleet implements Site {
 
   #jump(whose: string): void {
     const { dice, log } = this.#options;
-    const offset = dice.pick([0, dice.between(-HOUR_MS, HOUR_MS), dice.between(-2_000, 2_000)]);
+    // What time follows is how far it is set forward from where it was: to that of runners nobody listens.
+    const from = whose === STORE ? (this.#offsets.get(STORE) ?? 0) : 0;
+    const offset = from + dice.pick([-from, dice.between(-HOUR_MS, HOUR_MS), dice.between(-2_000, 2_000)]);
     log.add(whose, `its wall clock is ${offset} ms from the right time`);
     this.#offsets.set(whose, offset);
     if (whose === STORE) this.#timesSet++;

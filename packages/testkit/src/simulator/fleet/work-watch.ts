@@ -3,6 +3,8 @@
 //   O3. What a runner that is dead held can be claimed after its lease, and at most `PASSES_ON_MS` more; unless the clock was set
 //       meanwhile, which gives everybody a lease's time anew.
 //   O7. Where nothing goes wrong nobody loses a lease.
+//   D3. Nobody loses a lease that was claimed or renewed less than its length ago, however the clock was set. Between two lives of
+//       a coordinator nobody can tell whether it was.
 //   O4. When a claim passes on, whoever had it before runs nothing for its session any more; unless it is paused, and cannot know.
 
 import type { RecordedError, TraceEvent } from "@holdfast/core";
@@ -13,6 +15,8 @@ import type { SessionAccount, Violated } from "../watched-storage.ts";
 /** How long one that goes on again after a pause has to notice. */
 const NOTICES_MS = 1_000;
 const PASSES_ON_MS = 5_000;
+/** Clocks are drawn to each other, and storage takes its time. */
+const EARLY_MS = 2_000;
 
 export interface Worker {
   readonly life: ProcessLife;
@@ -43,6 +47,9 @@ export class WorkWatch {
   readonly #host: WorkWatchHost;
   /** By session, by the name of the life. */
   #healedAt = Infinity;
+  /** When each claim was made or renewed last, in simulated milliseconds. */
+  readonly #heldSince = new Map<string, number>();
+  #begunAt = -Infinity;
   readonly #work = new Map<string, Map<string, Work>>();
 
   constructor(host: WorkWatchHost) {
@@ -75,9 +82,24 @@ export class WorkWatch {
       violated("O7", `${sessionId}: ${life.name} let go of it, and could reach storage: ${error.message}`);
   }
 
-  /** O4. */
-  claimed(sessionId: string, runnerId: string): void {
+  /** D3, O4. */
+  claimed(sessionId: string, runnerId: string, before: string | undefined): void {
+    const { scheduler, leaseMs, violated } = this.#host;
+    const since = this.#heldSince.get(sessionId) ?? -Infinity;
+    const heldMs = scheduler.now - since;
+    if (before !== undefined && since > this.#begunAt && heldMs < leaseMs - EARLY_MS)
+      violated("D3", `${sessionId}: it passed from ${before} to ${runnerId} ${heldMs} ms after its lease was renewed`);
+    this.#heldSince.set(sessionId, scheduler.now);
     this.#look(sessionId, runnerId, `it is claimed for ${runnerId}`);
+  }
+
+  renewed(sessionId: string): void {
+    this.#heldSince.set(sessionId, this.#host.scheduler.now);
+  }
+
+  /** D3. */
+  coordinatorBegins(): void {
+    this.#begunAt = this.#host.scheduler.now;
   }
 
   /** O3. */
