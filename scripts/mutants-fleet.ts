@@ -186,4 +186,18 @@ export const FLEET_MUTANTS = [
     replace: " AND $4::float8 IS NOT NULL RETURNING",
     tests: [SHARING],
   },
+  {
+    name: "G1: of groups in flight at once none names what another one does",
+    file: "packages/runtime/src/group-committer.ts",
+    find: "if (before.has(name)) isFree = false;",
+    replace: "",
+    tests: ["packages/runtime/src/group-committer.test.ts"],
+  },
+  {
+    name: "D4: a statement that lost against another transaction is run again",
+    file: "packages/storage/src/postgres/database.ts",
+    find: "if (!hasLost(error) || runs === RUNS_MAX) throw error;",
+    replace: "if (runs < RUNS_MAX || hasLost(error)) throw error;",
+    tests: [SHARING],
+  },
 ] as const;
