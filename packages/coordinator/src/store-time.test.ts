@@ -78,21 +78,24 @@ describe("D3: a clock that is set", () => {
   });
 
   // Asked for by the old time, and stored after the leases were looked at.
-  test.each(["claim", "renew"] as const)("while a %s is under way has it last by the new time", async (method) => {
-    const { clock, leftOf, claim } = await coordinator();
-    await claim("s1", "runner");
-    const slow = storageWith(storage, {
-      [method]: async (asked: { readonly now: number } & Parameters<typeof storage.claim>[0]) => {
-        if (asked.now === early) clock.step(HOUR_MS);
-        return storage[method](asked);
-      },
-    });
-    const early = clock.now();
-    const asked = { owner: "runner", now: early, leaseMs: LEASE_MS };
-    if (method === "claim") await claimTimely(slow, clock, { ...asked, sessionId: "s1" });
-    else await renewTimely(slow, clock, asked);
-    expect(await leftOf("s1")).toBe(LEASE_MS);
-  });
+  test.each(["claim", "renew"] as const)(
+    "while a %s is under way has it last by the new time",
+    async (method) => {
+      const { clock, leftOf, claim } = await coordinator();
+      await claim("s1", "runner");
+      const slow = storageWith(storage, {
+        [method]: async (asked: { readonly now: number } & Parameters<typeof storage.claim>[0]) => {
+          if (asked.now === early) clock.step(HOUR_MS);
+          return storage[method](asked);
+        },
+      });
+      const early = clock.now();
+      const asked = { owner: "runner", now: early, leaseMs: LEASE_MS };
+      if (method === "claim") await claimTimely(slow, clock, { ...asked, sessionId: "s1" });
+      else await renewTimely(slow, clock, asked);
+      expect(await leftOf("s1")).toBe(LEASE_MS);
+    },
+  );
 });
 
 describe("S3: time over restarts", () => {

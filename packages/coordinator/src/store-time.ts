@@ -18,8 +18,9 @@
 import type { AgentStorage, ClaimResult, HeldClaim } from "@holdfast/core";
 import type { SteadyClock } from "@holdfast/core/internal";
 import type { Registry } from "./dispatch/registry.ts";
-import { LEASE_MS_MAX } from "./services/storage-scope.ts";
 
+/** The most that anybody but an admin may claim for: a lease that is not renewed must end some day. */
+export const LEASE_MS_MAX = 10 * 60_000;
 const LOOK_MS = 1_000;
 const TELL_MS = 2_000;
 /** Whose `updatedAt` is the time that was written down last. */
@@ -109,7 +110,11 @@ export class StoreTime {
     const { storage, registry, leaseMs } = this.#host;
     await registry.all();
     for (let after: string | undefined; ;) {
-      const page = await storage.heldClaims({ now: from, limit: PAGE, ...(after !== undefined && { after }) });
+      const page = await storage.heldClaims({
+        now: from,
+        limit: PAGE,
+        ...(after !== undefined && { after }),
+      });
       for (const claim of page) {
         const name = `${claim.sessionId} ${claim.token}`;
         const longestMs = registry.knows(claim.owner) ? leaseMs : LEASE_MS_MAX;

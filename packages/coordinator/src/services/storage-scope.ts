@@ -16,6 +16,7 @@ import {
 } from "@holdfast/core";
 import type { Caller } from "../api/caller.ts";
 import type { ServiceHost } from "./service-host.ts";
+import { LEASE_MS_MAX } from "../store-time.ts";
 import { mayTouch } from "./session-scope.ts";
 
 /** A change as it is to be applied, or the answer it gets instead. */
@@ -23,8 +24,6 @@ export type Scoped = { readonly change: Change } | { readonly result: ChangeResu
 
 const NOT_FOUND: Scoped = { result: { status: "not_found" } };
 const FENCED: Scoped = { result: { status: "fenced" } };
-/** A lease that is not renewed must end some day. */
-export const LEASE_MS_MAX = 10 * 60_000;
 
 export async function scopeChange(host: ServiceHost, caller: Caller, change: Change): Promise<Scoped> {
   if (caller.kind === "admin") return { change };

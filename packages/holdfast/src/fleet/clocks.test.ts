@@ -64,7 +64,9 @@ test(
     const agents = ["--agents", "agents.ts"];
     await startRunnerProcess(project, coordinator, "fast", agents, clocks.fast);
     await startRunnerProcess(project, coordinator, "slow", agents, clocks.slow);
-    const sleeping = await Promise.all([1, 2, 3, 4].map(() => startSession(coordinator, { agent: "sleeps" })));
+    const sleeping = await Promise.all(
+      [1, 2, 3, 4].map(() => startSession(coordinator, { agent: "sleeps" })),
+    );
     const held = await Promise.all([1, 2].map(() => startSession(coordinator, { agent: "holds" })));
 
     await steps(sleeping.length + held.length);
@@ -88,9 +90,13 @@ test(
       expect(last - first).toBeGreaterThanOrEqual(HOUR_MS);
       expect(slept.flat()).toEqual(slept.flat().toSorted((a, b) => a - b));
     }
-    const once = [...sleeping.flatMap((id) => [0, 1, 2, 3, 4, 5].map((i) => `${id} ${i}`))];
+    const once = sleeping.flatMap((id) => [0, 1, 2, 3, 4, 5].map((i) => `${id} ${i}`));
     once.push(...held.map((id) => `${id} hold`));
-    expect(ledger().map(({ sessionId, step }) => `${sessionId} ${step}`).sort()).toEqual(once.sort());
+    expect(
+      ledger()
+        .map(({ sessionId, step }) => `${sessionId} ${step}`)
+        .sort(),
+    ).toEqual(once.sort());
   },
 );
 
@@ -101,7 +107,12 @@ test(
   async () => {
     const coordinator = await startCoordinator(project, { leaseMs: SHORT_LEASE_MS });
     const agents = ["--agents", "agents.ts", "-v"];
-    const stopped = await startRunnerProcess(project, coordinator, "stopped", [...agents, "--label", "at=here"]);
+    const stopped = await startRunnerProcess(project, coordinator, "stopped", [
+      ...agents,
+      "--label",
+      "at=here",
+    ]);
+    await vi.waitFor(async () => expect(await pollsWaiting(coordinator)).toBe(1), PATIENCE);
     stopped.kill("SIGSTOP");
     const sessionId = await startSession(coordinator, { agent: "holds" });
     await startRunnerProcess(project, coordinator, "other", agents);
@@ -116,6 +127,12 @@ test(
     expect(called).not.toContain(String(stopped.child.pid));
   },
 );
+
+async function pollsWaiting({ url, adminToken }: CoordinatorProcess): Promise<number> {
+  const headers = { authorization: `Bearer ${adminToken}` };
+  const text = await (await fetch(`${url}/metrics`, { headers })).text();
+  return Number(/^holdfast_polls_waiting (\d+)/m.exec(text)?.[1]);
+}
 
 async function steps(count: number): Promise<void> {
   await vi.waitFor(() => expect(ledger().length).toBeGreaterThanOrEqual(count), PATIENCE);
@@ -145,7 +162,7 @@ async function end(
     return await vi.waitFor(async () => {
       const session = await storage.reader.session(sessionId);
       expect(session?.endedAt, `${sessionId} is ${session?.status}`).toBeDefined();
-      return session!;
+      return { status: session!.status, output: session!.output, createdAt: session!.createdAt };
     }, PATIENCE);
   } finally {
     await storage.close();
