@@ -113,12 +113,27 @@ test("W8 runs a coordinator and runners as processes", { timeout: 120_000 }, () 
 });
 
 test("W9 tells how late events are and what readers cost", { timeout: 120_000 }, () => {
-  const [line] = linesOf("W9", "--storage", "sqlite");
+  const [idle, , line] = linesOf("W9", "--storage", "sqlite");
+  expect(idle).toMatchObject({ variant: "10 readers, no events", unit: "% CPU" });
   expect(line).toMatchObject({ variant: "20 readers, 100 events/s", unit: "ms" });
   expect(line!["p99Ms"]).toBeGreaterThanOrEqual(Number(line!["p50Ms"]));
   expect(line!["p50Ms"]).toBeGreaterThan(0);
   expect(line!["heapBytesPerReader"]).toBeGreaterThan(0);
 });
+
+test(
+  "O7: runners find a coordinator that was killed and began anew; nothing is given out or run again",
+  { timeout: 120_000 },
+  () => {
+    const lines = linesOf("herd", "--storage", "sqlite");
+    expect(lines.map(({ unit }) => unit)).toEqual(["ms", "ms", "ms", "ms"]);
+    expect(lines.at(-1)).toMatchObject({
+      variant: "20 runners, away for 0 s: all are back",
+      givenAgain: 0,
+      runAgain: 0,
+    });
+  },
+);
 
 describe("what SQLite is asked", () => {
   test("statements are counted, and there are none in memory", () => {

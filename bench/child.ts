@@ -31,6 +31,7 @@ const SCRIPTS = {
   runner: import.meta.resolve("./children/runner.ts"),
   "floor-coordinator": import.meta.resolve("./children/floor-coordinator.ts"),
   "floor-runner": import.meta.resolve("./children/floor-runner.ts"),
+  herd: import.meta.resolve("./children/herd.ts"),
   readers: import.meta.resolve("./children/readers.ts"),
 } as const;
 

@@ -16,12 +16,16 @@ export interface CoordinatorOptions {
   /** How many runners will register. */
   readonly runners: number;
   readonly leaseMs: number;
+  /** What a coordinator before this one left, in place of something new; and where that one listened. */
+  readonly after?: { readonly place: string; readonly port: number };
 }
 
 export interface CoordinatorReport {
   /** SQL statements so far; `null` where there are none. */
   readonly statements: number | null;
   readonly cpuMicros: number;
+  /** Of all seconds since the last report the most that was used in one, as a part of a core. */
+  readonly peakCpuPart: number;
   readonly rss: number;
   readonly reachable: number;
   /** What was stored since the last report, and when. */

@@ -11,6 +11,7 @@ import { provideServer } from "./postgres.ts";
 import type { Bench, Workload } from "./workload.ts";
 import { families } from "./workloads/families.ts";
 import { fleet } from "./workloads/fleet.ts";
+import { herd } from "./workloads/herd.ts";
 import { install } from "./workloads/install.ts";
 import { parallel } from "./workloads/parallel.ts";
 import { parked } from "./workloads/parked.ts";
@@ -33,6 +34,7 @@ const WORKLOADS: readonly Workload[] = [
   turns,
   fleet,
   streams,
+  herd,
   install,
   tracing,
 ];

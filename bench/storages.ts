@@ -48,6 +48,16 @@ export async function withStorage<T>(
   });
 }
 
+/** What `withStorage` of another process made, and left when it was killed. */
+export async function withPlace<T>(place: string, work: (open: OpenStorage) => Promise<T>): Promise<T> {
+  const storage = await openPlace(place);
+  try {
+    return await work({ storage, file: undefined, place, statements: () => undefined });
+  } finally {
+    await storage.close();
+  }
+}
+
 async function openStorage(kind: StorageKind, file: string): Promise<OpenStorage> {
   switch (kind) {
     case "memory":

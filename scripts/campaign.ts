@@ -12,8 +12,8 @@
 //   -- postgres --restarts N    deaths of a PostgreSQL server under 10,000 sessions (200 by default), the crash scenarios and all
 //                              tests over one whose transactions are SERIALIZABLE
 //   -- fleet-kills --kills N --restarts N --sessions N
-//                              kills of coordinators and runners, and deaths of their PostgreSQL, under so many sessions (500, 200 and
-//                              10,000 by default)
+//                              kills of coordinators and runners, and deaths of their PostgreSQL, under so many sessions at once
+//                              (500, 200 and 300 by default)
 
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -47,7 +47,7 @@ const reconnects = readWhole("reconnects", values.reconnects ?? "10000");
 const seeds = readWhole("seeds", values.seeds ?? "100000");
 const minutes = readWhole("minutes", values.minutes ?? "30");
 const restarts = readWhole("restarts", values.restarts ?? "200");
-const sessions = readWhole("sessions", values.sessions ?? "10000");
+const sessions = readWhole("sessions", values.sessions ?? "300");
 const nemesisSeed = readWhole("seed", values.seed ?? String(Date.now() % FIRST_SEEDS.most));
 
 interface Outcome {
@@ -115,8 +115,7 @@ const CAMPAIGNS: readonly Campaign[] = [
         least: { kill: kills, postgres: restarts },
         atOnce: 3,
         pauseMs: 1_500,
-        width: 100,
-        sessionsMax: sessions,
+        width: sessions,
         isPoisoned: false,
       }),
   },
@@ -182,6 +181,7 @@ async function disturb(
     ...(report.requeuedMs === undefined
       ? []
       : [`of killed runners gone on with after ${report.requeuedMs.join("/")} ms (p50/p99/most)`]),
+    `all settled ${report.settledMs} ms after the last`,
     `${violations.length} promises broken`,
   ];
   return { passed: violations.length === 0, what: figures.join("; ") };

@@ -49,7 +49,7 @@ export const FLEET_MUTANTS = [
   {
     name: "ST39: a commit takes losses back",
     file: CLAIMS,
-    find: "return claim.losses === 0 ? claim",
+    find: "return claim.losses === 0 || !isProof(batch) ? claim",
     replace: "return claim.losses >= 0 ? claim",
     tests: [MEMORY],
   },

@@ -6,13 +6,15 @@ import type { AgentStorage, Change } from "@holdfast/core";
 import { systemClock, systemRandom } from "@holdfast/runtime";
 import { firingName, readCron } from "@holdfast/runtime/internal";
 import type { CoordinatorOptions, CoordinatorReport } from "../fleet.ts";
-import { nowMs } from "../measure.ts";
-import { withStorage } from "../storages.ts";
+import { cpuMicros, nowMs } from "../measure.ts";
+import { withPlace, withStorage } from "../storages.ts";
 import { optionsOf, tell } from "./parent.ts";
 
-const { storage: kind, folder, runners, leaseMs } = optionsOf<CoordinatorOptions>();
+const { storage: kind, folder, runners, leaseMs, after } = optionsOf<CoordinatorOptions>();
+const begin =
+  after === undefined ? withStorage.bind(undefined, kind, folder) : withPlace.bind(undefined, after.place);
 
-await withStorage(kind, folder, async ({ storage, statements }) => {
+await begin(async ({ storage, place, statements }) => {
   const noted = noteStored(storage);
   const coordinator = createCoordinator({
     storage,
@@ -22,12 +24,13 @@ await withStorage(kind, folder, async ({ storage, statements }) => {
     config: { leaseMs, limits: { connections: 10_000 } },
     log: (message, error) => process.stderr.write(`coordinator: ${message}: ${String(error)}\n`),
   });
-  const { port } = await coordinator.listen({ host: "127.0.0.1", port: 0 });
+  const { port } = await coordinator.listen({ host: "127.0.0.1", port: after?.port ?? 0 });
   const adminToken = await coordinator.createToken({ kind: "admin", name: "bench" });
   const registrations: string[] = [];
   for (let i = 0; i < runners; i++)
     registrations.push(await coordinator.createToken({ kind: "registration", name: `runner-${i}` }));
-  tell("listening", { url: `http://127.0.0.1:${port}`, adminToken, registrations });
+  tell("listening", { url: `http://127.0.0.1:${port}`, adminToken, registrations, place });
+  const peak = watchCpu();
   process.on("message", () => {
     const { user, system } = process.cpuUsage();
     (globalThis as { gc?: () => void }).gc?.();
@@ -35,6 +38,7 @@ await withStorage(kind, folder, async ({ storage, statements }) => {
     const report: CoordinatorReport = {
       statements: statements() ?? null,
       cpuMicros: user + system,
+      peakCpuPart: peak(),
       rss,
       reachable: heapUsed + external,
       noted: [...noted],
@@ -45,6 +49,24 @@ await withStorage(kind, folder, async ({ storage, statements }) => {
   await once(process, "disconnect");
   await coordinator.close();
 });
+
+/** Answers the most that was used in a second since it was asked last. */
+function watchCpu(): () => number {
+  let most = 0;
+  let before = process.cpuUsage();
+  let beforeMs = nowMs();
+  setInterval(() => {
+    const at = nowMs();
+    most = Math.max(most, cpuMicros(before) / 1_000 / (at - beforeMs));
+    before = process.cpuUsage();
+    beforeMs = at;
+  }, 1_000).unref();
+  return () => {
+    const peak = most;
+    most = 0;
+    return peak;
+  };
+}
 
 /** When each session and each record was stored, by `session` and `session seq`. */
 function noteStored(storage: AgentStorage): Map<string, number> {

@@ -1,6 +1,6 @@
-// Readers of event streams: a connection of HTTP/1.1 each. Says when each event came.
+// Readers of event streams: a connection of HTTP/1.1 each. Says when each event came. Some read nothing, if they are asked for.
 
-import { get } from "node:http";
+import { get, type IncomingMessage } from "node:http";
 import type { ReadersOptions } from "../workloads/streams.ts";
 import { nowMs } from "../measure.ts";
 import { optionsOf, tell } from "./parent.ts";
@@ -10,12 +10,16 @@ const seen: [key: string, at: number][] = [];
 let open = 0;
 
 for (const sessionId of sessionIds) watch(sessionId);
-process.on("message", () => tell("seen", { seen: seen.splice(0) }));
+process.on("message", (message: { readonly stuck?: number; readonly sessionId?: string }) => {
+  const { stuck, sessionId } = message;
+  if (stuck === undefined || sessionId === undefined) return tell("seen", { seen: seen.splice(0) });
+  for (let i = 0; i < stuck; i++)
+    connect(sessionId, (response) => void response.pause().on("error", () => {}));
+});
 process.once("disconnect", () => process.exit());
 
 function watch(sessionId: string): void {
-  const headers = { authorization: `Bearer ${token}` };
-  get(`${url}/v1/sessions/${sessionId}/watch`, { agent: false, headers }, (response) => {
+  connect(sessionId, (response) => {
     if (response.statusCode !== 200) throw new Error(`a reader was answered ${response.statusCode}`);
     if (++open === sessionIds.length) tell("open");
     let rest = "";
@@ -29,4 +33,9 @@ function watch(sessionId: string): void {
       }
     });
   });
+}
+
+function connect(sessionId: string, onResponse: (response: IncomingMessage) => void): void {
+  const headers = { authorization: `Bearer ${token}` };
+  get(`${url}/v1/sessions/${sessionId}/watch`, { agent: false, headers }, onResponse);
 }

@@ -222,8 +222,8 @@ const CASES: Readonly<Record<string, Case>> = {
   A23: {
     what: "another runner's id",
     run: async () => {
-      const [first, second] = [await fleet.runner({ hostname: "a" }), await fleet.runner({ hostname: "b" })];
-      expect(first.runnerId).not.toContain("a-");
+      const [first, second] = [await fleet.runner({ hostname: "host1" }), await fleet.runner()];
+      expect(first.runnerId).not.toContain("host1");
       const { token } = second.person;
       const polled = await ask("POST", `/v1/runners/${first.runnerId}/poll`, {
         token,

@@ -10,7 +10,14 @@
 //   C3. Closing, it answers what waits, stops taking more, and leaves claims where they are: their runners go on.
 
 import type { HandlerContext } from "@connectrpc/connect";
-import { HoldfastError, toHoldfastError, type AgentStorage, type Clock, type Random } from "@holdfast/core";
+import {
+  HoldfastError,
+  toHoldfastError,
+  type AgentStorage,
+  type ChangeResult,
+  type Clock,
+  type Random,
+} from "@holdfast/core";
 import { SteadyClock } from "@holdfast/core/internal";
 import { serveApi } from "./api/api.ts";
 import type { Authenticated, Caller } from "./api/caller.ts";
@@ -32,6 +39,7 @@ import { isClaimOf } from "./services/session-scope.ts";
 import { versionOf } from "./services/session-start.ts";
 import { storageService } from "./services/storage-service.ts";
 import { StoreTime } from "./store-time.ts";
+import { WriteHealth } from "./write-health.ts";
 import { tokenId, Tokens, type StoredToken } from "./tokens.ts";
 
 export interface CoordinatorConfig {
@@ -96,7 +104,12 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     );
 
   const metrics = new Metrics();
-  const storage = noticing(options.storage, clock, (results) => metrics.changes(results));
+  const writes = new WriteHealth(options.storage, clock);
+  const onCommit = (results: readonly ChangeResult[]): void => {
+    metrics.changes(results);
+    writes.done();
+  };
+  const storage = noticing(options.storage, clock, onCommit, (error) => writes.failed(error));
   const commit = joinCommits({ storage, clock, immediate: (callback) => void setImmediate(callback) });
   const registry = new Registry({ storage, clock });
   const time = new StoreTime({ storage, clock, registry, leaseMs, warn: log });
@@ -151,7 +164,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
       schedules: counted("ScheduleService", scheduleService(host, schedules.readCron), metrics),
       tokens: counted("TokenService", tokenService(host), metrics),
       audit: counted("AuditService", auditService(host), metrics),
-      health: healthService(host),
+      health: healthService(host, writes),
     },
     authenticate: (text) => authenticate(host, text),
     metrics: () => metrics.text({ storage, clock, dispatcher, registry, unmatched }),

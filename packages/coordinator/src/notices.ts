@@ -45,11 +45,15 @@ export class News {
   }
 }
 
-/** The storage, every session of which can be followed. `onCommit` is told what becomes of each change that is asked for here. */
+/**
+ * The storage, every session of which can be followed. `onCommit` is told what becomes of each change that is asked for here, and
+ * `onFailure` of what could not be asked.
+ */
 export function noticing(
   storage: AgentStorage,
   clock: SteadyClock,
   onCommit: (results: readonly ChangeResult[]) => void,
+  onFailure: (error: unknown) => void = () => {},
 ): FollowedStorage {
   const looks = new Looks(clock);
   const { follow } = storage;
@@ -58,7 +62,10 @@ export function noticing(
     name: storage.name,
     durable: storage.durable,
     async commit(changes, now) {
-      const results = await storage.commit(changes, now);
+      const results = await storage.commit(changes, now).catch((error: unknown) => {
+        onFailure(error);
+        throw error;
+      });
       if (follow === undefined) looks.committed(changes);
       onCommit(results);
       return results;

@@ -19,7 +19,7 @@ import type { AgentStorage, ClaimResult, HeldClaim } from "@holdfast/core";
 import type { SteadyClock } from "@holdfast/core/internal";
 import type { Registry } from "./dispatch/registry.ts";
 
-/** The most that anybody but an admin may claim for: a lease that is not renewed must end some day. */
+/** A lease that is not renewed must end some day. */
 export const LEASE_MS_MAX = 10 * 60_000;
 const LOOK_MS = 1_000;
 const TELL_MS = 2_000;
@@ -120,7 +120,8 @@ export class StoreTime {
         const longestMs = registry.knows(claim.owner) ? leaseMs : LEASE_MS_MAX;
         const leftMs = claim.until - from;
         // What lasts longer than a lease was renewed by the new time already, at another coordinator.
-        if (!carried.has(name) && leftMs <= longestMs) await this.#renew(claim, to + leftMs, longestMs);
+        if (!carried.has(name) && claim.until <= to && leftMs <= longestMs)
+          await this.#renew(claim, to + leftMs, longestMs);
         carried.add(name);
       }
       after = page.at(-1)?.sessionId;

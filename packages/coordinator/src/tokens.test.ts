@@ -75,9 +75,30 @@ describe("a token", () => {
     const { tokens, another } = open();
     const { text, token } = await tokens.create({ kind: "registration", name: "box" }, AUDIT);
     const tries = await Promise.all(
-      [tokens, another(), another()].map((each) => each.use(tokenId(token), AUDIT)),
+      [tokens, another(), another()].map((each, i) => {
+        return each.use(tokenId(token), { runnerId: `rnr_${i}`, process: undefined }, AUDIT);
+      }),
     );
-    expect(tries.filter((refusal) => refusal === undefined)).toHaveLength(1);
+    expect(tries.filter((used) => typeof used === "object")).toHaveLength(1);
+    expect(await tokens.check(text)).toBe("used");
+  });
+
+  test("to register with brings its process the same again, and nobody else anything; nothing of that is kept in the clear", async () => {
+    const { storage, clock, tokens, another } = open();
+    const { text, token } = await tokens.create({ kind: "registration", name: "box" }, AUDIT);
+    const use = (by: Tokens, process: string | undefined, runnerId = "rnr_1") =>
+      by.use(tokenId(token), { runnerId, process }, AUDIT);
+    const tries = await Promise.all([tokens, another()].map((by, i) => use(by, "p".repeat(32), `rnr_${i}`)));
+    expect(tries[1]).toEqual(tries[0]);
+    const first = tries[0] as { runnerId: string; text: string };
+    expect(kindOf(first.text)).toBe("runner");
+    expect(await use(tokens, "q".repeat(32))).toBe("used");
+    expect(await use(tokens, undefined)).toBe("used");
+    const kept = JSON.stringify(await storage.reader.documents({ collection: "token", limit: 10 }));
+    for (const secret of [first.text.slice(7), "p".repeat(32), text.slice(7)])
+      expect(kept).not.toContain(secret);
+    await clock.advance(10 * 60_000);
+    expect(await use(tokens, "p".repeat(32))).toBe("used");
     expect(await tokens.check(text)).toBe("used");
   });
 

@@ -6,14 +6,16 @@
 //       had it made, and is in no log, no error and no audit row.
 //   T3. What storage said of a token is believed for `BELIEVED_MS`. So a revoked one is refused within that, by every coordinator
 //       of one storage; by the one that revoked it at once. A stream asks again every four seconds: five are promised.
-//   T4. A registration token is used once: whoever comes second finds its document used.
+//   T4. A registration token is used once: whoever comes second finds its document used. The process that used it may have lost the
+//       answer: for `AGAIN_MS` it gets the same one. What that brings, its runner's token, is not kept for it but made again, of what is
+//       stored and of what only the process knows (X11).
 //   T6. A job's token is one of a claim and goes with it: it stands in a collection of its own, is listed and revoked by nobody, and is
 //       removed by `sweepJobs` some time after its claim is over. Whether that is over is asked at each use, not here (X4).
 //   T5. When it was last used is written at most every `USED_EVERY_MS`.
 //
 // It knows no requests and no roles: what a kind may do is the contract's.
 
-import { createHash, timingSafeEqual } from "node:crypto";
+import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import {
   HoldfastError,
   type AgentStorage,
@@ -54,6 +56,16 @@ export interface StoredToken {
   readonly revokedAt?: number;
   /** Of a registration token. */
   readonly usedAt?: number;
+  readonly use?: RegistrationUse;
+}
+
+/** What became of a registration token (T4). */
+interface RegistrationUse {
+  readonly runnerId: string;
+  /** SHA-256 of what the process calls itself. */
+  readonly process: string;
+  /** Makes the runner's token, together with what the process calls itself. */
+  readonly salt: string;
 }
 
 /** Why a token is refused. */
@@ -82,6 +94,7 @@ const JOBS = "job_token";
 const SWEEP_PAGE = 500;
 const BELIEVED_MS = 900;
 const USED_EVERY_MS = 10 * 60_000;
+const AGAIN_MS = 10 * 60_000;
 /** Of tokens that somebody guesses nothing is remembered; of real ones at most so many. */
 const BELIEVED_MAX = 10_000;
 /** A registration token lives at most so long. */
@@ -98,24 +111,33 @@ export class Tokens {
     this.#host = host;
   }
 
-  /** Make one. The text is told here and never again (T2). */
+  /** Make one. The text is told here and never again (T2). @param made one that was made before, which may be there already. */
   async create(
     wanted: NewToken,
     audit: Audit,
+    made?: string,
   ): Promise<{ readonly text: string; readonly token: StoredToken }> {
-    const { text, token, change } = this.prepare(wanted);
-    expectDone(await this.#commit({ type: "audited", change, audit: { ...audit, object: objectOf(token) } }));
+    const { text, token, change } = this.prepare(wanted, made);
+    const result = await this.#commit({
+      type: "audited",
+      change,
+      audit: { ...audit, object: objectOf(token) },
+    });
+    if (made === undefined || result.status !== "conflict") expectDone(result);
     return { text, token };
   }
 
   /** A token, and the change that stores it: for who stores something else with it. */
-  prepare({ ttlMs, ...wanted }: NewToken): {
+  prepare(
+    { ttlMs, ...wanted }: NewToken,
+    made?: string,
+  ): {
     readonly text: string;
     readonly token: StoredToken;
     readonly change: PutDocument;
   } {
     const { clock, random } = this.#host;
-    const text = mintToken(wanted.kind, () => random.u32());
+    const text = made ?? mintToken(wanted.kind, () => random.u32());
     const createdAt = clock.now();
     const end = ttlMs === undefined ? {} : { expiresAt: createdAt + ttlMs };
     const token: StoredToken = { hash: hashOf(text), createdAt, ...end, ...wanted };
@@ -135,16 +157,33 @@ export class Tokens {
     return found.token;
   }
 
-  /** Use a registration token up (T4). @returns why not, when it cannot be. */
-  async use(id: string, audit: Audit): Promise<Refusal | undefined> {
+  /**
+   * Use a registration token up (T4).
+   *
+   * @param process what the process calls itself that uses it; without that nobody gets the same answer again.
+   * @returns the runner it is for, and the text of its token where that is to be the same again; or why it cannot be used.
+   */
+  async use(
+    id: string,
+    { runnerId, process }: { readonly runnerId: string; readonly process: string | undefined },
+    audit: Audit,
+  ): Promise<Refusal | { readonly runnerId: string; readonly text?: string }> {
+    const { clock, random } = this.#host;
     const found = await this.#withId(id);
     if (found === undefined) return "unknown";
-    const refusal = this.#refusalOf(found.token);
+    const { token, version } = found;
+    const refusal = this.#refusalOf(token);
     if (refusal !== undefined) return refusal;
-    const change = putOf({ ...found.token, usedAt: this.#host.clock.now() }, found.version);
-    this.#believed.delete(found.token.hash);
-    const { status } = await this.#commit({ type: "audited", change, audit });
-    return status === "done" ? undefined : "used";
+    if (token.usedAt !== undefined) return process === undefined ? "used" : usedBy(token, process);
+    const use: RegistrationUse | undefined =
+      process === undefined
+        ? undefined
+        : { runnerId, process: hashOf(process), salt: secretOf(() => random.u32()) };
+    const used = { ...token, usedAt: clock.now(), ...(use === undefined ? {} : { use }) };
+    this.#believed.delete(token.hash);
+    const { status } = await this.#commit({ type: "audited", change: putOf(used, version), audit });
+    if (status !== "done") return this.use(id, { runnerId, process }, audit); // Somebody used it: perhaps this process.
+    return process === undefined ? { runnerId } : usedBy(used, process);
   }
 
   /** @param id the hash, or its beginning as lists show it. @returns whether there is one. */
@@ -188,10 +227,11 @@ export class Tokens {
     }
   }
 
-  #refusalOf({ revokedAt, usedAt, expiresAt }: StoredToken): Refusal | undefined {
+  #refusalOf({ revokedAt, usedAt, use, expiresAt }: StoredToken): Refusal | undefined {
+    const now = this.#host.clock.now();
     if (revokedAt !== undefined) return "revoked";
-    if (usedAt !== undefined) return "used";
-    return expiresAt !== undefined && expiresAt <= this.#host.clock.now() ? "expired" : undefined;
+    if (usedAt !== undefined && (use === undefined || now - usedAt >= AGAIN_MS)) return "used";
+    return expiresAt !== undefined && expiresAt <= now ? "expired" : undefined;
   }
 
   async #find(hash: string, collection: string): Promise<Found | undefined> {
@@ -269,16 +309,34 @@ export function kindOf(text: string): TokenKind | undefined {
 }
 
 export function mintToken(kind: TokenKind, randomU32: () => number): string {
-  const words = Array.from({ length: 8 }, () => randomU32().toString(16).padStart(8, "0"));
-  const text = `hf_${PREFIXES[kind]}_${words.join("")}`;
+  return tokenOf(kind, secretOf(randomU32));
+}
+
+/** 256 bits in hex. */
+function secretOf(randomU32: () => number): string {
+  return Array.from({ length: 8 }, () => randomU32().toString(16).padStart(8, "0")).join("");
+}
+
+function tokenOf(kind: TokenKind, secret: string): string {
+  const text = `hf_${PREFIXES[kind]}_${secret}`;
   return text + checksum(text);
+}
+
+/** T4. */
+function usedBy(
+  { use }: StoredToken,
+  process: string,
+): Refusal | { readonly runnerId: string; readonly text: string } {
+  if (use === undefined || !isSameHash(use.process, hashOf(process))) return "used";
+  const secret = createHmac("sha256", use.salt).update(process).digest("hex");
+  return { runnerId: use.runnerId, text: tokenOf("runner", secret) };
 }
 
 function checksum(text: string): string {
   return hashOf(text).slice(0, 8);
 }
 
-function hashOf(text: string): string {
+export function hashOf(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }
 

@@ -117,6 +117,7 @@ export const ERROR_TABLE = {
   question_not_found: { exit: 4, http: 404, rpc: "not_found" },
   session_not_ended: { exit: 6, http: 409, rpc: "failed_precondition" },
   session_has_children: { exit: 6, http: 409, rpc: "failed_precondition" },
+  duplicate_runner: { exit: 6, http: 409, rpc: "already_exists" },
   idempotency_conflict: { exit: 6, http: 409, rpc: "already_exists" },
   no_matching_runner: { exit: 1, http: 409, rpc: "failed_precondition" },
   internal: { exit: 70, http: 500, rpc: "internal" },

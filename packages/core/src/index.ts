@@ -138,6 +138,13 @@ export {
   type SignalSink,
   type SignalSource,
 } from "./ports/signal-source.ts";
+export { type ClaimResult, type HeldClaim } from "./ports/claim-results.ts";
+export {
+  type PutSchedule,
+  type RemoveSchedule,
+  type Schedule,
+  type ScheduledAction,
+} from "./ports/schedules.ts";
 export {
   type AgentStorage,
   type Arrival,
@@ -145,8 +152,6 @@ export {
   type Audited,
   type Change,
   type ChangeResult,
-  type ClaimResult,
-  type HeldClaim,
   type CommitBatch,
   type CreateSession,
   type DeleteSession,
@@ -160,13 +165,9 @@ export {
   type NewEntry,
   type Paid,
   type PauseSession,
-  type PutSchedule,
   type ReleaseClaim,
-  type RemoveSchedule,
   type RequestCancel,
   type ResumeSession,
-  type Schedule,
-  type ScheduledAction,
   type SeenSignals,
   type SendSignal,
   type SessionPatch,

@@ -365,6 +365,14 @@ describe("commands", () => {
         database: { exists: true },
       });
     });
+
+    test("doctor: a log that SQLite reads only as far as it is whole is told of", async () => {
+      await project.run("run", "ask.ts", "--session", "q", "--park");
+      writeFileSync(project.path(".holdfast/holdfast.db-wal"), "\0".repeat(4_096));
+      const { code, stdout } = await project.run("doctor");
+      expect(code).toBe(0);
+      expect(stdout).toContain("4 KiB, checked up to its last whole commit");
+    });
   });
 
   test("the database of the flag, of the environment, of the file; and hints that name it", async () => {

@@ -63,7 +63,8 @@ const SETTINGS: Readonly<Record<string, Setting>> = {
     "Hosts it is called by beside its own address, with their port where that is not the scheme's own.",
   ),
   origins: texts("Origins whose pages may call it, beside its own."),
-  leaseMs: integer(1_000, DAY_MS, "How long a runner's claim lasts without renewal."),
+  // A runner lets go three seconds before the end, and what it hears of may be two seconds old.
+  leaseMs: integer(6_000, DAY_MS, "How long a runner's claim lasts without renewal."),
   renewMs: integer(100, DAY_MS, "How often runners are told to renew; at most a third of leaseMs."),
   limits: {
     type: "object",

@@ -34,18 +34,16 @@ export async function openCoordinatorStorage(
   io: Pick<Io, "env" | "cwd">,
 ): Promise<CoordinatorStorage> {
   const folder = dataFolder(io);
-  const url = wanted ?? `sqlite:${join(folder, "coordinator.db")}`;
-  const [, scheme = "", rest = ""] = /^([a-z]+):(.*)$/s.exec(url) ?? [];
-  switch (scheme) {
+  const named = readStorageUrl(wanted ?? `sqlite:${join(folder, "coordinator.db")}`, io);
+  switch (named.type) {
     case "sqlite": {
-      const path = resolve(io.cwd, rest);
-      if (rest === "") throw notAStorage(url);
+      const { path } = named;
       const { openSqliteStorage } = await import("@holdfast/storage/sqlite");
       if (wanted === undefined) await makeFolder(folder);
       return { storage: await openSqliteStorage({ path }), name: `sqlite:${path}`, folder: dirname(path) };
     }
-    case "postgres":
-    case "postgresql": {
+    case "postgres": {
+      const { url } = named;
       const { openPostgresStorage } = await import("@holdfast/storage/postgres");
       await makeFolder(folder);
       // Several coordinators, on machines whose clocks nobody keeps together: the database's time counts.
@@ -55,9 +53,21 @@ export async function openCoordinatorStorage(
     case "memory":
       await makeFolder(folder);
       return { storage: new MemoryStorage(), name: "memory:", folder };
-    default:
-      throw notAStorage(url);
   }
+}
+
+export type NamedStorage =
+  | { readonly type: "sqlite"; readonly path: string }
+  | { readonly type: "postgres"; readonly url: string }
+  | { readonly type: "memory" };
+
+/** What `--storage` names. @throws UsageError for what is no storage. */
+export function readStorageUrl(url: string, { cwd }: Pick<Io, "cwd">): NamedStorage {
+  const [, scheme = "", rest = ""] = /^([a-z]+):(.*)$/s.exec(url) ?? [];
+  if (scheme === "sqlite" && rest !== "") return { type: "sqlite", path: resolve(cwd, rest) };
+  if (scheme === "postgres" || scheme === "postgresql") return { type: "postgres", url };
+  if (scheme === "memory") return { type: "memory" };
+  throw notAStorage(url);
 }
 
 /** A folder of this user alone. @throws HoldfastError `storage_unavailable` */

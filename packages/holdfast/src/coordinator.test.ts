@@ -6,7 +6,15 @@ import { verifyAudit, type HoldfastError } from "@holdfast/core";
 import { openSqliteReader } from "@holdfast/storage/sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { COORDINATOR_SCHEMA, readCoordinatorFile } from "./coordinator-config.ts";
-import { Project, type HoldfastProcess } from "./testing/holdfast-process.ts";
+import {
+  call,
+  completing,
+  registerRunner,
+  startCoordinator,
+  tokenIn,
+  type Coordinator,
+} from "./testing/coordinator-process.ts";
+import { Project } from "./testing/holdfast-process.ts";
 
 let project: Project;
 beforeEach(() => {
@@ -14,64 +22,7 @@ beforeEach(() => {
 });
 afterEach(() => project.dispose());
 
-interface Coordinator {
-  readonly process: HoldfastProcess;
-  readonly url: string;
-  readonly adminTokenFile: string;
-}
-
-async function start(...args: string[]): Promise<Coordinator> {
-  const storage = args.includes("--storage") ? [] : ["--storage", `sqlite:${project.path("fleet.db")}`];
-  const process = project.start([
-    "coordinator",
-    "--json",
-    ...storage,
-    ...(args.includes("--port") ? [] : ["--port", "0"]),
-    ...args,
-  ]);
-  await process.says('"type":"listening"');
-  const { url, adminTokenFile } = JSON.parse(process.stdout.split("\n")[0]!) as Coordinator;
-  return { process, url, adminTokenFile };
-}
-
-function tokenIn({ adminTokenFile }: Coordinator): string {
-  return readFileSync(adminTokenFile, "utf8").trim();
-}
-
-// oxlint-disable-next-line typescript/no-explicit-any -- what a test says of it is its type.
-async function call(url: string, token: string, path: string, body?: unknown): Promise<any> {
-  const response = await fetch(`${url}/v1/${path}`, {
-    method: body === undefined ? "GET" : "POST",
-    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-  return response.json();
-}
-
-/** A runner by hand, so that a test decides what it does. */
-async function register(coordinator: Coordinator): Promise<{ runnerId: string; token: string }> {
-  const { secret } = await call(coordinator.url, tokenIn(coordinator), "tokens", {
-    kind: "registration",
-    name: "box",
-  });
-  const hello = { protocol: 1, hostname: "box", agents: [{ name: "greeter" }], maxRuns: 5 };
-  return call(coordinator.url, secret, "runners/register", hello);
-}
-
-const complete = (sessionId: string, token: number | string, output: unknown) => ({
-  changes: [
-    {
-      type: "commit_batch",
-      sessionId,
-      token: Number(token),
-      firstSeq: 0,
-      records: [],
-      entries: [],
-      consumed: [],
-      session: { status: "completed", waits: [], output: JSON.stringify(output) },
-    },
-  ],
-});
+const start = (...args: string[]): Promise<Coordinator> => startCoordinator(project, ...args);
 
 describe("holdfast coordinator", () => {
   test("makes the admin's token at its first start, for this user alone, keeps it, and says it nowhere else", async () => {
@@ -92,7 +43,7 @@ describe("holdfast coordinator", () => {
   test("O7: killed, what was claimed stays claimed: its runner goes on, nobody else gets it, and all that was acknowledged is there", async () => {
     const first = await start();
     const admin = tokenIn(first);
-    const runner = await register(first);
+    const runner = await registerRunner(first);
     const { sessionId } = await call(first.url, admin, "sessions", { agent: "greeter", input: 1 });
     const poll = { pollId: "p1", free: 1, waitMs: 10_000, agents: [{ name: "greeter" }] };
     const { claims } = await call(first.url, runner.token, `runners/${runner.runnerId}/poll`, poll);
@@ -104,7 +55,7 @@ describe("holdfast coordinator", () => {
     await first.process.finished;
 
     const second = await start();
-    const rival = await register(second);
+    const rival = await registerRunner(second);
     const other = await call(second.url, rival.token, `runners/${rival.runnerId}/poll`, {
       ...poll,
       waitMs: 1_500,
@@ -121,7 +72,7 @@ describe("holdfast coordinator", () => {
       second.url,
       runner.token,
       "storage/commit",
-      complete(sessionId, claims[0].token, "same claim"),
+      completing(sessionId, claims[0].token, "same claim"),
     );
     expect(done.results).toMatchObject([{ status: "committed" }]);
     expect((await call(second.url, admin, `sessions/${sessionId}/result`)).output).toBe("same claim");
@@ -158,7 +109,7 @@ describe("holdfast coordinator", () => {
   test("a stopped one answers who waits, and ends", async () => {
     const coordinator = await start();
     const admin = tokenIn(coordinator);
-    const runner = await register(coordinator);
+    const runner = await registerRunner(coordinator);
     const poll = { pollId: "p1", free: 1, waitMs: 30_000, agents: [{ name: "greeter" }] };
     const waits = call(coordinator.url, runner.token, `runners/${runner.runnerId}/poll`, poll);
     await call(coordinator.url, admin, "runners");
@@ -197,7 +148,8 @@ describe("holdfast coordinator", () => {
     const unfit: readonly (readonly [content: string, says: string])[] = [
       ['{"prot": 1}', "did you mean port?"],
       ['{"tls": {"cert": "none.pem", "key": "none.pem"}}', "none.pem"],
-      ['{"leaseMs": 5000, "renewMs": 4000}', "a third of leaseMs"],
+      ['{"leaseMs": 9000, "renewMs": 4000}', "a third of leaseMs"],
+      ['{"leaseMs": 5999}', "from 6000"], // Runners would hold nothing long enough to do anything.
       ['{"host": "0.0.0.0"}', "--insecure"],
     ];
     for (const [content, says] of unfit) {
@@ -293,7 +245,7 @@ describe("holdfast runs and holdfast runners", () => {
   test("tell what is to be done and who does it, and have a runner drain or go", async () => {
     const coordinator = await start();
     const as = ["--url", coordinator.url, "--token-file", coordinator.adminTokenFile];
-    const { runnerId, token } = await register(coordinator);
+    const { runnerId, token } = await registerRunner(coordinator);
     for (const sessionId of ["one", "two"])
       await call(coordinator.url, tokenIn(coordinator), "sessions", { agent: "greeter", sessionId });
     const poll = { pollId: "p1", free: 1, waitMs: 5_000, agents: [{ name: "greeter" }] };

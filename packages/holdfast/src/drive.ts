@@ -165,8 +165,8 @@ class Life {
     try {
       return { promise: (await options.begin(runtime)).settled() };
     } catch (error) {
-      const isElsewhere = HoldfastError.is(error) && error.code === "session_claimed";
-      if (options.database?.coordinator === undefined || !isElsewhere) throw error;
+      const isClaimed = HoldfastError.is(error) && error.code === "session_claimed";
+      if (options.database?.coordinator === undefined || !isClaimed) throw error;
       return undefined;
     }
   }

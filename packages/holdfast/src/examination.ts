@@ -1,7 +1,7 @@
 // What `doctor` looks at: this Node, the database, and the sessions in it.
 
 import { existsSync, statSync } from "node:fs";
-import { exitCodeOf, isEnded, toHoldfastError } from "@holdfast/core";
+import { exitCodeOf, isEnded, toHoldfastError, type StorageReader } from "@holdfast/core";
 import type { SqliteFileReader, VerifyReport } from "@holdfast/storage/sqlite";
 import type { Io, Look } from "./command.ts";
 import { isAuthorsFault, standings, statusText } from "./describe-session.ts";
@@ -19,6 +19,8 @@ export interface Examination {
     readonly from?: string;
     readonly exists: boolean;
     readonly bytes?: number;
+    /** Of its write-ahead log, whose pages are only as good as SQLite finds them: behind one that is damaged it sees none. */
+    readonly logBytes?: number;
     /** Octal, as `chmod` takes it. */
     readonly mode?: string;
     readonly ownerPid?: number;
@@ -59,6 +61,7 @@ export async function examine(database: Database, io: Io): Promise<Examination> 
     ...place,
     exists: true,
     bytes: size,
+    ...logOf(path),
     mode: (mode & 0o777).toString(8).padStart(3, "0"),
     ...(ownerPid === undefined ? {} : { ownerPid }),
   };
@@ -90,12 +93,41 @@ export async function examine(database: Database, io: Io): Promise<Examination> 
   }
 }
 
+function logOf(path: string): { readonly logBytes?: number } {
+  const logBytes = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+  return logBytes === 0 ? {} : { logBytes };
+}
+
+/** A fleet's database. What is unfinished in it is its runners' to go on with, so no commands are told for it. */
+export async function examinePostgres(url: string, io: Io): Promise<Examination> {
+  const { openPostgresReader } = await import("@holdfast/storage/postgres");
+  const reader = await openPostgresReader({ url });
+  try {
+    const report = await reader.verify();
+    const { sessions, problems } = await countSessions(reader, io);
+    const all = [...problemsOf(report), ...problems];
+    return {
+      node: process.versions.node,
+      sqlite: process.versions.sqlite ?? "none",
+      listCommand: io.call("list"),
+      database: { path: reader.at, origin: "flag", from: "--storage", exists: true },
+      problems: all,
+      rows: report.rows,
+      sessions,
+      unfinished: [],
+      exitCode: all.length > 0 ? 10 : 0,
+    };
+  } finally {
+    await reader.close();
+  }
+}
+
 function problemsOf({ problems, problemCount }: VerifyReport): string[] {
   const texts = problems.slice(0, PROBLEMS_SHOWN).map(({ table: name, message }) => `${name}: ${message}`);
   return problemCount > texts.length ? [...texts, `and ${problemCount - texts.length} more`] : texts;
 }
 
-async function countSessions(reader: SqliteFileReader, io: Io) {
+async function countSessions(reader: StorageReader, io: Io) {
   const sessions: Record<string, number> = {};
   const unfinished: Examination["unfinished"][number][] = [];
   const problems: string[] = [];
@@ -136,7 +168,14 @@ export function examinationText(found: Examination, { paint, symbols }: Look): s
     ],
     ["", database.exists ? `exists${size}` : "does not exist yet: `run` makes it"],
   ];
-  if (database.exists)
+  if (database.logBytes !== undefined) {
+    const kib = (database.logBytes / 1024).toFixed(0);
+    facts.push([
+      "log",
+      `${kib} KiB, checked up to its last whole commit; what a bad disk took behind that cannot be told from what was never written`,
+    ]);
+  }
+  if (database.mode !== undefined)
     facts.push(["owner", database.ownerPid === undefined ? "none" : `process ${database.ownerPid}`]);
   const rows = Object.entries(found.rows).map(([name, rowCount]) => `${name} ${rowCount}`);
   if (rows.length > 0) facts.push(["rows", rows.join(", ")]);

@@ -245,3 +245,4 @@ export { SERVICES } from "./services.ts";
 export { http as httpOption } from "./gen/google/api/annotations_pb.js";
 export { type HttpRule } from "./gen/google/api/http_pb.js";
 export { type FieldRules, field as fieldOption } from "./gen/buf/validate/validate_pb.js";
+export { COMMENTS } from "./gen/comments.js";

@@ -122,8 +122,7 @@ export class DispatchedStorage implements AgentStorage {
   /** G1. */
   async claim({ sessionId }: Parameters<AgentStorage["claim"]>[0]): Promise<ClaimResult> {
     const given = this.#given.get(sessionId);
-    if (given === undefined || given.isClaimed)
-      return NOT_TO_BE_HAD;
+    if (given === undefined || given.isClaimed) return NOT_TO_BE_HAD;
     if (this.#clock.monotonic() - given.madeAt > CLAIM_AGE_MS) {
       this.#giveBack(given); // G4.
       return NOT_TO_BE_HAD;

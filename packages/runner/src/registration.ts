@@ -1,7 +1,10 @@
 // Becoming a runner, and being the same one again.
 //
-//   R1. A registration token is good for one call. What it brings, the runner's own token, is kept before anything else is done.
+//   R1. A registration token is good for one process. What it brings, the runner's own token, is kept before anything else is done;
+//       when the answer is lost, the same process is given the same one again.
 //   R2. A coordinator that cannot be reached is waited for, for ever; one that refuses is not.
+//   R3. Whoever gives up is not kept waiting for an answer, unless it may bring the runner's own token (R1).
+//   R4. Who is told that another process is this runner waits for as long as that one may be a dead one of ours, and then believes it.
 
 import { HoldfastError, toHoldfastError, UsageError, type Clock, type Random } from "@holdfast/core";
 import { RunnerService, type RegisterResponse } from "@holdfast/proto";
@@ -11,6 +14,9 @@ import type { TokenFile } from "./token-file.ts";
 
 /** Of what runners and coordinators say to each other. */
 const PROTOCOL = 1;
+/** R4. Longer than the lease of a coordinator that nobody has configured. */
+const PREDECESSOR_MS = 20_000;
+const PREDECESSOR_PAUSE_MS = 1_000;
 
 export interface Offers {
   readonly hostname: string;
@@ -28,6 +34,8 @@ export interface RegistrationOptions {
   /** A registration token, or a runner's own; not needed by who has registered before. */
   readonly token: string | undefined;
   readonly offers: Offers;
+  /** What this process calls itself, for the coordinator alone: see `nameProcess`. */
+  readonly process: string;
   /** How often to renew and how long a poll waits, instead of what the coordinator says. */
   readonly renewMs?: number | undefined;
   readonly pollTimeoutMs?: number | undefined;
@@ -45,17 +53,26 @@ export interface Registered {
   readonly pollTimeoutMs: number;
 }
 
+/** What a process calls itself from its start to its end: 256 random bits, as a runner's token is made of them (R1). */
+export function nameProcess(random: Random): string {
+  return Array.from({ length: 8 }, () => random.u32().toString(16).padStart(8, "0")).join("");
+}
+
 /** @throws HoldfastError when the coordinator refuses, or somebody gave up. */
 export async function register(options: RegistrationOptions): Promise<Registered> {
   const { connection, clock, random, signal, lost } = options;
+  const begunAt = clock.monotonic();
   for (let failures = 0; ; failures++) {
     try {
       return await registerOnce(options);
     } catch (thrown) {
       const error = toHoldfastError(thrown);
-      if (signal.aborted || !isPassing(error)) throw explained(error, connection.url);
+      const mayPass =
+        error.code === "duplicate_runner" ? clock.monotonic() - begunAt < PREDECESSOR_MS : isPassing(error);
+      if (signal.aborted || !mayPass) throw explained(error, connection.url);
       if (failures === 0) lost(error);
-      await pause(pauseMs(failures, random), clock, signal);
+      const ms = error.code === "duplicate_runner" ? PREDECESSOR_PAUSE_MS : pauseMs(failures, random);
+      await pause(ms, clock, signal);
       if (signal.aborted) throw error;
     }
   }
@@ -66,7 +83,7 @@ async function registerOnce(options: RegistrationOptions): Promise<Registered> {
   const own = tokens.read();
   if (own === undefined) return registerWith(options, required(token));
   try {
-    return await registerWith(options, own);
+    return await registerWith(options, own, { signal: options.signal }); // R3.
   } catch (thrown) {
     const error = toHoldfastError(thrown);
     // Its runner was deleted: another registration token makes another one.
@@ -76,8 +93,12 @@ async function registerOnce(options: RegistrationOptions): Promise<Registered> {
   }
 }
 
-async function registerWith(options: RegistrationOptions, token: string): Promise<Registered> {
-  const { connection, tokens, offers } = options;
+async function registerWith(
+  options: RegistrationOptions,
+  token: string,
+  call: { readonly signal?: AbortSignal } = {},
+): Promise<Registered> {
+  const { connection, tokens, offers, process } = options;
   const { hostname, project, labels, agents, taskKinds, maxRuns } = offers;
   connection.useToken(token);
   const request = {
@@ -88,9 +109,10 @@ async function registerWith(options: RegistrationOptions, token: string): Promis
     agents: agents.map((agent) => ({ ...agent })),
     taskKinds: [...taskKinds],
     maxRuns,
+    process,
   };
   const answer: RegisterResponse = await connection.time.asking(() =>
-    connection.ask(() => connection.client(RunnerService).register(request)),
+    connection.ask(() => connection.client(RunnerService).register(request, call)),
   );
   const own = answer.token ?? token;
   tokens.write(own); // R1.

@@ -34,7 +34,7 @@ import { CLAIM_AGE_MS, DispatchedStorage, givenBy } from "./dispatched-storage.t
 import { serveHealth, type Health, type HealthServer } from "./health.ts";
 import { pause, PollLoop, type Command, type Poll } from "./poll-loop.ts";
 import { coordinatorQueue, queuedTasks } from "./queued-tasks.ts";
-import { register, type Offers, type Registered } from "./registration.ts";
+import { nameProcess, register, type Offers, type Registered } from "./registration.ts";
 import { taskAgent } from "./task-agent.ts";
 import { TokenFile } from "./token-file.ts";
 
@@ -125,6 +125,7 @@ export async function startRunner(options: RunnerOptions): Promise<Runner> {
     tokens,
     token: options.token,
     offers,
+    process: nameProcess(random),
     renewMs: options.renewMs,
     pollTimeoutMs: options.pollTimeoutMs,
     clock,
@@ -142,6 +143,7 @@ export async function startRunner(options: RunnerOptions): Promise<Runner> {
       connection,
       tokens,
       registered,
+      process: registering.process,
       clock,
       random,
       log,
@@ -162,6 +164,7 @@ interface Parts {
   readonly connection: CoordinatorConnection;
   readonly tokens: TokenFile;
   readonly registered: Registered;
+  readonly process: string;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: (event: RunnerEvent) => void;
@@ -265,7 +268,7 @@ class CoordinatedRunner implements Runner {
   }
 
   #poll({ pollId, ackPollId, ackCommandIds, free }: Poll, signal: AbortSignal): Promise<PollResponse> {
-    const { connection, offers, registered } = this.#parts;
+    const { connection, offers, registered, process } = this.#parts;
     const { pollTimeoutMs } = registered;
     const request = {
       runnerId: this.runnerId,
@@ -275,6 +278,7 @@ class CoordinatedRunner implements Runner {
       agents: offers.agents.map((agent) => ({ ...agent })),
       taskKinds: [...offers.taskKinds],
       waitMs: pollTimeoutMs,
+      process,
       ...(ackPollId === undefined ? {} : { ackPollId }),
     };
     const call = { signal, timeoutMs: pollTimeoutMs + ANSWER_MS };

@@ -52,4 +52,10 @@ export { type Settled } from "./settled.ts";
 export { compositeTracer } from "./tracers/composite-tracer.ts";
 export { fileTracer, type FileTracerOptions } from "./tracers/file-tracer.ts";
 export { stdoutTracer, type StdoutTracerOptions } from "./tracers/stdout-tracer.ts";
-export { replaySession, type ReplayOptions, type ReplayStand, type ReplayStep } from "./replay-session.ts";
+export {
+  ownerOfTurn,
+  replaySession,
+  type ReplayOptions,
+  type ReplayStand,
+  type ReplayStep,
+} from "./replay-session.ts";

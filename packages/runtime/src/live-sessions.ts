@@ -350,7 +350,12 @@ export class LiveSessions {
 
   /** Resumed before its driver had heard of the pause and let go, it is not paused any more, and nobody else would run it. */
   async #afterPause(sessionId: string, paused: Settled): Promise<void> {
-    const session = await this.#host.storage.reader.session(sessionId).catch(() => undefined);
+    let session: Session | undefined;
+    try {
+      session = await this.#host.storage.reader.session(sessionId);
+    } catch (error) {
+      this.failedToRun(sessionId, toHoldfastError(error));
+    }
     if (session === undefined || session.status === "paused") this.#settle(sessionId, paused);
     else await this.#wakeUp(sessionId);
   }

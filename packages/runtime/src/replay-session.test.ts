@@ -4,7 +4,7 @@ import { journalOf, until } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
 import { defineAgent, defineTask, type Agent, type AgentContext } from "./define.ts";
 import { MemoryStorage } from "./memory-storage.ts";
-import { replaySession, type ReplayStep } from "./replay-session.ts";
+import { ownerOfTurn, replaySession, type ReplayStep } from "./replay-session.ts";
 import { createRuntime, type Runtime } from "./runtime.ts";
 
 let runtime: Runtime | undefined;
@@ -112,6 +112,53 @@ describe("a turn that is gone through again", () => {
       ["task_completed", "checkpoint"],
     ]);
     expect(stand).toMatchObject({ turn: 1, isOver: true, fault: undefined });
+  });
+});
+
+describe("a turn of a fork of a fork", () => {
+  const rolls = defineAgent({
+    name: "rolls",
+    tasks: [defineTask({ name: "say", run: (said: unknown) => said })],
+    initial: () => 0,
+    turn: async (ctx, n: number) => {
+      await ctx.scheduleTask("say", [ctx.sessionId, ctx.input, ctx.random()]);
+      return n === 3 ? { done: n } : { state: n + 1 };
+    },
+  });
+
+  test("is gone through as whose it was: on that one's input and chance, under its name", async () => {
+    const storage = new MemoryStorage();
+    runtime = createRuntime({ storage, development: false });
+    await (await runtime.start(rolls, "first", { sessionId: "one" })).result();
+    let origin = "one";
+    for (const [sessionId, turn] of [
+      ["two", 1],
+      ["three", 2],
+    ] as const) {
+      const cut = (await journalOf(storage, origin)).filter(({ type }) => type === "checkpoint")[turn];
+      await runtime.fork(origin, { sessionId, at: cut!.seq, input: `of ${sessionId}` });
+      await runtime.handle(sessionId).result();
+      origin = sessionId;
+    }
+    const session = await runtime.handle("three").session();
+    const records = await journalOf(storage, "three");
+    const cuts = records.flatMap(({ type, seq }) => (type === "checkpoint" ? seq : []));
+    const turns = [0, ...cuts].map((from, i) => records.slice(from, (cuts[i] ?? records.length) + 1));
+    const owners: string[] = [];
+    for (const turn of turns) {
+      const owner = await ownerOfTurn(storage.reader, session, turn);
+      owners.push(owner.sessionId);
+      const { stand } = await replayed({ agent: rolls, session: owner, records: turn });
+      expect(stand).toMatchObject({ fault: undefined, isOver: true });
+    }
+    expect(owners).toEqual(["one", "one", "two", "three"]);
+  });
+
+  test("whose origin is gone is gone through as the nearest one's that is left", async () => {
+    const { session, records, storage } = await recorded(twice);
+    const fork = { origins: ["gone", "longer"], at: records.length, seed: 1, tasks: "rerun" } as const;
+    const left = { ...session, fork };
+    expect(await ownerOfTurn(storage.reader, left, records)).toBe(left);
   });
 });
 

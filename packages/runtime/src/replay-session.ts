@@ -15,6 +15,7 @@ import {
   type JsonText,
   type OpenTask,
   type Session,
+  type StorageReader,
   type Wait,
 } from "@holdfast/core";
 import { callAgent } from "./call-agent.ts";
@@ -58,6 +59,27 @@ export interface ReplayStand {
   readonly drift: readonly number[];
   /** Where the code does other than it did: nothing after that was gone through. */
   readonly fault: HoldfastError | undefined;
+}
+
+/**
+ * Whose turn it was. What a fork begins with was done by its origin, or that one's: under another name, perhaps on another input, with
+ * another chance. An origin that is not here any more is stood in for by its fork.
+ *
+ * @param records of one turn of `session`.
+ */
+export async function ownerOfTurn(
+  reader: Pick<StorageReader, "session">,
+  session: Session,
+  records: readonly JournalRecord[],
+): Promise<Session> {
+  const end = (records.at(-1)?.seq ?? -1) + 1;
+  let owner = session;
+  while (owner.fork !== undefined && end <= owner.fork.at) {
+    const origin = await reader.session(owner.fork.origins[0] ?? "");
+    if (origin === undefined) return owner;
+    owner = origin;
+  }
+  return owner;
 }
 
 export async function replaySession(options: ReplayOptions): Promise<ReplayStand> {

@@ -2,7 +2,14 @@
 // (K10, D1).
 
 import { HoldfastError, UnavailableError, type AgentStorage, type Change } from "@holdfast/core";
-import { readerWith, storageWith, TestClock, countingRandom, turns } from "@holdfast/testkit/test-runtime";
+import {
+  countingRandom,
+  gate,
+  readerWith,
+  storageWith,
+  TestClock,
+  turns,
+} from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
 import { defineAgent, defineTask, type Agent, type RunAgent } from "./define.ts";
 import { vanishRuntime } from "./internal.ts";
@@ -39,6 +46,21 @@ describe("a session that only waits is brought back although storage was away", 
     const result = handle.result();
     await clock.advance(60_000);
     expect(await result).toBe("slept");
+  });
+
+  // Resumed before its driver had let go of it, it is nobody's, and no arrival tells so.
+  test.each([1, 3])("for its row, when its pause was over already, after %i", async (times) => {
+    const { runtime, clock, faults } = open();
+    const ready = gate();
+    const handle = await runtime.start(agentOf(async (ctx) => ctx.run("work", () => ready.opened)));
+    await turns(10);
+    await handle.pause();
+    await turns(10);
+    await handle.unpause();
+    faults.refuse("row", times);
+    ready.open();
+    await clock.advance(5_000);
+    expect(await handle.session()).toMatchObject({ status: "completed" });
   });
 
   test("when it was to be let go of", async () => {

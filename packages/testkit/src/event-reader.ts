@@ -25,7 +25,7 @@ export class EventReader {
   #request: ClientRequest | undefined;
   #response: IncomingMessage | undefined;
   #isPaused = false;
-  /** It was told an error: there is more to come. */
+  /** It was told an error, or closed by itself, which may be before it could hear of one: there is more to come. */
   #isBroken = false;
 
   constructor(options: EventReaderOptions) {
@@ -84,6 +84,7 @@ export class EventReader {
 
   /** Close the connection, in the middle of whatever is under way. */
   cut(): void {
+    this.#isBroken = true;
     this.#request?.destroy();
   }
 

@@ -35,11 +35,11 @@ export function answer(
   exchange: Exchange,
   status: number,
   type: string,
-  text: string,
+  content: string | Uint8Array,
   headers: Readonly<Record<string, string>> = {},
 ): void {
   const { request, response } = exchange;
-  const body = Buffer.from(text);
+  const body = typeof content === "string" ? Buffer.from(content) : content;
   // A body that was not read to its end would be taken for the next request.
   const isCutOff = !request.complete && request.httpVersionMajor === 1;
   response.writeHead(status, {
@@ -82,20 +82,30 @@ function hasNoBody({ httpVersionMajor, headers }: IncomingMessage): boolean {
   );
 }
 
-/** @throws Refusal `too_large` or `request_timeout`. */
+/**
+ * The body. By events, as an iterator over it costs more than most calls.
+ *
+ * @throws Refusal `too_large` or `request_timeout`.
+ */
 export async function readAll({ request }: Exchange, maxBytes: number): Promise<Uint8Array> {
   if (hasNoBody(request)) return EMPTY;
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  try {
-    for await (const chunk of request as AsyncIterable<Buffer>) {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    const onData = (chunk: Buffer): void => {
       bytes += chunk.length;
-      if (bytes > maxBytes) throw tooLarge(bytes, maxBytes);
-      chunks.push(chunk);
-    }
-  } catch (thrown) {
-    if (thrown instanceof Refusal) throw thrown;
-    throw new Refusal("request_timeout", "the request did not arrive whole");
-  }
-  return Buffer.concat(chunks);
+      if (bytes <= maxBytes) chunks.push(chunk);
+      else end(() => reject(tooLarge(bytes, maxBytes)));
+    };
+    const onEnd = (): void => end(() => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
+    const onCut = (): void =>
+      end(() => reject(new Refusal("request_timeout", "the request did not arrive whole")));
+    const end = (settle: () => void): void => {
+      request.off("data", onData).off("end", onEnd).off("close", onCut).off("aborted", onCut);
+      settle();
+    };
+    // Its errors come with its close; whoever listens no longer must not end the process by them.
+    request.on("error", () => {});
+    request.on("data", onData).once("end", onEnd).once("close", onCut).once("aborted", onCut);
+  });
 }

@@ -1,7 +1,7 @@
-// The contract as OpenAPI 3.1, from its descriptors: what REST takes and gives, with the same constraints.
+// The contract as OpenAPI 3.1, from its descriptors: what REST takes and gives, with the same constraints, and what its comments say.
 
 import { ScalarType, type DescField, type DescMessage } from "@bufbuild/protobuf";
-import type { FieldRules } from "@holdfast/proto";
+import { COMMENTS, SERVICES, type FieldRules } from "@holdfast/proto";
 import { METHODS, type Method, type Rule } from "./contract.ts";
 import { factsOf } from "./fields.ts";
 
@@ -35,6 +35,7 @@ function document(): Schema {
       description: "Sessions of agents that must not lose their work.",
     },
     security: [{ token: [] }],
+    tags: SERVICES.map((service) => ({ name: service.name, ...described(service.typeName) })),
     paths,
     components: { schemas, securitySchemes: { token: { type: "http", scheme: "bearer" } } },
   };
@@ -51,6 +52,7 @@ function operation(method: Method, rule: Rule, messages: Map<string, DescMessage
       name: field.jsonName,
       in: inPath.has(field.name) ? "path" : "query",
       required: inPath.has(field.name) || factsOf(field).isRequired,
+      ...described(`${input.typeName}.${field.name}`),
       schema: fieldSchema(field, messages),
     }));
   const body = bodySchema(input, rule, inBody, messages);
@@ -58,6 +60,7 @@ function operation(method: Method, rule: Rule, messages: Map<string, DescMessage
   return {
     operationId: method.name,
     tags: [method.desc.parent.name],
+    ...described(`${method.desc.parent.typeName}.${method.desc.name}`),
     ...(method.isOpen ? { security: [] } : {}),
     "x-roles": [...method.callers],
     ...(parameters.length === 0 ? {} : { parameters }),
@@ -90,14 +93,25 @@ function reference(desc: DescMessage, messages: Map<string, DescMessage>): Schem
 }
 
 function messageSchema(desc: DescMessage, messages: Map<string, DescMessage>): Schema {
-  return objectSchema(desc.fields, messages);
+  return { ...described(desc.typeName), ...objectSchema(desc.fields, messages) };
+}
+
+/** What the contract's comment says of a service, method, message or field. */
+function described(fullName: string): { readonly description?: string } {
+  const description = COMMENTS[fullName];
+  return description === undefined ? {} : { description };
 }
 
 function objectSchema(fields: readonly DescField[], messages: Map<string, DescMessage>): Schema {
   const required = fields.filter((field) => factsOf(field).isRequired).map(({ jsonName }) => jsonName);
   return {
     type: "object",
-    properties: Object.fromEntries(fields.map((field) => [field.jsonName, fieldSchema(field, messages)])),
+    properties: Object.fromEntries(
+      fields.map((field) => [
+        field.jsonName,
+        { ...fieldSchema(field, messages), ...described(`${field.parent.typeName}.${field.name}`) },
+      ]),
+    ),
     additionalProperties: false,
     ...(required.length === 0 ? {} : { required }),
   };

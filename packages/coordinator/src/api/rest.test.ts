@@ -490,7 +490,46 @@ describe("the document", () => {
     const references = [...text.matchAll(/"#\/components\/schemas\/(\w+)"/g)].map(([, name]) => name!);
     expect(references.filter((name) => !(name in components.schemas))).toEqual([]);
   });
+
+  it("says what the contract's comments say", async () => {
+    api = await startStubApi();
+    const { text } = await send("/openapi.json");
+    const { paths, components, tags } = JSON.parse(text) as OpenApi;
+    const { get } = paths["/v1/runs"]!;
+    expect(get!.description).toMatch(/^Claimed ones first/);
+    expect(get!.parameters!.find(({ name }) => name === "limit")!.description).toMatch(/^At most so many/);
+    expect(components.schemas["Run"]!.properties["blocked"]!.description).toBe(
+      "Queued: why nobody has taken it.",
+    );
+    expect(tags.map(({ name }) => name)).toContain("RunService");
+    const told = Object.values(paths).flatMap((path) =>
+      Object.values(path).filter((each) => each.description),
+    );
+    expect(told.length).toBeGreaterThan(20);
+  });
 });
+
+interface OpenApi {
+  readonly tags: readonly { readonly name: string }[];
+  readonly paths: Readonly<
+    Record<
+      string,
+      Readonly<
+        Record<
+          string,
+          Described & { readonly parameters?: readonly (Described & { readonly name: string })[] }
+        >
+      >
+    >
+  >;
+  readonly components: {
+    readonly schemas: Readonly<Record<string, { readonly properties: Readonly<Record<string, Described>> }>>;
+  };
+}
+
+interface Described {
+  readonly description?: string;
+}
 
 describe("a service", () => {
   it("may answer with another status than the contract's", async () => {

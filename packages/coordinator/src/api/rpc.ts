@@ -3,7 +3,7 @@
 // Here a user's JSON is bytes, and in Connect's JSON base64, as protobuf's JSON says. Messages are never compressed, in neither
 // direction: something small that inflates to something large is a way to exhaust us.
 
-import type { DescMethod, Message } from "@bufbuild/protobuf";
+import type { DescMethod, DescMethodUnary, Message } from "@bufbuild/protobuf";
 import {
   createConnectRouter,
   type ConnectRouter,
@@ -20,6 +20,7 @@ import type { Exchange } from "./exchange.ts";
 import { checkBody } from "./gates.ts";
 import type { ApiLimits } from "./limits.ts";
 import { Refusal, toConnectError } from "./refusal.ts";
+import { isUnaryInBinary, serveUnary } from "./unary.ts";
 
 export interface RpcOptions {
   readonly calls: Calls;
@@ -48,7 +49,11 @@ export function createRpc(options: RpcOptions): ServeRpc {
     const { request, response, requestId } = exchange;
     const handler = handlers.get(exchange.path);
     if (handler === undefined) throw new Refusal("not_found", "there is no such method");
-    checkBody(request.rawHeaders, maxBytesOf(handler.method, limits));
+    const { method } = handler;
+    const maxBytes = maxBytesOf(method, limits);
+    checkBody(request.rawHeaders, maxBytes);
+    if (method.methodKind === "unary" && isUnaryInBinary(exchange))
+      return serveUnary(exchange, method as DescMethodUnary, maxBytes, options);
     const asked = universalRequestFromNodeRequest(request, response, undefined, contextValuesOf(requestId));
     const given = await handler(asked);
     // What fails from here on is the connection: there is nobody left to be told.

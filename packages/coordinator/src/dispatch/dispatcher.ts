@@ -10,7 +10,10 @@
 //   D3. One round at a time. A poll and what is known to be there begin one at once, and what comes meanwhile is for the next; only
 //       what has to be asked of storage waits for others, for `JOIN_MS`.
 //   D4. What arrives for a session that a runner holds is told to that runner, to nobody else.
-//   D5. Losing every notice costs time and nothing more: while somebody waits, what is due is asked every `SCAN_MS`.
+//   D5. Losing every notice costs time and nothing more: while somebody waits, what is due, and what has arrived for what those hold
+//       who wait, is asked every `SCAN_MS`.
+//   D6. What storage could not do for one session leaves the others of its round as they are. Whether that one is claimed is found
+//       out, and the claim given back, `AGAIN_MS` later: until then it is nobody's candidate.
 //
 // It knows no requests and no callers: who may poll as whom is decided before.
 
@@ -21,14 +24,16 @@ import {
   type Change,
   type ChangeResult,
   type Clock,
+  type HeldClaim,
   type Random,
   type ReleaseClaim,
   type Session,
   type SessionSnapshot,
 } from "@holdfast/core";
-import { ChurnMap, dueAt, isAnsweredBy, NO_CLAIM } from "@holdfast/core/internal";
+import { dueAt, isAnsweredBy, NO_CLAIM } from "@holdfast/core/internal";
 import type { Commit } from "../joined-commits.ts";
 import { fitnessOf, type Registry, type StoredRunner } from "./registry.ts";
+import { Holdings } from "./holdings.ts";
 import { LOSSES_MAX, match, type Match, type Offer } from "./rules.ts";
 import { Seat, type GivenClaim, type PollAnswer, type PollRequest } from "./seat.ts";
 import { SCAN_MS, WaitingSessions } from "./waiting-sessions.ts";
@@ -51,22 +56,26 @@ export interface DispatcherHost {
   readonly claimed: (waitedMs: number) => void;
 }
 
-/** Who claims only to hear who holds it. */
-const ASKER = "coordinator";
-/** Of a claim that was not made here. */
-const NO_TOKEN = 0;
+/** A claim that may have been made, and that nobody was told of (D6). */
+interface Owed {
+  readonly runnerId: string;
+  /** `undefined` when storage did not say whether it was made. */
+  readonly token: number | undefined;
+  readonly at: number;
+}
 
 export class Dispatcher {
   readonly #host: DispatcherHost;
   readonly #seats = new Map<string, Seat>();
-  readonly #holders = new Map<string, string>();
-  readonly #givenAt = new ChurnMap<string, { readonly token: number; readonly at: number }>();
+  readonly #holdings: Holdings;
   readonly #waiting: WaitingSessions;
+  readonly #owed = new Map<string, Owed>();
   readonly #unsubscribe: () => void;
   /** Sessions something arrived for since the last round. */
   #arrived = new Set<string>();
   #isScanWanted = true;
   #scannedAt = -Infinity;
+  #lookedAt = -Infinity;
   #scannedAgents = new Set<string>();
   #round: Promise<void> | undefined;
   #isAgain = false;
@@ -77,6 +86,7 @@ export class Dispatcher {
 
   constructor(host: DispatcherHost) {
     this.#host = host;
+    this.#holdings = new Holdings(host.storage, host.clock);
     this.#waiting = new WaitingSessions(host.storage);
     this.#unsubscribe = host.storage.subscribe((arrival) => this.#onArrival(arrival));
   }
@@ -109,41 +119,39 @@ export class Dispatcher {
   }
 
   /**
-   * Whether a runner holds a session. What is not known here, or contradicts what is, storage is asked: whoever claims what another
-   * one holds is told who that is.
+   * Whether a runner holds a session. What is not known here, or contradicts what is, storage is asked.
    *
    * @param token under which it wants to write, if it does.
    */
   async holds(runnerId: string, sessionId: string, token?: number): Promise<boolean> {
-    const seat = this.#seatOf(runnerId);
-    const known = seat.held.get(sessionId);
-    if (known !== undefined && (token === undefined || token === known)) return true;
-    const { storage, clock } = this.#host;
-    const asked = { sessionId, owner: ASKER, now: clock.now(), leaseMs: ACK_MS };
-    const result = await storage.claim(asked);
-    if (result.status === "claimed") {
-      await this.#commit([{ type: "release_claim", sessionId, token: result.token }]);
-      this.released(sessionId, false);
-    }
-    if (result.status !== "busy" || result.owner !== runnerId) return false;
-    if (known === undefined) seat.arrived(sessionId, true); // What came before it was known here was told to nobody.
-    this.#hold(seat, sessionId, token ?? known ?? NO_TOKEN);
+    const known = this.#holdings.find(sessionId);
+    if (known?.runnerId === runnerId && (token === undefined || token === known.token)) return true;
+    const claim = await this.#holdings.ask(sessionId);
+    if (claim?.owner !== runnerId) return false;
+    this.#seatOf(runnerId);
+    this.#found(claim);
     return true;
   }
 
   /** Who holds a session, as far as is known here. */
   holderOf(sessionId: string): string | undefined {
-    return this.#holders.get(sessionId);
+    return this.#holdings.find(sessionId)?.runnerId;
   }
 
   /** When a claim was given, if it was here. */
   givenAt(sessionId: string, token: number): number | undefined {
-    const given = this.#givenAt.get(sessionId);
-    return given?.token === token ? given.at : undefined;
+    const held = this.#holdings.find(sessionId);
+    return held?.token === token ? held.givenAt : undefined;
+  }
+
+  /** Whether a runner polls here, or was heard of within a lease. */
+  isHeard(runnerId: string): boolean {
+    const seat = this.#seats.get(runnerId);
+    return seat !== undefined && this.#isAlive(seat);
   }
 
   heldBy(runnerId: string): number {
-    return this.#seats.get(runnerId)?.held.size ?? 0;
+    return this.#holdings.countOf(runnerId);
   }
 
   /** Waiting polls, sessions that wait as far as is known, and the age of the oldest: for metrics. */
@@ -162,9 +170,10 @@ export class Dispatcher {
     this.#wake(0);
   }
 
-  /** A runner uses a claim, or says that it holds it: it has arrived. */
-  used(runnerId: string, sessionId: string): void {
+  /** A runner uses a claim, or says that it holds it: it has arrived. @param inbox how much it knows to have arrived. */
+  used(runnerId: string, sessionId: string, inbox = 0): void {
     this.#seats.get(runnerId)?.used(sessionId);
+    this.#holdings.knows(sessionId, inbox);
   }
 
   /** A runner says that it lives. */
@@ -174,7 +183,7 @@ export class Dispatcher {
 
   /** A runner holds it no longer; there may be something to do for it. */
   released(sessionId: string, isEnded: boolean): void {
-    const runnerId = this.#drop(sessionId);
+    const runnerId = this.#holdings.drop(sessionId);
     if (isEnded) return;
     if (runnerId !== undefined) this.#waiting.ran(sessionId, runnerId);
     this.#isScanWanted = true;
@@ -198,7 +207,7 @@ export class Dispatcher {
     const seat = this.#seats.get(runnerId);
     seat?.waiting?.answer([]);
     this.#seats.delete(runnerId);
-    for (const sessionId of seat?.held.keys() ?? []) this.#drop(sessionId);
+    this.#holdings.forget(runnerId);
   }
 
   /** Polls that wait are answered with nothing; claims under way are made and given back. */
@@ -213,7 +222,7 @@ export class Dispatcher {
   // ---- rounds ------------------------------------------------------------------------------------------------------
 
   #onArrival({ sessionId, awaited }: Arrival): void {
-    const holder = this.#seats.get(this.#holders.get(sessionId) ?? "");
+    const holder = this.#seats.get(this.#holdings.find(sessionId)?.runnerId ?? "");
     if (holder !== undefined && this.#isAlive(holder)) {
       holder.arrived(sessionId, awaited);
       this.#wake(0);
@@ -276,11 +285,14 @@ export class Dispatcher {
   }
 
   async #runRound(): Promise<void> {
+    await this.#giveBackOwed();
     await this.#takeArrived();
+    await this.#lookAtHeld();
     const offers = await this.#offers();
     if (offers.length > 0) {
       await this.#lookAround(offers);
-      const matches = match(offers, this.#waiting.all, this.#host.clock.now());
+      const free = this.#waiting.all.filter(({ sessionId }) => !this.#owed.has(sessionId));
+      const matches = match(offers, free, this.#host.clock.now());
       const given = await this.#claimAll(matches);
       if (matches.length === 0) this.#waiting.widen();
       this.#answer(given);
@@ -295,8 +307,40 @@ export class Dispatcher {
     if (this.#arrived.size === 0) return;
     const ids = [...this.#arrived];
     this.#arrived = new Set();
-    const now = this.#host.clock.now();
-    await this.#waiting.arrived(ids, now);
+    try {
+      const claims = await Promise.all(ids.map((sessionId) => this.#holdings.ask(sessionId)));
+      for (const claim of claims) if (claim !== undefined) this.#found(claim);
+      const free = ids.filter((_, i) => claims[i] === undefined);
+      await this.#waiting.arrived(free, this.#host.clock.now());
+    } catch (error) {
+      for (const sessionId of ids) this.#arrived.add(sessionId);
+      throw error;
+    }
+  }
+
+  /**
+   * Storage says who holds a session. What came before that was known here was told to nobody (D4); where its runner is not known
+   * either, it is found when that is.
+   */
+  #found({ owner, sessionId, token, inbox }: HeldClaim): void {
+    const seat = this.#seats.get(owner);
+    if (seat === undefined) return;
+    const known = this.#holdings.find(sessionId);
+    this.#holdings.hold(sessionId, { runnerId: owner, token, inbox });
+    if (known?.runnerId !== owner || known.inbox < inbox) seat.arrived(sessionId, true);
+  }
+
+  /** D5. */
+  async #lookAtHeld(): Promise<void> {
+    const seats = [...this.#seats.values()].filter(({ waiting }) => waiting !== undefined);
+    if (seats.length > 0) this.#wakeAt(SCAN_MS);
+    if (this.#host.clock.monotonic() - this.#lookedAt < SCAN_MS) return;
+    this.#lookedAt = this.#host.clock.monotonic();
+    await Promise.all(
+      seats.map(async (seat) => {
+        for (const sessionId of await this.#holdings.look(seat.runnerId)) seat.arrived(sessionId, true);
+      }),
+    );
   }
 
   async #offers(): Promise<readonly Offer[]> {
@@ -321,7 +365,7 @@ export class Dispatcher {
       this.#scannedAt = clock.monotonic();
       this.#scannedAgents = agents;
       const nextAt = await this.#waiting.scan([...agents], clock.now());
-      for (const { sessionId } of this.#waiting.all) this.#drop(sessionId); // What is due, nobody holds.
+      for (const { sessionId } of this.#waiting.all) this.#holdings.drop(sessionId); // What is due, nobody holds.
       if (nextAt !== undefined && nextAt - clock.now() < SCAN_MS) {
         this.#isScanWanted = true;
         this.#wakeAt(Math.max(1, nextAt - clock.now()));
@@ -337,7 +381,7 @@ export class Dispatcher {
     const given = new Map<string, GivenClaim[]>();
     await Promise.all(
       matches.map(async (found) => {
-        const claim = await this.#claim(found);
+        const claim = await this.#claimOrOwe(found);
         if (claim === undefined) return;
         const list = given.get(found.runnerId);
         if (list === undefined) given.set(found.runnerId, [claim]);
@@ -347,8 +391,55 @@ export class Dispatcher {
     return given;
   }
 
-  /** The claim of a match, or nothing when the session is not to be had. */
-  async #claim({ sessionId, runnerId }: Match): Promise<GivenClaim | undefined> {
+  /** D6. */
+  async #claimOrOwe(found: Match): Promise<GivenClaim | undefined> {
+    let made: number | undefined;
+    try {
+      return await this.#claim(found, (token) => (made = token));
+    } catch (error) {
+      const { sessionId, runnerId } = found;
+      this.#host.warn(`session ${sessionId} could not be given to a runner`, error);
+      this.#owe(sessionId, { runnerId, token: made });
+      return undefined;
+    }
+  }
+
+  #owe(sessionId: string, owed: Omit<Owed, "at">): void {
+    this.#holdings.drop(sessionId);
+    this.#owed.set(sessionId, { ...owed, at: this.#host.clock.monotonic() + AGAIN_MS });
+    this.#wakeAt(AGAIN_MS);
+  }
+
+  /** D6. */
+  async #giveBackOwed(): Promise<void> {
+    const now = this.#host.clock.monotonic();
+    const owed = [...this.#owed].filter(([, { at }]) => at <= now);
+    await Promise.all(
+      owed.map(async ([sessionId, { runnerId, token }]) => {
+        try {
+          const claim =
+            token === undefined ? await this.#holdings.ask(sessionId) : { owner: runnerId, token };
+          if (claim?.owner === runnerId)
+            await this.#commit([{ type: "release_claim", sessionId, token: claim.token }]);
+          this.#owed.delete(sessionId);
+          this.#isScanWanted = true;
+        } catch (error) {
+          this.#host.warn(`a claim of session ${sessionId} could not be given back`, error);
+          this.#owe(sessionId, { runnerId, token });
+        }
+      }),
+    );
+  }
+
+  /**
+   * The claim of a match, or nothing when the session is not to be had.
+   *
+   * @param made told its token when the session is claimed.
+   */
+  async #claim(
+    { sessionId, runnerId }: Match,
+    made: (token: number) => void,
+  ): Promise<GivenClaim | undefined> {
     const { storage, clock, leaseMs, claimed } = this.#host;
     const since = this.#waiting.get(sessionId)?.since;
     this.#waiting.remove(sessionId);
@@ -356,14 +447,14 @@ export class Dispatcher {
     const askedAt = clock.monotonic();
     const result = await storage.claim({ sessionId, owner: runnerId, now, leaseMs, unlessHeld: true });
     if (result.status === "busy" && this.#host.registry.knows(result.owner)) {
-      // Its runner holds it since before this coordinator began: what arrived is for that one (D4).
-      const seat = this.#seatOf(result.owner);
-      this.#hold(seat, sessionId, NO_TOKEN);
-      seat.arrived(sessionId, true);
+      // Its runner was given it elsewhere: what arrived is for that one (D4).
+      const claim = await this.#holdings.ask(sessionId);
+      if (claim !== undefined) this.#found(claim);
     }
     if (result.status !== "claimed") return undefined;
-    this.#drop(sessionId);
+    this.#holdings.drop(sessionId);
     const { token, losses } = result;
+    made(token);
     const snapshot = await storage.load(sessionId);
     if (snapshot === undefined || !hasSomethingToDo(snapshot, now)) {
       await this.#commit([{ type: "release_claim", sessionId, token }]);
@@ -373,10 +464,9 @@ export class Dispatcher {
       await this.#poison(snapshot, token, losses);
       return undefined;
     }
-    this.#hold(this.#seatOf(runnerId), sessionId, token);
-    this.#givenAt.set(sessionId, { token, at: now });
+    const { nextSeq, updatedAt, inbox } = snapshot.session;
+    this.#holdings.hold(sessionId, { runnerId, token, inbox, givenAt: now });
     claimed(Math.max(0, now - (since ?? now)));
-    const { nextSeq, updatedAt } = snapshot.session;
     const asGiven = { nextSeq, updatedAt };
     return { sessionId, token, askedAt, asGiven, snapshot: JSON.stringify(snapshot) };
   }
@@ -441,29 +531,13 @@ export class Dispatcher {
     this.#commit(releases).then(
       (results) => {
         claims.forEach(({ sessionId }, i) => {
-          if (results[i]?.status === "released") this.#drop(sessionId);
+          if (results[i]?.status === "released") this.#holdings.drop(sessionId);
         });
         this.#isScanWanted = true;
         this.#wake(JOIN_MS);
       },
       (error: unknown) => this.#host.warn("claims that did not arrive could not be given back", error),
     );
-  }
-
-  /** Nobody holds it, as far as is known here. @returns who did. */
-  #drop(sessionId: string): string | undefined {
-    const runnerId = this.#holders.get(sessionId);
-    if (runnerId === undefined) return undefined;
-    this.#holders.delete(sessionId);
-    this.#givenAt.delete(sessionId);
-    this.#seats.get(runnerId)?.held.delete(sessionId);
-    return runnerId;
-  }
-
-  #hold(seat: Seat, sessionId: string, token: number): void {
-    if (this.#holders.get(sessionId) !== seat.runnerId) this.#drop(sessionId);
-    this.#holders.set(sessionId, seat.runnerId);
-    seat.held.set(sessionId, token);
   }
 
   #seatOf(runnerId: string): Seat {

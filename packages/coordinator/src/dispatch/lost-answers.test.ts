@@ -1,26 +1,12 @@
 // Dispatch where answers and notices get lost: nothing is given twice, nothing is forgotten.
 
-import type { AgentStorage } from "@holdfast/core";
-import { countingRandom, MemoryStorage, storageWith, TestClock, turns } from "@holdfast/testkit/test-runtime";
+import { UnavailableError } from "@holdfast/core";
+import { turns } from "@holdfast/testkit/test-runtime";
 import { expect, test } from "vitest";
-import { Dispatcher } from "./dispatcher.ts";
-import { Registry, type StoredRunner } from "./registry.ts";
-
-const RUNNER: StoredRunner = {
-  runnerId: "r1",
-  tokenId: "t1",
-  hostname: "h",
-  project: "",
-  labels: {},
-  taskKinds: [],
-  agents: [{ name: "agent" }],
-  maxRuns: 9,
-  registeredAt: 0,
-  seenAt: 0,
-};
+import { openDispatch } from "../testing/dispatch-stand.ts";
 
 test("W1: a poll that is asked again gets what it got, and nothing besides", async () => {
-  const { poll, create } = await open();
+  const { poll, create } = await openDispatch();
   await create("s1");
   const first = await poll("p1");
   await create("s2");
@@ -29,7 +15,7 @@ test("W1: a poll that is asked again gets what it got, and nothing besides", asy
 });
 
 test("W1: and nothing that was given back meanwhile", async () => {
-  const { poll, create, clock } = await open();
+  const { poll, create, clock } = await openDispatch();
   await create("s1");
   expect((await poll("p1")).claims).toHaveLength(1);
   await clock.advance(2_000);
@@ -41,7 +27,7 @@ test.each([
   ["something", [{ type: "started", seq: 0, at: 0 }]],
   ["a batch without records", []], // Such as one that only pays for what starts with it.
 ] as const)("D2: a claim under which %s was committed is not given back", async (_, records) => {
-  const { poll, create, clock, storage } = await open();
+  const { poll, create, clock, storage } = await openDispatch();
   await create("s1");
   const [claim] = (await poll("p1")).claims;
   await clock.advance(1);
@@ -56,7 +42,7 @@ test.each([
 });
 
 test("D2: a claim that storage took long for is not told", async () => {
-  const { poll, create, clock } = await open({ loadMs: 2_000 });
+  const { poll, create, clock } = await openDispatch({ loadMs: 2_000 });
   await create("s1");
   const answer = poll("p1", 3_000);
   await clock.advance(3_000);
@@ -64,7 +50,7 @@ test("D2: a claim that storage took long for is not told", async () => {
 });
 
 test("D5: what nobody was told of is found while somebody waits", async () => {
-  const { poll, create, clock } = await open();
+  const { poll, create, clock } = await openDispatch();
   const answer = poll("p1", 10_000);
   await turns(20);
   await create("s1");
@@ -72,41 +58,35 @@ test("D5: what nobody was told of is found while somebody waits", async () => {
   expect((await answer).claims.map(({ sessionId }) => sessionId)).toEqual(["s1"]);
 });
 
-async function open({ loadMs = 0 } = {}) {
-  const clock = new TestClock();
-  const storage = new MemoryStorage();
-  const slow: AgentStorage = storageWith(storage, {
-    async load(sessionId) {
-      const snapshot = await storage.load(sessionId);
-      if (loadMs > 0) await new Promise<void>((resolve) => clock.setTimer(resolve, loadMs));
-      return snapshot;
-    },
-  });
-  const registry = new Registry({ storage: slow, clock });
-  await registry.change(RUNNER.runnerId, undefined, () => RUNNER);
-  const dispatcher = new Dispatcher({
-    storage: slow,
-    commit: (changes) => slow.commit(changes, clock.now()),
-    clock,
-    registry,
-    random: countingRandom(),
-    leaseMs: 15_000,
-    warn: () => {},
-    claimed: () => {},
-  });
-  return {
-    clock,
-    storage,
-    poll: (pollId: string, waitMs = 0) =>
-      dispatcher.poll(
-        { runnerId: "r1", pollId, ackCommandIds: [], free: 1, agents: [], taskKinds: [], waitMs },
-        RUNNER,
-      ),
-    create: (sessionId: string) => storage.commit([creation(sessionId)], clock.now()),
+test("D6: a session that storage cannot give keeps no other one of its round from its runner", async () => {
+  let isBroken = true;
+  const failing = () => {
+    if (isBroken) throw new UnavailableError("storage_unavailable", "away");
   };
-}
-
-function creation(sessionId: string) {
-  const agent = { name: "agent", version: "1" };
-  return { type: "create_session", sessionId, agent, input: "null", seed: 1, flags: 0, format: 1 } as const;
-}
+  for (const broken of ["load", "claim", "claim answer"] as const) {
+    isBroken = true;
+    const { poll, create, clock, storage } = await openDispatch({
+      free: 3,
+      changes: (real) => ({
+        async load(sessionId) {
+          if (broken === "load" && sessionId === "s2") failing();
+          return real.load(sessionId);
+        },
+        async claim(claim) {
+          if (broken === "claim" && claim.sessionId === "s2") failing();
+          const result = await real.claim(claim);
+          if (broken === "claim answer" && claim.sessionId === "s2") failing();
+          return result;
+        },
+      }),
+    });
+    for (const sessionId of ["s1", "s2", "s3"]) await create(sessionId);
+    const first = await poll("p1", 10_000);
+    expect(first.claims.map(({ sessionId }) => sessionId).sort()).toEqual(["s1", "s3"]);
+    isBroken = false;
+    const second = poll("p2", 10_000, "p1");
+    await clock.advance(2_000);
+    expect((await second).claims.map(({ sessionId }) => sessionId)).toEqual(["s2"]);
+    expect(await storage.heldClaims({ now: clock.now(), limit: 9, owner: "r1" })).toHaveLength(3);
+  }
+});

@@ -25,6 +25,9 @@ export interface StoredRunner {
   readonly maxRuns: number;
   readonly registeredAt: number;
   readonly seenAt: number;
+  /** Which process is this runner now: the hash of what that one calls itself, and since when. */
+  readonly process?: string;
+  readonly processSince?: number;
   /** It is given nothing new. */
   readonly draining?: boolean;
 }
@@ -68,6 +71,11 @@ export class Registry {
   async find(runnerId: string): Promise<StoredRunner | undefined> {
     const known = this.#known.get(runnerId) ?? (await this.#read(runnerId));
     return known?.runner;
+  }
+
+  /** As it is stored now, whatever is known of it here. */
+  async findAnew(runnerId: string): Promise<StoredRunner | undefined> {
+    return (await this.#read(runnerId))?.runner;
   }
 
   /** Whether somebody who claims is a runner, as far as is known: others claim, too. */

@@ -56,8 +56,6 @@ export interface WaitingPoll {
 
 export class Seat {
   readonly runnerId: string;
-  /** The sessions it holds as far as is known here, with the newest token. */
-  readonly held = new Map<string, number>();
   waiting: WaitingPoll | undefined;
   /** When it last polled or renewed, by a clock that never goes back. */
   heardAt = -Infinity;

@@ -21,9 +21,11 @@ import type {
   TokenService,
 } from "@holdfast/proto";
 import type { Caller } from "../api/caller.ts";
+import { Refusal } from "../api/refusal.ts";
 import { bytesOf, bytesOfValue, textOf } from "../json-field.ts";
 import { REGISTRATION_MS_MAX, tokenId, type StoredToken } from "../tokens.ts";
 import type { CronTimes } from "../schedule-firing.ts";
+import type { WriteHealth } from "../write-health.ts";
 import { auditOf, callOf } from "./call.ts";
 import { audited, unexpected, type ServiceHost } from "./service-host.ts";
 import { ownSession } from "./session-scope.ts";
@@ -222,14 +224,21 @@ export function auditService({ storage }: ServiceHost): ServiceImpl<typeof Audit
   };
 }
 
-export function healthService({ storage }: ServiceHost): ServiceImpl<typeof HealthService> {
+export function healthService(
+  { storage }: ServiceHost,
+  writes: WriteHealth,
+): ServiceImpl<typeof HealthService> {
   return {
     async get() {
+      let problem: HoldfastError | undefined;
       try {
         await storage.reader.document("health", "none");
+        problem = await writes.problem();
       } catch (cause) {
-        throw new HoldfastError("storage_unavailable", "storage does not answer", { cause });
+        problem = new HoldfastError("storage_unavailable", "storage does not answer", { cause });
       }
+      // As a refusal: why is for everybody to hear, and no fault that the log must tell of each time.
+      if (problem !== undefined) throw new Refusal(problem.code, problem.message);
       return { status: "ok" };
     },
   };

@@ -3,16 +3,19 @@
 //   R1. A runner speaks for itself only: another id than its token's is not found.
 //   R2. A registration token is used up before the runner exists, so that two who have it are not two runners.
 //   R3. Registering again with a runner's own token is the same runner with what it says now.
+//   R4. One process at a time is a runner. A second one that registers with its token is refused while the first is heard of, or holds
+//       anything: one that was killed keeps its successor out for no longer than a lease. Who is not the one that registered last is
+//       told so by its poll.
 
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { ConflictError, HoldfastError, mintId, NotFoundError } from "@holdfast/core";
+import { ConflictError, HoldfastError, mintId, NotFoundError, UsageError } from "@holdfast/core";
 import type { RegisterRequest, RunnerSchema, RunnerService } from "@holdfast/proto";
 import type { Caller } from "../api/caller.ts";
 import { QUIET_MS, type OfferedAgent, type StoredRunner } from "../dispatch/registry.ts";
 import { bytesOf } from "../json-field.ts";
 import { auditOf, callOf, type Call } from "./call.ts";
-import { tokenId } from "../tokens.ts";
+import { hashOf, tokenId } from "../tokens.ts";
 import type { ServiceHost } from "./service-host.ts";
 import { isClaimOf } from "./session-scope.ts";
 
@@ -20,6 +23,7 @@ import { isClaimOf } from "./session-scope.ts";
 const PROTOCOL = 1;
 const POLL_TIMEOUT_MS = 30_000;
 const PAGE = 100;
+const PROCESS_CHARS = 32;
 
 type RunnerMessage = MessageInitShape<typeof RunnerSchema>;
 
@@ -55,18 +59,31 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
   /** R2. */
   const admit = async (request: RegisterRequest, call: Call): Promise<Admitted> => {
     const { caller } = call;
-    const runnerId = mintId("rnr", clock.now(), () => random.u32());
-    const refusal = await tokens.use(caller.tokenId, auditOf(call, "runner.admit", `runner:${runnerId}`));
-    if (refusal !== undefined)
-      throw new HoldfastError("unauthenticated", "the registration token was used already", {
+    const wanted = mintId("rnr", clock.now(), () => random.u32());
+    const { process } = request;
+    const audit = auditOf(call, "runner.admit", `runner:${wanted}`);
+    const used = await tokens.use(caller.tokenId, { runnerId: wanted, process }, audit);
+    if (typeof used === "string")
+      throw new HoldfastError("token_revoked", "the registration token was used already", {
         fix: "have an admin make another one",
       });
     const { owner } = caller;
+    const { runnerId } = used;
     const { text, token } = await tokens.create(
       { kind: "runner", name: request.hostname, runnerId, ...(owner === undefined ? {} : { owner }) },
       auditOf(call, "token.create", ""),
+      used.text,
     );
     return { runnerId, token: text, tokenId: tokenId(token), ...(owner === undefined ? {} : { owner }) };
+  };
+
+  /** R4. */
+  const refuseSecond = async (runnerId: string, process: string | undefined): Promise<void> => {
+    const known = await registry.findAnew(runnerId);
+    if (known === undefined || !isOther(known, process)) return;
+    const held = await host.storage.heldClaims({ now: clock.now(), owner: runnerId, limit: 1 });
+    if (dispatcher.isHeard(runnerId) || held.length > 0) throw isAnother(known, host.leaseMs);
+    dispatcher.forget(runnerId); // What the one before was told, this one has not heard.
   };
 
   return {
@@ -78,6 +95,11 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
           expected: `protocol ${PROTOCOL}`,
           fix: "use a runner of the coordinator's version",
         });
+      if ((request.process?.length ?? PROCESS_CHARS) < PROCESS_CHARS)
+        throw new UsageError("what the process calls itself could be guessed", {
+          at: "process",
+          expected: `${PROCESS_CHARS} random characters at least`,
+        });
       const isKnown = call.caller.kind === "runner";
       const { owner } = call.caller;
       const admitted: Admitted = isKnown
@@ -88,6 +110,8 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
           }
         : await admit(request, call);
       const { runnerId } = admitted;
+      const process = request.process === undefined ? undefined : hashOf(request.process);
+      await refuseSecond(runnerId, process);
       const now = clock.now();
       await registry.change(runnerId, auditOf(call, "runner.register", `runner:${runnerId}`), (before) => ({
         runnerId,
@@ -101,6 +125,7 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
         maxRuns: request.maxRuns,
         registeredAt: before?.registeredAt ?? now,
         seenAt: now,
+        ...(process === undefined ? {} : { process, processSince: sinceOf(before, process) ?? now }),
       }));
       return {
         runnerId,
@@ -117,7 +142,14 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
     async poll(request, context) {
       const { caller, signal } = callOf(context);
       const offers = { agents: request.agents.map(offeredOf), taskKinds: [...request.taskKinds] };
-      const runner = registry.seen(await own(caller, request.runnerId), offers);
+      const known = await own(caller, request.runnerId);
+      const process = request.process === undefined ? undefined : hashOf(request.process);
+      if (isOther(known, process)) {
+        // What is known here may be of before it registered elsewhere.
+        const now = await registry.findAnew(request.runnerId);
+        if (now !== undefined && isOther(now, process)) throw isAnother(now, host.leaseMs);
+      }
+      const runner = registry.seen(known, offers);
       const { ackPollId, ackCommandIds, pollId, runnerId, free, waitMs = POLL_TIMEOUT_MS } = request;
       const answer = await dispatcher.poll(
         {
@@ -220,6 +252,27 @@ interface Admitted {
   readonly tokenId: string;
   readonly token?: string;
   readonly owner?: string;
+}
+
+function isOther({ process: now }: StoredRunner, process: string | undefined): boolean {
+  return now !== undefined && process !== undefined && now !== process;
+}
+
+/** Registering again it is the process that it was. */
+function sinceOf(before: StoredRunner | undefined, process: string): number | undefined {
+  return before?.process === process ? before.processSince : undefined;
+}
+
+function isAnother({ runnerId, hostname, processSince = 0 }: StoredRunner, leaseMs: number): ConflictError {
+  const since = new Date(processSince).toISOString();
+  return new ConflictError(
+    "duplicate_runner",
+    `another process is ${runnerId}: on ${hostname}, since ${since}`,
+    {
+      expected: `one process for each runner's token; one that is gone is waited for, ${leaseMs / 1_000} s at most`,
+      fix: "give each runner a registration token of its own, or end the other process",
+    },
+  );
 }
 
 function offeredOf({ name, version }: { name: string; version?: string | undefined }): OfferedAgent {

@@ -11,9 +11,12 @@ import type { Call } from "./call.ts";
 import type { ServiceHost } from "./service-host.ts";
 import { ownSession } from "./session-scope.ts";
 
-/** A page is at most so many records, and about so many characters: a reader that does not read keeps one in memory. */
-const PAGE = 500;
-const PAGE_FIRST = 20;
+/**
+ * A page is at most so many records, and about so many characters as the one before was: a reader that does not read keeps one in
+ * memory. What is not known grows slowly.
+ */
+const PAGE = 100;
+const PAGE_GROWTH = 4;
 const PAGE_CHARS = 256 * 1024;
 
 /** What is told: a record of the journal as JSON, or how the session stands when that is news. */
@@ -36,7 +39,7 @@ export async function* watchSession(
   const news = new News(storage, sessionId, call.signal);
   let next = afterSeq + 1;
   let told: string | undefined;
-  let pageSize = PAGE_FIRST;
+  let pageSize = 1;
   try {
     for (;;) {
       const session = await ownSession(host, call.caller, sessionId);
@@ -55,7 +58,8 @@ export async function* watchSession(
           next = record.seq + 1;
         }
         if (page.length === 0) break;
-        pageSize = Math.max(1, Math.min(PAGE, Math.floor((PAGE_CHARS * page.length) / chars)));
+        const fitting = Math.floor((PAGE_CHARS * page.length) / chars);
+        pageSize = Math.max(1, Math.min(PAGE, PAGE_GROWTH * page.length, fitting));
       }
       if (stands !== told && told !== undefined)
         yield { type: "session", seq: next === 0 ? undefined : next - 1, session };

@@ -15,8 +15,8 @@ import {
   type Session,
 } from "@holdfast/core";
 import type { Caller } from "../api/caller.ts";
-import type { ServiceHost } from "./service-host.ts";
 import { LEASE_MS_MAX } from "../store-time.ts";
+import type { ServiceHost } from "./service-host.ts";
 import { mayTouch } from "./session-scope.ts";
 
 /** A change as it is to be applied, or the answer it gets instead. */

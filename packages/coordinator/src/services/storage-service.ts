@@ -185,7 +185,7 @@ async function tellDispatch(
       if (result.status !== "committed") return;
       const status = change.session?.status;
       if (status !== undefined && isEnded(status)) dispatcher.released(change.sessionId, true);
-      else if (caller.kind === "runner") dispatcher.used(caller.name, change.sessionId);
+      else if (caller.kind === "runner") dispatcher.used(caller.name, change.sessionId, result.inbox);
       return;
     }
     case "release_claim":

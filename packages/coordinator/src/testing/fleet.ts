@@ -133,6 +133,8 @@ export interface RunnerOptions {
   readonly taskKinds?: readonly string[];
   readonly maxRuns?: number;
   readonly hostname?: string;
+  /** What its process calls itself. */
+  readonly process?: string;
 }
 
 export interface FakeClaim {
@@ -180,6 +182,7 @@ export class FakeRunner {
       agents: this.#agents,
       taskKinds,
       maxRuns,
+      ...this.#process,
     });
     if (answer.status === 200) {
       this.runnerId = answer.body.runnerId as string;
@@ -188,9 +191,9 @@ export class FakeRunner {
     return answer;
   }
 
-  /** The same runner at another coordinator. */
-  at(url: string): FakeRunner {
-    const other = new FakeRunner(url, this.#options);
+  /** The same runner at another coordinator, or as another process. */
+  at(url: string, process = this.#options.process): FakeRunner {
+    const other = new FakeRunner(url, { ...this.#options, ...(process === undefined ? {} : { process }) });
     other.runnerId = this.runnerId;
     other.#person = new Person(url, this.person.token);
     return other;
@@ -219,6 +222,7 @@ export class FakeRunner {
       ackCommandIds,
       agents: this.#agents,
       taskKinds: this.#options.taskKinds ?? [],
+      ...this.#process,
       ...(ackPollId === undefined || ackPollId === null ? {} : { ackPollId }),
     });
     if (status !== 200) throw new Error(`a poll answered ${status}: ${JSON.stringify(answer)}`);
@@ -263,6 +267,11 @@ export class FakeRunner {
   async release({ sessionId, token }: FakeClaim): Promise<ChangeResult> {
     const [result] = await this.person.commit({ type: "release_claim", sessionId, token });
     return result!;
+  }
+
+  get #process(): { readonly process?: string } {
+    const { process } = this.#options;
+    return process === undefined ? {} : { process };
   }
 
   get #agents(): readonly { readonly name: string }[] {

@@ -19,7 +19,9 @@ import type {
 } from "../session/session.ts";
 import type { RecordedError } from "../errors.ts";
 import type { Audit, AuditRow } from "./audit.ts";
+import type { ClaimResult, HeldClaim } from "./claim-results.ts";
 import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts";
+import type { PutSchedule, RemoveSchedule, Schedule } from "./schedules.ts";
 
 /**
  * Storage of agent sessions. Every method is one transaction; every method that depends on time is told the time.
@@ -113,7 +115,8 @@ import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts
  *         tombstone is deleted, alone, before it can come back.
  *   ST47. Who follows a session is told after each change of its row is stored, at once of what this process stores, soon of what
  *         others do, and not after having left (adapters that have `follow` only).
- *   ST48. `heldClaims` tells who holds which sessions by a lease that ends and has not passed by `now`, in the order of their ids.
+ *   ST48. `heldClaims` tells who holds which sessions by a lease that ends and has not passed by `now`, in the order of their ids, and
+ *         how much has arrived for each. It changes nothing.
  *   ST44. The reader's filters of sessions (owner, agent, status, parent) hold together, page by page.
  */
 export interface AgentStorage {
@@ -411,51 +414,6 @@ export interface ReleaseClaim {
   readonly ifUnchanged?: Pick<Session, "nextSeq" | "updatedAt">;
 }
 
-/** A schedule as it is stored. Times in epoch milliseconds. */
-export interface Schedule {
-  readonly scheduleId: string;
-  /** Whose it is, and whose is what it starts. */
-  readonly owner?: string;
-  /** Five or six fields of cron. */
-  readonly cron: string;
-  /** IANA name. */
-  readonly timeZone: string;
-  readonly action: ScheduledAction;
-  /** When it fires next. */
-  readonly nextAt: number;
-  readonly lastAt?: number;
-  /** The signal it sent last: it sends none as long as that is unread. */
-  readonly unread?: string;
-  readonly createdAt: number;
-}
-
-/** Start a session of an agent, or signal one that lives. */
-export type ScheduledAction =
-  | {
-      readonly type: "start";
-      readonly agent: AgentRef;
-      readonly input: JsonText | undefined;
-      /** Of each session it starts. */
-      readonly budget?: Budget;
-    }
-  | {
-      readonly type: "signal";
-      readonly sessionId: string;
-      readonly name: string;
-      readonly payload: JsonText | undefined;
-    };
-
-/** Store a schedule, in place of one of this id; in its times it stays where that one was (ST34). */
-export interface PutSchedule {
-  readonly type: "put_schedule";
-  readonly schedule: Schedule;
-}
-
-export interface RemoveSchedule {
-  readonly type: "remove_schedule";
-  readonly scheduleId: string;
-}
-
 /** It is due at `dueAt`, as stored: do what it says, and set when it fires next. */
 export interface FireSchedule {
   readonly type: "fire_schedule";
@@ -511,22 +469,6 @@ export interface NewEntry {
 
 export interface Entry extends NewEntry {
   readonly createdAt: number;
-}
-
-export type ClaimResult =
-  /** `losses`: ST39. */
-  | { readonly status: "claimed"; readonly token: number; readonly losses: number }
-  | { readonly status: "busy"; readonly owner: string }
-  | { readonly status: "moved"; readonly to: string }
-  | { readonly status: "ended"; readonly sessionStatus: SessionStatus }
-  | { readonly status: "not_found" };
-
-export interface HeldClaim {
-  readonly sessionId: string;
-  readonly owner: string;
-  readonly token: number;
-  /** When its lease ends, in epoch milliseconds. */
-  readonly until: number;
 }
 
 export interface StoredSignal {

@@ -17,6 +17,7 @@ import { repliedRequest, REQUEST_PREFIX } from "../journal/signal-names.ts";
 import type { AuditRow } from "../ports/audit.ts";
 import type { Hash } from "../ports/clock.ts";
 import type { StoredDocument } from "../ports/documents.ts";
+import type { Schedule } from "../ports/schedules.ts";
 import type {
   Audited,
   Change,
@@ -28,7 +29,6 @@ import type {
   FireSchedule,
   ImportSession,
   ReleaseClaim,
-  Schedule,
   SeenSignals,
   SendSignal,
 } from "../ports/storage.ts";

@@ -8,7 +8,8 @@
 //
 // It knows no sessions but their status, and no time but the one it is told.
 
-import type { AgentStorage, ClaimResult, CommitBatch, HeldClaim, ReleaseClaim } from "../ports/storage.ts";
+import type { ClaimResult, HeldClaim } from "../ports/claim-results.ts";
+import type { AgentStorage, CommitBatch, ReleaseClaim } from "../ports/storage.ts";
 import { movedAway } from "./moving.ts";
 import { isEnded, type Session } from "./session.ts";
 
@@ -92,7 +93,7 @@ export function decideRelease(
 
 /** A page of the claims that are held by a lease that ends (ST48), for adapters that have them at hand. */
 export function pageOfClaims(
-  all: Iterable<{ readonly session: Pick<Session, "sessionId" | "status">; readonly claim: Claim }>,
+  all: Iterable<{ readonly session: Pick<Session, "sessionId" | "status" | "inbox">; readonly claim: Claim }>,
   { now, limit, sessionId, owner, after }: Parameters<AgentStorage["heldClaims"]>[0],
 ): HeldClaim[] {
   const held: HeldClaim[] = [];
@@ -103,7 +104,7 @@ export function pageOfClaims(
     if (sessionId !== undefined && session.sessionId !== sessionId) continue;
     if (owner !== undefined && claim.owner !== owner) continue;
     if (after !== undefined && session.sessionId <= after) continue;
-    held.push({ sessionId: session.sessionId, owner: claim.owner, token, until });
+    held.push({ sessionId: session.sessionId, owner: claim.owner, token, until, inbox: session.inbox });
   }
   return held.sort((a, b) => (a.sessionId < b.sessionId ? -1 : 1)).slice(0, limit);
 }

@@ -11,6 +11,7 @@
 //   A5. So with a pause: what its driver did before it heard of it is kept, and the session stays paused.
 //   A6. What a change does to sessions above and below is itself a list of changes, applied after it in the same transaction.
 
+import type { Schedule } from "../ports/schedules.ts";
 import type {
   ChangeResult,
   CommitBatch,
@@ -19,7 +20,6 @@ import type {
   FireSchedule,
   ImportSession,
   RequestCancel,
-  Schedule,
   SendSignal,
   SessionPatch,
 } from "../ports/storage.ts";

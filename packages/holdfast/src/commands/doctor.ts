@@ -4,13 +4,21 @@ import type { Command } from "../command.ts";
 export const doctor: Command = {
   name: "doctor",
   summary: "Check this installation and the database, and list what is unfinished",
-  usage: "doctor",
+  usage: "doctor [--storage URL]",
   description:
-    "Reads the whole database and checks every row. The exit code is 10 when it is damaged. Changes nothing.",
-  options: {},
+    "Reads the whole database and checks every row. The exit code is 10 when it is damaged. Changes nothing, and may be called " +
+    "while others use it.",
+  options: {
+    storage: {
+      help: "what a coordinator keeps its sessions in: sqlite:PATH or postgres://USER@HOST/DATABASE",
+      value: "URL",
+      excludes: ["db"],
+    },
+  },
   examples: [
     ["doctor", "the project's database"],
     ["doctor --db backup.db", "another one"],
+    ["doctor --storage postgres://me@db.example/fleet", "a fleet's"],
   ],
 
   async run(args, io) {
@@ -18,11 +26,21 @@ export const doctor: Command = {
     if (args.has("url"))
       throw refuse("a coordinator is not examined from here", doctor.usage, {
         got: "--url",
-        fix: "call it beside the coordinator, with --db and its file",
+        fix: "name what it keeps its sessions in: --storage postgres://…, or beside it --storage sqlite:PATH",
       });
     const { findLocalDatabase } = await import("../project.ts");
-    const { examine, examinationText } = await import("../examination.ts");
-    const found = await examine(findLocalDatabase(args, io), io);
+    const { examine, examinePostgres, examinationText } = await import("../examination.ts");
+    const { readStorageUrl } = await import("../coordinator-storage.ts");
+    const named = args.text("storage");
+    const storage = named === undefined ? undefined : readStorageUrl(named, io);
+    if (storage?.type === "memory")
+      throw refuse("what is in memory is gone with its process", doctor.usage, { got: "--storage memory:" });
+    const database =
+      storage?.type === "sqlite"
+        ? { ...findLocalDatabase(args, io), path: storage.path, origin: "flag" as const, from: "--storage" }
+        : findLocalDatabase(args, io);
+    const found =
+      storage?.type === "postgres" ? await examinePostgres(storage.url, io) : await examine(database, io);
     io.show(found, examinationText(found, io.results));
     return found.exitCode;
   },

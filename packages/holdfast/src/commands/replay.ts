@@ -39,7 +39,7 @@ export const replay: Command = {
     const { findDatabase } = await import("../project.ts");
     const { agentOf, sessionOf } = await import("../recorded-agent.ts");
     const { withReaderOf } = await import("../find-session.ts");
-    const { replaySession } = await import("@holdfast/runtime");
+    const { ownerOfTurn, replaySession } = await import("@holdfast/runtime");
     const turn = wholeNumber(args, "turn");
     const at = wholeNumber(args, "at");
     const database = findDatabase(args, io);
@@ -49,7 +49,7 @@ export const replay: Command = {
       const records = await readTurn(reader, session, { turn, at });
       const stand = await replaySession({
         agent,
-        session,
+        session: await ownerOfTurn(reader, session, records),
         records,
         states: await statesBefore(reader, session, records[0]),
         acceptDrift: args.has("accept-drift"),

@@ -1,6 +1,8 @@
 // Runners and a coordinator together: what is started at the coordinator is run by whoever offers it, also through what goes wrong.
 
-import { defineAgent, defineTask, local, remote } from "@holdfast/runtime";
+import type { HoldfastError } from "@holdfast/core";
+import { startRunner, type RunnerEvent } from "@holdfast/runner";
+import { defineAgent, defineTask, local, MemoryStorage, remote } from "@holdfast/runtime";
 import { mkdtempSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -48,6 +50,27 @@ describe("a runner", () => {
     ]);
   });
 
+  test("that registers again gives up at once, though nobody answers it", async () => {
+    const storage = new MemoryStorage();
+    fleet = await openFleet({ storage });
+    const stateFolder = mkdtempSync(join(tmpdir(), "holdfast-runner-"));
+    await (await fleet.runner({ agents: [echo], stateFolder })).stop();
+    const commit = storage.commit.bind(storage);
+    const asked = gate<undefined>();
+    storage.commit = () => {
+      asked.open(undefined);
+      return new Promise(() => {});
+    };
+    const giveUp = new AbortController();
+    const { signal: gaveUp } = giveUp;
+    const options = { url: fleet.url, stateFolder, workspace: "/project", agents: [echo], signal: gaveUp };
+    const again = startRunner(options);
+    await asked.opened;
+    giveUp.abort();
+    await expect(again).rejects.toThrow();
+    storage.commit = commit;
+  });
+
   test("goes on with a session that waits when what it waits for arrives", async () => {
     fleet = await openFleet();
     await fleet.runner({ agents: [asks] });
@@ -83,6 +106,23 @@ describe("a runner", () => {
     const second = await fleet.runner({ agents: [echo], stateFolder, token: "" });
     expect(second.runnerId).toBe(first.runnerId);
     expect(await outputOf(fleet, await startSession(fleet, { agent: "echo", input: 1 }))).toBe(1);
+  });
+
+  test("with another's token waits until that one has gone, and says whom it waits for", async () => {
+    fleet = await openFleet();
+    const stateFolder = newFolder();
+    const first = await fleet.runner({ agents: [echo], stateFolder, hostname: "host-1" });
+    const [file] = readdirSync(stateFolder).filter((name) => name.endsWith(".json"));
+    const { token } = JSON.parse(readFileSync(join(stateFolder, file!), "utf8")) as { token: string };
+    const lost = Promise.withResolvers<HoldfastError>();
+    const log = (event: RunnerEvent) => void (event.type === "lost" && lost.resolve(event.error));
+    const second = fleet.runner({ agents: [echo], token, log });
+    expect(await lost.promise).toMatchObject({
+      code: "duplicate_runner",
+      message: expect.stringContaining("on host-1, since") as string,
+    });
+    await first.stop();
+    expect((await second).runnerId).toBe(first.runnerId);
   });
 
   test("without a token, with a used one, or of another protocol is refused with what to do", async () => {

@@ -65,7 +65,9 @@ test(
 
     for (const { sessionId, reader, reading } of readers) {
       await reading;
-      expect(reader.records, `what a reader of ${sessionId} was told`).toEqual(await journal(sessionId));
+      const expected = await journal(sessionId);
+      expect(reader.records.length, `events that a reader of ${sessionId} was told`).toBe(expected.length);
+      expect(reader.records.findIndex((record, seq) => record !== expected[seq])).toBe(-1);
     }
     for (const { sessionId, acknowledged } of writers) {
       const records = await journal(sessionId);

@@ -3,7 +3,7 @@
 import type { Change, CommitBatch, CreateSession } from "@holdfast/core";
 import { FORMAT_LIMITS } from "@holdfast/core";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { PostgresStorage } from "./index.ts";
+import { openPostgresReader, type PostgresStorage } from "./index.ts";
 import { EmptiedSchema } from "./testing/emptied.ts";
 import { runSql, sharedServerUrl } from "./testing/shared-server.ts";
 
@@ -17,6 +17,16 @@ beforeEach(async () => {
 afterEach(() => storage.close());
 
 const sql = async (text: string) => runSql(await sharedServerUrl(), text.replaceAll("$S", emptied.schema));
+
+/** What a full check finds, by table. */
+async function verify(): Promise<string[]> {
+  const reader = await openPostgresReader({ url: await sharedServerUrl(), schema: emptied.schema });
+  try {
+    return (await reader.verify()).problems.map(({ table, message }) => `${table}: ${message}`);
+  } finally {
+    await reader.close();
+  }
+}
 
 /** As a process would that never saw any of it. */
 async function reopen(): Promise<void> {
@@ -95,6 +105,9 @@ describe("a row that is not what was written is named, and never made something 
       name: "CorruptRecordError",
       at: expect.stringContaining(`table ${table}, row `),
     });
+    expect(await verify()).toContainEqual(
+      expect.stringMatching(new RegExp(`not what was (written|stored).*table ${table}, row `)),
+    );
   });
 
   test("a row in the place of another one is found as well", async () => {
@@ -111,6 +124,67 @@ describe("a row that is not what was written is named, and never made something 
     await fill();
     await sql(damage);
     await expect(load()).rejects.toMatchObject({ code: "corrupt_record" });
+  });
+});
+
+describe("a full check", () => {
+  test("finds nothing wrong with what is sound, and counts it", async () => {
+    await fill();
+    await storage.commit([creating("ses-2"), signalling("ses-2", "sig-1")], 1);
+    const reader = await openPostgresReader({ url: await sharedServerUrl(), schema: emptied.schema });
+    const { problems, rows } = await reader.verify();
+    await reader.close();
+    expect(problems).toEqual([]);
+    expect(rows).toEqual({
+      session: 2,
+      journal: 1,
+      entry: 1,
+      signal: 2,
+      hold: 1,
+      item: 2,
+      audit: 1,
+      blob: 1,
+    });
+  });
+
+  test("goes on over many pages", async () => {
+    const sessions = Array.from({ length: 1_100 }, (_, n) => creating(`ses-${n}`));
+    await storage.commit(sessions, 1);
+    await sql("UPDATE $S.state SET body = body || ' ' WHERE session_id = 'ses-999'");
+    expect(await verify()).toEqual([expect.stringMatching(/^session: .*ses-999/)]);
+  });
+
+  test.each([
+    [
+      "a journal that ends too early",
+      "DELETE FROM $S.journal",
+      /^journal: session ses-1 has 2 records.* ends at 0/,
+    ],
+    ["a gap in a journal", "UPDATE $S.journal SET seq = seq + 1", /^journal: session ses-1 has nothing at 0/],
+    ["a large text that is gone", "DELETE FROM $S.blob", /^journal: .*a large payload is missing/],
+    ["an entry that is gone", "UPDATE $S.entry SET seq = 7", /^entry: /],
+    ["a session without a state", "DELETE FROM $S.state", /^session: 1 rows have no state/],
+    ["rows of no session", "DELETE FROM $S.session", /^signal: 1 rows belong to no session/],
+    ["rows in another lane", "UPDATE $S.hold SET lane = lane + 1", /^hold: 1 rows belong to no session/],
+    [
+      "a row of the audit that is gone",
+      "DELETE FROM $S.audit WHERE seq = 1",
+      /^audit: row 2 does not follow/,
+    ],
+  ])("finds %s", async (_what, damage, expected) => {
+    await fill();
+    await storage.commit([{ type: "audited", audit: { actor: "a", action: "b", object: "d" } }], 1);
+    await sql(damage);
+    expect(await verify()).toContainEqual(expect.stringMatching(expected));
+  });
+
+  test("makes nothing where there is nothing, and says so", async () => {
+    const url = await sharedServerUrl();
+    await expect(openPostgresReader({ url, schema: "test_nothing_here" })).rejects.toMatchObject({
+      code: "storage_unavailable",
+      got: "no tables of ours",
+    });
+    expect(await sql("SELECT 1 FROM pg_namespace WHERE nspname = 'test_nothing_here'")).toEqual([]);
   });
 });
 
@@ -180,5 +254,16 @@ describe("what the database is asked", () => {
     const ended = await storage.commit(step(2, { session: { status: "completed" } }), 5);
     expect(ended.every(({ status }) => status === "committed")).toBe(true);
     expect(storage.statementCount - before).toBe(5);
+  });
+
+  test("a change that is audited is one statement, too, but for the first", async () => {
+    const audit = { actor: "a", action: "b", object: "c" };
+    await storage.commit([{ type: "audited", audit }], 0);
+    const before = storage.statementCount;
+    const claimFor = { owner: "owner-1", leaseMs: 1_000 };
+    await storage.commit([{ type: "audited", change: creating("ses-1", { claimFor }), audit }], 1);
+    await storage.commit([{ type: "audited", audit }], 2);
+    // The second one is when it says that it lives.
+    expect(storage.statementCount - before).toBe(3);
   });
 });

@@ -25,7 +25,7 @@ export interface Writes {
   readonly texts: Map<string, { readonly head: Head; readonly address: string; readonly text: string }>;
   readonly items: Map<
     string,
-    { readonly kind: string; readonly key: string; readonly item: Omit<Item, "version"> | undefined }
+    { readonly kind: string; readonly key: string; readonly item: Item | undefined }
   >;
 }
 

@@ -1,4 +1,9 @@
 // PostgreSQL storage: one database, any number of processes.
 
-export { openPostgresStorage, type OpenPostgres } from "./open.ts";
+export {
+  openPostgresReader,
+  openPostgresStorage,
+  type OpenPostgres,
+  type PostgresDatabaseReader,
+} from "./open.ts";
 export { type PostgresStorage } from "./postgres-storage.ts";

@@ -40,7 +40,7 @@ const BEGIN: Statement = {
 
 const HELD: Statement = {
   name: "held",
-  text: `SELECT t.session_id, t.holder, t.token, t.until FROM state t
+  text: `SELECT t.session_id, t.holder, t.token, t.until, (t.body::json ->> 'inbox')::int4 AS inbox FROM state t
     WHERE t.holder IS NOT NULL AND t.ended = 0 AND t.until < 'Infinity' AND t.until > $1
       AND ($2::text IS NULL OR t.session_id = $2) AND ($3::text IS NULL OR t.holder = $3)
       AND t.session_id > $4::text COLLATE "C" ORDER BY t.session_id LIMIT $5`,
@@ -92,6 +92,7 @@ export async function readClaims(
     owner: row["holder"] as string,
     token: row["token"] as number,
     until: row["until"] as number,
+    inbox: row["inbox"] as number,
   }));
 }
 

@@ -4,11 +4,15 @@
 //   O2. Any number of processes may open, and make, the same schema at the same time: each step is one transaction, and the one that
 //       comes second finds it done.
 
-import { HoldfastError, UnavailableError, UsageError } from "@holdfast/core";
+import { HoldfastError, UnavailableError, UsageError, type StorageReader } from "@holdfast/core";
+import type { VerifyReport } from "../verify-report.ts";
+import { databaseClock } from "./database-clock.ts";
 import { Database } from "./database.ts";
 import { shownUrl, SQLSTATE, sqlState, toStorageError } from "./pg-errors.ts";
 import { PostgresStorage } from "./postgres-storage.ts";
+import { PostgresReader, Reads } from "./reads.ts";
 import { LANES_DEFAULT, SCHEMA_VERSION, stepsFrom } from "./schema.ts";
+import { verifyDatabase } from "./verify.ts";
 
 export interface OpenPostgres {
   /** `postgres://user:password@host:5432/database?sslmode=verify-full` */
@@ -72,6 +76,54 @@ export async function openPostgresStorage(options: OpenPostgres): Promise<Postgr
   }
 }
 
+/** A database that is only looked at. */
+export interface PostgresDatabaseReader extends StorageReader {
+  /** The database, without its password. */
+  readonly at: string;
+  /** Check every row (`verify.ts`). */
+  verify(): Promise<VerifyReport>;
+  close(): Promise<void>;
+}
+
+/**
+ * Look into a database that is there, whoever writes to it. Nothing is made or changed.
+ *
+ * @throws as `openPostgresStorage` does, and `storage_unavailable` when there is nothing of ours in it.
+ */
+export async function openPostgresReader({
+  url,
+  schema = "holdfast",
+}: Pick<OpenPostgres, "url" | "schema">): Promise<PostgresDatabaseReader> {
+  const at = `${checkedUrl(url)} (schema ${schema})`;
+  const db = new Database({ url, schema, connectionsMax: 2, connectTimeoutMs: 10_000 });
+  const guard = async <T>(read: () => Promise<T>): Promise<T> => {
+    try {
+      return await read();
+    } catch (error) {
+      throw toStorageError(error, at, "reading");
+    }
+  };
+  try {
+    const { version } = await readMeta(db);
+    assertNotNewer(version, at);
+    if (version < SCHEMA_VERSION)
+      throw new UnavailableError("storage_unavailable", `there are no tables of this version in it: ${at}`, {
+        got: version === 0 ? "no tables of ours" : `schema version ${version}`,
+        expected: `schema version ${SCHEMA_VERSION}`,
+        fix: "check the URL; whoever opens it to write, such as a coordinator, makes them",
+      });
+  } catch (error) {
+    await db.close();
+    throw toStorageError(error, at, "opening it");
+  }
+  // Nothing is held by somebody who only looks.
+  return Object.assign(new PostgresReader(new Reads(db, at, ""), guard), {
+    at,
+    verify: () => guard(() => verifyDatabase(db, at)),
+    close: () => db.close(),
+  });
+}
+
 function checkedUrl(url: string): string {
   const protocol = URL.canParse(url) ? new URL(url).protocol : undefined;
   if (protocol === "postgres:" || protocol === "postgresql:") return shownUrl(url);
@@ -92,14 +144,7 @@ async function prepare(
 ): Promise<Opened> {
   for (let round = 0; ; round++) {
     const found = await readMeta(db);
-    if (found.version > SCHEMA_VERSION) {
-      throw new HoldfastError("version_unsupported", `the database was written by a newer Holdfast: ${at}`, {
-        at,
-        got: `schema version ${found.version}`,
-        expected: `schema version ${SCHEMA_VERSION} or older`,
-        fix: "use the newer Holdfast; the database was left as it is",
-      });
-    }
+    assertNotNewer(found.version, at);
     if (found.version === SCHEMA_VERSION) {
       const [row] = await db.run({ text: "SELECT coalesce(max(born), 0) AS born FROM session" });
       return { lanes: found.lanes, lastStamp: row?.["born"] as number };
@@ -110,6 +155,17 @@ async function prepare(
       });
     await migrate(db, found.version, { schema, lanes });
   }
+}
+
+/** O1. */
+function assertNotNewer(version: number, at: string): void {
+  if (version <= SCHEMA_VERSION) return;
+  throw new HoldfastError("version_unsupported", `the database was written by a newer Holdfast: ${at}`, {
+    at,
+    got: `schema version ${version}`,
+    expected: `schema version ${SCHEMA_VERSION} or older`,
+    fix: "use the newer Holdfast; the database was left as it is",
+  });
 }
 
 async function readMeta(db: Database): Promise<{ readonly version: number; readonly lanes: number }> {
@@ -164,29 +220,4 @@ function stamper(last: number): () => number {
   let stamp = last;
   return () =>
     (stamp = Math.max(stamp + 1, Math.trunc((performance.timeOrigin + performance.now()) * 1_000)));
-}
-
-/** A database's clock that was set is noticed after so long. */
-const ASK_AGAIN_MS = 1_000;
-
-/** The database's time, worked out from the monotonic clock of this process since it was last asked. */
-async function databaseClock(db: Database): Promise<() => number> {
-  let offset = 0;
-  let askedAt = -Infinity;
-  const ask = async (): Promise<void> => {
-    const before = performance.now();
-    const [row] = await db.run({
-      text: "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now",
-    });
-    askedAt = performance.now();
-    offset = (row?.["now"] as number) - (before + askedAt) / 2;
-  };
-  await ask();
-  return () => {
-    if (performance.now() - askedAt > ASK_AGAIN_MS) {
-      askedAt = performance.now();
-      ask().catch(() => undefined);
-    }
-    return Math.trunc(performance.now() + offset);
-  };
 }

@@ -49,6 +49,7 @@ import { describeRefusal, isConflict, isEnvironmental, toStorageError } from "./
 import { PostgresReader, Reads, sessionNotFound } from "./reads.ts";
 import { Turns } from "./turns.ts";
 import { Facts, keyOf, Need, type Wanted } from "./group-facts.ts";
+import { AUDIT, type Item } from "./rows.ts";
 import { WorkingSet } from "./working-set.ts";
 import { writeStatement } from "./write-statement.ts";
 
@@ -93,6 +94,8 @@ export class PostgresStorage implements AgentStorage {
   readonly #listeners = new Set<(arrival: Arrival) => void>();
   readonly #followers = new Followers();
   readonly #turns = new Turns();
+  /** The end of the audit as this process wrote it last; whoever builds on it is refused where another one wrote since. */
+  #auditEnd: Item | undefined;
   /** Calls under way. */
   readonly #calls = new Set<Promise<unknown>>();
   #hasBegun = false;
@@ -299,6 +302,7 @@ export class PostgresStorage implements AgentStorage {
       }
       const { set, result, written } = await this.#workOut(names, facts, work);
       if (await written) {
+        this.#auditEnd = set.writes.items.get(keyOf(AUDIT.kind, AUDIT.key))?.item ?? this.#auditEnd;
         this.#poll.note(set);
         this.#tell(set.arrived);
         if (this.#concernsOthers(set)) this.#notices?.tell();
@@ -374,7 +378,6 @@ export class PostgresStorage implements AgentStorage {
     });
     const { statement, values } = writeStatement(set, {
       items,
-      stamp: this.#options.stamp,
       instance: this.#instance.id,
       isRetry: facts.isCareful,
     });
@@ -446,7 +449,8 @@ export class PostgresStorage implements AgentStorage {
       }
       case "item": {
         const { kind, key } = wanted;
-        return void facts.items.set(keyOf(kind, key), await this.#reads.item(kind, key));
+        const known = kind === AUDIT.kind && !facts.isCareful ? this.#auditEnd : undefined;
+        return void facts.items.set(keyOf(kind, key), known ?? (await this.#reads.item(kind, key)));
       }
     }
   }

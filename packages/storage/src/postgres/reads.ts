@@ -129,7 +129,7 @@ const BRANCH: Statement = {
   text: `SELECT ${ofEntry} ${FROM_ENTRIES} AND e.seq <= $2 ORDER BY e.seq DESC LIMIT ${PAGE_ROWS}`,
 };
 
-const TEXTS: Statement = {
+export const TEXTS: Statement = {
   name: "texts",
   text: `SELECT b.address, b.content FROM session s JOIN blob b ON b.lane = s.lane AND b.session_id = s.session_id
     WHERE s.session_id = ANY($1) AND b.address = ANY($2)`,

@@ -323,6 +323,34 @@ describe("what one did, the other decides by", () => {
   });
 });
 
+describe("with SERIALIZABLE as the default of the server", () => {
+  test("whoever loses against another transaction is served all the same", async () => {
+    const strict = new URL(url);
+    strict.searchParams.set("options", "-c default_transaction_isolation=serializable");
+    const both = await Promise.all(
+      [0, 1].map(() => emptied.reopen({ url: strict.href, pollMs: POLL_MS, notices: false })),
+    );
+    storages.push(...both);
+    const ids = Array.from({ length: 6 }, (_, n) => `ses-${n}`);
+    await a.commit(
+      ids.map((sessionId) => creating(sessionId)),
+      0,
+    );
+    const asked = both.flatMap((storage, i) =>
+      ids.map(async (sessionId) => {
+        const { status } = await storage.claim({ sessionId, owner: `owner-${i}`, now: 1, leaseMs: 1_000 });
+        await storage.renew({ owner: `owner-${i}`, now: 2, leaseMs: 1_000 });
+        const [stored] = await storage.commit([signalling(sessionId, i)], 3);
+        await storage.due({ now: 3, limit: 10 });
+        return { status, stored: stored?.status };
+      }),
+    );
+    const answers = await Promise.all(asked);
+    expect(answers.filter(({ status }) => status === "claimed")).toHaveLength(ids.length);
+    expect(answers.filter(({ stored }) => stored === "stored")).toHaveLength(2 * ids.length);
+  });
+});
+
 // Each of these happens in the one moment in which it matters: after something was read, and before what was decided is written.
 describe("what changes between reading and writing", () => {
   afterEach(() => vi.restoreAllMocks());

@@ -466,7 +466,8 @@ export class WorkingSet implements CascadeDoor {
   /** It was looked at before, or is now: what stands there decides between a new row and another one. */
   #setItem(kind: string, key: string, item: Omit<Item, "version"> | undefined): void {
     this.#item(kind, key);
-    this.writes.items.set(keyOf(kind, key), { kind, key, item });
+    const stamped = item === undefined ? undefined : { ...item, version: this.#options.stamp() };
+    this.writes.items.set(keyOf(kind, key), { kind, key, item: stamped });
   }
 
   announce(sessionId: string, awaited: boolean): void {

@@ -45,7 +45,6 @@ export interface WriteStatement {
 export interface WriteOptions {
   /** As the items stood when they were looked at, by kind and key. */
   readonly items: readonly { readonly kind: string; readonly key: string; readonly item: Item | undefined }[];
-  readonly stamp: () => number;
   /** Who holds claims for ever. */
   readonly instance: string;
   /** Whether somebody was faster before. */
@@ -423,14 +422,13 @@ function writeHolds(parts: Parts, { holds, removed }: Writes): void {
   }
 }
 
-function writeItems(parts: Parts, { items }: Writes, { items: known, stamp }: WriteOptions): void {
+function writeItems(parts: Parts, { items }: Writes, { items: known }: WriteOptions): void {
   const existed = new Set(
     known.filter(({ item }) => item !== undefined).map(({ kind, key }) => `${kind}\u0000${key}`),
   );
   const all = [...items.values()].map((row) => ({
     ...row,
     existed: existed.has(`${row.kind}\u0000${row.key}`),
-    version: stamp(),
   }));
   const keys = [
     ["text", ({ kind }: { readonly kind: string }) => kind],
@@ -441,7 +439,7 @@ function writeItems(parts: Parts, { items }: Writes, { items: known, stamp }: Wr
     columnsOf(
       rows,
       ...keys,
-      ["int8", ({ version }) => version],
+      ["int8", ({ item }) => item.version],
       ["float8", ({ item }) => item.nextAt],
       ["text", ({ item }) => item.body],
       ["int8", ({ kind, key, item }) => itemChecksum(kind, key, item)],

@@ -9,13 +9,21 @@
 
 import { ErrorDetailSchema, type ErrorDetail } from "@holdfast/proto";
 import type { DescService } from "@bufbuild/protobuf";
-import { Code, ConnectError, createClient, type Client, type Interceptor } from "@connectrpc/connect";
+import {
+  Code,
+  ConnectError,
+  createClient,
+  type Client,
+  type Interceptor,
+  type Transport,
+} from "@connectrpc/connect";
 import { createConnectTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import { HoldfastError, UnavailableError, UsageError, type Clock } from "@holdfast/core";
 import { fromWireError } from "@holdfast/core/internal";
 import { Agent as HttpAgent } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
 import { CoordinatorTime } from "./coordinator-time.ts";
+import { unaryTransport } from "./unary-transport.ts";
 
 /** How long a call may take that says nothing else. */
 const TIMEOUT_MS = 30_000;
@@ -43,7 +51,7 @@ export class CoordinatorConnection {
   readonly url: string;
   /** As it says with some of its answers. */
   readonly time: CoordinatorTime;
-  readonly #transport: ReturnType<typeof createConnectTransport>;
+  readonly #transport: Transport;
   readonly #close: () => void;
   #token: string;
 
@@ -75,7 +83,13 @@ export class CoordinatorConnection {
         pingIntervalMs: PING_MS,
         pingTimeoutMs: PING_TIMEOUT_MS,
       });
-      this.#transport = createConnectTransport({ ...common, httpVersion, sessionManager: sessions });
+      this.#transport = unaryTransport({
+        sessions,
+        basePath: parsed.pathname.replace(/\/+$/, ""),
+        timeoutMs,
+        authorization: () => `Bearer ${this.#token}`,
+        others: createConnectTransport({ ...common, httpVersion, sessionManager: sessions }),
+      });
       this.#close = () => sessions.abort();
     } else {
       const agent = new (parsed.protocol === "https:" ? HttpsAgent : HttpAgent)({ keepAlive: true });

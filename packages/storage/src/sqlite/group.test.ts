@@ -70,6 +70,11 @@ function creating(n: number, input = '"ok"'): CreateSession {
   };
 }
 
+function unclaimed(n: number): CreateSession {
+  const { claimFor: _claimFor, ...creation } = creating(n);
+  return creation;
+}
+
 function signalling(n: number, payload: string): SendSignal {
   return { type: "send_signal", sessionId: `ses-${n}`, signalId: "sig-1", name: "go", payload };
 }
@@ -153,11 +158,7 @@ test("ST6: tokens grow over a restart also when the transaction that took a bloc
 
 // What is at hand of leases follows the file: a renewal that missed one would give a live session away.
 test("leases are as they were when the transaction that changed them failed", async () => {
-  const unclaimed = [1, 2].map((n) => {
-    const { claimFor: _claimFor, ...creation } = creating(n);
-    return creation;
-  });
-  await storage.commit(unclaimed, 1);
+  await storage.commit([1, 2].map(unclaimed), 1);
   const lease = { owner: "leased", now: 1, leaseMs: 1_000 };
   const kept = await storage.claim({ sessionId: "ses-1", ...lease });
   const token = tokenOf(kept);
@@ -258,4 +259,34 @@ test("a signal that is sent twice is a duplicate also where no other one has roo
   await storage.commit(all, 2);
   const again = await storage.commit([all[7]!, { ...signalling(1, "1"), signalId: "new" }], 3);
   expect(again).toMatchObject([{ status: "duplicate" }, { status: "invalid" }]);
+});
+
+test("S4: claims that are asked for at once are one transaction, made before what is asked after them", async () => {
+  await storage.commit([1, 2, 3].map(unclaimed), 1);
+  let commits = 0;
+  fault = (sql) => (sql === "COMMIT" ? void commits++ : undefined);
+  const lease = { now: 1, leaseMs: 1_000 };
+  const claim = (n: number, owner: string) => storage.claim({ ...lease, sessionId: `ses-${n}`, owner });
+  const claims = [claim(1, "a"), claim(2, "a"), claim(1, "b"), claim(9, "a")];
+  const held = storage.heldClaims({ now: 1, limit: 9 });
+  expect(await held).toMatchObject([{ sessionId: "ses-1" }, { sessionId: "ses-2" }]);
+  expect(await Promise.all(claims)).toMatchObject([
+    { status: "claimed", losses: 0 },
+    { status: "claimed", losses: 0 },
+    { status: "busy", owner: "a" },
+    { status: "not_found" },
+  ]);
+  expect(commits).toBe(1);
+});
+
+test("S4: of claims that are asked for at once those are made that can be", async () => {
+  await storage.commit([1, 2, 3].map(unclaimed), 1);
+  fault = (sql, values) => (sql.includes("INTO claim") && values.includes("bad") ? IO_ERROR : undefined);
+  const owners = ["good", "bad", "good"];
+  const claims = await Promise.allSettled(
+    owners.map((owner, i) => storage.claim({ sessionId: `ses-${i + 1}`, owner, now: 1, leaseMs: 1_000 })),
+  );
+  expect(claims.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+  expect(await storage.renew({ owner: "good", now: 2, leaseMs: 1_000 })).toEqual({ sessions: 2 });
+  expect(await storage.renew({ owner: "bad", now: 2, leaseMs: 1_000 })).toEqual({ sessions: 0 });
 });

@@ -12,4 +12,4 @@ export {
 export { makeFolders } from "./paths.ts";
 export { type OwnerInfo } from "./ownership.ts";
 export { type SqliteStorage } from "./sqlite-storage.ts";
-export { type VerifyProblem, type VerifyReport } from "./verify.ts";
+export { type VerifyProblem, type VerifyReport } from "../verify-report.ts";

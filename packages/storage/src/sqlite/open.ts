@@ -12,7 +12,8 @@ import { Reads, SqliteReader } from "./reads.ts";
 import { StorageServer } from "./server.ts";
 import { toStorageError } from "./sql-errors.ts";
 import { SqliteStorage } from "./sqlite-storage.ts";
-import { verifyDatabase, type VerifyReport } from "./verify.ts";
+import type { VerifyReport } from "../verify-report.ts";
+import { verifyDatabase } from "./verify.ts";
 
 export interface OpenSqlite {
   /** The database file. Its folder and itself are made when missing, readable by this user only. */

@@ -46,7 +46,8 @@ import { Leases } from "./leases.ts";
 import { Reads, SqliteReader } from "./reads.ts";
 import { describeRefusal, isEnvironmental, toStorageError } from "./sql-errors.ts";
 import { Tokens } from "./tokens.ts";
-import { verifyDatabase, type VerifyReport } from "./verify.ts";
+import type { VerifyReport } from "../verify-report.ts";
+import { verifyDatabase } from "./verify.ts";
 import { Writer } from "./writer.ts";
 
 /** One caller's changes, with the time it was told. */
@@ -89,7 +90,7 @@ export class SqliteStorage implements AgentStorage {
   readonly #listeners = new Set<(arrival: Arrival) => void>();
   readonly #followers = new Followers();
   readonly #options: SqliteStorageOptions;
-  #claiming: Claiming[] = [];
+  readonly #claiming: Claiming[] = [];
   #closing: Promise<void> | undefined;
   #isClosed = false;
 

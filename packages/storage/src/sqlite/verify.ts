@@ -2,10 +2,9 @@
 //
 // It only reads, so it also runs beside a live owner; rows that are committed meanwhile are checked or not.
 //
-//   V1. It never stops at the first problem, and never throws for one: the report is for a person who must decide.
-//   V2. Memory is bounded: rows come in pages, problems are counted beyond `PROBLEMS_MAX`.
+//   V1. Memory is bounded: rows come in pages.
 
-import { AUDIT_START, HoldfastError, toError, verifyAudit } from "@holdfast/core";
+import { AUDIT_START, verifyAudit } from "@holdfast/core";
 import { readHold, SELECT_HOLDS } from "./accounts.ts";
 import { sha256 } from "./checksum.ts";
 import { Blobs } from "./blobs.ts";
@@ -24,22 +23,9 @@ import {
   JOURNAL_COLUMNS,
   type RowSource,
 } from "./rows.ts";
+import { Findings, PROBLEMS_MAX, type VerifyReport } from "../verify-report.ts";
 import { readSchedule, SELECT_SCHEDULE } from "./schedules.ts";
 
-export interface VerifyReport {
-  /** What is wrong, the first `PROBLEMS_MAX`. Empty when the database is sound. */
-  readonly problems: readonly VerifyProblem[];
-  readonly problemCount: number;
-  /** Rows checked, by table. */
-  readonly rows: Readonly<Record<string, number>>;
-}
-
-export interface VerifyProblem {
-  readonly table: string;
-  readonly message: string;
-}
-
-const PROBLEMS_MAX = 100;
 const PAGE_ROWS = 500;
 
 export function verifyDatabase(driver: SqlDriver, path: string): VerifyReport {
@@ -55,30 +41,24 @@ export function verifyDatabase(driver: SqlDriver, path: string): VerifyReport {
   check.documents();
   check.audit();
   check.blobs();
-  return check.report();
+  return check.findings;
 }
 
 class Check {
   readonly #driver: SqlDriver;
   readonly #source: RowSource;
-  readonly #problems: VerifyProblem[] = [];
-  #problemCount = 0;
-  readonly #rows: Record<string, number> = {};
+  readonly findings = new Findings("SQLite");
 
   constructor(driver: SqlDriver, path: string) {
     this.#driver = driver;
     this.#source = new Reads(driver, path, new Blobs(driver, path)).source;
   }
 
-  report(): VerifyReport {
-    return { problems: this.#problems, problemCount: this.#problemCount, rows: this.#rows };
-  }
-
   pages(): void {
     this.#try("pages", () => {
       for (const row of this.#driver.prepare(`PRAGMA quick_check(${PROBLEMS_MAX})`).all()) {
         const message = String(Object.values(row)[0]);
-        if (message !== "ok") this.#add("pages", message);
+        if (message !== "ok") this.findings.add("pages", message);
       }
     });
   }
@@ -99,7 +79,7 @@ class Check {
         const orphans = this.#driver.value(
           `SELECT count(*) FROM ${table} WHERE session NOT IN (SELECT session FROM session)`,
         );
-        if (orphans !== 0) this.#add(table, `${String(orphans)} rows belong to no session`);
+        if (orphans !== 0) this.findings.add(table, `${String(orphans)} rows belong to no session`);
       });
     }
   }
@@ -114,7 +94,10 @@ class Check {
       if (row["session"] !== session) [session, next] = [row["session"], 0];
       const seq = row["seq"] as number;
       if (seq !== next)
-        this.#add("journal", `session ${String(session)} has nothing at ${next}, its next row is at ${seq}`);
+        this.findings.add(
+          "journal",
+          `session ${String(session)} has nothing at ${next}, its next row is at ${seq}`,
+        );
       next = seq + (row["count"] as number);
       readJournal(row, this.#source);
     });
@@ -129,7 +112,7 @@ class Check {
     this.#walkPairs("entry", "seq", page.all.bind(page), (row) => {
       if (row["session"] !== session) [session, index] = [row["session"], 0];
       if (row["idx"] !== index)
-        this.#add(
+        this.findings.add(
           "entry",
           `session ${String(session)} has entry ${String(row["idx"])} where ${index} is next`,
         );
@@ -204,7 +187,7 @@ class Check {
         const verdict = verifyAudit([row], sha256, before);
         before = row;
         if (verdict.status === "broken")
-          this.#add(
+          this.findings.add(
             "audit",
             `row ${row.seq} does not follow from the one before it: ${verdict.got} for ${verdict.expected}`,
           );
@@ -246,12 +229,12 @@ class Check {
     keyOf: (row: SqlRow) => unknown,
     check: (row: SqlRow) => void,
   ): void {
-    this.#rows[table] = 0;
+    this.findings.rows[table] = 0;
     let last: unknown;
     this.#try(table, () => {
       for (let rows = page(undefined); rows.length > 0; rows = page(last)) {
         for (const row of rows) {
-          this.#rows[table] = (this.#rows[table] ?? 0) + 1;
+          this.findings.count(table);
           this.#try(table, () => check(row));
         }
         last = keyOf(rows.at(-1)!);
@@ -263,13 +246,7 @@ class Check {
     try {
       check();
     } catch (error) {
-      const message = toError(error).message;
-      this.#add(table, HoldfastError.is(error) ? message : `SQLite says: ${message}`);
+      this.findings.addError(table, error);
     }
-  }
-
-  #add(table: string, message: string): void {
-    this.#problemCount++;
-    if (this.#problems.length < PROBLEMS_MAX) this.#problems.push({ table, message });
   }
 }

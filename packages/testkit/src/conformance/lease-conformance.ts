@@ -3,7 +3,16 @@
 
 import { expect, test } from "vitest";
 import type { AgentStorage } from "@holdfast/core";
-import { creating, ENDINGS, LEASE_MS, PATCH_TO, scheduling, STARTED, type Fixture } from "./fixture.ts";
+import {
+  creating,
+  ENDINGS,
+  LEASE_MS,
+  PATCH_TO,
+  scheduling,
+  signalling,
+  STARTED,
+  type Fixture,
+} from "./fixture.ts";
 
 export function leaseConformance(fixture: Fixture): void {
   const claim = (owner: string, now: number, sessionId = "ses-1", leaseMs = LEASE_MS) =>
@@ -101,8 +110,8 @@ export function leaseConformance(fixture: Fixture): void {
     const two = await fixture.claim("ses-2", "owner-2", 0);
     await (await fixture.claim("ses-3", "owner-1", 0)).release();
     await (await fixture.claim("ses-4", "owner-1", 0)).commit({ session: PATCH_TO.completed });
-    const first = { sessionId: "ses-1", owner: "owner-1", token: one.token, until: LEASE_MS };
-    const second = { sessionId: "ses-2", owner: "owner-2", token: two.token, until: LEASE_MS };
+    const first = { sessionId: "ses-1", owner: "owner-1", token: one.token, until: LEASE_MS, inbox: 0 };
+    const second = { sessionId: "ses-2", owner: "owner-2", token: two.token, until: LEASE_MS, inbox: 0 };
     expect(await held()).toEqual([first, second]);
     expect(await held({ owner: "owner-2" })).toEqual([second]);
     expect(await held({ sessionId: "ses-1" })).toEqual([first]);
@@ -115,6 +124,18 @@ export function leaseConformance(fixture: Fixture): void {
     expect(await held({ now: 400 + LEASE_MS })).toEqual([]);
   });
 
+  test("ST48: who asks hears how much has arrived, and changes nothing", async () => {
+    await fixture.apply(creating("ses-1"), 0);
+    const holder = await fixture.claim("ses-1", "owner-1", 0);
+    await fixture.apply(signalling("ses-1", "sig-1"), 0);
+    const { inbox } = (await fixture.storage.reader.session("ses-1"))!;
+    const before = await fixture.everything("ses-1");
+    expect(inbox).toBeGreaterThan(0);
+    expect(await held({ sessionId: "ses-1" })).toMatchObject([{ token: holder.token, inbox }]);
+    expect(await fixture.everything("ses-1")).toEqual(before);
+    expect(await claim("owner-2", LEASE_MS)).toMatchObject({ status: "claimed", losses: 1 });
+  });
+
   const held = (query: Partial<Parameters<AgentStorage["heldClaims"]>[0]> = {}) =>
     fixture.storage.heldClaims({ now: 0, limit: 100, ...query });
 
@@ -124,7 +145,7 @@ export function leaseConformance(fixture: Fixture): void {
       const { token } = await fixture.claim("ses-1", "owner-1", 0);
       await fixture.reopen();
       expect(await held({ now: 10 })).toEqual([
-        { sessionId: "ses-1", owner: "owner-1", token, until: 10 + LEASE_MS },
+        { sessionId: "ses-1", owner: "owner-1", token, until: 10 + LEASE_MS, inbox: 0 },
       ]);
     });
 

@@ -76,6 +76,26 @@ test("B1: what is admitted above the limit of the moment is", async () => {
   expect(broken).toEqual(["B1"]);
 });
 
+test("K10c: a time for which a schedule fires twice is told, but not of another of its id", async () => {
+  const { storage, broken } = await watch();
+  const signal = { sessionId: "ses-1", name: "go", payload: undefined };
+  const action = { type: "signal", ...signal } as const;
+  const times = { cron: "* * * * * *", timeZone: "UTC", nextAt: 5, createdAt: 0 };
+  const put = { type: "put_schedule", schedule: { scheduleId: "s", action, ...times } } as const;
+  const fire = (nextAt: number): Change => ({
+    type: "fire_schedule",
+    scheduleId: "s",
+    dueAt: 5,
+    nextAt,
+    effect: { type: "send_signal", signalId: "s-5", ...signal },
+  });
+  await storage.commit([put, fire(6), { type: "remove_schedule", scheduleId: "s" }, put], 5);
+  await storage.commit([fire(5)], 6);
+  expect(broken).toEqual([]);
+  await storage.commit([fire(5)], 7); // As if a clock that is set back had made it due again.
+  expect(broken).toEqual(["K10c"]);
+});
+
 test("B1: the answers to a group that sets limits are in its order", async () => {
   const { storage, spend, limit } = await watch();
   const results = await storage.commit([spend(0), limit(50), spend(1), limit(120), spend(2)], 1);

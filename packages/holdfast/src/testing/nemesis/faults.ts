@@ -30,7 +30,7 @@ export interface Fault {
 
 const HOUR_MS = 3_600_000;
 /** A process that was told to end has ended by then, whatever else is the matter. */
-const STOP_MS = 20_000;
+const STOP_MS = 45_000;
 const always = (): undefined => undefined;
 const needsNetwork = ({ network }: World): string | undefined => network.without;
 const needsServer = ({ server }: World): string | undefined =>

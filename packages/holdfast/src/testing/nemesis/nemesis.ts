@@ -25,9 +25,9 @@ import {
 import { sightings } from "./processes.ts";
 import { Clients } from "./requests.ts";
 import { Workload } from "./workload.ts";
-import { World, type WorldOptions } from "./world.ts";
+import { closeNow, World, type WorldOptions } from "./world.ts";
 
-/** L3. */
+/** L3. So long nothing may stand still when all is healed. */
 const HEALED_MS = 60_000;
 const LOOK_EVERY_MS = 400;
 const TERMINAL = new Set(["completed", "failed", "cancelled"]);
@@ -36,7 +36,7 @@ export interface NemesisOptions extends Omit<WorldOptions, "folder"> {
   readonly seed: number;
   /** Which of `FAULTS`, by name; all by default. */
   readonly faults?: readonly string[];
-  /** It goes on for so long at least, and until as many of each kind have happened: the first word of their names. */
+  /** Faults go on for so long at least, and until as many of each kind have happened: the first word of their names. */
   readonly minMs: number;
   readonly least?: Readonly<Record<string, number>>;
   /** How many faults at once. */
@@ -45,6 +45,7 @@ export interface NemesisOptions extends Omit<WorldOptions, "folder"> {
   readonly pauseMs: number;
   /** Sessions at once. */
   readonly width: number;
+  /** How many are begun, at most. */
   readonly sessionsMax?: number;
   /** How long what sessions do takes, of what it takes in a campaign: all of it by default. */
   readonly pace?: number;
@@ -64,6 +65,8 @@ export interface NemesisReport {
   readonly requests: number;
   readonly effects: number;
   readonly claims: number;
+  /** From the last fault to the last end. */
+  readonly settledMs: number;
   /** From the loss of a runner to the next claim of what it held: the median, the 99th percentile and the longest. */
   readonly requeuedMs: readonly [number, number, number] | undefined;
 }
@@ -78,20 +81,19 @@ interface Happened {
 export async function runNemesis(options: NemesisOptions): Promise<NemesisReport> {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-nemesis-"));
   options.say(`everything that is seen is in ${folder}`);
-  const world = await World.open({ ...options, folder });
-  const stop = (): void => {
-    world.closeNow();
-    process.exit(130);
-  };
-  const atExit = (): void => world.closeNow();
+  const stop = (): never => process.exit(130);
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, stop);
-  process.on("exit", atExit);
+  process.on("exit", closeNow);
   try {
-    return await new Nemesis(options, world, folder).run();
+    const world = await World.open({ ...options, folder });
+    try {
+      return await new Nemesis(options, world, folder).run();
+    } finally {
+      await world.close();
+    }
   } finally {
-    await world.close();
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.off(signal, stop);
-    process.off("exit", atExit);
+    process.off("exit", closeNow);
   }
 }
 
@@ -108,6 +110,7 @@ class Nemesis {
   readonly #clients: Clients;
   readonly #workload: Workload;
   #isOver = false;
+  #settledMs = 0;
 
   constructor(options: NemesisOptions, world: World, folder: string) {
     this.#options = options;
@@ -137,7 +140,7 @@ class Nemesis {
   async run(): Promise<NemesisReport> {
     const looking = this.#look();
     const working = this.#workload.run();
-    await this.#disturb(working);
+    await this.#disturb();
     this.#workload.close();
     this.#options.say("healing");
     await this.#world.heal();
@@ -151,15 +154,10 @@ class Nemesis {
 
   // ---- faults ------------------------------------------------------------------------------------------------------
 
-  async #disturb(working: Promise<void>): Promise<void> {
-    const { minMs, sessionsMax, seed, atOnce } = this.#options;
+  async #disturb(): Promise<void> {
+    const { minMs, seed, atOnce } = this.#options;
     const until = monotonicMs() + minMs;
-    let isWorkDone = false;
-    void working.then(() => (isWorkDone = true));
-    const isEnough = (): boolean =>
-      monotonicMs() >= until &&
-      this.#wanted().length === 0 &&
-      (sessionsMax === undefined || isWorkDone || this.#workload.begun >= sessionsMax);
+    const isEnough = (): boolean => monotonicMs() >= until && this.#wanted().length === 0;
     const chance = chanceOf(seed, 2);
     const context: FaultContext = {
       world: this.#world,
@@ -208,24 +206,26 @@ class Nemesis {
 
   // ---- the end -----------------------------------------------------------------------------------------------------
 
-  /** @returns what had not ended in time. */
+  /** @returns what stands still. */
   async #untilAllEnded(): Promise<readonly string[]> {
     const from = monotonicMs();
+    let least = { open: Infinity, at: from };
     for (;;) {
       const sessions = await readSessions(this.#world.databaseUrl);
       const open = sessions.filter((session) => !isSettled(session));
-      const stand = this.#workload.begun - this.#workload.ended;
-      if (open.length === 0 && stand === 0) {
-        this.#options.say(`all is settled ${Math.round(monotonicMs() - from)} ms after it was healed`);
-        return [];
-      }
-      if (monotonicMs() - from > HEALED_MS)
+      const count = open.length + this.#workload.begun - this.#workload.ended;
+      const now = monotonicMs();
+      if (count < least.open) least = { open: count, at: now };
+      this.#settledMs = Math.round(now - from);
+      if (count === 0) return [];
+      if (now - least.at > HEALED_MS) {
         return open.map(
           ({ sessionId, agent, status }) =>
-            `L3: ${sessionId} (${agent}) is ${status} ${HEALED_MS} ms after all was healed`,
+            `L3: ${sessionId} (${agent}) is ${status}, and nothing has ended for ${HEALED_MS} ms after all was healed`,
         );
+      }
       await this.#unpause(open);
-      await sleep(1_000);
+      await sleep(LOOK_EVERY_MS);
     }
   }
 
@@ -252,6 +252,7 @@ class Nemesis {
       requests: seen.requests.length,
       effects: seen.effects.length,
       claims: seen.claims.length,
+      settledMs: this.#settledMs,
       requeuedMs: requeued(this.#happened, seen),
     };
     writeFileSync(join(this.#folder, "report.json"), JSON.stringify(report, undefined, 2));

@@ -181,8 +181,12 @@ class Namespaces implements Network {
   }
 
   close(): void {
-    removeNetwork(process.pid);
+    removeOwnNetwork();
   }
+}
+
+export function removeOwnNetwork(): void {
+  removeNetwork(process.pid);
 }
 
 /** N1. */
@@ -205,11 +209,12 @@ function removeNetwork(pid: number): void {
   for (const link of listed("/sys/class/net").filter(isOf)) spawnSync("ip", ["link", "delete", link]);
 }
 
-function listed(folder: string): string[] {
+/** Nothing where there is no such folder. */
+export function listed(folder: string): string[] {
   try {
     return readdirSync(folder);
   } catch {
-    return []; // Where nothing was ever made, it is not there.
+    return [];
   }
 }
 

@@ -1,12 +1,13 @@
 // Members of a fleet as processes, and what they started.
 //
 //   P1. Each carries the harness's pid in its environment. What is found with that of one that is gone is ended.
+//       On a system without /proc nothing is found, and nothing that tasks left running is seen.
 //   P2. What a member writes goes to a file, whatever becomes of the harness.
 
 import { spawn, type ChildProcess } from "node:child_process";
-import { closeSync, openSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { closeSync, openSync, readFileSync, statSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { endProcess, isAlive } from "./network.ts";
+import { endProcess, isAlive, listed } from "./network.ts";
 import { HARNESS, MARK, monotonicMs, type Sighting } from "./observed.ts";
 
 const READY_MS = 60_000;
@@ -85,7 +86,8 @@ export class Member {
   /** This life of it. */
   async ended(): Promise<void> {
     const { pid } = this;
-    while (pid !== undefined && this.pid === pid) await sleep(LOOK_EVERY_MS);
+    const isOver = (): boolean => pid === undefined || this.pid !== pid;
+    while (!isOver()) await sleep(LOOK_EVERY_MS);
   }
 }
 
@@ -109,7 +111,7 @@ export function sweepProcesses(): void {
 
 function processesWith(name: string): { readonly pid: number; readonly value: string }[] {
   const found: { pid: number; value: string }[] = [];
-  for (const entry of readdirSync("/proc")) {
+  for (const entry of listed("/proc")) {
     if (!/^\d+$/.test(entry)) continue;
     let text: string;
     try {

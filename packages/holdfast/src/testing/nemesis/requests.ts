@@ -7,7 +7,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { monotonicMs, type Request } from "./observed.ts";
 
 const ANSWER_MS = 8_000;
-const PAUSE_MS = 200;
+/** Before it asks again; longer each time. */
+const PAUSE_MS = { first: 200, most: 2_000 };
 const SAID_CHARS = 2_000;
 
 export interface Asked {
@@ -43,11 +44,11 @@ export class Clients {
     asked: Asked,
     more: Partial<Request> = {},
   ): Promise<Answer | undefined> {
-    while (!this.isOver) {
+    for (let pauseMs = PAUSE_MS.first; !this.isOver; pauseMs = Math.min(2 * pauseMs, PAUSE_MS.most)) {
       const { answer, outcome } = await this.ask(what, asked, more);
       if (outcome === "ok") return answer;
       if (outcome === "fail") return undefined;
-      await sleep(PAUSE_MS);
+      await sleep(pauseMs);
     }
     return undefined;
   }

@@ -3,7 +3,7 @@
 //   W1. A member that has ended is started again, as a service manager would, unless it is held down.
 //   W2. Everything is gone when it is closed: processes, namespaces, the server. What could not be closed the next one sweeps.
 
-import { mkdirSync, readFileSync, rmSync, writeFileSync, existsSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 import { startServer, type PostgresServer } from "@holdfast/storage/postgres-testing";
 import { LAUNCHER } from "../holdfast-process.ts";
 import { watchDatabase } from "./database-watch.ts";
-import { endProcess, openNetwork, sweepNetworks, type Network } from "./network.ts";
+import { endProcess, openNetwork, removeOwnNetwork, sweepNetworks, type Network } from "./network.ts";
 import { EFFECTS_FOLDER, RUNNER_NAME } from "./observed.ts";
 import { Member, sightings, sweepProcesses } from "./processes.ts";
 
@@ -53,13 +53,14 @@ export class World {
     sweepNetworks();
     sweepProcesses();
     mkdirSync(join(options.folder, "effects"), { recursive: true });
+    chmodSync(options.folder, 0o755); // The server is another user.
     const names = [...numbered("c", options.coordinators), ...numbered("r", options.runners)];
     const network = openNetwork(names, options.isSeparate);
     try {
       const { host, subnet } = network;
       const server =
         options.databaseUrl === undefined
-          ? await startServer({ fsync: true, listen: { host, network: subnet } })
+          ? await startServer({ fsync: true, listen: { host, network: subnet }, parent: options.folder })
           : undefined;
       const world = new World(options, network, server);
       await world.#begin();
@@ -251,14 +252,12 @@ export class World {
     this.network.close();
     await this.server?.stop();
   }
+}
 
-  /** W2. At the harness's own end, when nothing can be awaited. The server notices by itself. */
-  closeNow(): void {
-    this.#isClosed = true;
-    sweepProcesses();
-    this.network.close();
-    if (this.server !== undefined) rmSync(this.server.folder, { recursive: true, force: true });
-  }
+/** W2. At the harness's own end, when nothing can be awaited. Its server notices by itself. */
+export function closeNow(): void {
+  sweepProcesses();
+  removeOwnNetwork();
 }
 
 function numbered(letter: string, count: number): readonly string[] {

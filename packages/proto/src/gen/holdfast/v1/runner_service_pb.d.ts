@@ -77,6 +77,14 @@ export declare type RegisterRequest = Message<"holdfast.v1.RegisterRequest"> & {
    * @generated from field: int32 max_runs = 7;
    */
   maxRuns: number;
+
+  /**
+   * Made by the process when it starts, of 128 random bits at least, in 32 characters at least, and told to nobody else. Two that
+   * have one runner's token are told apart by it.
+   *
+   * @generated from field: optional string process = 8;
+   */
+  process?: string | undefined;
 };
 
 /**
@@ -195,6 +203,13 @@ export declare type PollRequest = Message<"holdfast.v1.PollRequest"> & {
    * @generated from field: repeated string ack_command_ids = 8;
    */
   ackCommandIds: string[];
+
+  /**
+   * As it registered.
+   *
+   * @generated from field: optional string process = 9;
+   */
+  process?: string | undefined;
 };
 
 /**
@@ -590,7 +605,8 @@ export declare const DeleteRunnerResponseSchema: GenMessage<DeleteRunnerResponse
  */
 export declare const RunnerService: GenService<{
   /**
-   * With a registration token: a new runner, and its token. With a runner's token: the same runner again.
+   * With a registration token: a new runner, and its token; for some minutes the same answer again to the same process, which may
+   * not have heard the first. With a runner's token: the same runner again, unless another process is that and lives.
    *
    * @generated from rpc holdfast.v1.RunnerService.Register
    */

@@ -1,0 +1,49 @@
+// Many runners in one process. Each is given one session, and stays in the middle of it until it is told to go on.
+
+import { startRunner, type Runner } from "@holdfast/runner";
+import { defineAgent } from "@holdfast/runtime";
+import type { HerdOptions } from "../workloads/herd.ts";
+import { optionsOf, tell } from "./parent.ts";
+
+const { url, registrations, folder, first } = optionsOf<HerdOptions>();
+const released = Promise.withResolvers<void>();
+let received = 0;
+
+const held = defineAgent({
+  name: "held",
+  run: async (ctx) => {
+    for (const step of ["before", "during", "after"]) {
+      await ctx.run(step, async () => {
+        tell("step", { sessionId: ctx.sessionId, step });
+        if (step === "during") await released.promise;
+      });
+    }
+    await ctx.waitForSignal("end");
+    tell("resumed", { sessionId: ctx.sessionId });
+  },
+});
+
+const runners: Runner[] = await Promise.all(
+  registrations.map((token, i) =>
+    startRunner({
+      url,
+      token,
+      stateFolder: folder,
+      workspace: folder,
+      name: `runner-${first + i}`,
+      labels: { number: String(first + i) },
+      maxRuns: 2, // With one that is full it would let go of what only waits.
+      agents: [held],
+      log: (event) => {
+        if (event.type === "received") received++;
+      },
+    }),
+  ),
+);
+process.on("message", (message: { readonly release?: boolean }) => {
+  if (message.release === true) released.resolve();
+  else
+    tell("report", { received, away: runners.filter((runner) => runner.health().status === "away").length });
+});
+process.once("disconnect", () => process.exit());
+tell("ready");

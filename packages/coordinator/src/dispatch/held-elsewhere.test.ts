@@ -1,0 +1,119 @@
+// What a coordinator does about sessions that it did not give: their runners got them from another one of the same storage.
+
+import type { Arrival } from "@holdfast/core";
+import { TestClock, turns } from "@holdfast/testkit/test-runtime";
+import { expect, test } from "vitest";
+import { openDispatch } from "../testing/dispatch-stand.ts";
+
+test("D1: asking who holds a session changes nothing of it", async () => {
+  const { dispatcher, storage, create, clock } = await openDispatch();
+  await create("s1");
+  expect(await dispatcher.holds("r1", "s1")).toBe(false);
+  expect(await dispatcher.holds("r1", "s1", 7)).toBe(false);
+  const first = await storage.claim({ sessionId: "s1", owner: "r2", now: clock.now(), leaseMs: 1_000 });
+  expect(await dispatcher.holds("r1", "s1")).toBe(false);
+  expect(await dispatcher.holds("r2", "s1")).toBe(true);
+  await clock.advance(1_000); // It is lost now.
+  expect(await dispatcher.holds("r1", "s1")).toBe(false);
+  const second = await storage.claim({ sessionId: "s1", owner: "r2", now: clock.now(), leaseMs: 1_000 });
+  expect([first, second]).toMatchObject([
+    { token: 1, losses: 0 },
+    { token: 2, losses: 1 },
+  ]);
+});
+
+test("D4: a session under another token than is known here is asked for", async () => {
+  const { dispatcher, storage, create, clock } = await openDispatch();
+  await create("s1");
+  const claim = { sessionId: "s1", owner: "r1", leaseMs: 1_000 };
+  await storage.claim({ ...claim, now: clock.now() });
+  expect(await dispatcher.holds("r1", "s1")).toBe(true);
+  await clock.advance(1_000);
+  await storage.claim({ ...claim, owner: "r2", now: clock.now() });
+  expect(await dispatcher.holds("r1", "s1", 2)).toBe(false);
+});
+
+/** Two coordinators of one storage. What is stored by way of the other one is told to this one only where a test does. */
+async function two() {
+  const clock = new TestClock();
+  let tell: (arrival: Arrival) => void = () => {};
+  const here = await openDispatch({
+    clock,
+    changes: () => ({ subscribe: (listener) => ((tell = listener), () => {}) }),
+  });
+  const signal = (signalId: string) =>
+    here.storage.commit(
+      [{ type: "send_signal", sessionId: "s1", signalId, name: "go", payload: "1" }],
+      clock.now(),
+    );
+  return { ...here, signal, tell: (arrival: Arrival) => tell(arrival) };
+}
+
+const NEWS = { arrivals: [{ sessionId: "s1", awaited: true }] };
+
+test("D5: what arrives by way of another coordinator for what a runner holds is found within a second", async () => {
+  const { poll, create, clock, signal } = await two();
+  await create("s1");
+  expect((await poll("p1", 10_000)).claims).toHaveLength(1);
+  const answer = poll("p2", 10_000, "p1");
+  await turns(20);
+  await signal("sig-1");
+  await clock.advance(1_000);
+  expect(await answer).toMatchObject(NEWS);
+  const again = poll("p3", 2_500, "p2");
+  await clock.advance(2_500);
+  expect(await again).toMatchObject({ arrivals: [] }); // Once.
+});
+
+test("D5: so it is for a session that its runner was given by the other one", async () => {
+  const { poll, create, clock, signal, storage } = await two();
+  await create("s1");
+  await storage.claim({ sessionId: "s1", owner: "r1", now: clock.now(), leaseMs: 15_000 });
+  const answer = poll("p1", 10_000);
+  await turns(20);
+  await signal("sig-1");
+  await clock.advance(1_000);
+  expect(await answer).toMatchObject(NEWS);
+});
+
+test("D4: what storage tells of at once is told at once, whoever gave the session", async () => {
+  const { poll, create, clock, signal, storage, tell } = await two();
+  const answer = poll("p1", 10_000);
+  await turns(20); // It has looked, and found nothing.
+  await create("s1");
+  await storage.claim({ sessionId: "s1", owner: "r1", now: clock.now(), leaseMs: 15_000 });
+  await signal("sig-1");
+  tell({ sessionId: "s1", awaited: true });
+  await turns(20);
+  expect(await answer).toMatchObject(NEWS);
+});
+
+test("D4: what storage tells of at once is given at once, if nobody holds it", async () => {
+  const { poll, create, tell } = await two();
+  const answer = poll("p1", 10_000);
+  await turns(20);
+  await create("s1");
+  tell({ sessionId: "s1", awaited: true });
+  await turns(20);
+  expect((await answer).claims).toHaveLength(1);
+});
+
+test("D5: a runner without a free slot hears of what it holds all the same", async () => {
+  const clock = new TestClock();
+  const { poll, create, storage } = await openDispatch({
+    clock,
+    free: 0,
+    changes: () => ({ subscribe: () => () => {} }),
+  });
+  await create("s1");
+  await storage.claim({ sessionId: "s1", owner: "r1", now: clock.now(), leaseMs: 15_000 });
+  expect(await poll("p0", 0)).toMatchObject(NEWS); // It is new here.
+  const answer = poll("p1", 10_000, "p0");
+  await turns(20);
+  await storage.commit(
+    [{ type: "send_signal", sessionId: "s1", signalId: "sig-1", name: "go", payload: "1" }],
+    clock.now(),
+  );
+  await clock.advance(1_000);
+  expect(await answer).toMatchObject(NEWS);
+});

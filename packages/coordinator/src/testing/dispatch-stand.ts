@@ -1,0 +1,75 @@
+// Dispatch over a storage in memory, by a clock that tests move: one runner, and what it and others do.
+
+import type { AgentStorage } from "@holdfast/core";
+import { countingRandom, MemoryStorage, storageWith, TestClock } from "@holdfast/testkit/test-runtime";
+import { Dispatcher } from "../dispatch/dispatcher.ts";
+import { Registry, type StoredRunner } from "../dispatch/registry.ts";
+
+const RUNNER: StoredRunner = {
+  runnerId: "r1",
+  tokenId: "t1",
+  hostname: "h",
+  project: "",
+  labels: {},
+  taskKinds: [],
+  agents: [{ name: "agent" }],
+  maxRuns: 9,
+  registeredAt: 0,
+  seenAt: 0,
+};
+
+export interface StandOptions {
+  readonly storage?: MemoryStorage;
+  readonly clock?: TestClock;
+  /** How long storage takes to load a session. */
+  readonly loadMs?: number;
+  /** What the runner has room for. */
+  readonly free?: number;
+  /** What of storage is otherwise for this coordinator. */
+  readonly changes?: (storage: AgentStorage) => Partial<AgentStorage>;
+}
+
+export async function openDispatch({
+  storage = new MemoryStorage(),
+  clock = new TestClock(),
+  loadMs = 0,
+  free = 1,
+  changes = () => ({}),
+}: StandOptions = {}) {
+  const seen = storageWith(storage, {
+    async load(sessionId) {
+      const snapshot = await storage.load(sessionId);
+      if (loadMs > 0) await new Promise<void>((resolve) => clock.setTimer(resolve, loadMs));
+      return snapshot;
+    },
+    ...changes(storage),
+  });
+  const registry = new Registry({ storage: seen, clock });
+  await registry.change(RUNNER.runnerId, undefined, () => RUNNER);
+  const dispatcher = new Dispatcher({
+    storage: seen,
+    commit: (changed) => seen.commit(changed, clock.now()),
+    clock,
+    registry,
+    random: countingRandom(),
+    leaseMs: 15_000,
+    warn: () => {},
+    claimed: () => {},
+  });
+  return {
+    clock,
+    storage,
+    dispatcher,
+    poll: (pollId: string, waitMs = 0, ackPollId?: string) => {
+      const acknowledged = ackPollId === undefined ? {} : { ackPollId };
+      const offer = { runnerId: "r1", free, agents: [], taskKinds: [], ackCommandIds: [] };
+      return dispatcher.poll({ ...offer, pollId, waitMs, ...acknowledged }, RUNNER);
+    },
+    create: (sessionId: string) => storage.commit([creation(sessionId)], clock.now()),
+  };
+}
+
+function creation(sessionId: string) {
+  const agent = { name: "agent", version: "1" };
+  return { type: "create_session", sessionId, agent, input: "null", seed: 1, flags: 0, format: 1 } as const;
+}

@@ -1,0 +1,36 @@
+// Whoever takes another clock's time for later than it is takes leases while they last.
+
+import { expect, test } from "vitest";
+import { DatabaseOffset } from "./database-clock.ts";
+
+/** What was told at one moment between question and answer, by a clock that is so far ahead. */
+function heard(offset: DatabaseOffset, askedAt: number, readAt: number, answeredAt: number, ahead = 1_000) {
+  offset.heard(askedAt, readAt + ahead, answeredAt);
+}
+
+test("B1: an answer that took long, whenever in between it was read, does not put us ahead", () => {
+  for (const readAt of [0, 1_500, 2_999]) {
+    const offset = new DatabaseOffset();
+    heard(offset, 0, readAt, 3_000);
+    expect(offset.ms).toBeLessThanOrEqual(1_000);
+    expect(offset.ms).toBe(1_000 - (3_000 - readAt));
+  }
+});
+
+test("B2: a quicker answer is believed, and a slow one after it takes nothing back", () => {
+  const offset = new DatabaseOffset();
+  heard(offset, 0, 10, 3_000);
+  heard(offset, 4_000, 4_002, 4_004);
+  expect(offset.ms).toBe(998);
+  heard(offset, 5_000, 5_010, 8_000);
+  expect(offset.ms).toBe(998);
+});
+
+test("B2: a clock that was set is followed, forward and back", () => {
+  const offset = new DatabaseOffset();
+  heard(offset, 0, 2, 4);
+  heard(offset, 1_000, 1_002, 1_004, 3_601_000);
+  expect(offset.ms).toBe(3_600_998);
+  heard(offset, 2_000, 2_002, 2_004);
+  expect(offset.ms).toBe(998);
+});

@@ -1,0 +1,81 @@
+// What a unary call makes of a coordinator, or of whatever stands in its place, that does not answer as it should.
+
+import { HealthService } from "@holdfast/proto";
+import { createServer, type ServerHttp2Stream } from "node:http2";
+import type { AddressInfo } from "node:net";
+import { afterEach, expect, test } from "vitest";
+import { CoordinatorConnection } from "./coordinator-connection.ts";
+
+const closers: (() => void)[] = [];
+afterEach(() => {
+  for (const close of closers.splice(0).reverse()) close();
+});
+
+async function open(answer: (stream: ServerHttp2Stream) => void, timeoutMs = 30_000) {
+  const server = createServer();
+  const streams: ServerHttp2Stream[] = [];
+  server.on("stream", (stream) => {
+    streams.push(stream);
+    stream.on("error", () => {});
+    answer(stream);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}`;
+  const connection = new CoordinatorConnection({ url, token: "t", timeoutMs });
+  closers.push(
+    () => server.close(),
+    () => connection.close(),
+  );
+  const client = connection.client(HealthService);
+  return {
+    get: (signal?: AbortSignal) => connection.ask(() => client.get({}, signal && { signal })),
+    streams,
+  };
+}
+
+const closed = (stream: ServerHttp2Stream) =>
+  new Promise<void>((resolve) => (stream.closed ? resolve() : stream.once("close", resolve)));
+
+test("U1, U2: a call that takes too long is unavailable, and its stream is closed", async () => {
+  const { get, streams } = await open(() => {}, 50);
+  await expect(get()).rejects.toMatchObject({ code: "storage_unavailable" });
+  await closed(streams[0]!);
+});
+
+test("U1, U2: a call that is given up is rejected, and its stream is closed", async () => {
+  const controller = new AbortController();
+  const { get, streams } = await open(() => controller.abort());
+  await expect(get(controller.signal)).rejects.toMatchObject({ code: "storage_unavailable" });
+  await closed(streams[0]!);
+  await expect(get(controller.signal)).rejects.toMatchObject({ code: "storage_unavailable" });
+  expect(streams).toHaveLength(1);
+});
+
+test.each([
+  ["without an answer", (stream: ServerHttp2Stream) => stream.close()],
+  [
+    "in the middle of its answer",
+    (stream: ServerHttp2Stream) => {
+      stream.respond({ ":status": 200, "content-type": "application/proto" });
+      stream.write("x", () => stream.close(2));
+    },
+  ],
+])("U1: a call that is cut off %s is unavailable", async (_, answer) => {
+  const { get } = await open(answer);
+  await expect(get()).rejects.toMatchObject({ code: "storage_unavailable" });
+});
+
+test.each([
+  [502, "text/html", "<h1>Bad Gateway</h1>", "storage_unavailable"],
+  [403, "application/problem+json", "{}", "forbidden"],
+  [404, "text/plain", "no", "version_unsupported"],
+  [200, "text/html", "<h1>Hello</h1>", "storage_unavailable"],
+  [500, "application/json", "no JSON", "storage_unavailable"],
+])("U1: %s with %s is told as what it is", async (status, type, body, code) => {
+  const { get } = await open((stream) => {
+    stream.respond({ ":status": status, "content-type": type });
+    stream.end(body);
+  });
+  await expect(get()).rejects.toMatchObject({ code });
+});

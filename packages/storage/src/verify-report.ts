@@ -1,0 +1,48 @@
+// What a full check of a database came to, while it is being made and afterwards; the same for every kind of database.
+//
+//   F1. A check never stops at the first problem, and never throws for one: the report is for a person who must decide.
+//   F2. Memory is bounded: problems are counted beyond `PROBLEMS_MAX`.
+
+import { HoldfastError, toError } from "@holdfast/core";
+
+export interface VerifyReport {
+  /** What is wrong, the first `PROBLEMS_MAX`. Empty when the database is sound. */
+  readonly problems: readonly VerifyProblem[];
+  readonly problemCount: number;
+  /** Rows checked, by table. */
+  readonly rows: Readonly<Record<string, number>>;
+}
+
+export interface VerifyProblem {
+  readonly table: string;
+  readonly message: string;
+}
+
+export const PROBLEMS_MAX = 100;
+
+export class Findings implements VerifyReport {
+  readonly problems: VerifyProblem[] = [];
+  problemCount = 0;
+  readonly rows: Record<string, number> = {};
+  /** Whose words an error of another kind than ours is told in. */
+  readonly #database: string;
+
+  constructor(database: string) {
+    this.#database = database;
+  }
+
+  add(table: string, message: string): void {
+    this.problemCount++;
+    if (this.problems.length < PROBLEMS_MAX) this.problems.push({ table, message });
+  }
+
+  /** Something could not be read. */
+  addError(table: string, error: unknown): void {
+    const { message } = toError(error);
+    this.add(table, HoldfastError.is(error) ? message : `${this.#database} says: ${message}`);
+  }
+
+  count(table: string): void {
+    this.rows[table] = (this.rows[table] ?? 0) + 1;
+  }
+}
