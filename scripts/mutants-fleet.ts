@@ -133,8 +133,8 @@ export const FLEET_MUTANTS = [
   {
     name: "D3: leases are carried over when the clock was set forward",
     file: STORE_TIME,
-    find: "claim.until <= to && leftMs",
-    replace: "claim.until <= from && leftMs",
+    find: "!carried.has(name) && leftMs <= longestMs",
+    replace: "!carried.has(name) && leftMs <= -1",
     tests: [STORE_TIME_TEST],
   },
   {
