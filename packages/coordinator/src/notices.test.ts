@@ -58,7 +58,7 @@ describe("V4: who waits for news", () => {
   test("misses nothing that comes while it looks, and is woken once for all of it", async () => {
     const storage = noticing(inner, new SteadyClock(clock), () => {});
     const gone = new AbortController();
-    const news = new News(storage, "ses-1", gone.signal);
+    const news = new News(storage, "ses-1", gone.signal, "news");
     await storage.commit([CREATING], 1);
     await storage.commit([{ type: "pause_session", sessionId: "ses-1" }], 1);
     await news.next();
@@ -71,7 +71,7 @@ describe("V4: who waits for news", () => {
 
 /** Counts how often it was woken. */
 function follow(storage: FollowedStorage): { readonly count: number; end(): void } {
-  const news = new News(storage, "ses-1", new AbortController().signal);
+  const news = new News(storage, "ses-1", new AbortController().signal, "news");
   let isOver = false;
   const woken = {
     count: 0,
