@@ -28,6 +28,10 @@ describe("D3: a clock that is set", () => {
     expect(clock.now()).toBe(wall.now());
     expect(await leftOf("s1")).toBe(9_000);
     expect(await leftOf("s2")).toBe(14_000);
+    // By less than is left of them, too.
+    wall.jump(5_000);
+    await wall.advance(1_000);
+    expect(await leftOf("s1")).toBe(8_000);
   });
 
   test("forward brings no lease back that had passed, and none lasts longer for it", async () => {

@@ -117,7 +117,7 @@ export class ArrivalPoll {
       else if (this.#watched.has(head.sessionId)) this.watch(head);
       const { sessionId, lane, version } = head;
       if (this.#followed.has(sessionId)) this.#followed.set(sessionId, { lane, version });
-      followers.tell(sessionId);
+      followers.tell(sessionId, !isEnded(head.session.status) && !writes.removed.has(head));
     }
     for (const sessionId of writes.created.keys()) followers.tell(sessionId);
     for (const { sessionId } of writes.removed) followers.tell(sessionId);
