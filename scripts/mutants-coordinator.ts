@@ -57,8 +57,8 @@ export const COORDINATOR_MUTANTS = [
   {
     name: "T4: a registration token is used once",
     file: "packages/coordinator/src/tokens.ts",
-    find: 'return status === "done" ? undefined : "used";',
-    replace: 'return status === "done" || status === "conflict" ? undefined : "used";',
+    find: "    if (token.usedAt !== undefined) return process",
+    replace: "    if (token.usedAt === -1) return process",
     tests: ["packages/coordinator/src/tokens.test.ts"],
   },
   {

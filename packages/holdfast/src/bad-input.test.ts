@@ -169,7 +169,7 @@ describe("bad input", () => {
     ["an answer sent as a signal", ["signal", "ses_nope", "answer:1"], 2, "E_USAGE", ["holdfast answer"]],
     ["a payload that is not JSON", ["signal", "ses_nope", "go", "{a:1}"], 2, "E_NOT_JSON", ["{a:1}"]],
     ["a payload in pieces", ["signal", "ses_nope", "go", "{", "}"], 2, "E_USAGE", ["single quotes"]],
-    ["an approval of nothing", ["approve"], 2, "E_USAGE", ["the session's id is missing"]],
+    ["an approval of nothing", ["approve"], 2, "E_USAGE", ["the session (its id, or --last) is missing"]],
     ["an answer that is missing", ["answer", "ses_nope"], 2, "E_USAGE", ["the answer is missing"]],
     ["a question that is no number", ["answer", "ses_nope", "first", "1"], 2, "E_USAGE", ['"first"']],
     ["cancelling nobody", ["cancel", "ses_nope", "--hard"], 4, "E_SESSION_NOT_FOUND", ["ses_nope"]],

@@ -17,7 +17,7 @@ const SHORT_LEASE_MS = 6_000;
 const SLEEP_MS = 400;
 const PATIENCE = { timeout: 60_000, interval: 50 };
 
-/** `sleeps` again and again, and says when; `holds` until a file is there. */
+/** `sleeps` again and again, and says when, half-way once the clock is set; `holds` until a file is there. */
 const AGENTS = `
 import { appendFileSync, existsSync } from "node:fs";
 import { defineAgent } from "holdfast";
@@ -29,7 +29,7 @@ export const sleeps = defineAgent({ name: "sleeps", run: async (ctx) => {
     const from = ctx.now();
     await ctx.sleep(${SLEEP_MS});
     slept.push([from, ctx.now()]);
-    await ctx.run("step", async (task) => note(task, i));
+    await ctx.run("step", async (task) => { note(task, i); if (i === 2) await until("set"); });
   }
   return slept;
 } });
@@ -70,8 +70,14 @@ test(
     const held = await Promise.all([1, 2].map(() => startSession(coordinator, { agent: "holds" })));
 
     await steps(sleeping.length + held.length);
+    const before = await timeOf(coordinator);
     clocks.coordinator.set(HOUR_MS);
-    await steps(3 * sleeping.length + held.length);
+    await vi.waitFor(
+      async () => expect(await timeOf(coordinator)).toBeGreaterThan(before + HOUR_MS / 2),
+      PATIENCE,
+    );
+    writeFileSync(project.path("set"), "");
+    await steps(4 * sleeping.length + held.length);
     clocks.coordinator.set(-HOUR_MS);
     clocks.fast.set(-HOUR_MS);
     clocks.slow.set(HOUR_MS);
@@ -107,6 +113,7 @@ test(
   async () => {
     const coordinator = await startCoordinator(project, { leaseMs: SHORT_LEASE_MS });
     const agents = ["--agents", "agents.ts", "-v"];
+    writeFileSync(project.path("set"), "");
     const stopped = await startRunnerProcess(project, coordinator, "stopped", [
       ...agents,
       "--label",
@@ -151,6 +158,16 @@ function ledger(): readonly Line[] {
     const [pid = "", sessionId = "", step = ""] = line.split(" ");
     return { pid, sessionId, step };
   });
+}
+
+/** As it wrote it down. */
+async function timeOf({ url, adminToken }: CoordinatorProcess): Promise<number> {
+  const storage = openRemoteStorage({ url, token: adminToken });
+  try {
+    return (await storage.reader.document("coordinator", "time"))!.updatedAt;
+  } finally {
+    await storage.close();
+  }
 }
 
 async function end(

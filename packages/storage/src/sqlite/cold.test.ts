@@ -7,6 +7,7 @@ import { newFolder } from "./testing/folder.ts";
 // that is always.
 storageConformance({
   name: "sqlite that keeps no unclaimed session at hand",
+  follows: true,
   open: async () => {
     const path = `${newFolder()}/test.db`;
     return new SqliteStorage({ driver: openForWriting(path, true), path, headsMax: 0 });
