@@ -18,6 +18,14 @@ const CREATING: Change = {
   format: 1,
 };
 
+const SIGNALLING: Change = {
+  type: "send_signal",
+  sessionId: "ses-1",
+  signalId: "sig-1",
+  name: "go",
+  payload: undefined,
+};
+
 let inner: AgentStorage;
 let clock: TestClock;
 beforeEach(() => {
@@ -55,6 +63,19 @@ describe("V4: who waits for news", () => {
     expect(news.count).toBe(2);
   });
 
+  test("V5: for the end alone has none of what goes on", async () => {
+    const storage = noticing(inner, new SteadyClock(clock), () => {});
+    await storage.commit([CREATING], 1);
+    const news = follow(storage, "end");
+    await storage.commit([SIGNALLING], 1);
+    await turns(1);
+    expect(news.count).toBe(0);
+    await storage.commit([{ type: "request_cancel", sessionId: "ses-1", mode: "hard", graceMs: 0 }], 1);
+    await turns(1);
+    expect(news.count).toBe(1);
+    news.end();
+  });
+
   test("misses nothing that comes while it looks, and is woken once for all of it", async () => {
     const storage = noticing(inner, new SteadyClock(clock), () => {});
     const gone = new AbortController();
@@ -70,8 +91,11 @@ describe("V4: who waits for news", () => {
 });
 
 /** Counts how often it was woken. */
-function follow(storage: FollowedStorage): { readonly count: number; end(): void } {
-  const news = new News(storage, "ses-1", new AbortController().signal, "news");
+function follow(
+  storage: FollowedStorage,
+  wants: "news" | "end" = "news",
+): { readonly count: number; end(): void } {
+  const news = new News(storage, "ses-1", new AbortController().signal, wants);
   let isOver = false;
   const woken = {
     count: 0,
