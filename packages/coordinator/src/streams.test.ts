@@ -1,9 +1,9 @@
 // V2: readers of event streams that do not read, beside those that do. Real sockets, and a coordinator as it is.
 
-import { JOURNAL_FORMAT, type Change, type JournalRecord } from "@holdfast/core";
+import { JOURNAL_FORMAT, type Change, type Clock, type JournalRecord } from "@holdfast/core";
 import { EventReader } from "@holdfast/testkit/event-reader";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { openFleet, type Fleet } from "./testing/fleet.ts";
+import { openFleet, realClock, type Fleet } from "./testing/fleet.ts";
 
 const HEALTHY = 5;
 const RECORDS = 64;
@@ -109,5 +109,30 @@ describe("V2: a reader that stops reading", () => {
     // Each is the only claim of its session, in the order they were made.
     const token = sessionId === "ses_long" ? 1 : 2;
     return { type: "commit_batch", sessionId, token, firstSeq, records, entries: [], consumed: [] };
+  }
+});
+
+// It counts on a little slower than the clocks go, and plans by that what is to end when.
+test("S3: whoever listens for arrivals is told the time again and again", async () => {
+  const clock: Clock = {
+    ...realClock,
+    setTimer: (callback, ms, isIdle) => realClock.setTimer(callback, ms === 10_000 ? 10 : ms, isIdle),
+  };
+  const fleet = await openFleet({ clock });
+  const over = new AbortController();
+  try {
+    const { body } = await fetch(`${fleet.url}/v1/storage/subscribe`, {
+      headers: { authorization: `Bearer ${fleet.admin.token}`, accept: "text/event-stream" },
+      signal: over.signal,
+    });
+    let told = "";
+    for await (const chunk of body!.pipeThrough(new TextDecoderStream())) {
+      told += chunk;
+      if (told.split('"now"').length > 3) break;
+    }
+    expect(told).not.toMatch(/"sessionId":"[^"]/);
+  } finally {
+    over.abort();
+    await fleet.close();
   }
 });

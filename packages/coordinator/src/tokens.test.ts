@@ -1,5 +1,5 @@
 import { MemoryStorage, countingRandom, TestClock } from "@holdfast/testkit/test-runtime";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { kindOf, mintToken, REGISTRATION_MS_MAX, tokenId, Tokens, type TokenKind } from "./tokens.ts";
 
 const KINDS: readonly TokenKind[] = ["admin", "user", "runner", "job", "registration"];
@@ -100,6 +100,15 @@ describe("a token", () => {
     await clock.advance(10 * 60_000);
     expect(await use(tokens, "p".repeat(32))).toBe("used");
     expect(await tokens.check(text)).toBe("used");
+  });
+
+  test("to register with that cannot be written down as used brings nothing, and is not tried for ever", async () => {
+    const { storage, tokens } = open();
+    const { token } = await tokens.create({ kind: "registration", name: "box" }, AUDIT);
+    const commit = vi.spyOn(storage, "commit").mockResolvedValueOnce([{ status: "invalid", reason: "so" }]);
+    const using = tokens.use(tokenId(token), { runnerId: "rnr_1", process: undefined }, AUDIT);
+    await expect(using).rejects.toThrow(`answered "invalid"`);
+    expect(commit).toHaveBeenCalledTimes(1);
   });
 
   test("tells when it was last used, to ten minutes", async () => {

@@ -181,8 +181,9 @@ export class Tokens {
         : { runnerId, process: hashOf(process), salt: secretOf(() => random.u32()) };
     const used = { ...token, usedAt: clock.now(), ...(use === undefined ? {} : { use }) };
     this.#believed.delete(token.hash);
-    const { status } = await this.#commit({ type: "audited", change: putOf(used, version), audit });
-    if (status !== "done") return this.use(id, { runnerId, process }, audit); // Somebody used it: perhaps this process.
+    const result = await this.#commit({ type: "audited", change: putOf(used, version), audit });
+    if (result.status === "conflict") return this.use(id, { runnerId, process }, audit); // Somebody used it: perhaps this process.
+    expectDone(result);
     return process === undefined ? { runnerId } : usedBy(used, process);
   }
 

@@ -250,6 +250,7 @@ export class Dispatcher {
   }
 
   #wakeAt(ms: number): void {
+    if (this.#isClosed) return; // The round that was under way then leaves nothing behind.
     const at = this.#host.clock.monotonic() + ms;
     if (at >= this.#timerAt) return;
     this.#cancelTimer?.();

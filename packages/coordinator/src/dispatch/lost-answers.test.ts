@@ -2,7 +2,7 @@
 
 import { UnavailableError } from "@holdfast/core";
 import { turns } from "@holdfast/testkit/test-runtime";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { openDispatch } from "../testing/dispatch-stand.ts";
 
 test("W1: a poll that is asked again gets what it got, and nothing besides", async () => {
@@ -89,4 +89,19 @@ test("D6: a session that storage cannot give keeps no other one of its round fro
     expect((await second).claims.map(({ sessionId }) => sessionId)).toEqual(["s2"]);
     expect(await storage.heldClaims({ now: clock.now(), limit: 9, owner: "r1" })).toHaveLength(3);
   }
+});
+
+test("closed while storage fails it leaves no timer behind", async () => {
+  const loading = Promise.withResolvers<never>();
+  const { poll, create, clock, dispatcher } = await openDispatch({
+    changes: () => ({ load: () => loading.promise }),
+  });
+  await create("s1");
+  const polled = poll("p1", 10_000);
+  await turns(20);
+  const closing = dispatcher.close();
+  const set = vi.spyOn(clock, "setTimer");
+  loading.reject(new UnavailableError("storage_unavailable", "away"));
+  await Promise.all([closing, polled]);
+  expect(set.mock.calls).toEqual([]);
 });

@@ -22,6 +22,9 @@ import { mayTouch, ownSession } from "./session-scope.ts";
 import { claimLease, claimOwner, isAudited, scopeChange } from "./storage-scope.ts";
 import { changeOf, readOf, type Read } from "./storage-wire.ts";
 
+/** Who counts the time on by itself is soon too far behind to say when something is to end (Y4 of its `coordinator-time.ts`). */
+const TIME_EVERY_MS = 10_000;
+
 export function storageService(host: ServiceHost): ServiceImpl<typeof StorageService> {
   const { storage, clock, dispatcher } = host;
   const toldTime = (caller: Caller, now: bigint | undefined): number | undefined =>
@@ -123,23 +126,35 @@ export function storageService(host: ServiceHost): ServiceImpl<typeof StorageSer
     async *subscribe(_, context) {
       const { caller, signal } = callOf(context);
       const arrived: { sessionId: string; awaited: boolean }[] = [];
+      let isTimeWanted = true;
       let wake = (): void => {};
+      const come = (): void => wake();
       const unsubscribe = storage.subscribe(({ sessionId, awaited }) => {
         arrived.push({ sessionId, awaited });
-        wake();
+        come();
       });
+      const onTime = (): void => {
+        isTimeWanted = true;
+        cancel = clock.setTimer(onTime, TIME_EVERY_MS, true);
+        come();
+      };
+      let cancel = clock.setTimer(onTime, TIME_EVERY_MS, true);
+      signal.addEventListener("abort", come);
       try {
-        yield { sessionId: "", awaited: false, now: BigInt(clock.now()) }; // It names no session: from here on everything is told.
         while (!signal.aborted) {
+          // It names no session. The first of them says that from here on everything is told.
+          if (isTimeWanted) {
+            isTimeWanted = false;
+            yield { sessionId: "", awaited: false, now: BigInt(clock.now()) };
+          }
           for (const arrival of arrived.splice(0))
             if (await isThere(host, caller, arrival.sessionId)) yield arrival;
-          if (arrived.length > 0) continue;
-          await new Promise<void>((resolve) => {
-            wake = resolve;
-            signal.addEventListener("abort", () => resolve(), { once: true });
-          });
+          if (arrived.length > 0 || isTimeWanted || signal.aborted) continue;
+          await new Promise<void>((resolve) => (wake = resolve));
         }
       } finally {
+        cancel();
+        signal.removeEventListener("abort", come);
         unsubscribe();
       }
     },

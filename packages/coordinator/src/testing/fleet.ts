@@ -280,7 +280,7 @@ export class FakeRunner {
 }
 
 /** Real time. */
-const realClock: Clock = {
+export const realClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   setTimer(callback, ms, isIdle = false) {

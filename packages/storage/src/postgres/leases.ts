@@ -38,13 +38,21 @@ const BEGIN: Statement = {
     ${lengthen("$1 + t.lease_ms")} FROM leased l WHERE t.lane = l.lane AND t.session_id = l.session_id`,
 };
 
-const HELD: Statement = {
-  name: "held",
+/** A way to claims that are held: one statement for all would read every claim there is, as its plan is made once for all values. */
+const held = (name: string, where: string): Statement => ({
+  name,
   text: `SELECT t.session_id, t.holder, t.token, t.until, (t.body::json ->> 'inbox')::int4 AS inbox FROM state t
-    WHERE t.holder IS NOT NULL AND t.ended = 0 AND t.until < 'Infinity' AND t.until > $1
-      AND ($2::text IS NULL OR t.session_id = $2) AND ($3::text IS NULL OR t.holder = $3)
-      AND t.session_id > $4::text COLLATE "C" ORDER BY t.session_id LIMIT $5`,
-};
+    WHERE t.holder IS NOT NULL AND t.ended = 0 AND t.until < 'Infinity' AND t.until > $1 ${where}
+      AND t.session_id > $2::text COLLATE "C" ORDER BY t.session_id LIMIT $3`,
+});
+
+const HELD = held("held", "");
+const HELD_BY = held("held_by", "AND t.holder = $4");
+const HELD_SESSION = held(
+  "held_session",
+  `AND t.lane = (SELECT lane FROM session WHERE session_id = $4) AND t.session_id = $4
+      AND ($5::text IS NULL OR t.holder = $5)`,
+);
 
 const CLAIM: Statement = {
   name: "claim",
@@ -84,9 +92,13 @@ export async function renewLeases(
 
 export async function readClaims(
   db: Database,
-  { now, limit, sessionId, owner, after }: Parameters<AgentStorage["heldClaims"]>[0],
+  { now, limit, sessionId, owner, after = "" }: Parameters<AgentStorage["heldClaims"]>[0],
 ): Promise<HeldClaim[]> {
-  const rows = await db.run(HELD, [now, sessionId ?? null, owner ?? null, after ?? "", Math.max(limit, 0)]);
+  const page = [now, after, Math.max(limit, 0)];
+  const rows =
+    sessionId !== undefined
+      ? await db.run(HELD_SESSION, [...page, sessionId, owner ?? null])
+      : await (owner === undefined ? db.run(HELD, page) : db.run(HELD_BY, [...page, owner]));
   return rows.map((row) => ({
     sessionId: row["session_id"] as string,
     owner: row["holder"] as string,

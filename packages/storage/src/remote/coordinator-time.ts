@@ -2,7 +2,7 @@
 //
 //   Y4. It is never later than the coordinator's clock, so that nothing that is planned by it happens early there (S3). What was said
 //       is counted on a little slower than this machine's monotonic clock goes: neither crystals nor a coordinator that draws its
-//       clock towards another one differ by more. Each answer makes up for that.
+//       clock towards another one differ by more. Each answer makes up for that, and a stream of arrivals brings one again and again.
 //   Y5. It never goes back. Where it turns out to be ahead, as when another coordinator has taken over, it stands still until the
 //       time there has come as far.
 //   Y6. Once an answer was heard, the wall clock of this machine counts for nothing.

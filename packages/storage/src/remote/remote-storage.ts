@@ -196,14 +196,18 @@ export class RemoteStorage implements AgentStorage {
   }
 
   async *#openStream(signal: AbortSignal, onOpen: () => void): AsyncIterable<Arrival> {
-    // The first answer names no session: it says that everything from then on is told.
+    // What names no session says what time it is; the first of it, that everything from then on is told.
+    let isOpen = false;
     const { time } = this.#connection;
     const askedAt = time.monotonic();
     for await (const told of this.#client.subscribe({}, { signal, timeoutMs: 0 })) {
       const { sessionId, awaited, now } = told;
       if (now !== undefined) time.heard(Number(now), askedAt);
-      if (sessionId === "") onOpen();
-      else yield { sessionId, awaited };
+      if (sessionId !== "") yield { sessionId, awaited };
+      else if (!isOpen) {
+        isOpen = true;
+        onOpen();
+      }
     }
   }
 

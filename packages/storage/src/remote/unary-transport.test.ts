@@ -34,6 +34,9 @@ async function open(answer: (stream: ServerHttp2Stream) => void, timeoutMs = 30_
   };
 }
 
+/** A message like any other, as far as it goes. */
+const NO_FIELD_OF_OURS = Buffer.from([0x78, 0x00]);
+
 const closed = (stream: ServerHttp2Stream) =>
   new Promise<void>((resolve) => (stream.closed ? resolve() : stream.once("close", resolve)));
 
@@ -59,6 +62,13 @@ test.each([
     (stream: ServerHttp2Stream) => {
       stream.respond({ ":status": 200, "content-type": "application/proto" });
       stream.write("x", () => stream.close(2));
+    },
+  ],
+  [
+    "with its connection, where what came of it could be read",
+    (stream: ServerHttp2Stream) => {
+      stream.respond({ ":status": 200, "content-type": "application/proto" });
+      stream.write(NO_FIELD_OF_OURS, () => stream.session?.destroy());
     },
   ],
 ])("U1: a call that is cut off %s is unavailable", async (_, answer) => {

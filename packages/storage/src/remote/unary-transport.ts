@@ -108,7 +108,8 @@ function ask({ open, body, timeoutMs, signal, onRead }: Asked): Promise<Answer> 
         chunks.push(chunk);
       });
       stream.on("end", () => {
-        if (headers[":status"] === undefined) return; // It was cut off: its close says so.
+        // What is cut off ends as well, in the middle of its answer or before: its close says so.
+        if (headers[":status"] === undefined || opened.rstCode !== constants.NGHTTP2_NO_ERROR) return;
         if (over()) resolve({ headers, body: chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks) });
       });
       stream.end(body);

@@ -136,6 +136,16 @@ export function leaseConformance(fixture: Fixture): void {
     expect(await claim("owner-2", LEASE_MS)).toMatchObject({ status: "claimed", losses: 1 });
   });
 
+  // Adapters may keep those of a tree together.
+  test("ST48: who holds a child is found by its id as well", async () => {
+    await fixture.apply(creating("ses-1"), 0);
+    const ids = [1, 2, 3, 4].map((child) => `child-${child}`);
+    for (const [child, sessionId] of ids.entries())
+      await fixture.apply(creating(sessionId, { parent: { sessionId: "ses-1", child, onEnd: "leave" } }), 0);
+    for (const sessionId of ids) await fixture.claim(sessionId, "owner-1", 0);
+    for (const sessionId of ids) expect(await held({ sessionId })).toMatchObject([{ sessionId }]);
+  });
+
   const held = (query: Partial<Parameters<AgentStorage["heldClaims"]>[0]> = {}) =>
     fixture.storage.heldClaims({ now: 0, limit: 100, ...query });
 

@@ -460,6 +460,8 @@ export declare const SubscribeRequestSchema: GenMessage<SubscribeRequest>;
  */
 export declare type SubscribeResponse = Message<"holdfast.v1.SubscribeResponse"> & {
   /**
+   * Empty when it tells the time alone: at first, as soon as everything is told from then on, and every ten seconds.
+   *
    * @generated from field: string session_id = 1;
    */
   sessionId: string;
@@ -470,7 +472,7 @@ export declare type SubscribeResponse = Message<"holdfast.v1.SubscribeResponse">
   awaited: boolean;
 
   /**
-   * The coordinator's time, with the first one.
+   * The coordinator's time.
    *
    * @generated from field: optional int64 now = 3;
    */
