@@ -86,6 +86,8 @@ function inScalar(value: unknown, rules: FieldRules | undefined, pointer: string
   const violation = (code: string, message: string): FieldError[] => [{ pointer, code, message }];
   if (typeof value === "bigint" && (value > Number.MAX_SAFE_INTEGER || value < Number.MIN_SAFE_INTEGER))
     return violation("not_safe_integer", `is ${value}; integers go from -(2^53 - 1) to 2^53 - 1`);
+  if (typeof value === "string" && isUnkept(value))
+    return violation("not_text", "has a NUL or half of a surrogate pair, which no storage keeps as it is");
   switch (rules?.type.case) {
     case "string": {
       const text = value as string;
@@ -111,6 +113,11 @@ function inScalar(value: unknown, rules: FieldRules | undefined, pointer: string
     default:
       return [];
   }
+}
+
+/** Names and ids, unlike a user's JSON, which escapes both, go into columns and headers as they are. */
+function isUnkept(text: string): boolean {
+  return text.includes("\0") || !text.isWellFormed();
 }
 
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
