@@ -4,7 +4,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { exchangeBytes, statusOf } from "./api/testing/wire.ts";
-import { openFleet, type Fleet, type Person } from "./testing/fleet.ts";
+import { openFleet, type Answer, type Fleet, type Person } from "./testing/fleet.ts";
 
 let fleet: Fleet;
 let ada: Person;
@@ -63,6 +63,8 @@ describe("refused", () => {
       "validation",
       "/agentVersion",
     ],
+    ["no limit where one must be", "POST /v1/storage/due", "{}", 422, "validation", "/limit"],
+    ["an entry that is not there", "POST /v1/storage/conversation", "OWN", 404, "not_found"],
     [
       "a time-out beyond all integers",
       "POST /v1/sessions",
@@ -80,7 +82,8 @@ describe("refused", () => {
       "/budget/ttlMs",
     ],
   ])("%s", async (_, line, body, status, code, pointer) => {
-    const answer = await send(line, body);
+    const own = JSON.stringify({ sessionId, leaf: 7 });
+    const answer = await send(line, body === "OWN" ? own : body);
     expect([answer.status, answer.json.code]).toEqual([status, code]);
     const pointers = (answer.json.errors ?? []).map((error: { pointer: string }) => error.pointer);
     expect(pointers).toEqual(pointer === undefined ? [] : [pointer]);
@@ -107,10 +110,35 @@ describe("refused", () => {
     expect(json.detail).toContain("5000 more");
   });
 
+  test("a registration token that was used: as everybody who is not known, with a challenge", async () => {
+    const token = await fleet.coordinator.createToken({ kind: "registration", name: "r" });
+    const register = (process: string): Promise<Response> =>
+      fetch(`${fleet.url}/v1/runners/register`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+        body: JSON.stringify({
+          protocol: 1,
+          hostname: "h",
+          agents: [],
+          maxRuns: 1,
+          process: process.repeat(32),
+        }),
+      });
+    expect((await register("a")).status).toBe(200);
+    const { status, headers } = await register("b");
+    expect([status, headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
+  });
+
   test("a token where its id belongs is not told back", async () => {
     const answer = await fleet.admin.call("DELETE", `/v1/tokens/${ada.token}`);
     expect(answer).toMatchObject({ status: 404, body: { code: "token_not_found" } });
     expect(JSON.stringify(answer.body)).not.toContain(ada.token);
+  });
+
+  test("X3: nor does the storage port tell of another user's session by a place in a list", async () => {
+    const below = (before: string): Promise<Answer> =>
+      bob.post("/v1/storage/read", { query: "sessions", params: { limit: 1, before } });
+    expect([(await below(sessionId)).status, (await below("ses_unknown")).status]).toEqual([404, 404]);
   });
 
   test("X3: another user's session as a cursor is refused as one that is not there", async () => {

@@ -19,10 +19,18 @@ export function findViolations(desc: DescMessage, message: Message, below = ""):
     const pointer = `${below}/${field.jsonName}`;
     const { rules, isRequired } = factsOf(field);
     if (!isPresent(field, message)) {
-      return isRequired ? [{ pointer, code: "required", message: "is required" }] : [];
+      if (isRequired) return [{ pointer, code: "required", message: "is required" }];
+      // A number that is not `optional` is 0 where nobody gives it.
+      return isPlainNumber(field) ? inScalar(valueOf(field, message), rules, pointer) : [];
     }
     return inField(field, valueOf(field, message), rules, pointer);
   });
+}
+
+function isPlainNumber(field: DescField): boolean {
+  const { rules } = factsOf(field);
+  const isNumber = rules?.type.case === "int32" || rules?.type.case === "int64";
+  return isNumber && field.fieldKind === "scalar" && !field.proto.proto3Optional;
 }
 
 /** An `optional` field is there when it was given; another one when it is not empty. Empty JSON is none. */

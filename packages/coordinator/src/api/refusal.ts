@@ -83,6 +83,7 @@ export function headersOf(error: HoldfastError): Record<string, string> {
   const retryAfterMs = retryAfterOf(error);
   return {
     ...(error instanceof Refusal ? error.headers : {}),
+    ...(ERROR_TABLE[error.code].http === 401 ? { "WWW-Authenticate": "Bearer" } : {}),
     ...(retryAfterMs === undefined
       ? {}
       : { "Retry-After": String(Math.max(1, Math.ceil(retryAfterMs / 1000))) }),

@@ -8,9 +8,12 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import {
   HoldfastError,
   isEnded,
+  NotFoundError,
+  toHoldfastError,
   UsageError,
   type Change,
   type ChangeResult,
+  type Entry,
   type Session,
 } from "@holdfast/core";
 import type { StorageService } from "@holdfast/proto";
@@ -21,6 +24,8 @@ import { sessionNotFound, type ServiceHost } from "./service-host.ts";
 import { mayTouch, ownSession } from "./session-scope.ts";
 import { claimLease, claimOwner, isAudited, scopeChange } from "./storage-scope.ts";
 import { changeOf, readOf, type Read } from "./storage-wire.ts";
+
+const ENTRIES_PAGE = 1_000;
 
 export function storageService(host: ServiceHost): ServiceImpl<typeof StorageService> {
   const { storage, clock, dispatcher } = host;
@@ -79,7 +84,7 @@ export function storageService(host: ServiceHost): ServiceImpl<typeof StorageSer
     async conversation({ sessionId, leaf }, context) {
       const { caller } = callOf(context);
       if (!(await mayReadConversation(host, caller, sessionId))) throw sessionNotFound(sessionId);
-      return { entries: (await storage.conversation(sessionId, Number(leaf))).map(bytesOfValue) };
+      return { entries: (await conversationOf(host, sessionId, Number(leaf))).map(bytesOfValue) };
     },
 
     async due({ limit, agents, now }, context) {
@@ -208,6 +213,25 @@ async function isThere(host: ServiceHost, caller: Caller, sessionId: string): Pr
   return session !== undefined && (await mayTouch(host, caller, session));
 }
 
+/** An entry that is missing is damage, unless it is the one that was asked for. */
+async function conversationOf(
+  { storage }: ServiceHost,
+  sessionId: string,
+  leaf: number,
+): Promise<readonly Entry[]> {
+  try {
+    return await storage.conversation(sessionId, leaf);
+  } catch (thrown) {
+    if (toHoldfastError(thrown).code !== "corrupt_record") throw thrown;
+    for (let from = 0; ; from += ENTRIES_PAGE) {
+      const page = await storage.reader.entries(sessionId, from, ENTRIES_PAGE);
+      if (page.some(({ id }) => id === leaf)) throw thrown;
+      if (page.length < ENTRIES_PAGE) break;
+    }
+    throw new NotFoundError("not_found", `session ${sessionId} has no entry ${leaf}`, { at: "leaf" });
+  }
+}
+
 /** A child may be given its parent's conversation to see: whoever runs it reads that, too. */
 async function mayReadConversation(host: ServiceHost, caller: Caller, sessionId: string): Promise<boolean> {
   if (await isThere(host, caller, sessionId)) return true;
@@ -240,6 +264,8 @@ async function readScoped(host: ServiceHost, caller: Caller, read: Read): Promis
   switch (read.query) {
     case "sessions": {
       if (caller.kind === "admin") return reader.sessions(read.params);
+      const { before } = read.params;
+      if (before !== undefined && !(await isThere(host, caller, before))) throw sessionNotFound(before);
       if (caller.kind === "user") return reader.sessions({ ...read.params, owner: caller.name });
       const { parent } = read.params;
       if (parent === undefined)
