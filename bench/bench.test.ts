@@ -128,7 +128,7 @@ test(
     const lines = linesOf("herd", "--storage", "sqlite");
     expect(lines.map(({ unit }) => unit)).toEqual(["ms", "ms", "ms", "ms"]);
     expect(lines.at(-1)).toMatchObject({
-      variant: "20 runners, away for 0 s: all are back",
+      variant: "12 runners, away for 0 s: all are back",
       givenAgain: 0,
       runAgain: 0,
     });

@@ -15,16 +15,30 @@ export const COORDINATOR_MUTANTS = [
   {
     name: "O1: only who holds a session writes to it",
     file: DISPATCHER,
-    find: 'if (result.status !== "busy" || result.owner !== runnerId) return false;',
-    replace: 'if (result.status !== "busy" || result.owner === "") return false;',
+    find: "if (claim?.owner !== runnerId) return false;",
+    replace: "if (claim === undefined) return false;",
     tests: [SCOPE, "packages/coordinator/src/defects.test.ts"],
   },
   {
     name: "O7: who holds a session since before a restart hears what arrived",
     file: DISPATCHER,
-    find: "if (known === undefined) seat.arrived(sessionId, true);",
+    find: "if (known?.runnerId !== owner || known.inbox < inbox) seat.arrived(sessionId, true);",
     replace: "",
     tests: ["packages/coordinator/src/dispatch.test.ts"],
+  },
+  {
+    name: "S2: what came by way of another coordinator is looked for",
+    file: DISPATCHER,
+    find: "for (const sessionId of await this.#holdings.look(seat.runnerId)) seat.arrived(sessionId, true);",
+    replace: "",
+    tests: ["packages/coordinator/src/dispatch/held-elsewhere.test.ts"],
+  },
+  {
+    name: "O6: what storage could not give is given back",
+    file: DISPATCHER,
+    find: "this.#owe(sessionId, { runnerId, token: made });",
+    replace: "",
+    tests: ["packages/coordinator/src/dispatch/lost-answers.test.ts"],
   },
   {
     name: "O6: a demand must be met",

@@ -133,8 +133,8 @@ export const FLEET_MUTANTS = [
   {
     name: "D3: leases are carried over when the clock was set forward",
     file: STORE_TIME,
-    find: "claim.until <= to && leftMs",
-    replace: "claim.until <= from && leftMs",
+    find: "!carried.has(name) && leftMs <= longestMs",
+    replace: "!carried.has(name) && leftMs <= -1",
     tests: [STORE_TIME_TEST],
   },
   {
@@ -184,6 +184,20 @@ export const FLEET_MUTANTS = [
     file: "packages/storage/src/postgres/leases.ts",
     find: " AND t.until = $4 RETURNING",
     replace: " AND $4::float8 IS NOT NULL RETURNING",
+    tests: [SHARING],
+  },
+  {
+    name: "G1: of groups in flight at once none names what another one does",
+    file: "packages/runtime/src/group-committer.ts",
+    find: "if (before.has(name)) isFree = false;",
+    replace: "",
+    tests: ["packages/runtime/src/group-committer.test.ts"],
+  },
+  {
+    name: "D4: a statement that lost against another transaction is run again",
+    file: "packages/storage/src/postgres/database.ts",
+    find: "if (!hasLost(error) || runs === RUNS_MAX) throw error;",
+    replace: "if (runs < RUNS_MAX || hasLost(error)) throw error;",
     tests: [SHARING],
   },
 ] as const;

@@ -7,11 +7,12 @@ import { createClient } from "holdfast/client";
 import { startChild, type Child } from "../child.ts";
 import type { CoordinatorOptions, CoordinatorReport } from "../fleet.ts";
 import type { Measured } from "../line.ts";
-import { median, nowMs, percentile, until } from "../measure.ts";
+import { eachOf, median, nowMs, percentile, until } from "../measure.ts";
 import { withFolder } from "../storages.ts";
 import type { Bench, Workload } from "../workload.ts";
 
 const PROCESSES = 4;
+const STARTS_AT_ONCE = 16;
 const LEASE_MS = 15_000;
 /** A smoke test runs beside others, and a lease that ran out meanwhile would be no fault. */
 const QUICK_LEASE_MS = 120_000;
@@ -21,7 +22,6 @@ const CPU_GOAL = 0.8;
 const WAKE_GOAL_MS = 250;
 /** How long it is gone: not at all, or for as much of a lease as a runner can bear that renewed last four seconds before. */
 const AWAY_MS = [0, 5_000] as const;
-const PATIENCE_MS = 120_000;
 
 export interface HerdOptions {
   readonly url: string;
@@ -44,7 +44,7 @@ export const herd: Workload = {
   title: "runners by the hundred reconnect",
   refuses: (storage) => (storage === "memory" ? "nothing of it outlives its process" : undefined),
   async *run(bench) {
-    const runners = bench.size(500, 20);
+    const runners = bench.size(500, 12);
     for (const awayMs of bench.isQuick ? [0] : AWAY_MS) yield* await measure(bench, runners, awayMs);
   },
 };
@@ -55,12 +55,11 @@ function measure(bench: Bench, count: number, awayMs: number): Promise<readonly 
     const options = { storage: bench.storage, folder, runners: count, leaseMs };
     const before = await startCoordinator(options);
     const coordinators = [before];
-    const herds: Herd[] = [];
+    const children: Child[] = [];
     try {
-      const all = await startHerd(before, folder, bench.size(PROCESSES, 2));
-      herds.push(all);
+      const all = await startHerd(before, folder, children, bench.size(PROCESSES, 1));
       const sessionIds = await startSessions(before, count);
-      await until("every session to be in its middle", () => all.stepsOf("during") === count, PATIENCE_MS);
+      await until("every session to be in its middle", () => all.stepsOf("during") === count);
 
       const receivedBefore = await all.received();
       const runBefore = all.steps.length;
@@ -81,7 +80,7 @@ function measure(bench: Bench, count: number, awayMs: number): Promise<readonly 
       const idleMs = nowMs() - startedAt - backMs;
 
       all.release();
-      await until("every session to go on", () => all.stepsOf("after") === count, PATIENCE_MS);
+      await until("every session to go on", () => all.stepsOf("after") === count);
       const givenAgain = (await all.received()) - receivedBefore;
       const runAgain = all.steps.length - runBefore - count;
       const [some, others] = [sessionIds.slice(0, count / 2), sessionIds.slice(count / 2)];
@@ -102,8 +101,9 @@ function measure(bench: Bench, count: number, awayMs: number): Promise<readonly 
         releasedMs,
       });
     } finally {
-      for (const { children } of herds) await Promise.all(children.map((child) => child.kill()));
-      for (const { child } of coordinators) await child.kill();
+      await Promise.all(
+        [...children, ...coordinators.map(({ child }) => child)].map((child) => child.kill()),
+      );
     }
   });
 }
@@ -188,7 +188,6 @@ interface Step {
 }
 
 interface Herd {
-  readonly children: readonly Child[];
   readonly steps: readonly Step[];
   /** In how many sessions this one ran. */
   stepsOf(step: string): number;
@@ -202,12 +201,13 @@ interface Herd {
 async function startHerd(
   { url, registrations }: Coordinator,
   folder: string,
+  children: Child[],
   processes: number,
 ): Promise<Herd> {
   const share = Math.ceil(registrations.length / processes);
   const steps: Step[] = [];
   const waiting = new Map<string, (at: number) => void>();
-  const children = Array.from({ length: processes }, (_, i) => {
+  for (let i = 0; i < processes; i++) {
     const own = join(folder, `herd-${i}`);
     mkdirSync(own);
     const first = i * share;
@@ -217,11 +217,10 @@ async function startHerd(
       steps.push({ sessionId: sessionId as string, step: step as string });
     });
     child.hear("resumed", ({ sessionId, at }) => waiting.get(sessionId as string)?.(at));
-    return child;
-  });
+    children.push(child);
+  }
   await Promise.all(children.map((child) => child.next("ready")));
   return {
-    children,
     steps,
     stepsOf: (wanted) =>
       new Set(steps.filter(({ step }) => step === wanted).map(({ sessionId }) => sessionId)).size,
@@ -243,10 +242,12 @@ async function startHerd(
 async function startSessions({ url, adminToken }: Coordinator, count: number): Promise<readonly string[]> {
   const client = createClient({ url, token: adminToken });
   try {
-    const started = Array.from({ length: count }, (_, i) =>
-      client.sessions.start("held", undefined, { demands: { number: String(i) } }),
-    );
-    return (await Promise.all(started)).map(({ sessionId }) => sessionId);
+    const sessionIds: string[] = [];
+    await eachOf(count, STARTS_AT_ONCE, async (i) => {
+      const demands = { number: String(i) };
+      sessionIds[i] = (await client.sessions.start("held", undefined, { demands })).sessionId;
+    });
+    return sessionIds;
   } finally {
     client.close();
   }

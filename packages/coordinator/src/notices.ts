@@ -2,6 +2,7 @@
 //
 //   V4. A notice is only a reason to look. Who waits looks when there is one, and not otherwise: the storage tells what others
 //       committed as well. One that cannot is helped out: then what is followed is looked at every `LOOK_MS`.
+//   V5. Who waits for the end alone does not look at a session that goes on: most commits are that.
 
 import type { AgentStorage, Change, ChangeResult, Clock } from "@holdfast/core";
 import { Followers, type SteadyClock } from "@holdfast/core/internal";
@@ -19,8 +20,11 @@ export class News {
   #isThere = false;
   #wake = (): void => {};
 
-  constructor(storage: FollowedStorage, sessionId: string, signal: AbortSignal) {
-    const unfollow = storage.follow(sessionId, this.come);
+  /** @param wants what it waits for (V5). */
+  constructor(storage: FollowedStorage, sessionId: string, signal: AbortSignal, wants: "news" | "end") {
+    const unfollow = storage.follow(sessionId, (goesOn) => {
+      if (wants === "news" || !goesOn) this.come();
+    });
     signal.addEventListener("abort", this.come, { once: true });
     this.#leave = () => {
       unfollow();
@@ -95,7 +99,7 @@ class Looks {
     this.#clock = clock;
   }
 
-  follow(sessionId: string, onNotice: () => void): () => void {
+  follow(sessionId: string, onNotice: (goesOn: boolean) => void): () => void {
     const leave = this.followers.follow(sessionId, onNotice);
     this.#cancel ??= this.#clock.setTimer(() => this.#look(), LOOK_MS);
     return () => {

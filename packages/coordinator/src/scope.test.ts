@@ -345,6 +345,45 @@ describe("X10: the audit", () => {
     expect(JSON.stringify(told)).not.toContain("not in the audit");
     expect((await ada.get("/v1/audit")).status).toBe(403);
   });
+
+  // What a runner commits is told by the journal of each session, record by record: a row for each batch would tell it twice.
+  test("counts as many rows as people have changed things, by whatever service; what runners commit is in journals", async () => {
+    const before = (await fleet.storage.reader.audit({ limit: 1_000 })).length;
+    let asked = 0;
+    const change = async (who: Person, verb: string, path: string, body?: unknown) => {
+      asked++;
+      const { status, body: answer } = await who.call(verb, path, body);
+      expect([verb, path, status < 300]).toEqual([verb, path, true]);
+      return answer;
+    };
+    const runner = await fleet.runner();
+    const registering = (await fleet.storage.reader.audit({ limit: 1_000 })).length - before;
+    for (const who of [ada, fleet.admin]) {
+      const { sessionId } = await change(who, "POST", "/v1/sessions", { agent: "greeter" });
+      const path = `/v1/sessions/${sessionId}`;
+      await change(who, "POST", `${path}/signals`, { name: "go" });
+      await change(who, "POST", `${path}/pause`);
+      await change(who, "POST", `${path}/unpause`);
+      const fork = await change(who, "POST", `${path}/fork`, {});
+      await change(who, "POST", `/v1/sessions/${fork.sessionId}/cancel`, { mode: "hard" });
+      await change(who, "DELETE", `/v1/sessions/${fork.sessionId}`);
+      const nightly = { cron: "0 3 * * *", start: { agent: "greeter" } };
+      await change(who, "PUT", `/v1/schedules/nightly-${who === ada}`, nightly);
+      await change(who, "DELETE", `/v1/schedules/nightly-${who === ada}`);
+      // A runtime of theirs, as the command is one.
+      const signal = { type: "send_signal", sessionId, signalId: `sig-${who === ada}`, name: "go" };
+      await change(who, "POST", "/v1/storage/commit", { changes: [signal] });
+    }
+    const token = await change(fleet.admin, "POST", "/v1/tokens", { kind: "user", name: "eve" });
+    await change(fleet.admin, "DELETE", `/v1/tokens/${token.token.tokenId}`);
+    await change(fleet.admin, "POST", `/v1/runners/${(await fleet.runner()).runnerId}/drain`);
+    const claims = (await runner.poll()).claims;
+    expect(claims).toHaveLength(2);
+    for (const claim of claims) await runner.complete(claim);
+    const rows = (await fleet.storage.reader.audit({ limit: 1_000 })).slice(before);
+    expect(rows).toHaveLength(2 * registering + asked);
+    expect(rows.filter(({ actor }) => /^(user|admin):/.test(actor))).toHaveLength(asked);
+  });
 });
 
 function creation(

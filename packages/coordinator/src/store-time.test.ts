@@ -28,6 +28,10 @@ describe("D3: a clock that is set", () => {
     expect(clock.now()).toBe(wall.now());
     expect(await leftOf("s1")).toBe(9_000);
     expect(await leftOf("s2")).toBe(14_000);
+    // By less than is left of them, too.
+    wall.jump(5_000);
+    await wall.advance(1_000);
+    expect(await leftOf("s1")).toBe(8_000);
   });
 
   test("forward brings no lease back that had passed, and none lasts longer for it", async () => {
@@ -74,21 +78,24 @@ describe("D3: a clock that is set", () => {
   });
 
   // Asked for by the old time, and stored after the leases were looked at.
-  test.each(["claim", "renew"] as const)("while a %s is under way has it last by the new time", async (method) => {
-    const { clock, leftOf, claim } = await coordinator();
-    await claim("s1", "runner");
-    const slow = storageWith(storage, {
-      [method]: async (asked: { readonly now: number } & Parameters<typeof storage.claim>[0]) => {
-        if (asked.now === early) clock.step(HOUR_MS);
-        return storage[method](asked);
-      },
-    });
-    const early = clock.now();
-    const asked = { owner: "runner", now: early, leaseMs: LEASE_MS };
-    if (method === "claim") await claimTimely(slow, clock, { ...asked, sessionId: "s1" });
-    else await renewTimely(slow, clock, asked);
-    expect(await leftOf("s1")).toBe(LEASE_MS);
-  });
+  test.each(["claim", "renew"] as const)(
+    "while a %s is under way has it last by the new time",
+    async (method) => {
+      const { clock, leftOf, claim } = await coordinator();
+      await claim("s1", "runner");
+      const slow = storageWith(storage, {
+        [method]: async (asked: { readonly now: number } & Parameters<typeof storage.claim>[0]) => {
+          if (asked.now === early) clock.step(HOUR_MS);
+          return storage[method](asked);
+        },
+      });
+      const early = clock.now();
+      const asked = { owner: "runner", now: early, leaseMs: LEASE_MS };
+      if (method === "claim") await claimTimely(slow, clock, { ...asked, sessionId: "s1" });
+      else await renewTimely(slow, clock, asked);
+      expect(await leftOf("s1")).toBe(LEASE_MS);
+    },
+  );
 });
 
 describe("S3: time over restarts", () => {

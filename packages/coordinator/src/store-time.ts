@@ -120,8 +120,7 @@ export class StoreTime {
         const longestMs = registry.knows(claim.owner) ? leaseMs : LEASE_MS_MAX;
         const leftMs = claim.until - from;
         // What lasts longer than a lease was renewed by the new time already, at another coordinator.
-        if (!carried.has(name) && claim.until <= to && leftMs <= longestMs)
-          await this.#renew(claim, to + leftMs, longestMs);
+        if (!carried.has(name) && leftMs <= longestMs) await this.#renew(claim, to + leftMs, longestMs);
         carried.add(name);
       }
       after = page.at(-1)?.sessionId;

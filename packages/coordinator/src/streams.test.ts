@@ -100,11 +100,12 @@ describe("V2: a reader that stops reading", () => {
   }
 
   function batch(sessionId: string, firstSeq: number, count: number, message: string): Change {
-    const records = Array.from(
-      { length: count },
-      (_, i): JournalRecord =>
-        ({ type: "warned", seq: firstSeq + i, at: 1, payload: JSON.stringify(message) }) as JournalRecord,
-    );
+    const records = Array.from({ length: count }, (_, i): JournalRecord => ({
+      type: "warned",
+      seq: firstSeq + i,
+      at: 1,
+      payload: JSON.stringify(message),
+    }));
     // Each is the only claim of its session, in the order they were made.
     const token = sessionId === "ses_long" ? 1 : 2;
     return { type: "commit_batch", sessionId, token, firstSeq, records, entries: [], consumed: [] };

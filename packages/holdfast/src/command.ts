@@ -92,8 +92,8 @@ export interface Io {
   complain(error: unknown): number;
   /** What to say if the process must end without warning. */
   lastWords(text: string | undefined): void;
-  /** How to call us: `holdfast resume ID`, with what this call was told about where the database is. */
-  call(commandLine: string): string;
+  /** How to call us: `holdfast resume ID`, with what this call was told about where sessions are, or with `where` in its place. */
+  call(commandLine: string, where?: string): string;
   /** Hear of Ctrl-C and of requests to end; until the returned function is called they do not end the process. */
   onStop(listener: (signal: StopSignal) => void): () => void;
   /** End the process now, as a program that the signal ended. */

@@ -221,7 +221,7 @@ describe("commands", () => {
       expect((await project.run("show", "q")).stdout).toMatch(
         /First\?\n +With a second line\.\n[^]*"command": "rm -rf x"/,
       );
-      expect(await project.run("approve", "q", "--no", "--reason", "no such x")).toMatchObject({
+      expect(await project.run("approve", "--last", "--no", "--reason", "no such x")).toMatchObject({
         code: 0,
         stdout: "",
       });
@@ -238,6 +238,7 @@ describe("commands", () => {
         resume: "holdfast resume q",
       });
       await project.run("resume", "q");
+      expect((await project.run("approve", "--last")).code).toBe(4);
       expect(await project.json("result", "q")).toMatchObject({
         output: { first: { approved: false, reason: "no such x" }, second: "blue" },
       });

@@ -89,6 +89,7 @@ describe("a coordinator in place of a database", () => {
     expect(pushed, pushed.stderr).toMatchObject({ code: 0 });
     const pulled = await project.run(...there("pull", "s", "--db", "other.db"));
     expect(pulled, pulled.stderr).toMatchObject({ code: 0 });
+    expect(pulled.stderr).toContain(`holdfast resume s --db ${join(project.folder, "other.db")}\n`);
     expect((await project.run("list", "--db", "other.db")).stdout).toContain("waiting");
   });
 

@@ -253,6 +253,9 @@ describe("holdfast runs and holdfast runners", () => {
       await call(coordinator.url, tokenIn(coordinator), "sessions", { agent: "greeter", sessionId });
     const poll = { pollId: "p1", free: 1, waitMs: 5_000, agents: [{ name: "greeter" }] };
     const { claims } = await call(coordinator.url, token, `runners/${runnerId}/poll`, poll);
+    // What nobody says that it holds is given back.
+    const renew = { owner: "r", leaseMs: 600_000, sessionIds: [claims[0].sessionId] };
+    await call(coordinator.url, token, "storage/renew", renew);
 
     const listed = await project.json<readonly Record<string, unknown>[]>("runs", ...as);
     expect(listed).toMatchObject([

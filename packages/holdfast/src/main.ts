@@ -16,7 +16,12 @@ export async function main(argv: string[]): Promise<number> {
   const terminal = processTerminal();
   // What agents print is for people to see; standard output is for the result.
   globalThis.console = new Console(process.stderr, process.stderr);
-  const io = terminal.io({ isJson: saysJson(argv), debug: argv.includes("--debug"), db: undefined });
+  const io = terminal.io({
+    isJson: saysJson(argv),
+    debug: argv.includes("--debug"),
+    db: undefined,
+    url: undefined,
+  });
   let isOver = false;
   const complainAtEnd = (error: unknown): number => {
     isOver = true;
@@ -64,7 +69,12 @@ async function dispatch(argv: readonly string[], terminal: Terminal): Promise<nu
     return 0;
   }
   const args = parseArguments(rest, { ...COMMON_OPTIONS, ...command.options }, command.usage);
-  const io = terminal.io({ isJson: args.has("json"), debug: args.has("debug"), db: args.text("db") });
+  const io = terminal.io({
+    isJson: args.has("json"),
+    debug: args.has("debug"),
+    db: args.text("db"),
+    url: args.text("url"),
+  });
   return command.run(args, io);
 }
 

@@ -5,8 +5,15 @@ import { moveSession } from "@holdfast/runtime";
 import type { Arguments, Io } from "./command.ts";
 import { findCoordinator } from "./coordinator-access.ts";
 import { findSession, withRemoteStorage, withStorage } from "./find-session.ts";
-import { plainLine } from "./plain-text.ts";
+import { plainLine, quoted } from "./plain-text.ts";
 import { findLocalDatabase } from "./project.ts";
+
+/** How the database here is named to a command that would otherwise ask the coordinator. */
+function hereFor(args: Arguments, io: Io): string {
+  const { path, origin } = findLocalDatabase(args, io);
+  const isNamed = origin === "flag" || (io.env["HOLDFAST_URL"] ?? "") !== "";
+  return isNamed ? `--db ${quoted(path)}` : "";
+}
 
 /** @returns the exit code. */
 export async function moveBetween(
@@ -33,7 +40,7 @@ export async function moveBetween(
       }
       io.result({ sessionId, from: fromName, to: toName }, toName);
       io.note(`session ${sessionId} lives in ${plainLine(toName, 200)} now`);
-      if (way === "pull") io.note(`go on with it: ${io.call(`resume ${sessionId}`)}`);
+      if (way === "pull") io.note(`go on with it: ${io.call(`resume ${sessionId}`, hereFor(args, io))}`);
       return 0;
     }),
   );

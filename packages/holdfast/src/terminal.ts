@@ -14,7 +14,12 @@ import { coloured, jsonLine, plain, quoted } from "./plain-text.ts";
 
 export interface Terminal {
   /** The world of one command. */
-  io(options: { readonly isJson: boolean; readonly debug: boolean; readonly db: string | undefined }): Io;
+  io(options: {
+    readonly isJson: boolean;
+    readonly debug: boolean;
+    readonly db: string | undefined;
+    readonly url: string | undefined;
+  }): Io;
   /** Text for standard output that is no result: help and the version. */
   print(text: string): void;
   /** Usage for a call that said nothing. */
@@ -61,7 +66,7 @@ export function processTerminal(): Terminal {
     get isStopped() {
       return isStopped;
     },
-    io: ({ isJson, debug, db }) => ({
+    io: ({ isJson, debug, db, url }) => ({
       isJson,
       cwd: process.cwd(),
       env,
@@ -100,7 +105,8 @@ export function processTerminal(): Terminal {
       lastWords(text) {
         lastWords = text;
       },
-      call: (commandLine) => `${called} ${commandLine}${db === undefined ? "" : ` --db ${quoted(db)}`}`,
+      call: (commandLine, where = told({ db, url })) =>
+        [called, commandLine, where].filter(Boolean).join(" "),
       onStop(listener) {
         const signals = Object.keys(STOP_EXIT) as StopSignal[];
         const listeners = signals.map((signal) => [signal, () => listener(signal)] as const);
@@ -202,4 +208,10 @@ export function calledAs(env: Environment, file: string | undefined, cwd: string
   const path = relative(cwd, file);
   const shown = path.startsWith("..") ? file : `./${path}`;
   return isFile ? `node ${quoted(shown)}` : quoted(shown);
+}
+
+/** As this call was told where sessions are. */
+function told(flags: { readonly db: string | undefined; readonly url: string | undefined }): string {
+  const given = Object.entries(flags).filter((flag): flag is [string, string] => flag[1] !== undefined);
+  return given.map(([name, value]) => `--${name} ${quoted(value)}`).join(" ");
 }

@@ -82,7 +82,9 @@ describe("a session that was given", () => {
     const told = claim as Partial<Claim> as Claim;
     expect(givenBy(told, clock)).toMatchObject({ sessionId: "s", token: 7, madeAt: -300 });
     // Never in the future, whatever is said.
-    expect(givenBy({ ...told, claimedAt: BigInt(clock.now() + 5_000) }, clock)).toMatchObject({ madeAt: 1_000 });
+    expect(givenBy({ ...told, claimedAt: BigInt(clock.now() + 5_000) }, clock)).toMatchObject({
+      madeAt: 1_000,
+    });
   });
 
   test("is not given back once it is claimed, however long it takes", async () => {

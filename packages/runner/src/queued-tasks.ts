@@ -7,6 +7,9 @@
 //   Q3. A coordinator that is away costs time and no attempt.
 //   Q4. What is left to whoever goes on is left running; what is aborted is cancelled.
 //
+// Leaky: who may queue is asked before the attempt's session is made, not with it. A start that hangs at a coordinator whose database is cut
+// off, while the session goes on elsewhere, may be made after that; then the attempt is done although a later one's outcome stands.
+//
 // It knows no storage: the queue is a port with one answer, a coordinator's SessionService.
 
 import {

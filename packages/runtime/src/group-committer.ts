@@ -33,9 +33,7 @@ export class GroupCommitter {
   readonly #immediate: Immediate;
   readonly #groupsMax: number;
   #waiting: Submission[] = [];
-  #inFlight = 0;
-  /** What the groups in flight name; empty where there is only ever one. */
-  readonly #named = new Set<string>();
+  readonly #inFlight = new Set<readonly Submission[]>();
   #scheduled = false;
   readonly #idle: (() => void)[] = [];
 
@@ -48,7 +46,7 @@ export class GroupCommitter {
 
   submit(submission: Submission): void {
     this.#waiting.push(submission);
-    if (this.#scheduled || this.#inFlight === this.#groupsMax) return;
+    if (this.#scheduled || this.#inFlight.size === this.#groupsMax) return;
     this.#scheduled = true;
     this.#immediate(() => this.flush());
   }
@@ -61,12 +59,12 @@ export class GroupCommitter {
   /** Send what is waiting now, as far as nothing in flight stands in its way. */
   readonly flush = (): void => {
     this.#scheduled = false;
-    if (this.#inFlight === this.#groupsMax) return;
+    if (this.#inFlight.size === this.#groupsMax) return;
     const group = this.#take();
     if (group.length > 0) {
-      this.#inFlight++;
+      this.#inFlight.add(group);
       this.#send(group, 0);
-    } else if (this.#inFlight === 0) {
+    } else if (this.#inFlight.size === 0) {
       for (const resolve of this.#idle.splice(0)) resolve();
     }
   };
@@ -83,29 +81,27 @@ export class GroupCommitter {
   #take(): readonly Submission[] {
     const waiting = this.#waiting;
     this.#waiting = [];
-    if (this.#groupsMax === 1) return waiting;
-    const group: Submission[] = [];
+    if (this.#inFlight.size === 0) return waiting;
     const before = new Set<string>();
-    for (const submission of waiting) {
+    for (const group of this.#inFlight)
+      for (const { change } of group) eachName(change, (name) => before.add(name));
+    return waiting.filter((submission) => {
       let isFree = true;
       eachName(submission.change, (name) => {
-        if (this.#named.has(name) || before.has(name)) isFree = false;
+        if (before.has(name)) isFree = false;
       });
-      if (isFree) group.push(submission);
-      else {
-        this.#waiting.push(submission);
-        eachName(submission.change, (name) => before.add(name));
-      }
-    }
-    for (const { change } of group) eachName(change, (name) => this.#named.add(name));
-    return group;
+      if (isFree) return true;
+      this.#waiting.push(submission);
+      eachName(submission.change, (name) => before.add(name));
+      return false;
+    });
   }
 
   #send(group: readonly Submission[], failures: number): void {
     const changes = group.map((submission) => submission.change);
     this.#storage.commit(changes, this.#clock.now()).then(
       (results) => {
-        this.#land(group);
+        this.#inFlight.delete(group);
         group.forEach(({ onResult, onError }, i) => {
           const result = results[i];
           if (result !== undefined) return onResult(result);
@@ -121,16 +117,10 @@ export class GroupCommitter {
           this.#clock.setTimer(() => this.#send(group, failures + 1), delay); // G3.
           return;
         }
-        this.#land(group);
+        this.#inFlight.delete(group);
         for (const { onError } of group) onError(error); // G4.
         this.flush();
       },
     );
-  }
-
-  #land(group: readonly Submission[]): void {
-    this.#inFlight--;
-    if (this.#groupsMax > 1)
-      for (const { change } of group) eachName(change, (name) => this.#named.delete(name));
   }
 }

@@ -136,7 +136,9 @@ test("O4: an attempt that is aborted while its conversation is read does not beg
   const read = gate<readonly []>();
   const asked = { hasConversation: true, input: '{"$conversation":1}', conversation: () => read.opened };
   const ends: string[] = [];
-  const running = executor.start(attemptOf({ kind: "read", ...asked }), (outcome) => ends.push(endOf(outcome)));
+  const running = executor.start(attemptOf({ kind: "read", ...asked }), (outcome) =>
+    ends.push(endOf(outcome)),
+  );
   running.abort("let go of");
   read.open([]);
   await turns(5);

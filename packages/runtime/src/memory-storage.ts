@@ -96,7 +96,7 @@ export class MemoryStorage implements AgentStorage {
   readonly #listeners = new Set<(arrival: Arrival) => void>();
   readonly #followers = new Followers();
   /** Whose followers hear of it when the call is over. */
-  #changed = new Set<string>();
+  #changed = new Set<Stored>();
   readonly #door: CascadeDoor;
   /** What listeners hear of when the call is over. */
   #arrived: Arrival[] = [];
@@ -214,7 +214,7 @@ export class MemoryStorage implements AgentStorage {
     return () => void this.#listeners.delete(told);
   }
 
-  follow(sessionId: string, onNotice: () => void): () => void {
+  follow(sessionId: string, onNotice: (goesOn: boolean) => void): () => void {
     return this.#followers.follow(sessionId, onNotice);
   }
 
@@ -406,8 +406,8 @@ export class MemoryStorage implements AgentStorage {
     if (look !== stored.queuedFor) this.#timeline.set(stored, look);
   }
 
-  #noteChange({ session: { sessionId } }: Stored): void {
-    if (this.#followers.has(sessionId)) this.#changed.add(sessionId);
+  #noteChange(stored: Stored): void {
+    if (this.#followers.has(stored.session.sessionId)) this.#changed.add(stored);
   }
 
   #setReady(stored: Stored): void {
@@ -452,6 +452,6 @@ export class MemoryStorage implements AgentStorage {
     if (this.#changed.size === 0) return;
     const changed = this.#changed;
     this.#changed = new Set();
-    for (const sessionId of changed) this.#followers.tell(sessionId);
+    for (const { session } of changed) this.#followers.tell(session.sessionId, !isEnded(session.status));
   }
 }

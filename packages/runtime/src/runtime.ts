@@ -39,7 +39,7 @@ import {
   type SignalSource,
   type TaskExecutor,
 } from "@holdfast/core";
-import { readWhole, refuseIfLarge, refuseSignalName } from "@holdfast/core/internal";
+import { readWhole, refuseIfLarge, refuseSignalName, UNKNOWN_VERSION } from "@holdfast/core/internal";
 import type { Agent } from "./define.ts";
 import { installDevelopmentChecks } from "./development-checks.ts";
 import { awaitConversation } from "./conversation.ts";
@@ -459,9 +459,9 @@ class LocalRuntime implements Runtime {
     return { owner: this.#owner, leaseMs: this.#leases.leaseMs };
   }
 
-  /** An agent that other processes may have: of the version that authors begin with, unless it is asked for by another one. */
+  /** An agent that other processes may have: of the version that is known there, unless it is asked for by another one. */
   #elsewhere(name: string): AgentRef | undefined {
-    return this.#dispatched === undefined ? undefined : { name, version: "1" };
+    return this.#dispatched === undefined ? undefined : { name, version: UNKNOWN_VERSION };
   }
 
   #know(agent: Agent): void {

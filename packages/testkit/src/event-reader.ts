@@ -5,6 +5,7 @@
 //
 // It reads bytes from a socket by itself, so that a test can also not read.
 
+import { toError } from "@holdfast/core";
 import { get, type ClientRequest, type IncomingMessage } from "node:http";
 
 /** How a connection came to its end: the stream said so, it was cut, or there was none. */
@@ -57,7 +58,7 @@ export class EventReader {
           try {
             rest = this.#take(rest + text);
           } catch (error) {
-            reject(error as Error);
+            reject(toError(error));
             request.destroy();
           }
         });

@@ -36,7 +36,7 @@ export async function* watchSession(
 ): AsyncGenerator<Seen> {
   const { storage } = host;
   // Following begins before looking: what is committed in between is news.
-  const news = new News(storage, sessionId, call.signal);
+  const news = new News(storage, sessionId, call.signal, "news");
   let next = afterSeq + 1;
   let told: string | undefined;
   let pageSize = 1;
@@ -95,7 +95,7 @@ export async function untilEnded(
 ): Promise<Session> {
   if (waitMs <= 0) return ownSession(host, call.caller, sessionId);
   const until = host.clock.monotonic() + waitMs;
-  const news = new News(host.storage, sessionId, call.signal);
+  const news = new News(host.storage, sessionId, call.signal, "end");
   const cancel = host.clock.setTimer(news.come, waitMs);
   try {
     for (;;) {

@@ -10,14 +10,17 @@ import {
   UsageError,
   type Change,
   type ChangeResult,
+  type CommitBatch,
   type CreateSession,
   type Effect,
   type Session,
 } from "@holdfast/core";
+import { UNKNOWN_VERSION } from "@holdfast/core/internal";
 import type { Caller } from "../api/caller.ts";
 import { LEASE_MS_MAX } from "../store-time.ts";
 import type { ServiceHost } from "./service-host.ts";
 import { mayTouch } from "./session-scope.ts";
+import { versionOf } from "./session-start.ts";
 
 /** A change as it is to be applied, or the answer it gets instead. */
 export type Scoped = { readonly change: Change } | { readonly result: ChangeResult };
@@ -39,7 +42,24 @@ async function scopeForRunner(host: ServiceHost, caller: Caller, change: Change)
   const { sessionId, token } = change;
   if (!(await host.dispatcher.holds(caller.name, sessionId, token))) return FENCED;
   if (change.type === "release_claim") return { change };
-  return (await hasForeign(host, caller, change.effects ?? [], sessionId)) ? NOT_FOUND : { change };
+  if (await hasForeign(host, caller, change.effects ?? [], sessionId)) return NOT_FOUND;
+  return { change: await withVersions(host, change) };
+}
+
+/** A child of an agent that its parent's runner does not know is of the version that runners offer now. */
+async function withVersions(host: ServiceHost, change: CommitBatch): Promise<CommitBatch> {
+  const { effects = [] } = change;
+  if (!effects.some(isUnversioned)) return change;
+  const versioned = effects.map(async (effect) => {
+    if (!isUnversioned(effect)) return effect;
+    const { agent } = effect;
+    return { ...effect, agent: { ...agent, version: await versionOf(host, agent.name, "1") } };
+  });
+  return { ...change, effects: await Promise.all(versioned) };
+}
+
+function isUnversioned(effect: Effect): effect is CreateSession {
+  return effect.type === "create_session" && effect.agent.version === UNKNOWN_VERSION;
 }
 
 /** X3. */

@@ -171,9 +171,9 @@ async function commitScoped(
   return scoped.map((each) => ("change" in each ? applied[next++]! : each.result));
 }
 
-/** An admin's changes are kept as they are: what they are told of is what they asked for, to the row. */
+/** X10. A runtime's own work is not: its record is the journal, and what claims it made. */
 function record(change: Change, call: Call): Change {
-  if (call.caller.kind === "admin" || !isAudited(change)) return change;
+  if (!isAudited(change)) return change;
   const object = "sessionId" in change ? `session:${change.sessionId}` : change.type;
   return { type: "audited", change, audit: auditOf(call, `storage.${change.type}`, object) };
 }

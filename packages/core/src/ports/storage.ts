@@ -211,10 +211,11 @@ export interface AgentStorage {
 
   /**
    * Have `onNotice` called whenever a session's row has changed (ST47), whether there is such a session or not; a notice is only a
-   * reason to look, and may be one too many. It must not throw and must not call back synchronously. Returns how to leave. An
-   * adapter that cannot tell leaves it out: then whoever wants to know looks again and again.
+   * reason to look, and may be one too many; `goesOn` when it is known that the session has not ended. It must not throw and must not
+   * call back synchronously. Returns how to leave. An adapter that cannot tell leaves it out: then whoever wants to know looks again
+   * and again.
    */
-  follow?(sessionId: string, onNotice: () => void): () => void;
+  follow?(sessionId: string, onNotice: (goesOn: boolean) => void): () => void;
 
   /** Reads for people: never on the path of a commit. */
   readonly reader: StorageReader;

@@ -3,7 +3,7 @@
 //   F1. A follower that leaves while others are told is not told any more.
 
 export class Followers {
-  readonly #followers = new Map<string, Set<() => void>>();
+  readonly #followers = new Map<string, Set<(goesOn: boolean) => void>>();
 
   get sessionIds(): readonly string[] {
     return [...this.#followers.keys()];
@@ -19,9 +19,9 @@ export class Followers {
   }
 
   /** @returns how to leave. */
-  follow(sessionId: string, onNotice: () => void): () => void {
+  follow(sessionId: string, onNotice: (goesOn: boolean) => void): () => void {
     // Wrapped, so that a function that follows twice is told twice and leaves once.
-    const notice = (): void => onNotice();
+    const notice = (goesOn: boolean): void => onNotice(goesOn);
     const others = this.#followers.get(sessionId);
     if (others === undefined) this.#followers.set(sessionId, new Set([notice]));
     else others.add(notice);
@@ -31,7 +31,8 @@ export class Followers {
     };
   }
 
-  tell(sessionId: string): void {
-    for (const notice of this.#followers.get(sessionId) ?? []) notice();
+  /** @param goesOn whether the session is known not to have ended. */
+  tell(sessionId: string, goesOn = false): void {
+    for (const notice of this.#followers.get(sessionId) ?? []) notice(goesOn);
   }
 }

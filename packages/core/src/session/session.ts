@@ -95,6 +95,9 @@ export interface AgentRef {
   readonly traceparent?: string;
 }
 
+/** The version of an agent that its parent's process does not know: a coordinator puts that in its place which runners offer. */
+export const UNKNOWN_VERSION = "";
+
 /** For whom a session is, and which runners may have it. */
 export interface Placement {
   /** A user's name. */

@@ -1,24 +1,26 @@
-import type { Approval } from "@holdfast/core";
-import { takeOnly } from "../arguments.ts";
-import type { Command } from "../command.ts";
+import { NotFoundError, type Approval } from "@holdfast/core";
+import { refuse, takeOnly } from "../arguments.ts";
+import type { Arguments, Command, Io } from "../command.ts";
 
 export const approve: Command = {
   name: "approve",
   summary: "Answer a session's oldest open question with yes, or with no",
-  usage: "approve ID [--no] [--reason TEXT]",
+  usage: "approve (ID | --last) [--no] [--reason TEXT]",
   description:
     "Only for questions that ask for yes or no; what asks for something else is answered with `holdfast answer`.",
   options: {
+    last: { help: "the newest session that asks something" },
     no: { help: "do not approve" },
     reason: { help: "why; the agent gets it", value: "TEXT" },
   },
   examples: [
     ["approve ses_019a", "yes"],
+    ["approve --last", "whichever asked last"],
     ["approve ses_019a --no --reason 'not on a Friday'", "no, and why"],
   ],
 
   async run(args, io) {
-    const id = takeOnly(args.positionals, "the session's id", approve.usage);
+    const id = args.has("last") ? await newestAsking(args, io) : idIn(args);
     const reason = args.text("reason");
     const approval: Approval = { approved: !args.has("no"), ...(reason === undefined ? {} : { reason }) };
     const { answerQuestion } = await import("../answer-question.ts");
@@ -30,3 +32,24 @@ export const approve: Command = {
     });
   },
 };
+
+function idIn({ positionals }: Arguments): string {
+  return takeOnly(positionals, "the session (its id, or --last)", approve.usage);
+}
+
+async function newestAsking(args: Arguments, io: Io): Promise<string> {
+  if (args.positionals.length > 0)
+    throw refuse("an id and --last exclude each other", approve.usage, { fix: "give one of them" });
+  const { findDatabase } = await import("../project.ts");
+  const { withReader } = await import("../find-session.ts");
+  const database = findDatabase(args, io);
+  const [newest] = await withReader(
+    database,
+    async (reader) => (await reader?.sessions({ limit: 1, status: "input_required" })) ?? [],
+  );
+  if (newest !== undefined) return newest.sessionId;
+  throw new NotFoundError("session_not_found", "no session asks anything", {
+    at: database.path,
+    fix: "`holdfast list` tells what each waits for",
+  });
+}

@@ -50,5 +50,5 @@ test("what pauses it elsewhere is told, and how it goes on", { timeout: 60_000 }
   await fleet.remote.commit([{ type: "pause_session", sessionId }], Date.now());
   const { code, stderr } = await run.finished;
   expect(code).toBe(1);
-  expect(stderr).toContain(`unpause ${sessionId}`);
+  expect(stderr).toContain(`unpause ${sessionId} --url ${fleet.url}`);
 });

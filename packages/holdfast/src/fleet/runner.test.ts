@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { gate } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { startSession } from "../testing/coordinator-client.ts";
-import { ended, outputOf, PATIENCE, signal, standing } from "../testing/fleet-sessions.ts";
+import { ended, outputOf, PATIENCE, sessionsOf, signal, standing } from "../testing/fleet-sessions.ts";
 import { openFleet, type Fleet } from "../testing/fleet.ts";
 
 let fleet: Fleet | undefined;
@@ -204,8 +204,11 @@ describe("a session of a runner", () => {
       run: async (ctx) => ctx.waitForChild(ctx.spawnAgent(remote("where"))),
     });
     await fleet.runner({ agents: [parent], hostname: "here" });
-    await fleet.runner({ agents: [where("there")], hostname: "there" });
+    // Of which version it is, the parent's runner cannot know either.
+    await fleet.runner({ agents: [where("there", "7")], hostname: "there" });
     expect(await outputOf(fleet, await startSession(fleet, { agent: "parent" }))).toBe("there");
+    const [child] = await sessionsOf(fleet, "where");
+    expect(child!.agent.version).toBe("7");
   });
 
   // Its end was told and heard, in another life and at another machine: only its row says so now.
@@ -279,8 +282,8 @@ describe("a session of a runner", () => {
   });
 });
 
-function where(name: string) {
-  return defineAgent({ name: "where", run: async (ctx) => ctx.run("where", () => name) });
+function where(name: string, version = "1") {
+  return defineAgent({ name: "where", version, run: async (ctx) => ctx.run("where", () => name) });
 }
 
 /** A task that ends only if it is told to, or when it is aborted. */

@@ -54,9 +54,10 @@ test(
       return { sessionId, ...beginReading(sessionId) };
     });
 
-    for (let life = 1; reconnects < RECONNECTS; life++) {
+    const haveBeen = (count: number): boolean => reconnects >= count;
+    for (let life = 1; !haveBeen(RECONNECTS); life++) {
       const enough = Math.min(RECONNECTS, reconnects + RECONNECTS_PER_LIFE);
-      while (reconnects < enough) await wait(AGAIN_MS);
+      while (!haveBeen(enough)) await wait(AGAIN_MS);
       if (problem !== undefined) throw problem;
       await startAnew(life % 2 === 1 ? "SIGKILL" : "SIGTERM");
     }

@@ -17,17 +17,36 @@ export interface CoordinatorOptions {
   readonly leaseMs?: number;
   /** Of its database; the project's own by default. */
   readonly folder?: string;
+  /** By which its wall clock is set (`settableClock`). */
+  readonly clock?: SettableClock;
+}
+
+/** The wall clock of a process, which a test sets. */
+export interface SettableClock {
+  readonly env: Readonly<Record<string, string>>;
+  /** So far from the right time from now on. */
+  set(ms: number): void;
+}
+
+/** @param name of the file in the project that it is set by. */
+export function settableClock(project: Project, name: string): SettableClock {
+  const path = project.path(`${name}.clock`);
+  const preload = new URL("set-clock.ts", import.meta.url).href;
+  return {
+    env: { NODE_OPTIONS: `--import=${preload}`, HOLDFAST_TEST_CLOCK: path },
+    set: (ms) => writeFileSync(path, String(ms)),
+  };
 }
 
 export async function startCoordinator(
   project: Project,
-  { port = 0, leaseMs = 15_000, folder = "." }: CoordinatorOptions = {},
+  { port = 0, leaseMs = 15_000, folder = ".", clock }: CoordinatorOptions = {},
 ): Promise<CoordinatorProcess> {
   const config = project.path("coordinator.json");
   writeFileSync(config, JSON.stringify({ leaseMs, renewMs: Math.floor(leaseMs / 4) }));
   const storage = `sqlite:${project.path(`${folder}/fleet.db`)}`;
   const args = ["coordinator", "--config", config, "--storage", storage, "--port", String(port), "--json"];
-  const started = project.start(args);
+  const started = project.start(args, { env: { ...clock?.env } });
   await started.says('"listening"');
   const line = started.stdout.split("\n").find((text) => text.includes('"listening"'))!;
   const { url, adminTokenFile } = JSON.parse(line) as { url: string; adminTokenFile: string };
@@ -40,6 +59,7 @@ export async function startRunnerProcess(
   coordinator: CoordinatorProcess,
   name: string,
   args: readonly string[],
+  clock?: SettableClock,
 ): Promise<HoldfastProcess> {
   const env = { HOLDFAST_TOKEN: coordinator.adminToken };
   const made = await project.start(
@@ -48,7 +68,7 @@ export async function startRunnerProcess(
   ).finished;
   if (made.code !== 0) throw new Error(`no registration token: ${made.stderr}`);
   const started = project.start(["runner", "-c", coordinator.url, "--name", name, ...args], {
-    env: { HOLDFAST_TOKEN: made.stdout.trim() },
+    env: { ...clock?.env, HOLDFAST_TOKEN: made.stdout.trim() },
   });
   await started.says("waiting for runs");
   return started;

@@ -124,7 +124,7 @@ export const COMMENTS = {
   "holdfast.v1.SignalResponse.status": "`stored` or `duplicate`.",
   "holdfast.v1.StartRequest.demands": "Labels a runner must have, with these values.",
   "holdfast.v1.StartRequest.idempotency_key": "The session's id is made of it and of its owner: asked again with the same body it is the same session.",
-  "holdfast.v1.StartRequest.invocation": "`sync`: answered when it has ended, or after `wait_ms`. `async_poll` (the default): answered at once. `async_callback`: it is made as a child of `parent_session_id`, where its end arrives.",
+  "holdfast.v1.StartRequest.invocation": "`sync`: answered when it has ended, or after `wait_ms`. `async_poll` (the default): answered at once. `async_callback`: it is made as a child of `parent_session_id`: cancelled with it, shown below it, and its end arrives there. The parent's agent did not ask for it, so `ctx.child` does not know it and nothing waits for its end; an agent that is to wait asks for its children itself.",
   "holdfast.v1.StartRequest.priority": "The higher the sooner.",
   "holdfast.v1.StartRequest.session_id": "Chosen by the caller; made by the coordinator otherwise.",
   "holdfast.v1.StartRequest.task_id": "It is the queued task of this id: only of a session the caller holds or owns, and only of the agent `task:{kind}`.",

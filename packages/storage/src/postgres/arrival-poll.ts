@@ -16,6 +16,8 @@ import type { Reads } from "./reads.ts";
 import type { WorkingSet } from "./working-set.ts";
 
 const READY_MAX = 1_000;
+/** So many followed sessions are looked at whenever somebody says that there is something. */
+const FOLLOWED_FEW = 500;
 /** How often it is looked whether some other storage has died, counted in looks. */
 const REAP_EVERY = 20;
 
@@ -63,6 +65,7 @@ export class ArrivalPoll {
   readonly #watched = new Map<string, Watched>();
   /** What is known of followed sessions that are not among the watched. */
   readonly #followed = new Map<string, Known>();
+  #followedAt = -Infinity;
   /** Versions of sessions that were named (L2). */
   #named = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
@@ -114,7 +117,7 @@ export class ArrivalPoll {
       else if (this.#watched.has(head.sessionId)) this.watch(head);
       const { sessionId, lane, version } = head;
       if (this.#followed.has(sessionId)) this.#followed.set(sessionId, { lane, version });
-      followers.tell(sessionId);
+      followers.tell(sessionId, !isEnded(head.session.status) && !writes.removed.has(head));
     }
     for (const sessionId of writes.created.keys()) followers.tell(sessionId);
     for (const { sessionId } of writes.removed) followers.tell(sessionId);
@@ -145,7 +148,7 @@ export class ArrivalPoll {
   /** L1. */
   async #lookAtKnown(): Promise<Arrival[]> {
     await this.#knowFollowed();
-    const all = [...this.#followed, ...this.#watched];
+    const all = [...this.#followedNow(), ...this.#watched];
     if (all.length === 0) return [];
     const moved = await this.#options.db.run(MOVED, [
       all.map(([, { lane }]) => lane),
@@ -172,6 +175,14 @@ export class ArrivalPoll {
       this.#options.heads.put(head);
     }
     return arrivals;
+  }
+
+  /** Many are asked for no more often than if nobody said that there is something. */
+  #followedNow(): Iterable<readonly [string, Known]> {
+    const now = performance.now();
+    if (this.#followed.size > FOLLOWED_FEW && now - this.#followedAt < this.#options.everyMs) return [];
+    this.#followedAt = now;
+    return this.#followed;
   }
 
   #tellFollowers({ sessionId, lane, version }: Head): void {

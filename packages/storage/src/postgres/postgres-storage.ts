@@ -217,7 +217,7 @@ export class PostgresStorage implements AgentStorage {
     };
   }
 
-  follow(sessionId: string, onNotice: () => void): () => void {
+  follow(sessionId: string, onNotice: (goesOn: boolean) => void): () => void {
     const leave = this.#followers.follow(sessionId, onNotice);
     this.#listen();
     return () => {

@@ -304,7 +304,7 @@ export class Reads {
     const texts = new Texts(this.at);
     const decoded = decode(texts);
     if (texts.missing.size === 0) return decoded;
-    texts.fill(await this.#db.run(TEXTS, [sessionIds, [...texts.missing]]));
+    texts.supply(await this.#db.run(TEXTS, [sessionIds, [...texts.missing]]));
     return decode(texts);
   }
 

@@ -91,7 +91,7 @@ export class Texts {
   }
 
   /** @throws CorruptRecordError when one of the missing was not found, or is not what was stored. */
-  fill(rows: readonly Row[]): void {
+  supply(rows: readonly Row[]): void {
     for (const row of rows) this.#texts.set(row["address"] as string, row["content"] as string);
     for (const address of this.missing) {
       const text = this.#texts.get(address);

@@ -187,8 +187,7 @@ class Check {
       (row) => {
         const texts = new Texts(this.#at);
         texts.get(row["address"] as string);
-        const rows = [row];
-        texts.fill(rows);
+        texts.supply([row]);
       },
       PAGE_BLOBS,
     );
@@ -199,7 +198,7 @@ class Check {
     const texts = new Texts(this.#at);
     const decoded = decode(texts);
     if (texts.missing.size === 0) return decoded;
-    texts.fill(await this.#db.run(TEXTS, [[row["session_id"]], [...texts.missing]]));
+    texts.supply(await this.#db.run(TEXTS, [[row["session_id"]], [...texts.missing]]));
     return decode(texts);
   }
 

@@ -92,7 +92,8 @@ describe("S3: the time of a coordinator", () => {
                 question.time = Math.floor(there);
             }
             for (const question of questions.splice(0)) {
-              if (question.heardAt > machine.monotonic() || question.time === undefined) questions.push(question);
+              if (question.heardAt > machine.monotonic() || question.time === undefined)
+                questions.push(question);
               else time.heard(question.time, question.askedAt);
             }
             const said = time.now();

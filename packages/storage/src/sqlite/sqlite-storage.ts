@@ -295,7 +295,7 @@ export class SqliteStorage implements AgentStorage {
     return () => void this.#listeners.delete(told);
   }
 
-  follow(sessionId: string, onNotice: () => void): () => void {
+  follow(sessionId: string, onNotice: (goesOn: boolean) => void): () => void {
     return this.#followers.follow(sessionId, onNotice);
   }
 
@@ -379,7 +379,8 @@ export class SqliteStorage implements AgentStorage {
     }
     this.#writer.touched = new Map();
     for (const arrival of arrived.splice(0)) for (const listener of this.#listeners) listener(arrival);
-    for (const head of touched.keys()) this.#followers.tell(head.session.sessionId);
+    for (const { session } of touched.keys())
+      this.#followers.tell(session.sessionId, !isEnded(session.status));
   }
 
   #guard<T>(doing: string, work: () => T): T {

@@ -60,12 +60,25 @@ export function followConformance(fixture: Fixture): void {
   test("ST47: what a follower hears of can be read by then", async () => {
     const claimant = await fixture.createClaimed("ses-1");
     const { promise, resolve } = Promise.withResolvers<void>();
-    const leave = fixture.storage.follow!("ses-1", resolve);
+    const leave = fixture.storage.follow!("ses-1", () => resolve());
     const committed = claimant.commit({ records: [spawning("agent")] });
     await promise;
     expect((await fixture.session("ses-1")).nextSeq).toBe(1);
     leave();
     await committed;
+  });
+
+  test("ST47: of a session that has ended no follower hears that it goes on", async () => {
+    const claimant = await fixture.createClaimed("ses-1");
+    const heard: boolean[] = [];
+    const leave = fixture.storage.follow!("ses-1", (goesOn) => void heard.push(goesOn));
+    await claimant.commit({ records: [spawning("agent")] });
+    const before = heard.splice(0);
+    expect(before.length).toBeGreaterThan(0);
+    await claimant.commit({ session: { status: "completed", output: "1" } });
+    expect(heard.length).toBeGreaterThan(0);
+    expect(heard).not.toContain(true);
+    leave();
   });
 
   test("ST47: nobody hears of other sessions, of what was refused, or after having left", async () => {

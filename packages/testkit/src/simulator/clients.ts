@@ -76,6 +76,8 @@ export class Clients {
   readonly #unpaused = new Set<string>();
   /** As they were seen last. */
   readonly #rows = new Map<string, Session>();
+  /** How many requests to pause a session are unanswered: a process that stood still sends its again when it goes on. */
+  readonly #pausing = new Map<string, number>();
   /** Pauses that were seen. */
   readonly #pauses = new Set<string>();
   #busy = 0;
@@ -144,7 +146,8 @@ export class Clients {
     const { sessionId, waits, exhausted, pauseReason } = row;
     this.#rows.set(sessionId, row);
     if (exhausted !== undefined) this.#raise(exhausted);
-    if (this.#options.isDistant && (pauseReason === "poison" || pauseReason === "by_user")) this.#mend(row);
+    const mayBeLate = this.#options.isDistant || this.#pausingOf(sessionId) > 0;
+    if (mayBeLate && (pauseReason === "poison" || pauseReason === "by_user")) this.#mend(row);
     for (const wait of waits) {
       if (wait.type !== "input" || wait.prompt === UNANSWERED) continue;
       const key = `${sessionId} ${wait.id}`;
@@ -181,7 +184,8 @@ export class Clients {
     this.#after(this.#drawDelay(), () =>
       this.#insist(`raise ${key}`, async (desk) => {
         await unlessEnded(desk.setBudget(payer, { [limit]: 2 * max + 50 }));
-        this.#raising.delete(key); // A raise that came late may have taken it back.
+        this.#raising.delete(key); // A raise that came late may have taken it back, before we heard of this one.
+        for (const row of this.#rows.values()) if (row.exhausted?.payer === payer) this.look(row);
         return "done";
       }),
     );
@@ -192,11 +196,18 @@ export class Clients {
     const forMs = dice.pick([0, 10, 1_000]);
     this.#after(dice.between(0, swarm.safetyMs), () =>
       this.#insist(`pause ${sessionId}`, async (desk) => {
-        const status = await desk.pause(sessionId);
+        const pausing = (change: number): void =>
+          void this.#pausing.set(sessionId, this.#pausingOf(sessionId) + change);
+        pausing(1);
+        const status = await desk.pause(sessionId).finally(() => pausing(-1));
         if (status === "paused") this.#after(forMs, () => this.#unpause(sessionId));
         return "done";
       }),
     );
+  }
+
+  #pausingOf(sessionId: string): number {
+    return this.#pausing.get(sessionId) ?? 0;
   }
 
   #unpause(sessionId: string): void {

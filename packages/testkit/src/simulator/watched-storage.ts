@@ -153,7 +153,10 @@ export class WatchedStorage {
     });
   }
 
-  #noteRenewed(account: SessionAccount, { now, leaseMs }: { readonly now: number; readonly leaseMs: number }): void {
+  #noteRenewed(
+    account: SessionAccount,
+    { now, leaseMs }: { readonly now: number; readonly leaseMs: number },
+  ): void {
     account.until = Math.max(account.until, now + leaseMs);
     const isOfNow = Math.abs(now - (this.#watcher.servedAt?.() ?? Infinity)) <= OF_NOW_MS;
     if (isOfNow) this.#watcher.renewed?.(account.sessionId);

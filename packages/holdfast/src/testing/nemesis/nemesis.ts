@@ -83,7 +83,8 @@ export async function runNemesis(options: NemesisOptions): Promise<NemesisReport
   options.say(`everything that is seen is in ${folder}`);
   const stop = (): never => process.exit(130);
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, stop);
-  process.on("exit", closeNow);
+  const atExit = (): void => closeNow(folder);
+  process.on("exit", atExit);
   try {
     const world = await World.open({ ...options, folder });
     try {
@@ -93,7 +94,7 @@ export async function runNemesis(options: NemesisOptions): Promise<NemesisReport
     }
   } finally {
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.off(signal, stop);
-    process.off("exit", closeNow);
+    process.off("exit", atExit);
   }
 }
 

@@ -3,7 +3,7 @@
 //   W1. A member that has ended is started again, as a service manager would, unless it is held down.
 //   W2. Everything is gone when it is closed: processes, namespaces, the server. What could not be closed the next one sweeps.
 
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -19,6 +19,8 @@ const FAKETIME = ["x86_64-linux-gnu", "aarch64-linux-gnu"]
   .map((machine) => `/usr/lib/${machine}/faketime/libfaketime.so.1`)
   .find((path) => existsSync(path));
 const LOOK_EVERY_MS = 250;
+/** As `startServer` names them. */
+const SERVER_FOLDER = "holdfast-postgres-";
 const COORDINATOR_PORT = 8765;
 const AGENTS = fileURLToPath(new URL("agents.ts", import.meta.url));
 const TASKS = fileURLToPath(new URL("tasks.ts", import.meta.url));
@@ -254,10 +256,13 @@ export class World {
   }
 }
 
-/** W2. At the harness's own end, when nothing can be awaited. Its server notices by itself. */
-export function closeNow(): void {
+/** W2. At the harness's own end, when nothing can be awaited. Its server notices by itself; what it had on the disk nobody needs. */
+export function closeNow(folder: string): void {
   sweepProcesses();
   removeOwnNetwork();
+  for (const name of readdirSync(folder))
+    if (name.startsWith(SERVER_FOLDER))
+      rmSync(join(folder, name), { recursive: true, force: true, maxRetries: 3 });
 }
 
 function numbered(letter: string, count: number): readonly string[] {

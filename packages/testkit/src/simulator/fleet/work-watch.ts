@@ -88,7 +88,10 @@ export class WorkWatch {
     const since = this.#heldSince.get(sessionId) ?? -Infinity;
     const heldMs = scheduler.now - since;
     if (before !== undefined && since > this.#begunAt && heldMs < leaseMs - EARLY_MS)
-      violated("D3", `${sessionId}: it passed from ${before} to ${runnerId} ${heldMs} ms after its lease was renewed`);
+      violated(
+        "D3",
+        `${sessionId}: it passed from ${before} to ${runnerId} ${heldMs} ms after its lease was renewed`,
+      );
     this.#heldSince.set(sessionId, scheduler.now);
     this.#look(sessionId, runnerId, `it is claimed for ${runnerId}`);
   }

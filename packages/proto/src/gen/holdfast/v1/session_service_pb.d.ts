@@ -79,7 +79,8 @@ export declare type StartRequest = Message<"holdfast.v1.StartRequest"> & {
 
   /**
    * `sync`: answered when it has ended, or after `wait_ms`. `async_poll` (the default): answered at once. `async_callback`: it is
-   * made as a child of `parent_session_id`, where its end arrives.
+   * made as a child of `parent_session_id`: cancelled with it, shown below it, and its end arrives there. The parent's agent did not
+   * ask for it, so `ctx.child` does not know it and nothing waits for its end; an agent that is to wait asks for its children itself.
    *
    * @generated from field: optional string invocation = 11;
    */

@@ -1,0 +1,67 @@
+// Schedules at a coordinator whose clock is set: each time fires once, and what was missed fires together.
+
+import { SteadyClock } from "@holdfast/core/internal";
+import { countingRandom, MemoryStorage, storageWith, TestClock } from "@holdfast/testkit/test-runtime";
+import { expect, test } from "vitest";
+import { ScheduleFiring } from "./schedule-firing.ts";
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+
+test("D3, F4: a clock that is set forward and back fires no time twice, and what it went over once", async () => {
+  const { wall, clock, fired, began } = await every(MINUTE_MS);
+  await wall.advance(2 * MINUTE_MS);
+  expect(fired).toEqual([began, began + MINUTE_MS]);
+  wall.jump(HOUR_MS);
+  clock.step(clock.setForwardMs);
+  await wall.advance(2_000);
+  expect(fired).toHaveLength(3);
+  expect(fired[2]).toBe(began + 2 * MINUTE_MS);
+  wall.jump(-HOUR_MS);
+  await wall.advance(3 * MINUTE_MS);
+  // Time goes on from where it was, a little slower.
+  expect(fired.length - 3).toBeGreaterThanOrEqual(2);
+  expect(new Set(fired).size).toBe(fired.length);
+  expect(fired.slice(3).every((dueAt) => dueAt > began + HOUR_MS)).toBe(true);
+});
+
+async function every(ms: number) {
+  const wall = new TestClock();
+  const clock = new SteadyClock(wall);
+  const inner = new MemoryStorage();
+  const fired: number[] = [];
+  const storage = storageWith(inner, {
+    commit: async (changes, now) => {
+      const results = await inner.commit(changes, now);
+      changes.forEach((change, i) => {
+        if (change.type === "fire_schedule" && results[i]?.status === "done") fired.push(change.dueAt);
+      });
+      return results;
+    },
+  });
+  const after = (moment: number): number => Math.floor(moment / ms) * ms + ms;
+  const began = after(clock.now());
+  const agent = { name: "agent", version: "1" };
+  const schedule = {
+    scheduleId: "s",
+    cron: "* * * * *",
+    timeZone: "UTC",
+    nextAt: began,
+    createdAt: clock.now(),
+    action: { type: "start", agent, input: undefined },
+  } as const;
+  await inner.commit([{ type: "put_schedule", schedule }], clock.now());
+  const firing = new ScheduleFiring({
+    storage,
+    clock,
+    random: countingRandom(),
+    readCron: () => ({ after }),
+    firingName: (scheduleId, dueAt) => `${scheduleId}-${dueAt}`,
+    versionOf: async (_, otherwise) => otherwise,
+    warn: (message, error) => {
+      throw new Error(message, { cause: error });
+    },
+  });
+  void firing;
+  return { wall, clock, fired, began };
+}

@@ -1,0 +1,170 @@
+// Real processes whose wall clocks are set while they work, and one that is stopped and goes on.
+
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { openRemoteStorage } from "@holdfast/storage/remote";
+import { startSession } from "../testing/coordinator-client.ts";
+import {
+  settableClock,
+  startCoordinator,
+  startRunnerProcess,
+  type CoordinatorProcess,
+} from "../testing/fleet-processes.ts";
+import { Project } from "../testing/holdfast-process.ts";
+
+const HOUR_MS = 60 * 60_000;
+const SHORT_LEASE_MS = 6_000;
+const SLEEP_MS = 400;
+const PATIENCE = { timeout: 60_000, interval: 50 };
+
+/** `sleeps` again and again, and says when; `holds` until a file is there. */
+const AGENTS = `
+import { appendFileSync, existsSync } from "node:fs";
+import { defineAgent } from "holdfast";
+const note = (task, step) => appendFileSync("ledger", \`\${process.pid} \${task.sessionId} \${step}\\n\`);
+const until = async (file) => { while (!existsSync(file)) await new Promise((resolve) => setTimeout(resolve, 20)); };
+export const sleeps = defineAgent({ name: "sleeps", run: async (ctx) => {
+  const slept = [];
+  for (let i = 0; i < 6; i++) {
+    const from = ctx.now();
+    await ctx.sleep(${SLEEP_MS});
+    slept.push([from, ctx.now()]);
+    await ctx.run("step", async (task) => note(task, i));
+  }
+  return slept;
+} });
+export const holds = defineAgent({ name: "holds", run: async (ctx) => {
+  appendFileSync("called", \`\${process.pid}\\n\`);
+  await ctx.run("hold", async (task) => { note(task, "hold"); await until("go"); });
+} });
+`;
+
+let project: Project;
+beforeEach(() => {
+  project = new Project();
+  writeFileSync(project.path("agents.ts"), AGENTS);
+});
+afterEach(() => project.dispose());
+
+test(
+  "D3, S3: clocks an hour off, and set by an hour: no timer is early, no lease is lost, nothing runs twice",
+  { timeout: 120_000 },
+  async () => {
+    const clocks = {
+      coordinator: settableClock(project, "coordinator"),
+      fast: settableClock(project, "fast"),
+      slow: settableClock(project, "slow"),
+    };
+    clocks.fast.set(HOUR_MS);
+    clocks.slow.set(-HOUR_MS);
+    const coordinator = await startCoordinator(project, {
+      leaseMs: SHORT_LEASE_MS,
+      clock: clocks.coordinator,
+    });
+    const agents = ["--agents", "agents.ts"];
+    await startRunnerProcess(project, coordinator, "fast", agents, clocks.fast);
+    await startRunnerProcess(project, coordinator, "slow", agents, clocks.slow);
+    const sleeping = await Promise.all(
+      [1, 2, 3, 4].map(() => startSession(coordinator, { agent: "sleeps" })),
+    );
+    const held = await Promise.all([1, 2].map(() => startSession(coordinator, { agent: "holds" })));
+
+    await steps(sleeping.length + held.length);
+    clocks.coordinator.set(HOUR_MS);
+    await steps(3 * sleeping.length + held.length);
+    clocks.coordinator.set(-HOUR_MS);
+    clocks.fast.set(-HOUR_MS);
+    clocks.slow.set(HOUR_MS);
+    const ends = await Promise.all(sleeping.map((sessionId) => end(coordinator, sessionId)));
+    writeFileSync(project.path("go"), "");
+    for (const sessionId of held) expect((await end(coordinator, sessionId)).status).toBe("completed");
+
+    for (const { status, output, createdAt } of ends) {
+      expect(status).toBe("completed");
+      const slept = JSON.parse(output!) as readonly (readonly [number, number])[];
+      for (const [from, to] of slept) expect(to - from).toBeGreaterThanOrEqual(SLEEP_MS);
+      // By the coordinator's time, whatever the runner's clock says.
+      expect(Math.abs(slept[0]![0] - createdAt)).toBeLessThan(HOUR_MS / 2);
+      // The hour that the coordinator's clock was set forward by has passed, and none of it comes again.
+      const [first, last] = [slept[0]![0], slept.at(-1)![1]];
+      expect(last - first).toBeGreaterThanOrEqual(HOUR_MS);
+      expect(slept.flat()).toEqual(slept.flat().toSorted((a, b) => a - b));
+    }
+    const once = sleeping.flatMap((id) => [0, 1, 2, 3, 4, 5].map((i) => `${id} ${i}`));
+    once.push(...held.map((id) => `${id} hold`));
+    expect(
+      ledger()
+        .map(({ sessionId, step }) => `${sessionId} ${step}`)
+        .sort(),
+    ).toEqual(once.sort());
+  },
+);
+
+// Its poll is answered while it stands still, and the answer is the first thing it sees when it goes on.
+test(
+  "O1, G4: a runner that was stopped begins nothing under a claim that passed on",
+  { timeout: 120_000 },
+  async () => {
+    const coordinator = await startCoordinator(project, { leaseMs: SHORT_LEASE_MS });
+    const agents = ["--agents", "agents.ts", "-v"];
+    const stopped = await startRunnerProcess(project, coordinator, "stopped", [
+      ...agents,
+      "--label",
+      "at=here",
+    ]);
+    await vi.waitFor(async () => expect(await pollsWaiting(coordinator)).toBe(1), PATIENCE);
+    stopped.kill("SIGSTOP");
+    const sessionId = await startSession(coordinator, { agent: "holds" });
+    await startRunnerProcess(project, coordinator, "other", agents);
+    await steps(1);
+    stopped.kill("SIGCONT");
+    const later = await startSession(coordinator, { agent: "sleeps", demands: { at: "here" } });
+    expect((await end(coordinator, later)).status).toBe("completed");
+    writeFileSync(project.path("go"), "");
+    expect((await end(coordinator, sessionId)).status).toBe("completed");
+    expect(ledger().filter((line) => line.sessionId === sessionId)).toHaveLength(1);
+    const called = readFileSync(project.path("called"), "utf8").trimEnd().split("\n");
+    expect(called).not.toContain(String(stopped.child.pid));
+  },
+);
+
+async function pollsWaiting({ url, adminToken }: CoordinatorProcess): Promise<number> {
+  const headers = { authorization: `Bearer ${adminToken}` };
+  const text = await (await fetch(`${url}/metrics`, { headers })).text();
+  return Number(/^holdfast_polls_waiting (\d+)/m.exec(text)?.[1]);
+}
+
+async function steps(count: number): Promise<void> {
+  await vi.waitFor(() => expect(ledger().length).toBeGreaterThanOrEqual(count), PATIENCE);
+}
+
+interface Line {
+  readonly pid: string;
+  readonly sessionId: string;
+  readonly step: string;
+}
+
+function ledger(): readonly Line[] {
+  if (!existsSync(project.path("ledger"))) return [];
+  const lines = readFileSync(project.path("ledger"), "utf8").trimEnd().split("\n");
+  return lines.map((line) => {
+    const [pid = "", sessionId = "", step = ""] = line.split(" ");
+    return { pid, sessionId, step };
+  });
+}
+
+async function end(
+  { url, adminToken }: CoordinatorProcess,
+  sessionId: string,
+): Promise<{ status: string; output: string | undefined; createdAt: number }> {
+  const storage = openRemoteStorage({ url, token: adminToken });
+  try {
+    return await vi.waitFor(async () => {
+      const session = await storage.reader.session(sessionId);
+      expect(session?.endedAt, `${sessionId} is ${session?.status}`).toBeDefined();
+      return { status: session!.status, output: session!.output, createdAt: session!.createdAt };
+    }, PATIENCE);
+  } finally {
+    await storage.close();
+  }
+}
