@@ -38,6 +38,7 @@ export const two = defineAgent({ name: "second", run: async () => 2 });
   "agent.json": "{}",
   "input.json": "{oops",
   "latin1.json": "",
+  control: "hf_reg_\u0001x",
 };
 
 describe("bad input", () => {
@@ -176,6 +177,34 @@ describe("bad input", () => {
     ["a status that is none", ["list", "--status", "wating"], 2, "E_USAGE", ["did you mean waiting?"]],
     ["a limit that is none", ["list", "--limit", "-1"], 2, "E_USAGE", ["-1"]],
     ["listing something", ["list", "x"], 2, "E_USAGE", ['"x"']],
+    [
+      "a coordinator that is not there",
+      ["list", "--url", "http://127.0.0.1:9", "--token-file", "input.json"],
+      7,
+      "E_UNAVAILABLE",
+      ["http://127.0.0.1:9"],
+    ],
+    [
+      "a password in a coordinator's URL",
+      ["list", "--url", "http://me:secret@127.0.0.1:9", "--token-file", "input.json"],
+      2,
+      "E_USAGE",
+      ["no password in it"],
+    ],
+    [
+      "a port that is none for a runner's health",
+      ["runner", "--agents", "good.ts", "--health-port", "70000"],
+      2,
+      "E_USAGE",
+      ["from 0 to 65535"],
+    ],
+    [
+      "a token that no header carries",
+      ["runner", "--agents", "good.ts", "--token-file", "control"],
+      2,
+      "E_USAGE",
+      ["the token holds"],
+    ],
     ["a database that is not there", ["list", "--db", "no/such.db"], 2, "E_FILE_NOT_FOUND", ["no/such.db"]],
   ])("%s", async (_, args, exit, code, says) => {
     const plain = await project.run(...args);

@@ -47,7 +47,7 @@ export function shownError(given: unknown): ShownError {
     // Structural: it may come from another copy of the package, where a field is missing.
     const { at, got, expected, fix } = thrown as Partial<ErrorDetails>;
     const details = { ...definedOf({ at, got, expected, fix }) };
-    const { shownCode, exitCode } = kindOf(code, cause);
+    const { shownCode, exitCode } = kindOf(isFarAway(code, at) ? "unavailable" : code, cause);
     // What was recorded has no stack; whatever else stands behind an error is told by the error, and shown on request.
     const behind = cause instanceof Error ? cause.stack : undefined;
     return {
@@ -63,6 +63,11 @@ export function shownError(given: unknown): ShownError {
     cause: undefined,
     stack,
   };
+}
+
+/** Storage that is another process's, over the network: nothing is wrong with a file here. */
+function isFarAway(code: string, at: string | undefined): boolean {
+  return code === "storage_unavailable" && /^https?:/.test(at ?? "");
 }
 
 /** The commands that an error names, as this call was made. */

@@ -1,6 +1,8 @@
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect, test } from "vitest";
-import { CONFIG_SCHEMA } from "./config.ts";
+import { CONFIG_SCHEMA, readConfig, type Config } from "./config.ts";
 
 test("docs/config.schema.json is what the code reads files by", () => {
   const published: unknown = JSON.parse(
@@ -16,4 +18,16 @@ test("every setting is a text that is not empty, but one that may be a list, and
     expect(setting).toEqual({ type: "string", minLength: 1, description: expect.any(String) });
   expect(trace).toMatchObject({ type: ["string", "array"], items: { type: "string", minLength: 1 } });
   expect(CONFIG_SCHEMA.additionalProperties).toBe(false);
+});
+
+test("a file may be empty and begin with a byte-order mark; what is too large, or no file, is not read", () => {
+  const path = join(mkdtempSync(join(tmpdir(), "holdfast-config-")), "config.json");
+  const readAs = (text: string): Config => {
+    writeFileSync(path, text);
+    return readConfig(path);
+  };
+  expect(readAs("")).toEqual({});
+  expect(readAs('\uFEFF{ "db": "x.db" }\r\n')).toEqual({ db: "x.db" });
+  expect(() => readAs(" ".repeat(2_000_000))).toThrow("2000000 bytes");
+  expect(() => readConfig("/dev/null")).toThrow("not a file");
 });

@@ -3,7 +3,7 @@
 //   F1. The schema is the only list of settings: files are checked against it, and `docs/config.schema.json` is its copy.
 //   F2. A file that is there and wrong is an error naming the file and the pointer, never passed over.
 
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 import { didYouMean } from "@holdfast/core/internal";
@@ -58,12 +58,13 @@ export function userConfigFile(env: Readonly<Record<string, string | undefined>>
 export function readConfig(path: string): Config {
   let text: string;
   try {
-    text = readFileSync(path, "utf8");
+    text = readBounded(path).replace(/^\uFEFF/, "");
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === "ENOENT" || code === "ENOTDIR") return {};
     throw invalid(path, `the configuration cannot be read: ${message}`);
   }
+  if (text.trim() === "") return {};
   let config: unknown;
   try {
     config = JSON.parse(text);
@@ -77,6 +78,17 @@ export function readConfig(path: string): Config {
   }
   for (const [key, value] of Object.entries(config)) checkSetting(path, key, value);
   return config;
+}
+
+const FILE_BYTES_MAX = 1024 * 1024;
+
+/** What is no file may never end, and one that is this large says something else. @throws Error */
+export function readBounded(path: string): string {
+  const stats = statSync(path);
+  if (!stats.isFile()) throw new Error("it is not a file");
+  if (stats.size > FILE_BYTES_MAX)
+    throw new Error(`it has ${stats.size} bytes, and ${FILE_BYTES_MAX} is the most`);
+  return readFileSync(path, "utf8");
 }
 
 function checkSetting(path: string, key: string, value: unknown): void {

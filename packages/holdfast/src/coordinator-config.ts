@@ -5,10 +5,10 @@
 //   F3. An empty file says nothing, and so do a byte-order mark and the line ends of other systems. A file that is no configuration by
 //       its size is not read.
 
-import { readFileSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 import { didYouMean } from "@holdfast/core/internal";
+import { readBounded } from "./config.ts";
 import { API_LIMITS, type ApiLimits, type CoordinatorConfig } from "@holdfast/coordinator";
 
 interface Setting {
@@ -98,8 +98,6 @@ export interface CoordinatorFile extends Omit<CoordinatorConfig, "limits"> {
   readonly limits?: Partial<ApiLimits>;
 }
 
-const FILE_BYTES_MAX = 1024 * 1024;
-
 /** @throws HoldfastError `config_invalid`. */
 export function readCoordinatorFile(path: string): CoordinatorFile {
   const content = readText(path).replace(/^\uFEFF/, "");
@@ -125,12 +123,8 @@ export function readPem(path: string, what: string): string {
 
 function readText(path: string): string {
   try {
-    const { size } = statSync(path);
-    if (size > FILE_BYTES_MAX)
-      throw invalid(path, `the file has ${size} bytes`, { expected: `at most ${FILE_BYTES_MAX}` });
-    return readFileSync(path, "utf8");
+    return readBounded(path);
   } catch (error) {
-    if (HoldfastError.is(error)) throw error;
     const { code, message } = error as NodeJS.ErrnoException;
     const why =
       code === "ENOENT" || code === "ENOTDIR"

@@ -4,8 +4,9 @@
 //   C5. Ctrl-C drains: nothing more is given to runners, what is asked is answered, claims stay where they are.
 
 import { isIP } from "node:net";
+import { createSecureContext } from "node:tls";
 import { createCoordinator } from "@holdfast/coordinator";
-import { ConflictError, HoldfastError, toHoldfastError, UsageError } from "@holdfast/core";
+import { ConflictError, HoldfastError, toError, toHoldfastError, UsageError } from "@holdfast/core";
 import { clockFor, systemRandom } from "@holdfast/runtime";
 import { firingName, readCron } from "@holdfast/runtime/internal";
 import { keepAdminToken } from "./admin-token.ts";
@@ -97,6 +98,7 @@ function whereOf(args: Arguments, file: CoordinatorFile): Where {
     file.tls === undefined
       ? undefined
       : { cert: readPem(file.tls.cert, "the certificate"), key: readPem(file.tls.key, "the private key") };
+  if (tls !== undefined) checkPair(tls);
   const isInsecure = args.has("insecure") || file.insecure === true;
   if (tls === undefined && !isLoopback(host) && !isInsecure) {
     throw new HoldfastError(
@@ -111,6 +113,21 @@ function whereOf(args: Arguments, file: CoordinatorFile): Where {
     );
   }
   return { host, port, ...(tls === undefined ? {} : { tls }) };
+}
+
+/** @throws HoldfastError `config_invalid` */
+function checkPair(tls: { readonly cert: string; readonly key: string }): void {
+  try {
+    createSecureContext(tls);
+  } catch (cause) {
+    throw new HoldfastError("config_invalid", "the certificate and its private key cannot be used", {
+      at: "tls",
+      got: toError(cause).message,
+      expected: "a certificate in PEM and the key that it was made with",
+      fix: "correct the files",
+      cause,
+    });
+  }
 }
 
 function portOf(text: string | undefined): number | undefined {

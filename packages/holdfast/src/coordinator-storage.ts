@@ -66,7 +66,7 @@ export function readStorageUrl(url: string, { cwd }: Pick<Io, "cwd">): NamedStor
   const [, scheme = "", rest = ""] = /^([a-z]+):(.*)$/s.exec(url) ?? [];
   if (scheme === "sqlite" && rest !== "") return { type: "sqlite", path: resolve(cwd, rest) };
   if (scheme === "postgres" || scheme === "postgresql") return { type: "postgres", url };
-  if (scheme === "memory") return { type: "memory" };
+  if (scheme === "memory" && rest === "") return { type: "memory" };
   throw notAStorage(url);
 }
 

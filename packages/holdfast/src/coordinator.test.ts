@@ -148,10 +148,13 @@ describe("holdfast coordinator", () => {
     const unfit: readonly (readonly [content: string, says: string])[] = [
       ['{"prot": 1}', "did you mean port?"],
       ['{"tls": {"cert": "none.pem", "key": "none.pem"}}', "none.pem"],
+      ['{"tls": {"cert": "junk.pem", "key": "junk.pem"}}', "cannot be used"],
       ['{"leaseMs": 9000, "renewMs": 4000}', "a third of leaseMs"],
       ['{"leaseMs": 5999}', "from 6000"], // Runners would hold nothing long enough to do anything.
       ['{"host": "0.0.0.0"}', "--insecure"],
     ];
+    writeFileSync(project.path("junk.pem"), "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n");
+    expect(() => readCoordinatorFile("/dev/null")).toThrow("not a file"); // As a pipe, which may never end.
     for (const [content, says] of unfit) {
       writeFileSync(file, content);
       const args = ["coordinator", "--config", file, "--storage", "memory:", "--port", "0"];

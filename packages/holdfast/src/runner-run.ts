@@ -90,7 +90,7 @@ async function optionsOf(args: Arguments, io: Io): Promise<RunnerOptions> {
     });
   }
   const maxRuns = numberOf(args, "max-runs", 1);
-  const healthPort = numberOf(args, "health-port", 0);
+  const healthPort = numberOf(args, "health-port", 0, 65_535);
   const grace = args.text("grace");
   const name = args.text("name");
   const token = await tokenOf(args, io);
@@ -142,8 +142,19 @@ function workspaceOf(args: Arguments, io: Io): string {
   return folder;
 }
 
-/** Never from the command line, which others can see. */
+/** What no header can carry is no token: it would be sent for ever. */
 async function tokenOf(args: Arguments, io: Io): Promise<string | undefined> {
+  const token = await givenToken(args, io);
+  if (token === undefined || /^[\x21-\x7e]+$/.test(token)) return token;
+  throw new UsageError("the token holds what no token does", {
+    at: args.text("token-file") ?? "HOLDFAST_TOKEN",
+    expected: "one line that begins with hf_reg_",
+    fix: "give it as it was made",
+  });
+}
+
+/** Never from the command line, which others can see. */
+async function givenToken(args: Arguments, io: Io): Promise<string | undefined> {
   const file = args.text("token-file");
   if (file === undefined) return nonEmpty(io.env["HOLDFAST_TOKEN"]);
   if (file === "-") return nonEmpty((await readAll(io.stdin)).trim());
@@ -178,14 +189,19 @@ function labelsOf(args: Arguments): Record<string, string> {
   return labels;
 }
 
-function numberOf(args: Arguments, name: string, min: number): number | undefined {
+function numberOf(
+  args: Arguments,
+  name: string,
+  min: number,
+  max = Number.MAX_SAFE_INTEGER,
+): number | undefined {
   const text = args.text(name);
   if (text === undefined) return undefined;
   const number = Number(text);
-  if (/^\d+$/.test(text) && Number.isSafeInteger(number) && number >= min) return number;
+  if (/^\d+$/.test(text) && number >= min && number <= max) return number;
   throw new UsageError(`--${name} is not ${text}`, {
     at: `--${name}`,
-    expected: `a whole number from ${min} on`,
+    expected: max === Number.MAX_SAFE_INTEGER ? `a whole number from ${min} on` : `one from ${min} to ${max}`,
   });
 }
 

@@ -56,15 +56,11 @@ export class Calls {
     throw found?.status === "revoked"
       ? new Refusal("token_revoked", "this token was revoked, has expired or was used up", {
           expected: "a token that is still good; a registration token is so for one runner, once",
-          headers: CHALLENGE,
         })
       : new Refusal(
           "unauthenticated",
           token === undefined ? "this needs a token" : "this token is not known here",
-          {
-            expected: "the header Authorization: Bearer TOKEN",
-            headers: CHALLENGE,
-          },
+          { expected: "the header Authorization: Bearer TOKEN" },
         );
   }
 
@@ -218,8 +214,6 @@ interface Guard {
   readonly unlessOver: <T>(promise: Promise<T>) => Promise<T>;
   readonly end: () => void;
 }
-
-const CHALLENGE = { "WWW-Authenticate": "Bearer" };
 
 /** Admins are people or tests that know what they do, and a runner's writes are the work itself. */
 function isLimited({ kind }: Caller): boolean {

@@ -19,10 +19,18 @@ export function findViolations(desc: DescMessage, message: Message, below = ""):
     const pointer = `${below}/${field.jsonName}`;
     const { rules, isRequired } = factsOf(field);
     if (!isPresent(field, message)) {
-      return isRequired ? [{ pointer, code: "required", message: "is required" }] : [];
+      if (isRequired) return [{ pointer, code: "required", message: "is required" }];
+      // A number that is not `optional` is 0 where nobody gives it.
+      return isPlainNumber(field) ? inScalar(valueOf(field, message), rules, pointer) : [];
     }
     return inField(field, valueOf(field, message), rules, pointer);
   });
+}
+
+function isPlainNumber(field: DescField): boolean {
+  const { rules } = factsOf(field);
+  const isNumber = rules?.type.case === "int32" || rules?.type.case === "int64";
+  return isNumber && field.fieldKind === "scalar" && !field.proto.proto3Optional;
 }
 
 /** An `optional` field is there when it was given; another one when it is not empty. Empty JSON is none. */
@@ -86,6 +94,8 @@ function inScalar(value: unknown, rules: FieldRules | undefined, pointer: string
   const violation = (code: string, message: string): FieldError[] => [{ pointer, code, message }];
   if (typeof value === "bigint" && (value > Number.MAX_SAFE_INTEGER || value < Number.MIN_SAFE_INTEGER))
     return violation("not_safe_integer", `is ${value}; integers go from -(2^53 - 1) to 2^53 - 1`);
+  if (typeof value === "string" && isUnkept(value))
+    return violation("not_text", "has a NUL or half of a surrogate pair, which no storage keeps as it is");
   switch (rules?.type.case) {
     case "string": {
       const text = value as string;
@@ -111,6 +121,11 @@ function inScalar(value: unknown, rules: FieldRules | undefined, pointer: string
     default:
       return [];
   }
+}
+
+/** Names and ids, unlike a user's JSON, which escapes both, go into columns and headers as they are. */
+function isUnkept(text: string): boolean {
+  return text.includes("\0") || !text.isWellFormed();
 }
 
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });

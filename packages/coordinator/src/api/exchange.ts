@@ -56,7 +56,10 @@ export function refuse(exchange: Exchange, error: HoldfastError): void {
   const { request, response, requestId } = exchange;
   if (response.headersSent) {
     response.destroy();
-  } else if (request.headers["content-type"]?.startsWith("application/grpc") === true) {
+  } else if (
+    exchange.path.startsWith("/holdfast.") &&
+    request.headers["content-type"]?.startsWith("application/grpc") === true
+  ) {
     const { detail } = toProblem(error, requestId);
     response.writeHead(200, {
       ...headersOf(error),

@@ -45,6 +45,8 @@ describe("a head", () => {
       [...HOST, "Origin", "http://localhost:8765.evil.example"],
       "forbidden_origin",
     ],
+    ["with two tokens", "/", [...HOST, "Authorization", "a", "authorization", "b"], "bad_request"],
+    ["with two types", "/", [...HOST, "Content-Type", "a", "Content-Type", "a"], "bad_request"],
     ["with large headers", "/", [...HOST, "X", "x".repeat(16 * 1024)], "headers_too_large"],
   ])("%s", (_what, target, rawHeaders, expected) => {
     const head = { target, rawHeaders, isHttp2: false };

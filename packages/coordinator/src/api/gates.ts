@@ -3,6 +3,7 @@
 //   G1. One Host, and one that is ours: a name that an attacker has pointed at this address is not (DNS rebinding).
 //   G2. A web page of another origin is refused, and so is one that has none (`null`); no answer says that any origin may read it.
 //   G3. A body is JSON and is not compressed, and its length is known to be too large before it is read.
+//   G4. What is said of a request once is said once: of two tokens or types, others on its way may have looked at the other one.
 
 import { Refusal } from "./refusal.ts";
 
@@ -51,6 +52,25 @@ export function checkHead(head: Head, policy: GatePolicy): void {
     });
   }
   checkOrigin(valuesOf(rawHeaders, "origin"), policy);
+  checkRepeated(rawHeaders);
+}
+
+const SAID_ONCE: ReadonlySet<string> = new Set([
+  "authorization",
+  "content-type",
+  "content-encoding",
+  "last-event-id",
+  "idempotency-key",
+]);
+
+/** G4. */
+function checkRepeated(rawHeaders: readonly string[]): void {
+  const seen = new Set<string>();
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]!.toLowerCase();
+    if (seen.has(name)) throw new Refusal("bad_request", `the header ${name} is given more than once`);
+    if (SAID_ONCE.has(name)) seen.add(name);
+  }
 }
 
 function checkOrigin(origins: readonly string[], policy: GatePolicy): void {

@@ -11,7 +11,7 @@ import { didYouMean } from "@holdfast/core/internal";
 import { escapePointer } from "./constraints.ts";
 import { factsOf } from "./fields.ts";
 import { elementsOf, membersOf, trimmed, type Span } from "./json-spans.ts";
-import { Refusal, type FieldError } from "./refusal.ts";
+import { ERRORS_MAX, Refusal, type FieldError } from "./refusal.ts";
 
 type Target = Record<string, unknown>;
 
@@ -119,7 +119,8 @@ function findField(
   const field = desc.fields.find(({ jsonName }) => jsonName === name);
   if (field !== undefined && !elsewhere.includes(field.name)) return field;
   const names = desc.fields.filter((one) => !elsewhere.includes(one.name)).map(({ jsonName }) => jsonName);
-  const hint = field === undefined ? didYouMean(name, names) : ": it stands in the path";
+  const isTold = errors.length < ERRORS_MAX; // What is not told costs no comparison.
+  const hint = field === undefined ? (isTold ? didYouMean(name, names) : "") : ": it stands in the path";
   errors.push({ pointer, code: "unknown_property", message: `is not known${hint}` });
   return undefined;
 }
@@ -145,7 +146,7 @@ function readField(field: DescField, value: unknown, span: Span, reading: Readin
       return items.filter((item) => item !== undefined);
     }
     case "map":
-      return readMap(value, reading, at);
+      return readMap(value, span, reading, at);
     case "message":
       return readMessage(field.message, value, span, reading, at);
     case "scalar":
@@ -169,13 +170,21 @@ function readMessage(
   return isWrongItself ? undefined : message;
 }
 
-function readMap(value: unknown, reading: Reading, at: string): Record<string, string> | undefined {
+function readMap(
+  value: unknown,
+  span: Span,
+  reading: Reading,
+  at: string,
+): Record<string, string> | undefined {
   if (typeof value !== "object" || value === null || Array.isArray(value))
     return wrong(reading, at, "an object of strings", value);
   const map: Record<string, string> = {};
-  for (const [key, item] of Object.entries(value)) {
+  for (const [key] of membersOf(reading.text, span)) {
     const pointer = `${at}/${escapePointer(key)}`;
-    if (typeof item === "string" && key !== "__proto__") map[key] = item;
+    const item = (value as Target)[key];
+    if (Object.hasOwn(map, key))
+      reading.errors.push({ pointer, code: "duplicate", message: "is given twice" });
+    else if (typeof item === "string" && key !== "__proto__") map[key] = item;
     else wrong(reading, pointer, "a string", item);
   }
   return map;

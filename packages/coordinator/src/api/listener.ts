@@ -47,6 +47,7 @@ export async function listen(
     // A head is part of its request; Node refuses to start where it may take longer.
     headersTimeout: Math.min(limits.headerMs, limits.requestMs),
     requestTimeout: limits.requestMs,
+    requireHostHeader: false, // The gate asks for it, and says why (G1).
     connectionsCheckingInterval: Math.min(1000, limits.headerMs),
   };
   const http1: Server =

@@ -36,12 +36,15 @@ export class Refusal extends HoldfastError {
   }
 }
 
+/** More that is wrong is counted and not told: an answer is not many times as large as its request. */
+export const ERRORS_MAX = 100;
+
 /** Everything that is wrong with a request, in one answer. */
 export function invalid(errors: readonly FieldError[]): Refusal {
-  const [first, ...others] = errors;
-  const more = others.length === 0 ? "" : ` (and ${others.length} more in "errors")`;
+  const [first] = errors;
+  const more = errors.length < 2 ? "" : ` (and ${errors.length - 1} more in "errors")`;
   return new Refusal("validation", `${first?.pointer ?? ""}: ${first?.message ?? "is not valid"}${more}`, {
-    errors,
+    errors: errors.slice(0, ERRORS_MAX),
   });
 }
 
@@ -80,6 +83,7 @@ export function headersOf(error: HoldfastError): Record<string, string> {
   const retryAfterMs = retryAfterOf(error);
   return {
     ...(error instanceof Refusal ? error.headers : {}),
+    ...(ERROR_TABLE[error.code].http === 401 ? { "WWW-Authenticate": "Bearer" } : {}),
     ...(retryAfterMs === undefined
       ? {}
       : { "Retry-After": String(Math.max(1, Math.ceil(retryAfterMs / 1000))) }),

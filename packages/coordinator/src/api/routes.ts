@@ -57,11 +57,10 @@ function match(template: readonly string[], segments: readonly string[]): [strin
 }
 
 function decode(segment: string): string {
+  const expected = "percent signs followed by two hexadecimal digits, in UTF-8 and without NUL";
   try {
-    return decodeURIComponent(segment);
-  } catch {
-    throw new Refusal("bad_path", "the path cannot be decoded", {
-      expected: "percent signs followed by two hexadecimal digits, in UTF-8",
-    });
-  }
+    const text = decodeURIComponent(segment);
+    if (!text.includes("\0")) return text;
+  } catch {}
+  throw new Refusal("bad_path", "the path cannot be decoded", { expected });
 }

@@ -189,7 +189,8 @@ export function tokenService({ tokens }: ServiceHost): ServiceImpl<typeof TokenS
 
     async revoke({ tokenId: id }, context) {
       if (!(await tokens.revoke(id, auditOf(callOf(context), "token.revoke", ""))))
-        throw new NotFoundError("token_not_found", `there is no token ${id}`, {
+        // Not what was given: it may be a token.
+        throw new NotFoundError("token_not_found", "there is no token of this id", {
           fix: "list the tokens to see which there are; a token's own text is not its id",
         });
       return {};

@@ -13,6 +13,7 @@ import { NotFoundError, type HeldClaim, type Session } from "@holdfast/core";
 import { dueAt, isAnsweredBy, NO_CLAIM } from "@holdfast/core/internal";
 import type { ListRunsRequest, RunSchema, RunService } from "@holdfast/proto";
 import type { Caller } from "../api/caller.ts";
+import { invalid } from "../api/refusal.ts";
 import { fitnessOf, QUIET_MS } from "../dispatch/registry.ts";
 import { dueSince, whyNotTaken, type KnownRunner } from "../dispatch/rules.ts";
 import { callOf } from "./call.ts";
@@ -65,8 +66,11 @@ function ofUser({ name }: Caller, filter: Filter): Filter | undefined {
 }
 
 function readCursor(cursor: string | undefined): readonly ["claimed" | "queued", string | undefined] {
-  const [status, sessionId] = cursor?.split(":") ?? [];
-  return [status === "queued" ? "queued" : "claimed", sessionId];
+  if (cursor === undefined) return ["claimed", undefined];
+  const [, status, sessionId] = /^(queued|claimed):(.+)$/s.exec(cursor) ?? [];
+  if (status === undefined)
+    throw invalid([{ pointer: "/cursor", code: "unknown_cursor", message: "is not a cursor of this list" }]);
+  return [status as "queued" | "claimed", sessionId];
 }
 
 async function* runsBehind(

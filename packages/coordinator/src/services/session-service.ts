@@ -39,7 +39,8 @@ import {
 } from "@holdfast/core/internal";
 import type { ForkRequest, SessionService } from "@holdfast/proto";
 import { bytesOf, bytesOfValue, textOf } from "../json-field.ts";
-import { setRestStatus } from "../api/caller.ts";
+import { setRestStatus, type Caller } from "../api/caller.ts";
+import { invalid } from "../api/refusal.ts";
 import { auditOf, callOf, type Call } from "./call.ts";
 import { audited, sessionNotFound, sessionObject, unexpected, type ServiceHost } from "./service-host.ts";
 import {
@@ -124,6 +125,7 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
       const of = caller.kind === "user" ? caller.name : owner;
       // Another user's are none, as if there were none.
       if (caller.kind === "user" && owner !== undefined && owner !== caller.name) return { sessions: [] };
+      if (cursor !== undefined) await checkCursor(host, caller, cursor);
       const sessions = await host.storage.reader.sessions({
         limit,
         ...(cursor === undefined ? {} : { before: cursor }),
@@ -296,6 +298,14 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
       return told(await store(host, scoped.change, "session.import", call));
     },
   };
+}
+
+/** X3: a cursor of another's list is none, as one of nobody's. @throws Refusal */
+async function checkCursor(host: ServiceHost, caller: Caller, cursor: string): Promise<void> {
+  const last = await host.storage.reader.session(cursor);
+  if (last !== undefined && (await mayTouch(host, caller, last))) return;
+  const message = "is not the cursor of a page of this list, or what stood at it was deleted";
+  throw invalid([{ pointer: "/cursor", code: "unknown_cursor", message }]);
 }
 
 /** What an agent at work sees in a list: its own session and its children. */

@@ -25,6 +25,7 @@ import {
 } from "@holdfast/core";
 import { refuseIfLarge } from "@holdfast/core/internal";
 import type { StartRequest } from "@holdfast/proto";
+import { invalid } from "../api/refusal.ts";
 import { taskAgent } from "../dispatch/registry.ts";
 import { textOf } from "../json-field.ts";
 import type { Call } from "./call.ts";
@@ -49,6 +50,11 @@ export async function creationOf(
   const budget = request.budget === undefined ? undefined : checkBudget(budgetOf(request.budget));
   const sessionId = idOf(host, request, owner);
   const timeoutMs = Math.min(Number(request.timeoutMs ?? Infinity), budget?.ttlMs ?? Infinity);
+  const isTooLate = timeoutMs !== Infinity && !Number.isSafeInteger(host.clock.now() + timeoutMs);
+  if (isTooLate)
+    throw invalid([
+      { pointer: timeoutPointer(request), code: "too_large", message: "ends after what an integer can tell" },
+    ]);
   const placement = placementOf(request, owner);
   const persistence = request.persistence as CreateSession["persistence"] | "full" | undefined;
   return {
@@ -75,6 +81,10 @@ export async function creationOf(
     ...(timeoutMs === Infinity ? {} : { deadlineAt: host.clock.now() + timeoutMs }),
     ...(placement === undefined ? {} : { placement }),
   };
+}
+
+function timeoutPointer({ timeoutMs }: StartRequest): string {
+  return timeoutMs === undefined ? "/budget/ttlMs" : "/timeoutMs";
 }
 
 /** Whether a session that is there is what was asked for: the answer to the first request was lost, or two came at once. */

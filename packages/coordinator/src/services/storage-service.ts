@@ -8,9 +8,12 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import {
   HoldfastError,
   isEnded,
+  NotFoundError,
+  toHoldfastError,
   UsageError,
   type Change,
   type ChangeResult,
+  type Entry,
   type Session,
 } from "@holdfast/core";
 import type { StorageService } from "@holdfast/proto";
@@ -22,6 +25,7 @@ import { mayTouch, ownSession } from "./session-scope.ts";
 import { claimLease, claimOwner, isAudited, scopeChange } from "./storage-scope.ts";
 import { changeOf, readOf, type Read } from "./storage-wire.ts";
 
+const ENTRIES_PAGE = 1_000;
 /** Who counts the time on by itself is soon too far behind to say when something is to end (Y4 of its `coordinator-time.ts`). */
 const TIME_EVERY_MS = 10_000;
 
@@ -82,7 +86,7 @@ export function storageService(host: ServiceHost): ServiceImpl<typeof StorageSer
     async conversation({ sessionId, leaf }, context) {
       const { caller } = callOf(context);
       if (!(await mayReadConversation(host, caller, sessionId))) throw sessionNotFound(sessionId);
-      return { entries: (await storage.conversation(sessionId, Number(leaf))).map(bytesOfValue) };
+      return { entries: (await conversationOf(host, sessionId, Number(leaf))).map(bytesOfValue) };
     },
 
     async due({ limit, agents, now }, context) {
@@ -223,6 +227,25 @@ async function isThere(host: ServiceHost, caller: Caller, sessionId: string): Pr
   return session !== undefined && (await mayTouch(host, caller, session));
 }
 
+/** An entry that is missing is damage, unless it is the one that was asked for. */
+async function conversationOf(
+  { storage }: ServiceHost,
+  sessionId: string,
+  leaf: number,
+): Promise<readonly Entry[]> {
+  try {
+    return await storage.conversation(sessionId, leaf);
+  } catch (thrown) {
+    if (toHoldfastError(thrown).code !== "corrupt_record") throw thrown;
+    for (let from = 0; ; from += ENTRIES_PAGE) {
+      const page = await storage.reader.entries(sessionId, from, ENTRIES_PAGE);
+      if (page.some(({ id }) => id === leaf)) throw thrown;
+      if (page.length < ENTRIES_PAGE) break;
+    }
+    throw new NotFoundError("not_found", `session ${sessionId} has no entry ${leaf}`, { at: "leaf" });
+  }
+}
+
 /** A child may be given its parent's conversation to see: whoever runs it reads that, too. */
 async function mayReadConversation(host: ServiceHost, caller: Caller, sessionId: string): Promise<boolean> {
   if (await isThere(host, caller, sessionId)) return true;
@@ -255,6 +278,8 @@ async function readScoped(host: ServiceHost, caller: Caller, read: Read): Promis
   switch (read.query) {
     case "sessions": {
       if (caller.kind === "admin") return reader.sessions(read.params);
+      const { before } = read.params;
+      if (before !== undefined && !(await isThere(host, caller, before))) throw sessionNotFound(before);
       if (caller.kind === "user") return reader.sessions({ ...read.params, owner: caller.name });
       const { parent } = read.params;
       if (parent === undefined)

@@ -16,7 +16,20 @@ type Shape = Readonly<Record<string, Check>>;
 const isText: Check = (value) => typeof value === "string";
 const isCount: Check = (value) => Number.isSafeInteger(value) && (value as number) >= 0;
 const isToken: Check = (value) => Number.isSafeInteger(value);
-const isTime: Check = (value) => typeof value === "number" && Number.isFinite(value);
+/** What the contract has as an integer of 32 bits. */
+const isSmall: Check = (value) => isCount(value) && (value as number) < 2 ** 31;
+/** Above it no integer is exact, and a database gives none back. */
+const isTime: Check = (value) => typeof value === "number" && Math.abs(value) <= Number.MAX_SAFE_INTEGER;
+/** What stands in answers as it is: one that is no JSON would break all that is told with it. */
+const isJson: Check = (value) => {
+  if (typeof value !== "string") return false;
+  try {
+    JSON.parse(value);
+    return true;
+  } catch {
+    return false;
+  }
+};
 const isOneOf =
   (...values: readonly string[]): Check =>
   (value) =>
@@ -71,8 +84,8 @@ const isEntry = hasShape({
   index: isCount,
   parent: optional(isCount),
   role: isText,
-  turn: isCount,
-  content: isText,
+  turn: isSmall,
+  content: isJson,
 });
 
 const isAmount = hasShape({ tokens: isCount, costMicroUsd: isCount, steps: isCount, turns: isCount });
@@ -121,7 +134,9 @@ const isPersistence = isOneOf("minimal", "ephemeral");
 const isPlacement = hasShape({
   owner: optional(isText),
   demands: optional((value) => isObject(value) && Object.values(value).every(isText)),
-  priority: optional(isTime),
+  priority: optional(
+    (value) => isTime(value) && Number.isInteger(value) && Math.abs(value as number) < 2 ** 31,
+  ),
 });
 const isCause = isOneOf("parent", "deadline", "input_timeout", "budget_exceeded");
 
@@ -129,14 +144,14 @@ const isPatch = hasShape({
   status: isStatus,
   pauseReason: optional(isText),
   exhausted: optional(isExhausted),
-  progress: optional(isText),
+  progress: optional(isJson),
   handedOffTo: optional(isText),
   persistence: optional(isOneOf("full")),
   resumedFrom: optional(isText),
   waits: optional(listOf(isWait)),
   wakeAt: optional(isTime),
-  turn: optional(isCount),
-  output: optional(isText),
+  turn: optional(isSmall),
+  output: optional(isJson),
   error: optional(isError),
 });
 
@@ -144,12 +159,12 @@ const EFFECTS: { readonly [type in Effect["type"]]: Check } = {
   create_session: hasShape({
     sessionId: isText,
     agent: isAgent,
-    input: optional(isText),
+    input: optional(isJson),
     seed: isTime,
     flags: isCount,
     format: isCount,
     parent: optional(isParent),
-    depth: optional(isCount),
+    depth: optional(isSmall),
     shared: optional(isShared),
     persistence: optional(isPersistence),
     budget: optional(isBudget),
@@ -163,7 +178,7 @@ const EFFECTS: { readonly [type in Effect["type"]]: Check } = {
     sessionId: isText,
     signalId: isText,
     name: isText,
-    payload: optional(isText),
+    payload: optional(isJson),
     dedupKey: optional(isText),
   }),
   request_cancel: hasShape({
@@ -189,7 +204,7 @@ const isFirstBatch = hasShape(FIRST_BATCH);
 const isSession = hasShape({
   sessionId: isText,
   agent: isAgent,
-  input: optional(isText),
+  input: optional(isJson),
   status: isStatus,
   pauseReason: optional(isText),
   exhausted: optional(isExhausted),
@@ -197,8 +212,8 @@ const isSession = hasShape({
   wakeAt: optional(isTime),
   nextSeq: isCount,
   checkpointSeq: optional(isCount),
-  entryCount: isCount,
-  turn: isCount,
+  entryCount: isSmall,
+  turn: isSmall,
   inbox: isCount,
   seed: isTime,
   flags: isCount,
@@ -211,11 +226,11 @@ const isSession = hasShape({
       exhausted: optional(isExhausted),
     }),
   ),
-  output: optional(isText),
+  output: optional(isJson),
   error: optional(isError),
   parent: optional(isParent),
-  depth: isCount,
-  children: isCount,
+  depth: isSmall,
+  children: isSmall,
   handedOffTo: optional(isText),
   shared: optional(isShared),
   placement: optional(isPlacement),
@@ -232,7 +247,7 @@ const isSession = hasShape({
     }),
   ),
   payers: listOf(isText),
-  progress: optional(isText),
+  progress: optional(isJson),
   resumedFrom: optional(isText),
   createdAt: isTime,
   updatedAt: isTime,
@@ -245,8 +260,8 @@ const isSchedule = hasShape({
   cron: isText,
   timeZone: isText,
   action: isOfType({
-    start: hasShape({ agent: isAgent, input: optional(isText), budget: optional(isBudget) }),
-    signal: hasShape({ sessionId: isText, name: isText, payload: optional(isText) }),
+    start: hasShape({ agent: isAgent, input: optional(isJson), budget: optional(isBudget) }),
+    signal: hasShape({ sessionId: isText, name: isText, payload: optional(isJson) }),
   }),
   nextAt: isTime,
   lastAt: optional(isTime),
@@ -261,7 +276,7 @@ const UNAUDITED: { readonly [type in Exclude<Change["type"], "audited">]: Check 
     session: isSession,
     records: listOf(isRecord),
     entries: listOf((value) => isEntry(value) && isTime((value as Entry).createdAt)),
-    signals: optional(listOf(hasShape({ signalId: isText, name: isText, payload: optional(isText) }))),
+    signals: optional(listOf(hasShape({ signalId: isText, name: isText, payload: optional(isJson) }))),
     holds: optional(listOf(hasShape({ task: isCount, amount: isAmount }))),
     seen: optional(hasShape({ ids: listOf(isText), dedupKeys: listOf(listOf(isText)) })),
   }),

@@ -184,6 +184,21 @@ describe("changes", () => {
     expect(parseChange(JSON.parse('{"type":"release_claim","sessionId":"s","token":1e999}'))).toBeUndefined();
     expect(parseChange({ ...CHANGES.commit_batch, firstSeq: -1 })).toBeUndefined();
     expect(parseChange({ ...CHANGES.commit_batch, firstSeq: 0.5 })).toBeUndefined();
+    expect(parseChange({ ...CHANGES.create_session, deadlineAt: 2 ** 53 })).toBeUndefined();
+    expect(parseChange({ ...CHANGES.create_session, depth: 2 ** 31 })).toBeUndefined();
+    for (const priority of [0.5, 2 ** 31])
+      expect(parseChange({ ...CHANGES.create_session, placement: { priority } })).toBeUndefined();
+  });
+
+  test("a text that stands in answers as it is must be JSON", () => {
+    const { create_session, commit_batch, send_signal, put_schedule } = CHANGES;
+    expect(parseChange({ ...create_session, input: "{bad" })).toBeUndefined();
+    expect(parseChange({ ...send_signal, payload: '1,"status":2' })).toBeUndefined();
+    expect(parseChange({ ...commit_batch, session: { output: "" } })).toBeUndefined();
+    expect(parseChange({ ...commit_batch, session: { progress: "{bad" } })).toBeUndefined();
+    expect(parseChange({ ...commit_batch, entries: [{ ...entry, content: "{bad" }] })).toBeUndefined();
+    const action = { type: "start", agent, input: "{bad" };
+    expect(parseChange({ ...put_schedule, schedule: { ...schedule, action } })).toBeUndefined();
   });
 });
 

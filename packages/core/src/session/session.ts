@@ -286,5 +286,7 @@ export function isAnsweredBy(waits: readonly Wait[], signalName: string): boolea
 /** When whoever owns the storage acts on a session without its agent: its cancel is over, or its own deadline. */
 export function overdueAt(session: Pick<Session, "status" | "cancel" | "deadlineAt" | "move">): number {
   if (isEnded(session.status) || session.move !== undefined) return Infinity;
-  return session.cancel?.deadlineAt ?? session.deadlineAt ?? Infinity;
+  const at = session.cancel?.deadlineAt ?? session.deadlineAt ?? Infinity;
+  // What no integer column holds never comes either.
+  return at > Number.MAX_SAFE_INTEGER ? Infinity : at;
 }

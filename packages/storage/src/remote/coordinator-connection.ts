@@ -188,6 +188,11 @@ function checkUrl(url: string, insecure: boolean): URL {
       cause,
     });
   }
+  if (parsed.username !== "" || parsed.password !== "")
+    throw new UsageError("a coordinator's URL has no name and no password in it", {
+      got: `something before ${parsed.host}`,
+      fix: "leave them out: a token says who asks",
+    });
   if (
     parsed.protocol === "https:" ||
     (parsed.protocol === "http:" && (insecure || isLoopback(parsed.hostname)))

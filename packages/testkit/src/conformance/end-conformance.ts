@@ -252,6 +252,12 @@ export function endConformance(fixture: Fixture): void {
     for (const n of [1, 2, 3]) expect((await fixture.session(`ses-${n}`)).status).toBe("cancelled");
   });
 
+  test("ST17: a deadline that no integer holds never comes, and keeps nothing from being looked for", async () => {
+    await fixture.createIn("waiting");
+    await fixture.apply(cancelling("ses-1", { graceMs: Number.MAX_SAFE_INTEGER }), 1_000);
+    expect(await fixture.storage.due({ now: 1_000, limit: 10 })).toEqual({ sessionIds: [], schedules: [] });
+  });
+
   test("ST17: an agent that ends in time is not overtaken by its deadline", async () => {
     const claimant = await fixture.createIn("working");
     await fixture.apply(cancelling("ses-1", { graceMs: 100 }), 1);
