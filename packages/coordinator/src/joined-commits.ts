@@ -5,7 +5,8 @@
 //   J2. When storage cannot say what became of a transaction, everybody in it is told so: sending it again is safe.
 //   J3. No transaction waits for another one here: which of them may be under way at once is storage's affair.
 //
-// It decides nothing, and knows no callers. Whoever tells a time of their own asks storage directly.
+// It decides nothing, and knows no callers. Unlike the runtime's group committer it neither orders groups nor sends them again: whose
+// changes it joins are strangers to each other, and storage orders what names the same.
 
 import type { AgentStorage, Change, ChangeResult, Clock } from "@holdfast/core";
 

@@ -125,6 +125,22 @@ describe("X3: users", () => {
   });
 });
 
+test("D3: whoever asks with a clock that is wrong, the time is the coordinator's", async () => {
+  const sessionId = await ada.start();
+  const { token } = await held(await fleet.runner());
+  const later = { now: clock.now() + 3_600_000 };
+  const claim = { sessionId, owner: "laptop", leaseMs: 60_000, ...later };
+  const taken = await fleet.admin.post("/v1/storage/claim", claim);
+  expect(taken.body.result).toMatchObject({ status: "busy" });
+  const { claims } = (await fleet.admin.post("/v1/storage/held-claims", { limit: 10, ...later })).body;
+  expect(claims).toMatchObject([{ sessionId, token }]);
+  await fleet.admin.post("/v1/storage/commit", {
+    changes: [{ type: "pause_session", sessionId }],
+    ...later,
+  });
+  expect((await fleet.storage.reader.session(sessionId))?.updatedAt).toBeLessThan(later.now);
+});
+
 describe("runners", () => {
   test("a runner of a user is given that user's sessions alone", async () => {
     const runner = await fleet.runner({ owner: "eve" });

@@ -4,7 +4,7 @@
 //       runner's is asked here. It makes nothing but what its batches make.
 //   X3. A user's runtime has that user's sessions and schedules. What it makes is its user's, and nothing it brings in may refer to
 //       what is another's: no parent, no payer, no conversation.
-//   X5. An admin has everything, and tells the time.
+//   X5. An admin has everything.
 
 import {
   UsageError,

@@ -1,7 +1,7 @@
 // The storage port for runtimes elsewhere: what is asked, scoped by who asks, and told of to dispatch.
 //
 //   S1. A change that its caller may not ask for is left out of the group and answered; its neighbours are applied (ST4).
-//   S2. Only an admin tells the time.
+//   S2. The time is the coordinator's, whoever asks: a machine whose clock is wrong must not end the leases of others.
 //   S3. A runner gets sessions from its polls alone: what it claims here it holds already, and nothing is due for it.
 
 import type { ServiceImpl } from "@connectrpc/connect";
@@ -31,18 +31,15 @@ const TIME_EVERY_MS = 10_000;
 
 export function storageService(host: ServiceHost): ServiceImpl<typeof StorageService> {
   const { storage, clock, dispatcher } = host;
-  const toldTime = (caller: Caller, now: bigint | undefined): number | undefined =>
-    caller.kind === "admin" && now !== undefined ? Number(now) : undefined; // S2.
-  const timeOf = (caller: Caller, now: bigint | undefined): number => toldTime(caller, now) ?? clock.now();
 
   return {
-    async commit({ changes, now }, context) {
+    async commit({ changes }, context) {
       const call = callOf(context);
-      const results = await commitScoped(host, changes.map(changeOf), toldTime(call.caller, now), call);
+      const results = await commitScoped(host, changes.map(changeOf), call);
       return { results: results.map(bytesOfValue) };
     },
 
-    async claim({ sessionId, owner, leaseMs, now, unlessHeld }, context) {
+    async claim({ sessionId, owner, leaseMs, unlessHeld }, context) {
       const { caller } = callOf(context);
       const session = await storage.reader.session(sessionId);
       if (session === undefined || (caller.kind !== "runner" && !(await mayTouch(host, caller, session))))
@@ -52,7 +49,7 @@ export function storageService(host: ServiceHost): ServiceImpl<typeof StorageSer
       const result = await storage.claim({
         sessionId,
         owner: claimOwner(caller, owner),
-        now: timeOf(caller, now),
+        now: clock.now(),
         leaseMs: claimLease(caller, leaseMs === undefined ? undefined : Number(leaseMs), host.leaseMs),
         ...(unlessHeld === undefined ? {} : { unlessHeld }),
       });
@@ -61,9 +58,9 @@ export function storageService(host: ServiceHost): ServiceImpl<typeof StorageSer
       return { result: bytesOfValue(result) };
     },
 
-    async heldClaims({ now, limit, sessionId, owner, after }, context) {
+    async heldClaims({ limit, sessionId, owner, after }) {
       const held = await storage.heldClaims({
-        now: timeOf(callOf(context).caller, now),
+        now: clock.now(),
         limit,
         ...(sessionId === undefined ? {} : { sessionId }),
         ...(owner === undefined ? {} : { owner }),
@@ -89,11 +86,11 @@ export function storageService(host: ServiceHost): ServiceImpl<typeof StorageSer
       return { entries: (await conversationOf(host, sessionId, Number(leaf))).map(bytesOfValue) };
     },
 
-    async due({ limit, agents, now }, context) {
+    async due({ limit, agents }, context) {
       const { caller } = callOf(context);
       if (caller.kind === "runner") return { due: bytesOfValue({ sessionIds: [], schedules: [] }) }; // S3.
       const due = await storage.due({
-        now: timeOf(caller, now),
+        now: clock.now(),
         limit,
         ...(agents === undefined ? {} : { agents: agents.names }),
       });
@@ -104,11 +101,11 @@ export function storageService(host: ServiceHost): ServiceImpl<typeof StorageSer
       return { due: bytesOfValue({ ...due, sessionIds: own, schedules }) };
     },
 
-    async renew({ owner, leaseMs, now, sessionIds }, context) {
+    async renew({ owner, leaseMs, sessionIds }, context) {
       const { caller } = callOf(context);
       const renewal = {
         owner: claimOwner(caller, owner),
-        now: timeOf(caller, now),
+        now: clock.now(),
         leaseMs: claimLease(caller, Number(leaseMs), host.leaseMs),
         sessionIds, // What it was given and never heard of, and what it held before it was started anew, must run out.
       };
@@ -169,7 +166,6 @@ export function storageService(host: ServiceHost): ServiceImpl<typeof StorageSer
 async function commitScoped(
   host: ServiceHost,
   changes: readonly Change[],
-  toldTime: number | undefined,
   call: Call,
 ): Promise<readonly ChangeResult[]> {
   const { caller } = call;
@@ -177,9 +173,7 @@ async function commitScoped(
   for (const change of changes) scoped.push(await scopeChange(host, caller, change));
   const wanted = scoped.flatMap((each) => ("change" in each ? [each.change] : []));
   const recorded = wanted.map((change) => record(change, call));
-  const apply = (): Promise<readonly ChangeResult[]> =>
-    toldTime === undefined ? host.commit(recorded) : host.storage.commit(recorded, toldTime);
-  const applied = wanted.length === 0 ? [] : await apply();
+  const applied = wanted.length === 0 ? [] : await host.commit(recorded);
   for (const [i, change] of wanted.entries()) await tellDispatch(host, caller, change, applied[i]!);
   let next = 0;
   return scoped.map((each) => ("change" in each ? applied[next++]! : each.result));

@@ -124,6 +124,8 @@ test(
     const sessionId = await startSession(coordinator, { agent: "holds" });
     await startRunnerProcess(project, coordinator, "other", agents);
     await steps(1);
+    // What it takes for the coordinator's time may be behind by as long as its registration took.
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
     stopped.kill("SIGCONT");
     const later = await startSession(coordinator, { agent: "sleeps", demands: { at: "here" } });
     expect((await end(coordinator, later)).status).toBe("completed");
