@@ -133,8 +133,15 @@ export const FLEET_MUTANTS = [
   {
     name: "D3: leases are carried over when the clock was set forward",
     file: STORE_TIME,
-    find: "!carried.has(name) && leftMs <= longestMs",
-    replace: "!carried.has(name) && leftMs <= -1",
+    find: "if (!carried.has(name)) await this.#renew",
+    replace: "if (!carried.has(name) && leftMs <= -1) await this.#renew",
+    tests: [STORE_TIME_TEST],
+  },
+  {
+    name: "O7: what was claimed after the time was written down is carried over, too",
+    file: STORE_TIME,
+    find: "if (!carried.has(name)) await this.#renew",
+    replace: "if (!carried.has(name) && leftMs <= longestMs) await this.#renew",
     tests: [STORE_TIME_TEST],
   },
   {

@@ -141,21 +141,21 @@ test("O7: what was held when the time was last written goes on when a coordinato
   expect(await next.leftOf("s1")).toBeLessThanOrEqual(LEASE_MS);
 });
 
+test("O7: so does what was claimed after it was last written", async () => {
+  const { claim, time, clock, registry } = await coordinator();
+  await registry.change("runner", undefined, () => runnerAt(clock.now()));
+  await wall.advance(1_500);
+  await claim("s1", "runner");
+  time.close();
+  wall.jump(HOUR_MS);
+  const next = await coordinator();
+  expect(next.how).toBe("began_anew");
+  expect(await next.leftOf("s1")).toBe(LEASE_MS);
+});
+
 test("Y2: who is silent is removed by what has passed, whatever the clock says", async () => {
   const { registry, clock } = await coordinator();
-  const runner = {
-    runnerId: "runner",
-    tokenId: "t",
-    hostname: "h",
-    project: "",
-    labels: {},
-    taskKinds: [],
-    agents: [],
-    maxRuns: 1,
-    registeredAt: clock.now(),
-    seenAt: clock.now(),
-  };
-  await registry.change("runner", undefined, () => runner);
+  await registry.change("runner", undefined, () => runnerAt(clock.now()));
   wall.jump(HOUR_MS);
   await wall.advance(2_000);
   expect(await registry.sweep()).toEqual([]);
@@ -164,6 +164,21 @@ test("Y2: who is silent is removed by what has passed, whatever the clock says",
   await wall.advance(60_000);
   expect(await registry.sweep()).toEqual(["runner"]);
 });
+
+function runnerAt(now: number) {
+  return {
+    runnerId: "runner",
+    tokenId: "t",
+    hostname: "h",
+    project: "",
+    labels: {},
+    taskKinds: [],
+    agents: [],
+    maxRuns: 1,
+    registeredAt: now,
+    seenAt: now,
+  };
+}
 
 async function coordinator() {
   const warnings: string[] = [];

@@ -119,8 +119,8 @@ export class StoreTime {
         const name = `${claim.sessionId} ${claim.token}`;
         const longestMs = registry.knows(claim.owner) ? leaseMs : LEASE_MS_MAX;
         const leftMs = claim.until - from;
-        // What lasts longer than a lease was renewed by the new time already, at another coordinator.
-        if (!carried.has(name) && leftMs <= longestMs) await this.#renew(claim, to + leftMs, longestMs);
+        // More is left than a lease lasts of what was given after the time was written down, or by the new time at another coordinator.
+        if (!carried.has(name)) await this.#renew(claim, to + Math.min(leftMs, longestMs), longestMs);
         carried.add(name);
       }
       after = page.at(-1)?.sessionId;
