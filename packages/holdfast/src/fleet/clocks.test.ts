@@ -1,6 +1,6 @@
 // Real processes whose wall clocks are set while they work, and one that is stopped and goes on.
 
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { openRemoteStorage } from "@holdfast/storage/remote";
 import { startSession } from "../testing/coordinator-client.ts";
@@ -8,6 +8,7 @@ import {
   settableClock,
   startCoordinator,
   startRunnerProcess,
+  readLedger,
   type CoordinatorProcess,
 } from "../testing/fleet-processes.ts";
 import { Project } from "../testing/holdfast-process.ts";
@@ -99,7 +100,7 @@ test(
     const once = sleeping.flatMap((id) => [0, 1, 2, 3, 4, 5].map((i) => `${id} ${i}`));
     once.push(...held.map((id) => `${id} hold`));
     expect(
-      ledger()
+      readLedger(project)
         .map(({ sessionId, step }) => `${sessionId} ${step}`)
         .sort(),
     ).toEqual(once.sort());
@@ -131,7 +132,7 @@ test(
     expect((await end(coordinator, later)).status).toBe("completed");
     writeFileSync(project.path("go"), "");
     expect((await end(coordinator, sessionId)).status).toBe("completed");
-    expect(ledger().filter((line) => line.sessionId === sessionId)).toHaveLength(1);
+    expect(readLedger(project).filter((line) => line.sessionId === sessionId)).toHaveLength(1);
     const called = readFileSync(project.path("called"), "utf8").trimEnd().split("\n");
     expect(called).not.toContain(String(stopped.child.pid));
   },
@@ -144,22 +145,7 @@ async function pollsWaiting({ url, adminToken }: CoordinatorProcess): Promise<nu
 }
 
 async function steps(count: number): Promise<void> {
-  await vi.waitFor(() => expect(ledger().length).toBeGreaterThanOrEqual(count), PATIENCE);
-}
-
-interface Line {
-  readonly pid: string;
-  readonly sessionId: string;
-  readonly step: string;
-}
-
-function ledger(): readonly Line[] {
-  if (!existsSync(project.path("ledger"))) return [];
-  const lines = readFileSync(project.path("ledger"), "utf8").trimEnd().split("\n");
-  return lines.map((line) => {
-    const [pid = "", sessionId = "", step = ""] = line.split(" ");
-    return { pid, sessionId, step };
-  });
+  await vi.waitFor(() => expect(readLedger(project).length).toBeGreaterThanOrEqual(count), PATIENCE);
 }
 
 /** As it wrote it down. */

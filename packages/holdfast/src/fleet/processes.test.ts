@@ -1,11 +1,16 @@
 // Real kills of real processes: a runner in the middle of its work, the coordinator under everybody's.
 
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { JournalRecord } from "@holdfast/core";
 import { openRemoteStorage } from "@holdfast/storage/remote";
 import { startSession } from "../testing/coordinator-client.ts";
-import { startCoordinator, startRunnerProcess, type CoordinatorProcess } from "../testing/fleet-processes.ts";
+import {
+  readLedger,
+  startCoordinator,
+  startRunnerProcess,
+  type CoordinatorProcess,
+} from "../testing/fleet-processes.ts";
 import { Project } from "../testing/holdfast-process.ts";
 
 /** Writes a line for each attempt of each step, and takes its time in the middle one until a file is there. */
@@ -44,7 +49,10 @@ describe("KILL", () => {
         first: await startRunnerProcess(project, coordinator, "first", ["--agents", "agents.ts"]),
       };
       const ids = await Promise.all([1, 2, 3].map(() => start(coordinator)));
-      await vi.waitFor(() => expect(ledger().filter(({ step }) => step === "two")).toHaveLength(3), PATIENCE);
+      await vi.waitFor(
+        () => expect(readLedger(project).filter(({ step }) => step === "two")).toHaveLength(3),
+        PATIENCE,
+      );
       const second = await startRunnerProcess(project, coordinator, "second", ["--agents", "agents.ts"]);
       runners.first.kill("SIGKILL");
       await runners.first.finished;
@@ -54,7 +62,7 @@ describe("KILL", () => {
         expect(status).toBe("completed");
         // Each outcome once; what was under way when its process died is the only thing that was begun twice.
         expect(journal.filter(({ type }) => type === "task_completed")).toHaveLength(3);
-        const steps = ledger().filter((line) => line.sessionId === sessionId);
+        const steps = readLedger(project).filter((line) => line.sessionId === sessionId);
         expect(steps.map(({ step }) => step)).toEqual(["one", "two", "two", "three"]);
         expect(steps[1]!.pid).toBe(String(runners.first.child.pid));
         expect(steps[3]!.pid).not.toBe(steps[0]!.pid);
@@ -71,7 +79,10 @@ describe("KILL", () => {
       const coordinator = await startCoordinator(project);
       const runner = await startRunnerProcess(project, coordinator, "first", ["--agents", "agents.ts", "-v"]);
       const ids = await Promise.all([1, 2].map(() => start(coordinator)));
-      await vi.waitFor(() => expect(ledger().filter(({ step }) => step === "two")).toHaveLength(2), PATIENCE);
+      await vi.waitFor(
+        () => expect(readLedger(project).filter(({ step }) => step === "two")).toHaveLength(2),
+        PATIENCE,
+      );
       coordinator.process.kill("SIGKILL");
       await coordinator.process.finished;
       await runner.says("trying again");
@@ -79,7 +90,7 @@ describe("KILL", () => {
       const again = await startCoordinator(project, { port: Number(new URL(coordinator.url).port) });
       for (const sessionId of ids) {
         expect(await end(again, sessionId)).toMatchObject({ status: "completed" });
-        const steps = ledger().filter((line) => line.sessionId === sessionId);
+        const steps = readLedger(project).filter((line) => line.sessionId === sessionId);
         expect(steps.map(({ step }) => step)).toEqual(["one", "two", "three"]);
       }
       await runner.says("is back");
@@ -111,14 +122,14 @@ describe("KILL", () => {
       await startRunnerProcess(project, coordinator, "asks", ["--agents", "asks.ts"]);
       const first = await startRunnerProcess(project, coordinator, "does", ["--tasks", "tasks.ts"]);
       const sessionId = await startSession(coordinator, { agent: "asks" });
-      await vi.waitFor(() => expect(ledger()).toHaveLength(1), PATIENCE);
+      await vi.waitFor(() => expect(readLedger(project)).toHaveLength(1), PATIENCE);
       first.kill("SIGKILL");
       await first.finished;
       writeFileSync(project.path("go"), "");
       await startRunnerProcess(project, coordinator, "third", ["--tasks", "tasks.ts"]);
       const { status, output } = await end(coordinator, sessionId);
       expect({ status, output }).toEqual({ status: "completed", output: "2" });
-      expect(ledger().map(({ sessionId: of, step }) => [of, step])).toEqual([
+      expect(readLedger(project).map(({ sessionId: of, step }) => [of, step])).toEqual([
         [sessionId, "work"],
         [sessionId, "work"],
       ]);
@@ -147,8 +158,8 @@ describe("KILL", () => {
       const coordinator = await startCoordinator(project, { leaseMs: SHORT_LEASE_MS });
       const runner = await startRunnerProcess(project, coordinator, "first", ["--agents", "agents.ts"]);
       const sessionId = await start(coordinator);
-      await vi.waitFor(() => expect(ledger()).toHaveLength(1), PATIENCE);
-      const pid = Number(ledger()[0]!.pid);
+      await vi.waitFor(() => expect(readLedger(project)).toHaveLength(1), PATIENCE);
+      const pid = Number(readLedger(project)[0]!.pid);
       expect(isAlive(pid)).toBe(true);
       coordinator.process.kill("SIGSTOP");
       await vi.waitFor(() => expect(isAlive(pid)).toBe(false), PATIENCE);
@@ -172,21 +183,6 @@ function isAlive(pid: number): boolean {
   } catch {
     return false;
   }
-}
-
-interface Line {
-  readonly pid: string;
-  readonly sessionId: string;
-  readonly step: string;
-}
-
-function ledger(): readonly Line[] {
-  if (!existsSync(project.path("ledger"))) return [];
-  const lines = readFileSync(project.path("ledger"), "utf8").trimEnd().split("\n");
-  return lines.map((line) => {
-    const [pid = "", sessionId = "", step = ""] = line.split(" ");
-    return { pid, sessionId, step };
-  });
 }
 
 async function end(

@@ -1,8 +1,7 @@
 // A coordinator and runners as processes of their own, through the command, as people start them.
 
-import { writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import type { HoldfastProcess, Project } from "./holdfast-process.ts";
-import { readFileSync } from "node:fs";
 
 export interface CoordinatorProcess {
   readonly process: HoldfastProcess;
@@ -72,4 +71,21 @@ export async function startRunnerProcess(
   });
   await started.says("waiting for runs");
   return started;
+}
+
+/** What an agent's tasks noted: who did which step of which session. */
+export interface LedgerLine {
+  readonly pid: string;
+  readonly sessionId: string;
+  readonly step: string;
+}
+
+/** Of the project's file `ledger`, a line of three words for each step that was done. */
+export function readLedger(project: Project): readonly LedgerLine[] {
+  if (!existsSync(project.path("ledger"))) return [];
+  const lines = readFileSync(project.path("ledger"), "utf8").trimEnd().split("\n");
+  return lines.map((line) => {
+    const [pid = "", sessionId = "", step = ""] = line.split(" ");
+    return { pid, sessionId, step };
+  });
 }
