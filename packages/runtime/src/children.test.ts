@@ -142,6 +142,34 @@ describe("a child", () => {
     });
   });
 
+  test("asks a handler of a parent that has returned, and waits for its children", async () => {
+    const { runtime } = open();
+    const lookUp = defineTask({ name: "look-up", run: (key: string) => `value of ${key}` });
+    const go = gate();
+    let answer: unknown;
+    const asker = defineAgent({
+      name: "asker",
+      run: async (ctx) => {
+        await ctx.run("wait", () => go.opened);
+        answer = await ctx.requestFromParent("lookUp", "k");
+      },
+    });
+    const agent = defineAgent({
+      name: "parent",
+      agents: [asker],
+      handlers: { lookUp },
+      run: async (ctx) => {
+        ctx.spawnAgent(local(asker), undefined, { onParentEnd: "wait" });
+        return "returned";
+      },
+    });
+    const handle = await runtime.start(agent);
+    await turns(20);
+    go.open();
+    expect(await handle.result()).toBe("returned");
+    expect(answer).toBe("value of k");
+  });
+
   test("is cancelled when its parent ends, or left, or waited for", async () => {
     const { runtime } = open();
     const go = gate();

@@ -150,6 +150,11 @@ export class ChildAsks {
     }
   }
 
+  /** Whether the session goes on only because its children do. */
+  get awaitsEnd(): boolean {
+    return this.#endWaits.size > 0;
+  }
+
   isEndWait(future: DurableFuture<unknown>): boolean {
     return [...this.#endWaits.values()].includes(future);
   }

@@ -362,9 +362,10 @@ export class Kernel {
     return this.#answeredWait() !== undefined || this.#hasRequest();
   }
 
-  /** C3. Not once the agent has ended or asked for a checkpoint: the next life's, or nobody's. */
+  /** C3. Not once the agent asked for a checkpoint or has ended: the next life's, or nobody's. Children it waits for still ask. */
   #hasRequest(): boolean {
-    return this.#ending === undefined && this.#checkpoint === undefined && this.#pending.hasRequest;
+    if (!this.#pending.hasRequest || this.#checkpoint !== undefined) return false;
+    return this.#ending === undefined || this.children.awaitsEnd;
   }
 
   #nextRequest(at: number): Draft<EventRecord> | undefined {
