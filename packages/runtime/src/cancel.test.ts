@@ -125,9 +125,17 @@ describe("graceful", () => {
     await second.runtime.close();
     expect(heard).toEqual([]);
     const third = open({ storage, clock, agents: [agent] });
-    const handle = await third.runtime.resume(sessionId);
+    await third.runtime.resume(sessionId);
     await turns(20);
     expect(heard).toEqual(["cancelled"]);
+    // Nor is it told once more by whoever goes on with its clean-up.
+    third.mortalStorage.die();
+    vanishRuntime(third.runtime);
+    const fourth = open({ storage, clock, agents: [agent] });
+    const handle = await fourth.runtime.resume(sessionId);
+    await turns(20);
+    const told = (await journalOf(storage, sessionId)).filter(({ type }) => type === "cancel_requested");
+    expect(told).toHaveLength(1);
     await clock.advance(9_000);
     expect((await handle.settled()).status).toBe("cancelled");
   });

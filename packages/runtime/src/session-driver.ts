@@ -239,11 +239,12 @@ export class SessionDriver implements SliceMember {
     return this.#standDown !== undefined && !this.#kernel.replaying && this.#attempts.running === 0;
   }
 
-  /** The oldest outcome somebody still wants: a task may have been withdrawn since it ended. */
+  /** The oldest outcome somebody still wants: a task may have been withdrawn since it ended, a cancel told of before (CancelWatch). */
   #nextOutcome(): EventDraft | undefined {
     for (;;) {
       const event = this.#outcomes.shift();
       if (event === undefined) return undefined;
+      if (event.type === "cancel_requested" && this.#kernel.cancelNotice !== undefined) continue;
       const isTask = event.type === "task_completed" || event.type === "task_failed";
       if (!isTask || this.#kernel.open.get(event.task) !== undefined) return event;
     }
