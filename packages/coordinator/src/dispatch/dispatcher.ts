@@ -13,7 +13,8 @@
 //   D5. Losing every notice costs time and nothing more: while somebody waits, what is due, and what has arrived for what those hold
 //       who wait, is asked every `SCAN_MS`.
 //   D6. What storage could not do for one session leaves the others of its round as they are. Whether that one is claimed is found
-//       out, and the claim given back, `AGAIN_MS` later: until then it is nobody's candidate.
+//       out, and the claim given back, `AGAIN_MS` later: until then it is nobody's candidate. Where storage did not say which claim was
+//       made, one that another coordinator has given since is told by its lease, and left alone.
 //
 // It knows no requests and no callers: who may poll as whom is decided before.
 
@@ -59,9 +60,15 @@ export interface DispatcherHost {
 /** A claim that may have been made, and that nobody was told of (D6). */
 interface Owed {
   readonly runnerId: string;
-  /** `undefined` when storage did not say whether it was made. */
-  readonly token: number | undefined;
+  readonly asked: AskedClaim;
   readonly at: number;
+}
+
+interface AskedClaim {
+  /** When its lease ends, unless it was renewed. */
+  until?: number;
+  /** `undefined` as long as storage has not said that it was made. */
+  token?: number | undefined;
 }
 
 export class Dispatcher {
@@ -394,13 +401,13 @@ export class Dispatcher {
 
   /** D6. */
   async #claimOrOwe(found: Match): Promise<GivenClaim | undefined> {
-    let made: number | undefined;
+    const asked: AskedClaim = {};
     try {
-      return await this.#claim(found, (token) => (made = token));
+      return await this.#claim(found, asked);
     } catch (error) {
       const { sessionId, runnerId } = found;
       this.#host.warn(`session ${sessionId} could not be given to a runner`, error);
-      this.#owe(sessionId, { runnerId, token: made });
+      this.#owe(sessionId, { runnerId, asked });
       return undefined;
     }
   }
@@ -416,36 +423,39 @@ export class Dispatcher {
     const now = this.#host.clock.monotonic();
     const owed = [...this.#owed].filter(([, { at }]) => at <= now);
     await Promise.all(
-      owed.map(async ([sessionId, { runnerId, token }]) => {
+      owed.map(async ([sessionId, { runnerId, asked }]) => {
         try {
-          const claim =
-            token === undefined ? await this.#holdings.ask(sessionId) : { owner: runnerId, token };
-          if (claim?.owner === runnerId)
-            await this.#commit([{ type: "release_claim", sessionId, token: claim.token }]);
+          asked.token ??= await this.#tokenOf(sessionId, runnerId, asked);
+          if (asked.token !== undefined)
+            await this.#commit([{ type: "release_claim", sessionId, token: asked.token }]);
           this.#owed.delete(sessionId);
           this.#isScanWanted = true;
         } catch (error) {
           this.#host.warn(`a claim of session ${sessionId} could not be given back`, error);
-          this.#owe(sessionId, { runnerId, token });
+          this.#owe(sessionId, { runnerId, asked });
         }
       }),
     );
   }
 
+  /** Of the claim that was asked for, if it was made and is held. */
+  async #tokenOf(sessionId: string, runnerId: string, { until }: AskedClaim): Promise<number | undefined> {
+    const claim = await this.#holdings.ask(sessionId);
+    return claim?.owner === runnerId && claim.until === until ? claim.token : undefined;
+  }
+
   /**
    * The claim of a match, or nothing when the session is not to be had.
    *
-   * @param made told its token when the session is claimed.
+   * @param asked is filled with what is known of it.
    */
-  async #claim(
-    { sessionId, runnerId }: Match,
-    made: (token: number) => void,
-  ): Promise<GivenClaim | undefined> {
+  async #claim({ sessionId, runnerId }: Match, asked: AskedClaim): Promise<GivenClaim | undefined> {
     const { storage, clock, leaseMs, claimed } = this.#host;
     const since = this.#waiting.get(sessionId)?.since;
     this.#waiting.remove(sessionId);
     const now = clock.now();
     const askedAt = clock.monotonic();
+    asked.until = now + leaseMs;
     const result = await storage.claim({ sessionId, owner: runnerId, now, leaseMs, unlessHeld: true });
     if (result.status === "busy" && this.#host.registry.knows(result.owner)) {
       // Its runner was given it elsewhere: what arrived is for that one (D4).
@@ -455,7 +465,7 @@ export class Dispatcher {
     if (result.status !== "claimed") return undefined;
     this.#holdings.drop(sessionId);
     const { token, losses } = result;
-    made(token);
+    asked.token = token;
     const snapshot = await storage.load(sessionId);
     if (snapshot === undefined || !hasSomethingToDo(snapshot, now)) {
       await this.#commit([{ type: "release_claim", sessionId, token }]);
