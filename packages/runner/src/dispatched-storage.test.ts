@@ -6,6 +6,7 @@ import type { Claim } from "@holdfast/proto";
 import type { RemoteStorage } from "@holdfast/storage/remote";
 import { TestClock, turns } from "@holdfast/testkit/test-runtime";
 import { describe, expect, test } from "vitest";
+import { CoordinatorTime } from "@holdfast/storage/remote";
 import { DispatchedStorage, givenBy } from "./dispatched-storage.ts";
 
 const CLAIM = { sessionId: "s", owner: "rnr", now: 0, leaseMs: 1_000 };
@@ -80,11 +81,23 @@ describe("a session that was given", () => {
     };
     clock.stall(1_000);
     const told = claim as Partial<Claim> as Claim;
-    expect(givenBy(told, clock)).toMatchObject({ sessionId: "s", token: 7, madeAt: -300 });
+    const time = new CoordinatorTime(clock);
+    time.heard(clock.now(), clock.monotonic());
+    expect(givenBy(told, time)).toMatchObject({ sessionId: "s", token: 7, madeAt: -300 });
     // Never in the future, whatever is said.
-    expect(givenBy({ ...told, claimedAt: BigInt(clock.now() + 5_000) }, clock)).toMatchObject({
+    expect(givenBy({ ...told, claimedAt: BigInt(clock.now() + 5_000) }, time)).toMatchObject({
       madeAt: 1_000,
     });
+  });
+
+  test("G4: is new where another coordinator has taken over, whose time is behind what the one before had said", () => {
+    const { clock } = open();
+    const time = new CoordinatorTime(clock);
+    time.heard(60_000, clock.monotonic());
+    expect(time.now()).toBe(60_000);
+    time.heard(40_000, clock.monotonic());
+    const claim = { sessionId: "s", token: 7n, claimedAt: 40_000n, snapshot: new TextEncoder().encode("{}") };
+    expect(givenBy(claim as Partial<Claim> as Claim, time)).toMatchObject({ madeAt: clock.monotonic() });
   });
 
   test("is not given back once it is claimed, however long it takes", async () => {

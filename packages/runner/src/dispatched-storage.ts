@@ -21,7 +21,7 @@ import type {
   StorageReader,
 } from "@holdfast/core";
 import type { Claim } from "@holdfast/proto";
-import type { RemoteStorage } from "@holdfast/storage/remote";
+import type { CoordinatorTime, RemoteStorage } from "@holdfast/storage/remote";
 
 const NOT_TO_BE_HAD: ClaimResult = { status: "busy", owner: "whom the coordinator gave it to" };
 /** How long a runtime may take to ask for what it was told of: it is asked for at once, unless it cannot be run here. */
@@ -37,13 +37,16 @@ export interface GivenClaim {
   readonly madeAt: number;
 }
 
-/** A claim as the coordinator told it, told of now. @param clock of the coordinator's time. */
-export function givenBy({ sessionId, token, snapshot, claimedAt }: Claim, clock: Clock): GivenClaim {
+/** A claim as the coordinator told it, told of now. */
+export function givenBy(
+  { sessionId, token, snapshot, claimedAt }: Claim,
+  time: Pick<CoordinatorTime, "monotonic" | "since">,
+): GivenClaim {
   return {
     sessionId,
     token: Number(token),
     snapshot: JSON.parse(new TextDecoder().decode(snapshot)) as SessionSnapshot,
-    madeAt: clock.monotonic() - Math.max(0, clock.now() - Number(claimedAt)),
+    madeAt: time.monotonic() - time.since(Number(claimedAt)),
   };
 }
 

@@ -7,6 +7,7 @@
 //   L2. A poll that asked for nothing, because all slots were taken, is left for a new one when a slot is free. What it may have
 //       been answered is told again, because it is never acknowledged.
 //   L3. It never ends because nobody answers.
+//   L4. Polls are numbered in their order, so that one that was left and arrives late is known to be.
 //
 // It knows no sessions: it says what it was told.
 
@@ -17,6 +18,8 @@ const PAUSE_MAX_MS = 10_000;
 
 export interface Poll {
   readonly pollId: string;
+  /** L4. */
+  readonly number: number;
   readonly ackPollId: string | undefined;
   readonly ackCommandIds: readonly string[];
   readonly free: number;
@@ -91,9 +94,10 @@ export class PollLoop<Answer> {
 
   async #run(): Promise<void> {
     const { signal } = this.#controller;
-    while (!signal.aborted) {
+    for (let number = 1; !signal.aborted; number++) {
       const poll: Poll = {
         pollId: this.#host.newId(),
+        number,
         ackPollId: this.#last,
         ackCommandIds: this.#heard,
         free: this.#host.free(),

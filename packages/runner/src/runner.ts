@@ -267,12 +267,16 @@ class CoordinatedRunner implements Runner {
     });
   }
 
-  #poll({ pollId, ackPollId, ackCommandIds, free }: Poll, signal: AbortSignal): Promise<PollResponse> {
+  #poll(
+    { pollId, number, ackPollId, ackCommandIds, free }: Poll,
+    signal: AbortSignal,
+  ): Promise<PollResponse> {
     const { connection, offers, registered, process } = this.#parts;
     const { pollTimeoutMs } = registered;
     const request = {
       runnerId: this.runnerId,
       pollId,
+      number: BigInt(number),
       ackCommandIds: [...ackCommandIds],
       free,
       agents: offers.agents.map((agent) => ({ ...agent })),
@@ -289,7 +293,7 @@ class CoordinatedRunner implements Runner {
 
   #take({ claims, arrivals, commands }: PollResponse): readonly string[] {
     for (const claim of claims) {
-      const given = givenBy(claim, this.#parts.clock);
+      const given = givenBy(claim, this.#parts.connection.time);
       this.#parts.log({
         type: "received",
         sessionId: given.sessionId,

@@ -105,6 +105,7 @@ export class Dispatcher {
     this.heard(runner.runnerId);
     const known = seat.answerOf(pollId);
     if (known !== undefined) return known;
+    if (seat.isOvertaken(request)) return { pollId, claims: [], arrivals: [], commands: [] };
     this.#giveBackUnused(seat.acknowledge(request));
     const slots = runner.draining === true ? 0 : Math.min(free, runner.maxRuns);
     const answer = seat.wait(pollId, slots, this.#host.clock.monotonic());

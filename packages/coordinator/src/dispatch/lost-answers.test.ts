@@ -91,6 +91,39 @@ test("D6: a session that storage cannot give keeps no other one of its round fro
   }
 });
 
+// Another coordinator gave it to the same runner before this one looked whether it had.
+test("D6: what was given since storage failed is not given back", async () => {
+  const { poll, create, clock, storage } = await openDispatch({
+    changes: () => ({
+      claim: () => Promise.reject(new UnavailableError("storage_unavailable", "away")),
+    }),
+  });
+  await create("s1");
+  const polled = poll("p1", 3_000);
+  await clock.advance(100);
+  const given = { sessionId: "s1", owner: "r1", now: clock.now(), leaseMs: 15_000 };
+  expect(await storage.claim(given)).toMatchObject({ status: "claimed" });
+  await clock.advance(3_000);
+  await polled;
+  expect(await storage.heldClaims({ now: clock.now(), limit: 9, owner: "r1" })).toHaveLength(1);
+});
+
+test("W5: a poll that was left, and arrives after the one that followed it, takes nothing away", async () => {
+  const { poll, create, dispatcher, storage, clock } = await openDispatch();
+  const ofProcess = (number: number, process = "p") => ({ process, number });
+  await poll("p1", 0, undefined, ofProcess(1));
+  await create("s1");
+  await clock.advance(1_000);
+  const third = await poll("p3", 0, "p1", ofProcess(3));
+  expect(third.claims.map(({ sessionId }) => sessionId)).toEqual(["s1"]);
+  expect(await poll("p2", 10_000, "p1", ofProcess(2))).toMatchObject({ claims: [] });
+  expect(dispatcher.heldBy("r1")).toBe(1);
+  expect(await storage.heldClaims({ now: clock.now(), limit: 9, owner: "r1" })).toHaveLength(1);
+  // The first of another process is none of these; what it does not acknowledge did not arrive, and is given anew.
+  const first = await poll("q1", 0, undefined, ofProcess(1, "q"));
+  expect(first.claims[0]?.token).toBeGreaterThan(third.claims[0]!.token);
+});
+
 test("closed while storage fails it leaves no timer behind", async () => {
   const loading = Promise.withResolvers<never>();
   const { poll, create, clock, dispatcher } = await openDispatch({

@@ -5,6 +5,7 @@
 //       does not name did not arrive: claims are given back at once, arrivals and commands are told again.
 //   W3. A command is told with every answer until the runner says that it has heard it.
 //   W4. One poll of a runner waits at a time: a new one ends the one before it, empty.
+//   W5. A poll that arrives after a later one of its process was left by its runner: nothing is told to it, and nothing follows from it.
 //
 // It gives nothing and releases nothing itself: it says what is to be given back.
 
@@ -38,6 +39,9 @@ export interface PollAnswer {
 export interface PollRequest {
   readonly runnerId: string;
   readonly pollId: string;
+  /** Of the process that polls, and the poll's place among its polls (W5). */
+  readonly process?: string;
+  readonly number?: number;
   readonly ackPollId?: string;
   readonly ackCommandIds: readonly string[];
   readonly free: number;
@@ -65,6 +69,7 @@ export class Seat {
   #unacknowledged = new Map<string, GivenClaim>();
   #toldArrivals = new Map<string, boolean>();
   #last: { readonly pollId: string; readonly answer: Promise<PollAnswer> } | undefined;
+  #newest: { readonly process: string; readonly number: number } | undefined;
 
   constructor(runnerId: string) {
     this.runnerId = runnerId;
@@ -78,6 +83,14 @@ export class Seat {
   /** W1. */
   answerOf(pollId: string): Promise<PollAnswer> | undefined {
     return this.#last?.pollId === pollId ? this.#last.answer : undefined;
+  }
+
+  /** W5. Whether a later poll of the process has come; otherwise this is the latest. */
+  isOvertaken({ process, number }: Pick<PollRequest, "process" | "number">): boolean {
+    if (process === undefined || number === undefined) return false;
+    if (this.#newest?.process === process && number < this.#newest.number) return true;
+    this.#newest = { process, number };
+    return false;
   }
 
   /** W2. A poll has come. @returns the claims that did not arrive, to be given back. */

@@ -160,6 +160,8 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
           ackCommandIds,
           ...offers,
           ...(ackPollId === undefined ? {} : { ackPollId }),
+          ...(process === undefined ? {} : { process }),
+          ...(request.number === undefined ? {} : { number: Number(request.number) }),
         },
         runner,
         signal,

@@ -3,6 +3,7 @@
 import type { AgentStorage } from "@holdfast/core";
 import { countingRandom, MemoryStorage, storageWith, TestClock } from "@holdfast/testkit/test-runtime";
 import { Dispatcher } from "../dispatch/dispatcher.ts";
+import type { PollRequest } from "../dispatch/seat.ts";
 import { Registry, type StoredRunner } from "../dispatch/registry.ts";
 
 const RUNNER: StoredRunner = {
@@ -60,8 +61,13 @@ export async function openDispatch({
     clock,
     storage,
     dispatcher,
-    poll: (pollId: string, waitMs = 0, ackPollId?: string) => {
-      const acknowledged = ackPollId === undefined ? {} : { ackPollId };
+    poll: (
+      pollId: string,
+      waitMs = 0,
+      ackPollId?: string,
+      place: Pick<PollRequest, "process" | "number"> = {},
+    ) => {
+      const acknowledged = { ...place, ...(ackPollId === undefined ? {} : { ackPollId }) };
       const offer = { runnerId: "r1", free, agents: [], taskKinds: [], ackCommandIds: [] };
       return dispatcher.poll({ ...offer, pollId, waitMs, ...acknowledged }, RUNNER);
     },

@@ -60,6 +60,7 @@ export const COMMENTS = {
   "holdfast.v1.PollRequest.ack_command_ids": "Commands it has heard.",
   "holdfast.v1.PollRequest.ack_poll_id": "The poll before, whose answer has arrived.",
   "holdfast.v1.PollRequest.free": "How many sessions more it would take.",
+  "holdfast.v1.PollRequest.number": "Counts the polls of the process; a poll that is sent again keeps its number. One that was overtaken by a later one is answered with nothing, and acknowledges nothing.",
   "holdfast.v1.PollRequest.poll_id": "Chosen by the runner, another one for each poll.",
   "holdfast.v1.PollRequest.process": "As it registered.",
   "holdfast.v1.PollResponse.now": "The coordinator's time.",

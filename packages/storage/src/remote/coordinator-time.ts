@@ -35,6 +35,12 @@ export class CoordinatorTime {
     return this.#told;
   }
 
+  /** How long ago it was this time there, by what was heard last; 0 when it has not been yet. Does not wait as `now` may (Y5). */
+  since(time: number): number {
+    if (this.#heard === undefined) return Math.max(0, this.#machine.now() - time);
+    return Math.max(0, countedOn(this.#heard, this.#machine.monotonic()) - time);
+  }
+
   /** Milliseconds that never go back, of this machine. */
   monotonic(): number {
     return this.#machine.monotonic();

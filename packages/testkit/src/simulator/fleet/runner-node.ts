@@ -171,13 +171,15 @@ export class RunnerNode {
         if (storage.held >= maxRuns) runtime.letGo();
         return Math.max(0, maxRuns - storage.held);
       },
-      poll: ({ pollId, ackPollId, ackCommandIds, free }: Poll, signal) =>
+      poll: ({ pollId, number, ackPollId, ackCommandIds, free }: Poll, signal) =>
         connection.time.asking(() =>
           connection.ask(() =>
             runners.poll(
               {
                 runnerId,
                 pollId,
+                process: life.name,
+                number: BigInt(number),
                 ackCommandIds: [...ackCommandIds],
                 free,
                 agents: offered,
@@ -190,7 +192,7 @@ export class RunnerNode {
           ),
         ),
       take: ({ claims, arrivals, commands }) => {
-        for (const claim of claims) storage.give(givenBy(claim, clock));
+        for (const claim of claims) storage.give(givenBy(claim, connection.time));
         for (const { sessionId, awaited } of arrivals) storage.arrived({ sessionId, awaited });
         return commands.map(({ commandId }) => commandId);
       },

@@ -210,6 +210,14 @@ export declare type PollRequest = Message<"holdfast.v1.PollRequest"> & {
    * @generated from field: optional string process = 9;
    */
   process?: string | undefined;
+
+  /**
+   * Counts the polls of the process; a poll that is sent again keeps its number. One that was overtaken by a later one is answered
+   * with nothing, and acknowledges nothing.
+   *
+   * @generated from field: optional int64 number = 10;
+   */
+  number?: bigint | undefined;
 };
 
 /**
