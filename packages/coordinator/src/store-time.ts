@@ -120,7 +120,7 @@ export class StoreTime {
         const longestMs = registry.knows(claim.owner) ? leaseMs : LEASE_MS_MAX;
         const leftMs = claim.until - from;
         // More is left than a lease lasts of what was given after the time was written down, or by the new time at another coordinator.
-        if (!carried.has(name)) await this.#renew(claim, to + Math.min(leftMs, longestMs), longestMs);
+        if (!carried.has(name)) await this.#renew(claim, to + Math.min(leftMs, longestMs));
         carried.add(name);
       }
       after = page.at(-1)?.sessionId;
@@ -128,7 +128,8 @@ export class StoreTime {
     }
   }
 
-  async #renew({ owner, sessionId }: HeldClaim, until: number, leaseMs: number): Promise<void> {
+  async #renew({ owner, sessionId }: HeldClaim, until: number): Promise<void> {
+    const leaseMs = LEASE_MS_MAX;
     await this.#host.storage.renew({ owner, sessionIds: [sessionId], now: until - leaseMs, leaseMs });
   }
 

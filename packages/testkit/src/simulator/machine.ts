@@ -36,7 +36,7 @@ export interface Site extends Victims {
   /** A session was claimed, and belongs to this owner now; `before` had not let go of it. */
   claimed?(sessionId: string, owner: string, before: string | undefined): void;
   /** Its owner has renewed its claim. */
-  renewed?(sessionId: string): void;
+  renewed?(sessionId: string, leaseMs: number): void;
   /** Epoch milliseconds by those who serve the storage; absent where anybody's clock may jump. */
   now?(): number;
 }

@@ -121,7 +121,7 @@ class Simulation {
       },
       born: (row) => this.#born(row),
       claimed: (...told) => this.#site.claimed?.(...told),
-      renewed: (sessionId) => this.#site.renewed?.(sessionId),
+      renewed: (sessionId, leaseMs) => this.#site.renewed?.(sessionId, leaseMs),
     });
     this.#effects = new Effects({
       dice: dice("tasks"),

@@ -67,12 +67,9 @@ export interface Watcher {
   born(row: Session): void;
   /** It passed to this owner, from whoever held it and had not let go of it. */
   claimed?(sessionId: string, owner: string, before: string | undefined): void;
-  /** Its owner has renewed its claim. */
-  renewed?(sessionId: string): void;
+  /** Its claim was renewed, for so long. */
+  renewed?(sessionId: string, leaseMs: number): void;
 }
-
-/** Whoever renews says what time it is; whoever carries a lease over to another time does not. */
-const OF_NOW_MS = 1_000;
 
 /** A row as it was and as it is. */
 interface Step {
@@ -158,8 +155,7 @@ export class WatchedStorage {
     { now, leaseMs }: { readonly now: number; readonly leaseMs: number },
   ): void {
     account.until = Math.max(account.until, now + leaseMs);
-    const isOfNow = Math.abs(now - (this.#watcher.servedAt?.() ?? Infinity)) <= OF_NOW_MS;
-    if (isOfNow) this.#watcher.renewed?.(account.sessionId);
+    this.#watcher.renewed?.(account.sessionId, leaseMs);
   }
 
   /** It ends sessions whose cancel is overdue, so any row may change. In an order of ours, as the port promises none. */

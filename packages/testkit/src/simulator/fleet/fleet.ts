@@ -139,8 +139,8 @@ export class Fleet implements Site {
     this.#watch.claimed(sessionId, owner, isRunner ? before : undefined);
   }
 
-  renewed(sessionId: string): void {
-    this.#watch.renewed(sessionId);
+  renewed(sessionId: string, leaseMs: number): void {
+    this.#watch.renewed(sessionId, leaseMs);
   }
 
   /** Epoch milliseconds: whichever coordinator says most. */

@@ -96,8 +96,9 @@ export class WorkWatch {
     this.#look(sessionId, runnerId, `it is claimed for ${runnerId}`);
   }
 
-  renewed(sessionId: string): void {
-    this.#heldSince.set(sessionId, this.#host.scheduler.now);
+  /** By its owner: whoever carries a lease over to another time gives no new one, and says another length. */
+  renewed(sessionId: string, leaseMs: number): void {
+    if (leaseMs === this.#host.leaseMs) this.#heldSince.set(sessionId, this.#host.scheduler.now);
   }
 
   /** D3. */
