@@ -231,6 +231,7 @@ describe("runners", () => {
     expect(refusals.map(({ status, body }) => [status, body.code])).toEqual([notHeld, notHeld, notHeld]);
     const { claimToken: _claimToken, ...unclaimed } = task;
     expect((await runner.person.post("/v1/sessions", unclaimed)).status).toBe(422);
+    expect((await ada.post("/v1/sessions", { agent: "greeter", claimToken: 1 })).status).toBe(422);
     expect(await fleet.storage.reader.sessions({ limit: 10, agent: "task:shell" })).toEqual([]);
     const [first, second] = [
       await runner.person.post("/v1/sessions", task),

@@ -7,7 +7,7 @@
 //   Q3. A coordinator that is away costs time and no attempt.
 //   Q4. What is left to whoever goes on is left running; what is aborted is cancelled.
 //   Q5. It is asked for under the claim its session is run by, and made once under it, so that an ask that hangs and comes late makes
-//       nothing: neither where the session went on elsewhere, nor after the outcome. So what is aborted before an ask was answered is
+//       nothing: neither where the session went on elsewhere, nor after the outcome. So what is given up before an ask was answered is
 //       asked for once more: only what is known to have been made is known not to come.
 //
 // Leaky: of a session in its user's own storage a coordinator knows no claims. An ask for one of its tasks that hangs until the task is
@@ -222,14 +222,29 @@ class QueuedAttempt implements RunningAttempt {
   begin(): void {
     this.#perform().then(
       (outcome) => this.#end(outcome),
-      (thrown: unknown) => this.#end(failureOf(toHoldfastError(thrown))),
+      (thrown: unknown) => this.#fail(toHoldfastError(thrown)),
     );
+  }
+
+  /**
+   * It cannot be asked for, or asked after. Who is told that it does not hold the session hears it for good when it commits that, which
+   * is refused; one that holds it after all goes on with the next attempt.
+   */
+  #fail(error: HoldfastError): void {
+    if (this.#controller.signal.aborted) return; // It is over by that.
+    const isGone = error.code === "fenced" || error.code === "session_not_found";
+    this.#end({ status: "failed", error: recordError(error), retryable: isGone });
+    if (!isGone) this.#takeBackAsked();
   }
 
   /** Q4. */
   abort(_reason: string): void {
     if (this.#isOver) return;
     this.leave();
+    this.#takeBackAsked();
+  }
+
+  #takeBackAsked(): void {
     const asked = this.#asked;
     if (asked !== undefined) this.#host.tidy(() => this.#takeBack(asked));
   }
@@ -324,15 +339,6 @@ class QueuedAttempt implements RunningAttempt {
     this.#isOver = true;
     this.#host.onEnd(outcome);
   }
-}
-
-/**
- * What is told of an attempt that cannot be asked for, or asked after. Who is told that it does not hold the session hears it for good
- * when it commits that, which is refused; one that holds it after all goes on with the next attempt.
- */
-function failureOf(error: HoldfastError): AttemptOutcome {
-  const isGone = error.code === "fenced" || error.code === "session_not_found";
-  return { status: "failed", error: recordError(error), retryable: isGone };
 }
 
 const CANCELLED = { name: "CancelledError", message: "the queued task was cancelled", code: "cancelled" };

@@ -117,7 +117,7 @@ export function refuseOther(stored: Session, change: CreateSession, request: Sta
 }
 
 function refuseForeignStarts(
-  { agent, invocation, parentSessionId }: StartRequest,
+  { agent, invocation, parentSessionId, claimToken }: StartRequest,
   { caller }: Call,
   task: object | undefined,
 ): void {
@@ -129,6 +129,11 @@ function refuseForeignStarts(
     throw new UsageError(`"${agent}" is no agent: it stands for queued tasks`, {
       at: "agent",
       fix: "give the task's id as task_id",
+    });
+  if (claimToken !== undefined && task === undefined)
+    throw new UsageError("only a queued task is asked for under a claim", {
+      at: "claim_token",
+      expected: "a task_id beside it",
     });
   if (parentSessionId !== undefined && invocation !== "async_callback")
     throw new UsageError("a session has a parent to be called back by", {
