@@ -173,6 +173,7 @@ const EFFECTS: { readonly [type in Effect["type"]]: Check } = {
     placement: optional(isPlacement),
     claimFor: optional(hasShape({ owner: isText, leaseMs: isLease })),
     first: optional((value) => isFirstBatch(value)),
+    under: optional(hasShape({ sessionId: isText, token: isToken, owner: optional(isText) })),
   }),
   send_signal: hasShape({
     sessionId: isText,

@@ -49,6 +49,7 @@ const creation: CreateSession = {
   placement: { owner: "anna", demands: { os: "linux" }, priority: -1 },
   claimFor: { owner: "o", leaseMs: 1 },
   first: { records: [record], entries: [entry], session: { status: "working" } },
+  under: { sessionId: "ses-0", token: 1, owner: "o" },
 };
 
 const session: Session = { ...createSession(creation, 1), inbox: 0 };
