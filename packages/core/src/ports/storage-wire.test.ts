@@ -191,6 +191,15 @@ describe("changes", () => {
       expect(parseChange({ ...CHANGES.create_session, placement: { priority } })).toBeUndefined();
   });
 
+  test("a session is made under an id that is good as a file's name and in a URL, or not at all", () => {
+    const { create_session, import_session } = CHANGES;
+    for (const sessionId of ["", "a/b", "../a", "a b", "ä", "a".repeat(257)]) {
+      expect(parseChange({ ...create_session, sessionId }), sessionId).toBeUndefined();
+      expect(parseChange({ ...import_session, sessionId }), sessionId).toBeUndefined();
+    }
+    expect(parseChange({ ...create_session, sessionId: `${"a".repeat(100)}-123-45` })).toBeDefined();
+  });
+
   test("a text that stands in answers as it is must be JSON", () => {
     const { create_session, commit_batch, send_signal, put_schedule } = CHANGES;
     expect(parseChange({ ...create_session, input: "{bad" })).toBeUndefined();
