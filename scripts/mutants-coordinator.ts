@@ -56,6 +56,20 @@ export const COORDINATOR_MUTANTS = [
     tests: [LOST_ANSWERS],
   },
   {
+    name: "L4: what was lost twice is tried alone",
+    file: "packages/coordinator/src/dispatch/rules.ts",
+    find: "if (candidate.suspectSince === undefined) {",
+    replace: "if (true) {",
+    tests: ["packages/coordinator/src/dispatch/suspects.test.ts"],
+  },
+  {
+    name: "L4: which runners hold a suspect is read in storage, also by a coordinator that did not give it",
+    file: "packages/coordinator/src/dispatch/dispatcher.ts",
+    find: "...(suspectSince === undefined ? {} : { suspectSince }),",
+    replace: "",
+    tests: ["packages/coordinator/src/dispatch/suspects.test.ts"],
+  },
+  {
     name: "O6: a demand must be met",
     file: "packages/coordinator/src/dispatch/rules.ts",
     find: "isOwnersOf(runner, needs) && meets(runner, needs);",

@@ -108,13 +108,14 @@ export function pageOfClaims(
 ): HeldClaim[] {
   const held: HeldClaim[] = [];
   for (const { session, claim } of all) {
-    const { token, until } = claim;
+    const { token, until, losses } = claim;
     if (claim.owner === undefined || until === Infinity || !isHeld(claim, now) || isEnded(session.status))
       continue;
     if (sessionId !== undefined && session.sessionId !== sessionId) continue;
     if (owner !== undefined && claim.owner !== owner) continue;
     if (after !== undefined && session.sessionId <= after) continue;
-    held.push({ sessionId: session.sessionId, owner: claim.owner, token, until, inbox: session.inbox });
+    const { inbox } = session;
+    held.push({ sessionId: session.sessionId, owner: claim.owner, token, until, inbox, losses });
   }
   return held.sort((a, b) => (a.sessionId < b.sessionId ? -1 : 1)).slice(0, limit);
 }
