@@ -296,11 +296,11 @@ export class Reads {
 
   #sessionsOf(rows: readonly Row[]): Promise<Session[]> {
     const ids = rows.map((row) => row["session_id"] as string);
-    return this.#decode(ids, (texts) => rows.map((row) => readSession(row, this.at, texts).session));
+    return this.decode(ids, (texts) => rows.map((row) => readSession(row, this.at, texts).session));
   }
 
   /** Read what large texts it takes, and decode once more (Q2). */
-  async #decode<T>(sessionIds: readonly string[], decode: (texts: Texts) => T): Promise<T> {
+  async decode<T>(sessionIds: readonly string[], decode: (texts: Texts) => T): Promise<T> {
     const texts = new Texts(this.at);
     const decoded = decode(texts);
     if (texts.missing.size === 0) return decoded;
@@ -316,7 +316,7 @@ export class Reads {
     ]);
     const [row] = heads!;
     if (row === undefined) return undefined;
-    const loaded = await this.#decode([sessionId], (texts) => {
+    const loaded = await this.decode([sessionId], (texts) => {
       const { session } = readSession(row, this.at, texts);
       const records = this.#recordsOf(tail!, texts, session.checkpointSeq ?? 0);
       return {
@@ -359,14 +359,14 @@ export class Reads {
   async journal(sessionId: string, fromSeq: number, limit: number): Promise<JournalRecord[]> {
     // A row holds at least one record, so `limit + 1` rows hold enough: the first may begin before `fromSeq`.
     const rows = await this.#db.run(JOURNAL, [sessionId, fromSeq, limit + 1]);
-    const records = await this.#decode([sessionId], (texts) => this.#recordsOf(rows, texts, fromSeq));
+    const records = await this.decode([sessionId], (texts) => this.#recordsOf(rows, texts, fromSeq));
     return records.slice(0, limit);
   }
 
   /** ST33. Payloads of the checkpoints from `base` on, up to the one before `checkpoint`. */
   async #states(sessionId: string, base: number, checkpoint: number): Promise<JsonText[]> {
     const rows = await this.#db.run(CHECKPOINTS, [sessionId, base, checkpoint]);
-    const found = await this.#decode([sessionId], (texts) =>
+    const found = await this.decode([sessionId], (texts) =>
       rows
         .flatMap((row) => this.#checkpointsOf(row, texts))
         .filter(({ seq }) => seq >= base && seq < checkpoint),
@@ -390,29 +390,12 @@ export class Reads {
 
   async signals(sessionId: string, after: number): Promise<StoredSignal[]> {
     const rows = await this.#db.run(SIGNALS, [sessionId, after]);
-    return this.#decode([sessionId], (texts) => rows.map((row) => readSignal(row, this.at, texts)));
+    return this.decode([sessionId], (texts) => rows.map((row) => readSignal(row, this.at, texts)));
   }
 
   async seenSignals(sessionId: string): Promise<SeenSignals> {
     const rows = await this.#db.run(ALL_SEEN, [sessionId]);
     return readMarks(rows.map((row) => row["mark"] as string));
-  }
-
-  /** A session and its signals of one moment. */
-  async arrivals(
-    sessionId: string,
-    after: number,
-  ): Promise<{ readonly session: Session; readonly signals: readonly StoredSignal[] } | undefined> {
-    const [sessions, pending] = await this.#db.readAll([
-      [SESSION, [sessionId]],
-      [SIGNALS, [sessionId, after]],
-    ]);
-    const [row] = sessions!;
-    if (row === undefined) return undefined;
-    return this.#decode([sessionId], (texts) => ({
-      session: readSession(row, this.at, texts).session,
-      signals: pending!.map((signal) => readSignal(signal, this.at, texts)),
-    }));
   }
 
   async sessions(query: Parameters<StorageReader["sessions"]>[0]): Promise<Session[]> {
@@ -431,7 +414,7 @@ export class Reads {
   }
 
   #entriesOf(sessionId: string, rows: readonly Row[]): Promise<Entry[]> {
-    return this.#decode([sessionId], (texts) => rows.map((row) => readEntry(row, this.at, texts)));
+    return this.decode([sessionId], (texts) => rows.map((row) => readEntry(row, this.at, texts)));
   }
 
   /** From the root to `leaf`. Most conversations are a line, so one range read finds all of it; branches are passed over. */
