@@ -5,7 +5,8 @@
 //   D3. A wall clock that was set back changes nothing at once. One that was set forward, or whose machine slept, is followed within
 //       `LOOK_MS`: the time is written down, so that who comes after this coordinator is not before it; every lease that goes on is
 //       renewed to last from then as long as it would have; then the time is the new one. What was claimed or renewed by the old one
-//       meanwhile is renewed after that.
+//       meanwhile is renewed after that. What is begun is finished, however often storage fails between: no lease is of a time that
+//       does not come, or carried over twice.
 //   S3. Time goes on after a restart where it was before, or later. While anybody holds a lease it is written down every `TELL_MS`,
 //       and what others wrote is followed.
 //   O7. Where nobody wrote it for longer than a lease, the clock may have been set meanwhile: the leases of then go on from now.
@@ -37,8 +38,17 @@ export interface StoreTimeHost {
   readonly warn: (message: string, error: unknown) => void;
 }
 
+/** A step of the time that is under way. */
+interface Step {
+  readonly ms: number;
+  /** When the lease of each claim ends by the new time; one that storage has not answered is carried again, to the same. */
+  readonly ends: Map<string, { readonly until: number; isCarried: boolean }>;
+  isMade: boolean;
+}
+
 export class StoreTime {
   readonly #host: StoreTimeHost;
+  #step: Step | undefined;
   #toldAt = -Infinity;
   #cancel: (() => void) | undefined;
   #isClosed = false;
@@ -59,7 +69,7 @@ export class StoreTime {
     clock.step(writtenAt - clock.now()); // S3.
     await this.#write(clock.now());
     const isNew = clock.now() - writtenAt > leaseMs;
-    if (isNew) await this.#carry(writtenAt, clock.now(), new Set());
+    if (isNew) await this.#carry(writtenAt, clock.now(), new Map());
     this.#wait();
     return isNew ? "began_anew" : "went_on";
   }
@@ -78,7 +88,7 @@ export class StoreTime {
   async #look(): Promise<void> {
     const { clock, warn } = this.#host;
     try {
-      if (clock.setForwardMs > 0) await this.#follow(clock.setForwardMs);
+      if (this.#step !== undefined || clock.setForwardMs > 0) await this.#follow(clock.setForwardMs);
       if (clock.monotonic() - this.#toldAt >= TELL_MS) await this.#tell();
     } catch (error) {
       warn("what time it is could not be agreed upon", error);
@@ -95,18 +105,21 @@ export class StoreTime {
     if (held !== undefined) await this.#write(clock.now());
   }
 
-  /** D3. */
+  /** D3. Goes on with the step that is under way, or else begins one. */
   async #follow(ms: number): Promise<void> {
     const { clock } = this.#host;
-    const carried = new Set<string>();
-    await this.#write(clock.now() + ms);
-    await this.#carry(clock.now(), clock.now() + ms, carried);
-    clock.step(ms);
-    await this.#carry(clock.now() - ms, clock.now(), carried);
+    const step = (this.#step ??= { ms, ends: new Map(), isMade: false });
+    if (!step.isMade) {
+      await this.#write(clock.now() + step.ms);
+      await this.#carry(clock.now(), clock.now() + step.ms, step.ends);
+      clock.step(step.ms);
+      step.isMade = true;
+    }
+    await this.#carry(clock.now() - step.ms, clock.now(), step.ends);
+    this.#step = undefined;
   }
 
-  /** @param carried the claims that were seen before, and are seen here. */
-  async #carry(from: number, to: number, carried: Set<string>): Promise<void> {
+  async #carry(from: number, to: number, ends: Step["ends"]): Promise<void> {
     const { storage, registry, leaseMs } = this.#host;
     await registry.all();
     for (let after: string | undefined; ;) {
@@ -117,11 +130,13 @@ export class StoreTime {
       });
       for (const claim of page) {
         const name = `${claim.sessionId} ${claim.token}`;
-        const longestMs = registry.knows(claim.owner) ? leaseMs : LEASE_MS_MAX;
-        const leftMs = claim.until - from;
         // More is left than a lease lasts of what was given after the time was written down, or by the new time at another coordinator.
-        if (!carried.has(name)) await this.#renew(claim, to + Math.min(leftMs, longestMs));
-        carried.add(name);
+        const longestMs = registry.knows(claim.owner) ? leaseMs : LEASE_MS_MAX;
+        const until = to + Math.min(claim.until - from, longestMs);
+        const end = ends.get(name) ?? { until, isCarried: false };
+        ends.set(name, end);
+        if (!end.isCarried) await this.#renew(claim, end.until);
+        end.isCarried = true;
       }
       after = page.at(-1)?.sessionId;
       if (page.length < PAGE) return;

@@ -1,6 +1,7 @@
 // Sessions that ask for each other: children, what they tell, what is told to them, their end and that of their parent.
 
 import type { ChildEvent } from "@holdfast/core";
+import { isAnsweredBy } from "@holdfast/core/internal";
 import { gate, TestClock, turns, until } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
 import { defineAgent, defineTask, local, type Agent, type AgentContext } from "./define.ts";
@@ -363,6 +364,42 @@ describe("a hand-over", () => {
     expect(await runtime.handle(`${handle.sessionId}-0-0`).session()).toMatchObject({
       parent: { sessionId: handle.sessionId, child: 0 },
     });
+  });
+
+  test("at once has the grandparent's signals and its cancel reach the successor", async () => {
+    const { runtime } = open();
+    const heir = defineAgent({
+      name: "heir",
+      run: async (ctx) => [await ctx.waitForSignal("word"), await ctx.waitForSignal("never")],
+    });
+    const middle = defineAgent({
+      name: "middle",
+      agents: [heir],
+      run: async (ctx) => ctx.handoffToAgent(local(heir), undefined, { completion: "immediate" }),
+    });
+    const top = parent(
+      async (ctx) => {
+        const child = ctx.spawnAgent(local(middle));
+        await ctx.waitForSignal("handed over");
+        ctx.signalChild(child, "word", 1);
+        await ctx.waitForSignal("heard");
+        ctx.cancelChild(child, { reason: "enough" });
+        return ctx.waitForChildEvent(child);
+      },
+      [middle],
+      "top",
+    );
+    const handle = await runtime.start(top);
+    const successor = runtime.handle(`${handle.sessionId}-0-0`);
+    const waitsFor = async (name: string): Promise<boolean> => {
+      const { waits } = await successor.session().catch(() => ({ waits: [] }));
+      return isAnsweredBy(waits, name);
+    };
+    await until(() => waitsFor("word"), "it waits");
+    await handle.signal("handed over");
+    await until(() => waitsFor("never"), "it has heard");
+    await handle.signal("heard");
+    expect(await handle.result()).toMatchObject({ type: "cancelled" });
   });
 });
 

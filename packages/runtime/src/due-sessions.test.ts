@@ -1,7 +1,7 @@
 // What is due is run by whoever knows its agent, however much else is due.
 
 import type { CreateSession } from "@holdfast/core";
-import { countingRandom, TestClock } from "@holdfast/testkit/test-runtime";
+import { countingRandom, gate, storageWith, TestClock } from "@holdfast/testkit/test-runtime";
 import { expect, test } from "vitest";
 import { defineAgent } from "./define.ts";
 import { MemoryStorage } from "./memory-storage.ts";
@@ -27,5 +27,43 @@ test("an agent that is known here does not starve behind 1,200 sessions of other
   expect(await runtime.recover()).toEqual(["known"]);
   expect(await runtime.handle("known").result()).toBe("done");
   expect((await storage.reader.session("foreign-0"))?.status).toBe("submitted");
+  await runtime.close();
+});
+
+// Two looks are under way at once, and the answer of the first, from before the session was parked, comes last.
+test("T5: an answer that was overtaken does not put off what is due", async () => {
+  const memory = new MemoryStorage();
+  const clock = new TestClock();
+  const held = gate();
+  let isHeld = false;
+  const storage = storageWith(memory, {
+    async due(query) {
+      const due = await memory.due(query);
+      if (isHeld) {
+        isHeld = false;
+        await held.opened;
+      }
+      return due;
+    },
+  });
+  const sleeps = defineAgent({ name: "sleeps", run: (ctx, ms: number) => ctx.sleep(ms) });
+  const runtime = createRuntime({
+    storage,
+    agents: [sleeps],
+    clock,
+    random: countingRandom(),
+    development: false,
+    warmMs: 0,
+  });
+  await runtime.start(sleeps, 1_000_000);
+  await clock.advance(10);
+  isHeld = true;
+  const first = runtime.recover();
+  const { sessionId } = await runtime.start(sleeps, 1_000);
+  await clock.advance(10);
+  held.open();
+  await first;
+  await clock.advance(2_000);
+  expect((await memory.reader.session(sessionId))?.status).toBe("completed");
   await runtime.close();
 });

@@ -1,6 +1,8 @@
 // When sessions come and go by time: those that are due are run, those that only wait are let go of.
 //
 //   T3. What only waits is kept warm for `warmMs`, then released; an arrival or its time brings it back (K10a).
+//   T5. When to look next is said by the answer to what was asked last: an older one that comes after it does not know of what was
+//       released since.
 //
 // It asks storage what is due and the clock what time it is; running and releasing are the live sessions' own.
 
@@ -33,6 +35,9 @@ export class DueSessions {
   /** Until when those that only wait are kept, in that order. */
   readonly #warm = new Map<string, number>();
   #isLooking = false;
+  #asked = 0;
+  /** T5. */
+  #newest = 0;
   readonly #dueAlarm = alarm(() => this.#lookForDue());
   readonly #coolAlarm = alarm(() => this.#cool());
 
@@ -54,6 +59,7 @@ export class DueSessions {
   /** Run what is due, and look again when the next is. */
   async runDue(): Promise<readonly string[]> {
     const started: string[] = [];
+    const asked = ++this.#asked;
     const { sessionIds, nextAt } = await this.#host.storage.due({
       now: this.#host.clock.now(),
       limit: DUE_BATCH,
@@ -72,7 +78,9 @@ export class DueSessions {
     }
     if (!this.#host.sessions.closed && this.#host.adopt) {
       const nextLookAt = Math.min(nextAt ?? Infinity, this.#host.clock.now() + this.#host.lookEveryMs);
-      if (nextLookAt !== Infinity) this.#host.timers.set(this.#dueAlarm, nextLookAt);
+      const isNewest = asked >= this.#newest; // T5.
+      if (isNewest) this.#newest = asked;
+      if (isNewest && nextLookAt !== Infinity) this.#host.timers.set(this.#dueAlarm, nextLookAt);
       if (sessionIds.length === DUE_BATCH && started.length > 0) started.push(...(await this.runDue()));
     }
     return started;

@@ -334,7 +334,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     ) as DurableFuture<ChildEvent>;
   }
 
-  /** Signal a child, exactly once after any crash. */
+  /** Signal a child, or who took its place, exactly once after any crash. */
   signalChild(child: ChildHandle, name: string, payload?: unknown): void {
     this.#checkName(name, "signal");
     this.#children.tellChild(child.sessionId, name, payload);

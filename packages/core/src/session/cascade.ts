@@ -13,7 +13,7 @@
 // It knows no claims, journals or entries, and no time but the one it is told.
 
 import { positionIn } from "../ids.ts";
-import { repliedRequest, REQUEST_PREFIX } from "../journal/signal-names.ts";
+import { isReservedName, repliedRequest, REQUEST_PREFIX } from "../journal/signal-names.ts";
 import type { AuditRow } from "../ports/audit.ts";
 import type { Hash } from "../ports/clock.ts";
 import type { StoredDocument } from "../ports/documents.ts";
@@ -365,6 +365,9 @@ function applyEffect(door: CascadeDoor, asking: Asking, effect: Effect, now: num
   if (allowed === undefined) return;
   const { status } = applyChange(door, allowed, now);
   const { session: by } = asking;
+  const heir =
+    status === "ended" && isForHeir(allowed) ? door.session(allowed.sessionId)?.handedOffTo : undefined;
+  if (heir !== undefined) return applyEffect(door, asking, { ...effect, sessionId: heir }, now);
   if (status === "created") door.announce(effect.sessionId, true);
   if (by === undefined) return;
   if (status === "created" && by.cancel !== undefined) {
@@ -377,6 +380,11 @@ function applyEffect(door: CascadeDoor, asking: Asking, effect: Effect, now: num
   if (!isUnheard || effect.type !== "send_signal" || !effect.name.startsWith(REQUEST_PREFIX)) return;
   const request = positionIn(effect.signalId, by.sessionId);
   if (request !== undefined) door.send(refuseRequest(by.sessionId, request, effect.sessionId), now); // Q4.
+}
+
+/** ST26. Whether it is for whoever takes a session's place below its parent: what is asked of the session itself is not. */
+function isForHeir(effect: Effect): boolean {
+  return effect.type === "request_cancel" || (effect.type === "send_signal" && !isReservedName(effect.name));
 }
 
 /** ST35, ST36. The effect as its owner's; `undefined` when it would reach another's session. */

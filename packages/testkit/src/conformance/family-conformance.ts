@@ -268,6 +268,34 @@ export function familyConformance(fixture: Fixture): void {
       expect((await fixture.told("ses-parent")).map(([name]) => name)).toEqual(["child:0", "child-end:0"]);
     });
 
+    test("ST26: what is for one that another took over from reaches the other, and so on", async () => {
+      const parent = await fixture.createClaimed("ses-parent");
+      const child = await fixture.spawn(parent, "ses-child");
+      const below = { sessionId: "ses-parent", child: 0, onEnd: "cancel" } as const;
+      await child.commit({
+        records: [spawning("agent")],
+        effects: [creating("ses-heir", { parent: below })],
+        session: { ...PATCH_TO.completed, handedOffTo: "ses-heir" },
+      });
+      const heir = await fixture.claim("ses-heir", "owner-1", 2);
+      await heir.commit({
+        records: [spawning("agent")],
+        effects: [creating("ses-last", { parent: below })],
+        session: { ...PATCH_TO.completed, handedOffTo: "ses-last" },
+      });
+      await parent.commit({
+        records: [STARTED],
+        effects: [
+          signalling("ses-child", "sig-1", { name: "word" }),
+          signalling("ses-child", "sig-2", { name: "reply:1" }),
+        ],
+      });
+      const signals = await fixture.storage.reader.pendingSignals("ses-last");
+      expect(signals.map(({ name }) => name)).toEqual(["word"]);
+      await parent.commit({ records: [STARTED], effects: [cancelling("ses-child", { graceMs: 100 })] });
+      expect(await fixture.session("ses-last")).toMatchObject({ status: "cancelling" });
+    });
+
     test("ST27: a pause is told to the parent, each time, and a pause of one that is paused is not", async () => {
       const parent = await fixture.createClaimed("ses-parent");
       const child = await fixture.spawn(parent, "ses-child");

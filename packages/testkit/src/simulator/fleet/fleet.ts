@@ -74,6 +74,7 @@ export class Fleet implements Site {
       isMinimal,
       now: () => this.now(),
       timesSet: () => this.#timesSet,
+      isServed: () => this.#coordinators.some(({ living }) => living !== undefined),
       leaseMs: this.leaseMs,
     });
     this.#history = new History(violated);

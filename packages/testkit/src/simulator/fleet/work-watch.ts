@@ -41,6 +41,8 @@ export interface WorkWatchHost {
   now(): number;
   /** How often the clock was set by which the coordinators go, or may have been while none of them lived. */
   timesSet(): number;
+  /** Whether any of them answers: one that only begins may be about to have leases go on that passed while there was none (O7). */
+  isServed(): boolean;
 }
 
 export class WorkWatch {
@@ -108,13 +110,13 @@ export class WorkWatch {
 
   /** O3. */
   died(runnerId: string): void {
-    const { scheduler, leaseMs, accounts, now, timesSet, violated } = this.#host;
+    const { scheduler, leaseMs, accounts, now, timesSet, isServed, violated } = this.#host;
     const setBefore = timesSet();
     const held = [...accounts()].filter(({ owner }) => owner === runnerId);
     for (const account of held) {
       const { sessionId, token } = account;
       scheduler.after(leaseMs + PASSES_ON_MS, undefined, () => {
-        if (timesSet() !== setBefore) return;
+        if (timesSet() !== setBefore || !isServed()) return;
         if (account.token === token && account.owner === runnerId && account.until > now())
           violated(
             "O3",
