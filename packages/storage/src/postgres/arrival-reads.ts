@@ -1,11 +1,11 @@
 // What arrived for sessions: one statement for all that are asked about in one turn of the event loop.
 //
-//   R1. A session and its signals are of one moment: they are rows of one statement, which begins after it was asked.
+//   R1. A session and its signals are of one moment: they are rows of one statement.
 //   R2. Each session is decoded by itself: what is damaged is told only to who asked about it.
 
 import type { Arrivals } from "@holdfast/core";
-import { binaryArray } from "./binary-arrays.ts";
 import type { Database, Row, Statement } from "./database.ts";
+import { gather } from "./gather.ts";
 import { sessionNotFound, type Reads } from "./reads.ts";
 import { readSignal, readState, SIGNAL_COLUMNS } from "./rows.ts";
 
@@ -25,30 +25,26 @@ const ARRIVALS: Statement = {
     ORDER BY nth, ord NULLS FIRST`,
 };
 
-interface Asked {
+interface Question {
   readonly sessionId: string;
   readonly after: number;
-  readonly answer: (rows: readonly Row[]) => void;
-  readonly fail: (error: unknown) => void;
 }
 
 export class ArrivalReads {
-  readonly #db: Database;
   readonly #reads: Reads;
-  #asked: Asked[] = [];
+  readonly #ask: (question: Question) => Promise<readonly Row[]>;
 
   constructor(db: Database, reads: Reads) {
-    this.#db = db;
     this.#reads = reads;
+    this.#ask = gather(db, ARRIVALS, [
+      ["text", ({ sessionId }) => sessionId],
+      ["int8", ({ after }) => after],
+    ]);
   }
 
   /** @throws NotFoundError when there is no such session. */
   async read(sessionId: string, after: number): Promise<Arrivals> {
-    const rows = await new Promise<readonly Row[]>((answer, fail) => {
-      this.#asked.push({ sessionId, after, answer, fail });
-      if (this.#asked.length === 1) setImmediate(() => void this.#ask());
-    });
-    const [state, ...signals] = rows;
+    const [state, ...signals] = await this.#ask({ sessionId, after });
     if (state === undefined) throw sessionNotFound(sessionId);
     const { at } = this.#reads;
     const { inbox, status, cancel } = readState(state, at);
@@ -59,27 +55,5 @@ export class ArrivalReads {
       ),
       session: cancel === undefined ? { status } : { status, cancel },
     };
-  }
-
-  async #ask(): Promise<void> {
-    const asked = this.#asked;
-    this.#asked = [];
-    try {
-      const rows = await this.#db.run(ARRIVALS, [
-        binaryArray("int4", [...asked.keys()]),
-        binaryArray(
-          "text",
-          asked.map(({ sessionId }) => sessionId),
-        ),
-        binaryArray(
-          "int8",
-          asked.map(({ after }) => after),
-        ),
-      ]);
-      const found = Map.groupBy(rows, (row) => row["nth"] as number);
-      for (const [nth, { answer }] of asked.entries()) answer(found.get(nth) ?? []);
-    } catch (error) {
-      for (const { fail } of asked) fail(error);
-    }
   }
 }
