@@ -25,14 +25,14 @@ const ARRIVALS: Statement = {
     ORDER BY nth, ord NULLS FIRST`,
 };
 
-interface Question {
+interface Asked {
   readonly sessionId: string;
   readonly after: number;
 }
 
 export class ArrivalReads {
   readonly #reads: Reads;
-  readonly #ask: (question: Question) => Promise<readonly Row[]>;
+  readonly #ask: (read: Asked) => Promise<readonly Row[]>;
 
   constructor(db: Database, reads: Reads) {
     this.#reads = reads;

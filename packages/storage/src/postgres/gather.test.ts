@@ -1,4 +1,4 @@
-// Many questions of one turn of the event loop, over a database that only counts them.
+// Many reads of one turn of the event loop, over a database that only counts them.
 
 import { expect, test } from "vitest";
 import type { Row, Statement } from "./database.ts";
@@ -6,7 +6,7 @@ import { gather } from "./gather.ts";
 
 const STATEMENT: Statement = { name: "asked", text: "SELECT" };
 
-/** @param answer given how many questions there are. */
+/** @param answer given how many reads there are. */
 function asking(answer: (count: number) => Promise<Row[]>) {
   const statements: number[] = [];
   const run = (_: Statement, [, numbers]: readonly unknown[] = []): Promise<Row[]> => {

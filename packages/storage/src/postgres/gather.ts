@@ -1,30 +1,35 @@
-// Questions that are asked in one turn of the event loop, as one statement. Who asks afterwards is answered by the next.
+// Reads that are asked for in one turn of the event loop, as one statement. Whoever asks afterwards is answered by the next.
 //
-// It knows no tables. What it answers is as new as if each had been asked by itself: the statement begins after all of them.
+// It knows no tables. What it answers is as new as if each had been read by itself: the statement begins after all were asked for.
 
 import { binaryArray, type Element, type ElementType } from "./binary-arrays.ts";
 import type { Database, Row, Statement } from "./database.ts";
 
-/** Of one statement. More are asked beside each other, so that no answer is larger than a process can well hold. */
-const QUESTIONS_MAX = 64;
+/** Reads in one statement. More are made beside each other, so that no answer is larger than a process can well hold. */
+const READS_MAX = 64;
+
+interface Asked<Read> extends PromiseWithResolvers<readonly Row[]> {
+  readonly read: Read;
+}
 
 /**
- * @param statement its first parameter numbers the questions (`int4[]`), the others are as `columns` say; rows have `nth`, the
- *   number of the question they answer, and come in order.
- * @returns how to ask: what it answers are the rows of that question alone.
+ * @param statement its first parameter numbers the reads (`int4[]`), the others are as `columns` say; rows have `nth`, the
+ *   number of the read they belong to, and come in order.
+ * @returns how to ask: what is answered are the rows of that read alone.
  */
-export function gather<Question>(
+export function gather<Read>(
   db: Pick<Database, "run">,
   statement: Statement,
-  columns: readonly (readonly [type: ElementType, value: (question: Question) => Element])[],
-): (question: Question) => Promise<readonly Row[]> {
-  let asked: Asked<Question>[] = [];
+  columns: readonly (readonly [type: ElementType, value: (read: Read) => Element])[],
+): (read: Read) => Promise<readonly Row[]> {
+  let asked: Asked<Read>[] = [];
 
-  const ask = async (some: readonly Asked<Question>[]): Promise<void> => {
+  const readSome = async (some: readonly Asked<Read>[]): Promise<void> => {
+    const reads = some.map(({ read }) => read);
     const values = columns.map(([type, value]) =>
       binaryArray(
         type,
-        some.map(({ question }) => value(question)),
+        reads.map((read) => value(read)),
       ),
     );
     try {
@@ -35,20 +40,15 @@ export function gather<Question>(
       for (const { reject } of some) reject(error);
     }
   };
-  const askAll = (): void => {
+  const readAll = (): void => {
     const all = asked;
     asked = [];
-    for (let from = 0; from < all.length; from += QUESTIONS_MAX)
-      void ask(all.slice(from, from + QUESTIONS_MAX));
+    for (let from = 0; from < all.length; from += READS_MAX) void readSome(all.slice(from, from + READS_MAX));
   };
 
-  return (question) => {
+  return (read) => {
     const answer = Promise.withResolvers<readonly Row[]>();
-    if (asked.push({ question, ...answer }) === 1) setImmediate(askAll);
+    if (asked.push({ read, ...answer }) === 1) setImmediate(readAll);
     return answer.promise;
   };
-}
-
-interface Asked<Question> extends PromiseWithResolvers<readonly Row[]> {
-  readonly question: Question;
 }
