@@ -2,6 +2,7 @@
 
 const API = "packages/coordinator/src/api/";
 const DISPATCHER = "packages/coordinator/src/dispatch/dispatcher.ts";
+const LOST_ANSWERS = "packages/coordinator/src/dispatch/lost-answers.test.ts";
 const SCOPE = "packages/coordinator/src/scope.test.ts";
 
 export const COORDINATOR_MUTANTS = [
@@ -36,9 +37,37 @@ export const COORDINATOR_MUTANTS = [
   {
     name: "O6: what storage could not give is given back",
     file: DISPATCHER,
-    find: "this.#owe(sessionId, { runnerId, token: made });",
+    find: "this.#owe(sessionId, { runnerId, asked });\n      return undefined;",
+    replace: "return undefined;",
+    tests: [LOST_ANSWERS],
+  },
+  {
+    name: "O1: a claim that another coordinator gave is not given back",
+    file: DISPATCHER,
+    find: "claim?.owner === runnerId && claim.until === until ? claim.token : undefined;",
+    replace: "claim?.owner === runnerId ? claim.token : until && undefined;",
+    tests: [LOST_ANSWERS],
+  },
+  {
+    name: "O1: a poll that was overtaken takes nothing away",
+    file: "packages/coordinator/src/dispatch/seat.ts",
+    find: "if (this.#newest?.process === process && number < this.#newest.number) return true;",
     replace: "",
-    tests: ["packages/coordinator/src/dispatch/lost-answers.test.ts"],
+    tests: [LOST_ANSWERS],
+  },
+  {
+    name: "L4: what was lost twice is tried alone",
+    file: "packages/coordinator/src/dispatch/rules.ts",
+    find: "if (candidate.suspectSince === undefined) {",
+    replace: "if (true) {",
+    tests: ["packages/coordinator/src/dispatch/suspects.test.ts"],
+  },
+  {
+    name: "L4: which runners hold a suspect is read in storage, also by a coordinator that did not give it",
+    file: "packages/coordinator/src/dispatch/dispatcher.ts",
+    find: "...(suspectSince === undefined ? {} : { suspectSince }),",
+    replace: "",
+    tests: ["packages/coordinator/src/dispatch/suspects.test.ts"],
   },
   {
     name: "O6: a demand must be met",

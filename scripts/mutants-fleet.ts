@@ -133,15 +133,29 @@ export const FLEET_MUTANTS = [
   {
     name: "D3: leases are carried over when the clock was set forward",
     file: STORE_TIME,
-    find: "if (!carried.has(name)) await this.#renew",
-    replace: "if (!carried.has(name) && leftMs <= -1) await this.#renew",
+    find: "if (!end.isCarried) await this.#renew",
+    replace: "if (!end.isCarried && claim.until <= from) await this.#renew",
     tests: [STORE_TIME_TEST],
   },
   {
     name: "O7: what was claimed after the time was written down is carried over, too",
     file: STORE_TIME,
-    find: "if (!carried.has(name)) await this.#renew",
-    replace: "if (!carried.has(name) && leftMs <= longestMs) await this.#renew",
+    find: "if (!end.isCarried) await this.#renew",
+    replace: "if (!end.isCarried && claim.until - from <= longestMs) await this.#renew",
+    tests: [STORE_TIME_TEST],
+  },
+  {
+    name: "D3: a step of the time that was begun is finished",
+    file: STORE_TIME,
+    find: "const step = (this.#step ??= {",
+    replace: "const step: Step = (this.#step = {",
+    tests: [STORE_TIME_TEST],
+  },
+  {
+    name: "D3: a lease is carried over once",
+    file: STORE_TIME,
+    find: "const end = ends.get(name) ?? { until",
+    replace: "const end = { until",
     tests: [STORE_TIME_TEST],
   },
   {

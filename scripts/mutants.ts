@@ -185,6 +185,20 @@ export const MUTANTS: readonly Mutant[] = [
     tests: ["packages/runtime/src/memory-storage.test.ts"],
   },
   {
+    name: "S2: an overtaken answer puts off no look",
+    file: "packages/runtime/src/due-sessions.ts",
+    find: "const isNewest = asked >= this.#newest;",
+    replace: "const isNewest = asked > 0;",
+    tests: ["packages/runtime/src/due-sessions.test.ts"],
+  },
+  {
+    name: "L3: a child that is waited for is answered",
+    file: "packages/core/src/kernel/kernel.ts",
+    find: "return this.#ending === undefined || this.children.awaitsEnd;",
+    replace: "return this.#ending === undefined;",
+    tests: ["packages/runtime/src/children.test.ts"],
+  },
+  {
     name: "H3: a poll that is asked again gets the same answer",
     file: "packages/coordinator/src/dispatch/dispatcher.ts",
     find: "if (known !== undefined) return known;",

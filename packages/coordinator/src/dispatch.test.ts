@@ -3,7 +3,14 @@
 import { MemoryStorage, TestClock, until } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
 import { ACK_MS } from "./dispatch/dispatcher.ts";
-import { openFleet, Person, type FakeRunner, type Fleet, type FleetOptions } from "./testing/fleet.ts";
+import {
+  openFleet,
+  Person,
+  type FakeClaim,
+  type FakeRunner,
+  type Fleet,
+  type FleetOptions,
+} from "./testing/fleet.ts";
 
 const LEASE_MS = 15_000;
 
@@ -191,6 +198,43 @@ describe("what arrives", () => {
     await ada.post(`/v1/sessions/${sessionId}/cancel`, { mode: "hard" });
     const { commands } = await runner.poll({ free: 0 });
     expect(commands).toMatchObject([{ type: "stop", sessionId }]);
+  });
+});
+
+describe("L4: poison", () => {
+  // Its runners take what else they hold with them, every time.
+  test("of a full runner only the session that ends it again and again", async () => {
+    const fleet = await open();
+    const ada = await fleet.user("ada");
+    const started = await Promise.all(Array.from({ length: 8 }, () => ada.start()));
+    const guilty = started[3]!;
+    let runner = await fleet.runner({ maxRuns: 8 });
+    let [held, died]: [FakeClaim[], number] = [[], 0];
+    const statusOf = async (sessionId: string) =>
+      (await ada.get(`/v1/sessions/${sessionId}`)).body.status as string;
+    const isOver = async () =>
+      (await Promise.all(started.map(statusOf))).every(
+        (status) => !["submitted", "working"].includes(status),
+      );
+    for (let polls = 0; !(await isOver()); polls++) {
+      expect(polls, "polls until nothing was left to do").toBeLessThan(100);
+      const { claims } = await runner.poll({ free: 8 - held.length, waitMs: 0 });
+      held.push(...claims);
+      if (held.some(({ sessionId }) => sessionId === guilty)) {
+        [held, died] = [[], died + 1];
+        await runner.poll({ free: 0, waitMs: 0 }); // It has heard of them.
+        await fleet.clock.advance(LEASE_MS);
+        runner = await fleet.runner({ maxRuns: 8 });
+      } else if (claims.length === 0) {
+        for (const claim of held) expect((await runner.complete(claim)).status).toBe("committed");
+        held = [];
+      }
+      await fleet.clock.advance(1_000);
+    }
+    expect(died).toBe(3);
+    for (const sessionId of started)
+      expect(await statusOf(sessionId)).toBe(sessionId === guilty ? "paused" : "completed");
+    expect((await ada.get(`/v1/sessions/${guilty}`)).body.pauseReason).toBe("poison");
   });
 });
 

@@ -97,6 +97,7 @@ describe("X3: users", () => {
       { type: "delete_session", sessionId, subtree: "refuse" },
       creation("c1", { parent: { sessionId, child: 1, onEnd: "leave" } }),
       creation("c2", { shared: { kind: "conversation", sessionId } }),
+      creation("c5", { under: { sessionId, token: 1 } }),
       imported("c3", { parent: { sessionId, child: 1, onEnd: "leave" } }),
       imported("c4", { payers: [sessionId] }),
     ];
@@ -215,8 +216,23 @@ describe("runners", () => {
     const [runner, other] = [await fleet.runner(), await fleet.runner({ taskKinds: ["shell"], agents: [] })];
     const sessionId = await ada.start();
     const claim = await held(runner);
-    const task = { agent: "task:shell", taskId: `${sessionId}-3`, input: ["ls"] };
-    expect((await other.person.post("/v1/sessions", task)).status).toBe(404);
+    const task = {
+      agent: "task:shell",
+      taskId: `${sessionId}-3`,
+      claimToken: claim.token,
+      input: ["ls"],
+    };
+    const notHeld = [409, "fenced"];
+    const refusals = [
+      await other.person.post("/v1/sessions", task),
+      await other.person.post("/v1/sessions", { ...task, taskId: "nothing-3" }), // X3.
+      await runner.person.post("/v1/sessions", { ...task, claimToken: claim.token + 1 }),
+    ];
+    expect(refusals.map(({ status, body }) => [status, body.code])).toEqual([notHeld, notHeld, notHeld]);
+    const { claimToken: _claimToken, ...unclaimed } = task;
+    expect((await runner.person.post("/v1/sessions", unclaimed)).status).toBe(422);
+    expect((await ada.post("/v1/sessions", { agent: "greeter", claimToken: 1 })).status).toBe(422);
+    expect(await fleet.storage.reader.sessions({ limit: 10, agent: "task:shell" })).toEqual([]);
     const [first, second] = [
       await runner.person.post("/v1/sessions", task),
       await runner.person.post("/v1/sessions", task),
@@ -229,6 +245,8 @@ describe("runners", () => {
       output: "files",
     });
     expect((await runner.person.call("DELETE", `/v1/sessions/${done.sessionId}`)).status).toBe(200);
+    // An ask that hung comes after that: H7.
+    expect((await runner.person.post("/v1/sessions", task)).status).toBe(404);
     expect((await runner.complete(claim)).status).toBe("committed");
   });
 });

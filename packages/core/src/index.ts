@@ -160,6 +160,7 @@ export {
   type Entry,
   type FireSchedule,
   type FirstBatch,
+  type HeldAs,
   type ImportedSignal,
   type ImportSession,
   type NewEntry,

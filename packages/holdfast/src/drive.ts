@@ -173,7 +173,7 @@ class Life {
 
   #sayElsewhere(): void {
     const { io } = this.#parts;
-    io.note(io.notes.paint.dim("another process of the coordinator runs it; it is followed from here"));
+    io.note(io.notes.paint.dim("it runs elsewhere, and is followed from here"));
   }
 
   /** P3. Never, where nobody else can run it. */

@@ -6,9 +6,12 @@
 //   Q2. It is removed once its outcome is committed, or nobody wants it any more; until then whoever goes on can read it.
 //   Q3. A coordinator that is away costs time and no attempt.
 //   Q4. What is left to whoever goes on is left running; what is aborted is cancelled.
+//   Q5. It is asked for under the claim its session is run by, and made once under it, so that an ask that hangs and comes late makes
+//       nothing: neither where the session went on elsewhere, nor after the outcome. So what is given up before an ask was answered is
+//       asked for once more: only what is known to have been made is known not to come.
 //
-// Leaky: who may queue is asked before the attempt's session is made, not with it. A start that hangs at a coordinator whose database is cut
-// off, while the session goes on elsewhere, may be made after that; then the attempt is done although a later one's outcome stands.
+// Leaky: of a session in its user's own storage a coordinator knows no claims. An ask for one of its tasks that hangs until the task is
+// done and removed, or lost and done again, is done once more.
 //
 // It knows no storage: the queue is a port with one answer, a coordinator's SessionService.
 
@@ -49,6 +52,8 @@ export interface QueuedTask {
   readonly taskId: string;
   readonly kind: string;
   readonly input: JsonText;
+  /** Of its session (Q5). */
+  readonly claimToken: number | undefined;
   readonly traceparent: string | undefined;
 }
 
@@ -60,6 +65,7 @@ export type QueuedResult =
 
 /** Where queued tasks go. Each may be called again with the same ids; throws HoldfastError. */
 export interface TaskQueue {
+  /** Throws with the code `fenced` once its session is not held by that claim any more: whoever goes on with it has the task. */
   start(task: QueuedTask): Promise<void>;
   /** Waits up to `waitMs` for its end. */
   result(sessionId: string, waitMs: number, signal: AbortSignal): Promise<QueuedResult>;
@@ -122,7 +128,7 @@ class QueuedTasks implements TaskExecutor {
   start(request: TaskAttempt, onEnd: (outcome: AttemptOutcome) => void): RunningAttempt {
     const attempt = new QueuedAttempt(request, {
       queue: this.#queue,
-      persist: (ask, signal) => this.#persist(ask, signal),
+      persist: (ask, signal = this.#closed.signal) => this.#persist(ask, signal),
       tidy: (tidying) => this.#tidy(tidying),
       onEnd: (outcome) => {
         this.#running.delete(attempt);
@@ -155,11 +161,11 @@ class QueuedTasks implements TaskExecutor {
     await this.#persist(() => this.#queue.remove(id), signal).catch(() => {});
   }
 
-  /** Q4. */
+  /** Q4. What is under way is asked for to its end, and not again. */
   async close(): Promise<void> {
     for (const attempt of this.#running) attempt.leave();
-    await Promise.allSettled(this.#ending);
     this.#closed.abort();
+    await Promise.allSettled(this.#ending);
   }
 
   /** Q3. @throws HoldfastError what no waiting helps with, or whatever it is once nobody wants it. */
@@ -191,7 +197,8 @@ function named(kind: string): readonly [string, TaskTraits] {
 
 interface AttemptHost {
   readonly queue: TaskQueue;
-  persist<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T>;
+  /** @param signal that nobody wants it any more; that nobody is left, by default. */
+  persist<T>(ask: () => Promise<T>, signal?: AbortSignal): Promise<T>;
   tidy(tidying: () => Promise<void>): void;
   onEnd(outcome: AttemptOutcome): void;
 }
@@ -201,6 +208,9 @@ class QueuedAttempt implements RunningAttempt {
   readonly #host: AttemptHost;
   readonly #sessionId: string;
   readonly #controller = new AbortController();
+  /** What was asked for and not answered yet: it may have been made, or be made later (Q5). */
+  #asked: QueuedTask | undefined;
+  #isMade = false;
   #isOver = false;
 
   constructor(request: TaskAttempt, host: AttemptHost) {
@@ -212,20 +222,39 @@ class QueuedAttempt implements RunningAttempt {
   begin(): void {
     this.#perform().then(
       (outcome) => this.#end(outcome),
-      (thrown: unknown) =>
-        this.#end({ status: "failed", error: recordError(toHoldfastError(thrown)), retryable: false }),
+      (thrown: unknown) => this.#fail(toHoldfastError(thrown)),
     );
+  }
+
+  /**
+   * It cannot be asked for, or asked after. Who is told that it does not hold the session hears it for good when it commits that, which
+   * is refused; one that holds it after all goes on with the next attempt.
+   */
+  #fail(error: HoldfastError): void {
+    if (this.#controller.signal.aborted) return; // It is over by that.
+    const isGone = error.code === "fenced" || error.code === "session_not_found";
+    this.#end({ status: "failed", error: recordError(error), retryable: isGone });
+    if (!isGone) this.#takeBackAsked();
   }
 
   /** Q4. */
   abort(_reason: string): void {
     if (this.#isOver) return;
     this.leave();
-    const { queue } = this.#host;
-    this.#host.tidy(async () => {
-      await queue.cancel(this.#sessionId);
-      await queue.remove(this.#sessionId);
-    });
+    this.#takeBackAsked();
+  }
+
+  #takeBackAsked(): void {
+    const asked = this.#asked;
+    if (asked !== undefined) this.#host.tidy(() => this.#takeBack(asked));
+  }
+
+  /** Q5. What was refused may have been made before that, and what cannot be cancelled has ended. */
+  async #takeBack(asked: QueuedTask): Promise<void> {
+    const { queue, persist } = this.#host;
+    if (!this.#isMade) await persist(() => queue.start(asked)).catch(() => {});
+    await persist(() => queue.cancel(asked.sessionId)).catch(() => {});
+    await persist(() => queue.remove(asked.sessionId));
   }
 
   leave(): void {
@@ -236,18 +265,20 @@ class QueuedAttempt implements RunningAttempt {
 
   /** Q2. */
   recorded(): void {
-    this.#host.tidy(() => this.#host.queue.remove(this.#sessionId));
+    const { queue, persist, tidy } = this.#host;
+    tidy(() => persist(() => queue.remove(this.#sessionId)));
   }
 
   async #perform(): Promise<AttemptOutcome> {
     const { queue, persist } = this.#host;
     const { signal } = this.#controller;
-    const { taskId, kind, traceparent } = this.#request;
+    const { taskId, kind, claimToken, traceparent } = this.#request;
     const input = await this.#input();
-    await persist(
-      () => queue.start({ sessionId: this.#sessionId, taskId, kind, input, traceparent }),
-      signal,
-    );
+    if (signal.aborted) return { status: "aborted" };
+    const asked = { sessionId: this.#sessionId, taskId, kind, input, claimToken, traceparent };
+    this.#asked = asked;
+    await persist(() => queue.start(asked), signal);
+    this.#isMade = true;
     for (;;) {
       const result = await persist(() => queue.result(this.#sessionId, WAIT_MS, signal), signal);
       const outcome = this.#outcomeOf(result);
@@ -317,13 +348,14 @@ const REMOVED = { name: "HoldfastError", message: "the queued task was removed",
 export function coordinatorQueue(connection: CoordinatorConnection): TaskQueue {
   const client = connection.client(SessionService);
   return {
-    async start({ sessionId, taskId, kind, input, traceparent }) {
+    async start({ sessionId, taskId, kind, input, claimToken, traceparent }) {
       const request = {
         agent: taskAgentName(kind),
         agentVersion: "1",
         input: new TextEncoder().encode(input),
         sessionId,
         taskId,
+        ...(claimToken === undefined ? {} : { claimToken: BigInt(claimToken) }),
         ...(traceparent === undefined ? {} : { traceparent }),
       };
       await connection.ask(() => client.start(request));

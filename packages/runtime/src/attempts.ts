@@ -68,6 +68,8 @@ export interface AttemptsHost {
   mayHaveRun(task: OpenTask): boolean;
   /** Start what is open and not running, once it may: tasks that never ran, and those to be tried again. */
   begin(tasks: readonly OpenTask[]): void;
+  /** Of the claim the session is driven under. */
+  claimToken(): number | undefined;
   /** The task of this number, while nobody has heard its outcome. */
   openTask(id: number): OpenTask | undefined;
   conversation(leaf: number | null): Promise<readonly ConversationEntry[]>;
@@ -118,6 +120,10 @@ class Running implements TaskAttempt {
   /** Its span is begun by the event that says that it started, after this was made. */
   get traceparent(): string | undefined {
     return this.#host.traceparent(this);
+  }
+
+  get claimToken(): number | undefined {
+    return this.#host.claimToken();
   }
 
   conversation(leaf: number | null): Promise<readonly ConversationEntry[]> {

@@ -48,6 +48,22 @@ describe("a keeper", () => {
     expect(stand).toMatchObject({ lost: 1, renewals: 3 });
   });
 
+  test("O5: tells by when it lets go, after each renewal anew, and when there is nothing left to let go of", async () => {
+    const { keeper, clock, stand } = keeperOf();
+    expect(stand.letGoAt).toBeUndefined();
+    const began = clock.monotonic();
+    keeper.claiming();
+    expect(stand.letGoAt).toBe(began + LEASE_MS - 3_000);
+    await clock.advance(3_750);
+    expect(stand.letGoAt).toBe(began + 3_750 + LEASE_MS - 3_000);
+    stand.answers = "nothing";
+    await clock.advance(LEASE_MS);
+    expect(stand).toMatchObject({ lost: 1, letGoAt: undefined });
+    keeper.claiming();
+    keeper.close();
+    expect(stand.letGoAt).toBeUndefined();
+  });
+
   // It got lost on its way, and is given up by whoever sent it only when the lease is over.
   test("does not wait for a renewal that is not answered: the next one keeps what is held", async () => {
     const { keeper, clock, stand } = keeperOf();
@@ -165,6 +181,7 @@ describe("a keeper", () => {
       renewals: 0,
       answers: "yes" as "yes" | "nothing" | "error" | "late",
       late: gate(),
+      letGoAt: undefined as number | undefined,
     };
     const keeper = new LeaseKeeper({
       clock,
@@ -173,6 +190,9 @@ describe("a keeper", () => {
       isHolding: () => stand.isHolding,
       letGo: () => {
         stand.lost++;
+      },
+      watch: (letGoInMs) => {
+        stand.letGoAt = letGoInMs === undefined ? undefined : clock.monotonic() + letGoInMs;
       },
       async renew() {
         stand.renewals++;

@@ -6,7 +6,8 @@
 //
 //   O4. When a renewal is not confirmed until shortly before the lease's end, everything is let go of: the margin is for the
 //       process trees of its tasks to end before somebody else can be given the same work. Whoever begins something may ask
-//       before: a process that was stopped for long comes to that sooner than to its timers.
+//       before: a process that was stopped for long comes to that sooner than to its timers. A process whose event loop is blocked
+//       comes to nothing at all (O5): a watchdog is told by when to expect this, and ends the process instead.
 //   D3. Time is monotonic: a wall clock that jumps neither ends a lease here nor keeps one.
 //
 // It knows no session and no storage: it is told when something is claimed, asks whether anything is held, and says when to let go.
@@ -32,6 +33,8 @@ export interface LeaseKeeperHost {
   isHolding(): boolean;
   /** Let go of everything: the lease can pass on soon. Must not throw. */
   letGo(): void;
+  /** Told in how many milliseconds everything is let go of if no renewal comes; `undefined` when nothing is. Must not throw. */
+  watch?(letGoInMs: number | undefined): void;
 }
 
 export class LeaseKeeper {
@@ -99,6 +102,7 @@ export class LeaseKeeper {
     this.#tenure = {};
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
+    this.#host.watch?.(undefined);
   }
 
   #look(): void {
@@ -131,7 +135,9 @@ export class LeaseKeeper {
 
   #arm(now: number): void {
     if (this.#since === undefined) return;
-    const at = Math.min(this.#nextAt, this.#letGoAt(this.#since));
+    const letGoAt = this.#letGoAt(this.#since);
+    const at = Math.min(this.#nextAt, letGoAt);
+    this.#host.watch?.(letGoAt - now);
     this.#cancelTimer?.();
     this.#cancelTimer = this.#host.clock.setTimer(() => this.#look(), Math.max(0, at - now));
   }

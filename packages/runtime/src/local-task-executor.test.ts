@@ -178,6 +178,7 @@ function attemptOf(changes: Partial<TaskAttempt>): TaskAttempt {
     kind: "t",
     input: undefined,
     attempt: 1,
+    claimToken: 1,
     idempotencyKey: "ses_x-0",
     timeoutMs: undefined,
     traceparent: undefined,

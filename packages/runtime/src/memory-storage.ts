@@ -266,7 +266,10 @@ export class MemoryStorage implements AgentStorage {
   #create(change: CreateSession, now: number): Applied {
     const { sessionId, claimFor, parent } = change;
     if (this.#rows.sessions.has(sessionId)) return { result: { status: "exists" } };
-    const refusal = refuseCreation(change, now);
+    const refusal = refuseCreation(change, now, {
+      asker: (id) => this.#rows.sessions.get(id),
+      hasSeen: (id, signalId) => hasSeen(this.#rows.find(id).seen, signalId, undefined),
+    });
     if (refusal !== undefined) return { result: refusal };
     const above = parent === undefined ? undefined : this.#rows.sessions.get(parent.sessionId)?.session;
     const before = createSession(change, now, above);

@@ -144,14 +144,14 @@ class LocalRuntime implements Runtime {
         }),
       isHolding: () => this.#sessions.isHolding,
       letGo: () => this.#sessions.letGoOfAll(),
+      watch: (letGoInMs) => options.watchdog?.expectLetGo(letGoInMs),
     });
     this.#machine = options.machine;
     this.#dispatched = options.dispatched;
     this.#timers = new Timers(this.#clock);
     this.#idleTimers = new Timers(this.#clock, true);
-    const { executor, local } = executorsOf(options, this.#clock, this.#limits.payloadChars);
-    this.#executor = executor;
-    this.#local = local;
+    const executors = executorsOf(options, this.#clock, this.#limits.payloadChars);
+    ({ executor: this.#executor, local: this.#local } = executors);
     this.#immediate = options.immediate ?? setImmediate;
     this.#committer = new GroupCommitter(this.#storage, this.#clock, this.#immediate);
     this.#watchdog = options.watchdog;

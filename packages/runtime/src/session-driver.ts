@@ -489,6 +489,7 @@ export class SessionDriver implements SliceMember {
       prices: this.#world.prices,
       mayHaveRun: (task) => this.#starts.mayHaveRun(task),
       begin: (tasks) => this.#starts.begin(tasks),
+      claimToken: () => this.#claim.token,
       openTask: (id) => (this.#over ? undefined : this.#kernel.open.get(id)?.task),
       conversation: (leaf) => this.#claim.conversation(leaf) ?? conversation(this.#session, leaf),
       enter: (task, fn) => enter({ sessionId: this.sessionId, task }, fn),

@@ -4,36 +4,57 @@ import { writeSync } from "node:fs";
 import { Session } from "node:inspector";
 import { workerData } from "node:worker_threads";
 import { lineOf } from "@holdfast/core";
-import { accuse, WATCHDOG_HEADER_BYTES, type WatchdogThreadData } from "./watchdog.ts";
+import { killStartedBy } from "./started-processes.ts";
+import {
+  accuse,
+  threadTime,
+  WATCHDOG_NAMES_AT,
+  WATCHDOG_STATE_AT,
+  type WatchdogThreadData,
+} from "./watchdog.ts";
 
 const { shared, sliceMs, path, pid } = workerData as WatchdogThreadData;
-const state = new Int32Array(shared, 0, 3);
-const names = new Uint8Array(shared, WATCHDOG_HEADER_BYTES);
+const letGoAt = new BigInt64Array(shared, 0, 1);
+const state = new Int32Array(shared, WATCHDOG_STATE_AT, 3);
+const names = new Uint8Array(shared, WATCHDOG_NAMES_AT);
 
 /** How long a process that is stuck may take to say where. */
 const PAUSE_MS = 1_000;
+/** Looked at so often after the moment to let go, a process that has not done it is stuck. */
+const OVERDUE_MS = 750;
+const LOOK_MS = Math.max(10, sliceMs / 10);
+/** Looks that are so far apart: the process was stopped, and this thread with it. */
+const STOPPED_MS = 4 * LOOK_MS;
 
+let lookedAt = performance.now();
 let slice = -1;
-let since = 0;
+let openSince = 0;
+let expected = 0n;
+let overdueSince = Infinity;
 
-const looking = setInterval(
-  () => {
-    const now = performance.now();
-    const opened = Atomics.load(state, 0);
-    const open = Atomics.load(state, 1) === 1;
-    if (!open || opened !== slice) {
-      slice = opened;
-      since = now;
-      return;
-    }
-    if (now - since < sliceMs) return;
-    clearInterval(looking);
-    // Now: should the slice end after all, the next one would write other names.
-    const sessionIds = new TextDecoder().decode(names.slice(0, state[2])).split("\n").slice(0, -1);
-    whereStuck((place) => end(sessionIds, place));
-  },
-  Math.max(10, sliceMs / 10),
-);
+const looking = setInterval(look, LOOK_MS);
+
+function look(): void {
+  const now = performance.now();
+  const wasStopped = now - lookedAt > STOPPED_MS; // W6.
+  lookedAt = now;
+  const opened = Atomics.load(state, 0);
+  const open = Atomics.load(state, 1) === 1;
+  if (!open || opened !== slice || wasStopped) openSince = open ? now : Infinity;
+  slice = opened;
+  const due = Atomics.load(letGoAt, 0);
+  if (due !== expected || wasStopped) overdueSince = Infinity;
+  expected = due;
+  if (due !== 0n && threadTime() >= due) overdueSince = Math.min(overdueSince, now);
+  const isSliceStuck = now - openSince >= sliceMs;
+  const isOverdue = now - overdueSince >= OVERDUE_MS; // W4.
+  if (!isSliceStuck && !isOverdue) return;
+  clearInterval(looking);
+  // Now: should the slice end after all, the next one would write other names.
+  const written = new TextDecoder().decode(names.slice(0, state[2])).split("\n").slice(0, -1);
+  const sessionIds = isSliceStuck || now - openSince >= OVERDUE_MS ? written : [];
+  whereStuck((place) => end(sessionIds, place, isSliceStuck ? `for more than ${sliceMs} ms` : undefined));
+}
 
 /**
  * Ask the process's engine to pause, which it does in the middle of a loop, and answer with the author's line where it stands.
@@ -64,16 +85,25 @@ function whereStuck(answer: (place: string | undefined) => void): void {
   }
 }
 
-function end(sessionIds: readonly string[], place: string | undefined): void {
-  if (path !== undefined) accuse(path, sessionIds, place);
-  const who = sessionIds.length === 1 ? `session ${sessionIds[0]}` : `one of ${sessionIds.length} sessions`;
+/** @param howLong a slice was open; `undefined` when its leases are why the process ends. */
+function end(sessionIds: readonly string[], place: string | undefined, howLong: string | undefined): void {
+  killStartedBy(pid); // W5.
+  if (path !== undefined && sessionIds.length > 0) accuse(path, sessionIds, place);
+  const [only, ...others] = sessionIds;
+  const who =
+    only === undefined
+      ? "something"
+      : others.length === 0
+        ? `session ${only}`
+        : `one of ${sessionIds.length} sessions`;
   // Standard error directly: the process's own streams belong to the thread that is stuck.
   writeSync(
     2,
-    `error[E_AGENT_BUSY]: ${who} kept the process busy for more than ${sliceMs} ms without awaiting\n` +
+    `error[E_AGENT_BUSY]: ${who} kept the process busy ${howLong ?? "until its leases could pass on,"} without awaiting\n` +
       (place === undefined ? "" : `  at: ${place}\n`) +
-      `  expected: agents compute between two awaits for a moment only; long work belongs in a task\n` +
-      `  fix: move the loop into ctx.run() or a task; nothing committed is lost, and \`holdfast resume\` goes on\n`,
+      `  expected: agents and tasks compute between two awaits for a moment only; long work of agents belongs in a task, long ` +
+      `work of tasks in a process or thread of its own\n` +
+      `  fix: move the loop there; nothing committed is lost, and \`holdfast resume\`, or another runner, goes on\n`,
   );
   process.kill(pid, "SIGKILL");
 }

@@ -1,4 +1,4 @@
-// The thread that ends the process when an agent keeps it busy for too long (K4a).
+// The thread that ends the process when something keeps it busy for too long (K4a, O5).
 //
 // An agent that loops without awaiting stops every session of its process: nothing of ours runs any more. So before each
 // slice the names of its sessions are written to memory shared with a thread, and the thread, when a slice does not close
@@ -8,6 +8,10 @@
 //   W2. A suspect that does it again, alone in its slice, did it for certain. It is charged: when it is next picked up it
 //       parks as `paused(poison)`; a person who resumes it then has it tried again.
 //   W3. Without a file to write to (ephemeral sessions) there is nobody to tell: the process ends all the same.
+//   W4. What blocks the event loop outside a slice, as a task may, names nobody. But a process that holds leases says by when it
+//       lets go of them, and one that has not by a second later never will: it ends before they can pass on, as in O4.
+//   W5. What the process has started ends first, as nobody else will do that: its commands have groups of their own.
+//   W6. A process that was stopped as a whole and goes on was not busy: then everything counts from the moment it goes on.
 
 import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
@@ -15,8 +19,9 @@ import { Worker } from "node:worker_threads";
 import { LIMITS } from "@holdfast/core";
 import type { SliceMember, SliceObserver } from "./slice-loop.ts";
 
-/** Shared memory: [slices opened, slice is open, bytes of names], then the names, a line each. */
-export const WATCHDOG_HEADER_BYTES = 12;
+/** Shared memory: by when leases are let go of, then [slices opened, slice is open, bytes of names], then the names, a line each. */
+export const WATCHDOG_STATE_AT = 8;
+export const WATCHDOG_NAMES_AT = 20;
 const NAMES_BYTES = 64 * 1024;
 
 export interface WatchdogThreadData {
@@ -44,6 +49,7 @@ export class Watchdog implements SliceObserver {
   readonly #worker: Worker;
   readonly #state: Int32Array;
   readonly #names: Uint8Array;
+  readonly #letGoAt: BigInt64Array;
   readonly #encoder = new TextEncoder();
   readonly #suspects: Set<string>;
   readonly #charged: Set<string>;
@@ -55,9 +61,10 @@ export class Watchdog implements SliceObserver {
     this.#places = new Map(Object.entries(places));
     this.#suspects = new Set(suspects);
     this.#charged = new Set(charged);
-    const shared = new SharedArrayBuffer(WATCHDOG_HEADER_BYTES + NAMES_BYTES);
-    this.#state = new Int32Array(shared, 0, 3);
-    this.#names = new Uint8Array(shared, WATCHDOG_HEADER_BYTES);
+    const shared = new SharedArrayBuffer(WATCHDOG_NAMES_AT + NAMES_BYTES);
+    this.#letGoAt = new BigInt64Array(shared, 0, 1);
+    this.#state = new Int32Array(shared, WATCHDOG_STATE_AT, 3);
+    this.#names = new Uint8Array(shared, WATCHDOG_NAMES_AT);
     const workerData: WatchdogThreadData = { shared, sliceMs, path, pid: process.pid };
     const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
     this.#worker = new Worker(new URL(`./watchdog-thread.${extension}`, import.meta.url), { workerData });
@@ -77,6 +84,11 @@ export class Watchdog implements SliceObserver {
 
   closed(): void {
     Atomics.store(this.#state, 1, 0);
+  }
+
+  /** W4. Leases are let go of in so long; `undefined` while there are none. */
+  expectLetGo(inMs: number | undefined): void {
+    Atomics.store(this.#letGoAt, 0, inMs === undefined ? 0n : threadTime() + BigInt(Math.ceil(inMs)));
   }
 
   /** W1. */
@@ -131,6 +143,11 @@ export function accuse(path: string, sessionIds: readonly string[], place: strin
     ...(only !== undefined && others.length === 0 && place !== undefined ? { [only]: place } : {}),
   };
   writeSuspects(path, { suspects: [...suspects], charged: [...charged], places });
+}
+
+/** Milliseconds by a clock that all threads of a process share. */
+export function threadTime(): bigint {
+  return process.hrtime.bigint() / 1_000_000n;
 }
 
 const NOBODY: Suspects = { suspects: [], charged: [], places: {} };

@@ -12,6 +12,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { StringDecoder } from "node:string_decoder";
 import { HoldfastError } from "@holdfast/core";
+import { EXECUTION_MARKER } from "@holdfast/runtime/internal";
 
 import { OutputCapture } from "./output-capture.ts";
 import { endTree, killGroup, signalTree, type ProcessTree } from "./process-tree.ts";
@@ -74,7 +75,6 @@ export interface Launch {
   readonly groups: Set<number>;
 }
 
-const EXECUTION_MARKER = "HOLDFAST_EXECUTION";
 const TAG_MARKER = "HOLDFAST_TAG";
 /** From the exit of the command to the SIGKILL of what it left behind, and to closing our ends of its pipes. */
 const LEFTOVER_GRACE_MS = 300;

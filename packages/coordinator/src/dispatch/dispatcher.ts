@@ -15,6 +15,8 @@
 //   D6. What storage could not do for one session leaves the others of its round as they are. Whether that one is claimed is found
 //       out, and the claim given back, `AGAIN_MS` later: until then it is nobody's candidate. Where storage did not say which claim was
 //       made, one that another coordinator has given since is told by its lease, and left alone.
+//   D7. Only the claim of a session says how often it was lost. Who learns so that it is a suspect gives the claim back, which counts
+//       as nothing, and matches it anew as what it is.
 //
 // It knows no requests and no callers: who may poll as whom is decided before.
 
@@ -35,7 +37,7 @@ import { dueAt, isAnsweredBy, NO_CLAIM } from "@holdfast/core/internal";
 import type { Commit } from "../joined-commits.ts";
 import { fitnessOf, type Registry, type StoredRunner } from "./registry.ts";
 import { Holdings } from "./holdings.ts";
-import { LOSSES_MAX, match, type Match, type Offer } from "./rules.ts";
+import { isSuspect, LOSSES_MAX, match, type Match, type Offer } from "./rules.ts";
 import { Seat, type GivenClaim, type PollAnswer, type PollRequest } from "./seat.ts";
 import { SCAN_MS, WaitingSessions } from "./waiting-sessions.ts";
 
@@ -156,6 +158,11 @@ export class Dispatcher {
   isHeard(runnerId: string): boolean {
     const seat = this.#seats.get(runnerId);
     return seat !== undefined && this.#isAlive(seat);
+  }
+
+  /** Whether a session that waits is known here to be a suspect (P6). */
+  isSuspect(sessionId: string): boolean {
+    return this.#waiting.get(sessionId)?.suspectSince !== undefined;
   }
 
   heldBy(runnerId: string): number {
@@ -331,11 +338,11 @@ export class Dispatcher {
    * Storage says who holds a session. What came before that was known here was told to nobody (D4); where its runner is not known
    * either, it is found when that is.
    */
-  #found({ owner, sessionId, token, inbox }: HeldClaim): void {
+  #found({ owner, sessionId, token, inbox, losses }: HeldClaim): void {
     const seat = this.#seats.get(owner);
     if (seat === undefined) return;
     const known = this.#holdings.find(sessionId);
-    this.#holdings.hold(sessionId, { runnerId: owner, token, inbox });
+    this.#holdings.hold(sessionId, { runnerId: owner, token, inbox, losses });
     if (known?.runnerId !== owner || known.inbox < inbox) seat.arrived(sessionId, true);
   }
 
@@ -358,7 +365,16 @@ export class Dispatcher {
       if (waiting === undefined || waiting.free === 0) continue;
       const runner = await this.#host.registry.find(runnerId);
       if (runner === undefined) continue;
-      offers.push({ runnerId, free: waiting.free, since: waiting.since, ...fitnessOf(runner) });
+      const held = this.#holdings.countOf(runnerId);
+      const suspectSince = this.#holdings.suspectSince(runnerId);
+      offers.push({
+        runnerId,
+        free: waiting.free,
+        since: waiting.since,
+        held,
+        ...(suspectSince === undefined ? {} : { suspectSince }),
+        ...fitnessOf(runner),
+      });
     }
     return offers;
   }
@@ -452,7 +468,7 @@ export class Dispatcher {
    */
   async #claim({ sessionId, runnerId }: Match, asked: AskedClaim): Promise<GivenClaim | undefined> {
     const { storage, clock, leaseMs, claimed } = this.#host;
-    const since = this.#waiting.get(sessionId)?.since;
+    const { since, suspectSince } = this.#waiting.get(sessionId) ?? {};
     this.#waiting.remove(sessionId);
     const now = clock.now();
     const askedAt = clock.monotonic();
@@ -476,8 +492,13 @@ export class Dispatcher {
       await this.#poison(snapshot, token, losses);
       return undefined;
     }
+    if (isSuspect(losses) && suspectSince === undefined) {
+      await this.#commit([{ type: "release_claim", sessionId, token }]);
+      this.#waiting.suspected(snapshot.session, now); // D7.
+      return undefined;
+    }
     const { nextSeq, updatedAt, inbox } = snapshot.session;
-    this.#holdings.hold(sessionId, { runnerId, token, inbox, givenAt: now });
+    this.#holdings.hold(sessionId, { runnerId, token, inbox, losses, givenAt: now });
     claimed(Math.max(0, now - (since ?? now)));
     const asGiven = { nextSeq, updatedAt };
     return { sessionId, token, askedAt, asGiven, snapshot: JSON.stringify(snapshot) };

@@ -2,12 +2,13 @@
 //
 //   H1. Storage alone knows who holds what. Asking it changes nothing; and what is known here under a newer token stands.
 //   H2. What came by way of another coordinator is told by nobody: `look` finds it, with one question for each runner. So are the
-//       sessions themselves that a runner was given there.
+//       sessions themselves that a runner was given there, and what proves that a session is no suspect.
 //
 // It knows no polls: it says what is news for which runner.
 
 import type { AgentStorage, Clock, HeldClaim } from "@holdfast/core";
 import { ChurnMap } from "@holdfast/core/internal";
+import { isSuspect } from "./rules.ts";
 
 const PAGE = 1_000;
 
@@ -18,6 +19,8 @@ export interface Holding {
   readonly inbox: number;
   /** When it was given, if that was here. */
   readonly givenAt?: number;
+  /** How many before it were lost, as far as no commit has taken that back. */
+  readonly losses: number;
 }
 
 export class Holdings {
@@ -25,6 +28,8 @@ export class Holdings {
   readonly #clock: Clock;
   readonly #bySession = new ChurnMap<string, Holding>();
   readonly #byRunner = new Map<string, Set<string>>();
+  /** Of what is held, the suspects, and since when that is known here. */
+  readonly #suspects = new Map<string, number>();
 
   constructor(storage: AgentStorage, clock: Clock) {
     this.#storage = storage;
@@ -39,6 +44,14 @@ export class Holdings {
     return this.#byRunner.get(runnerId)?.size ?? 0;
   }
 
+  /** Since when a runner holds a suspect; the last one's, if it holds several. */
+  suspectSince(runnerId: string): number | undefined {
+    let last: number | undefined;
+    for (const [sessionId, since] of this.#suspects)
+      if (this.find(sessionId)?.runnerId === runnerId) last = Math.max(last ?? since, since);
+    return last;
+  }
+
   /** H1. */
   hold(sessionId: string, holding: Holding): void {
     const known = this.#bySession.get(sessionId);
@@ -46,6 +59,8 @@ export class Holdings {
     if (known?.runnerId !== holding.runnerId) this.drop(sessionId);
     const isSame = known?.token === holding.token;
     this.#bySession.set(sessionId, isSame ? { ...known, ...holding } : holding);
+    if (!isSuspect(holding.losses)) this.#suspects.delete(sessionId);
+    else if (!isSame || !this.#suspects.has(sessionId)) this.#suspects.set(sessionId, this.#clock.now());
     const held = this.#byRunner.get(holding.runnerId);
     if (held === undefined) this.#byRunner.set(holding.runnerId, new Set([sessionId]));
     else held.add(sessionId);
@@ -62,6 +77,7 @@ export class Holdings {
     const known = this.#bySession.get(sessionId);
     if (known === undefined) return undefined;
     this.#bySession.delete(sessionId);
+    this.#suspects.delete(sessionId);
     const held = this.#byRunner.get(known.runnerId);
     held?.delete(sessionId);
     if (held?.size === 0) this.#byRunner.delete(known.runnerId);
@@ -89,12 +105,12 @@ export class Holdings {
         owner: runnerId,
         ...(after === undefined ? {} : { after }),
       });
-      for (const { sessionId, token, inbox } of page) {
+      for (const { sessionId, token, inbox, losses } of page) {
         before.delete(sessionId);
         const known = this.find(sessionId);
-        if (known !== undefined && known.token >= token && known.inbox >= inbox) continue;
-        this.hold(sessionId, { runnerId, token, inbox });
-        news.push(sessionId);
+        const isNews = known === undefined || known.token < token || known.inbox < inbox;
+        if (isNews) news.push(sessionId);
+        if (isNews || known.losses !== losses) this.hold(sessionId, { runnerId, token, inbox, losses });
       }
       after = page.at(-1)?.sessionId;
       if (page.length < PAGE) break;

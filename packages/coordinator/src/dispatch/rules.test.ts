@@ -1,6 +1,18 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { dueSince, fits, match, STARVING_MS, unmetBy, type Candidate, type Offer } from "./rules.ts";
+import {
+  ALONE_MS,
+  dueSince,
+  fits,
+  isKept,
+  LOSSES_MAX,
+  match,
+  STARVING_MS,
+  unmetBy,
+  whyNotTaken,
+  type Candidate,
+  type Offer,
+} from "./rules.ts";
 
 const NOW = 10_000_000;
 
@@ -10,6 +22,7 @@ const offer = (runnerId: string, more: Partial<Offer> = {}): Offer => ({
   agents: new Map([["greeter", new Set<string>()]]),
   free: 1,
   since: 0,
+  held: 0,
   ...more,
 });
 const candidate = (sessionId: string, more: Partial<Candidate> = {}): Candidate => ({
@@ -110,6 +123,8 @@ const OFFERS = fc.uniqueArray(
       .map((names) => new Map(names.map(([name, versions]) => [name, new Set(versions)]))),
     free: fc.integer({ min: -1, max: 4 }),
     since: fc.nat(1_000),
+    held: fc.nat(2),
+    suspectSince: fc.option(fc.integer({ min: NOW - 2 * STARVING_MS, max: NOW }), { nil: undefined }),
   }),
   { selector: ({ runnerId }) => runnerId },
 );
@@ -123,6 +138,7 @@ const CANDIDATES = fc.uniqueArray(
     priority: fc.option(fc.integer({ min: -2, max: 2 }), { nil: undefined }),
     since: fc.integer({ min: NOW - 2 * STARVING_MS, max: NOW }),
     lastRunner: fc.option(fc.constantFrom("r1", "r2"), { nil: undefined }),
+    suspectSince: fc.option(fc.integer({ min: NOW - 2 * ALONE_MS, max: NOW }), { nil: undefined }),
   }),
   { selector: ({ sessionId }) => sessionId },
 );
@@ -158,10 +174,17 @@ describe("O6", () => {
         const [o, c] = [offers as Offer[], candidates as Candidate[]];
         const matches = match(o, c, NOW);
         const left = c.filter(({ sessionId }) => !matches.some((given) => given.sessionId === sessionId));
-        for (const runner of o) {
-          const given = matches.filter(({ runnerId }) => runnerId === runner.runnerId).length;
-          if (given < runner.free) expect(left.some((session) => fits(runner, session))).toBe(false);
-        }
+        // But to one that was given a suspect, is kept for the one it has, or for one that waits.
+        const isPatient = ({ suspectSince = -Infinity }: Candidate) => NOW - suspectSince < ALONE_MS;
+        const apart = o.filter((runner) => {
+          const given = matches.filter(({ runnerId }) => runnerId === runner.runnerId);
+          const hasSuspect = given.some(
+            ({ sessionId }) => c.find((each) => each.sessionId === sessionId)!.suspectSince !== undefined,
+          );
+          if (given.length >= runner.free || hasSuspect || isKept(runner, NOW)) return false;
+          return left.some((session) => session.suspectSince === undefined && fits(runner, session));
+        });
+        expect(apart.length).toBeLessThanOrEqual(left.some(isPatient) ? 1 : 0);
       }),
       { numRuns: 500 },
     );
@@ -189,6 +212,153 @@ describe("O6", () => {
   });
 });
 
+describe("P6: suspects", () => {
+  const suspect = (sessionId: string, more: Partial<Candidate> = {}) =>
+    candidate(sessionId, { suspectSince: NOW, ...more });
+
+  test("one is given to a runner that holds nothing, and nothing with it", () => {
+    const sessions = [suspect("s1"), candidate("s2")];
+    expect(pairs([offer("r1", { free: 8 })], sessions)).toEqual(["s1→r1"]);
+    expect(pairs([offer("r1", { free: 8 }), offer("r2")], sessions)).toEqual(["s1→r1", "s2→r2"]);
+    // Not even where it comes second.
+    expect(pairs([offer("r1", { free: 8 })], [suspect("s1"), candidate("s2", { priority: 1 })])).toEqual([
+      "s2→r1",
+    ]);
+  });
+
+  test("where none holds nothing, the one that holds least is kept, for one suspect and for a while", () => {
+    const offers = [offer("r1", { free: 5, held: 3 }), offer("r2", { free: 6, held: 2 })];
+    const [one, two, other] = [suspect("s1"), suspect("s2"), candidate("s3")];
+    expect(pairs(offers, [one, two, other])).toEqual(["s3→r1"]);
+    expect(pairs(offers, [one, two, other], NOW + ALONE_MS)).toEqual(["s1→r2", "s2→r1"]);
+  });
+
+  test("one that no runner fits keeps none", () => {
+    const offers = [offer("r1", { free: 5, held: 3 })];
+    expect(pairs(offers, [suspect("s1", { demands: { gpu: "1" } }), candidate("s2")])).toEqual(["s2→r1"]);
+  });
+
+  test("nothing joins one that has committed nothing, for a while", () => {
+    const held = offer("r1", { free: 7, held: 1, suspectSince: NOW });
+    expect(pairs([held], [candidate("s1")], NOW + ALONE_MS - 1)).toEqual([]);
+    expect(pairs([held], [candidate("s1")], NOW + ALONE_MS)).toEqual(["s1→r1"]);
+    expect(pairs([{ ...held, held: 2 }], [candidate("s1")])).toEqual(["s1→r1"]);
+  });
+
+  test("another suspect does so only after ten minutes", () => {
+    const held = offer("r1", { free: 7, held: 1, suspectSince: NOW });
+    expect(pairs([held], [suspect("s1")], NOW + STARVING_MS - 1)).toEqual([]);
+    expect(pairs([held], [suspect("s1")], NOW + STARVING_MS)).toEqual(["s1→r1"]);
+  });
+
+  test("a runner of one slot takes one when it has room, like any session", () => {
+    expect(pairs([offer("r1")], [suspect("s1"), candidate("s2")])).toEqual(["s1→r1"]);
+  });
+
+  test("given with nothing else, never to a runner that has another one, and to one that holds something only late", () => {
+    fc.assert(
+      fc.property(OFFERS, CANDIDATES, (offers, candidates) => {
+        const [o, c] = [offers as Offer[], candidates as Candidate[]];
+        const matches = match(o, c, NOW);
+        for (const { sessionId, runnerId } of matches) {
+          const { suspectSince } = c.find((each) => each.sessionId === sessionId)!;
+          const runner = o.find((each) => each.runnerId === runnerId)!;
+          expect(isKept(runner, NOW)).toBe(false);
+          if (suspectSince === undefined) continue;
+          expect(matches.filter((each) => each.runnerId === runnerId)).toHaveLength(1);
+          expect(NOW - (runner.suspectSince ?? -Infinity)).toBeGreaterThanOrEqual(STARVING_MS);
+          if (runner.held > 0) expect(NOW - suspectSince).toBeGreaterThanOrEqual(ALONE_MS);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  // One session keeps taking its runner with it; the others commit after a while, and go on for a while. A runner comes back at once.
+  test("whatever the guilty one takes with it is not taken for poison, and everything else ends", () => {
+    fc.assert(
+      fc.property(
+        fc.record({
+          runners: fc.integer({ min: 1, max: 3 }),
+          slots: fc.integer({ min: 1, max: 8 }),
+          innocents: fc.integer({ min: 0, max: 12 }),
+          proofMs: fc.integer({ min: 0, max: 3 * ALONE_MS }),
+          workMs: fc.integer({ min: 0, max: 3 * ALONE_MS }),
+          killsAfterMs: fc.integer({ min: 0, max: 3 * ALONE_MS }),
+        }),
+        (drawn) => {
+          const { poisoned, ended } = live(drawn);
+          expect(poisoned).toEqual(["guilty"]);
+          expect(ended).toHaveLength(drawn.innocents);
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+});
+
+interface Life {
+  readonly runners: number;
+  readonly slots: number;
+  readonly innocents: number;
+  readonly proofMs: number;
+  readonly workMs: number;
+  readonly killsAfterMs: number;
+}
+
+/** A fleet that goes by the rules alone, in steps of five seconds, until nothing is left to do. */
+function live({ runners, slots, innocents, proofMs, workMs, killsAfterMs }: Life) {
+  const STEP_MS = 5_000;
+  interface Held {
+    readonly runnerId: string;
+    readonly givenAt: number;
+  }
+  const names = ["guilty", ...Array.from({ length: innocents }, (_, i) => `innocent-${i}`)];
+  const sessions = new Map(names.map((id) => [id, { losses: 0, since: 0, suspectSince: NaN }]));
+  const held = new Map<string, Held>();
+  const [poisoned, ended]: [string[], string[]] = [[], []];
+  for (let now = 0; sessions.size > 0; now += STEP_MS) {
+    if (now > 2 * STARVING_MS * names.length) throw new Error(`starving: ${[...sessions.keys()].join()}`);
+    for (const [sessionId, { runnerId, givenAt }] of held) {
+      const session = sessions.get(sessionId)!;
+      const age = now - givenAt;
+      if (sessionId === "guilty" && age >= killsAfterMs) {
+        for (const [other, { runnerId: its }] of held) {
+          if (its !== runnerId) continue;
+          held.delete(other);
+          const lost = sessions.get(other)!;
+          if (++lost.losses < LOSSES_MAX) continue;
+          poisoned.push(other);
+          sessions.delete(other);
+        }
+      } else if (sessionId !== "guilty" && age >= proofMs) {
+        session.losses = 0;
+        session.suspectSince = NaN;
+        if (age < proofMs + workMs) continue;
+        ended.push(sessionId);
+        held.delete(sessionId);
+        sessions.delete(sessionId);
+      }
+    }
+    const offers = Array.from({ length: runners }, (_, i) => {
+      const its = [...held].filter(([, { runnerId }]) => runnerId === `r${i}`);
+      const suspects = its.filter(([id]) => sessions.get(id)!.losses === LOSSES_MAX - 1);
+      const since = suspects.map(([, { givenAt }]) => givenAt);
+      const suspectSince = since.length === 0 ? {} : { suspectSince: Math.max(...since) };
+      return offer(`r${i}`, { free: slots - its.length, held: its.length, ...suspectSince });
+    });
+    const waiting = [...sessions].filter(([id]) => !held.has(id));
+    const candidates = waiting.map(([sessionId, session]) => {
+      if (session.losses < LOSSES_MAX - 1) return candidate(sessionId, { since: session.since });
+      if (Number.isNaN(session.suspectSince)) session.suspectSince = now;
+      return candidate(sessionId, session);
+    });
+    for (const { sessionId, runnerId } of match(offers, candidates, now))
+      held.set(sessionId, { runnerId, givenAt: now });
+  }
+  return { poisoned, ended };
+}
+
 describe("what is missing", () => {
   const gpu = candidate("s1", { demands: { gpu: "a100", os: "linux" } });
 
@@ -207,6 +377,12 @@ describe("what is missing", () => {
     const apart = [offer("r1", { labels: { os: "linux" } }), offer("r2", { labels: { gpu: "a100" } })];
     expect(unmetBy(apart, gpu)).toBe("no registered runner has all of gpu=a100, os=linux");
   });
+});
+
+test("why nobody has taken it: a suspect waits for a runner that holds nothing else", () => {
+  const runner = { ...offer("r1"), isFull: false, isDraining: false, isSilent: false };
+  expect(whyNotTaken([runner], candidate("s1"), true)).toContain("one that holds nothing else");
+  expect(whyNotTaken([{ ...runner, isFull: true }], candidate("s1"), true)).toContain("is full");
 });
 
 test("since when a session is due: its creation, its last arrival, or its timer", () => {

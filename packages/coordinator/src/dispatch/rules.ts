@@ -9,6 +9,12 @@
 //   P4. A session that was lost three times in a row without a commit between is poison: it is paused, and a person decides.
 //   P5. What no registered runner fits for five minutes ends (never begun) or is paused (begun), naming what is missing.
 //
+//   P6. A suspect, which its next loss would make poison, is given alone: to a runner that holds nothing, in an answer of its own, and
+//       nothing else is given to that runner until the suspect has committed, for `ALONE_MS` at most. As long as it waits no more
+//       than that, one runner that it fits is kept until it holds nothing. Then it is given beside others, but not beside another
+//       suspect, unless that one has proven nothing for `STARVING_MS`. So what another session takes with it is not called poison,
+//       and neither a suspect nor anybody else waits for ever.
+//
 // It knows no storage, no connections and no time but the one it is told.
 
 import type { Placement, Session } from "@holdfast/core";
@@ -20,6 +26,10 @@ export interface Offer extends Fitness {
   readonly free: number;
   /** When it began to wait. */
   readonly since: number;
+  /** Sessions that the runner holds. */
+  readonly held: number;
+  /** Since when it holds a suspect that has committed nothing there; the last one's, if it holds several. */
+  readonly suspectSince?: number;
 }
 
 /** What a runner can run, whether or not it waits. */
@@ -41,6 +51,8 @@ export interface Candidate extends Placement {
   readonly since: number;
   /** Who ran it last. */
   readonly lastRunner?: string;
+  /** Since when it is known to be a suspect (P6). */
+  readonly suspectSince?: number;
 }
 
 /** What a runner must be for a session. */
@@ -58,6 +70,13 @@ export const LOSSES_MAX = 3;
 export const NO_MATCH_MS = 5 * 60_000;
 /** Who has waited so long goes before every priority. */
 export const STARVING_MS = 10 * 60_000;
+/** So long a runner is kept for a suspect, and so long for the suspect that it was given. */
+export const ALONE_MS = 60_000;
+
+/** P6. Whether the next loss after so many makes a session poison. */
+export function isSuspect(losses: number): boolean {
+  return losses >= LOSSES_MAX - 1;
+}
 
 /** Give sessions to those who wait, in the order the sessions are due to go. */
 export function match(
@@ -65,18 +84,57 @@ export function match(
   candidates: readonly Candidate[],
   now: number,
 ): readonly Match[] {
-  const free = new Map(polls.map(({ runnerId, free: slots }) => [runnerId, Math.max(0, slots)]));
+  const free = new Map(
+    polls.map((offer) => [offer.runnerId, isKept(offer, now) ? 0 : Math.max(0, offer.free)]),
+  );
   let left = [...free.values()].reduce((sum, slots) => sum + slots, 0);
+  const take = ({ runnerId }: Offer, slots = free.get(runnerId)!): void => {
+    free.set(runnerId, free.get(runnerId)! - slots);
+    left -= slots;
+  };
+  let isKeeping = false;
   const matches: Match[] = [];
   for (const candidate of inOrder(candidates, now)) {
     if (left === 0) break;
-    const offer = bestOf(polls, candidate, free);
-    if (offer === undefined) continue;
-    matches.push({ sessionId: candidate.sessionId, runnerId: offer.runnerId });
-    free.set(offer.runnerId, free.get(offer.runnerId)! - 1);
-    left--;
+    if (candidate.suspectSince === undefined) {
+      const offer = bestOf(polls, candidate, free);
+      if (offer === undefined) continue;
+      matches.push({ sessionId: candidate.sessionId, runnerId: offer.runnerId });
+      take(offer, 1);
+      continue;
+    }
+    const isPatient = now - candidate.suspectSince < ALONE_MS;
+    const able = polls.filter(
+      (offer) => isForSuspects(offer, now) && free.get(offer.runnerId) === offer.free,
+    );
+    const empty = able.filter(({ held }) => held === 0);
+    const offer = bestOf(empty, candidate, free) ?? (isPatient ? undefined : bestOf(able, candidate, free));
+    const kept = isPatient && !isKeeping ? emptiestOf(able, candidate) : undefined;
+    if (offer !== undefined) {
+      matches.push({ sessionId: candidate.sessionId, runnerId: offer.runnerId });
+      take(offer);
+    } else if (kept !== undefined) {
+      isKeeping = true;
+      take(kept);
+    }
   }
   return matches;
+}
+
+/** P6. What is given to no one but the suspect that it holds. */
+export function isKept({ held, suspectSince }: Pick<Offer, "held" | "suspectSince">, now: number): boolean {
+  return suspectSince !== undefined && held === 1 && now - suspectSince < ALONE_MS;
+}
+
+/** P6. Suspects do not share a runner. */
+function isForSuspects({ free, suspectSince = -Infinity }: Offer, now: number): boolean {
+  return free > 0 && now - suspectSince >= STARVING_MS;
+}
+
+/** P6. The same one each time, as long as it is the next to hold nothing. */
+function emptiestOf(polls: readonly Offer[], candidate: Candidate): Offer | undefined {
+  const fitting = polls.filter((offer) => fits(offer, candidate));
+  return fitting.toSorted((a, b) => a.held - b.held || (a.runnerId < b.runnerId ? -1 : 1))[0];
 }
 
 /** P2. */
@@ -151,7 +209,7 @@ export interface KnownRunner extends Fitness {
 }
 
 /** Why nobody has taken a session that has something to do, for people. */
-export function whyNotTaken(runners: readonly KnownRunner[], needs: Needs): string {
+export function whyNotTaken(runners: readonly KnownRunner[], needs: Needs, suspect = false): string {
   const unmet = unmetBy(runners, needs);
   if (unmet !== undefined) return unmet;
   const fitting = runners.filter((runner) => fits(runner, needs));
@@ -159,6 +217,8 @@ export function whyNotTaken(runners: readonly KnownRunner[], needs: Needs): stri
   if (taking.length === 0)
     return `every runner that fits ${fitting.every(({ isSilent }) => isSilent) ? "is silent" : "drains or is silent"}`;
   if (taking.every(({ isFull }) => isFull)) return "every runner that fits is full";
+  if (suspect)
+    return "it was lost with its runner again and again, and waits for one that holds nothing else";
   return "a runner that fits has room, and takes what is before it first";
 }
 

@@ -81,6 +81,15 @@ export class WaitingSessions {
 
   /** It has something to do. */
   add(session: Session, now: number): void {
+    this.#add(session, now, this.get(session.sessionId)?.suspectSince);
+  }
+
+  /** It has something to do, and is a suspect, as who claimed it was told. */
+  suspected(session: Session, now: number): void {
+    this.#add(session, now, now);
+  }
+
+  #add(session: Session, now: number, suspectSince: number | undefined): void {
     if (isEnded(session.status) || session.status === "paused") return;
     const { sessionId, agent, placement } = session;
     const lastRunner = this.#lastRunners.get(sessionId);
@@ -91,6 +100,7 @@ export class WaitingSessions {
       since: dueSince(session, now),
       ...placement,
       ...(lastRunner === undefined ? {} : { lastRunner }),
+      ...(suspectSince === undefined ? {} : { suspectSince }),
     });
   }
 

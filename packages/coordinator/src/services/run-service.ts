@@ -113,17 +113,18 @@ async function* claimedBehind(
 }
 
 async function* queuedBehind(
-  { storage, clock }: ServiceHost,
+  host: ServiceHost,
   filter: Filter,
   after: string | undefined,
   runners: Runners,
 ): AsyncGenerator<RunMessage> {
+  const { storage, clock } = host;
   const agents = filter.agent === undefined ? {} : { agents: [filter.agent] };
   const { sessionIds } = await storage.due({ now: clock.now(), limit: QUEUE_MAX, ...agents });
   for (const sessionId of sessionIds.toSorted()) {
     if (after !== undefined && sessionId <= after) continue;
     const session = await storage.reader.session(sessionId);
-    if (session !== undefined && isAskedFor(session, filter)) yield queuedRun(session, clock.now(), runners);
+    if (session !== undefined && isAskedFor(session, filter)) yield queuedRun(host, session, runners);
   }
 }
 
@@ -143,7 +144,7 @@ async function runOf(host: ServiceHost, session: Session, runners: Runners): Pro
   if (claim !== undefined) return claimedRun(host, session, claim);
   const signals = await storage.reader.pendingSignals(sessionId);
   const isAnswered = signals.some(({ name }) => isAnsweredBy(session.waits, name));
-  return dueAt(session, NO_CLAIM, isAnswered) <= now ? queuedRun(session, now, runners) : undefined;
+  return dueAt(session, NO_CLAIM, isAnswered) <= now ? queuedRun(host, session, runners) : undefined;
 }
 
 function claimedRun({ dispatcher }: ServiceHost, session: Session, claim: HeldClaim): RunMessage {
@@ -159,14 +160,14 @@ function claimedRun({ dispatcher }: ServiceHost, session: Session, claim: HeldCl
   };
 }
 
-async function queuedRun(session: Session, now: number, runners: Runners): Promise<RunMessage> {
-  const { agent, placement } = session;
+async function queuedRun(host: ServiceHost, session: Session, runners: Runners): Promise<RunMessage> {
+  const { agent, placement, sessionId } = session;
   const needs = { agent: agent.name, version: agent.version, ...placement };
   return {
     ...runFields(session, NEXT),
     status: "queued",
-    since: BigInt(Math.round(dueSince(session, now))),
-    blocked: whyNotTaken(await runners.all(), needs),
+    since: BigInt(Math.round(dueSince(session, host.clock.now()))),
+    blocked: whyNotTaken(await runners.all(), needs, host.dispatcher.isSuspect(sessionId)),
   };
 }
 

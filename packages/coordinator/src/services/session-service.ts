@@ -51,7 +51,7 @@ import {
   type SessionMessage,
 } from "./session-message.ts";
 import { mayTouch, ownSession } from "./session-scope.ts";
-import { creationOf, refuseOther } from "./session-start.ts";
+import { creationOf, notHeld, refuseOther } from "./session-start.ts";
 import { untilEnded, watchSession } from "./session-watch.ts";
 import { scopeChange } from "./storage-scope.ts";
 
@@ -101,6 +101,12 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
       const { sessionId } = change;
       const result = await audited(host, change, auditOf(call, "session.start", sessionObject(change)));
       if (result.status === "invalid") throw new UsageError(result.reason);
+      if (result.status === "fenced" && change.under !== undefined) throw notHeld(change.under.sessionId);
+      if (result.status === "duplicate")
+        throw new NotFoundError(
+          "session_not_found",
+          `the queued task ${sessionId} was made before and is removed: it is not done again`,
+        );
       if (result.status !== "created" && result.status !== "exists") throw unexpected("starting", result);
       const session = await found(sessionId);
       if (result.status === "exists") {

@@ -5,6 +5,8 @@
 //   J1. `async_callback` makes the session a child: its end, whatever it is, reaches its parent in the transaction that ends it. The
 //       child's number there is far above those of the parent's own commands.
 //   J2. Everything is checked before anything is stored: what is refused leaves nothing behind.
+//   J3. A queued task is made under the claim its session is run by, and once under it: storage decides that with the change itself (ST49),
+//       so what hangs here, or on its way here, makes nothing once its session went on elsewhere or has its outcome.
 
 import { createHash } from "node:crypto";
 import {
@@ -20,6 +22,7 @@ import {
   NotFoundError,
   UsageError,
   type CreateSession,
+  type HeldAs,
   type Placement,
   type Session,
 } from "@holdfast/core";
@@ -40,8 +43,7 @@ export async function creationOf(
   call: Call,
 ): Promise<CreateSession> {
   const { invocation = "async_poll", parentSessionId, idempotencyKey, traceparent } = request;
-  const task =
-    request.taskId === undefined ? undefined : await taskOf(host, request.taskId, request.agent, call);
+  const task = request.taskId === undefined ? undefined : await taskOf(host, request, call);
   refuseForeignStarts(request, call, task);
   const input = textOf(request.input, "input");
   refuseIfLarge(input, "input", LIMITS.payloadChars);
@@ -80,6 +82,7 @@ export async function creationOf(
     ...(budget === undefined ? {} : { budget }),
     ...(timeoutMs === Infinity ? {} : { deadlineAt: host.clock.now() + timeoutMs }),
     ...(placement === undefined ? {} : { placement }),
+    ...(task?.under === undefined ? {} : { under: task.under }),
   };
 }
 
@@ -114,7 +117,7 @@ export function refuseOther(stored: Session, change: CreateSession, request: Sta
 }
 
 function refuseForeignStarts(
-  { agent, invocation, parentSessionId }: StartRequest,
+  { agent, invocation, parentSessionId, claimToken }: StartRequest,
   { caller }: Call,
   task: object | undefined,
 ): void {
@@ -127,6 +130,11 @@ function refuseForeignStarts(
       at: "agent",
       fix: "give the task's id as task_id",
     });
+  if (claimToken !== undefined && task === undefined)
+    throw new UsageError("only a queued task is asked for under a claim", {
+      at: "claim_token",
+      expected: "a task_id beside it",
+    });
   if (parentSessionId !== undefined && invocation !== "async_callback")
     throw new UsageError("a session has a parent to be called back by", {
       at: "parent_session_id",
@@ -138,32 +146,55 @@ function refuseForeignStarts(
     });
 }
 
+/** A task that may be queued: for whom, and under which claim of its session, where that is here (J3). */
+interface AllowedTask {
+  readonly owner: string | undefined;
+  readonly under?: HeldAs;
+}
+
 /**
- * Whose a queued task is, if the caller may ask for it: of a session that a runner holds or a user owns, or of one that is not here,
- * because it lives in its user's own storage and only its tasks are queued.
+ * Of a session that a runner holds or a user owns, or of one that is not here, because it lives in its user's own storage and only its
+ * tasks are queued. Whether it is held so is for storage to say.
  */
 async function taskOf(
   host: ServiceHost,
-  taskId: string,
-  agent: string,
-  call: Call,
-): Promise<{ readonly owner: string | undefined }> {
+  { taskId = "", agent, claimToken }: StartRequest,
+  { caller }: Call,
+): Promise<AllowedTask> {
   const at = taskId.lastIndexOf("-");
   if (at <= 0 || !/^\d+$/.test(taskId.slice(at + 1)) || !agent.startsWith(taskAgent("")))
     throw new UsageError(`"${taskId}" is no task of this agent`, {
       at: "task_id",
       expected: 'the id of a task, and "task:" with its kind as the agent',
     });
-  const session = await host.storage.reader.session(taskId.slice(0, at));
-  const { caller } = call;
-  if (session === undefined && (caller.kind === "user" || caller.kind === "admin"))
-    return { owner: await ownerFor(host, caller) };
-  const isTheirs =
-    session !== undefined &&
-    (caller.kind !== "runner" || (await host.dispatcher.holds(caller.name, session.sessionId)));
-  if (!isTheirs || (caller.kind === "user" && session.placement?.owner !== caller.name))
-    throw new NotFoundError("session_not_found", `there is no task ${taskId}`);
-  return { owner: session.placement?.owner };
+  const sessionId = taskId.slice(0, at);
+  const session = await host.storage.reader.session(sessionId);
+  const isRunner = caller.kind === "runner";
+  if (session === undefined && isRunner) throw notHeld(sessionId);
+  if (!isRunner && caller.kind !== "admin" && caller.kind !== "user") throw noSuchTask(taskId);
+  if (session === undefined) return { owner: await ownerFor(host, caller) };
+  const owner = session.placement?.owner;
+  if (caller.kind === "user" && owner !== caller.name) throw noSuchTask(taskId);
+  if (session.move?.isDone === true && !isRunner) return { owner };
+  if (claimToken === undefined)
+    throw new UsageError("a queued task is asked for under a claim of its session", {
+      at: "claim_token",
+      expected: `the token of the claim by which ${sessionId} is run`,
+    });
+  const under = { sessionId, token: Number(claimToken), ...(isRunner ? { owner: caller.name } : {}) };
+  return { owner, under };
+}
+
+function noSuchTask(taskId: string): NotFoundError {
+  return new NotFoundError("session_not_found", `there is no task ${taskId}`);
+}
+
+/** The same for a session that is not there: a runner knows only those it holds (X3). */
+export function notHeld(sessionId: string): ConflictError {
+  return new ConflictError("fenced", `the caller does not hold session ${sessionId} by this claim`, {
+    at: "claim_token",
+    fix: "none is needed: whoever holds it now goes on with its tasks",
+  });
 }
 
 async function parentOf(

@@ -177,12 +177,14 @@ async function anyForeign(
   return false;
 }
 
-/** The other sessions that a new one tells, or sees. */
+/** The other sessions that a new one tells, or sees, or that remember it. */
 function referencesOf({
   parent,
   shared,
-}: Pick<Session | CreateSession, "parent" | "shared">): readonly string[] {
+  under,
+}: Pick<Session, "parent" | "shared"> & Pick<CreateSession, "under">): readonly string[] {
   return [
+    ...(under === undefined ? [] : [under.sessionId]),
     ...(parent === undefined ? [] : [parent.sessionId]),
     ...(shared === undefined || shared.kind === "custom" ? [] : [shared.sessionId]),
   ];

@@ -18,4 +18,6 @@ export interface HeldClaim {
   readonly until: number;
   /** The session's. */
   readonly inbox: number;
+  /** What ST39 says of it now. */
+  readonly losses: number;
 }

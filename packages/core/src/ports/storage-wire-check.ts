@@ -14,6 +14,9 @@ type Check = (value: unknown) => boolean;
 type Shape = Readonly<Record<string, Check>>;
 
 const isText: Check = (value) => typeof value === "string";
+/** Of a session that is made: an id that a user may choose, or a place below one. */
+const isNewId: Check = (value) =>
+  typeof value === "string" && /^[A-Za-z0-9][A-Za-z0-9._-]{0,255}$/.test(value);
 const isCount: Check = (value) => Number.isSafeInteger(value) && (value as number) >= 0;
 const isToken: Check = (value) => Number.isSafeInteger(value);
 /** What the contract has as an integer of 32 bits. */
@@ -157,7 +160,7 @@ const isPatch = hasShape({
 
 const EFFECTS: { readonly [type in Effect["type"]]: Check } = {
   create_session: hasShape({
-    sessionId: isText,
+    sessionId: isNewId,
     agent: isAgent,
     input: optional(isJson),
     seed: isTime,
@@ -173,6 +176,7 @@ const EFFECTS: { readonly [type in Effect["type"]]: Check } = {
     placement: optional(isPlacement),
     claimFor: optional(hasShape({ owner: isText, leaseMs: isLease })),
     first: optional((value) => isFirstBatch(value)),
+    under: optional(hasShape({ sessionId: isText, token: isToken, owner: optional(isText) })),
   }),
   send_signal: hasShape({
     sessionId: isText,
@@ -272,7 +276,7 @@ const isSchedule = hasShape({
 const UNAUDITED: { readonly [type in Exclude<Change["type"], "audited">]: Check } = {
   ...EFFECTS,
   import_session: hasShape({
-    sessionId: isText,
+    sessionId: isNewId,
     session: isSession,
     records: listOf(isRecord),
     entries: listOf((value) => isEntry(value) && isTime((value as Entry).createdAt)),

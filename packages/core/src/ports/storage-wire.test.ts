@@ -49,6 +49,7 @@ const creation: CreateSession = {
   placement: { owner: "anna", demands: { os: "linux" }, priority: -1 },
   claimFor: { owner: "o", leaseMs: 1 },
   first: { records: [record], entries: [entry], session: { status: "working" } },
+  under: { sessionId: "ses-0", token: 1, owner: "o" },
 };
 
 const session: Session = { ...createSession(creation, 1), inbox: 0 };
@@ -188,6 +189,15 @@ describe("changes", () => {
     expect(parseChange({ ...CHANGES.create_session, depth: 2 ** 31 })).toBeUndefined();
     for (const priority of [0.5, 2 ** 31])
       expect(parseChange({ ...CHANGES.create_session, placement: { priority } })).toBeUndefined();
+  });
+
+  test("a session is made under an id that is good as a file's name and in a URL, or not at all", () => {
+    const { create_session, import_session } = CHANGES;
+    for (const sessionId of ["", "a/b", "../a", "a b", "ä", "a".repeat(257)]) {
+      expect(parseChange({ ...create_session, sessionId }), sessionId).toBeUndefined();
+      expect(parseChange({ ...import_session, sessionId }), sessionId).toBeUndefined();
+    }
+    expect(parseChange({ ...create_session, sessionId: `${"a".repeat(100)}-123-45` })).toBeDefined();
   });
 
   test("a text that stands in answers as it is must be JSON", () => {

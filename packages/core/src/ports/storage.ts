@@ -116,7 +116,9 @@ import type { PutSchedule, RemoveSchedule, Schedule } from "./schedules.ts";
  *   ST47. Who follows a session is told after each change of its row is stored, at once of what this process stores, soon of what
  *         others do, and not after having left (adapters that have `follow` only).
  *   ST48. `heldClaims` tells who holds which sessions by a lease that ends and has not passed by `now`, in the order of their ids, and
- *         how much has arrived for each. It changes nothing.
+ *         how much has arrived for each, and the losses before each that no commit has taken back yet (ST39). It changes nothing.
+ *   ST49. A session made `under` a claim of another one is made only while that is the other's newest claim, unreleased, and its session
+ *         has not ended, else `fenced`; and once under it: made before and deleted since it is `duplicate`. One that exists is `exists`.
  *   ST44. The reader's filters of sessions (owner, agent, status, parent) hold together, page by page.
  */
 export interface AgentStorage {
@@ -265,6 +267,16 @@ export interface CreateSession {
   readonly claimFor?: { readonly owner: string; readonly leaseMs: number };
   /** What its agent did before it first waited, in the same transaction and under that claim, which it needs. */
   readonly first?: FirstBatch;
+  /** Only while another session is held so, and once (ST49). Not for effects: they go with a batch, which says both. */
+  readonly under?: HeldAs;
+}
+
+/** A claim of a session, as who says that it holds it knows it. */
+export interface HeldAs {
+  readonly sessionId: string;
+  readonly token: number;
+  /** Whose it must be; anybody's when absent. */
+  readonly owner?: string;
 }
 
 /** A batch at the beginning of a journal, when nothing can have arrived yet. */
@@ -287,7 +299,7 @@ export interface ImportSession {
   readonly seen?: SeenSignals;
 }
 
-/** What a session remembers of signals it once took, so that one sent again is a duplicate (ST9). */
+/** What a session remembers of signals it once took, and of what was made under its claims, so that neither comes again (ST9, ST49). */
 export interface SeenSignals {
   readonly ids: readonly string[];
   /** Name and key of each. */

@@ -63,6 +63,8 @@ export interface TaskAttempt {
   readonly input: JsonText | undefined;
   /** From 1. */
   readonly attempt: number;
+  /** Of the claim under which its session is run: what is done elsewhere for that one is done under it. */
+  readonly claimToken: number | undefined;
   /** The same for every attempt of this task: for effects on the outside world. */
   readonly idempotencyKey: string;
   readonly timeoutMs: number | undefined;

@@ -57,6 +57,7 @@ import {
   decideFire,
   decidePause,
   decideResume,
+  madeMark,
   replaceSchedule,
   type CancelDecision,
 } from "./storage-rules.ts";
@@ -178,6 +179,9 @@ export function applyOverdue(door: CascadeDoor, sessionId: string, now: number):
 
 function create(door: CascadeDoor, change: CreateSession, now: number): ChangeResult {
   const { result, rows } = door.create(change, now);
+  const { sessionId, under } = change;
+  if (rows !== undefined && under !== undefined)
+    door.addSeen(under.sessionId, { ids: [madeMark(sessionId, under)], dedupKeys: [] }); // ST49.
   if (rows === undefined || change.first === undefined || isAlone(rows.before, rows.after, change.first))
     return result;
   const admissions = follow(door, rows.before, rows.after, now, change.first);

@@ -9,7 +9,7 @@
 // It knows no sessions but their status, and no time but the one it is told.
 
 import type { ClaimResult, HeldClaim } from "../ports/claim-results.ts";
-import type { AgentStorage, CommitBatch, ReleaseClaim } from "../ports/storage.ts";
+import type { AgentStorage, CommitBatch, HeldAs, ReleaseClaim } from "../ports/storage.ts";
 import { movedAway } from "./moving.ts";
 import { isEnded, type Session } from "./session.ts";
 
@@ -28,6 +28,16 @@ export const NO_CLAIM: Claim = { token: 0, until: -Infinity, losses: 0 };
 
 export function isHeld(claim: Claim, now: number): boolean {
   return claim.owner !== undefined && claim.until > now;
+}
+
+/** Whether something may be done in a session's name by who says that it holds it so: its lease may have passed (E1). */
+export function isHeldAs(
+  { status, move }: Pick<Session, "status" | "move">,
+  claim: Claim,
+  { token, owner = claim.owner }: HeldAs,
+): boolean {
+  if (isEnded(status) || move !== undefined || claim.owner === undefined) return false;
+  return claim.token === token && claim.owner === owner;
 }
 
 /**
@@ -98,13 +108,14 @@ export function pageOfClaims(
 ): HeldClaim[] {
   const held: HeldClaim[] = [];
   for (const { session, claim } of all) {
-    const { token, until } = claim;
+    const { token, until, losses } = claim;
     if (claim.owner === undefined || until === Infinity || !isHeld(claim, now) || isEnded(session.status))
       continue;
     if (sessionId !== undefined && session.sessionId !== sessionId) continue;
     if (owner !== undefined && claim.owner !== owner) continue;
     if (after !== undefined && session.sessionId <= after) continue;
-    held.push({ sessionId: session.sessionId, owner: claim.owner, token, until, inbox: session.inbox });
+    const { inbox } = session;
+    held.push({ sessionId: session.sessionId, owner: claim.owner, token, until, inbox, losses });
   }
   return held.sort((a, b) => (a.sessionId < b.sessionId ? -1 : 1)).slice(0, limit);
 }

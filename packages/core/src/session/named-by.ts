@@ -19,6 +19,7 @@ export function eachName(change: Change | Effect, visit: (name: string, kind: Na
     case "create_session":
       visit(change.sessionId, "made");
       if (change.parent !== undefined) visit(change.parent.sessionId, "known");
+      if (change.under !== undefined) visit(change.under.sessionId, "known");
       for (const effect of change.first?.effects ?? []) eachName(effect, visit);
       return;
     case "import_session":

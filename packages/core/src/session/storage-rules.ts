@@ -18,6 +18,7 @@ import type {
   CreateSession,
   Effect,
   FireSchedule,
+  HeldAs,
   ImportSession,
   RequestCancel,
   SendSignal,
@@ -26,7 +27,7 @@ import type {
 import { isReservedName } from "../journal/signal-names.ts";
 import { LIMITS } from "../limits.ts";
 import { NO_AMOUNT, openAccount, raise, sumOf, type Account, type Budget } from "./budget.ts";
-import { NO_CLAIM, type Claim } from "./claims.ts";
+import { isHeldAs, NO_CLAIM, type Claim } from "./claims.ts";
 import { movedAway } from "./moving.ts";
 import {
   isAnsweredBy,
@@ -75,16 +76,38 @@ export function createSession(change: CreateSession, now: number, parent?: Sessi
   };
 }
 
+/** What is looked up for a session that is made under a claim. */
+export interface CreationLookups {
+  /** The session of that claim. */
+  asker(sessionId: string): { readonly session: Session; readonly claim: Claim } | undefined;
+  /** Whether that one, which is there, remembers this id as one of a signal it took. */
+  hasSeen(sessionId: string, id: string): boolean;
+}
+
 /**
- * What a session would not be created for, or `undefined`: a first batch that does not hold (ST25). Asked before anything of it is
- * stored.
+ * What a session would not be created for, or `undefined`: a claim that is not held (ST49), a first batch that does not hold (ST25).
+ * Asked before anything of it is stored.
  */
-export function refuseCreation(change: CreateSession, now: number): ChangeResult | undefined {
-  const { claimFor } = change;
+export function refuseCreation(
+  change: CreateSession,
+  now: number,
+  lookups: CreationLookups,
+): ChangeResult | undefined {
+  const { claimFor, under } = change;
+  if (under !== undefined) {
+    const asker = lookups.asker(under.sessionId);
+    if (asker === undefined || !isHeldAs(asker.session, asker.claim, under)) return { status: "fenced" };
+    if (lookups.hasSeen(under.sessionId, madeMark(change.sessionId, under))) return { status: "duplicate" };
+  }
   const token = claimFor === undefined ? NO_CLAIM.token : NO_CLAIM.token + 1;
   const first = firstBatch(change, token);
   if (first === undefined) return undefined;
   return refuseBatch(createSession(change, now), { ...NO_CLAIM, ...claimFor, token }, first, NOTHING_YET);
+}
+
+/** What the session of a claim remembers of one that was made under it, as if it were a signal's id (ST49). */
+export function madeMark(sessionId: string, { token }: HeldAs): string {
+  return `made:${token}:${sessionId}`;
 }
 
 /** What there is to look up for a session that does not exist yet. */
@@ -376,13 +399,16 @@ function findSignalProblem({ consumed }: CommitBatch, lookups: BatchLookups): st
   return missing === undefined ? undefined : `has no pending signal ${missing} to consume`;
 }
 
-/** Whose token would nobody ever hear of? */
 function findEffectProblem(effects: readonly Effect[] = []): string | undefined {
-  const claiming = effects.find(
-    (effect) =>
-      effect.type === "create_session" && (effect.claimFor !== undefined || effect.first !== undefined),
-  );
-  return claiming && `cannot claim ${claiming.sessionId} in the batch that makes it`;
+  for (const effect of effects) {
+    if (effect.type !== "create_session") continue;
+    const { sessionId, claimFor, first, under } = effect;
+    // Whose token would nobody ever hear of?
+    if (claimFor !== undefined || first !== undefined)
+      return `cannot claim ${sessionId} in the batch that makes it`;
+    if (under !== undefined) return `cannot make ${sessionId} under another claim than its own`;
+  }
+  return undefined;
 }
 
 function findPatchProblem(session: Session, patch: SessionPatch | undefined): string | undefined {

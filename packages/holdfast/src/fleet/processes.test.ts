@@ -1,7 +1,7 @@
 // Real kills of real processes: a runner in the middle of its work, the coordinator under everybody's.
 
 import { writeFileSync } from "node:fs";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, describe, expect, test, vi } from "vitest";
 import type { JournalRecord } from "@holdfast/core";
 import { openRemoteStorage } from "@holdfast/storage/remote";
 import { startSession } from "../testing/coordinator-client.ts";
@@ -32,18 +32,23 @@ export default defineAgent({ name: "steps", run: async (ctx, input) => {
 const SHORT_LEASE_MS = 6_000;
 const PATIENCE = { timeout: 40_000, interval: 50 };
 
-let project: Project;
-beforeEach(() => {
-  project = new Project();
-  writeFileSync(project.path("agents.ts"), AGENT);
-});
-afterEach(() => project.dispose());
+const projects: Project[] = [];
+afterAll(() => Promise.all(projects.map((project) => project.dispose())));
 
-describe("KILL", () => {
+/** Each test has one of its own: they wait for leases, and do so together. */
+function openProject(): Project {
+  const project = new Project();
+  projects.push(project);
+  writeFileSync(project.path("agents.ts"), AGENT);
+  return project;
+}
+
+describe.concurrent("KILL", () => {
   test(
     "of a runner in the middle: its sessions go on elsewhere, and no committed task runs again",
     { timeout: 90_000 },
     async () => {
+      const project = openProject();
       const coordinator = await startCoordinator(project, { leaseMs: SHORT_LEASE_MS });
       const runners = {
         first: await startRunnerProcess(project, coordinator, "first", ["--agents", "agents.ts"]),
@@ -76,6 +81,7 @@ describe("KILL", () => {
     "of the coordinator, and another one begins: what runs goes on, and nothing is done again",
     { timeout: 90_000 },
     async () => {
+      const project = openProject();
       const coordinator = await startCoordinator(project);
       const runner = await startRunnerProcess(project, coordinator, "first", ["--agents", "agents.ts", "-v"]);
       const ids = await Promise.all([1, 2].map(() => start(coordinator)));
@@ -103,6 +109,7 @@ describe("KILL", () => {
     "of a runner in the middle of a task of another's session: a third one does it",
     { timeout: 90_000 },
     async () => {
+      const project = openProject();
       writeFileSync(
         project.path("asks.ts"),
         `import { defineAgent } from "holdfast";
@@ -141,6 +148,7 @@ describe("KILL", () => {
     "of nobody, while the coordinator stands still: what the runner started is gone before it is asked for again",
     { timeout: 90_000 },
     async () => {
+      const project = openProject();
       writeFileSync(
         project.path("agents.ts"),
         `import { spawn } from "node:child_process";

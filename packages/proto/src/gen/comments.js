@@ -123,6 +123,7 @@ export const COMMENTS = {
   "holdfast.v1.SessionService.Watch": "How it stands, its journal from a position on, and then what is added, until it has ended.",
   "holdfast.v1.SignalRequest.dedup_key": "A second one with it is a duplicate, which stores nothing.",
   "holdfast.v1.SignalResponse.status": "`stored` or `duplicate`.",
+  "holdfast.v1.StartRequest.claim_token": "With `task_id`: the token of the claim under which its session is run. It is made only while that is the session's newest claim, and once under it; of a session that is not here nothing is known, and this is not asked for.",
   "holdfast.v1.StartRequest.demands": "Labels a runner must have, with these values.",
   "holdfast.v1.StartRequest.idempotency_key": "The session's id is made of it and of its owner: asked again with the same body it is the same session.",
   "holdfast.v1.StartRequest.invocation": "`sync`: answered when it has ended, or after `wait_ms`. `async_poll` (the default): answered at once. `async_callback`: it is made as a child of `parent_session_id`: cancelled with it, shown below it, and its end arrives there. The parent's agent did not ask for it, so `ctx.child` does not know it and nothing waits for its end; an agent that is to wait asks for its children itself.",

@@ -397,6 +397,39 @@ describe("what changes between reading and writing", () => {
     expect(taken).toEqual({ status: "busy", owner: "owner-1" });
   });
 
+  test("ST49: nothing is made under a claim that is taken over as somebody is about to", async () => {
+    await a.commit([creating("ses-1")], 0);
+    const token = await claim(a, "owner-1", 0);
+    const under = { sessionId: "ses-1", token };
+    expect(await b.commit([creating("made-1", { under })], 1)).toEqual([{ status: "created" }]);
+    // It knows the claim by now, and looks again only when it is refused what it decided.
+    await claim(a, "owner-2", 1_000);
+    expect(await b.commit([creating("made-2", { under })], 1_000)).toEqual([{ status: "fenced" }]);
+    const c = await open();
+    const next = await claim(a, "owner-3", 2_000);
+    after("heads", () => claim(a, "owner-4", 3_000));
+    expect(
+      await c.commit([creating("made-3", { under: { sessionId: "ses-1", token: next } })], 3_000),
+    ).toEqual([{ status: "fenced" }]);
+    expect(await a.load("made-3")).toBeUndefined();
+  });
+
+  test("ST49: of many that make it through many storages one did, and none does once it is gone", async () => {
+    await a.commit([creating("ses-1")], 0);
+    const under = { sessionId: "ses-1", token: await claim(a, "owner-1", 0) };
+    const made = { sessionId: "made", subtree: "refuse" } as const;
+    const makeAll = async (): Promise<readonly string[]> => {
+      const all = Array.from({ length: 8 }, (_, i) =>
+        storages[i % 2]!.commit([creating("made", { under })], 1),
+      );
+      return (await Promise.all(all)).map(([result]) => result!.status).sort();
+    };
+    expect(await makeAll()).toEqual(["created", ...Array<string>(7).fill("exists")]);
+    await a.commit([{ type: "request_cancel", ...made, mode: "hard", graceMs: 0 }], 1);
+    expect(await b.commit([{ type: "delete_session", ...made }], 1)).toMatchObject([{ status: "deleted" }]);
+    expect(await makeAll()).toEqual(Array<string>(8).fill("duplicate"));
+  });
+
   test("ST40: a document that is changed as somebody is about to change it is a conflict", async () => {
     const put = { type: "put_document", collection: "c", id: "d" } as const;
     await a.commit([{ ...put, body: "1" }], 0);

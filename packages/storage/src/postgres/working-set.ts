@@ -210,7 +210,10 @@ export class WorkingSet implements CascadeDoor {
     if (problem !== undefined) return refused({ status: "invalid", reason: problem });
     if (this.#exists(sessionId)) return refused({ status: "exists" });
     this.#refuseRemoved(sessionId);
-    const refusal = refuseCreation(change, now);
+    const refusal = refuseCreation(change, now, {
+      asker: (id) => this.#look(id),
+      hasSeen: (id, signalId) => this.#hasSeen(this.#find(id), `i:${signalId}`),
+    });
     if (refusal !== undefined) return refused(refusal);
 
     const above = parent === undefined ? undefined : this.#look(parent.sessionId);

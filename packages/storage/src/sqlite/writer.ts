@@ -185,7 +185,10 @@ export class Writer implements CascadeDoor {
     const problem = findSessionProblem(change);
     if (problem !== undefined) return refused({ status: "invalid", reason: problem });
     if (this.#heads.get(sessionId) !== undefined) return refused({ status: "exists" });
-    const refusal = refuseCreation(change, now);
+    const refusal = refuseCreation(change, now, {
+      asker: (id) => this.#heads.get(id),
+      hasSeen: (id, signalId) => this.#hasSeen(this.#find(id), `i:${signalId}`),
+    });
     if (refusal !== undefined) return refused(refusal);
 
     const above = parent === undefined ? undefined : this.#heads.get(parent.sessionId)?.session;

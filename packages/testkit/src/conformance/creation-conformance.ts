@@ -1,8 +1,8 @@
-// ST25: a session and the first batch of its agent are one.
+// ST25: a session and the first batch of its agent are one. ST49: one that is made in another one's name is made while that is held.
 
-import type { FirstBatch } from "@holdfast/core";
+import type { Change, ChangeResult, FirstBatch, HeldAs } from "@holdfast/core";
 import { expect, test } from "vitest";
-import { creating, LEASE_MS, tokenOf, type Fixture } from "./fixture.ts";
+import { creating, ENDINGS, LEASE_MS, PATCH_TO, tokenOf, type Claimant, type Fixture } from "./fixture.ts";
 
 const CLAIM = { claimFor: { owner: "owner-1", leaseMs: LEASE_MS } };
 
@@ -102,4 +102,101 @@ export function creationConformance(fixture: Fixture): void {
       status: "ended",
     });
   });
+
+  const made = { sessionId: "made", subtree: "refuse" } as const;
+  const heldAs = ({ sessionId, token }: Claimant): HeldAs => ({ sessionId, token });
+  const make = (under: HeldAs, now = 1): Promise<ChangeResult> =>
+    fixture.apply(creating(made.sessionId, { under }), now);
+  const removeMade = async (): Promise<void> => {
+    await fixture.apply({ type: "request_cancel", ...made, mode: "hard", graceMs: 0 });
+    expect(await fixture.apply({ type: "delete_session", ...made })).toMatchObject({ status: "deleted" });
+  };
+
+  // Whoever asks hangs, and is applied when its session has long gone on elsewhere.
+  test("ST49: a session is made under the newest claim of another one, and under no other", async () => {
+    const first = await fixture.createClaimed();
+    await first.release();
+    expect(await make(heldAs(first)), "released").toEqual({ status: "fenced" });
+    const second = await fixture.claim("ses-1", "owner-2", 1);
+    expect(second.token).toBeGreaterThan(first.token);
+    expect(await make(heldAs(first)), "claimed by another").toEqual({ status: "fenced" });
+    expect(await make({ ...heldAs(second), owner: "owner-1" }), "another's").toEqual({ status: "fenced" });
+    expect(await make({ sessionId: "nobody", token: second.token }), "not there").toEqual({
+      status: "fenced",
+    });
+    expect(await fixture.storage.load(made.sessionId)).toBeUndefined();
+    // Its lease has passed and nobody took it: its holder may still commit, and so this.
+    expect(await make({ ...heldAs(second), owner: "owner-2" }, 1 + 2 * LEASE_MS)).toEqual({
+      status: "created",
+    });
+    expect(await fixture.session(made.sessionId)).toMatchObject({ status: "submitted" });
+    // What is there is found, by whomever.
+    expect(await make(heldAs(first))).toEqual({ status: "exists" });
+  });
+
+  test("ST49: nothing is made under a claim of a session that has ended or moves away", async () => {
+    for (const status of ENDINGS) {
+      const ending = await fixture.createClaimed(`ses-${status}`);
+      await ending.commit({ session: PATCH_TO[status] });
+      expect(await make(heldAs(ending)), status).toEqual({ status: "fenced" });
+    }
+    const moving = await fixture.createClaimed("ses-moving");
+    const move = { type: "begin_move", sessionId: moving.sessionId, moveId: "m", to: "there" } as const;
+    expect(await fixture.apply(move)).toMatchObject({ status: "requested" });
+    expect(await make(heldAs(moving)), "moving").toEqual({ status: "fenced" });
+    expect(await fixture.storage.load(made.sessionId)).toBeUndefined();
+  });
+
+  // Asked for twice, as the first answer was lost; done and removed since; and then the first one comes.
+  test("ST49: once under a claim, also when what was made is gone", async () => {
+    const holder = await fixture.createClaimed();
+    expect(await make(heldAs(holder))).toEqual({ status: "created" });
+    expect(await make(heldAs(holder))).toEqual({ status: "exists" });
+    await removeMade();
+    expect(await make(heldAs(holder))).toEqual({ status: "duplicate" });
+    expect(await fixture.storage.load(made.sessionId)).toBeUndefined();
+    // The negative space: another one is made, and so is this one under the next claim.
+    expect(await fixture.apply(creating("another", { under: heldAs(holder) }))).toEqual({
+      status: "created",
+    });
+    await holder.release();
+    expect(await make(heldAs(await fixture.claim("ses-1", "owner-2", 1)))).toEqual({ status: "created" });
+  });
+
+  test("ST49: what is refused leaves no trace, and its neighbours in the group are applied", async () => {
+    const holder = await fixture.createClaimed();
+    const under = heldAs(holder);
+    const stale = { ...under, token: under.token + 1 };
+    const group: Change[] = [
+      creating("made", { under: stale }),
+      creating("made", { under }),
+      creating("other", { under: stale }),
+    ];
+    const results = await fixture.storage.commit(group, 1);
+    expect(results.map(({ status }) => status)).toEqual(["fenced", "created", "fenced"]);
+    expect(await fixture.storage.load("other")).toBeUndefined();
+    const [before, again] = await fixture.storage.commit(
+      [{ type: "request_cancel", ...made, mode: "hard", graceMs: 0 }, creating("made", { under })],
+      1,
+    );
+    expect([before?.status, again?.status]).toEqual(["requested", "exists"]);
+  });
+
+  test("ST49: a batch makes nothing under another claim", async () => {
+    const holder = await fixture.createClaimed();
+    const effect = creating("made", { under: heldAs(holder) });
+    expect(await holder.commit({ effects: [effect] })).toMatchObject({ status: "invalid" });
+    expect(await fixture.storage.load("made")).toBeUndefined();
+  });
+
+  if (fixture.subject.reopen !== undefined) {
+    test("ST49: what was made once is known after reopening", async () => {
+      await fixture.apply(creating("ses-1"), 0);
+      const holder = await fixture.claim("ses-1", "owner-1", 1);
+      expect(await make(heldAs(holder))).toEqual({ status: "created" });
+      await removeMade();
+      await fixture.reopen();
+      expect(await make(heldAs(holder), 2)).toEqual({ status: "duplicate" });
+    });
+  }
 }

@@ -110,8 +110,9 @@ export function leaseConformance(fixture: Fixture): void {
     const two = await fixture.claim("ses-2", "owner-2", 0);
     await (await fixture.claim("ses-3", "owner-1", 0)).release();
     await (await fixture.claim("ses-4", "owner-1", 0)).commit({ session: PATCH_TO.completed });
-    const first = { sessionId: "ses-1", owner: "owner-1", token: one.token, until: LEASE_MS, inbox: 0 };
-    const second = { sessionId: "ses-2", owner: "owner-2", token: two.token, until: LEASE_MS, inbox: 0 };
+    const both = { until: LEASE_MS, inbox: 0, losses: 0 };
+    const first = { sessionId: "ses-1", owner: "owner-1", token: one.token, ...both };
+    const second = { sessionId: "ses-2", owner: "owner-2", token: two.token, ...both };
     expect(await held()).toEqual([first, second]);
     expect(await held({ owner: "owner-2" })).toEqual([second]);
     expect(await held({ sessionId: "ses-1" })).toEqual([first]);
@@ -136,6 +137,15 @@ export function leaseConformance(fixture: Fixture): void {
     expect(await claim("owner-2", LEASE_MS)).toMatchObject({ status: "claimed", losses: 1 });
   });
 
+  test("ST48: who asks hears what was lost before a claim, until its holder has committed", async () => {
+    await fixture.apply(creating("ses-1"), 0);
+    await claim("owner-1", 0);
+    const holder = await fixture.claim("ses-1", "owner-2", LEASE_MS);
+    expect(await held({ now: LEASE_MS })).toMatchObject([{ owner: "owner-2", losses: 1 }]);
+    await holder.commit({ records: [STARTED] }, LEASE_MS);
+    expect(await held({ now: LEASE_MS })).toMatchObject([{ owner: "owner-2", losses: 0 }]);
+  });
+
   // Adapters may keep those of a tree together.
   test("ST48: who holds a child is found by its id as well", async () => {
     await fixture.apply(creating("ses-1"), 0);
@@ -155,7 +165,7 @@ export function leaseConformance(fixture: Fixture): void {
       const { token } = await fixture.claim("ses-1", "owner-1", 0);
       await fixture.reopen();
       expect(await held({ now: 10 })).toEqual([
-        { sessionId: "ses-1", owner: "owner-1", token, until: 10 + LEASE_MS, inbox: 0 },
+        { sessionId: "ses-1", owner: "owner-1", token, until: 10 + LEASE_MS, inbox: 0, losses: 0 },
       ]);
     });
 

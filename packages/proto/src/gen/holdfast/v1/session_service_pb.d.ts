@@ -109,6 +109,14 @@ export declare type StartRequest = Message<"holdfast.v1.StartRequest"> & {
    * @generated from field: optional string traceparent = 15;
    */
   traceparent?: string | undefined;
+
+  /**
+   * With `task_id`: the token of the claim under which its session is run. It is made only while that is the session's newest claim, and
+   * once under it; of a session that is not here nothing is known, and this is not asked for.
+   *
+   * @generated from field: optional int64 claim_token = 16;
+   */
+  claimToken?: bigint | undefined;
 };
 
 /**

@@ -1,0 +1,110 @@
+// P6 as storage and runners see it: what was lost twice is tried alone, and asking how often it was lost costs nobody a loss.
+
+import type { CommitBatch } from "@holdfast/core";
+import { turns } from "@holdfast/testkit/test-runtime";
+import { expect, test } from "vitest";
+import { openDispatch, type StandOptions } from "../testing/dispatch-stand.ts";
+
+const LEASE_MS = 15_000;
+const COMMITTED = { status: "committed" };
+
+type Stand = Awaited<ReturnType<typeof openDispatch>>;
+
+async function open(options: StandOptions = {}): Promise<Stand> {
+  return openDispatch({ free: 8, ...options });
+}
+
+/** Create a session and lose it so often. */
+async function lose({ create, storage, clock }: Stand, sessionId: string, times: number): Promise<void> {
+  await create(sessionId);
+  for (let i = 0; i < times; i++) {
+    await storage.claim({ sessionId, owner: `gone-${i}`, now: clock.now(), leaseMs: LEASE_MS });
+    await clock.advance(LEASE_MS);
+  }
+}
+
+function batch(sessionId: string, token: number, more: Partial<CommitBatch> = {}): CommitBatch {
+  const empty = { firstSeq: 0, records: [], entries: [], consumed: [] };
+  return { type: "commit_batch", sessionId, token, ...empty, ...more };
+}
+
+/** What a poll that waits for no time is given, and its runner uses. */
+async function given({ poll, dispatcher }: Stand, pollId: string, ackPollId?: string) {
+  const { claims } = await poll(pollId, 0, ackPollId);
+  for (const { sessionId } of claims) dispatcher.used("r1", sessionId);
+  return claims.map(({ sessionId, token }) => ({ sessionId, token }));
+}
+
+test("one is given in an answer of its own, and nothing more to its runner until it has committed", async () => {
+  const stand = await open();
+  const { create, clock, storage } = stand;
+  await lose(stand, "suspect", 2);
+  await create("other");
+  // The first round learns what it is, and the other one goes meanwhile: from then on the runner is kept.
+  const [other] = await given(stand, "p1");
+  expect(other).toMatchObject({ sessionId: "other" });
+  await create("late");
+  await clock.advance(2_000);
+  expect(await given(stand, "p2", "p1")).toEqual([]);
+  expect([stand.dispatcher.isSuspect("suspect"), stand.dispatcher.isSuspect("late")]).toEqual([true, false]);
+  const end = { session: { status: "completed", waits: [], output: "null" } } as const;
+  expect(await storage.commit([batch("other", other!.token, end)], clock.now())).toMatchObject([COMMITTED]);
+  await clock.advance(2_000);
+  const [suspect, ...more] = await given(stand, "p3", "p2");
+  expect([suspect?.sessionId, more]).toEqual(["suspect", []]);
+  expect(await given(stand, "p4", "p3")).toEqual([]);
+  expect(await storage.commit([batch("suspect", suspect!.token)], clock.now())).toMatchObject([COMMITTED]);
+  await clock.advance(2_000);
+  expect(await given(stand, "p5", "p4")).toMatchObject([{ sessionId: "late" }]);
+});
+
+test("who learns that it is one neither counts a loss nor takes one back", async () => {
+  const stand = await open();
+  const { clock, storage } = stand;
+  await lose(stand, "suspect", 2);
+  expect(await given(stand, "p1")).toEqual([{ sessionId: "suspect", token: 4 }]);
+  await clock.advance(LEASE_MS);
+  const again = { sessionId: "suspect", owner: "r2", now: clock.now(), leaseMs: LEASE_MS };
+  expect(await storage.claim(again)).toMatchObject({ status: "claimed", losses: 3 });
+});
+
+test("another coordinator keeps the runner for it all the same", async () => {
+  const stand = await open();
+  const { clock, storage } = stand;
+  await lose(stand, "suspect", 2);
+  expect(await given(stand, "p1")).toHaveLength(1);
+  const elsewhere = await open({ clock, storage });
+  await elsewhere.create("other");
+  expect(await given(elsewhere, "p2")).toEqual([]);
+  await clock.advance(2_000);
+  expect(await given(elsewhere, "p3", "p2")).toEqual([]);
+});
+
+test("one that is lost a third time, alone, is poison", async () => {
+  const stand = await open();
+  const { clock, storage } = stand;
+  await lose(stand, "suspect", 2);
+  expect(await given(stand, "p1")).toHaveLength(1);
+  await clock.advance(LEASE_MS);
+  expect(await given(stand, "p2", "p1")).toEqual([]);
+  expect(await storage.reader.session("suspect")).toMatchObject({ status: "paused", pauseReason: "poison" });
+});
+
+test("one that something arrives for stays one, and is not claimed again to learn so", async () => {
+  const stand = await open();
+  const { create, clock, storage, poll } = stand;
+  await lose(stand, "suspect", 2);
+  await create("other");
+  expect(await given(stand, "p1")).toMatchObject([{ sessionId: "other" }]);
+  const answer = poll("p2", 10_000, "p1");
+  await turns(20);
+  await storage.commit(
+    [{ type: "send_signal", sessionId: "suspect", signalId: "sig-1", name: "go", payload: "1" }],
+    clock.now(),
+  );
+  await clock.advance(10_000);
+  expect((await answer).claims).toEqual([]);
+  const asked = { sessionId: "suspect", owner: "r2", now: clock.now(), leaseMs: LEASE_MS };
+  const last = { token: 5, losses: 2 }; // After those that were lost, the one that told what it is, and the other session's.
+  expect(await storage.claim(asked)).toMatchObject(last);
+});

@@ -1,0 +1,113 @@
+// O5, O4: runners that live and do nothing any more, because something blocks their event loop for ever. Real processes.
+//
+// Nothing of a wedged runner's own can let go of anything, so its watchdog's thread does: what its commands started is gone, and
+// so is the process, before its leases can pass on. Else two runners would write one workspace.
+
+import { readFileSync, writeFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { openRemoteStorage } from "@holdfast/storage/remote";
+import { startSession } from "../testing/coordinator-client.ts";
+import {
+  readLedger,
+  startCoordinator,
+  startRunnerProcess,
+  type CoordinatorProcess,
+} from "../testing/fleet-processes.ts";
+import { Project } from "../testing/holdfast-process.ts";
+
+/** The shortest a lease may be. */
+const LEASE_MS = 6_000;
+const PATIENCE = { timeout: 40_000, interval: 50 };
+
+/** Leaves a process behind that has left its group and its parent, and runs for ever, where no one has blocked before. */
+const COMMAND = `
+[ -e "$1-blocked" ] && exit
+(setsid sh -c 'echo $$ '"$1"' stray >> ledger; exec sleep 1000' &)
+echo $$ $1 command >> ledger
+exec sleep 1000
+`;
+/** Runs that command in one branch, and blocks in another one. Who goes on after that looks what of the command still runs. */
+const AGENTS = `
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
+import { defineAgent } from "holdfast";
+import { defineWorkspaceTasks, openWorkspace, REPEATABLE } from "${new URL("../../../agents/src/index.ts", import.meta.url).href}";
+
+const { shell } = defineWorkspaceTasks(await openWorkspace({ root: process.cwd() }));
+const began = (name) => existsSync("ledger")
+  ? readFileSync("ledger", "utf8").trim().split("\\n").map((line) => line.split(" ")).filter(([, of]) => of === name)
+  : [];
+const runs = (pid) => existsSync("/proc/" + pid) && !/^State:\\s+Z/m.test(readFileSync("/proc/" + pid + "/status", "utf8"));
+
+export function agentThatBlocks(name, where) {
+  const hasBlocked = () => existsSync(name + "-blocked");
+  const block = () => {
+    writeFileSync(name + "-blocked", "");
+    for (;;);
+  };
+  return defineAgent({ name, tasks: [shell], run: async (ctx) => {
+    const command = ctx.scheduleTask(shell, { command: "sh command.sh " + name }, { retry: REPEATABLE });
+    await ctx.run("look", async () => {
+      for (const [pid, , what] of hasBlocked() ? began(name) : [])
+        if (runs(pid)) appendFileSync("ledger", pid + " " + name + " still-" + what + "\\n");
+      while (!hasBlocked() && began(name).length < 2) await delay(20);
+      if (where === "task" && !hasBlocked()) block();
+    });
+    if (where === "agent" && !hasBlocked()) block();
+    await command;
+    return process.pid;
+  } });
+}
+`;
+
+let project: Project;
+let coordinator: CoordinatorProcess;
+beforeAll(async () => {
+  project = new Project();
+  writeFileSync(project.path("command.sh"), COMMAND);
+  writeFileSync(project.path("blocking.ts"), AGENTS);
+  for (const where of ["task", "agent"])
+    writeFileSync(
+      project.path(`${where}.ts`),
+      `import { agentThatBlocks } from "./blocking.ts"; export default agentThatBlocks("${where}", "${where}");`,
+    );
+  coordinator = await startCoordinator(project, { leaseMs: LEASE_MS });
+});
+afterAll(() => project.dispose());
+
+describe.concurrent("O5: a runner whose event loop is blocked for ever", () => {
+  test.each(["task", "agent"])(
+    "by %s: its session goes on elsewhere, and nothing of it runs any more",
+    async (blocks) => {
+      const agents = ["--agents", `${blocks}.ts`];
+      const wedged = await startRunnerProcess(project, coordinator, `${blocks}-1`, agents);
+      const sessionId = await startSession(coordinator, { agent: blocks });
+      await vi.waitFor(
+        () => expect(readFileSync(project.path(`${blocks}-blocked`), "utf8")).toBe(""),
+        PATIENCE,
+      );
+      const other = await startRunnerProcess(project, coordinator, `${blocks}-2`, agents);
+      const { status, output } = await end(sessionId);
+      expect({ status, output }).toEqual({ status: "completed", output: String(other.child.pid) });
+      const did = readLedger(project).filter((line) => line.sessionId === blocks);
+      expect(did.map(({ step }) => step).toSorted()).toEqual(["command", "stray"]);
+      const { signal, stderr } = await wedged.finished;
+      expect(signal).toBe("SIGKILL");
+      expect(stderr).toMatch(/error\[E_AGENT_BUSY\]: \S.* kept the process busy/);
+    },
+    90_000,
+  );
+});
+
+async function end(sessionId: string): Promise<{ status: string; output: string | undefined }> {
+  const storage = openRemoteStorage({ url: coordinator.url, token: coordinator.adminToken });
+  try {
+    return await vi.waitFor(async () => {
+      const session = await storage.reader.session(sessionId);
+      expect(session?.endedAt, `${sessionId} is ${session?.status}`).toBeDefined();
+      return { status: session!.status, output: session!.output };
+    }, PATIENCE);
+  } finally {
+    await storage.close();
+  }
+}

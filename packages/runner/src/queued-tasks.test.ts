@@ -1,0 +1,102 @@
+// The queue's own conduct, against a coordinator that says what the test says. What a fleet makes of it: holdfast/src/fleet.
+
+import { HoldfastError, UnavailableError, type AttemptOutcome, type TaskAttempt } from "@holdfast/core";
+import { countingRandom, TestClock, turns } from "@holdfast/testkit/test-runtime";
+import { describe, expect, test } from "vitest";
+import { queuedTasks, type TaskQueue } from "./queued-tasks.ts";
+
+const AWAY = new UnavailableError("storage_unavailable", "the database was cut off");
+
+describe("what was asked for and cannot be waited for", () => {
+  // The first ask may be made later, whatever the second one was answered.
+  test("is made to be taken back, when it is refused for good after an ask without an answer", async () => {
+    const stand = open([AWAY, new HoldfastError("forbidden", "no"), undefined]);
+    await stand.clock.advance(60_000);
+    expect(stand.outcomes).toMatchObject([{ status: "failed", retryable: false }]);
+    expect(stand.asked).toEqual(["start", "start", "start", "cancel", "remove"]);
+    await stand.executor.close();
+  });
+
+  test("is left to whoever holds its session, when that is another", async () => {
+    const stand = open([AWAY, new HoldfastError("fenced", "the caller does not hold session s")]);
+    await stand.clock.advance(60_000);
+    expect(stand.outcomes).toMatchObject([{ status: "failed", retryable: true }]);
+    expect(stand.asked).toEqual(["start", "start"]);
+    await stand.executor.close();
+  });
+
+  test("is taken back once the coordinator answers again, when it is not wanted any more meanwhile", async () => {
+    const stand = open([AWAY, AWAY, AWAY, undefined]);
+    await turns(5);
+    stand.running.abort("withdrawn");
+    await stand.clock.advance(60_000);
+    expect(stand.outcomes).toEqual([{ status: "aborted" }]);
+    expect(stand.asked).toEqual(["start", "start", "start", "start", "cancel", "remove"]);
+    await stand.executor.close();
+  });
+
+  test("is left as it is when its process ends", async () => {
+    const stand = open([AWAY, undefined]);
+    await turns(5);
+    await stand.executor.close();
+    await stand.clock.advance(60_000);
+    expect(stand.outcomes).toEqual([{ status: "aborted" }]);
+    expect(stand.asked).toEqual(["start"]);
+    expect(stand.clock.armed).toBe(0);
+  });
+
+  test("holds up nobody's end while the coordinator is away", async () => {
+    const stand = open(Array<HoldfastError>(9).fill(AWAY));
+    await turns(5);
+    stand.running.abort("withdrawn");
+    await turns(5);
+    await stand.executor.close();
+    expect(stand.clock.armed).toBe(0);
+  });
+
+  test("was never made when it was not asked for", async () => {
+    const stand = open([]);
+    stand.running.abort("withdrawn");
+    await stand.clock.advance(60_000);
+    expect(stand.asked).toEqual([]);
+    await stand.executor.close();
+  });
+});
+
+/** A queue whose starts are answered so, one after another, and one attempt that it is given. */
+function open(starts: readonly (HoldfastError | undefined)[]) {
+  const clock = new TestClock();
+  const asked: string[] = [];
+  const outcomes: AttemptOutcome[] = [];
+  const answers = [...starts];
+  const queue: TaskQueue = {
+    async start() {
+      asked.push("start");
+      const error = answers.shift();
+      if (error !== undefined) throw error;
+    },
+    result: () => new Promise(() => {}),
+    cancel: async () => void asked.push("cancel"),
+    remove: async () => void asked.push("remove"),
+  };
+  const executor = queuedTasks({ queue, clock, random: countingRandom() });
+  const running = executor.start(ATTEMPT, (outcome) => void outcomes.push(outcome));
+  return { clock, asked, outcomes, executor, running };
+}
+
+const ATTEMPT: TaskAttempt = {
+  sessionId: "s",
+  taskId: "s-0",
+  kind: "work",
+  input: undefined,
+  attempt: 1,
+  claimToken: 1,
+  idempotencyKey: "s-0",
+  timeoutMs: undefined,
+  traceparent: undefined,
+  closure: undefined,
+  hasConversation: false,
+  conversation: async () => [],
+  onDelta: () => {},
+  within: (work) => work(),
+};

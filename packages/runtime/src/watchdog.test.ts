@@ -1,0 +1,105 @@
+// What a watchdog leaves alone, in processes of their own, and what it ends besides the process. That it ends one that is busy is
+// tested by the command: `telling.test.ts` (slices) and `fleet/wedged.test.ts` (leases).
+
+import { spawn } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { afterAll, describe, expect, test, vi } from "vitest";
+import { killStartedBy } from "./started-processes.ts";
+
+/** Elsewhere nothing is found that a process has started. */
+const HAS_PROC = existsSync("/proc/self/environ");
+const started: { kill(signal: NodeJS.Signals): boolean }[] = [];
+afterAll(() => {
+  for (const each of started.splice(0)) each.kill("SIGKILL");
+});
+
+/** A process with a watchdog `w` and `delay(ms)`. */
+function run(code: string) {
+  // An import of its own: what says that a text is a module is said to threads as well.
+  const source = `void (async () => {
+    const { setTimeout: delay } = await import("node:timers/promises");
+    const { Watchdog } = await import(${JSON.stringify(new URL("watchdog.ts", import.meta.url).href)});
+    const w = new Watchdog({ sliceMs: 400 });
+    ${code}
+    console.log("went on");
+    await w.close();
+  })()`;
+  const child = spawn(process.execPath, ["-e", source]);
+  started.push(child);
+  let said = "";
+  child.stdout.on("data", (text: Buffer) => (said += text.toString()));
+  child.stderr.on("data", (text: Buffer) => (said += text.toString()));
+  const ended = new Promise<{ signal: string | null; said: string }>((resolve) =>
+    child.on("close", (_, signal) => resolve({ signal, said })),
+  );
+  const says = (text: string) =>
+    vi.waitFor(() => expect(said).toContain(text), { timeout: 20_000, interval: 10 });
+  return { child, ended, says };
+}
+
+describe.concurrent("a process that lives", () => {
+  test("W4: is not ended when it has let go of its leases, or renewed them, or holds none", async () => {
+    const { ended } = run(`
+      w.expectLetGo(300);
+      await delay(200);
+      for (let i = 0; i < 15; i++) { w.expectLetGo(300); await delay(100); }
+      w.expectLetGo(undefined);
+      await delay(1_200);
+    `);
+    expect(await ended).toEqual({ signal: null, said: "went on\n" });
+  });
+
+  test("W6: nor when it was stopped as a whole in the middle of a slice, and goes on", async () => {
+    const { child, ended, says } = run(`
+      await delay(1_500); // Its thread has begun.
+      w.opened([{ sessionId: "ses-1" }]);
+      await delay(100); // It is seen to be open.
+      console.log("open");
+      process.kill(process.pid, "SIGSTOP");
+      await delay(100);
+      w.closed();
+      await delay(1_500); // Whoever is to be ended is asked first where it stands.
+    `);
+    await says("open");
+    await new Promise((resolve) => setTimeout(resolve, 700));
+    child.kill("SIGCONT");
+    expect(await ended).toEqual({ signal: null, said: "open\nwent on\n" });
+  });
+});
+
+// Not without /proc: see started-processes.ts.
+test.runIf(HAS_PROC)(
+  "W5: what a process has started is ended, also what has left it behind, and not the process itself",
+  async () => {
+    // A shell that starts one in the background, one in a session of its own, and one that nobody is the parent of any more.
+    const script = `
+    echo $$
+    sleep 1000 & echo $!
+    setsid sh -c 'echo $$; exec sleep 1000' &
+    (setsid sh -c 'echo $$; exec sleep 1000' &)
+    exec sleep 1000
+  `;
+    const above = spawn("sh", [
+      "-c",
+      `HOLDFAST_EXECUTION=${process.pid}-w5 sh -c '${script.replaceAll("'", `'"'"'`)}' & while :; do sleep 0.1; done`,
+    ]);
+    const beside = spawn("sleep", ["1000"], { detached: true });
+    started.push(above, beside);
+    let said = "";
+    above.stdout.on("data", (text: Buffer) => (said += text.toString()));
+    const pids = await vi.waitFor(() => {
+      const lines = said.trim().split("\n");
+      expect(lines).toHaveLength(4);
+      return lines.map(Number);
+    }, 20_000);
+    expect(pids.map(runs)).toEqual([true, true, true, true]);
+    killStartedBy(above.pid!);
+    await vi.waitFor(() => expect(pids.map(runs)).toEqual([false, false, false, false]), 20_000);
+    expect([above.pid!, beside.pid!].map(runs)).toEqual([true, true]);
+  },
+);
+
+function runs(pid: number): boolean {
+  if (!existsSync(`/proc/${pid}`)) return false;
+  return !/^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
+}
