@@ -210,8 +210,8 @@ export const FLEET_MUTANTS = [
   {
     name: "G1: of groups in flight at once none names what another one does",
     file: "packages/runtime/src/group-committer.ts",
-    find: "if (before.has(name)) isFree = false;",
-    replace: "",
+    find: "if (this.#lines.enter(queued)) this.#free.push(queued);",
+    replace: "this.#free.push(queued);",
     tests: ["packages/runtime/src/group-committer.test.ts"],
   },
   {
