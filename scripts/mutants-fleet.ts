@@ -210,8 +210,8 @@ export const FLEET_MUTANTS = [
   {
     name: "G1: of groups in flight at once none names what another one does",
     file: "packages/runtime/src/group-committer.ts",
-    find: "if (before.has(name)) isFree = false;",
-    replace: "",
+    find: "if (this.#lines.enter(queued)) this.#free.push(queued);",
+    replace: "this.#free.push(queued);",
     tests: ["packages/runtime/src/group-committer.test.ts"],
   },
   {
@@ -220,5 +220,33 @@ export const FLEET_MUTANTS = [
     find: "if (!hasLost(error) || runs === RUNS_MAX) throw error;",
     replace: "if (runs < RUNS_MAX || hasLost(error)) throw error;",
     tests: [SHARING],
+  },
+  {
+    name: "H7: a queued task is made under the newest claim of its session alone",
+    file: RULES,
+    find: "asker === undefined || !isHeldAs(asker.session, asker.claim, under)",
+    replace: "asker === undefined",
+    tests: [MEMORY],
+  },
+  {
+    name: "H7: a queued task is made once under a claim",
+    file: CASCADE,
+    find: "if (rows !== undefined && under !== undefined)",
+    replace: "if (rows === undefined && under !== undefined)",
+    tests: [MEMORY],
+  },
+  {
+    name: "H7: what starts a queued task names the claim of who asks",
+    file: "packages/coordinator/src/services/session-start.ts",
+    find: "...(task?.under === undefined ? {} : { under: task.under }),",
+    replace: "",
+    tests: ["packages/holdfast/src/fleet/late-starts.test.ts"],
+  },
+  {
+    name: "H7: a queued task that is given up before its start was answered is made, to be taken back",
+    file: "packages/runner/src/queued-tasks.ts",
+    find: "if (!this.#isMade) await persist(() => queue.start(asked)).catch(() => {});",
+    replace: "",
+    tests: ["packages/runner/src/queued-tasks.test.ts"],
   },
 ] as const;

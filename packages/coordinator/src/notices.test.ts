@@ -49,7 +49,8 @@ describe("V4: who waits for news", () => {
   });
 
   test("of a storage that does not tell has it when it is committed here, and looks for what others committed", async () => {
-    const storage = noticing(storageWith(inner, {}), new SteadyClock(clock), () => {});
+    const { follow: _follow, ...silent } = storageWith(inner, {});
+    const storage = noticing(silent, new SteadyClock(clock), () => {});
     const news = follow(storage);
     await storage.commit([CREATING], 1);
     await turns(1);
@@ -113,3 +114,9 @@ function follow(
   })();
   return woken;
 }
+
+test("what a storage need not have is passed on when it has it", () => {
+  const has = storageWith(inner, { groupsMax: 3, now: () => 7 });
+  const storage = noticing(has, new SteadyClock(clock), () => {});
+  expect({ ...storage, now: storage.now?.() }).toMatchObject({ groupsMax: 3, now: 7 });
+});

@@ -5,7 +5,7 @@
 //   V5. Who waits for the end alone does not look at a session that goes on: most commits are that.
 
 import type { AgentStorage, Change, ChangeResult, Clock } from "@holdfast/core";
-import { Followers, type SteadyClock } from "@holdfast/core/internal";
+import { Followers, storageWith, type SteadyClock } from "@holdfast/core/internal";
 import { claimTimely, renewTimely } from "./store-time.ts";
 
 /** Where nobody tells what others commit, who waits looks so often. */
@@ -63,29 +63,21 @@ export function noticing(
   const { follow } = storage;
   if (follow === undefined) storage.subscribe(({ sessionId }) => looks.followers.tell(sessionId));
   return {
-    name: storage.name,
-    durable: storage.durable,
-    async commit(changes, now) {
-      const results = await storage.commit(changes, now).catch((error: unknown) => {
-        onFailure(error);
-        throw error;
-      });
-      if (follow === undefined) looks.committed(changes);
-      onCommit(results);
-      return results;
-    },
-    claim: (claim) => claimTimely(storage, clock, claim),
-    heldClaims: (query) => storage.heldClaims(query),
-    renew: (renewal) => renewTimely(storage, clock, renewal),
-    load: (sessionId) => storage.load(sessionId),
-    arrivals: (sessionId, after) => storage.arrivals(sessionId, after),
-    conversation: (sessionId, leaf) => storage.conversation(sessionId, leaf),
-    due: (query) => storage.due(query),
-    subscribe: (listener) => storage.subscribe(listener),
+    ...storageWith(storage, {
+      async commit(changes, now) {
+        const results = await storage.commit(changes, now).catch((error: unknown) => {
+          onFailure(error);
+          throw error;
+        });
+        if (follow === undefined) looks.committed(changes);
+        onCommit(results);
+        return results;
+      },
+      claim: (claim) => claimTimely(storage, clock, claim),
+      renew: (renewal) => renewTimely(storage, clock, renewal),
+    }),
     follow: (sessionId, onNotice) =>
       follow === undefined ? looks.follow(sessionId, onNotice) : follow.call(storage, sessionId, onNotice),
-    reader: storage.reader,
-    close: () => storage.close(),
   };
 }
 

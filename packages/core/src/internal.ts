@@ -61,6 +61,7 @@ export {
   refuseSignalName,
 } from "./session/requests.ts";
 export { isStorageCall, parseChange } from "./ports/storage-wire-check.ts";
+export { storageWith } from "./ports/storage-with.ts";
 export {
   fromWireError,
   leaseFromWire,

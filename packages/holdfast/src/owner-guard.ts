@@ -5,6 +5,7 @@
 // well the runtime is told something that it does not wait for.
 
 import { ConflictError, HoldfastError, type AgentStorage } from "@holdfast/core";
+import { storageWith } from "@holdfast/core/internal";
 
 export interface GuardedStorage {
   readonly storage: AgentStorage;
@@ -24,19 +25,7 @@ export function guardOwner(storage: AgentStorage): GuardedStorage {
     }
     return !isGone;
   };
-  const guarded: AgentStorage = {
-    name: storage.name,
-    durable: storage.durable,
-    reader: storage.reader,
-    claim: (claim) => storage.claim(claim),
-    renew: (renewal) => storage.renew(renewal),
-    heldClaims: (query) => storage.heldClaims(query),
-    load: (sessionId) => storage.load(sessionId),
-    arrivals: (sessionId, after) => storage.arrivals(sessionId, after),
-    conversation: (sessionId, leaf) => storage.conversation(sessionId, leaf),
-    due: (query) => storage.due(query),
-    subscribe: (listener) => storage.subscribe(listener),
-    close: () => storage.close(),
+  const guarded = storageWith(storage, {
     async commit(changes, now) {
       try {
         return await storage.commit(changes, now);
@@ -45,7 +34,7 @@ export function guardOwner(storage: AgentStorage): GuardedStorage {
         throw new ConflictError("locked", "the process that owned the database has ended", { cause: error });
       }
     },
-  };
+  });
   return {
     storage: guarded,
     get isGone() {

@@ -46,7 +46,7 @@ describe("what was asked for and cannot be waited for", () => {
   });
 
   test("holds up nobody's end while the coordinator is away", async () => {
-    const stand = open(Array<HoldfastError>(9).fill(AWAY));
+    const stand = open(Array.from({ length: 9 }, () => AWAY));
     await turns(5);
     stand.running.abort("withdrawn");
     await turns(5);

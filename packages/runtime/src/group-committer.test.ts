@@ -182,6 +182,30 @@ describe("a storage that takes several groups at once", () => {
     await turns(1);
     expect(groups[2]).toEqual(["parent", "child", "audited"]);
   });
+
+  test("what is submitted while it is away costs the same, however much waits", async () => {
+    const waiting = 300;
+    const { committer, clock, groups, answer, fail } = scripted(4);
+    let looks = 0;
+    const counted = (): Change => {
+      const change = { type: "release_claim", token: 1 };
+      const sessionId = { enumerable: true, get: () => (looks++, "a") };
+      return Object.defineProperty(change, "sessionId", sessionId) as unknown as Change;
+    };
+    void committer.commit(release("a"));
+    await turns(1);
+    for (let n = 0; n < waiting; n++) {
+      void committer.commit(counted());
+      await turns(1); // Each would be sent now, if it were alone.
+      if (n % 100 > 0) continue;
+      fail(new UnavailableError("storage_unavailable", "away"));
+      await clock.advance(1_000);
+    }
+    expect(looks).toBe(waiting);
+    answer();
+    await turns(1);
+    expect(groups.at(-1)).toEqual(Array.from({ length: waiting }, () => "a"));
+  });
 });
 
 test("idle with nothing to do answers at once", async () => {

@@ -4,6 +4,7 @@
 //   G2. One group is in flight at a time; what is submitted meanwhile forms the next. A storage that says so is given more of them,
 //       where they name nothing in common: nobody then waits for a transaction that does not concern it.
 //   G3. A group whose fate is unknown is sent again, unchanged: every change is safe to repeat (ST3, ST9, ST13).
+//       However much waits while storage is away, what is submitted then costs the same (`name-lines.ts`).
 //   G4. When storage cannot take it (full, read-only, gone for too long) every change of the group is answered with that
 //       error; nothing is half-done, and the next group is tried afresh.
 
@@ -16,6 +17,7 @@ import {
   type Clock,
 } from "@holdfast/core";
 import { eachName } from "@holdfast/core/internal";
+import { NameLines } from "./name-lines.ts";
 import type { Immediate } from "./slice-loop.ts";
 
 /** Exactly one of the two is called, exactly once. Must not throw. */
@@ -25,6 +27,12 @@ interface Submission {
   readonly onError: (error: HoldfastError) => void;
 }
 
+interface Queued extends Submission {
+  /** In the order they came. */
+  readonly number: number;
+  readonly names: readonly string[];
+}
+
 const RETRY_DELAYS_MS = [5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 5_000, 5_000, 5_000, 5_000];
 
 export class GroupCommitter {
@@ -32,8 +40,13 @@ export class GroupCommitter {
   readonly #clock: Clock;
   readonly #immediate: Immediate;
   readonly #groupsMax: number;
-  #waiting: Submission[] = [];
-  readonly #inFlight = new Set<readonly Submission[]>();
+  /** Nothing in flight, and nothing that came before, stands in their way. */
+  #free: Queued[] = [];
+  /** Of all the others. */
+  readonly #lines = new NameLines<Queued>();
+  #submitted = 0;
+  /** How many groups. */
+  #inFlight = 0;
   #scheduled = false;
   readonly #idle: (() => void)[] = [];
 
@@ -44,9 +57,12 @@ export class GroupCommitter {
     this.#groupsMax = storage.groupsMax ?? 1;
   }
 
-  submit(submission: Submission): void {
-    this.#waiting.push(submission);
-    if (this.#scheduled || this.#inFlight.size === this.#groupsMax) return;
+  submit({ change, onResult, onError }: Submission): void {
+    // One group at a time is in nobody's way.
+    const names = this.#groupsMax === 1 ? NONE : namesOf(change);
+    const queued = { change, onResult, onError, names, number: this.#submitted++ };
+    if (this.#lines.enter(queued)) this.#free.push(queued);
+    if (this.#scheduled || this.#inFlight === this.#groupsMax) return;
     this.#scheduled = true;
     this.#immediate(() => this.flush());
   }
@@ -59,12 +75,14 @@ export class GroupCommitter {
   /** Send what is waiting now, as far as nothing in flight stands in its way. */
   readonly flush = (): void => {
     this.#scheduled = false;
-    if (this.#inFlight.size === this.#groupsMax) return;
-    const group = this.#take();
+    if (this.#inFlight === this.#groupsMax) return;
+    const group = this.#free;
+    this.#free = [];
     if (group.length > 0) {
-      this.#inFlight.add(group);
+      this.#inFlight++;
+      this.#lines.take(group);
       this.#send(group, 0);
-    } else if (this.#inFlight.size === 0) {
+    } else if (this.#inFlight === 0) {
       for (const resolve of this.#idle.splice(0)) resolve();
     }
   };
@@ -77,31 +95,17 @@ export class GroupCommitter {
     });
   }
 
-  /** What may be sent now, out of what is waiting (G1, G2). */
-  #take(): readonly Submission[] {
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    if (this.#inFlight.size === 0) return waiting;
-    const before = new Set<string>();
-    for (const group of this.#inFlight)
-      for (const { change } of group) eachName(change, (name) => before.add(name));
-    return waiting.filter((submission) => {
-      let isFree = true;
-      eachName(submission.change, (name) => {
-        if (before.has(name)) isFree = false;
-      });
-      if (isFree) return true;
-      this.#waiting.push(submission);
-      eachName(submission.change, (name) => before.add(name));
-      return false;
-    });
+  #landed(group: readonly Queued[]): void {
+    this.#inFlight--;
+    const freed = this.#lines.leave(group);
+    if (freed.length > 0) this.#free = [...this.#free, ...freed].sort((a, b) => a.number - b.number); // G1.
   }
 
-  #send(group: readonly Submission[], failures: number): void {
+  #send(group: readonly Queued[], failures: number): void {
     const changes = group.map((submission) => submission.change);
     this.#storage.commit(changes, this.#clock.now()).then(
       (results) => {
-        this.#inFlight.delete(group);
+        this.#landed(group);
         group.forEach(({ onResult, onError }, i) => {
           const result = results[i];
           if (result !== undefined) return onResult(result);
@@ -117,10 +121,18 @@ export class GroupCommitter {
           this.#clock.setTimer(() => this.#send(group, failures + 1), delay); // G3.
           return;
         }
-        this.#inFlight.delete(group);
+        this.#landed(group);
         for (const { onError } of group) onError(error); // G4.
         this.flush();
       },
     );
   }
+}
+
+const NONE: readonly string[] = [];
+
+function namesOf(change: Change): readonly string[] {
+  const names = new Set<string>();
+  eachName(change, (name) => names.add(name));
+  return [...names];
 }

@@ -3,7 +3,8 @@
 //   D3. What arrives is looked for again whenever a commit answers an inbox above the one last seen (K10).
 //
 // Idle, until somebody says that something arrived; *looking*, until storage has answered. What is said meanwhile is looked for
-// once more afterwards, as what is being fetched may be older. When storage cannot be read for a moment, it is read later.
+// once more afterwards, as what is being fetched may be older, unless it is known how far the inbox goes and it was fetched so far.
+// When storage cannot be read for a moment, it is read later.
 
 import { toHoldfastError, type Arrivals, type Clock, type HoldfastError } from "@holdfast/core";
 import { alarm, type Timers } from "./timers.ts";
@@ -27,7 +28,8 @@ export class Inbox {
   readonly #retryAlarm = alarm(() => this.look());
   #seen: number;
   #looking = false;
-  #lookAgain = false;
+  /** How far the inbox goes, as was said since it was last looked. */
+  #said = 0;
 
   constructor(host: InboxHost, seen: number) {
     this.#host = host;
@@ -39,10 +41,10 @@ export class Inbox {
     return this.#seen;
   }
 
-  /** Something arrived. */
-  look(): void {
-    if (this.#host.isOver()) return;
-    this.#lookAgain = this.#looking;
+  /** Something arrived. @param inbox how far the inbox goes, if that is known (D3). */
+  look(inbox = Infinity): void {
+    if (this.#host.isOver() || inbox <= this.#seen) return;
+    this.#said = this.#looking ? Math.max(this.#said, inbox) : 0;
     if (this.#looking) return;
     this.#looking = true;
     this.#host.arrivals(this.#seen).then(
@@ -50,7 +52,7 @@ export class Inbox {
         this.#looking = false;
         this.#seen = Math.max(this.#seen, arrivals.inbox);
         this.#host.receive(arrivals);
-        if (this.#lookAgain) this.look();
+        this.look(this.#said);
       },
       (error: unknown) => {
         this.#looking = false;

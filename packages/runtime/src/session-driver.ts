@@ -369,7 +369,7 @@ export class SessionDriver implements SliceMember {
       onCommitted();
       if (refused !== undefined && !this.#over) this.#exhaust(refused);
       if (segment.effects.length > 0) this.#world.spawned(createdBy(segment.effects));
-      if (!this.#over && result.inbox > this.#inbox.seen) this.poke(); // D3.
+      this.#inbox.look(result.inbox); // D3.
       return;
     }
     this.abandon(refusalOf(this.sessionId, result));

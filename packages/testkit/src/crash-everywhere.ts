@@ -30,6 +30,7 @@ import {
   type TaskAttempt,
   type TaskExecutor,
 } from "@holdfast/core";
+import { storageWith } from "@holdfast/core/internal";
 import {
   channelSignals,
   createRuntime,
@@ -469,28 +470,19 @@ class Run<Input, Output> {
       if (result !== undefined && "token" in result && result.token !== undefined)
         this.#claims.set(sessionId, result.token);
     };
-    return new Proxy(inner, {
-      get: (target, property) => {
-        if (property === "commit") {
-          return async (changes: readonly Change[], now: number) => {
-            const results = await target.commit(changes, now);
-            changes.forEach((change, i) => {
-              if (change.type === "create_session") granted(change.sessionId, results[i]);
-              if (change.type === "commit_batch" && results[i]?.status === "committed")
-                this.#acknowledge(change);
-            });
-            return results;
-          };
-        }
-        if (property === "claim") {
-          return async (claim: Parameters<AgentStorage["claim"]>[0]) => {
-            const result = await target.claim(claim);
-            granted(claim.sessionId, result);
-            return result;
-          };
-        }
-        const value: unknown = Reflect.get(target, property, target);
-        return typeof value === "function" ? (value.bind(target) as unknown) : value;
+    return storageWith(inner, {
+      commit: async (changes, now) => {
+        const results = await inner.commit(changes, now);
+        changes.forEach((change, i) => {
+          if (change.type === "create_session") granted(change.sessionId, results[i]);
+          if (change.type === "commit_batch" && results[i]?.status === "committed") this.#acknowledge(change);
+        });
+        return results;
+      },
+      claim: async (claim) => {
+        const result = await inner.claim(claim);
+        granted(claim.sessionId, result);
+        return result;
       },
     });
   }

@@ -1,12 +1,17 @@
 import { setImmediate as macrotask } from "node:timers/promises";
 import type { AgentStorage, Arrival } from "@holdfast/core";
+import { storageWith } from "@holdfast/core/internal";
 import { MemoryStorage } from "@holdfast/runtime";
 import { describe, expect, test } from "vitest";
 import { creating, signalling, statuses } from "./conformance/fixture.ts";
 import { faultyStorage, type CommitCall, type FaultKind, type FaultPlan } from "./faulty-storage.ts";
 import { storageConformance } from "./storage-conformance.ts";
 
-storageConformance({ name: "faulty, without faults", open: async () => faultyStorage(new MemoryStorage()) });
+storageConformance({
+  name: "faulty, without faults",
+  follows: true,
+  open: async () => faultyStorage(new MemoryStorage()),
+});
 
 /** One fault at one call. */
 const at = (number: number, kind: FaultKind): FaultPlan => ({
@@ -194,4 +199,17 @@ test("latency holds one call back, and a later one may overtake it", async () =>
   expect(statuses(await storage.commit([creating("ses-1", { input: "2" })], 1))).toEqual(["created"]);
   letGo();
   expect(statuses(await slow)).toEqual(["exists"]);
+});
+
+test("what a storage need not have is there when the one inside has it, and dies with the others", async () => {
+  const inner = storageWith(new MemoryStorage(), { groupsMax: 3, now: () => 7 });
+  const storage = faultyStorage(inner);
+  expect({ ...storage, now: storage.now?.() }).toMatchObject({ groupsMax: 3, now: 7 });
+  const heard: string[] = [];
+  storage.follow?.("ses-1", () => void heard.push("of ses-1"));
+  await storage.commit([creating("ses-1")], 1);
+  expect(heard).toHaveLength(1);
+  storage.kill();
+  await inner.commit([signalling("ses-1", "sig-1")], 1);
+  expect(heard).toHaveLength(1);
 });

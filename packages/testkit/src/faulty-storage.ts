@@ -14,6 +14,7 @@ import {
   type ChangeResult,
   type StorageReader,
 } from "@holdfast/core";
+import { storageWith } from "@holdfast/core/internal";
 
 /**
  * `before`: refused with an `UnavailableError`, nothing was applied. `reply_lost`: applied, and then the same error, so the
@@ -119,16 +120,10 @@ export function faultyStorage(inner: AgentStorage, plan: FaultPlan = {}): Faulty
     audit: (query) => whileAlive(() => inner.reader.audit(query)),
   };
 
-  return {
+  const { follow } = inner;
+  const mortal = storageWith(inner, {
     name: `faulty ${inner.name}`,
-    durable: inner.durable,
     reader,
-    calls,
-    died,
-    get isDead() {
-      return isDead;
-    },
-    kill: () => void die(async () => {}),
     commit: (changes, now) => whileAlive(() => commit(changes, now)),
     claim: (claim) => whileAlive(() => inner.claim(claim)),
     renew: (renewal) => whileAlive(() => inner.renew(renewal)),
@@ -142,10 +137,27 @@ export function faultyStorage(inner: AgentStorage, plan: FaultPlan = {}): Faulty
         if (!isDead) listener(arrival);
       });
     },
+    ...(follow === undefined
+      ? {}
+      : {
+          follow: (sessionId: string, onNotice: (goesOn: boolean) => void) =>
+            follow.call(inner, sessionId, (goesOn) => {
+              if (!isDead) onNotice(goesOn);
+            }),
+        }),
     // A dead process closes nothing. It settles all the same, so that a test can tidy up without knowing.
     close: async () => {
       if (!isDead) await inner.close();
     },
+  });
+  return {
+    ...mortal,
+    calls,
+    died,
+    get isDead() {
+      return isDead;
+    },
+    kill: () => void die(async () => {}),
   };
 }
 

@@ -14,6 +14,7 @@ import {
   type StorageReader,
   type TraceEvent,
 } from "@holdfast/core";
+import { storageWith } from "@holdfast/core/internal";
 
 /** Time that stands still until `advance`. Timers fire in the order of their times, each at its own moment. */
 export class TestClock implements Clock {
@@ -142,25 +143,7 @@ export async function releaseClaim(storage: AgentStorage, sessionId: string): Pr
   await storage.commit(releases, 0);
 }
 
-/** A storage with some of its methods replaced. */
-export function storageWith(storage: AgentStorage, changes: Partial<AgentStorage>): AgentStorage {
-  return {
-    name: storage.name,
-    durable: storage.durable,
-    commit: (group, now) => storage.commit(group, now),
-    claim: (claim) => storage.claim(claim),
-    renew: (renewal) => storage.renew(renewal),
-    heldClaims: (query) => storage.heldClaims(query),
-    load: (sessionId) => storage.load(sessionId),
-    arrivals: (sessionId, after) => storage.arrivals(sessionId, after),
-    conversation: (sessionId, leaf) => storage.conversation(sessionId, leaf),
-    due: (query) => storage.due(query),
-    subscribe: (listener) => storage.subscribe(listener),
-    reader: storage.reader,
-    close: () => storage.close(),
-    ...changes,
-  };
-}
+export { storageWith };
 
 /** A reader with some of its methods replaced. */
 export function readerWith(reader: StorageReader, changes: Partial<StorageReader>): StorageReader {

@@ -4,14 +4,15 @@
 //       found by looking every so often (`arrival-poll.ts`).
 //   C2. It is told after the transaction, and nobody waits for it: the first at once, more within `COALESCE_MS` as one.
 //   C3. Whoever listens looks once when it has begun to: what was told before that was not heard.
-//   C4. A database that has no notices, or a pooler between that loses them, is found out by one of our own that does not come back;
-//       that is said once, and nobody listens any more.
+//   C4. A database that has no notices says so, and is not asked again. A pooler between that loses them is found out by one of our own
+//       that does not come back, which is said once. The connection stays, so that one that was only late changes nothing but that
+//       something was said; a new one is listened to in the same way.
 //
 // LISTEN and NOTIFY are the only words here that are PostgreSQL's alone.
 
 import { randomUUID } from "node:crypto";
 import { crc32 } from "node:zlib";
-import type { Database, Listening, Statement } from "./database.ts";
+import type { Hearing, Listening, Row, Statement } from "./database.ts";
 import { sqlState } from "./pg-errors.ts";
 
 /** At most one so often. */
@@ -27,8 +28,20 @@ const TELL: Statement = {
   text: "SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)",
 };
 
+/** What it needs of a database. */
+export interface NoticeDatabase {
+  run(statement: Statement, values: readonly unknown[]): Promise<Row[]>;
+  /** @param channel a name that needs no quotes. */
+  listen(channel: string, hearing: Hearing): Promise<Listening>;
+}
+
+/** A short name, whatever the schema's is. Two of the same number only look more often. */
+export function channelOf(schema: string): string {
+  return `holdfast_${crc32(schema).toString(36)}`;
+}
+
 export interface CommitNoticesOptions {
-  readonly db: Database;
+  readonly db: NoticeDatabase;
   /** The schema they are about. */
   readonly schema: string;
   /** Somebody else stored something. */
@@ -46,17 +59,16 @@ export class CommitNotices {
   readonly #probe = randomUUID();
   #canTell = true;
   #canListen = true;
+  #hasWarned = false;
   #hasMore = false;
   #pause: NodeJS.Timeout | undefined;
-  #isWanted = false;
   #listening: Promise<Listening> | undefined;
   #againMs = AGAIN_MS.least;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: CommitNoticesOptions) {
     this.#options = options;
-    // A short name, whatever the schema's is. Two of the same number only look more often.
-    this.#channel = `holdfast_${crc32(options.schema).toString(36)}`;
+    this.#channel = channelOf(options.schema);
   }
 
   // ---- telling ---------------------------------------------------------------------------------------------------
@@ -93,7 +105,6 @@ export class CommitNotices {
   // ---- listening -------------------------------------------------------------------------------------------------
 
   listen(): void {
-    this.#isWanted = true;
     if (this.#listening !== undefined || !this.#canListen) return;
     let isHeard = false;
     const listening = this.#options.db.listen(this.#channel, {
@@ -110,14 +121,17 @@ export class CommitNotices {
         this.#againMs = AGAIN_MS.least;
         this.#options.heard(); // C3.
         if (!(await this.#say(this.#probe))) return;
-        const echo = setTimeout(() => {
-          if (!isHeard && this.#listening === listening) this.#giveUp("one of our own did not come back");
-        }, this.#options.echoMs ?? ECHO_MS);
-        echo.unref();
+        const judge = (): void => {
+          if (!isHeard && this.#listening === listening) this.#warn("one of our own did not come back");
+        };
+        // Not before what has arrived is read: in a process that was busy for so long the timer is due first.
+        setTimeout(() => setImmediate(judge), this.#options.echoMs ?? ECHO_MS).unref();
       },
       (error: unknown) => {
-        if (isUnknownToServer(error)) this.#giveUp((error as Error).message);
-        else this.#listenAgain(listening);
+        if (!isUnknownToServer(error)) return this.#listenAgain(listening);
+        if (this.#listening !== listening) return;
+        this.#canListen = false;
+        this.#warn((error as Error).message);
       },
     );
   }
@@ -131,18 +145,16 @@ export class CommitNotices {
   }
 
   /** C4. */
-  #giveUp(why: string): void {
-    if (!this.#isWanted) return;
-    this.#canListen = false;
+  #warn(why: string): void {
+    if (this.#hasWarned) return;
+    this.#hasWarned = true;
     this.#options.warn(
       `PostgreSQL's notices do not reach us (${why}): what other processes store is found by looking, a few times a second. ` +
         "A pooler that shares connections between transactions loses them; a direct connection, or one pooled by session, does not",
     );
-    void this.stop();
   }
 
   async stop(): Promise<void> {
-    this.#isWanted = false;
     clearTimeout(this.#timer);
     const listening = this.#listening;
     this.#listening = undefined;

@@ -113,27 +113,31 @@ export class Database {
     }
   }
 
-  /** Several reads of one moment, sent at once. */
+  /** Several reads of one moment, in one round trip. */
   async readAll(reads: readonly (readonly [Statement, readonly unknown[]])[]): Promise<Row[][]> {
-    return this.transact(
-      (run) => Promise.all(reads.map(([statement, values]) => run(statement, values))),
-      "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-    );
+    const client = await this.#pool.connect();
+    const begun = this.#runOn(client, { text: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" });
+    const sent = reads.map(([statement, values]) => this.#runOn(client, statement, values));
+    // Behind a read that failed it ends the transaction all the same.
+    const ended = this.#runOn(client, { text: "COMMIT" });
+    const all = await Promise.allSettled([begun, ...sent, ended]);
+    const last = all.at(-1);
+    client.release(last?.status === "rejected" ? toError(last.reason) : undefined);
+    // The first to fail says why; those behind it only that there was one.
+    for (const each of all) if (each.status === "rejected") throw each.reason;
+    return Promise.all(sent);
   }
 
   /** A transaction of several statements; whatever is thrown rolls it back. Statements sent together travel together. */
   async transact<T>(
     work: (run: (statement: Statement, values?: readonly unknown[]) => Promise<Row[]>) => Promise<T>,
-    begin = "BEGIN",
   ): Promise<T> {
     const client = await this.#pool.connect();
-    const run = async (statement: Statement, values: readonly unknown[] = []): Promise<Row[]> => {
-      this.statementCount++;
-      return (await client.query({ ...statement, values: [...values] })).rows as Row[];
-    };
+    const run = (statement: Statement, values?: readonly unknown[]): Promise<Row[]> =>
+      this.#runOn(client, statement, values);
     let broken: Error | undefined;
     try {
-      const begun = run({ text: begin });
+      const begun = run({ text: "BEGIN" });
       const [result] = await Promise.all([work(run), begun]);
       await run({ text: "COMMIT" });
       return result;
@@ -145,6 +149,11 @@ export class Database {
     } finally {
       client.release(broken);
     }
+  }
+
+  async #runOn(client: pg.PoolClient, statement: Statement, values: readonly unknown[] = []): Promise<Row[]> {
+    this.statementCount++;
+    return (await client.query({ ...statement, values: [...values] })).rows as Row[];
   }
 
   /** @param channel a name that needs no quotes. */

@@ -39,6 +39,7 @@ import {
 } from "@holdfast/core/internal";
 import { crc32 } from "node:zlib";
 import { ArrivalPoll } from "./arrival-poll.ts";
+import { ArrivalReads } from "./arrival-reads.ts";
 import { CommitNotices } from "./commit-notices.ts";
 import type { Database } from "./database.ts";
 import { listDue, overdue } from "./due.ts";
@@ -46,7 +47,7 @@ import { Heads, type Head } from "./heads.ts";
 import { Instance } from "./instance.ts";
 import { beginLeases, readClaims, renewLeases, writeClaim } from "./leases.ts";
 import { describeRefusal, isConflict, isEnvironmental, toStorageError } from "./pg-errors.ts";
-import { PostgresReader, Reads, sessionNotFound } from "./reads.ts";
+import { PostgresReader, Reads } from "./reads.ts";
 import { Turns } from "./turns.ts";
 import { Facts, keyOf, Need, type Wanted } from "./group-facts.ts";
 import { AUDIT, type Item } from "./rows.ts";
@@ -87,6 +88,7 @@ export class PostgresStorage implements AgentStorage {
   readonly #db: Database;
   readonly #options: PostgresStorageOptions;
   readonly #reads: Reads;
+  readonly #arrivals: ArrivalReads;
   readonly #heads: Heads;
   readonly #instance: Instance;
   readonly #poll: ArrivalPoll;
@@ -110,6 +112,7 @@ export class PostgresStorage implements AgentStorage {
     this.#heads = new Heads(headsMax);
     this.#instance = new Instance(db);
     this.#reads = new Reads(db, at, this.#instance.id);
+    this.#arrivals = new ArrivalReads(db, this.#reads);
     this.#poll = new ArrivalPoll({
       db,
       reads: this.#reads,
@@ -176,16 +179,7 @@ export class PostgresStorage implements AgentStorage {
   }
 
   arrivals(sessionId: string, after: number): Promise<Arrivals> {
-    return this.#guard("reading", async () => {
-      const found = await this.#reads.arrivals(sessionId, after);
-      if (found === undefined) throw sessionNotFound(sessionId);
-      const { inbox, status, cancel } = found.session;
-      return {
-        inbox,
-        signals: found.signals,
-        session: cancel === undefined ? { status } : { status, cancel },
-      };
-    });
+    return this.#guard("reading", () => this.#arrivals.read(sessionId, after));
   }
 
   conversation(sessionId: string, leaf: number): Promise<readonly Entry[]> {

@@ -21,6 +21,7 @@ import {
   type StoredSignal,
 } from "@holdfast/core";
 import type { Database, Row, Statement } from "./database.ts";
+import { gather } from "./gather.ts";
 import { Pending, withoutContent, type Head } from "./heads.ts";
 import {
   CLAIM_COLUMNS,
@@ -76,7 +77,8 @@ const TREE: Statement = {
 
 const SESSION: Statement = {
   name: "session",
-  text: `SELECT ${SESSION_COLUMNS} ${FROM_SESSION} WHERE s.session_id = $1`,
+  text: `SELECT v.nth, ${SESSION_COLUMNS} FROM unnest($1::int4[], $2::text[]) AS v (nth, session_id)
+    JOIN session s ON s.session_id = v.session_id JOIN state t ON t.lane = s.lane AND t.session_id = s.session_id`,
 };
 
 /** From the row that holds the position, which is seldom the first of its row. */
@@ -88,10 +90,22 @@ const ofJournal = JOURNAL_COLUMNS.split(", ")
   .map((column) => `j.${column}`)
   .join(", ");
 
+/** Positions have no gaps, so a page is those up to another one. */
 const JOURNAL: Statement = {
   name: "journal",
-  text: `SELECT ${ofJournal} ${FROM_SEQ} ORDER BY j.seq LIMIT $3`,
+  text: `WITH page AS MATERIALIZED (SELECT v.nth, v.to_seq, s.lane, s.session_id, coalesce((SELECT max(k.seq) FROM journal k
+        WHERE k.lane = s.lane AND k.session_id = s.session_id AND k.seq <= v.from_seq), 0) AS from_seq
+      FROM unnest($1::int4[], $2::text[], $3::int8[], $4::int8[]) AS v (nth, session_id, from_seq, to_seq)
+      JOIN session s ON s.session_id = v.session_id)
+    SELECT p.nth, ${ofJournal} FROM page p JOIN journal j ON j.lane = p.lane AND j.session_id = p.session_id
+       AND j.seq >= p.from_seq AND j.seq < p.to_seq ORDER BY p.nth, j.seq`,
 };
+
+interface Page {
+  readonly sessionId: string;
+  readonly from: number;
+  readonly to: number;
+}
 
 /** From the last checkpoint on, which the row of the same snapshot says. */
 const JOURNAL_TAIL: Statement = {
@@ -200,6 +214,9 @@ export interface Loaded {
 export class Reads {
   readonly #db: Database;
   readonly #instance: string;
+  /** Of many at once, as streams that were told of a commit look for what it was. */
+  readonly #session: (sessionId: string) => Promise<readonly Row[]>;
+  readonly #page: (page: Page) => Promise<readonly Row[]>;
   /** The database, as errors name it. */
   readonly at: string;
 
@@ -208,6 +225,12 @@ export class Reads {
     this.#db = db;
     this.at = at;
     this.#instance = instance;
+    this.#session = gather(db, SESSION, [["text", (sessionId) => sessionId]]);
+    this.#page = gather(db, JOURNAL, [
+      ["text", ({ sessionId }) => sessionId],
+      ["int8", ({ from }) => from],
+      ["int8", ({ to }) => to],
+    ]);
   }
 
   // ---- heads -----------------------------------------------------------------------------------------------------
@@ -290,17 +313,17 @@ export class Reads {
   // ---- sessions --------------------------------------------------------------------------------------------------
 
   async session(sessionId: string): Promise<Session | undefined> {
-    const [session] = await this.#sessionsOf(await this.#db.run(SESSION, [sessionId]));
+    const [session] = await this.#sessionsOf(await this.#session(sessionId));
     return session;
   }
 
   #sessionsOf(rows: readonly Row[]): Promise<Session[]> {
     const ids = rows.map((row) => row["session_id"] as string);
-    return this.#decode(ids, (texts) => rows.map((row) => readSession(row, this.at, texts).session));
+    return this.decode(ids, (texts) => rows.map((row) => readSession(row, this.at, texts).session));
   }
 
   /** Read what large texts it takes, and decode once more (Q2). */
-  async #decode<T>(sessionIds: readonly string[], decode: (texts: Texts) => T): Promise<T> {
+  async decode<T>(sessionIds: readonly string[], decode: (texts: Texts) => T): Promise<T> {
     const texts = new Texts(this.at);
     const decoded = decode(texts);
     if (texts.missing.size === 0) return decoded;
@@ -316,7 +339,7 @@ export class Reads {
     ]);
     const [row] = heads!;
     if (row === undefined) return undefined;
-    const loaded = await this.#decode([sessionId], (texts) => {
+    const loaded = await this.decode([sessionId], (texts) => {
       const { session } = readSession(row, this.at, texts);
       const records = this.#recordsOf(tail!, texts, session.checkpointSeq ?? 0);
       return {
@@ -357,16 +380,19 @@ export class Reads {
 
   /** Records from `fromSeq` on, at most `limit`. */
   async journal(sessionId: string, fromSeq: number, limit: number): Promise<JournalRecord[]> {
-    // A row holds at least one record, so `limit + 1` rows hold enough: the first may begin before `fromSeq`.
-    const rows = await this.#db.run(JOURNAL, [sessionId, fromSeq, limit + 1]);
-    const records = await this.#decode([sessionId], (texts) => this.#recordsOf(rows, texts, fromSeq));
+    const rows = await this.#page({
+      sessionId,
+      from: fromSeq,
+      to: Math.min(fromSeq + limit, Number.MAX_SAFE_INTEGER),
+    });
+    const records = await this.decode([sessionId], (texts) => this.#recordsOf(rows, texts, fromSeq));
     return records.slice(0, limit);
   }
 
   /** ST33. Payloads of the checkpoints from `base` on, up to the one before `checkpoint`. */
   async #states(sessionId: string, base: number, checkpoint: number): Promise<JsonText[]> {
     const rows = await this.#db.run(CHECKPOINTS, [sessionId, base, checkpoint]);
-    const found = await this.#decode([sessionId], (texts) =>
+    const found = await this.decode([sessionId], (texts) =>
       rows
         .flatMap((row) => this.#checkpointsOf(row, texts))
         .filter(({ seq }) => seq >= base && seq < checkpoint),
@@ -390,29 +416,12 @@ export class Reads {
 
   async signals(sessionId: string, after: number): Promise<StoredSignal[]> {
     const rows = await this.#db.run(SIGNALS, [sessionId, after]);
-    return this.#decode([sessionId], (texts) => rows.map((row) => readSignal(row, this.at, texts)));
+    return this.decode([sessionId], (texts) => rows.map((row) => readSignal(row, this.at, texts)));
   }
 
   async seenSignals(sessionId: string): Promise<SeenSignals> {
     const rows = await this.#db.run(ALL_SEEN, [sessionId]);
     return readMarks(rows.map((row) => row["mark"] as string));
-  }
-
-  /** A session and its signals of one moment. */
-  async arrivals(
-    sessionId: string,
-    after: number,
-  ): Promise<{ readonly session: Session; readonly signals: readonly StoredSignal[] } | undefined> {
-    const [sessions, pending] = await this.#db.readAll([
-      [SESSION, [sessionId]],
-      [SIGNALS, [sessionId, after]],
-    ]);
-    const [row] = sessions!;
-    if (row === undefined) return undefined;
-    return this.#decode([sessionId], (texts) => ({
-      session: readSession(row, this.at, texts).session,
-      signals: pending!.map((signal) => readSignal(signal, this.at, texts)),
-    }));
   }
 
   async sessions(query: Parameters<StorageReader["sessions"]>[0]): Promise<Session[]> {
@@ -431,7 +440,7 @@ export class Reads {
   }
 
   #entriesOf(sessionId: string, rows: readonly Row[]): Promise<Entry[]> {
-    return this.#decode([sessionId], (texts) => rows.map((row) => readEntry(row, this.at, texts)));
+    return this.decode([sessionId], (texts) => rows.map((row) => readEntry(row, this.at, texts)));
   }
 
   /** From the root to `leaf`. Most conversations are a line, so one range read finds all of it; branches are passed over. */

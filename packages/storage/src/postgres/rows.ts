@@ -294,7 +294,6 @@ export function readSession(row: Row, at: string, texts: Texts): SessionRow {
   const sessionId = row["session_id"] as string;
   const lane = row["lane"] as number;
   const made = row["made"] as string;
-  const body = row["body"] as string;
   assertChecksum(
     at,
     "session",
@@ -302,15 +301,8 @@ export function readSession(row: Row, at: string, texts: Texts): SessionRow {
     row["made_checksum"],
     checksum([sessionId, lane, row["born"] as number, made]),
   );
-  assertChecksum(
-    at,
-    "state",
-    sessionId,
-    row["state_checksum"],
-    checksum([sessionId, lane, row["status"] as string, body]),
-  );
+  const { output, outputBlob, ...state } = readState(row, at);
   const { input, inputBlob, ...origin } = JSON.parse(made) as Made;
-  const { output, outputBlob, ...state } = JSON.parse(body) as Body;
   const outputText = texts.join(output, outputBlob);
   return {
     lane,
@@ -324,6 +316,14 @@ export function readSession(row: Row, at: string, texts: Texts): SessionRow {
     },
     outputBlob,
   };
+}
+
+/** What changes of a session. */
+export function readState(row: Row, at: string): Body {
+  const [sessionId, lane, body] = [row["session_id"] as string, row["lane"] as number, row["body"] as string];
+  const computed = checksum([sessionId, lane, row["status"] as string, body]);
+  assertChecksum(at, "state", sessionId, row["state_checksum"], computed);
+  return JSON.parse(body) as Body;
 }
 
 /** @param instance who reads: what it holds itself lives. */

@@ -45,6 +45,7 @@ type Fault = "none" | "refused" | "full" | "reply_lost" | "crash_before" | "cras
 export class Connection implements AgentStorage {
   readonly name: string;
   readonly durable: boolean;
+  readonly groupsMax: number;
   readonly reader: StorageReader;
   /** Tokens granted over this connection, by session (N3). */
   readonly claims = new Map<string, number>();
@@ -59,6 +60,7 @@ export class Connection implements AgentStorage {
     const { storage } = host;
     this.name = `connection to ${storage.name}`;
     this.durable = storage.durable;
+    this.groupsMax = storage.groupsMax ?? 1;
     const { reader } = storage;
     this.reader = {
       sessions: (query) => this.#read("list sessions", () => reader.sessions(query)),

@@ -9,6 +9,7 @@
 //   U2. The first violation ends it.
 
 import { decodeJson, type AgentStorage, type Session } from "@holdfast/core";
+import { storageWith } from "@holdfast/core/internal";
 import { MemoryStorage } from "@holdfast/runtime";
 import { Clients, type Subject } from "./clients.ts";
 import type { ConnectionFaults } from "./connection.ts";
@@ -111,7 +112,7 @@ class Simulation {
     const scheduler = this.#scheduler;
     this.#log = new EventLog(() => scheduler.now);
     const log = this.#log;
-    this.#inner = openStorage();
+    this.#inner = storageWith(openStorage(), { groupsMax: this.#swarm.groupsMax });
     const violated = (promise: string, what: string): void => this.#violated(promise, what);
     this.#watched = new WatchedStorage(this.#inner, violated, {
       servedAt: () => this.#site.now?.(),

@@ -44,6 +44,8 @@ export interface Swarm {
   readonly forked: number;
   /** A schedule starts sessions, every few seconds. */
   readonly isScheduled: boolean;
+  /** Groups that storage takes at once: their requests and replies overtake each other. */
+  readonly groupsMax: number;
 }
 
 export function drawSwarm(dice: Dice): Swarm {
@@ -77,6 +79,7 @@ export function drawSwarm(dice: Dice): Swarm {
     concurrency: dice.pick([1, 3, 256]),
     forked: dice.pick([0, 0.5, 1]),
     isScheduled: dice.chance(0.1),
+    groupsMax: dice.pick([1, 1, 1, 4]),
   };
 }
 

@@ -1,6 +1,7 @@
 // What the account that is kept beside a storage takes for a broken promise, and what not, where simulations seldom come.
 
 import type { Change, ChangeResult } from "@holdfast/core";
+import { storageWith } from "@holdfast/core/internal";
 import { MemoryStorage } from "@holdfast/runtime";
 import { expect, test } from "vitest";
 import { WatchedStorage } from "./watched-storage.ts";
@@ -102,4 +103,11 @@ test("B1: the answers to a group that sets limits are in its order", async () =>
   expect(results.map((result) => ("admissions" in result ? result.admissions : result.status))).toMatchObject(
     [[{ status: "admitted" }], "requested", [{ status: "refused" }], "requested", [{ status: "admitted" }]],
   );
+});
+
+test("what a storage need not have is passed on when it has it", () => {
+  const inner = storageWith(new MemoryStorage(), { groupsMax: 3, now: () => 7 });
+  const { storage } = new WatchedStorage(inner, () => {}, { changed: () => {}, born: () => {} });
+  expect({ ...storage, now: storage.now?.() }).toMatchObject({ groupsMax: 3, now: 7 });
+  expect(storage.follow).toBeDefined();
 });

@@ -23,6 +23,7 @@ import {
   type Session,
   type StoredSignal,
 } from "@holdfast/core";
+import { storageWith } from "@holdfast/core/internal";
 
 /** What is known of one session. */
 export class SessionAccount {
@@ -92,21 +93,12 @@ export class WatchedStorage {
     this.#inner = inner;
     this.#violated = violated;
     this.#watcher = watcher;
-    this.storage = {
-      name: inner.name,
-      durable: inner.durable,
-      reader: inner.reader,
+    this.storage = storageWith(inner, {
       commit: (changes, now) => this.#commit(changes, now),
       claim: (claim) => this.#claim(claim),
       renew: (renewal) => this.#renew(renewal),
-      heldClaims: (query) => inner.heldClaims(query),
-      load: (sessionId) => inner.load(sessionId),
-      arrivals: (sessionId, after) => inner.arrivals(sessionId, after),
-      conversation: (sessionId, leaf) => inner.conversation(sessionId, leaf),
       due: (query) => this.#due(query),
-      subscribe: (listener) => inner.subscribe(listener),
-      close: () => inner.close(),
-    };
+    });
   }
 
   account(sessionId: string): SessionAccount {

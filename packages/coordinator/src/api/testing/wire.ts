@@ -1,6 +1,6 @@
 // Bytes on a socket: what no client of HTTP would send, and what it would not show.
 
-import { once } from "node:events";
+import { once, type EventEmitter } from "node:events";
 import { connect, type Socket } from "node:net";
 
 /** Sends a text and gives back all that comes until the other side closes. */
@@ -16,13 +16,17 @@ export async function openSocket(port: number): Promise<Socket> {
   return socket;
 }
 
-/** A connection that is reset has ended too. */
 export async function readToEnd(socket: Socket): Promise<string> {
   let text = "";
   socket.setEncoding("utf8").on("data", (chunk) => (text += String(chunk)));
-  socket.on("error", () => {});
-  await once(socket, "close");
+  await closed(socket);
   return text;
+}
+
+/** Until it is over. What is reset has ended too: `once` would make a rejection of that. */
+export async function closed(connection: EventEmitter & { readonly closed: boolean }): Promise<void> {
+  connection.on("error", () => {});
+  if (!connection.closed) await new Promise((resolve) => connection.once("close", resolve));
 }
 
 /** Reads until the text has come. */

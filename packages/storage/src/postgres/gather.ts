@@ -1,0 +1,54 @@
+// Reads that are asked for in one turn of the event loop, as one statement. Whoever asks afterwards is answered by the next.
+//
+// It knows no tables. What it answers is as new as if each had been read by itself: the statement begins after all were asked for.
+
+import { binaryArray, type Element, type ElementType } from "./binary-arrays.ts";
+import type { Database, Row, Statement } from "./database.ts";
+
+/** Reads in one statement. More are made beside each other, so that no answer is larger than a process can well hold. */
+const READS_MAX = 64;
+
+interface Asked<Read> extends PromiseWithResolvers<readonly Row[]> {
+  readonly read: Read;
+}
+
+/**
+ * @param statement its first parameter numbers the reads (`int4[]`), the others are as `columns` say; rows have `nth`, the
+ *   number of the read they belong to, and come in order.
+ * @returns how to ask: what is answered are the rows of that read alone.
+ */
+export function gather<Read>(
+  db: Pick<Database, "run">,
+  statement: Statement,
+  columns: readonly (readonly [type: ElementType, value: (read: Read) => Element])[],
+): (read: Read) => Promise<readonly Row[]> {
+  let asked: Asked<Read>[] = [];
+
+  const readSome = async (some: readonly Asked<Read>[]): Promise<void> => {
+    const reads = some.map(({ read }) => read);
+    const values = columns.map(([type, value]) =>
+      binaryArray(
+        type,
+        reads.map((read) => value(read)),
+      ),
+    );
+    try {
+      const rows = await db.run(statement, [binaryArray("int4", [...some.keys()]), ...values]);
+      const found = Map.groupBy(rows, (row) => row["nth"] as number);
+      for (const [nth, { resolve }] of some.entries()) resolve(found.get(nth) ?? []);
+    } catch (error) {
+      for (const { reject } of some) reject(error);
+    }
+  };
+  const readAll = (): void => {
+    const all = asked;
+    asked = [];
+    for (let from = 0; from < all.length; from += READS_MAX) void readSome(all.slice(from, from + READS_MAX));
+  };
+
+  return (read) => {
+    const answer = Promise.withResolvers<readonly Row[]>();
+    if (asked.push({ read, ...answer }) === 1) setImmediate(readAll);
+    return answer.promise;
+  };
+}
