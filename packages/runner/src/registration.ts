@@ -4,7 +4,8 @@
 //       when the answer is lost, the same process is given the same one again.
 //   R2. A coordinator that cannot be reached is waited for, for ever; one that refuses is not.
 //   R3. Whoever gives up is not kept waiting for an answer, unless it may bring the runner's own token (R1).
-//   R4. Who is told that another process is this runner waits for as long as that one may be a dead one of ours, and then believes it.
+//   R4. Who is told that another process is this runner waits for as long as that one may be a dead one of ours, and then believes it. A
+//       coordinator that was away meanwhile gives the claims of the dead another lease.
 
 import { HoldfastError, toHoldfastError, UsageError, type Clock, type Random } from "@holdfast/core";
 import { RunnerService, type RegisterResponse } from "@holdfast/proto";
@@ -61,17 +62,20 @@ export function nameProcess(random: Random): string {
 /** @throws HoldfastError when the coordinator refuses, or somebody gave up. */
 export async function register(options: RegistrationOptions): Promise<Registered> {
   const { connection, clock, random, signal, lost } = options;
-  const begunAt = clock.monotonic();
+  /** R4. */
+  let refusedSince: number | undefined;
   for (let failures = 0; ; failures++) {
     try {
       return await registerOnce(options);
     } catch (thrown) {
       const error = toHoldfastError(thrown);
+      const isSecond = error.code === "duplicate_runner";
+      refusedSince = isSecond ? (refusedSince ?? clock.monotonic()) : undefined;
       const mayPass =
-        error.code === "duplicate_runner" ? clock.monotonic() - begunAt < PREDECESSOR_MS : isPassing(error);
+        refusedSince === undefined ? isPassing(error) : clock.monotonic() - refusedSince < PREDECESSOR_MS;
       if (signal.aborted || !mayPass) throw explained(error, connection.url);
       if (failures === 0) lost(error);
-      const ms = error.code === "duplicate_runner" ? PREDECESSOR_PAUSE_MS : pauseMs(failures, random);
+      const ms = isSecond ? PREDECESSOR_PAUSE_MS : pauseMs(failures, random);
       await pause(ms, clock, signal);
       if (signal.aborted) throw error;
     }

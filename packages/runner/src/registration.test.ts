@@ -1,0 +1,63 @@
+// Becoming a runner where the process before it has died, against a coordinator that refuses, is away, and comes back.
+
+import { ConflictError, UnavailableError, type HoldfastError } from "@holdfast/core";
+import { CoordinatorTime, type CoordinatorConnection } from "@holdfast/storage/remote";
+import { countingRandom, TestClock } from "@holdfast/testkit/test-runtime";
+import { expect, test } from "vitest";
+import { register } from "./registration.ts";
+import type { TokenFile } from "./token-file.ts";
+
+const SECOND = new ConflictError("duplicate_runner", "another process is it");
+const AWAY = new UnavailableError("storage_unavailable", "away");
+
+test("R4: a dead process of ours is waited for from when it is told of, however long the coordinator was away before", async () => {
+  const { registering, clock, answer } = begin(AWAY);
+  await clock.advance(60_000);
+  answer(SECOND);
+  await clock.advance(10_000);
+  answer(AWAY); // Who comes after it gives the claims of the dead another lease.
+  await clock.advance(20_000);
+  answer(SECOND);
+  await clock.advance(15_000);
+  answer(undefined);
+  await clock.advance(2_000);
+  expect(await registering).toMatchObject({ runnerId: "r1" });
+});
+
+test("R4: one that is still there is believed", async () => {
+  const { registering, clock } = begin(SECOND);
+  const refused = expect(registering).rejects.toThrow("another process is it");
+  await clock.advance(25_000);
+  await refused;
+});
+
+/** A process with a token of its own registers, at a coordinator that answers as it is told to. */
+function begin(first: HoldfastError) {
+  const clock = new TestClock();
+  let error: HoldfastError | undefined = first;
+  const client = {
+    register: async () => {
+      if (error !== undefined) throw error;
+      return { runnerId: "r1", leaseMs: 15_000n, renewMs: 3_000n, pollTimeoutMs: 30_000n, now: 1n };
+    },
+  };
+  const connection = {
+    url: "http://test",
+    time: new CoordinatorTime(clock),
+    useToken: () => {},
+    client: () => client as never,
+    ask: <T>(call: () => Promise<T>) => call(),
+  } as Partial<CoordinatorConnection> as CoordinatorConnection;
+  const registering = register({
+    connection,
+    tokens: { read: () => "own", write: () => {} } as Partial<TokenFile> as TokenFile,
+    token: undefined,
+    offers: { hostname: "h", project: "", labels: {}, agents: [], taskKinds: [], maxRuns: 1 },
+    process: "p",
+    clock,
+    random: countingRandom(),
+    signal: new AbortController().signal,
+    lost: () => {},
+  });
+  return { registering, clock, answer: (by: HoldfastError | undefined) => void (error = by) };
+}
