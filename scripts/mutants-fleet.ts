@@ -152,6 +152,13 @@ export const FLEET_MUTANTS = [
     tests: [STORE_TIME_TEST],
   },
   {
+    name: "D3: a renewal while the time is being set counts",
+    file: STORE_TIME,
+    find: "now: renewal.now + comingMs",
+    replace: "now: renewal.now + 0 * comingMs",
+    tests: [STORE_TIME_TEST],
+  },
+  {
     name: "D3: a lease is carried over once",
     file: STORE_TIME,
     find: "const end = ends.get(name) ?? { until",

@@ -94,6 +94,18 @@ describe("D3: a clock that is set", () => {
     expect(clock.now() - before).toBeLessThanOrEqual(HOUR_MS + 3_000);
   });
 
+  test("forward takes nothing from what is renewed after it was carried over, and before the time is the new one", async () => {
+    const { clock, claim, leftOf, breakRenewals } = await coordinator();
+    for (const sessionId of ["s1", "s2"]) await claim(sessionId, "runner");
+    await wall.advance(5_000);
+    breakRenewals(2);
+    wall.jump(HOUR_MS);
+    await wall.advance(1_000);
+    await renewTimely(storage, clock, { owner: "runner", now: clock.now(), leaseMs: LEASE_MS });
+    await wall.advance(1_000);
+    expect(await leftOf("s1")).toBe(LEASE_MS - 1_000);
+  });
+
   // Asked for by the old time, and stored after the leases were looked at.
   test.each(["claim", "renew"] as const)(
     "while a %s is under way has it last by the new time",

@@ -4,8 +4,8 @@
 //
 //   D3. A wall clock that was set back changes nothing at once. One that was set forward, or whose machine slept, is followed within
 //       `LOOK_MS`: the time is written down, so that who comes after this coordinator is not before it; every lease that goes on is
-//       renewed to last from then as long as it would have; then the time is the new one. What was claimed or renewed by the old one
-//       meanwhile is renewed after that. What is begun is finished, however often storage fails between: no lease is of a time that
+//       renewed to last from then as long as it would have; then the time is the new one. What is renewed meanwhile is so as of then, and
+//       what was claimed by the old one is renewed after that. What is begun is finished, however often storage fails between: no lease is of a time that
 //       does not come, or carried over twice.
 //   S3. Time goes on after a restart where it was before, or later. While anybody holds a lease it is written down every `TELL_MS`,
 //       and what others wrote is followed.
@@ -110,6 +110,7 @@ export class StoreTime {
     const { clock } = this.#host;
     const step = (this.#step ??= { ms, ends: new Map(), isMade: false });
     if (!step.isMade) {
+      clock.prepare(step.ms);
       await this.#write(clock.now() + step.ms);
       await this.#carry(clock.now(), clock.now() + step.ms, step.ends);
       clock.step(step.ms);
@@ -173,13 +174,14 @@ export async function claimTimely(
   return result;
 }
 
-/** Renew; once more when the time was set meanwhile. */
+/** Renew, as of the time that is coming when it is being set; once more when it was set meanwhile, or is going to be (D3). */
 export async function renewTimely(
   storage: AgentStorage,
   clock: SteadyClock,
   renewal: Parameters<AgentStorage["renew"]>[0],
 ): ReturnType<AgentStorage["renew"]> {
-  const before = clock.steps;
-  const renewed = await storage.renew(renewal);
-  return clock.steps === before ? renewed : storage.renew({ ...renewal, now: clock.now() });
+  const { steps, comingMs } = clock;
+  const renewed = await storage.renew({ ...renewal, now: renewal.now + comingMs });
+  if (clock.steps === steps && clock.comingMs === comingMs) return renewed;
+  return storage.renew({ ...renewal, now: clock.now() + clock.comingMs });
 }

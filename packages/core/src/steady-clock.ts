@@ -18,6 +18,7 @@ export class SteadyClock implements Clock {
   #time: number;
   #at: number;
   #steps = 0;
+  #comingMs = 0;
 
   constructor(wall: Clock) {
     this.#wall = wall;
@@ -41,8 +42,19 @@ export class SteadyClock implements Clock {
     return offMs > SET_MS ? offMs : 0;
   }
 
+  /** It is going to step by so much: what is to hold then is as of then from now on. */
+  prepare(ms: number): void {
+    this.#comingMs = ms;
+  }
+
+  /** How far the step goes that is prepared; 0 when none is. */
+  get comingMs(): number {
+    return this.#comingMs;
+  }
+
   /** Go forward by so much, or not at all. */
   step(ms: number): void {
+    this.#comingMs = 0;
     if (ms <= 0) return;
     this.#time += ms;
     this.#steps++;

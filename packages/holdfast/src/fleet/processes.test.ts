@@ -30,7 +30,7 @@ export default defineAgent({ name: "steps", run: async (ctx, input) => {
 `;
 /** So that a lost runner is missed while a test waits: the shortest a lease should be. */
 const SHORT_LEASE_MS = 6_000;
-const PATIENCE = { timeout: 40_000, interval: 50 };
+const PATIENCE = { timeout: 60_000, interval: 50 };
 
 const projects: Project[] = [];
 afterAll(() => Promise.all(projects.map((project) => project.dispose())));
@@ -46,7 +46,7 @@ function openProject(): Project {
 describe.concurrent("KILL", () => {
   test(
     "of a runner in the middle: its sessions go on elsewhere, and no committed task runs again",
-    { timeout: 90_000 },
+    { timeout: 120_000 },
     async () => {
       const project = openProject();
       const coordinator = await startCoordinator(project, { leaseMs: SHORT_LEASE_MS });
@@ -79,7 +79,7 @@ describe.concurrent("KILL", () => {
 
   test(
     "of the coordinator, and another one begins: what runs goes on, and nothing is done again",
-    { timeout: 90_000 },
+    { timeout: 120_000 },
     async () => {
       const project = openProject();
       const coordinator = await startCoordinator(project);
@@ -107,7 +107,7 @@ describe.concurrent("KILL", () => {
 
   test(
     "of a runner in the middle of a task of another's session: a third one does it",
-    { timeout: 90_000 },
+    { timeout: 120_000 },
     async () => {
       const project = openProject();
       writeFileSync(
@@ -143,10 +143,50 @@ describe.concurrent("KILL", () => {
     },
   );
 
+  test(
+    "of one runner after the other, by one of its sessions: only that one is poison, and what it takes along completes",
+    { timeout: 120_000 },
+    async () => {
+      const project = openProject();
+      // All begin their work in a runner before the guilty one ends it, twice; from then on nobody waits for anybody.
+      writeFileSync(
+        project.path("agents.ts"),
+        `import { appendFileSync, existsSync, readFileSync } from "node:fs";
+         import { defineAgent } from "holdfast";
+         const here = () => readFileSync("ledger", "utf8").split("\\n").filter((line) => line.startsWith(process.pid + " "));
+         export default defineAgent({ name: "steps", run: async (ctx, isGuilty) => ctx.run("work", async (task) => {
+           appendFileSync("ledger", \`\${process.pid} \${task.sessionId} work\\n\`);
+           while (!existsSync("go") && !(isGuilty && here().length === 8)) await new Promise((resolve) => setTimeout(resolve, 20));
+           if (isGuilty) process.kill(process.pid, "SIGKILL");
+           return "done";
+         }) });`,
+      );
+      const coordinator = await startCoordinator(project, { leaseMs: SHORT_LEASE_MS });
+      const ids = await Promise.all(Array.from({ length: 8 }, (_, i) => start(coordinator, i === 3)));
+      const [guilty, innocent] = [ids[3]!, ids.filter((_, i) => i !== 3)];
+      for (let died = 0; died < 3; died++) {
+        if (died === 2) writeFileSync(project.path("go"), "");
+        const options = ["--agents", "agents.ts", "--max-runs", "8"];
+        const runner = await startRunnerProcess(project, coordinator, `runner-${died}`, options);
+        expect((await runner.finished).signal).toBe("SIGKILL");
+      }
+      await startRunnerProcess(project, coordinator, "last", ["--agents", "agents.ts", "--max-runs", "8"]);
+      for (const sessionId of innocent)
+        expect(await end(coordinator, sessionId)).toMatchObject({ status: "completed", output: '"done"' });
+      await vi.waitFor(async () => {
+        const { stdout } = await project.start(["show", guilty, "--url", coordinator.url, "--json"], {
+          env: { HOLDFAST_TOKEN: coordinator.adminToken },
+          stdin: "",
+        }).finished;
+        expect(JSON.parse(stdout)).toMatchObject({ status: "paused", pauseReason: "poison" });
+      }, PATIENCE);
+    },
+  );
+
   // Nobody tells the runner anything: only its own clock says that its lease can pass on.
   test(
     "of nobody, while the coordinator stands still: what the runner started is gone before it is asked for again",
-    { timeout: 90_000 },
+    { timeout: 120_000 },
     async () => {
       const project = openProject();
       writeFileSync(
@@ -180,8 +220,8 @@ describe.concurrent("KILL", () => {
   );
 });
 
-function start(coordinator: CoordinatorProcess): Promise<string> {
-  return startSession(coordinator, { agent: "steps" });
+function start(coordinator: CoordinatorProcess, input?: unknown): Promise<string> {
+  return startSession(coordinator, { agent: "steps", ...(input === undefined ? {} : { input }) });
 }
 
 function isAlive(pid: number): boolean {

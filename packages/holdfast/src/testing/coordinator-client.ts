@@ -2,18 +2,36 @@
 
 import type { Fleet } from "./fleet.ts";
 
+type Coordinator = Pick<Fleet, "url" | "adminToken">;
+
 /** @returns the session's id. */
 export async function startSession(
-  { url, adminToken }: Pick<Fleet, "url" | "adminToken">,
+  coordinator: Coordinator,
   body: object,
-  token = adminToken,
+  token = coordinator.adminToken,
 ): Promise<string> {
-  const response = await fetch(`${url}/v1/sessions`, {
+  const answer = await post<{ sessionId: string }>(coordinator, "/v1/sessions", body, token);
+  return answer.sessionId;
+}
+
+/** @returns what registers one runner. */
+export async function registrationToken(coordinator: Coordinator, name: string): Promise<string> {
+  const body = { kind: "registration", name };
+  return (await post<{ secret: string }>(coordinator, "/v1/tokens", body, coordinator.adminToken)).secret;
+}
+
+async function post<Answer>(
+  { url }: Coordinator,
+  path: string,
+  body: object,
+  token: string,
+): Promise<Answer> {
+  const response = await fetch(`${url}${path}`, {
     method: "POST",
     headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
     body: JSON.stringify(body),
   });
   const text = await response.text();
-  if (response.status !== 201) throw new Error(`starting answered ${response.status}: ${text}`);
-  return (JSON.parse(text) as { session_id?: string; sessionId: string }).sessionId;
+  if (!response.ok) throw new Error(`${path} answered ${response.status}: ${text}`);
+  return JSON.parse(text) as Answer;
 }

@@ -1,6 +1,7 @@
 // A coordinator and runners as processes of their own, through the command, as people start them.
 
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { registrationToken } from "./coordinator-client.ts";
 import type { HoldfastProcess, Project } from "./holdfast-process.ts";
 
 export interface CoordinatorProcess {
@@ -60,14 +61,9 @@ export async function startRunnerProcess(
   args: readonly string[],
   clock?: SettableClock,
 ): Promise<HoldfastProcess> {
-  const env = { HOLDFAST_TOKEN: coordinator.adminToken };
-  const made = await project.start(
-    ["token", "create", name, "--kind", "registration", "--url", coordinator.url],
-    { env, stdin: "" },
-  ).finished;
-  if (made.code !== 0) throw new Error(`no registration token: ${made.stderr}`);
+  const token = await registrationToken(coordinator, name);
   const started = project.start(["runner", "-c", coordinator.url, "--name", name, ...args], {
-    env: { ...clock?.env, HOLDFAST_TOKEN: made.stdout.trim() },
+    env: { ...clock?.env, HOLDFAST_TOKEN: token },
   });
   await started.says("waiting for runs");
   return started;
