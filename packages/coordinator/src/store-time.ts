@@ -29,6 +29,7 @@ const WRITTEN = { collection: "coordinator", id: "time" };
 const PAGE = 1_000;
 
 export interface StoreTimeHost {
+  /** Where what is renewed is as of the time that is told (unlike `renewTimely`). */
   readonly storage: AgentStorage;
   readonly clock: SteadyClock;
   readonly registry: Registry;

@@ -149,10 +149,11 @@ export class CoordinatorNode implements Server<Coordinator> {
     });
     const clock = new SteadyClock(life.clock);
     const warn = (message: string): void => log.add(life.name, message);
-    const storage = noticing(this.#withLostNotices(connection), clock, () => {});
+    const heard = this.#withLostNotices(connection);
+    const storage = noticing(heard, clock, () => {});
     const commit = joinCommits({ storage, clock, immediate: life.immediate });
     const registry = new Registry({ storage, clock });
-    const storeTime = new StoreTime({ storage, clock, registry, leaseMs, warn });
+    const storeTime = new StoreTime({ storage: heard, clock, registry, leaseMs, warn });
     const host: ServiceHost = {
       storage,
       commit,
