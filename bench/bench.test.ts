@@ -73,7 +73,7 @@ describe.each(["memory", "sqlite"])("a smoke run on %s", (storage) => {
 
 // In one run, because each starts a server.
 test("PostgreSQL is measured beside its floor", { timeout: 120_000 }, () => {
-  const measured = ["W1", "W3", "W5"];
+  const measured = ["W1", "W3"];
   const lines = linesOf(...measured, "--storage", "postgres");
   for (const [workload, unit, variant] of MAIN_VARIANTS.filter(([id]) => measured.includes(id))) {
     const main = lines.findLast((line) => line["workload"] === workload);

@@ -8,6 +8,10 @@ import { MUTANTS } from "./mutants.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
+/** What takes it more seeds than that is looked for in the campaign alone (`HOLDFAST_MUTANTS=all`). */
+const SEEDS_ALWAYS = 100;
+const seedsMax = process.env["HOLDFAST_MUTANTS"] === "all" ? Infinity : SEEDS_ALWAYS;
+
 /** Promises whose mutant, of those in `mutants.ts`, it must find, and within how many seeds. */
 const CANARIES = [
   ["H1, S1: a delivered signal is consumed by the same commit", 20],
@@ -42,18 +46,22 @@ const FLEET_CANARIES = [
 ] as const;
 
 describe("a planted bug is found", () => {
-  test.each([
+  const canaries = [
     ...CANARIES.map(([name, seeds]) => [name, seeds, "on one machine", []] as const),
     ...FLEET_CANARIES.map(([name, seeds]) => [name, seeds, "in fleets", ["--fleet"]] as const),
-  ])("%s: within %i seeds %s", (name, seeds, _where, options) => {
-    const mutant = MUTANTS.find((each) => each.name === name);
-    expect(mutant, `no mutant is named "${name}"`).toBeDefined();
-    const { status, stderr } = sim(["--seeds", String(seeds), "--first", ...options], mutant);
-    expect(status, stderr.slice(-2_000)).toBe(1);
-    expect(stderr).toMatch(/^seed \d+ broke [A-Z]\w+: /m);
-    expect(stderr).toMatch(/^the last 50 events:$/m);
-    expect(stderr).toMatch(/^again: npm run sim -- --seed \d+ --verbose$/m);
-  });
+  ];
+  test.each(canaries.filter(([, seeds]) => seeds <= seedsMax))(
+    "%s: within %i seeds %s",
+    (name, seeds, _where, options) => {
+      const mutant = MUTANTS.find((each) => each.name === name);
+      expect(mutant, `no mutant is named "${name}"`).toBeDefined();
+      const { status, stderr } = sim(["--seeds", String(seeds), "--first", ...options], mutant);
+      expect(status, stderr.slice(-2_000)).toBe(1);
+      expect(stderr).toMatch(/^seed \d+ broke [A-Z]\w+: /m);
+      expect(stderr).toMatch(/^the last 50 events:$/m);
+      expect(stderr).toMatch(/^again: npm run sim -- --seed \d+ --verbose$/m);
+    },
+  );
 });
 
 const REGRESSIONS = JSON.parse(
