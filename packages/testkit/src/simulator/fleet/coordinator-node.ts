@@ -67,8 +67,6 @@ export interface CoordinatorHost {
   faults(): ConnectionFaults;
   /** It answers from now on. */
   begins(): void;
-  /** Whoever is registered has a lease's time from now on. */
-  leasesBeganAnew(): void;
   /** Whether this notice does not come. */
   isNoticeLost(): boolean;
 }
@@ -207,8 +205,7 @@ export class CoordinatorNode implements Server<Coordinator> {
     this.#clocks.push(clock);
     const begin = (): void =>
       void storeTime.begin().then(
-        (how) => {
-          if (how === "began_anew") this.#host.leasesBeganAnew();
+        () => {
           this.#isServing = true;
           this.#host.begins();
         },

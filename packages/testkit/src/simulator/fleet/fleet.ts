@@ -74,7 +74,6 @@ export class Fleet implements Site {
       isMinimal,
       now: () => this.now(),
       timesSet: () => this.#timesSet,
-      isServed: () => this.#coordinators.some(({ living }) => living !== undefined),
       leaseMs: this.leaseMs,
     });
     this.#history = new History(violated);
@@ -140,8 +139,10 @@ export class Fleet implements Site {
     this.#watch.claimed(sessionId, owner, isRunner ? before : undefined);
   }
 
+  /** Who carries a lease over to another time says another length. */
   renewed(sessionId: string, leaseMs: number): void {
-    this.#watch.renewed(sessionId, leaseMs);
+    if (leaseMs === this.leaseMs) this.#watch.renewed(sessionId);
+    else this.#timesSet++;
   }
 
   /** Epoch milliseconds: whichever coordinator says most. */
@@ -197,7 +198,6 @@ export class Fleet implements Site {
       log,
       leaseMs: fleetSwarm.leaseMs,
       history: this.#history,
-      leasesBeganAnew: () => void this.#timesSet++,
       begins: () => this.#watch.coordinatorBegins(),
       faults: storageFaults,
       isNoticeLost: () => !this.#isHealed && fleetSwarm.noticeLost > 0 && dice.chance(fleetSwarm.noticeLost),

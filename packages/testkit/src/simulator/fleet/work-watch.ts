@@ -41,8 +41,6 @@ export interface WorkWatchHost {
   now(): number;
   /** How often the clock was set by which the coordinators go, or may have been while none of them lived. */
   timesSet(): number;
-  /** Whether any of them answers: one that only begins may be about to have leases go on that passed while there was none (O7). */
-  isServed(): boolean;
 }
 
 export class WorkWatch {
@@ -98,9 +96,9 @@ export class WorkWatch {
     this.#look(sessionId, runnerId, `it is claimed for ${runnerId}`);
   }
 
-  /** By its owner: whoever carries a lease over to another time gives no new one, and says another length. */
-  renewed(sessionId: string, leaseMs: number): void {
-    if (leaseMs === this.#host.leaseMs) this.#heldSince.set(sessionId, this.#host.scheduler.now);
+  /** By its owner. */
+  renewed(sessionId: string): void {
+    this.#heldSince.set(sessionId, this.#host.scheduler.now);
   }
 
   /** D3. */
@@ -110,13 +108,13 @@ export class WorkWatch {
 
   /** O3. */
   died(runnerId: string): void {
-    const { scheduler, leaseMs, accounts, now, timesSet, isServed, violated } = this.#host;
+    const { scheduler, leaseMs, accounts, now, timesSet, violated } = this.#host;
     const setBefore = timesSet();
     const held = [...accounts()].filter(({ owner }) => owner === runnerId);
     for (const account of held) {
       const { sessionId, token } = account;
       scheduler.after(leaseMs + PASSES_ON_MS, undefined, () => {
-        if (timesSet() !== setBefore || !isServed()) return;
+        if (timesSet() !== setBefore) return;
         if (account.token === token && account.owner === runnerId && account.until > now())
           violated(
             "O3",
