@@ -2,7 +2,7 @@
 
 import type { CreateSession } from "@holdfast/core";
 import { countingRandom, gate, storageWith, TestClock } from "@holdfast/testkit/test-runtime";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { defineAgent } from "./define.ts";
 import { MemoryStorage } from "./memory-storage.ts";
 import { createRuntime } from "./runtime.ts";
@@ -65,5 +65,36 @@ test("T5: an answer that was overtaken does not put off what is due", async () =
   await first;
   await clock.advance(2_000);
   expect((await memory.reader.session(sessionId))?.status).toBe("completed");
+  await runtime.close();
+});
+
+test("T3: what is busy is not looked at without end, where sessions are kept for no time", async () => {
+  const clock = new TestClock();
+  const done = gate();
+  const busy = defineAgent({
+    name: "busy",
+    run: async (ctx) => {
+      const work = ctx.run("work", () => done.opened);
+      await ctx.waitForSignal("go");
+      await work;
+    },
+  });
+  const runtime = createRuntime({
+    storage: new MemoryStorage(),
+    agents: [busy],
+    clock,
+    random: countingRandom(),
+    development: false,
+    warmMs: 0,
+  });
+  const handle = await runtime.start(busy);
+  await clock.advance(10);
+  const set = vi.spyOn(clock, "setTimer");
+  await clock.advance(5_000);
+  expect(set.mock.calls.length).toBeLessThanOrEqual(10);
+  done.open();
+  await handle.signal("go");
+  await clock.advance(10);
+  expect((await handle.session()).status).toBe("completed");
   await runtime.close();
 });

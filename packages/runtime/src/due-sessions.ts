@@ -12,6 +12,8 @@ import { alarm, type Timers } from "./timers.ts";
 
 const DUE_BATCH = 1_000;
 const DUE_RETRY_MS = 1_000;
+/** What was to be let go of and is busy is looked at again after so long at least: mostly it waits anew by itself before. */
+const BUSY_MS = 1_000;
 
 export interface DueSessionsHost {
   readonly storage: AgentStorage;
@@ -32,7 +34,7 @@ export interface DueSessionsHost {
 
 export class DueSessions {
   readonly #host: DueSessionsHost;
-  /** Until when those that only wait are kept, in that order. */
+  /** Until when those that only wait are kept, nearly in that order. */
   readonly #warm = new Map<string, number>();
   #isLooking = false;
   #asked = 0;
@@ -88,11 +90,18 @@ export class DueSessions {
 
   /** T3. A session waits: note since when, and look at the oldest when its time is up. */
   noteWaiting(sessionId: string): void {
-    if (!this.#host.adopt) return;
+    if (this.#host.adopt) this.#keepWarm(sessionId, this.#host.warmMs);
+  }
+
+  #keepWarm(sessionId: string, ms: number): void {
+    const until = this.#host.clock.now() + ms;
     this.#warm.delete(sessionId);
-    this.#warm.set(sessionId, this.#host.clock.now() + this.#host.warmMs);
-    if (this.#coolAlarm.queuedFor === Infinity)
-      this.#host.idleTimers.set(this.#coolAlarm, this.#host.clock.now() + this.#host.warmMs);
+    this.#warm.set(sessionId, until);
+    if (this.#coolAlarm.queuedFor === Infinity) this.#host.idleTimers.set(this.#coolAlarm, until);
+  }
+
+  #lookAgain(sessionId: string): void {
+    this.#keepWarm(sessionId, Math.max(this.#host.warmMs, BUSY_MS));
   }
 
   /** Let go of all that only wait. */
@@ -100,7 +109,7 @@ export class DueSessions {
     const waiting = [...this.#warm.keys()]; // Those that are not let go of are noted anew.
     for (const sessionId of waiting) {
       this.#warm.delete(sessionId);
-      if (this.#host.sessions.letGo(sessionId, () => this.#lookForDue())) this.noteWaiting(sessionId);
+      if (this.#host.sessions.letGo(sessionId, () => this.#lookForDue())) this.#lookAgain(sessionId);
     }
   }
 
@@ -132,7 +141,7 @@ export class DueSessions {
       this.#warm.delete(sessionId);
       // Whatever arrived between the last commit and this release finds nobody driving it: look once more (K10).
       const isBusy = this.#host.sessions.letGo(sessionId, () => this.#lookForDue());
-      if (isBusy) this.noteWaiting(sessionId); // Look again.
+      if (isBusy) this.#lookAgain(sessionId);
     }
   }
 }
