@@ -106,6 +106,16 @@ describe("D3: a clock that is set", () => {
     expect(await leftOf("s1")).toBe(LEASE_MS - 1_000);
   });
 
+  // Storage gives a lease its length once more after nobody was there (ST38).
+  test("forward leaves a lease as long as it is", async () => {
+    const { claim, registry, clock, lengths } = await coordinator();
+    await registry.change("runner", undefined, () => runnerAt(clock.now()));
+    await claim("s1", "runner");
+    wall.jump(HOUR_MS);
+    await wall.advance(2_000);
+    expect(lengths).toEqual([LEASE_MS]);
+  });
+
   // Asked for by the old time, and stored after the leases were looked at.
   test.each(["claim", "renew"] as const)(
     "while a %s is under way has it last by the new time",
@@ -211,6 +221,7 @@ function runnerAt(now: number) {
 
 async function coordinator() {
   const warnings: string[] = [];
+  const lengths: number[] = [];
   let isBroken = false;
   let renewals = Infinity;
   const kept = storageWith(storage, {
@@ -219,6 +230,7 @@ async function coordinator() {
       return storage.commit(changes, now);
     },
     renew: async (renewal) => {
+      lengths.push(renewal.leaseMs);
       const renewed = await storage.renew(renewal);
       // The last that is made is not heard of.
       if (--renewals > 0) return renewed;
@@ -242,6 +254,7 @@ async function coordinator() {
     time,
     registry,
     warnings,
+    lengths,
     breakStorage: (wanted: boolean) => void (isBroken = wanted),
     breakRenewals: (after: number) => void (renewals = after),
     claim: async (sessionId: string, owner: string) => {

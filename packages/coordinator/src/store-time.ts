@@ -137,7 +137,7 @@ export class StoreTime {
         const until = to + Math.min(claim.until - from, longestMs);
         const end = ends.get(name) ?? { until, isCarried: false };
         ends.set(name, end);
-        if (!end.isCarried) await this.#renew(claim, end.until);
+        if (!end.isCarried) await this.#renew(claim, end.until, longestMs);
         end.isCarried = true;
       }
       after = page.at(-1)?.sessionId;
@@ -145,8 +145,8 @@ export class StoreTime {
     }
   }
 
-  async #renew({ owner, sessionId }: HeldClaim, until: number): Promise<void> {
-    const leaseMs = LEASE_MS_MAX;
+  /** @param leaseMs how long its leases are: what storage gives once more when nobody was there (ST38). */
+  async #renew({ owner, sessionId }: HeldClaim, until: number, leaseMs: number): Promise<void> {
     await this.#host.storage.renew({ owner, sessionIds: [sessionId], now: until - leaseMs, leaseMs });
   }
 

@@ -35,8 +35,6 @@ export interface Site extends Victims {
   dismantle(): void;
   /** A session was claimed, and belongs to this owner now; `before` had not let go of it. */
   claimed?(sessionId: string, owner: string, before: string | undefined): void;
-  /** Its owner has renewed its claim. */
-  renewed?(sessionId: string, leaseMs: number): void;
   /** Epoch milliseconds by those who serve the storage; absent where anybody's clock may jump. */
   now?(): number;
 }

@@ -122,7 +122,6 @@ class Simulation {
       },
       born: (row) => this.#born(row),
       claimed: (...told) => this.#site.claimed?.(...told),
-      renewed: (sessionId, leaseMs) => this.#site.renewed?.(sessionId, leaseMs),
     });
     this.#effects = new Effects({
       dice: dice("tasks"),

@@ -68,8 +68,6 @@ export interface Watcher {
   born(row: Session): void;
   /** It passed to this owner, from whoever held it and had not let go of it. */
   claimed?(sessionId: string, owner: string, before: string | undefined): void;
-  /** Its claim was renewed, for so long. */
-  renewed?(sessionId: string, leaseMs: number): void;
 }
 
 /** A row as it was and as it is. */
@@ -147,7 +145,6 @@ export class WatchedStorage {
     { now, leaseMs }: { readonly now: number; readonly leaseMs: number },
   ): void {
     account.until = Math.max(account.until, now + leaseMs);
-    this.#watcher.renewed?.(account.sessionId, leaseMs);
   }
 
   /** It ends sessions whose cancel is overdue, so any row may change. In an order of ours, as the port promises none. */

@@ -67,6 +67,10 @@ export interface CoordinatorHost {
   faults(): ConnectionFaults;
   /** It answers from now on. */
   begins(): void;
+  /** A runner's claims were renewed for it. */
+  renewed(owner: string, sessionIds: ReadonlySet<string>): void;
+  /** A lease is carried over to another time. */
+  carriesOver(): void;
   /** Whether this notice does not come. */
   isNoticeLost(): boolean;
 }
@@ -148,10 +152,10 @@ export class CoordinatorNode implements Server<Coordinator> {
     const clock = new SteadyClock(life.clock);
     const warn = (message: string): void => log.add(life.name, message);
     const heard = this.#withLostNotices(connection);
-    const storage = noticing(heard, clock, () => {});
+    const storage = noticing(this.#tellingRenewals(heard), clock, () => {});
     const commit = joinCommits({ storage, clock, immediate: life.immediate });
     const registry = new Registry({ storage, clock });
-    const storeTime = new StoreTime({ storage: heard, clock, registry, leaseMs, warn });
+    const storeTime = new StoreTime({ storage: this.#tellingCarries(heard), clock, registry, leaseMs, warn });
     const host: ServiceHost = {
       storage,
       commit,
@@ -213,6 +217,25 @@ export class CoordinatorNode implements Server<Coordinator> {
       );
     this.#isServing = false;
     begin();
+  }
+
+  #tellingRenewals(storage: AgentStorage): AgentStorage {
+    return storageWith(storage, {
+      renew: async (renewal) => {
+        const renewed = await storage.renew(renewal);
+        this.#host.renewed(renewal.owner, new Set(renewal.sessionIds));
+        return renewed;
+      },
+    });
+  }
+
+  #tellingCarries(storage: AgentStorage): AgentStorage {
+    return storageWith(storage, {
+      renew: (renewal) => {
+        this.#host.carriesOver();
+        return storage.renew(renewal);
+      },
+    });
   }
 
   #withLostNotices(storage: AgentStorage): AgentStorage {

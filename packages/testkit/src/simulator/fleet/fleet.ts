@@ -139,12 +139,6 @@ export class Fleet implements Site {
     this.#watch.claimed(sessionId, owner, isRunner ? before : undefined);
   }
 
-  /** Who carries a lease over to another time says another length. */
-  renewed(sessionId: string, leaseMs: number): void {
-    if (leaseMs === this.leaseMs) this.#watch.renewed(sessionId);
-    else this.#timesSet++;
-  }
-
   /** Epoch milliseconds: whichever coordinator says most. */
   now(): number {
     return Math.max(...this.#coordinators.map((coordinator) => coordinator.now()));
@@ -199,6 +193,8 @@ export class Fleet implements Site {
       leaseMs: fleetSwarm.leaseMs,
       history: this.#history,
       begins: () => this.#watch.coordinatorBegins(),
+      renewed: (owner, sessionIds) => this.#watch.renewed(owner, sessionIds),
+      carriesOver: () => void this.#timesSet++,
       faults: storageFaults,
       isNoticeLost: () => !this.#isHealed && fleetSwarm.noticeLost > 0 && dice.chance(fleetSwarm.noticeLost),
     });

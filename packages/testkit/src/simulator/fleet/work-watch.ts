@@ -96,9 +96,10 @@ export class WorkWatch {
     this.#look(sessionId, runnerId, `it is claimed for ${runnerId}`);
   }
 
-  /** By its owner. */
-  renewed(sessionId: string): void {
-    this.#heldSince.set(sessionId, this.#host.scheduler.now);
+  renewed(owner: string, sessionIds: ReadonlySet<string>): void {
+    for (const account of this.#host.accounts())
+      if (account.owner === owner && sessionIds.has(account.sessionId))
+        this.#heldSince.set(account.sessionId, this.#host.scheduler.now);
   }
 
   /** D3. */
