@@ -106,6 +106,16 @@ describe("D3: a clock that is set", () => {
     expect(await leftOf("s1")).toBe(LEASE_MS - 1_000);
   });
 
+  test("forward moves no lease while it cannot be written down", async () => {
+    const { clock, claim, leftOf, breakStorage } = await coordinator();
+    await claim("s1", "runner");
+    breakStorage(true);
+    wall.jump(HOUR_MS);
+    await wall.advance(2_000);
+    await renewTimely(storage, clock, { owner: "runner", now: clock.now(), leaseMs: LEASE_MS });
+    expect(await leftOf("s1")).toBe(LEASE_MS);
+  });
+
   // Storage gives a lease its length once more after nobody was there (ST38).
   test("forward leaves a lease as long as it is", async () => {
     const { claim, registry, clock, lengths } = await coordinator();

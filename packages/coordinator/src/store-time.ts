@@ -111,8 +111,8 @@ export class StoreTime {
     const { clock } = this.#host;
     const step = (this.#step ??= { ms, ends: new Map(), isMade: false });
     if (!step.isMade) {
-      clock.prepare(step.ms);
       await this.#write(clock.now() + step.ms);
+      clock.prepare(step.ms); // Not before: what is not written down nobody comes to who begins after this coordinator.
       await this.#carry(clock.now(), clock.now() + step.ms, step.ends);
       clock.step(step.ms);
       step.isMade = true;
