@@ -1,8 +1,8 @@
 // A session moves at any commit, whatever is cut off on the way, and there is always at most one place where it lives.
 
-import type { AgentStorage } from "@holdfast/core";
+import { UnavailableError, type AgentStorage } from "@holdfast/core";
 import { faultyStorage, type FaultKind } from "@holdfast/testkit";
-import { countingRandom, turns, until } from "@holdfast/testkit/test-runtime";
+import { countingRandom, storageWith, turns, until } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
 import { defineAgent, local, type Agent } from "./define.ts";
 import { MemoryStorage } from "./memory-storage.ts";
@@ -155,6 +155,23 @@ describe("a session that moves", () => {
     expect((await here.reader.session("s"))?.move).toBeUndefined();
     await first.close();
     expect(await finish(here)).toEqual(DONE);
+  });
+
+  test("MS4: is not frozen for a place that cannot be reached", async () => {
+    const [from, to] = [new MemoryStorage(), new MemoryStorage()];
+    const runtime = open(from);
+    await runtime.start(agent, undefined, { sessionId: "s" });
+    await turns(20);
+    const away = storageWith(to, {
+      reader: {
+        ...to.reader,
+        session: () => Promise.reject(new UnavailableError("storage_unavailable", "nobody listens there")),
+      },
+    });
+    await expect(move(from, away)).rejects.toThrow("nobody listens there");
+    expect((await from.reader.session("s"))?.move).toBeUndefined();
+    await sendAll(runtime);
+    expect(await runtime.handle("s").result()).toEqual(DONE);
   });
 
   test("does not leave its children behind, and is not asked to two places at once", async () => {

@@ -5,6 +5,7 @@
 //   MS1. Whatever cuts it off, asking again goes on: which move it is stands in the frozen row, and every step done twice is done once.
 //   MS2. What it left in `to` when it lived there is deleted first: until it is imported it is nowhere but here.
 //   MS3. It stays only when `to` has said that it does not take it. When that is not known, it is frozen.
+//   MS4. Nothing is frozen for a `to` that cannot be reached, or does not let its caller in: it is asked first.
 //
 // A process that was running it is fenced by the freeze; what its tasks had not reported is done again where it lives now.
 
@@ -55,6 +56,7 @@ export async function moveSession(options: MoveOptions): Promise<void> {
   if (session.move !== undefined && session.move.to !== toName)
     throw sessionMoved(sessionId, session.move.to);
   if (session.move?.isDone === true) return;
+  await to.reader.session(sessionId); // MS4.
   const moveId = session.move?.moveId ?? mintId("mov", clock.now(), () => random.u32());
   refuseUnlessFrozen(session, await apply(from, { type: "begin_move", sessionId, moveId, to: toName }));
 
