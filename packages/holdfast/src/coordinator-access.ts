@@ -15,7 +15,7 @@ export interface CoordinatorAccess {
 
 const VARIABLE = "HOLDFAST_URL";
 /** Of a coordinator that was started here, as it is. */
-const URL_DEFAULT = "http://127.0.0.1:8765";
+export const URL_DEFAULT = "http://127.0.0.1:8765";
 
 /** The coordinator that somebody named; nothing when nobody did. */
 export function namedCoordinator(

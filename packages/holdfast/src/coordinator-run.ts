@@ -11,6 +11,7 @@ import { clockFor, systemRandom } from "@holdfast/runtime";
 import { firingName, readCron } from "@holdfast/runtime/internal";
 import { keepAdminToken } from "./admin-token.ts";
 import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "./command.ts";
+import { URL_DEFAULT } from "./coordinator-access.ts";
 import { readCoordinatorFile, readPem, type CoordinatorFile } from "./coordinator-config.ts";
 import { openCoordinatorStorage } from "./coordinator-storage.ts";
 import { stopper } from "./drive.ts";
@@ -161,7 +162,8 @@ function tellStart(io: Io, { url, storage, adminTokenFile, isNew }: Started): vo
       ? `the admin's token is new, and in ${adminTokenFile}`
       : `the admin's token is in ${adminTokenFile}`,
   );
-  io.note(`a user's token: ${io.call("token create NAME")}. Ctrl-C stops`);
+  const where = url === URL_DEFAULT ? "" : ` --url ${url}`;
+  io.note(`a user's token: ${io.call(`token create NAME${where}`)}. Ctrl-C stops`);
 }
 
 function warn(io: Io, message: string, thrown: unknown): void {

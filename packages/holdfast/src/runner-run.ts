@@ -7,6 +7,7 @@ import { readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseDuration } from "./budget-text.ts";
 import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "./command.ts";
+import { URL_DEFAULT } from "./coordinator-access.ts";
 import { dataFolder, makeFolder } from "./coordinator-storage.ts";
 import { isDebugged, stopper } from "./drive.ts";
 import { readAll } from "./input.ts";
@@ -15,7 +16,6 @@ import { count, plainLine } from "./plain-text.ts";
 import { findProject, findTraces } from "./project.ts";
 import { wantedTracer } from "./wanted-tracer.ts";
 
-const DEFAULT_URL = "http://127.0.0.1:8765";
 const MESSAGE_CHARS = 300;
 /** A coordinator's longest lease is a day, its longest poll half a minute. */
 const RENEW_SECONDS_MAX = 28_800;
@@ -99,9 +99,10 @@ async function optionsOf(args: Arguments, io: Io): Promise<RunnerOptions> {
   return {
     url:
       args.text("coordinator") ??
+      args.text("url") ??
       nonEmpty(io.env["HOLDFAST_URL"]) ??
       nonEmpty(io.env["AGENT_ORCHESTRATOR_API_URL"]) ??
-      DEFAULT_URL,
+      URL_DEFAULT,
     stateFolder: join(dataFolder(io), "runners"),
     workspace,
     agents,
