@@ -35,7 +35,7 @@ describe("KILL", () => {
             expect(
               stderr,
               "a signal is refused only while there is no session, or its owner was just killed",
-            ).toMatch(/E_(SESSION_NOT_FOUND|LOCKED|STORAGE_UNAVAILABLE)/);
+            ).toMatch(/E_(FILE_NOT_FOUND|SESSION_NOT_FOUND|LOCKED|STORAGE_UNAVAILABLE)/);
         }
       })();
 
