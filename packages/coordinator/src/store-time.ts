@@ -5,8 +5,8 @@
 //   D3. A wall clock that was set back changes nothing at once. One that was set forward, or whose machine slept, is followed within
 //       `LOOK_MS`: the time is written down, so that who comes after this coordinator is not before it; every lease that goes on is
 //       renewed to last from then as long as it would have; then the time is the new one. What is renewed meanwhile is so as of then, and
-//       what was claimed by the old one is renewed after that. What is begun is finished, however often storage fails between: no lease is of a time that
-//       does not come, or carried over twice.
+//       what was claimed by the old one is renewed after that. What is begun is finished, however often storage fails between: no
+//       lease is of a time that does not come, or carried over twice.
 //   S3. Time goes on after a restart where it was before, or later. While anybody holds a lease it is written down every `TELL_MS`,
 //       and what others wrote is followed.
 //   O7. Where nobody wrote it for longer than a lease, the clock may have been set meanwhile: the leases of then go on from now.
@@ -59,12 +59,11 @@ export class StoreTime {
   }
 
   /**
-   * To be awaited before anything is served.
+   * To be awaited before anything is served. Time goes on from what was written, or leases begin anew (O7).
    *
-   * @returns whether time went on from what was written, or leases began anew (O7).
    * @throws HoldfastError when storage is away.
    */
-  async begin(): Promise<"went_on" | "began_anew"> {
+  async begin(): Promise<void> {
     const { clock, leaseMs } = this.#host;
     const writtenAt = await this.#writtenAt();
     clock.step(writtenAt - clock.now()); // S3.
@@ -72,7 +71,6 @@ export class StoreTime {
     const isNew = clock.now() - writtenAt > leaseMs;
     if (isNew) await this.#carry(writtenAt, clock.now(), new Map());
     this.#wait();
-    return isNew ? "began_anew" : "went_on";
   }
 
   close(): void {
