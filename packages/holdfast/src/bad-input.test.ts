@@ -205,6 +205,13 @@ describe("bad input", () => {
       "E_USAGE",
       ["the token holds"],
     ],
+    [
+      "a runner's coordinator that is none, by the option that all have",
+      ["runner", "--agents", "good.ts", "--url", "nonsense"],
+      2,
+      "E_USAGE",
+      ['"nonsense"'],
+    ],
     ["a database that is not there", ["list", "--db", "no/such.db"], 2, "E_FILE_NOT_FOUND", ["no/such.db"]],
   ])("%s", async (_, args, exit, code, says) => {
     const plain = await project.run(...args);

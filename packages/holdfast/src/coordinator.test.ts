@@ -40,6 +40,11 @@ describe("holdfast coordinator", () => {
     expect(readFileSync(project.path("fleet.db"), "latin1")).not.toContain(token.slice(7, 40));
   });
 
+  test("says what to do next with the address it has", async () => {
+    const coordinator = project.start(["coordinator", "--storage", "memory:", "--port", "0"]);
+    await coordinator.says(/listens on (http:\/\/127\.0\.0\.1:\d+)[^]*token create NAME --url \1\./);
+  });
+
   test("O7: killed, what was claimed stays claimed: its runner goes on, nobody else gets it, and all that was acknowledged is there", async () => {
     const first = await start();
     const admin = tokenIn(first);
