@@ -33,6 +33,7 @@ import { isAuthorsFault } from "./describe-session.ts";
 import { readBelow, walk } from "./family.ts";
 import { JournalTail } from "./journal-events.ts";
 import { liveView, type LiveView } from "./live-view.ts";
+import { movedAway } from "./moved-session.ts";
 import type { GuardedStorage } from "./owner-guard.ts";
 import { leaseOf, suspectsFile, type Database } from "./project.ts";
 import { pauseAdvice } from "./pause-advice.ts";
@@ -301,7 +302,7 @@ class Life {
     session: Session | undefined,
     before: Session | undefined,
   ): number {
-    const { io, startedAt } = this.#parts;
+    const { io, options, startedAt } = this.#parts;
     const spent = session?.account === undefined ? "" : accountText(session.account);
     if (spent !== "") io.note(io.notes.paint.dim(`spent: ${spent}`));
     // Also when it ended while it was being stopped.
@@ -309,11 +310,14 @@ class Life {
       return before !== undefined && isEnded(before.status)
         ? tellEndedBefore(session, io)
         : tellEnd(session, io, performance.now() - startedAt);
+    const moved = session === undefined ? undefined : movedAway(session, io);
+    if (moved !== undefined) return io.complain(moved);
     const hint = this.#resumeHint();
     if (session !== undefined && io.isJson) io.result(resultOf(session, hint), "");
     const code = this.#tellOpen(outcome);
     const label = session !== undefined && isAuthorsFault(session) ? "correct the code, then" : "go on with";
-    const paused = session === undefined ? undefined : pauseAdvice(session, io);
+    const isRemote = options.database?.coordinator !== undefined;
+    const paused = session === undefined ? undefined : pauseAdvice(session, io, isRemote);
     for (const command of paused?.commands ?? (hint === undefined ? [] : [hint]))
       io.note(`${label}: ${command}`);
     return code;

@@ -51,7 +51,7 @@ export interface RunnerOptions extends Omit<ConnectionOptions, "token"> {
   readonly stateFolder: string;
   /** The project's folder: with the URL and the name it says which runner this is. */
   readonly workspace: string;
-  /** Tells runners of one project on one machine apart. */
+  /** What people call it; tells runners of one project on one machine apart. */
   readonly name?: string;
   // oxlint-disable-next-line typescript/no-explicit-any -- a list of agents of any input and output has no other type.
   readonly agents?: readonly Agent<any, any>[];
@@ -369,6 +369,7 @@ function offersOf(options: RunnerOptions): Offers {
   };
   for (const agent of agents) add(agent);
   return {
+    ...(options.name === undefined ? {} : { name: options.name }),
     hostname: options.hostname ?? osHostname(),
     project: options.workspace,
     labels,
