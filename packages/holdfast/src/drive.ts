@@ -246,6 +246,17 @@ class Life {
       if (owner !== undefined && !(await owner.look())) looked.resolve({ type: "owner_gone" });
       else if (options.parks && (await this.#standsStill())) looked.resolve({ type: "parked" });
     };
+    // It waits here, and its process would never hear that it was moved: nothing more arrives here.
+    const unsubscribe = this.#parts.storage.subscribe(({ sessionId }) => {
+      if (sessionId !== options.sessionId) return;
+      void this.#session().then(
+        (session) => {
+          if (session?.move?.isDone !== true) return;
+          looked.resolve({ type: "settled", settled: { status: "released", error: undefined } });
+        },
+        () => {},
+      );
+    });
     // A look that fails is followed by another.
     const timer = setInterval(() => void look().catch(() => {}), LOOK_MS);
     const over = new AbortController();
@@ -262,6 +273,7 @@ class Life {
       return await Promise.race([settled, stopped, looked.promise, this.#follow(before, over.signal)]);
     } finally {
       over.abort();
+      unsubscribe();
       clearInterval(timer);
     }
   }
@@ -311,7 +323,7 @@ class Life {
         ? tellEndedBefore(session, io)
         : tellEnd(session, io, performance.now() - startedAt);
     const moved = session === undefined ? undefined : movedAway(session, io);
-    if (moved !== undefined) return io.complain(moved);
+    if (moved !== undefined) return io.complain(moved); // However that was noticed.
     const hint = this.#resumeHint();
     if (session !== undefined && io.isJson) io.result(resultOf(session, hint), "");
     const code = this.#tellOpen(outcome);
