@@ -37,16 +37,18 @@ import { movedAway } from "./moved-session.ts";
 import type { GuardedStorage } from "./owner-guard.ts";
 import { leaseOf, suspectsFile, type Database } from "./project.ts";
 import { pauseAdvice } from "./pause-advice.ts";
+import { plainLine } from "./plain-text.ts";
 import { resultOf, tellEnd, tellEndedBefore } from "./session-end.ts";
 import { StdinListener } from "./stdin-listener.ts";
 
 export interface DriveOptions {
-  readonly agent: Agent;
+  /** Without one it is run elsewhere, and followed from here (P3). */
+  readonly agent: Agent | undefined;
   readonly sessionId: string;
   /** Without one the session lives and ends in memory. */
   readonly database: Database | undefined;
-  /** Start the session or take it up, as it is needed. May be called again (P2). */
-  readonly begin: (runtime: Runtime) => Promise<SessionHandle>;
+  /** Start the session or take it up, as it is needed; answers nothing when it is run elsewhere. May be called again (P2). */
+  readonly begin: (runtime: Runtime) => Promise<SessionHandle | undefined>;
   /** Whether it is started with a budget. */
   readonly isBudgeted?: boolean;
   /** Leave when it waits. */
@@ -64,6 +66,7 @@ type Outcome =
   | { readonly type: "parked" }
   | { readonly type: "owner_gone" };
 
+const NAME_CHARS = 100;
 /** How often it is looked whether the session waits and the owner lives, because nothing tells. */
 const LOOK_MS = 250;
 /** Longer than a cancelled session may take. */
@@ -74,7 +77,11 @@ export async function drive(options: DriveOptions, io: Io): Promise<number> {
   const { database, sessionId } = options;
   const stopped = Promise.withResolvers<Outcome>();
   const after =
-    database === undefined ? "the session is ephemeral and will be gone" : "the session can be resumed";
+    database === undefined
+      ? "the session is ephemeral and will be gone"
+      : options.agent === undefined
+        ? "the session goes on at its coordinator"
+        : "the session can be resumed";
   const release = io.onStop(stopper(io, after, (signal) => stopped.resolve({ type: "stopped", signal })));
   const stdin = options.readsStdin ? new StdinListener(sessionId, io) : undefined;
   const view = liveView({
@@ -143,7 +150,7 @@ class Life {
         view.began(session, before !== undefined, new Set(pending.map(({ name }) => name)));
       }
       this.#begun.resolve();
-      if (settled === undefined) this.#sayElsewhere();
+      if (settled === undefined) await this.#sayElsewhere();
       io.lastWords(this.#resumeHint());
       await stdin?.attach({ runtime, storage });
       outcome = await this.#outcome(settled?.promise ?? NEVER, before);
@@ -164,7 +171,8 @@ class Life {
   async #begin(runtime: Runtime): Promise<{ readonly promise: Promise<Settled> } | undefined> {
     const { options } = this.#parts;
     try {
-      return { promise: (await options.begin(runtime)).settled() };
+      const handle = await options.begin(runtime);
+      return handle && { promise: handle.settled() };
     } catch (error) {
       const isClaimed = HoldfastError.is(error) && error.code === "session_claimed";
       if (options.database?.coordinator === undefined || !isClaimed) throw error;
@@ -172,9 +180,18 @@ class Life {
     }
   }
 
-  #sayElsewhere(): void {
-    const { io } = this.#parts;
-    io.note(io.notes.paint.dim("it runs elsewhere, and is followed from here"));
+  /** Where it runs, as far as that can be told, or why nobody takes it. Never rejects. */
+  async #sayElsewhere(): Promise<void> {
+    const { io, options } = this.#parts;
+    const { database, sessionId } = options;
+    const { readRunOf } = await import("./run-list.ts");
+    const run = database?.coordinator && (await readRunOf(database.coordinator, sessionId).catch(() => {}));
+    const who = run?.runnerName ?? run?.holder;
+    const { paint, symbols } = io.notes;
+    const where = who === undefined ? "" : ` (${plainLine(who, NAME_CHARS)})`;
+    io.note(paint.dim(`it runs elsewhere${where}, and is followed from here`));
+    if (run?.blockedUntil !== undefined)
+      io.note(paint.yellow(`${symbols.warn} nobody takes it yet: ${plainLine(run.blocked ?? "", Infinity)}`));
   }
 
   /** P3. Never, where nobody else can run it. */
@@ -196,7 +213,8 @@ class Life {
   /** Loaded only where somebody counts: the table costs a start some milliseconds. */
   async #prices(before: Session | undefined): Promise<Prices | undefined> {
     const { agent, isBudgeted } = this.#parts.options;
-    if (isBudgeted !== true && (before?.payers.length ?? 0) === 0 && !declaresCost(agent)) return undefined;
+    const isPaid = isBudgeted === true || (before?.payers.length ?? 0) > 0;
+    if (agent === undefined || (!isPaid && !declaresCost(agent))) return undefined;
     return (await import("@holdfast/agents/prices")).modelPrices();
   }
 
@@ -204,7 +222,7 @@ class Life {
     const { storage, options } = this.#parts;
     return createRuntime({
       storage,
-      agents: [options.agent],
+      agents: options.agent === undefined ? [] : [options.agent],
       adopt: false,
       ...(options.database === undefined ? {} : leaseOf(options.database)),
       ...(watchdog === undefined ? {} : { watchdog }),
@@ -263,7 +281,7 @@ class Life {
     try {
       const settled = settling.then((result): Outcome | Promise<Outcome> => {
         if (options.database?.coordinator !== undefined && isElsewhere(result)) {
-          this.#sayElsewhere();
+          void this.#sayElsewhere();
           return NEVER;
         }
         return result.status === "released" && owner?.isGone === true
@@ -304,9 +322,12 @@ class Life {
     return this.#parts.storage.reader.session(this.#parts.options.sessionId);
   }
 
+  /** How to come back to it. */
   #resumeHint(): string | undefined {
     const { options, io } = this.#parts;
-    return options.database === undefined ? undefined : io.call(`resume ${options.sessionId}`);
+    const { database, agent, sessionId } = options;
+    if (database === undefined) return undefined;
+    return io.call(agent === undefined ? `logs ${sessionId} -f` : `resume ${sessionId}`);
   }
 
   #tell(
@@ -327,7 +348,9 @@ class Life {
     const hint = this.#resumeHint();
     if (session !== undefined && io.isJson) io.result(resultOf(session, hint), "");
     const code = this.#tellOpen(outcome);
-    const label = session !== undefined && isAuthorsFault(session) ? "correct the code, then" : "go on with";
+    const goOn =
+      options.agent === undefined && session?.status !== "paused" ? "follow it with" : "go on with";
+    const label = session !== undefined && isAuthorsFault(session) ? "correct the code, then" : goOn;
     const isRemote = options.database?.coordinator !== undefined;
     const paused = session === undefined ? undefined : pauseAdvice(session, io, isRemote);
     for (const command of paused?.commands ?? (hint === undefined ? [] : [hint]))
@@ -339,13 +362,17 @@ class Life {
     const { io, options } = this.#parts;
     switch (outcome.type) {
       case "parked":
-        io.note(`${io.notes.symbols.wait} parked: it waits, and no process runs it`);
+        io.note(
+          `${io.notes.symbols.wait} parked: it waits${options.agent === undefined ? "" : ", and no process runs it"}`,
+        );
         return 0;
       case "stopped":
         io.note(
           options.database === undefined
             ? "stopped; the session was ephemeral and is gone"
-            : "stopped; all that was committed is kept",
+            : options.agent === undefined
+              ? "stopped; the session goes on at its coordinator"
+              : "stopped; all that was committed is kept",
         );
         return STOP_EXIT[outcome.signal];
       case "settled": {
