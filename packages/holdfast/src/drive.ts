@@ -3,6 +3,7 @@
 //   P1. It ends when the session ends, when it is told to park and the session waits, or when a person stops it. In all but
 //       the first case the session stays as its last commit left it, and the command that goes on with it is told.
 //   P3. At a coordinator others may run it, too, before this process or after: it is followed to its end whoever does.
+//   P4. What runs here runs with all it asks for, whatever labels that demands: no process but a runner has labels. It is said.
 // When the owner of the database changes it goes on: P2, in `across-owners.ts`.
 
 import { setTimeout as delay } from "node:timers/promises";
@@ -37,7 +38,7 @@ import { movedAway } from "./moved-session.ts";
 import type { GuardedStorage } from "./owner-guard.ts";
 import { leaseOf, suspectsFile, type Database } from "./project.ts";
 import { pauseAdvice } from "./pause-advice.ts";
-import { plainLine } from "./plain-text.ts";
+import { plainLine, quoted } from "./plain-text.ts";
 import { resultOf, tellEnd, tellEndedBefore } from "./session-end.ts";
 import { StdinListener } from "./stdin-listener.ts";
 
@@ -126,6 +127,7 @@ class Life {
   /** Nothing is shown before it was said which session it is of. */
   readonly #begun = Promise.withResolvers<void>();
   #pumping: Promise<void> = this.#begun.promise;
+  #isRunHere = false;
 
   constructor(parts: LifeParts) {
     this.#parts = parts;
@@ -150,6 +152,7 @@ class Life {
         view.began(session, before !== undefined, new Set(pending.map(({ name }) => name)));
       }
       this.#begun.resolve();
+      this.#isRunHere = settled !== undefined;
       if (settled === undefined) await this.#sayElsewhere();
       io.lastWords(this.#resumeHint());
       await stdin?.attach({ runtime, storage });
@@ -249,7 +252,32 @@ class Life {
 
   /** Show what was committed. */
   #pump(): void {
-    this.#inLine(() => this.#tail.advance((event) => this.#parts.view.event(event)));
+    this.#inLine(async () => {
+      const children: string[] = [];
+      await this.#tail.advance((event) => {
+        this.#parts.view.event(event);
+        if (event.type === "spawn_child") children.push(String(event["childId"]));
+      });
+      for (const childId of children) await this.#sayUnheeded(childId);
+    });
+  }
+
+  /** Runners heed what a child demands of its place; this process, which runs what its session asks for, does not (P4). */
+  async #sayUnheeded(childId: string): Promise<void> {
+    const { io, options, storage } = this.#parts;
+    if (!this.#isRunHere || options.database?.coordinator === undefined) return;
+    const demands = Object.entries((await storage.reader.session(childId))?.placement?.demands ?? {});
+    if (demands.length === 0) return;
+    const labels = plainLine(demands.map(([name, value]) => `${name}=${value}`).join(", "), NAME_CHARS);
+    const { paint, symbols } = io.notes;
+    io.note(
+      paint.yellow(
+        `${symbols.warn} child ${childId} demands ${labels}, and runs in this process all the same`,
+      ),
+    );
+    io.note(
+      `where runners are to run it: ${io.call(`run --agent ${quoted(options.agent?.name ?? "NAME")}`)}`,
+    );
   }
 
   /** What cannot be shown is no reason to end the session. */
@@ -281,6 +309,7 @@ class Life {
     try {
       const settled = settling.then((result): Outcome | Promise<Outcome> => {
         if (options.database?.coordinator !== undefined && isElsewhere(result)) {
+          this.#isRunHere = false;
           void this.#sayElsewhere();
           return NEVER;
         }

@@ -87,3 +87,26 @@ test(
     expect(await fleet.storage.reader.session("a")).toMatchObject({ status: "submitted" });
   },
 );
+
+test(
+  "a process that runs a session says what it does not heed of its children's demands",
+  { timeout: 60_000 },
+  async () => {
+    writeFileSync(
+      project.path("parent.ts"),
+      `import { defineAgent, remote } from "holdfast";
+     const child = defineAgent({ name: "child", run: async () => "done" });
+     export default defineAgent({ name: "parent", agents: [child], async run(ctx) {
+       return ctx.waitForChild(ctx.spawnAgent(remote(child), undefined, { labels: { gpu: "yes" } }));
+     } });`,
+    );
+    const env = { HOLDFAST_TOKEN: fleet.adminToken };
+    const { stdout, stderr } = await project.start(["run", "parent.ts", "--url", fleet.url], {
+      env,
+      stdin: "",
+    }).finished;
+    expect(stdout).toBe("done\n");
+    expect(stderr).toMatch(/child \S+ demands gpu=yes, and runs in this process all the same/);
+    expect(stderr).toContain(`holdfast run --agent parent --url ${fleet.url}`);
+  },
+);
