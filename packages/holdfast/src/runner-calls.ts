@@ -67,7 +67,9 @@ export async function drainRunner(text: string, args: Arguments, io: Io): Promis
   const runner = runnerJson(await asAdmin(args, io, (service) => service.drain({ runnerId: text })));
   io.result(runner, "");
   const { name, held } = runner;
-  io.note(`${plainLine(name, CELL_CHARS)} takes nothing new; it holds ${count(held, "session")}`);
+  io.note(
+    `${plainLine(name, CELL_CHARS)} takes nothing new, and ends when what it does is done; it holds ${count(held, "session")}`,
+  );
   return 0;
 }
 

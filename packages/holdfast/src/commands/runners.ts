@@ -7,7 +7,8 @@ export const runners: Command = {
   usage: "runners list | runners show RUNNER | runners drain RUNNER | runners delete RUNNER",
   description:
     "RUNNER is a runner's id, or its name where no other one has it: what `holdfast runner --name` said, or its host's. " +
-    "`drain` gives a runner nothing new and has it end once what it holds has ended or is handed back. `delete` forgets it and revokes its " +
+    "`drain` gives a runner nothing new: what waits is handed back at once, what is at work may go on until it has ended or waits, " +
+    "however long that takes, and then the runner ends. Who is in a hurry stops the runner's process: then its --grace counts. `delete` forgets it and revokes its " +
     "token: what it held goes on elsewhere when its lease has passed, and registering again takes another registration token. One that is " +
     "silent for ten minutes is forgotten by itself, and may come back. Which coordinator: --url, HOLDFAST_URL, or " +
     "http://127.0.0.1:8765. Exit codes: 4 no such runner, 5 not an admin, 7 the coordinator cannot be reached.",

@@ -1,5 +1,6 @@
 // What `show` and `list` say of a session at a coordinator: who has it or why nobody has, and only what helps it on.
 
+import { writeFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { defineAgent } from "@holdfast/runtime";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -53,6 +54,26 @@ test.concurrent(
     );
     expect(stdout).toContain(`holdfast runner --agents FILE --label gpu=yes --url ${fleet.url}`);
     expect(stdout).not.toContain("resume");
+  },
+);
+
+test.concurrent(
+  "the process of one that was pushed says where it went, and how to watch it there",
+  TIMEOUT,
+  async () => {
+    writeFileSync(
+      project.path("waits.ts"),
+      `import { defineAgent } from "holdfast";
+     export default defineAgent({ name: "absent", run: async (ctx) => ctx.waitForSignal("go") });`,
+    );
+    const run = project.start(["run", "waits.ts", "--session", "pushed"]);
+    await run.says("waits for");
+    const { code } = await cli("push", "pushed");
+    const { code: left, stderr } = await run.finished;
+    expect([code, left]).toEqual([0, 6]);
+    expect(stderr).toContain(`session pushed has moved to ${fleet.url}`);
+    expect(stderr).toContain(`holdfast logs pushed -f --url ${fleet.url}`);
+    expect(stderr).not.toContain("resume");
   },
 );
 
