@@ -265,7 +265,7 @@ async function* watch({
       return;
     } catch (thrown) {
       if (signal?.aborted === true) return;
-      await retry.after(connection.toOurs(thrown));
+      await retry.after(await connection.explained(thrown));
     }
   }
 }
