@@ -120,9 +120,9 @@ const WAIT_MAX_MS = 5_000;
 const LONG_POLL_MS = 25_000;
 
 /** @throws UsageError for options that cannot be right; every method refuses its own so. */
-export function createClient(options: ClientOptions): HoldfastClient {
-  checkClientOptions(options);
-  const { url, token, insecure, retryMs = RETRY_MS } = options;
+export function createClient(settings: ClientOptions): HoldfastClient {
+  checkClientOptions(settings);
+  const { url, token, insecure, retryMs = RETRY_MS } = settings;
   const connection = new CoordinatorConnection({
     url,
     token,
