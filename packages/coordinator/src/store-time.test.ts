@@ -106,6 +106,23 @@ describe("D3: a clock that is set", () => {
     expect(await leftOf("s1")).toBe(LEASE_MS - 1_000);
   });
 
+  test("forward is followed to the end by who comes after a coordinator that died meanwhile", async () => {
+    const { claim, time, breakRenewals } = await coordinator();
+    for (const sessionId of ["s1", "s2"]) await claim(sessionId, "runner");
+    breakRenewals(1);
+    wall.jump(HOUR_MS);
+    await wall.advance(1_000);
+    time.close();
+    const next = await coordinator();
+    for (const sessionId of ["s1", "s2"])
+      expect(await next.leftOf(sessionId)).toBeGreaterThanOrEqual(LEASE_MS - 1_000);
+    // Once: what has passed since is nobody's.
+    await wall.advance(LEASE_MS);
+    next.time.close();
+    const { leftOf } = await coordinator();
+    for (const sessionId of ["s1", "s2"]) expect(await leftOf(sessionId)).toBeUndefined();
+  });
+
   test("forward moves no lease while it cannot be written down", async () => {
     const { clock, claim, leftOf, breakStorage } = await coordinator();
     await claim("s1", "runner");
@@ -199,6 +216,16 @@ test("O7: so does what was claimed after it was last written", async () => {
   expect(await next.leftOf("s1")).toBe(LEASE_MS);
 });
 
+test("O7: so does what who came after long did not come to, as storage failed", async () => {
+  const { claim, time } = await coordinator();
+  for (const sessionId of ["s1", "s2"]) await claim(sessionId, "runner");
+  time.close();
+  wall.jump(HOUR_MS);
+  await expect(coordinator(1)).rejects.toThrow("storage is away");
+  const { leftOf } = await coordinator();
+  for (const sessionId of ["s1", "s2"]) expect(await leftOf(sessionId)).toBe(LEASE_MS);
+});
+
 test("Y2: who is silent is removed by what has passed, whatever the clock says", async () => {
   const { registry, clock } = await coordinator();
   await registry.change("runner", undefined, () => runnerAt(clock.now()));
@@ -226,11 +253,11 @@ function runnerAt(now: number) {
   };
 }
 
-async function coordinator() {
+/** @param renewals after how many of them storage fails once. */
+async function coordinator(renewals = Infinity) {
   const warnings: string[] = [];
   const lengths: number[] = [];
   let isBroken = false;
-  let renewals = Infinity;
   const kept = storageWith(storage, {
     commit: async (changes, now) => {
       if (isBroken) throw new Error("the disk is full");

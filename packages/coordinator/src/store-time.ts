@@ -6,7 +6,8 @@
 //       `LOOK_MS`: the time is written down, so that who comes after this coordinator is not before it; every lease that goes on is
 //       renewed to last from then as long as it would have; then the time is the new one. What is renewed meanwhile is so as of then, and
 //       what was claimed by the old one is renewed after that. What is begun is finished, however often storage fails between: no
-//       lease is of a time that does not come, or carried over twice.
+//       lease is of a time that does not come, or carried over twice. Written with the time is from when leases are carried over, until
+//       all of them are: who comes after a coordinator that died meanwhile does it.
 //   S3. Time goes on after a restart where it was before, or later. While anybody holds a lease it is written down every `TELL_MS`,
 //       and what others wrote is followed.
 //   O7. Where nobody wrote it for longer than a lease, the clock may have been set meanwhile: the leases of then go on from now.
@@ -24,7 +25,7 @@ import type { Registry } from "./dispatch/registry.ts";
 export const LEASE_MS_MAX = 10 * 60_000;
 const LOOK_MS = 1_000;
 const TELL_MS = 2_000;
-/** Whose `updatedAt` is the time that was written down last. */
+/** Whose `updatedAt` is the time that was written down last, and whose body is a `Carry`. */
 const WRITTEN = { collection: "coordinator", id: "time" };
 const PAGE = 1_000;
 
@@ -37,6 +38,11 @@ export interface StoreTimeHost {
   readonly leaseMs: number;
   /** Must not throw. */
   readonly warn: (message: string, error: unknown) => void;
+}
+
+interface Carry {
+  /** Leases of then go on from now, and this is yet to be seen to (D3). */
+  readonly from?: number;
 }
 
 /** A step of the time that is under way. */
@@ -65,11 +71,15 @@ export class StoreTime {
    */
   async begin(): Promise<void> {
     const { clock, leaseMs } = this.#host;
-    const writtenAt = await this.#writtenAt();
-    clock.step(writtenAt - clock.now()); // S3.
-    await this.#write(clock.now());
-    const isNew = clock.now() - writtenAt > leaseMs;
-    if (isNew) await this.#carry(writtenAt, clock.now(), new Map());
+    const { at, carry } = await this.#written();
+    clock.step(at - clock.now()); // S3.
+    const isNew = clock.now() - at > leaseMs;
+    const from = carry.from ?? (isNew ? at : undefined);
+    await this.#write(clock.now(), from);
+    if (from !== undefined) {
+      await this.#carry({ from, at, to: clock.now() }, new Map());
+      await this.#write(clock.now());
+    }
     this.#wait();
   }
 
@@ -98,7 +108,7 @@ export class StoreTime {
   async #tell(): Promise<void> {
     const { clock, storage } = this.#host;
     this.#toldAt = clock.monotonic();
-    const aheadMs = (await this.#writtenAt()) - clock.now();
+    const aheadMs = (await this.#written()).at - clock.now();
     if (aheadMs > 0) return this.#follow(aheadMs);
     const [held] = await storage.heldClaims({ now: clock.now(), limit: 1 });
     if (held !== undefined) await this.#write(clock.now());
@@ -109,17 +119,21 @@ export class StoreTime {
     const { clock } = this.#host;
     const step = (this.#step ??= { ms, ends: new Map(), isMade: false });
     if (!step.isMade) {
-      await this.#write(clock.now() + step.ms);
+      await this.#write(clock.now() + step.ms, clock.now());
       clock.prepare(step.ms); // Not before: what is not written down nobody comes to who begins after this coordinator.
-      await this.#carry(clock.now(), clock.now() + step.ms, step.ends);
+      const to = clock.now() + step.ms;
+      await this.#carry({ from: clock.now(), at: to, to }, step.ends);
       clock.step(step.ms);
       step.isMade = true;
     }
-    await this.#carry(clock.now() - step.ms, clock.now(), step.ends);
+    const to = clock.now();
+    await this.#carry({ from: to - step.ms, at: to, to }, step.ends);
+    await this.#write(clock.now());
     this.#step = undefined;
   }
 
-  async #carry(from: number, to: number, ends: Step["ends"]): Promise<void> {
+  /** Give the leases of `from` as long from `to` on. @param at the time by which some may be already. */
+  async #carry({ from, at, to }: Record<"from" | "at" | "to", number>, ends: Step["ends"]): Promise<void> {
     const { storage, registry, leaseMs } = this.#host;
     await registry.all();
     for (let after: string | undefined; ;) {
@@ -130,9 +144,11 @@ export class StoreTime {
       });
       for (const claim of page) {
         const name = `${claim.sessionId} ${claim.token}`;
-        // More is left than a lease lasts of what was given after the time was written down, or by the new time at another coordinator.
         const longestMs = registry.knows(claim.owner) ? leaseMs : LEASE_MS_MAX;
-        const until = to + Math.min(claim.until - from, longestMs);
+        // More is left than a lease lasts of what was given after the time was written down, by the new time at another coordinator, or
+        // carried over by one that died meanwhile.
+        const since = claim.until - from > longestMs && claim.until > at ? at : from;
+        const until = to + Math.min(claim.until - since, longestMs);
         const end = ends.get(name) ?? { until, isCarried: false };
         ends.set(name, end);
         if (!end.isCarried) await this.#renew(claim, end.until, longestMs);
@@ -148,14 +164,16 @@ export class StoreTime {
     await this.#host.storage.renew({ owner, sessionIds: [sessionId], now: until - leaseMs, leaseMs });
   }
 
-  /** 0 when nobody wrote it. */
-  async #writtenAt(): Promise<number> {
+  /** At 0 when nobody wrote it. */
+  async #written(): Promise<{ readonly at: number; readonly carry: Carry }> {
     const { collection, id } = WRITTEN;
-    return (await this.#host.storage.reader.document(collection, id))?.updatedAt ?? 0;
+    const written = await this.#host.storage.reader.document(collection, id);
+    return { at: written?.updatedAt ?? 0, carry: JSON.parse(written?.body ?? "{}") as Carry };
   }
 
-  async #write(now: number): Promise<void> {
-    await this.#host.storage.commit([{ type: "put_document", ...WRITTEN, body: "{}" }], now);
+  async #write(now: number, from?: number): Promise<void> {
+    const carry: Carry = { ...(from !== undefined && { from }) };
+    await this.#host.storage.commit([{ type: "put_document", ...WRITTEN, body: JSON.stringify(carry) }], now);
   }
 }
 
