@@ -299,15 +299,19 @@ describe("holdfast runs and holdfast runners", () => {
       { runId: `run_one.${claims[0].token}`, status: "claimed", holder: runnerId },
       { runId: "run_two.next", status: "queued", blocked: expect.stringContaining("has room") },
     ]);
-    const shown = await project.run("runs", "--status", "queued", ...as);
-    expect(shown.stdout).toMatch(/SESSION .*\ntwo .*queued/);
-    expect(shown.stdout).not.toContain("one");
+    const sessions = await project.json<readonly { agent: object }[]>("list", ...as);
+    for (const { agent } of [...listed, ...sessions])
+      expect(agent).toEqual({ name: "greeter", version: "1" });
+    const shown = await project.run("runs", "--runner", "box-1", ...as);
+    expect(shown.stdout).toMatch(/SESSION .*\none .*claimed .* box-1 /);
+    expect(shown.stdout).not.toContain("two");
     expect((await project.run("runs", "--status", "lost", ...as)).code).toBe(2);
 
     const [runner] = await project.json<readonly Record<string, unknown>[]>("runners", "list", ...as);
     expect(runner).toMatchObject({ runnerId, hostname: "box", status: "online", held: 1, maxRuns: 5 });
-    expect((await project.run("runners", "show", runnerId, ...as)).stdout).toMatch(/agents +greeter/);
-    expect(await project.json("runners", "drain", runnerId, ...as)).toMatchObject({ status: "draining" });
+    expect((await project.run("runners", "list", ...as)).stdout).toMatch(/^NAME .*\nbox-1 +rnr_\S+ +online /);
+    expect((await project.run("runners", "show", "box-1", ...as)).stdout).toMatch(/agents +greeter/);
+    expect(await project.json("runners", "drain", "box-1", ...as)).toMatchObject({ status: "draining" });
     const [, of] = await project
       .json<readonly Record<string, unknown>[]>("token", "list", ...as)
       .then((all) => all.toSorted((a, b) => String(a["kind"]).localeCompare(String(b["kind"]))));
