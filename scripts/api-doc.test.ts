@@ -86,7 +86,7 @@ test("every record that events tell of is named, with its kind and its fields, a
   const told = [...page.matchAll(/^\| `(\w+)` \| (command|event|note) \| (.*?) \|/gm)].map(
     ([, type, kind, fields]) =>
       `${type}, ${kind}: ${[...fields!.matchAll(/`(\w+)`/g)]
-        .map(([, field]) => field)
+        .map(([, field]) => field!)
         .toSorted()
         .join(" ")}`,
   );

@@ -1,7 +1,7 @@
 // docs/deploy.md and the README can be followed: every command in them is one that its command takes, and every configuration is one
 // that a coordinator reads.
 
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -54,4 +54,23 @@ test("every configuration in docs/deploy.md is one that a coordinator reads", ()
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+});
+
+// What npx and npm start is a process below theirs, and goes on when theirs is killed.
+test("nobody is told to kill the process that npx is", () => {
+  const pages = [
+    ...PAGES,
+    ...readdirSync(new URL("../examples", import.meta.url)).flatMap((name) => {
+      const page = `examples/${name}/README.md`;
+      return existsSync(new URL(`../${page}`, import.meta.url)) ? [page] : [];
+    }),
+  ];
+  const told = pages.flatMap((page) =>
+    read(page)
+      .split("\n")
+      .filter((line) => line.includes("kill -9"))
+      .map((line) => `${page}: ${line}`),
+  );
+  expect(told.length).toBeGreaterThan(1);
+  expect(told.filter((line) => !/np[xm] (has|only) started/.test(line))).toEqual([]);
 });

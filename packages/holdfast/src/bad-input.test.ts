@@ -78,7 +78,7 @@ describe("bad input", () => {
     ["config get without a key", ["config", "get"], 2, "E_USAGE", ["the key is missing"]],
     ["a setting that there is not", ["config", "get", "dbb"], 2, "E_USAGE", ["dbb", "did you mean db?"]],
     ["a key too many", ["config", "list", "db"], 2, "E_USAGE", ["one argument too many"]],
-    ["no file", ["run"], 2, "E_USAGE", ["the agent's file is missing"]],
+    ["no file", ["run"], 2, "E_USAGE", ["the agent's file, or --agent NAME is missing"]],
     ["two files", ["run", "good.ts", "other.ts"], 2, "E_USAGE", ['"other.ts"']],
     ["a session id that cannot be one", ["run", "good.ts", "--session", "a/b"], 2, "E_USAGE", ['"a/b"']],
     ["a missing file", ["run", "nope.ts"], 2, "E_FILE_NOT_FOUND", ["nope.ts"]],

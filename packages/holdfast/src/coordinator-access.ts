@@ -77,11 +77,12 @@ export function asAsked(thrown: unknown, { urlFrom, tokenFrom }: CoordinatorAcce
   if (at === undefined) return error;
   const where =
     "a token is read from --token-file, else from HOLDFAST_TOKEN, else from the admin-token of a coordinator here";
+  const fixes = [fix, isOfToken ? where : undefined].filter((text) => text !== undefined);
   return new HoldfastError(code, message, {
     at,
     ...(got === undefined ? {} : { got }),
     ...(expected === undefined ? {} : { expected }),
-    ...(fix === undefined ? {} : { fix: isOfToken ? `${fix}; ${where}` : fix }),
+    ...(fixes.length === 0 ? {} : { fix: fixes.join("; ") }),
     cause: thrown,
   });
 }

@@ -18,6 +18,7 @@ import { stopper } from "./drive.ts";
 import { plainLine } from "./plain-text.ts";
 
 const PORT = 8765;
+const ANY_ADDRESS: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
 const MESSAGE_CHARS = 500;
 
 /** @returns the exit code. */
@@ -61,8 +62,12 @@ async function serve(args: Arguments, io: Io, stopped: Promise<StopSignal>): Pro
       const { host, port } = await coordinator.listen(where);
       // Not before: one that cannot listen leaves the token of the one that does.
       const admin = await keepAdminToken(coordinator, folder);
-      const url = `${where.tls === undefined ? "http" : "https"}://${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
-      tellStart(io, { url, storage: name, adminTokenFile: admin.path, isNew: admin.isNew });
+      const scheme = where.tls === undefined ? "http" : "https";
+      const url = `${scheme}://${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
+      // Nobody is called by the address of all; a certificate is for a name.
+      const named = where.tls === undefined ? undefined : hosts?.[0];
+      const callUrl = ANY_ADDRESS.has(host) ? `${scheme}://${named ?? `localhost:${port}`}` : url;
+      tellStart(io, { url, callUrl, storage: name, adminTokenFile: admin.path, isNew: admin.isNew });
       return STOP_EXIT[await stopped];
     } finally {
       await coordinator.close(); // C5.
@@ -147,12 +152,14 @@ function isLoopback(host: string): boolean {
 
 interface Started {
   readonly url: string;
+  /** By which it is called from here. */
+  readonly callUrl: string;
   readonly storage: string;
   readonly adminTokenFile: string;
   readonly isNew: boolean;
 }
 
-function tellStart(io: Io, { url, storage, adminTokenFile, isNew }: Started): void {
+function tellStart(io: Io, { url, callUrl, storage, adminTokenFile, isNew }: Started): void {
   if (io.isJson) return io.result({ type: "listening", url, storage, adminTokenFile }, "");
   io.note(
     `${io.notes.symbols.begin} the coordinator listens on ${io.notes.paint.bold(url)}, over ${storage}`,
@@ -162,7 +169,7 @@ function tellStart(io: Io, { url, storage, adminTokenFile, isNew }: Started): vo
       ? `the admin's token is new, and in ${adminTokenFile}`
       : `the admin's token is in ${adminTokenFile}`,
   );
-  const where = url === URL_DEFAULT ? "" : ` --url ${url}`;
+  const where = callUrl === URL_DEFAULT ? "" : ` --url ${callUrl}`;
   io.note(`a user's token: ${io.call(`token create NAME${where}`)}. Ctrl-C stops`);
 }
 

@@ -45,6 +45,17 @@ describe("holdfast coordinator", () => {
     await coordinator.says(/listens on (http:\/\/127\.0\.0\.1:\d+)[^]*token create NAME --url \1\./);
   });
 
+  test("says no address that nobody can be called by", async () => {
+    const args = ["--host", "0.0.0.0", "--port", "0", "--insecure"];
+    const coordinator = project.start([
+      "coordinator",
+      "--storage",
+      `sqlite:${project.path("any.db")}`,
+      ...args,
+    ]);
+    await coordinator.says(/--url http:\/\/localhost:\d+\./);
+  });
+
   test("O7: killed, what was claimed stays claimed: its runner goes on, nobody else gets it, and all that was acknowledged is there", async () => {
     const first = await start();
     const admin = tokenIn(first);

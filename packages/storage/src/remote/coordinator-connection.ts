@@ -135,7 +135,7 @@ export class CoordinatorConnection {
       this.#speaksAsItSays = true;
       return answered(error, detail);
     }
-    if (isPlainThere(this.url, error.rawMessage)) return plainThere(this.url, error.rawMessage);
+    if (isPlainThere(this.url, error.rawMessage)) return plainThere(this.url);
     const details = {
       at: this.url,
       got: `${Code[error.code] ?? "an error"}: ${error.rawMessage}`,

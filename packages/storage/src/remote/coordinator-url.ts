@@ -46,10 +46,10 @@ export function isPlainThere(url: string, reason: string): boolean {
   return url.startsWith("https:") && NO_TLS.test(reason);
 }
 
-export function plainThere(url: string, reason: string): UsageError {
+export function plainThere(url: string): UsageError {
   return new UsageError(`the URL says https, and plain HTTP is spoken at ${new URL(url).host}`, {
     at: url,
-    got: reason.trim(),
+    got: "an answer that is no TLS",
     fix: `say ${url.replace(/^https:/, "http:")}, or have the coordinator serve TLS (\`tls\` in its configuration)`,
   });
 }
