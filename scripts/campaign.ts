@@ -181,6 +181,7 @@ async function disturb(
     ...(report.requeuedMs === undefined
       ? []
       : [`of killed runners gone on with after ${report.requeuedMs.join("/")} ms (p50/p99/most)`]),
+    `${report.unpaused} that a person let go on, lost three times in a row with what was killed`,
     `all settled ${report.settledMs} ms after the last`,
     `${violations.length} promises broken`,
   ];

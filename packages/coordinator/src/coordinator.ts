@@ -168,7 +168,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
       health: healthService(host, writes),
     },
     authenticate: (text) => authenticate(host, text),
-    metrics: () => metrics.text({ storage, clock, dispatcher, registry, unmatched }),
+    metrics: () => metrics.text(host),
     onError: (error, requestId) => log(`request ${requestId} failed`, error),
     monotonic: () => clock.monotonic(),
     ...(config.limits === undefined ? {} : { limits: config.limits }),

@@ -6,20 +6,16 @@
 //
 // It knows what things are called and not what they mean.
 
-import { isEnded, SESSION_STATUSES, type AgentStorage, type ChangeResult, type Clock } from "@holdfast/core";
-import type { Dispatcher } from "./dispatch/dispatcher.ts";
-import type { Registry } from "./dispatch/registry.ts";
+import { isEnded, SESSION_STATUSES, type AgentStorage, type ChangeResult } from "@holdfast/core";
+import { RUNNER_STATUSES, standingOf, type StandingHost } from "./services/runner-standing.ts";
 
 const COUNTED_MAX = 1_000;
 const COUNT_MS = 10_000;
 /** Upper ends of what a session waited for its runner, in seconds. */
 const WAITED_BUCKETS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 15, 60, 300] as const;
 
-export interface MetricsHost {
+export interface MetricsHost extends StandingHost {
   readonly storage: AgentStorage;
-  readonly clock: Clock;
-  readonly dispatcher: Dispatcher;
-  readonly registry: Registry;
   readonly unmatched: { readonly size: number };
 }
 
@@ -58,8 +54,7 @@ export class Metrics {
     const { clock, dispatcher, registry, unmatched } = host;
     const { polls, waiting, oldestSince } = dispatcher.load;
     const age = oldestSince === undefined ? 0 : Math.max(0, clock.now() - oldestSince) / 1_000;
-    const runners = await registry.all();
-    const draining = runners.filter((runner) => runner.draining === true).length;
+    const statuses = (await registry.all()).map((runner) => standingOf(host, runner).status);
     return [
       ...family(
         "holdfast_sessions",
@@ -79,10 +74,14 @@ export class Metrics {
       ...family("holdfast_unmatched_sessions", "gauge", "Sessions that no registered runner fits.", [
         ` ${unmatched.size}`,
       ]),
-      ...family("holdfast_runners", "gauge", "Registered runners.", [
-        `${labels({ status: "online" })} ${runners.length - draining}`,
-        `${labels({ status: "draining" })} ${draining}`,
-      ]),
+      ...family(
+        "holdfast_runners",
+        "gauge",
+        "Registered runners.",
+        RUNNER_STATUSES.map(
+          (status) => `${labels({ status })} ${statuses.filter((one) => one === status).length}`,
+        ),
+      ),
       ...family("holdfast_polls_waiting", "gauge", "Polls of runners that wait here.", [` ${polls}`]),
       ...family("holdfast_streams", "gauge", "Streams that are open here.", [` ${this.#streams}`]),
       ...family("holdfast_requests_total", "counter", "Calls by method and outcome.", counts(this.#requests)),

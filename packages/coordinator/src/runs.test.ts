@@ -72,7 +72,7 @@ test("a queued run tells why nobody has taken it", async () => {
   await fleet.admin.get("/v1/runners");
   expect(await why()).toBe("no registered runner has gpu=yes");
   const fitting = await fleet.runner({ labels: { gpu: "yes" }, maxRuns: 1 });
-  expect(await why()).toBe("a runner that fits has room, and takes what is before it first");
+  expect(await why()).toBe("a runner that fits has room, and is about to take it, or what is before it");
   await fleet.admin.start({ sessionId: "first", demands: { gpu: "yes" }, priority: 9 });
   expect((await fitting.poll({ free: 1 })).claims).toMatchObject([{ sessionId: "first" }]);
   expect(await why()).toBe("every runner that fits is full");

@@ -240,12 +240,33 @@ describe("holdfast token", () => {
     expect([away.code, away.stderr]).toEqual([7, expect.stringContaining("holdfast coordinator")]);
     const coordinator = await start();
     const as = ["--url", coordinator.url];
-    expect((await project.run("token", "list", ...as, "--token-file", project.path("t"))).code).toBe(5);
+    const unknown = await project.run("token", "list", ...as, "--token-file", project.path("t"));
+    expect([unknown.code, unknown.stderr]).toEqual([
+      5,
+      expect.stringContaining(`at: the token in ${project.path("t")}`),
+    ]);
+    expect(unknown.stderr).toMatch(
+      /fix: .*`holdfast token create NAME`.*--token-file, else from HOLDFAST_TOKEN/,
+    );
     const own = ["--token-file", coordinator.adminTokenFile];
     expect((await project.run("token", "create", "a b", ...as, ...own)).code).toBe(2);
     expect((await project.run("token", "create", "ada", "--kind", "root", ...as, ...own)).code).toBe(2);
     expect((await project.run("token", "list", "--ttl", "1h", ...as, ...own)).code).toBe(2);
     expect((await project.run("token")).code).toBe(2);
+    const { stdout: ada } = await project.run("token", "create", "ada", ...as, ...own);
+    const env = { HOLDFAST_TOKEN: ada.trim(), HOLDFAST_URL: coordinator.url };
+    const asUser = await project.start(["token", "list"], { env, stdin: "" }).finished;
+    expect([asUser.code, asUser.stderr]).toEqual([
+      5,
+      expect.stringContaining("at: the token in HOLDFAST_TOKEN"),
+    ]);
+    expect(asUser.stderr).toMatch(/expected: a token of kind admin\n  fix: .*admin-token.*--kind admin/);
+    const asNobody = await project.start(["list"], {
+      env: { ...env, HOLDFAST_URL: "localhost:1" },
+      stdin: "",
+    }).finished;
+    expect([asNobody.code, asNobody.stderr]).toEqual([2, expect.stringContaining("at: HOLDFAST_URL")]);
+    expect(asNobody.stderr).toContain("say http://localhost:1");
   });
 });
 
@@ -267,15 +288,19 @@ describe("holdfast runs and holdfast runners", () => {
       { runId: `run_one.${claims[0].token}`, status: "claimed", holder: runnerId },
       { runId: "run_two.next", status: "queued", blocked: expect.stringContaining("has room") },
     ]);
-    const shown = await project.run("runs", "--status", "queued", ...as);
-    expect(shown.stdout).toMatch(/SESSION .*\ntwo .*queued/);
-    expect(shown.stdout).not.toContain("one");
+    const sessions = await project.json<readonly { agent: object }[]>("list", ...as);
+    for (const { agent } of [...listed, ...sessions])
+      expect(agent).toEqual({ name: "greeter", version: "1" });
+    const shown = await project.run("runs", "--runner", "box-1", ...as);
+    expect(shown.stdout).toMatch(/SESSION .*\none .*claimed .* box-1 /);
+    expect(shown.stdout).not.toContain("two");
     expect((await project.run("runs", "--status", "lost", ...as)).code).toBe(2);
 
     const [runner] = await project.json<readonly Record<string, unknown>[]>("runners", "list", ...as);
     expect(runner).toMatchObject({ runnerId, hostname: "box", status: "online", held: 1, maxRuns: 5 });
-    expect((await project.run("runners", "show", runnerId, ...as)).stdout).toMatch(/agents +greeter/);
-    expect(await project.json("runners", "drain", runnerId, ...as)).toMatchObject({ status: "draining" });
+    expect((await project.run("runners", "list", ...as)).stdout).toMatch(/^NAME .*\nbox-1 +rnr_\S+ +online /);
+    expect((await project.run("runners", "show", "box-1", ...as)).stdout).toMatch(/agents +greeter/);
+    expect(await project.json("runners", "drain", "box-1", ...as)).toMatchObject({ status: "draining" });
     const [, of] = await project
       .json<readonly Record<string, unknown>[]>("token", "list", ...as)
       .then((all) => all.toSorted((a, b) => String(a["kind"]).localeCompare(String(b["kind"]))));

@@ -3,6 +3,7 @@
 //   P1. It ends when the session ends, when it is told to park and the session waits, or when a person stops it. In all but
 //       the first case the session stays as its last commit left it, and the command that goes on with it is told.
 //   P3. At a coordinator others may run it, too, before this process or after: it is followed to its end whoever does.
+//   P4. What runs here runs with all it asks for, whatever labels that demands: no process but a runner has labels. It is said.
 // When the owner of the database changes it goes on: P2, in `across-owners.ts`.
 
 import { setTimeout as delay } from "node:timers/promises";
@@ -33,19 +34,22 @@ import { isAuthorsFault } from "./describe-session.ts";
 import { readBelow, walk } from "./family.ts";
 import { JournalTail } from "./journal-events.ts";
 import { liveView, type LiveView } from "./live-view.ts";
+import { movedAway } from "./moved-session.ts";
 import type { GuardedStorage } from "./owner-guard.ts";
 import { leaseOf, suspectsFile, type Database } from "./project.ts";
 import { pauseAdvice } from "./pause-advice.ts";
+import { plainLine, quoted } from "./plain-text.ts";
 import { resultOf, tellEnd, tellEndedBefore } from "./session-end.ts";
 import { StdinListener } from "./stdin-listener.ts";
 
 export interface DriveOptions {
-  readonly agent: Agent;
+  /** Without one it is run elsewhere, and followed from here (P3). */
+  readonly agent: Agent | undefined;
   readonly sessionId: string;
   /** Without one the session lives and ends in memory. */
   readonly database: Database | undefined;
-  /** Start the session or take it up, as it is needed. May be called again (P2). */
-  readonly begin: (runtime: Runtime) => Promise<SessionHandle>;
+  /** Start the session or take it up, as it is needed; answers nothing when it is run elsewhere. May be called again (P2). */
+  readonly begin: (runtime: Runtime) => Promise<SessionHandle | undefined>;
   /** Whether it is started with a budget. */
   readonly isBudgeted?: boolean;
   /** Leave when it waits. */
@@ -63,6 +67,7 @@ type Outcome =
   | { readonly type: "parked" }
   | { readonly type: "owner_gone" };
 
+const NAME_CHARS = 100;
 /** How often it is looked whether the session waits and the owner lives, because nothing tells. */
 const LOOK_MS = 250;
 /** Longer than a cancelled session may take. */
@@ -73,7 +78,11 @@ export async function drive(options: DriveOptions, io: Io): Promise<number> {
   const { database, sessionId } = options;
   const stopped = Promise.withResolvers<Outcome>();
   const after =
-    database === undefined ? "the session is ephemeral and will be gone" : "the session can be resumed";
+    database === undefined
+      ? "the session is ephemeral and will be gone"
+      : options.agent === undefined
+        ? "the session goes on at its coordinator"
+        : "the session can be resumed";
   const release = io.onStop(stopper(io, after, (signal) => stopped.resolve({ type: "stopped", signal })));
   const stdin = options.readsStdin ? new StdinListener(sessionId, io) : undefined;
   const view = liveView({
@@ -118,6 +127,7 @@ class Life {
   /** Nothing is shown before it was said which session it is of. */
   readonly #begun = Promise.withResolvers<void>();
   #pumping: Promise<void> = this.#begun.promise;
+  #isRunHere = false;
 
   constructor(parts: LifeParts) {
     this.#parts = parts;
@@ -142,7 +152,8 @@ class Life {
         view.began(session, before !== undefined, new Set(pending.map(({ name }) => name)));
       }
       this.#begun.resolve();
-      if (settled === undefined) this.#sayElsewhere();
+      this.#isRunHere = settled !== undefined;
+      if (settled === undefined) await this.#sayElsewhere();
       io.lastWords(this.#resumeHint());
       await stdin?.attach({ runtime, storage });
       outcome = await this.#outcome(settled?.promise ?? NEVER, before);
@@ -163,7 +174,8 @@ class Life {
   async #begin(runtime: Runtime): Promise<{ readonly promise: Promise<Settled> } | undefined> {
     const { options } = this.#parts;
     try {
-      return { promise: (await options.begin(runtime)).settled() };
+      const handle = await options.begin(runtime);
+      return handle && { promise: handle.settled() };
     } catch (error) {
       const isClaimed = HoldfastError.is(error) && error.code === "session_claimed";
       if (options.database?.coordinator === undefined || !isClaimed) throw error;
@@ -171,9 +183,18 @@ class Life {
     }
   }
 
-  #sayElsewhere(): void {
-    const { io } = this.#parts;
-    io.note(io.notes.paint.dim("it runs elsewhere, and is followed from here"));
+  /** Where it runs, as far as that can be told, or why nobody takes it. Never rejects. */
+  async #sayElsewhere(): Promise<void> {
+    const { io, options } = this.#parts;
+    const { database, sessionId } = options;
+    const { readRunOf } = await import("./run-list.ts");
+    const run = database?.coordinator && (await readRunOf(database.coordinator, sessionId).catch(() => {}));
+    const who = run?.runnerName ?? run?.holder;
+    const { paint, symbols } = io.notes;
+    const where = who === undefined ? "" : ` (${plainLine(who, NAME_CHARS)})`;
+    io.note(paint.dim(`it runs elsewhere${where}, and is followed from here`));
+    if (run?.blockedUntil !== undefined)
+      io.note(paint.yellow(`${symbols.warn} nobody takes it yet: ${plainLine(run.blocked ?? "", Infinity)}`));
   }
 
   /** P3. Never, where nobody else can run it. */
@@ -195,7 +216,8 @@ class Life {
   /** Loaded only where somebody counts: the table costs a start some milliseconds. */
   async #prices(before: Session | undefined): Promise<Prices | undefined> {
     const { agent, isBudgeted } = this.#parts.options;
-    if (isBudgeted !== true && (before?.payers.length ?? 0) === 0 && !declaresCost(agent)) return undefined;
+    const isPaid = isBudgeted === true || (before?.payers.length ?? 0) > 0;
+    if (agent === undefined || (!isPaid && !declaresCost(agent))) return undefined;
     return (await import("@holdfast/agents/prices")).modelPrices();
   }
 
@@ -203,7 +225,7 @@ class Life {
     const { storage, options } = this.#parts;
     return createRuntime({
       storage,
-      agents: [options.agent],
+      agents: options.agent === undefined ? [] : [options.agent],
       adopt: false,
       ...(options.database === undefined ? {} : leaseOf(options.database)),
       ...(watchdog === undefined ? {} : { watchdog }),
@@ -230,7 +252,32 @@ class Life {
 
   /** Show what was committed. */
   #pump(): void {
-    this.#inLine(() => this.#tail.advance((event) => this.#parts.view.event(event)));
+    this.#inLine(async () => {
+      const children: string[] = [];
+      await this.#tail.advance((event) => {
+        this.#parts.view.event(event);
+        if (event.type === "spawn_child") children.push(String(event["childId"]));
+      });
+      for (const childId of children) await this.#sayUnheeded(childId);
+    });
+  }
+
+  /** Runners heed what a child demands of its place; this process, which runs what its session asks for, does not (P4). */
+  async #sayUnheeded(childId: string): Promise<void> {
+    const { io, options, storage } = this.#parts;
+    if (!this.#isRunHere || options.database?.coordinator === undefined) return;
+    const demands = Object.entries((await storage.reader.session(childId))?.placement?.demands ?? {});
+    if (demands.length === 0) return;
+    const labels = plainLine(demands.map(([name, value]) => `${name}=${value}`).join(", "), NAME_CHARS);
+    const { paint, symbols } = io.notes;
+    io.note(
+      paint.yellow(
+        `${symbols.warn} child ${childId} demands ${labels}, and runs in this process all the same`,
+      ),
+    );
+    io.note(
+      `where runners are to run it: ${io.call(`run --agent ${quoted(options.agent?.name ?? "NAME")}`)}`,
+    );
   }
 
   /** What cannot be shown is no reason to end the session. */
@@ -245,13 +292,25 @@ class Life {
       if (owner !== undefined && !(await owner.look())) looked.resolve({ type: "owner_gone" });
       else if (options.parks && (await this.#standsStill())) looked.resolve({ type: "parked" });
     };
+    // It waits here, and its process would never hear that it was moved: nothing more arrives here.
+    const unsubscribe = this.#parts.storage.subscribe(({ sessionId }) => {
+      if (sessionId !== options.sessionId) return;
+      void this.#session().then(
+        (session) => {
+          if (session?.move?.isDone !== true) return;
+          looked.resolve({ type: "settled", settled: { status: "released", error: undefined } });
+        },
+        () => {},
+      );
+    });
     // A look that fails is followed by another.
     const timer = setInterval(() => void look().catch(() => {}), LOOK_MS);
     const over = new AbortController();
     try {
       const settled = settling.then((result): Outcome | Promise<Outcome> => {
         if (options.database?.coordinator !== undefined && isElsewhere(result)) {
-          this.#sayElsewhere();
+          this.#isRunHere = false;
+          void this.#sayElsewhere();
           return NEVER;
         }
         return result.status === "released" && owner?.isGone === true
@@ -261,6 +320,7 @@ class Life {
       return await Promise.race([settled, stopped, looked.promise, this.#follow(before, over.signal)]);
     } finally {
       over.abort();
+      unsubscribe();
       clearInterval(timer);
     }
   }
@@ -291,9 +351,12 @@ class Life {
     return this.#parts.storage.reader.session(this.#parts.options.sessionId);
   }
 
+  /** How to come back to it. */
   #resumeHint(): string | undefined {
     const { options, io } = this.#parts;
-    return options.database === undefined ? undefined : io.call(`resume ${options.sessionId}`);
+    const { database, agent, sessionId } = options;
+    if (database === undefined) return undefined;
+    return io.call(agent === undefined ? `logs ${sessionId} -f` : `resume ${sessionId}`);
   }
 
   #tell(
@@ -301,7 +364,7 @@ class Life {
     session: Session | undefined,
     before: Session | undefined,
   ): number {
-    const { io, startedAt } = this.#parts;
+    const { io, options, startedAt } = this.#parts;
     const spent = session?.account === undefined ? "" : accountText(session.account);
     if (spent !== "") io.note(io.notes.paint.dim(`spent: ${spent}`));
     // Also when it ended while it was being stopped.
@@ -309,11 +372,16 @@ class Life {
       return before !== undefined && isEnded(before.status)
         ? tellEndedBefore(session, io)
         : tellEnd(session, io, performance.now() - startedAt);
+    const moved = session === undefined ? undefined : movedAway(session, io);
+    if (moved !== undefined) return io.complain(moved); // However that was noticed.
     const hint = this.#resumeHint();
     if (session !== undefined && io.isJson) io.result(resultOf(session, hint), "");
     const code = this.#tellOpen(outcome);
-    const label = session !== undefined && isAuthorsFault(session) ? "correct the code, then" : "go on with";
-    const paused = session === undefined ? undefined : pauseAdvice(session, io);
+    const goOn =
+      options.agent === undefined && session?.status !== "paused" ? "follow it with" : "go on with";
+    const label = session !== undefined && isAuthorsFault(session) ? "correct the code, then" : goOn;
+    const isRemote = options.database?.coordinator !== undefined;
+    const paused = session === undefined ? undefined : pauseAdvice(session, io, isRemote);
     for (const command of paused?.commands ?? (hint === undefined ? [] : [hint]))
       io.note(`${label}: ${command}`);
     return code;
@@ -323,13 +391,17 @@ class Life {
     const { io, options } = this.#parts;
     switch (outcome.type) {
       case "parked":
-        io.note(`${io.notes.symbols.wait} parked: it waits, and no process runs it`);
+        io.note(
+          `${io.notes.symbols.wait} parked: it waits${options.agent === undefined ? "" : ", and no process runs it"}`,
+        );
         return 0;
       case "stopped":
         io.note(
           options.database === undefined
             ? "stopped; the session was ephemeral and is gone"
-            : "stopped; all that was committed is kept",
+            : options.agent === undefined
+              ? "stopped; the session goes on at its coordinator"
+              : "stopped; all that was committed is kept",
         );
         return STOP_EXIT[outcome.signal];
       case "settled": {

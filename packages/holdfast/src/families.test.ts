@@ -193,6 +193,19 @@ describe("in a terminal", () => {
       expect(await project.run("unpause", "w")).toMatchObject({ code: 6 });
     });
 
+    test("over, what it asked can be answered at once", async () => {
+      writeFileSync(
+        project.path("ask.ts"),
+        `import { defineAgent } from "holdfast";
+         export default defineAgent({ name: "ask", run: async (ctx) => ctx.requestInput({ prompt: "Go on?" }) });`,
+      );
+      await project.run("run", "ask.ts", "--session", "a", "--park");
+      await project.run("pause", "a");
+      await project.run("unpause", "a");
+      expect(await project.run("approve", "a")).toMatchObject({ code: 0 });
+      expect(JSON.parse((await project.run("resume", "a")).stdout)).toEqual({ approved: true });
+    });
+
     test("ends `run` in the terminal that runs it", async () => {
       const running = project.start(["run", "wait.ts", "--session", "w"]);
       await running.says("waits for");

@@ -3,6 +3,7 @@
 import type { PauseReason, Session } from "@holdfast/core";
 import { amountText } from "./budget-text.ts";
 import type { Io } from "./command.ts";
+import { runnerCommand } from "./runner-advice.ts";
 
 export interface PauseAdvice {
   readonly why: string;
@@ -10,27 +11,46 @@ export interface PauseAdvice {
   readonly commands: readonly string[];
 }
 
-/** Nothing for a session that is not paused. */
-export function pauseAdvice(session: Session, io: Pick<Io, "call">): PauseAdvice | undefined {
+/**
+ * Nothing for a session that is not paused.
+ *
+ * @param isElsewhere whether it is a coordinator's: then its runners go on with it, and it need only be unpaused.
+ */
+export function pauseAdvice(
+  session: Session,
+  io: Pick<Io, "call">,
+  isElsewhere: boolean,
+): PauseAdvice | undefined {
   const { status, pauseReason, sessionId } = session;
   if (status !== "paused" || pauseReason === undefined) return undefined;
+  const unpause = io.call(`unpause ${sessionId}`);
   const resume = io.call(`resume ${sessionId}`);
+  const correct = isElsewhere ? "correct the code and start its runners with it" : "correct the code";
+  const goesOn = isElsewhere ? unpause : resume;
   const advice: { readonly [reason in PauseReason]: () => PauseAdvice } = {
-    by_user: () => ({ why: "somebody paused it", commands: [io.call(`unpause ${sessionId}`)] }),
+    by_user: () => ({ why: "somebody paused it", commands: [unpause] }),
     budget_exceeded: () => budgetAdvice(session, io),
     nondeterminism: () => ({
-      why: "its agent asked for something else than its journal holds: correct the code, or accept changed inputs",
-      commands: [resume, `${resume} --accept-drift`],
+      why: `its agent asked for something else than its journal holds: ${correct}, or accept changed inputs`,
+      commands: [goesOn, `${resume} --accept-drift`],
     }),
-    agent_fault: () => ({ why: "its agent made a mistake: correct the code", commands: [resume] }),
+    agent_fault: () => ({ why: `its agent made a mistake: ${correct}`, commands: [goesOn] }),
     poison: () => ({
-      why: "its agent kept the process busy without awaiting: correct the code",
-      commands: [resume],
+      why: isElsewhere
+        ? `it took its runner with it, or kept it busy, again and again: ${correct}`
+        : `its agent kept the process busy without awaiting: ${correct}`,
+      commands: [goesOn],
     }),
-    no_matching_runner: () => ({
-      why: "its agent, of the version it was started with, is not here",
-      commands: [`${resume} --agent FILE`],
-    }),
+    no_matching_runner: () =>
+      isElsewhere
+        ? {
+            why: `no runner that fits came in time: start one (${runnerCommand(session, io)}), then unpause it`,
+            commands: [unpause],
+          }
+        : {
+            why: "its agent, of the version it was started with, is not here",
+            commands: [`${resume} --agent FILE`],
+          },
   };
   return advice[pauseReason]();
 }

@@ -48,6 +48,7 @@ function facts(picture: Picture, look: Look, now: number): string[] {
   const { agent, input, output, createdAt, updatedAt, endedAt, turn } = session;
   const known: (readonly [string, string | undefined])[] = [
     ["status", paintStatus(session, look) + runBy(picture, look)],
+    ...placeFacts(picture, now),
     ["agent", `${agent.name}, version ${agent.version}`],
     ["file", agent.file],
     ["started", moment(createdAt, now)],
@@ -61,11 +62,29 @@ function facts(picture: Picture, look: Look, now: number): string[] {
   ];
   const rows = known.flatMap(([name, value]) => {
     if (value === undefined) return [];
-    // The status has colours of ours; a path is for copying.
-    const text = name === "status" || name === "file" ? value : cut(value, look);
+    // The status has colours of ours; a path is for copying, and a reason for reading.
+    const text = WHOLE.has(name) ? value : cut(value, look);
     return [[`  ${look.paint.dim(name)}`, text]];
   });
   return table(rows);
+}
+
+const WHOLE = new Set(["status", "held by", "not taken", "file"]);
+
+/** Who has it at its coordinator, or why nobody has. */
+function placeFacts({ session, run }: Picture, now: number): (readonly [string, string | undefined])[] {
+  if (run === undefined) return [];
+  const { holder, runnerName, leaseUntil, blocked, blockedUntil } = run;
+  if (holder === undefined) {
+    const end = session.status === "submitted" && session.nextSeq === 0 ? "fails" : "is paused";
+    const until =
+      blockedUntil === undefined ? "" : `; it ${end} at ${moment(blockedUntil, now)} unless one comes`;
+    return [["not taken", plainLine(`${blocked ?? "nobody has it"}${until}`, Infinity)]];
+  }
+  const name = runnerName === undefined ? holder : `${runnerName} (${holder})`;
+  const lease =
+    leaseUntil === undefined ? "" : `, for ${duration(Math.max(0, leaseUntil - now))} unless renewed`;
+  return [["held by", plainLine(name + lease, Infinity)]];
 }
 
 /** All below it, each indented under its parent. */
@@ -79,8 +98,13 @@ function childLines({ children }: Picture, look: Look): string[] {
   return section("Children", rows, CHILDREN_SHOWN, table, look);
 }
 
-function waiting({ session, waits, questions, resume, paused }: Picture, look: Look): string[] {
+function waiting(picture: Picture, look: Look): string[] {
+  const { session, waits, questions, resume, elsewhere, starts, paused } = picture;
   const { paint } = look;
+  if (elsewhere !== undefined)
+    return ["", paint.bold("Watch it where it lives"), `  ${paint.cyan(elsewhere)}`];
+  if (starts.length > 0)
+    return ["", paint.bold("Goes on with one of"), ...starts.map((command) => `  ${paint.cyan(command)}`)];
   if (paused !== undefined) {
     const commands = paused.commands.map((command) => `      ${paint.cyan(command)}`);
     return ["", paint.bold("Paused"), `  ${paused.why}`, ...commands];

@@ -1,7 +1,10 @@
-// `holdfast runs`: asks a coordinator what is to be done and who does it.
+// Asks a coordinator what is to be done and who does it: `holdfast runs`, and for `show` the run of one session.
 
+import { toHoldfastError } from "@holdfast/core";
 import { RunService, type Run } from "@holdfast/proto";
+import { CoordinatorConnection } from "@holdfast/storage/remote";
 import type { Arguments, Io } from "./command.ts";
+import type { CoordinatorAccess } from "./coordinator-access.ts";
 import { askCoordinator } from "./coordinator-call.ts";
 import { duration, plainLine, table } from "./plain-text.ts";
 
@@ -18,10 +21,10 @@ export async function listRuns(limit: number, args: Arguments, io: Io): Promise<
     .map((run) =>
       [
         run.sessionId,
-        run.agent,
+        run.agent.name,
         run.status,
         run.since === undefined ? "" : `${duration(Math.max(0, now - run.since))} ago`,
-        run.holder ?? "",
+        run.runnerName ?? run.holder ?? "",
         run.leaseUntil === undefined ? "" : `${duration(Math.max(0, run.leaseUntil - now))} left`,
         run.blocked ?? "",
       ].map((cell) => plainLine(cell, CELL_CHARS)),
@@ -30,6 +33,21 @@ export async function listRuns(limit: number, args: Arguments, io: Io): Promise<
   if (shown.length === 0) io.note("no runs: nothing of this is to be done");
   if (isMore) io.note(io.notes.paint.dim(`there are more: --limit ${limit * 10}`));
   return 0;
+}
+
+/** The run a session has, if it has one, and as far as the caller may see runs: an agent at work may not. */
+export async function readRunOf(access: CoordinatorAccess, sessionId: string): Promise<RunJson | undefined> {
+  const connection = new CoordinatorConnection({ ...access });
+  try {
+    const { runs } = await connection.ask(() => connection.client(RunService).list({ sessionId, limit: 1 }));
+    return runs.map(runJson)[0];
+  } catch (thrown) {
+    const error = toHoldfastError(thrown);
+    if (error.code === "insufficient_scope") return undefined;
+    throw error;
+  } finally {
+    connection.close();
+  }
 }
 
 async function readRuns(
@@ -62,21 +80,25 @@ async function readRuns(
   });
 }
 
+export type RunJson = ReturnType<typeof runJson>;
+
+/** A run for programs; its agent as a session's is told. */
 function runJson(run: Run) {
   const { runId, sessionId, agent, agentVersion, status, demands, priority, owner, blocked, holder } = run;
-  const { since, token, leaseUntil } = run;
+  const { since, token, leaseUntil, runnerName, blockedUntil } = run;
   return {
     runId,
     sessionId,
-    agent,
-    agentVersion,
+    agent: { name: agent, version: agentVersion },
     status,
     demands,
     priority,
     ...(owner === undefined ? {} : { owner }),
     ...(since === undefined ? {} : { since: Number(since) }),
     ...(blocked === undefined ? {} : { blocked }),
+    ...(blockedUntil === undefined ? {} : { blockedUntil: Number(blockedUntil) }),
     ...(holder === undefined ? {} : { holder }),
+    ...(runnerName === undefined ? {} : { runnerName }),
     ...(token === undefined ? {} : { token: Number(token) }),
     ...(leaseUntil === undefined ? {} : { leaseUntil: Number(leaseUntil) }),
   };

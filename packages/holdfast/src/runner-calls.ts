@@ -4,6 +4,7 @@ import type { Client } from "@connectrpc/connect";
 import { RunnerService, type Runner } from "@holdfast/proto";
 import type { Arguments, Io } from "./command.ts";
 import { askCoordinator } from "./coordinator-call.ts";
+import { moment } from "./describe-session.ts";
 import { count, duration, localTime, plainLine, table } from "./plain-text.ts";
 
 const PAGE = 500;
@@ -23,6 +24,7 @@ export async function listRunners(args: Arguments, io: Io): Promise<number> {
   const now = Date.now();
   const rows = runners.map((runner) =>
     [
+      runner.name,
       runner.runnerId,
       runner.status,
       runner.hostname,
@@ -32,18 +34,19 @@ export async function listRunners(args: Arguments, io: Io): Promise<number> {
       namesOf(runner).join(", "),
     ].map((cell) => plainLine(cell, CELL_CHARS)),
   );
-  const head = ["ID", "STATUS", "HOST", "HELD", "OWNER", "SEEN", "AGENTS AND TASKS"];
+  const head = ["NAME", "ID", "STATUS", "HOST", "HELD", "OWNER", "SEEN", "AGENTS AND TASKS"];
   io.show(runners, runners.length === 0 ? "" : table([head, ...rows]).join("\n"));
   if (runners.length === 0) io.note("no runner is registered: `holdfast runner` starts one");
   return 0;
 }
 
 /** @returns the exit code. */
-export async function showRunner(runnerId: string, args: Arguments, io: Io): Promise<number> {
-  const runner = runnerJson(await asAdmin(args, io, (service) => service.get({ runnerId })));
+export async function showRunner(text: string, args: Arguments, io: Io): Promise<number> {
+  const runner = runnerJson(await asAdmin(args, io, (service) => service.get({ runnerId: text })));
   const labels = Object.entries(runner.labels).map(([name, value]) => `${name}=${value}`);
   const rows = [
-    ["runner", runner.runnerId],
+    ["runner", runner.name],
+    ["id", runner.runnerId],
     ["status", runner.status],
     ["host", runner.hostname],
     ["project", runner.project],
@@ -53,17 +56,20 @@ export async function showRunner(runnerId: string, args: Arguments, io: Io): Pro
     ["agents", runner.agents.map(({ name, version }) => `${name} ${version ?? ""}`.trim()).join(", ")],
     ["tasks", runner.taskKinds.join(", ")],
     ["registered", localTime(runner.registeredAt)],
-    ["seen", localTime(runner.seenAt)],
+    ["seen", moment(runner.seenAt, Date.now())],
   ];
   io.show(runner, table(rows.map((row) => row.map((cell) => plainLine(cell, Infinity)))).join("\n"));
   return 0;
 }
 
 /** @returns the exit code. */
-export async function drainRunner(runnerId: string, args: Arguments, io: Io): Promise<number> {
-  const runner = runnerJson(await asAdmin(args, io, (service) => service.drain({ runnerId })));
+export async function drainRunner(text: string, args: Arguments, io: Io): Promise<number> {
+  const runner = runnerJson(await asAdmin(args, io, (service) => service.drain({ runnerId: text })));
   io.result(runner, "");
-  io.note(`${plainLine(runnerId, CELL_CHARS)} takes nothing new; it holds ${count(runner.held, "session")}`);
+  const { name, held } = runner;
+  io.note(
+    `${plainLine(name, CELL_CHARS)} takes nothing new, and ends when what it does is done; it holds ${count(held, "session")}`,
+  );
   return 0;
 }
 
@@ -83,13 +89,17 @@ function namesOf({
 }
 
 function runnerJson(runner: Runner) {
-  const { runnerId, hostname, project, labels, agents, taskKinds, maxRuns, status, owner, held } = runner;
+  const { runnerId, name, hostname, project, labels, agents, taskKinds, maxRuns, status, owner, held } =
+    runner;
   return {
     runnerId,
+    name,
     hostname,
     project,
     labels,
-    agents: agents.map(({ name, version }) => ({ name, ...(version === undefined ? {} : { version }) })),
+    agents: agents.map((agent) => {
+      return { name: agent.name, ...(agent.version === undefined ? {} : { version: agent.version }) };
+    }),
     taskKinds,
     maxRuns,
     status,

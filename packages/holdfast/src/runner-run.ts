@@ -11,6 +11,7 @@ import { URL_DEFAULT } from "./coordinator-access.ts";
 import { dataFolder, makeFolder } from "./coordinator-storage.ts";
 import { isDebugged, stopper } from "./drive.ts";
 import { readAll } from "./input.ts";
+import { readLabels } from "./labels.ts";
 import { loadAgents, loadTasks } from "./load-agent.ts";
 import { count, plainLine } from "./plain-text.ts";
 import { findProject, findTraces } from "./project.ts";
@@ -107,7 +108,7 @@ async function optionsOf(args: Arguments, io: Io): Promise<RunnerOptions> {
     workspace,
     agents,
     tasks,
-    labels: labelsOf(args),
+    labels: readLabels(args, "label"),
     insecure: args.has("insecure"),
     ...(name === undefined ? {} : { name }),
     ...(token === undefined ? {} : { token }),
@@ -173,21 +174,6 @@ async function givenToken(args: Arguments, io: Io): Promise<string | undefined> 
       },
     );
   }
-}
-
-function labelsOf(args: Arguments): Record<string, string> {
-  const labels: Record<string, string> = {};
-  for (const text of args.texts("label")) {
-    const at = text.indexOf("=");
-    if (at < 1) {
-      throw new UsageError(`"${text}" is no label`, {
-        at: "--label",
-        expected: "NAME=VALUE, such as gpu=yes",
-      });
-    }
-    labels[text.slice(0, at)] = text.slice(at + 1);
-  }
-  return labels;
 }
 
 function numberOf(

@@ -8,6 +8,9 @@ import { JournalTail, type JournalEvent } from "./journal-events.ts";
 import { findOwner } from "./owner.ts";
 import type { Database } from "./project.ts";
 import { pauseAdvice, type PauseAdvice } from "./pause-advice.ts";
+import { watchElsewhere } from "./moved-session.ts";
+import { readRunOf, type RunJson } from "./run-list.ts";
+import { runnerAdvice } from "./runner-advice.ts";
 import { sessionJson } from "./session-json.ts";
 
 export interface TaskPicture {
@@ -47,14 +50,20 @@ export interface Picture {
   readonly questions: ReadonlyMap<number, QuestionPicture>;
   /** The command that goes on with it, if somebody has to. */
   readonly resume: string | undefined;
+  /** The command that follows it where it lives now, if that is not here. */
+  readonly elsewhere: string | undefined;
+  /** The commands of which one makes it go on where no runner fits it. */
+  readonly starts: readonly string[];
   readonly paused: PauseAdvice | undefined;
   readonly children: readonly KinNode[];
   readonly tasks: readonly TaskPicture[];
   readonly entries: readonly EntryPicture[];
   /** Names of the signals that were not taken yet. */
   readonly pending: readonly string[];
-  /** It is a coordinator's: which runner has it is not known here. */
+  /** It is a coordinator's, whose runners see to it. */
   readonly isElsewhere: boolean;
+  /** Who has it there, or why nobody has; nothing when there is nothing to do for it. */
+  readonly run: RunJson | undefined;
   /** The process that owns the database. */
   readonly ownerPid: number | undefined;
 }
@@ -82,17 +91,23 @@ export async function readPicture(
   const pending = (await reader.pendingSignals(sessionId)).map(({ name }) => name);
   for (const id of questions.keys()) if (!session.waits.some((wait) => wait.id === id)) questions.delete(id);
   const waits = standings(session, { io, now: Date.now(), pending: new Set(pending) });
+  const { coordinator } = database;
+  const isElsewhere = coordinator !== undefined;
+  const run = isElsewhere && !isEnded(session.status) ? await readRunOf(coordinator, sessionId) : undefined;
   return {
     session,
     waits,
     questions,
-    resume: goesOnWith(session, waits, io),
-    paused: pauseAdvice(session, io),
+    resume: isElsewhere ? undefined : goesOnWith(session, waits, io),
+    elsewhere: watchElsewhere(session, io),
+    starts: run?.blockedUntil === undefined ? [] : runnerAdvice(session, io),
+    paused: pauseAdvice(session, io, isElsewhere),
     children: await readBelow(reader, session),
     tasks: [...tasks.values()],
     entries,
     pending,
-    isElsewhere: database.coordinator !== undefined,
+    isElsewhere,
+    run,
     ownerPid: isEnded(session.status) ? undefined : await findOwner(database),
   };
 }
@@ -136,11 +151,15 @@ function noteTask(tasks: Map<string, TaskPicture>, event: JournalEvent, at: numb
 
 export function pictureJson(picture: Picture, now: number): object {
   const { session, waits, questions, resume, paused, children, tasks, entries, pending, ownerPid } = picture;
+  const { run, starts, elsewhere } = picture;
   return {
     ...sessionJson(session),
     waitsFor: waits,
     ...(questions.size === 0 ? {} : { questions: [...questions.values()] }),
     ...(resume === undefined ? {} : { resume }),
+    ...(run === undefined ? {} : { run }),
+    ...(starts.length === 0 ? {} : { starts }),
+    ...(elsewhere === undefined ? {} : { elsewhere }),
     ...(paused === undefined ? {} : { paused }),
     ...(children.length === 0 ? {} : { tree: children.map(treeJson) }),
     ...(ownerPid === undefined ? {} : { ownerPid }),

@@ -20,6 +20,8 @@ const PREDECESSOR_MS = 20_000;
 const PREDECESSOR_PAUSE_MS = 1_000;
 
 export interface Offers {
+  /** Its host's when absent. */
+  readonly name?: string;
   readonly hostname: string;
   readonly project: string;
   readonly labels: Readonly<Record<string, string>>;
@@ -103,10 +105,11 @@ async function registerWith(
   call: { readonly signal?: AbortSignal } = {},
 ): Promise<Registered> {
   const { connection, tokens, offers, process } = options;
-  const { hostname, project, labels, agents, taskKinds, maxRuns } = offers;
+  const { name, hostname, project, labels, agents, taskKinds, maxRuns } = offers;
   connection.useToken(token);
   const request = {
     protocol: PROTOCOL,
+    ...(name === undefined ? {} : { name }),
     hostname,
     project,
     labels: { ...labels },
@@ -141,7 +144,7 @@ function required(token: string | undefined): string {
     "this machine is not registered yet, and no registration token was given",
     {
       expected: "a registration token (hf_reg_…), once",
-      fix: "have an admin make one, and give it as HOLDFAST_TOKEN, with --token-file or on standard input",
+      fix: "have an admin make one (`holdfast token create NAME --kind registration`), and give it as HOLDFAST_TOKEN, with --token-file or on standard input",
     },
   );
 }

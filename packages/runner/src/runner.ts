@@ -1,12 +1,14 @@
 // A process on a machine that runs sessions and tasks for a coordinator.
 //
 //   registered ─► polling: what is given is run by a runtime over `dispatched-storage.ts`
-//              ─► draining: nothing new is taken, what only waits is let go of, what is at work may finish for a while
+//              ─► draining: nothing new is taken, what only waits is let go of, what is at work may finish (N5)
 //              ─► over: the rest is aborted and handed back, and the runner deregisters
 //
 //   N1. It goes on for ever while the coordinator is away, and ends only when it is stopped, drained, or refused for good.
 //   N2. It never holds more than `maxRuns` sessions (O6): one that only waits makes room for one that does something.
 //   N3. What it cannot hand back, because nobody hears it, runs out by its lease.
+//   N5. Told by the coordinator to drain, it finishes what is at work, however long that takes: nobody is in a hurry. Stopped, also while
+//       it drains, it gives that its grace.
 //   N4. What time it is its coordinator says; this machine's clock only counts what has passed since (S3).
 
 import {
@@ -51,7 +53,7 @@ export interface RunnerOptions extends Omit<ConnectionOptions, "token"> {
   readonly stateFolder: string;
   /** The project's folder: with the URL and the name it says which runner this is. */
   readonly workspace: string;
-  /** Tells runners of one project on one machine apart. */
+  /** What people call it; tells runners of one project on one machine apart. */
   readonly name?: string;
   // oxlint-disable-next-line typescript/no-explicit-any -- a list of agents of any input and output has no other type.
   readonly agents?: readonly Agent<any, any>[];
@@ -181,6 +183,8 @@ class CoordinatedRunner implements Runner {
   readonly #giveUp = new AbortController();
   readonly #end: (error: HoldfastError | undefined) => void;
   #health: HealthServer | undefined;
+  /** Its grace is over. */
+  readonly #hurry = new AbortController();
   #status: Health["status"] = "ok";
   #stopping: Promise<void> | undefined;
   #onFewer = (): void => {};
@@ -243,6 +247,8 @@ class CoordinatedRunner implements Runner {
   }
 
   stop(): Promise<void> {
+    const { options, clock } = this.#parts;
+    void pause(options.graceMs ?? GRACE_MS, clock, this.#giveUp.signal).then(() => this.#hurry.abort());
     return this.#finish(undefined);
   }
 
@@ -308,7 +314,7 @@ class CoordinatedRunner implements Runner {
 
   #obey({ type, sessionId }: Command): void {
     if (type === "stop" && sessionId !== undefined) this.#runtime.abandon(sessionId);
-    else if (type === "drain") void this.stop();
+    else if (type === "drain") void this.#finish(undefined);
     // Others are of a later version, which this one is as good as deaf to: acknowledged, they are not sent again.
   }
 
@@ -320,11 +326,10 @@ class CoordinatedRunner implements Runner {
   }
 
   async #drain(error: HoldfastError | undefined): Promise<void> {
-    const { log, options, connection, tokens } = this.#parts;
+    const { log, connection, tokens } = this.#parts;
     this.#status = "draining";
     log({ type: "draining", held: this.#storage.held });
-    this.#runtime.letGo();
-    if (error === undefined) await this.#untilNothingIsHeld(options.graceMs ?? GRACE_MS);
+    if (error === undefined) await this.#untilNothingIsHeld();
     this.#giveUp.abort();
     await this.#loop.stop();
     await this.#runtime.close();
@@ -342,13 +347,17 @@ class CoordinatedRunner implements Runner {
     this.#end(error);
   }
 
-  async #untilNothingIsHeld(graceMs: number): Promise<void> {
-    const over = new AbortController();
+  /** N5. What comes to wait is let go of. */
+  #untilNothingIsHeld(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const { signal } = this.#hurry;
+    signal.addEventListener("abort", () => resolve(), { once: true });
     this.#onFewer = () => {
-      if (this.#storage.held === 0) over.abort();
+      this.#runtime.letGo();
+      if (this.#storage.held === 0 || signal.aborted) resolve();
     };
     this.#onFewer();
-    await pause(graceMs, this.#parts.clock, over.signal);
+    return promise;
   }
 }
 
@@ -369,6 +378,7 @@ function offersOf(options: RunnerOptions): Offers {
   };
   for (const agent of agents) add(agent);
   return {
+    ...(options.name === undefined ? {} : { name: options.name }),
     hostname: options.hostname ?? osHostname(),
     project: options.workspace,
     labels,

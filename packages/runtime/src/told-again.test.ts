@@ -217,10 +217,19 @@ describe("a request to a parent that has ended", () => {
       "it asked",
     );
     vanishRuntime(runtime);
-    // Paused and resumed: its row names no waits until somebody runs it.
+    // Paused for a fault and resumed: its row names no waits until somebody runs it.
     const now = Date.now();
     const { sessionId } = child;
-    await storage.commit([{ type: "pause_session", sessionId }], now);
+    const { nextSeq } = await child.session();
+    const own = await storage.claim({ sessionId, owner: "first", now, leaseMs: 9 });
+    const ofChild = {
+      type: "commit_batch",
+      sessionId,
+      token: own.status === "claimed" ? own.token : 0,
+    } as const;
+    const nothing = { firstSeq: nextSeq, records: [], entries: [], consumed: [] };
+    const faulted = { status: "paused", pauseReason: "agent_fault", waits: [] } as const;
+    await storage.commit([{ ...ofChild, ...nothing, session: faulted }], now);
     await storage.commit([{ type: "resume_session", sessionId }], now);
     // Its end by a cancel would reach the child: it ends as one whose agent threw.
     const claim = await storage.claim({ sessionId: handle.sessionId, owner: "first", now, leaseMs: 9 });

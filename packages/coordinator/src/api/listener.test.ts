@@ -135,6 +135,18 @@ it("closes a connection of HTTP/2 over which nothing is asked, and none that wai
   await Promise.all([over, isOver]);
 });
 
+it("P3: ends what is asked over a connection of HTTP/2 whose other side was closed, as a killed process's is", async () => {
+  api = await startStubApi(() => forever(), { limits: { silentMs: 1 } });
+  const socket = await openSocket(api.port);
+  const session = connectHttp2(api.url, { createConnection: () => socket });
+  const stream = session.request({ ":path": "/v1/sessions/a1/watch", authorization: "Bearer admin" });
+  const over = closed(stream.resume());
+  await once(stream, "response");
+  socket.end();
+  await over;
+  session.destroy();
+});
+
 it("takes so many connections and no more, and more once some have gone", async () => {
   await start({ limits: { connections: 2 } });
   const [first, second] = [await openSocket(api.port), await openSocket(api.port)];

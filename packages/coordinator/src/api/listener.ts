@@ -5,6 +5,7 @@
 //
 //   P1. A connection that does not say what it wants in time is closed, in whichever state it is.
 //   P2. What is no HTTP is answered once and closed. Nothing that comes over a connection ends the process.
+//   P3. A caller whose process ends has its connection closed by its system, and with that all it asked for is over.
 
 import {
   createServer as createHttp,
@@ -80,8 +81,10 @@ export async function listen(
   const [serveHttp1] = http1.listeners(event) as ((socket: Socket) => void)[];
   http1.removeAllListeners(event);
   const hand = (socket: Socket, isHttp2: boolean): void => {
-    if (isHttp2) http2.emit("connection", socket);
-    else serveHttp1?.call(http1, socket);
+    if (isHttp2) {
+      socket.allowHalfOpen = false; // P3. As a server of HTTP/2 alone has it; HTTP/1.1's sees to it itself.
+      http2.emit("connection", socket);
+    } else serveHttp1?.call(http1, socket);
   };
   http1.on(event, (socket: Socket | TLSSocket) => {
     socket.on("error", () => socket.destroy()); // P2.

@@ -120,6 +120,7 @@ export class Dispatcher {
     if (waitMs <= 0) void this.#quiet().then(end);
     try {
       const told = await answer;
+      if (signal?.aborted !== true) seat.heardAt = this.#host.clock.monotonic(); // It has waited until now.
       if (told.claims.length > 0) this.#expectUse(seat, told);
       return told;
     } finally {
@@ -154,19 +155,16 @@ export class Dispatcher {
     return held?.token === token ? held.givenAt : undefined;
   }
 
-  /** Whether a runner polls here, or was heard of within a lease. */
-  isHeard(runnerId: string): boolean {
+  /** For how long a runner was not heard of here: not at all while it polls, for ever when it never did. */
+  quietFor(runnerId: string): number {
     const seat = this.#seats.get(runnerId);
-    return seat !== undefined && this.#isAlive(seat);
+    if (seat?.waiting !== undefined) return 0;
+    return this.#host.clock.monotonic() - (seat?.heardAt ?? -Infinity);
   }
 
   /** Whether a session that waits is known here to be a suspect (P6). */
   isSuspect(sessionId: string): boolean {
     return this.#waiting.get(sessionId)?.suspectSince !== undefined;
-  }
-
-  heldBy(runnerId: string): number {
-    return this.#holdings.countOf(runnerId);
   }
 
   /** Waiting polls, sessions that wait as far as is known, and the age of the oldest: for metrics. */
@@ -238,18 +236,14 @@ export class Dispatcher {
 
   #onArrival({ sessionId, awaited }: Arrival): void {
     const holder = this.#seats.get(this.#holdings.find(sessionId)?.runnerId ?? "");
-    if (holder !== undefined && this.#isAlive(holder)) {
+    // Otherwise what it held may be its own no longer.
+    if (holder !== undefined && this.quietFor(holder.runnerId) < this.#host.leaseMs) {
       holder.arrived(sessionId, awaited);
       this.#wake(0);
     } else if (awaited) {
       this.#arrived.add(sessionId);
       this.#wake(0);
     }
-  }
-
-  /** Whether what a runner held may still be its own. */
-  #isAlive({ waiting, heardAt }: Seat): boolean {
-    return waiting !== undefined || this.#host.clock.monotonic() - heardAt < this.#host.leaseMs;
   }
 
   /** D3. */

@@ -1,13 +1,22 @@
 // Who the runners are: a document each, so that every coordinator of a storage knows them, and knows them again after its end.
 //
-//   Y1. When a runner was last heard of is written at most every `SEEN_EVERY_MS`, by whichever coordinator it polls.
+//   Y1. When a runner was last heard of is written at most every `SEEN_EVERY_MS`, by whichever coordinator it polls; and at once by one
+//       that has not heard of it for a lease, so that the one before knows that it is not the one to say whether the runner lives.
 //   Y2. One of which nothing new was written for `SILENT_MS`, as this coordinator saw it, is removed: so no clock that is set removes
 //       anybody. What it held runs out by its lease long before.
 //   Y3. What is known of the others is at most `KNOWN_MS` old.
+//   Y4. A name is for people, and several runners may have it: it stands for one only where one has it.
 //
 // It knows no polls and no sessions.
 
-import { HoldfastError, type AgentStorage, type Audit, type Change, type Clock } from "@holdfast/core";
+import {
+  HoldfastError,
+  UsageError,
+  type AgentStorage,
+  type Audit,
+  type Change,
+  type Clock,
+} from "@holdfast/core";
 import type { Fitness } from "./rules.ts";
 
 /** A runner as it is stored. Times in epoch milliseconds. */
@@ -17,6 +26,8 @@ export interface StoredRunner {
   readonly tokenId: string;
   /** Whose sessions alone it takes. */
   readonly owner?: string;
+  /** Its host's name when absent. */
+  readonly name?: string;
   readonly hostname: string;
   readonly project: string;
   readonly labels: Readonly<Record<string, string>>;
@@ -47,7 +58,7 @@ const PAGE = 500;
 const SEEN_EVERY_MS = 60_000;
 const SILENT_MS = 10 * 60_000;
 const KNOWN_MS = 5_000;
-/** It is told as silent long before it is removed: it polls twice a minute at least. */
+/** Longer than may be between two times that it is written: it polls twice a minute at least. */
 export const QUIET_MS = 90_000;
 
 export class Registry {
@@ -55,6 +66,8 @@ export class Registry {
   #known = new Map<string, Known>();
   /** Y2. What was written of each when it was last looked at, and since when, by a clock that does not jump. */
   #silence = new Map<string, Silence>();
+  /** Y1. When each was heard of, of what was written by this coordinator. */
+  readonly #written = new Map<string, number>();
   #readAt = -Infinity;
   #reading: Promise<void> | undefined;
 
@@ -73,6 +86,24 @@ export class Registry {
     return known?.runner;
   }
 
+  /** Y4. The one of this id, or the only one of this name. @throws UsageError when there are several. */
+  async named(text: string): Promise<StoredRunner | undefined> {
+    const runner = await this.find(text);
+    if (runner !== undefined) return runner;
+    const called = (await this.all()).filter((one) => nameOf(one) === text);
+    if (called.length < 2) return called[0];
+    throw new UsageError(`${called.length} runners are called ${text}`, {
+      got: called.map(({ runnerId }) => runnerId).join(", "),
+      expected: "an id, or the name of one alone",
+      fix: "give the id",
+    });
+  }
+
+  /** Y1. Whether nobody but this coordinator heard of it later, as far as is known. */
+  isHeardHere({ runnerId, seenAt }: StoredRunner): boolean {
+    return this.#written.get(runnerId) === seenAt;
+  }
+
   /** As it is stored now, whatever is known of it here. */
   async findAnew(runnerId: string): Promise<StoredRunner | undefined> {
     return (await this.#read(runnerId))?.runner;
@@ -81,6 +112,12 @@ export class Registry {
   /** Whether somebody who claims is a runner, as far as is known: others claim, too. */
   knows(owner: string): boolean {
     return this.#known.has(owner);
+  }
+
+  /** What a runner is called, as far as is known. */
+  nameOf(owner: string): string | undefined {
+    const known = this.#known.get(owner);
+    return known && nameOf(known.runner);
   }
 
   /** Store what a change makes of a runner; `undefined` in and out stands for none. Tried again when somebody else changed it. */
@@ -110,18 +147,27 @@ export class Registry {
       if (result?.status === "conflict" || result?.status === "not_found") continue;
       if (result?.status !== "done")
         throw new HoldfastError("internal", `storing a runner: storage answered "${result?.status}"`);
-      if (made === undefined) this.#known.delete(runnerId);
-      else this.#known.set(runnerId, { runner: made, version: result.version ?? 0 });
+      if (made === undefined) {
+        this.#known.delete(runnerId);
+        this.#written.delete(runnerId);
+      } else {
+        this.#known.set(runnerId, { runner: made, version: result.version ?? 0 });
+        if (made.seenAt !== known?.runner.seenAt) this.#written.set(runnerId, made.seenAt);
+      }
       return made;
     }
   }
 
-  /** Y1. It polls, and offers this now. Nobody waits for it to be written. */
-  seen(runner: StoredRunner, offers: Pick<StoredRunner, "agents" | "taskKinds">): StoredRunner {
+  /** Y1. It polls, and offers this now. Nobody waits for it to be written. @param isBack whether it was not heard of here for a lease. */
+  seen(
+    runner: StoredRunner,
+    offers: Pick<StoredRunner, "agents" | "taskKinds">,
+    isBack: boolean,
+  ): StoredRunner {
     const now = this.#host.clock.now();
     const isNews =
       JSON.stringify([runner.agents, runner.taskKinds]) !== JSON.stringify([offers.agents, offers.taskKinds]);
-    if (!isNews && now - runner.seenAt < SEEN_EVERY_MS) return runner;
+    if (!isNews && !isBack && now - runner.seenAt < SEEN_EVERY_MS) return runner;
     const seen = { ...runner, ...offers, seenAt: now };
     const known = this.#known.get(runner.runnerId);
     if (known !== undefined) this.#known.set(runner.runnerId, { ...known, runner: seen });
@@ -196,6 +242,10 @@ interface Silence {
 interface Known {
   readonly runner: StoredRunner;
   readonly version: number;
+}
+
+export function nameOf({ name, hostname }: Pick<StoredRunner, "name" | "hostname">): string {
+  return name ?? hostname;
 }
 
 /** What sessions can ask of a runner: three labels it has whatever it says. */

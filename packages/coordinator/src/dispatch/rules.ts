@@ -206,6 +206,8 @@ export interface KnownRunner extends Fitness {
   readonly isFull: boolean;
   readonly isDraining: boolean;
   readonly isSilent: boolean;
+  /** For how long nothing was heard of it. */
+  readonly quietMs: number;
 }
 
 /** Why nobody has taken a session that has something to do, for people. */
@@ -214,12 +216,15 @@ export function whyNotTaken(runners: readonly KnownRunner[], needs: Needs, suspe
   if (unmet !== undefined) return unmet;
   const fitting = runners.filter((runner) => fits(runner, needs));
   const taking = fitting.filter(({ isDraining, isSilent }) => !isDraining && !isSilent);
-  if (taking.length === 0)
-    return `every runner that fits ${fitting.every(({ isSilent }) => isSilent) ? "is silent" : "drains or is silent"}`;
+  if (taking.length === 0) {
+    if (fitting.some(({ isSilent }) => !isSilent)) return "every runner that fits drains or is silent";
+    const quietMs = Math.min(...fitting.map((runner) => runner.quietMs));
+    return `every runner that fits is silent; the last one was heard of ${Math.round(quietMs / 1_000)} s ago`;
+  }
   if (taking.every(({ isFull }) => isFull)) return "every runner that fits is full";
   if (suspect)
     return "it was lost with its runner again and again, and waits for one that holds nothing else";
-  return "a runner that fits has room, and takes what is before it first";
+  return "a runner that fits has room, and is about to take it, or what is before it";
 }
 
 /** Since when there is something to do for a session that is due, as its row tells it: the same for every coordinator. */

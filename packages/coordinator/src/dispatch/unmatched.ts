@@ -42,6 +42,13 @@ export class Unmatched {
     return this.#waiting.get(sessionId)?.unmet;
   }
 
+  /** When it fails or is paused for that, unless a runner comes. */
+  endsAt(sessionId: string): number | undefined {
+    const waits = this.#waiting.get(sessionId);
+    const { clock } = this.#host;
+    return waits && clock.now() + waits.since + NO_MATCH_MS - clock.monotonic();
+  }
+
   get size(): number {
     return this.#waiting.size;
   }
@@ -90,13 +97,15 @@ export class Unmatched {
 }
 
 function endOf({ sessionId, status, nextSeq }: Session, token: number, unmet: string): Change {
+  const hasBegun = status !== "submitted" || nextSeq > 0;
   const error = {
     name: "HoldfastError",
     code: "no_matching_runner",
     message: `no runner for the session within ${NO_MATCH_MS / 60_000} minutes: ${unmet}`,
-    fix: "start a runner that fits, or ask for less",
+    fix: hasBegun
+      ? `start a runner that fits, then let it go on: \`holdfast unpause ${sessionId}\``
+      : "start a runner that fits, or ask for less, and start it again",
   };
-  const hasBegun = status !== "submitted" || nextSeq > 0;
   return {
     type: "commit_batch",
     sessionId,

@@ -14,9 +14,10 @@ import { dueAt, isAnsweredBy, NO_CLAIM } from "@holdfast/core/internal";
 import type { ListRunsRequest, RunSchema, RunService } from "@holdfast/proto";
 import type { Caller } from "../api/caller.ts";
 import { invalid } from "../api/refusal.ts";
-import { fitnessOf, QUIET_MS } from "../dispatch/registry.ts";
-import { dueSince, whyNotTaken, type KnownRunner } from "../dispatch/rules.ts";
+import { fitnessOf, nameOf } from "../dispatch/registry.ts";
+import { dueSince, NO_MATCH_MS, unmetBy, whyNotTaken, type KnownRunner } from "../dispatch/rules.ts";
 import { callOf } from "./call.ts";
+import { heldBy, standingOf } from "./runner-standing.ts";
 import type { ServiceHost } from "./service-host.ts";
 import { mayTouch } from "./session-scope.ts";
 
@@ -84,7 +85,7 @@ async function* runsBehind(
     const session = after === undefined ? await host.storage.reader.session(filter.sessionId) : undefined;
     const run = session && isAskedFor(session, filter) ? await runOf(host, session, runners) : undefined;
     if (run === undefined || (filter.status ?? run.status) !== run.status) return;
-    if ((filter.runnerId ?? run.holder) === run.holder) yield run;
+    if (isHolder(host, run.holder, filter)) yield run;
     return;
   }
   if (status === "claimed" && filter.status !== "queued") yield* claimedBehind(host, filter, after);
@@ -97,19 +98,26 @@ async function* claimedBehind(
   filter: Filter,
   behind: string | undefined,
 ): AsyncGenerator<RunMessage> {
-  const { storage, clock } = host;
-  const owner = filter.runnerId === undefined ? {} : { owner: filter.runnerId };
+  const { storage, clock, registry } = host;
+  const isName = (await registry.all()).some((runner) => nameOf(runner) === filter.runnerId);
+  const owner = filter.runnerId === undefined || isName ? {} : { owner: filter.runnerId };
   for (let after = behind; ;) {
     const place = after === undefined ? {} : { after };
-    const claims = await storage.heldClaims({ now: clock.now(), limit: READ_MAX, ...owner, ...place });
+    const page = await storage.heldClaims({ now: clock.now(), limit: READ_MAX, ...owner, ...place });
+    const claims = page.filter((claim) => isHolder(host, claim.owner, filter));
     const rows = await Promise.all(claims.map(({ sessionId }) => storage.reader.session(sessionId)));
     for (const [i, claim] of claims.entries()) {
       const session = rows[i];
       if (session !== undefined && isAskedFor(session, filter)) yield claimedRun(host, session, claim);
     }
-    after = claims.at(-1)?.sessionId;
-    if (claims.length < READ_MAX) return;
+    after = page.at(-1)?.sessionId;
+    if (page.length < READ_MAX) return;
   }
+}
+
+/** Whether it is who is asked for: by what it is called in claims, or by its name. */
+function isHolder({ registry }: ServiceHost, owner: string | undefined, { runnerId }: Filter): boolean {
+  return runnerId === undefined || owner === runnerId || registry.nameOf(owner ?? "") === runnerId;
 }
 
 async function* queuedBehind(
@@ -141,15 +149,19 @@ async function runOf(host: ServiceHost, session: Session, runners: Runners): Pro
   const { sessionId } = session;
   const now = clock.now();
   const [claim] = await storage.heldClaims({ now, limit: 1, sessionId });
-  if (claim !== undefined) return claimedRun(host, session, claim);
+  if (claim !== undefined) {
+    await host.registry.all(); // Which names its holder.
+    return claimedRun(host, session, claim);
+  }
   const signals = await storage.reader.pendingSignals(sessionId);
   const isAnswered = signals.some(({ name }) => isAnsweredBy(session.waits, name));
   return dueAt(session, NO_CLAIM, isAnswered) <= now ? queuedRun(host, session, runners) : undefined;
 }
 
-function claimedRun({ dispatcher }: ServiceHost, session: Session, claim: HeldClaim): RunMessage {
+function claimedRun({ dispatcher, registry }: ServiceHost, session: Session, claim: HeldClaim): RunMessage {
   const { owner, token, until } = claim;
   const since = dispatcher.givenAt(session.sessionId, token);
+  const name = registry.nameOf(owner);
   return {
     ...runFields(session, String(token)),
     status: "claimed",
@@ -157,17 +169,23 @@ function claimedRun({ dispatcher }: ServiceHost, session: Session, claim: HeldCl
     token: BigInt(token),
     leaseUntil: BigInt(Math.round(until)),
     ...(since === undefined ? {} : { since: BigInt(Math.round(since)) }),
+    ...(name === undefined ? {} : { runnerName: name }),
   };
 }
 
 async function queuedRun(host: ServiceHost, session: Session, runners: Runners): Promise<RunMessage> {
   const { agent, placement, sessionId } = session;
   const needs = { agent: agent.name, version: agent.version, ...placement };
+  const known = await runners.all();
+  // Whoever counts the minutes may not have seen it yet.
+  const begins = unmetBy(known, needs) === undefined ? undefined : host.clock.now() + NO_MATCH_MS;
+  const until = host.unmatched.endsAt(sessionId) ?? begins;
   return {
     ...runFields(session, NEXT),
     status: "queued",
     since: BigInt(Math.round(dueSince(session, host.clock.now()))),
-    blocked: whyNotTaken(await runners.all(), needs, host.dispatcher.isSuspect(sessionId)),
+    blocked: whyNotTaken(known, needs, host.dispatcher.isSuspect(sessionId)),
+    ...(until === undefined ? {} : { blockedUntil: BigInt(Math.round(until)) }),
   };
 }
 
@@ -198,17 +216,16 @@ class Runners {
   }
 
   async #read(): Promise<readonly KnownRunner[]> {
-    const { registry, storage, clock } = this.#host;
-    const now = clock.now();
+    const host = this.#host;
     return Promise.all(
-      (await registry.all()).map(async (runner) => {
-        const { runnerId, maxRuns, seenAt, draining } = runner;
-        const held = await storage.heldClaims({ now, limit: maxRuns, owner: runnerId });
+      (await host.registry.all()).map(async (runner) => {
+        const { status, quietMs } = standingOf(host, runner);
         return {
           ...fitnessOf(runner),
-          isFull: held.length >= maxRuns,
-          isDraining: draining === true,
-          isSilent: now - seenAt >= QUIET_MS,
+          isFull: (await heldBy(host, runner)) >= runner.maxRuns,
+          isDraining: runner.draining === true,
+          isSilent: status === "silent",
+          quietMs,
         };
       }),
     );

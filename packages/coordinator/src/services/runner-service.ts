@@ -12,10 +12,11 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { ConflictError, HoldfastError, mintId, NotFoundError, UsageError } from "@holdfast/core";
 import type { RegisterRequest, RunnerSchema, RunnerService } from "@holdfast/proto";
 import type { Caller } from "../api/caller.ts";
-import { QUIET_MS, type OfferedAgent, type StoredRunner } from "../dispatch/registry.ts";
+import { nameOf, type OfferedAgent, type StoredRunner } from "../dispatch/registry.ts";
 import { bytesOf } from "../json-field.ts";
 import { auditOf, callOf, type Call } from "./call.ts";
 import { hashOf, tokenId } from "../tokens.ts";
+import { heldBy, standingOf } from "./runner-standing.ts";
 import type { ServiceHost } from "./service-host.ts";
 import { isClaimOf } from "./session-scope.ts";
 
@@ -31,28 +32,36 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
   const { registry, dispatcher, tokens, clock, random } = host;
 
   const own = async (caller: Caller, runnerId: string): Promise<StoredRunner> => {
-    const mine = caller.kind === "admin" || (caller.kind === "runner" && caller.name === runnerId); // R1.
-    const runner = mine ? await registry.find(runnerId) : undefined;
+    const isOwn = caller.kind === "runner" && caller.name === runnerId; // R1.
+    const runner = isOwn ? await registry.find(runnerId) : undefined;
     if (runner === undefined) throw runnerNotFound(runnerId);
     return runner;
   };
 
-  const told = (runner: StoredRunner): RunnerMessage => {
-    const { owner, registeredAt, seenAt, agents, labels, taskKinds, draining } = runner;
-    const isSilent = clock.now() - seenAt >= QUIET_MS;
+  /** For an admin, who may call it by its name. */
+  const found = async (caller: Caller, text: string): Promise<StoredRunner> => {
+    const runner = caller.kind === "admin" ? await registry.named(text) : await own(caller, text);
+    if (runner === undefined) throw runnerNotFound(text);
+    return runner;
+  };
+
+  const told = async (runner: StoredRunner): Promise<RunnerMessage> => {
+    const { owner, registeredAt, agents, labels, taskKinds } = runner;
+    const { status, quietMs } = standingOf(host, runner);
     return {
       runnerId: runner.runnerId,
+      name: nameOf(runner),
       hostname: runner.hostname,
       project: runner.project,
       labels: { ...labels },
       agents: agents.map((agent) => ({ ...agent })),
       taskKinds: [...taskKinds],
       maxRuns: runner.maxRuns,
-      status: isSilent ? "silent" : draining === true ? "draining" : "online",
+      status,
       ...(owner === undefined ? {} : { owner }),
-      held: dispatcher.heldBy(runner.runnerId),
+      held: await heldBy(host, runner),
       registeredAt: BigInt(registeredAt),
-      seenAt: BigInt(seenAt),
+      seenAt: BigInt(Math.round(clock.now() - quietMs)),
     };
   };
 
@@ -65,7 +74,7 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
     const used = await tokens.use(caller.tokenId, { runnerId: wanted, process }, audit);
     if (typeof used === "string")
       throw new HoldfastError("token_revoked", "the registration token was used already", {
-        fix: "have an admin make another one",
+        fix: "have an admin make another one: `holdfast token create NAME --kind registration`",
       });
     const { owner } = caller;
     const { runnerId } = used;
@@ -82,7 +91,7 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
     const known = await registry.findAnew(runnerId);
     if (known === undefined || !isOther(known, process)) return;
     const held = await host.storage.heldClaims({ now: clock.now(), owner: runnerId, limit: 1 });
-    if (dispatcher.isHeard(runnerId) || held.length > 0) throw isAnother(known, host.leaseMs);
+    if (dispatcher.quietFor(runnerId) < host.leaseMs || held.length > 0) throw isAnother(known, host.leaseMs);
     dispatcher.forget(runnerId); // What the one before was told, this one has not heard.
   };
 
@@ -117,6 +126,7 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
         runnerId,
         tokenId: admitted.tokenId,
         ...(admitted.owner === undefined ? {} : { owner: admitted.owner }),
+        ...(request.name === undefined || request.name === "" ? {} : { name: request.name }),
         hostname: request.hostname,
         project: request.project,
         labels: { ...request.labels },
@@ -149,7 +159,8 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
         const now = await registry.findAnew(request.runnerId);
         if (now !== undefined && isOther(now, process)) throw isAnother(now, host.leaseMs);
       }
-      const runner = registry.seen(known, offers);
+      const isBack = dispatcher.quietFor(request.runnerId) >= host.leaseMs;
+      const runner = registry.seen(known, offers, isBack);
       const { ackPollId, ackCommandIds, pollId, runnerId, free, waitMs = POLL_TIMEOUT_MS } = request;
       const answer = await dispatcher.poll(
         {
@@ -216,16 +227,19 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
         .filter(({ runnerId }) => cursor === undefined || runnerId > cursor);
       const page = after.slice(0, limit);
       const next = after.length > limit ? page.at(-1)?.runnerId : undefined;
-      return { runners: page.map(told), ...(next === undefined ? {} : { nextCursor: next }) };
+      return {
+        runners: await Promise.all(page.map(told)),
+        ...(next === undefined ? {} : { nextCursor: next }),
+      };
     },
 
     async get({ runnerId }, context) {
-      return told(await own(callOf(context).caller, runnerId));
+      return told(await found(callOf(context).caller, runnerId));
     },
 
-    async drain({ runnerId }, context) {
+    async drain({ runnerId: text }, context) {
       const call = callOf(context);
-      await own(call.caller, runnerId);
+      const { runnerId } = await found(call.caller, text);
       const drained = await registry.change(
         runnerId,
         auditOf(call, "runner.drain", `runner:${runnerId}`),
@@ -236,9 +250,9 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
       return told(drained);
     },
 
-    async delete({ runnerId }, context) {
+    async delete({ runnerId: text }, context) {
       const call = callOf(context);
-      const { tokenId: ofRunner } = await own(call.caller, runnerId);
+      const { runnerId, tokenId: ofRunner } = await found(call.caller, text);
       await registry.change(runnerId, auditOf(call, "runner.delete", `runner:${runnerId}`), () => undefined);
       dispatcher.forget(runnerId);
       await tokens.revoke(ofRunner, auditOf(call, "token.revoke", ""));

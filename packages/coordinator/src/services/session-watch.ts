@@ -37,16 +37,16 @@ export async function* watchSession(
   sessionId: string,
   afterSeq: number,
   call: Call,
-  told: (session: Session) => SessionMessage,
+  told: (session: Session) => Promise<SessionMessage>,
 ): AsyncGenerator<Seen> {
   // Following begins before looking: what is committed in between is news.
   const news = new News(host.storage, sessionId, call.signal, "news");
   let next = afterSeq + 1;
   let stood: string | undefined;
   let pageSize = 1;
-  const standing = (session: Session): Seen => ({
+  const standing = async (session: Session): Promise<Seen> => ({
     ...(next === 0 ? {} : { seq: BigInt(next - 1) }),
-    event: { case: "session", value: told(session) },
+    event: { case: "session", value: await told(session) },
   });
   try {
     for (;;) {

@@ -132,6 +132,7 @@ export interface RunnerOptions {
   readonly agents?: readonly string[];
   readonly taskKinds?: readonly string[];
   readonly maxRuns?: number;
+  readonly name?: string;
   readonly hostname?: string;
   /** What its process calls itself. */
   readonly process?: string;
@@ -174,9 +175,10 @@ export class FakeRunner {
   }
 
   async register(token: string): Promise<Answer> {
-    const { labels = {}, taskKinds = [], maxRuns = 10, hostname = "box" } = this.#options;
+    const { labels = {}, taskKinds = [], maxRuns = 10, hostname = "box", name } = this.#options;
     const answer = await new Person(this.#url, token).post("/v1/runners/register", {
       protocol: 1,
+      ...(name === undefined ? {} : { name }),
       hostname,
       labels,
       agents: this.#agents,

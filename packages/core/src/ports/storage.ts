@@ -80,7 +80,8 @@ import type { PutSchedule, RemoveSchedule, Schedule } from "./schedules.ts";
  *         (B1). Asking again for a task that is held for answers `admitted` and holds nothing more; settling one that is not
  *         held only adds what it used. Accounts and holds survive like everything else (B2).
  *   ST29. Below a tenth of a limit the payer's parent is told `budget-low`, once until it is raised.
- *   ST30. A paused session is not due and stays paused whatever its driver commits, short of an end. Resuming makes it `working`.
+ *   ST30. A paused session is not due and stays paused whatever its driver commits, short of an end. Resuming makes it `working`;
+ *         what it stood on stays named until its agent stands again, as it can be answered.
  *         Raising a budget resumes whoever below it is paused for want of one; that of a session that has ended can be raised
  *         as long as one below it goes on.
  *   ST31. A session past its `deadlineAt` is cancelled by `due` as if asked gracefully, with the cause `deadline`.

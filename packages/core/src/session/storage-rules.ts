@@ -285,7 +285,10 @@ export function decidePause(session: Session, now: number): CancelDecision {
   return changed({ ...rest, status: "paused", pauseReason: "by_user", inbox, updatedAt: now });
 }
 
-/** It stands on nothing, so it is due and its agent goes on: to its end, when it was being cancelled (A3). */
+/**
+ * It is due, and its agent goes on: to its end, when it was being cancelled, as it then stands on nothing (A3). Otherwise what it stood
+ * on is kept until its agent stands again: it would be answered while it is paused, and so it is now.
+ */
 export function decideResume(session: Session, now: number): CancelDecision {
   const final = findFinal(session);
   if (final !== undefined) return { result: final };
@@ -297,8 +300,11 @@ export function decideResume(session: Session, now: number): CancelDecision {
     error: _error,
     ...rest
   } = session;
-  const status = session.cancel === undefined ? "working" : "cancelling";
-  return changed({ ...rest, status, waits: [], inbox: session.inbox + 1, updatedAt: now });
+  const stands =
+    session.cancel === undefined
+      ? ({ status: "working" } as const)
+      : ({ status: "cancelling", waits: [] } as const);
+  return changed({ ...rest, ...stands, inbox: session.inbox + 1, updatedAt: now });
 }
 
 // ---- budgets -----------------------------------------------------------------------------------------------------

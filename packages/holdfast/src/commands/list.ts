@@ -71,13 +71,19 @@ async function linesOf(sessions: readonly Session[], database: Database, io: Io)
   const hasOwner = await isOwned(sessions, database);
   const { asTrees, cancelText, walk } = await import("../family.ts");
   const { pauseAdvice } = await import("../pause-advice.ts");
+  const isElsewhere = database.coordinator !== undefined;
   const standsOn = (session: Session): string => {
     const { handedOffTo, progress, cancel } = session;
+    const paused = pauseAdvice(session, io, isElsewhere);
     const waitsFor = standings(session, { io, now })
       .map(({ what, until }) => what + until)
       .join("; ");
     return [
-      isOnRun(session) && !hasOwner ? "somebody to resume it" : (pauseAdvice(session, io)?.why ?? waitsFor),
+      isOnRun(session) && !hasOwner
+        ? "somebody to resume it"
+        : paused === undefined
+          ? waitsFor
+          : `${paused.commands[0]}  (${paused.why})`,
       handedOffTo === undefined ? "" : `(handed over to ${handedOffTo})`,
       cancel === undefined ? "" : `(cancelled: ${cancelText(cancel) ?? cancel.mode})`,
       progress === undefined ? "" : `(progress ${plainLine(progress, 60)})`,

@@ -27,6 +27,7 @@ export const logs: Command = {
     const { cancelledLine, eventLine, standingLine } = await import("../event-line.ts");
     const { localTime } = await import("../plain-text.ts");
     const { resultOf } = await import("../session-end.ts");
+    const { watchElsewhere } = await import("../moved-session.ts");
     return withReaderOfMeant(findDatabase(args, io), args, logs.usage, async ({ sessionId }, reader) => {
       const tail = new JournalTail(reader, sessionId);
       const now = Date.now();
@@ -56,6 +57,11 @@ export const logs: Command = {
         if (session === undefined || isEnded(session.status)) {
           if (session !== undefined && io.isJson) io.show(resultOf(session), "");
           else if (last !== undefined) showLast(last, session?.endedAt);
+          return 0;
+        }
+        const elsewhere = watchElsewhere(session, io);
+        if (elsewhere !== undefined) {
+          io.note(`it went on elsewhere: ${elsewhere}`);
           return 0;
         }
         if (!args.has("follow") && last !== undefined && !io.isJson) showLast(last, session.updatedAt);

@@ -23,6 +23,9 @@ export const result: Command = {
       const { tellEnd } = await import("../session-end.ts");
       return tellEnd(session, io);
     }
+    const { movedAway } = await import("../moved-session.ts");
+    const moved = movedAway(session, io);
+    if (moved !== undefined) throw moved;
     const { statusText } = await import("../describe-session.ts");
     throw new HoldfastError(
       "session_not_ended",

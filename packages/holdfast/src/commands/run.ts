@@ -10,7 +10,7 @@ import {
   type Session,
 } from "@holdfast/core";
 import type { Agent, Runtime, StartOptions } from "@holdfast/runtime";
-import { refuse, takeOnly } from "../arguments.ts";
+import { refuse, takeNothing, takeOnly } from "../arguments.ts";
 import { TRACE_OPTION, type Arguments, type Command, type Io } from "../command.ts";
 import { quoted } from "../plain-text.ts";
 import type { Database } from "../project.ts";
@@ -20,12 +20,24 @@ export const run: Command = {
   name: "run",
   summary: "Run an agent until its session ends",
   usage:
-    "run FILE [--input JSON|@file|-] [--session ID] [--budget LIMITS] [--ttl TIME] [--persistence full|minimal] [--ephemeral] [--trace WHERE] [--park] [--continue]",
+    "run FILE|--agent NAME [--input JSON|@file|-] [--session ID] [--budget LIMITS] [--ttl TIME] [--persistence full|minimal] [--ephemeral] [--trace WHERE] [--park] [--continue] [--demand NAME=VALUE...]",
   description:
     "Starts a session of the agent that FILE exports and stays until it ends. Kill it at any moment: `holdfast resume` goes on " +
-    "where the last commit left it. The output goes to standard output, everything else to standard error. Lines of standard " +
+    "where the last commit left it. With --url the session lives at a coordinator and runs in this process, its children too, whatever " +
+    "labels they demand; or at a runner that has the agent and was faster. With --agent NAME it runs at runners only, as its demands say, " +
+    "and this process follows it: killing that stops nothing. The output goes to standard output, everything else to standard error. Lines of standard " +
     'input are signals: {"name": "go", "payload": {}}, or text, which is the payload of a signal named "input".',
   options: {
+    agent: {
+      help: "instead of FILE: an agent that a coordinator's runners have, which run it",
+      value: "NAME",
+      excludes: ["continue", "ephemeral", "trace", "db"],
+    },
+    demand: {
+      help: "with --agent: a label that its runner must have; may be given more than once",
+      value: "NAME=VALUE",
+      repeats: true,
+    },
     input: { help: "the agent's input: JSON, @file, or - for standard input", value: "JSON|@file|-" },
     session: {
       help: "an id of your own; running it again finds the same session",
@@ -53,12 +65,21 @@ export const run: Command = {
       "run plan.ts --budget 5.00usd,200000tokens,50steps --ttl 10m",
       "run it within limits (exit code 9 when one is reached)",
     ],
+    [
+      `run --agent deploy --input '{"version": "1.2.0"}' --demand zone=eu --url https://fleet.example`,
+      "have it run by a runner of a coordinator, and follow it",
+    ],
     ["run deploy.ts --park", "run it until it waits for somebody"],
     ["run review.ts --session review-42", "safe to repeat: the same id is the same session"],
   ],
 
   async run(args, io) {
-    const path = takeOnly(args.positionals, "the agent's file", run.usage);
+    const name = args.text("agent");
+    if (name !== undefined) takeNothing(args.positionals, run.usage);
+    else if (args.has("demand"))
+      throw refuse("--demand is for sessions that runners run", run.usage, {
+        fix: "give --agent NAME in place of the file; what this process runs, it runs whatever its labels",
+      });
     const wanted = args.text("session");
     if (wanted !== undefined && !isSessionId(wanted)) {
       throw new UsageError(`"${wanted}" cannot be the id of a session`, {
@@ -68,6 +89,15 @@ export const run: Command = {
     }
     const persistence = persistenceOf(args);
     const limits = await readLimits(args);
+    if (name !== undefined) {
+      const { runByName } = await import("../run-by-name.ts");
+      return runByName(
+        { name, wanted, options: { ...limits, ...persistence, ...callersTrace(io) } },
+        args,
+        io,
+      );
+    }
+    const path = takeOnly(args.positionals, "the agent's file, or --agent NAME", run.usage);
     const { readInput } = await import("../input.ts");
     const { loadAgent } = await import("../load-agent.ts");
     const given = args.text("input");
@@ -197,7 +227,7 @@ async function startOrResume(
   return handle.created ? handle : runtime.resume(options.sessionId);
 }
 
-function persistenceOf(args: Arguments): Pick<StartOptions, "persistence"> {
+function persistenceOf(args: Arguments): { readonly persistence?: "full" | "minimal" } {
   const persistence = args.text("persistence");
   if (persistence === undefined) return {};
   if (persistence === "full" || persistence === "minimal") return { persistence };

@@ -5,13 +5,14 @@ export const runner: Command = {
   name: "runner",
   summary: "Run sessions of this machine for a coordinator",
   usage:
-    "runner [-c URL] [-p DIR] --agents FILE... [--tasks FILE...] [--label NAME=VALUE...] [--max-runs N] [-v]",
+    "runner [-c URL] [-p DIR] [--name NAME] --agents FILE... [--tasks FILE...] [--label NAME=VALUE...] [--max-runs N] [-v]",
   description:
     "Registers at the coordinator, then waits for sessions of the agents that FILE exports and runs them, for ever: while the " +
     "coordinator is away it tries again. The first time it needs a registration token (`holdfast token create NAME --kind registration`): " +
     "in HOLDFAST_TOKEN, with --token-file FILE, or - for standard input; never as an argument, which others can see. What it gets for it " +
     "is its own token, kept in your data folder, for this coordinator and project. Ctrl-C takes no more, finishes what ends within the " +
-    "grace and hands back the rest, which goes on elsewhere or when this runs again. Environment: HOLDFAST_URL or " +
+    "grace and hands back the rest, which goes on elsewhere or when this runs again; so it is, too, when `holdfast runners drain` has told " +
+    "it to finish first. Environment: HOLDFAST_URL or " +
     "AGENT_ORCHESTRATOR_API_URL, HOLDFAST_TOKEN, PROJECT_DIR, and in seconds POLL_TIMEOUT (at most 30) and HEARTBEAT_INTERVAL, how often " +
     "claims are renewed (at most a third of the coordinator's lease). Exit codes: 0 told to drain, 2 an option is wrong, 3 " +
     "a file is wrong, 5 the token is not good, 6 this runner is running already, 11 another protocol, 130 stopped by Ctrl-C.",
@@ -42,7 +43,10 @@ export const runner: Command = {
       repeats: true,
     },
     "max-runs": { help: "sessions held at once (default: 32)", value: "N" },
-    name: { help: "tells runners of one project on one machine apart", value: "NAME" },
+    name: {
+      help: "what people call it (default: the host's name); tells runners of one project on one machine apart",
+      value: "NAME",
+    },
     grace: {
       help: "what is at work may take so long to finish at the end, such as 30s (default: 1s)",
       value: "DURATION",

@@ -4,17 +4,19 @@ import type { Command } from "../command.ts";
 export const runners: Command = {
   name: "runners",
   summary: "Show, drain and delete the runners of a coordinator",
-  usage: "runners list | runners show ID | runners drain ID | runners delete ID",
+  usage: "runners list | runners show RUNNER | runners drain RUNNER | runners delete RUNNER",
   description:
-    "`drain` gives a runner nothing new and has it end once what it holds has ended or is handed back. `delete` forgets it and revokes its " +
+    "RUNNER is a runner's id, or its name where no other one has it: what `holdfast runner --name` said, or its host's. " +
+    "`drain` gives a runner nothing new: what waits is handed back at once, what is at work may go on until it has ended or waits, " +
+    "however long that takes, and then the runner ends. Who is in a hurry stops the runner's process: then its --grace counts. `delete` forgets it and revokes its " +
     "token: what it held goes on elsewhere when its lease has passed, and registering again takes another registration token. One that is " +
     "silent for ten minutes is forgotten by itself, and may come back. Which coordinator: --url, HOLDFAST_URL, or " +
     "http://127.0.0.1:8765. Exit codes: 4 no such runner, 5 not an admin, 7 the coordinator cannot be reached.",
   options: {},
   examples: [
     ["runners list", "which there are, and how full each is"],
-    ["runners show rnr_0199f3a2-6a51-7d3e-8e29-0a4d4e2f7b11", "its labels, agents and tasks"],
-    ["runners drain rnr_0199f3a2-6a51-7d3e-8e29-0a4d4e2f7b11", "before its machine is taken away"],
+    ["runners show box-1", "its labels, agents and tasks"],
+    ["runners drain box-1", "before its machine is taken away"],
     [
       "runners delete rnr_0199f3a2-6a51-7d3e-8e29-0a4d4e2f7b11",
       "its machine was stolen, or is not coming back",
@@ -23,7 +25,7 @@ export const runners: Command = {
 
   async run(args, io) {
     const [action, ...rest] = args.positionals;
-    const id = () => takeOnly(rest, "the runner's id", runners.usage);
+    const id = () => takeOnly(rest, "the runner's name or id", runners.usage);
     switch (action) {
       case "list":
         takeNothing(rest, runners.usage);

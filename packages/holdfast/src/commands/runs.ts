@@ -7,24 +7,24 @@ export const runs: Command = {
   name: "runs",
   summary: "Show what is to be done at a coordinator, and who does it",
   usage:
-    "runs [--status queued|claimed] [--session ID] [--agent NAME] [--runner ID] [--owner USER] [--limit N]",
+    "runs [--status queued|claimed] [--session ID] [--agent NAME] [--runner RUNNER] [--owner USER] [--limit N]",
   description:
     "A run is one piece of work that advances a session: queued until a runner claims it, and over when that one has released it. A session " +
-    "that waits, is paused or has ended has none. Of a queued one it is told why nobody has taken it, of a claimed one who has it and " +
-    "until when, unless that is renewed. Which coordinator: --url, HOLDFAST_URL, or http://127.0.0.1:8765; a user sees those of own " +
+    "that is paused or has ended has none, and one that waits only for the short while its runner keeps it at hand. Of a queued one it is " +
+    "told why nobody has taken it, of a claimed one who has it and until when, unless that is renewed: who is gone has it for as long. Which coordinator: --url, HOLDFAST_URL, or http://127.0.0.1:8765; a user sees those of own " +
     "sessions. Exit codes: 2 an option is wrong, 5 the token is not good, 7 the coordinator cannot be reached.",
   options: {
     status: { help: "only runs that are queued or claimed", value: "STATUS" },
     session: { help: "only that of this session", value: "ID" },
     agent: { help: "only of this agent", value: "NAME" },
-    runner: { help: "only what this runner has claimed", value: "ID" },
+    runner: { help: "only what the runner of this name or id has claimed", value: "RUNNER" },
     owner: { help: "only of this user's sessions", value: "USER" },
     limit: { help: "how many (default: 100)", value: "N" },
   },
   examples: [
     ["runs", "what there is to do"],
     ["runs --status queued", "what nobody has taken, and why"],
-    ["runs --runner rnr_0199f3a2-6a51-7d3e-8e29-0a4d4e2f7b11", "what this runner does"],
+    ["runs --runner box-1", "what this runner does"],
     ["runs --json --limit 1000", "one JSON list, for programs"],
   ],
 

@@ -52,3 +52,61 @@ test("what pauses it elsewhere is told, and how it goes on", { timeout: 60_000 }
   expect(code).toBe(1);
   expect(stderr).toContain(`unpause ${sessionId} --url ${fleet.url}`);
 });
+
+test(
+  "an agent that runners have is started by its name, at one that has what is demanded",
+  { timeout: 60_000 },
+  async () => {
+    const where = (name: string) => defineAgent({ name: "where", run: async (_ctx, input) => [name, input] });
+    await fleet.runner({ agents: [where("poor")] });
+    await fleet.runner({ agents: [where("rich")], labels: { gpu: "yes" } });
+    const env = { HOLDFAST_TOKEN: fleet.adminToken };
+    const byName = (...args: string[]) =>
+      project.start(["run", "--agent", ...args, "--url", fleet.url], { env });
+    const run = byName("where", "--input", "7", "--demand", "gpu=yes", "--session", "w");
+    expect(await run.finished).toMatchObject({ code: 0, stdout: '[\n  "rich",\n  7\n]\n' });
+    // Asked again it is the same session; and one of another agent is not it.
+    const again = byName("where", "--input", "7", "--demand", "gpu=yes", "--session", "w");
+    const other = byName("waits", "--session", "w");
+    expect(await again.finished).toMatchObject({ code: 0, stdout: run.stdout });
+    expect(await other.finished).toMatchObject({ code: 6, stderr: expect.stringContaining("session w") });
+  },
+);
+
+test(
+  "who follows one that nobody takes is told why, and stops nothing by leaving",
+  { timeout: 60_000 },
+  async () => {
+    const env = { HOLDFAST_TOKEN: fleet.adminToken };
+    const run = project.start(["run", "--agent", "absent", "--session", "a", "--url", fleet.url], { env });
+    await run.says('nobody takes it yet: no registered runner offers the agent "absent"');
+    run.kill("SIGINT");
+    const { code, stderr } = await run.finished;
+    expect(code).toBe(130);
+    expect(stderr).toContain(`holdfast logs a -f --url ${fleet.url}`);
+    expect(await fleet.storage.reader.session("a")).toMatchObject({ status: "submitted" });
+  },
+);
+
+test(
+  "a process that runs a session says what it does not heed of its children's demands",
+  { timeout: 60_000 },
+  async () => {
+    writeFileSync(
+      project.path("parent.ts"),
+      `import { defineAgent, remote } from "holdfast";
+     const child = defineAgent({ name: "child", run: async () => "done" });
+     export default defineAgent({ name: "parent", agents: [child], async run(ctx) {
+       return ctx.waitForChild(ctx.spawnAgent(remote(child), undefined, { labels: { gpu: "yes" } }));
+     } });`,
+    );
+    const env = { HOLDFAST_TOKEN: fleet.adminToken };
+    const { stdout, stderr } = await project.start(["run", "parent.ts", "--url", fleet.url], {
+      env,
+      stdin: "",
+    }).finished;
+    expect(stdout).toBe("done\n");
+    expect(stderr).toMatch(/child \S+ demands gpu=yes, and runs in this process all the same/);
+    expect(stderr).toContain(`holdfast run --agent parent --url ${fleet.url}`);
+  },
+);

@@ -151,6 +151,49 @@ describe("a session of a runner", () => {
     expect(await outcomes(fleet, sessionId)).toBe(1);
   });
 
+  test("is finished by one that is told to drain, however long that takes, and handed back once it only waits", async () => {
+    fleet = await openFleet();
+    const begun: string[] = [];
+    const done = gate();
+    const agent = defineAgent({
+      name: "long",
+      run: async (ctx) => {
+        await ctx.run("work", async () => {
+          begun.push("work");
+          await done.opened;
+        });
+        return ctx.waitForSignal("go");
+      },
+    });
+    const runner = await fleet.runner({ agents: [agent, asks], graceMs: 0 });
+    const [long, waits] = [
+      await startSession(fleet, { agent: "long" }),
+      await startSession(fleet, { agent: "asks" }),
+    ];
+    await standing(fleet, waits, { status: "waiting" });
+    await vi.waitFor(() => expect(begun).toEqual(["work"]), PATIENCE);
+    await drain(fleet, runner.runnerId);
+    await vi.waitFor(async () => expect(await held(fleet!)).toEqual([long]), PATIENCE);
+    done.open();
+    expect(await runner.ended).toBeUndefined();
+    await standing(fleet, long, { status: "waiting" });
+    expect(await held(fleet)).toEqual([]);
+    expect(begun).toEqual(["work"]);
+  });
+
+  test("is handed back by one that drains when that is stopped", async () => {
+    fleet = await openFleet();
+    const begun: string[] = [];
+    const runner = await fleet.runner({ agents: [slow("first", begun)], graceMs: 0 });
+    const sessionId = await startSession(fleet, { agent: "slow" });
+    await vi.waitFor(() => expect(begun).toEqual(["first"]), PATIENCE);
+    await drain(fleet, runner.runnerId);
+    await vi.waitFor(() => expect(runner.health().status).toBe("draining"), PATIENCE);
+    expect(await held(fleet)).toEqual([sessionId]);
+    await runner.stop();
+    expect(begun).toEqual(["first", "first aborted"]);
+  });
+
   test("goes on when the coordinator is away for a while, and nothing of it is done again", async () => {
     fleet = await openFleet();
     const begun: string[] = [];
@@ -302,6 +345,16 @@ function slow(name: string, begun: string[], ends = false) {
 }
 
 /** Calls of the StorageService so far, by method, as the coordinator counts them. */
+async function drain({ url, adminToken }: Fleet, runnerId: string): Promise<void> {
+  const headers = { authorization: `Bearer ${adminToken}` };
+  await fetch(`${url}/v1/runners/${runnerId}/drain`, { method: "POST", headers });
+}
+
+/** Sessions that somebody holds. */
+async function held({ storage }: Fleet): Promise<readonly string[]> {
+  return (await storage.heldClaims({ now: Date.now(), limit: 10 })).map(({ sessionId }) => sessionId);
+}
+
 async function storageCalls({ url, adminToken }: Fleet): Promise<Record<string, number>> {
   const response = await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${adminToken}` } });
   const lines = (await response.text()).matchAll(

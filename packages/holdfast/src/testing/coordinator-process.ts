@@ -43,7 +43,7 @@ export async function registerRunner(coordinator: Coordinator): Promise<{ runner
     kind: "registration",
     name: "box",
   });
-  const hello = { protocol: 1, hostname: "box", agents: [{ name: "greeter" }], maxRuns: 5 };
+  const hello = { protocol: 1, name: "box-1", hostname: "box", agents: [{ name: "greeter" }], maxRuns: 5 };
   return call(coordinator.url, secret, "runners/register", hello);
 }
 

@@ -6,6 +6,7 @@
 //   L2. Sessions that nobody holds and that have something to do are named once for each version they have: whoever listens
 //       here may run them. At most `READY_MAX` are looked at; `due` knows all of them.
 //   L3. What this storage announced by itself may be announced once more. An arrival is a hint: it is never wrong to look.
+//   L4. However often somebody says that there is something, most of the time nobody looks: what it costs grows with what is known.
 
 import { isEnded, type Arrival } from "@holdfast/core";
 import type { Followers } from "@holdfast/core/internal";
@@ -18,6 +19,8 @@ import type { WorkingSet } from "./working-set.ts";
 const READY_MAX = 1_000;
 /** So many followed sessions are looked at whenever somebody says that there is something. */
 const FOLLOWED_FEW = 500;
+/** How many times as long as it took to look nobody looks again. */
+const REST = 3;
 /** How often it is looked whether some other storage has died, counted in looks. */
 const REAP_EVERY = 20;
 
@@ -50,9 +53,9 @@ interface Watched extends Known {
 }
 
 export interface ArrivalPollOptions {
-  readonly db: Database;
-  readonly reads: Reads;
-  readonly heads: Heads;
+  readonly db: Pick<Database, "run">;
+  readonly reads: Pick<Reads, "heads">;
+  readonly heads: Pick<Heads, "put">;
   /** Who looks. */
   readonly instance: string;
   readonly everyMs: number;
@@ -70,6 +73,7 @@ export class ArrivalPoll {
   #named = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
   #looks = 0;
+  #restsUntil = -Infinity;
   #isLooking = false;
   /** Whether there may be something that the look under way does not find. */
   #isLate = false;
@@ -79,9 +83,7 @@ export class ArrivalPoll {
   }
 
   start(): void {
-    if (this.#timer !== undefined) return;
-    this.#timer = setTimeout(() => void this.#look(), this.#options.everyMs);
-    this.#timer.unref();
+    if (this.#timer === undefined) this.#wait(this.#options.everyMs);
   }
 
   stop(): void {
@@ -89,11 +91,11 @@ export class ArrivalPoll {
     this.#timer = undefined;
   }
 
-  /** There may be something: look now, or once more when it is being looked. */
+  /** There may be something: look now, or after a rest when it is being looked, or was just now (L4). */
   hurry(): void {
     if (this.#timer === undefined) return;
     if (this.#isLooking) this.#isLate = true;
-    else void this.#look();
+    else this.#lookRested();
   }
 
   /** Whether it is claimed here: nobody else waits for it. */
@@ -123,9 +125,22 @@ export class ArrivalPoll {
     for (const { sessionId } of writes.removed) followers.tell(sessionId);
   }
 
+  #lookRested(): void {
+    const restMs = this.#restsUntil - performance.now();
+    if (restMs > 0) this.#wait(restMs);
+    else void this.#look();
+  }
+
+  #wait(ms: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#look(), ms);
+    this.#timer.unref();
+  }
+
   async #look(): Promise<void> {
     clearTimeout(this.#timer);
     this.#isLooking = true;
+    const begunAt = performance.now();
     try {
       const arrivals = [...(await this.#lookAtKnown()), ...(await this.#lookForReady())];
       if (this.#looks++ % REAP_EVERY === 0)
@@ -137,12 +152,11 @@ export class ArrivalPoll {
     }
     this.#isLooking = false;
     if (this.#timer === undefined) return;
-    if (this.#isLate) {
-      this.#isLate = false;
-      return void this.#look();
-    }
-    this.#timer = undefined;
-    this.start();
+    const endedAt = performance.now();
+    this.#restsUntil = endedAt + Math.min(REST * (endedAt - begunAt), this.#options.everyMs);
+    if (!this.#isLate) return this.#wait(this.#options.everyMs);
+    this.#isLate = false;
+    this.#lookRested();
   }
 
   /** L1. */

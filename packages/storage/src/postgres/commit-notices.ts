@@ -16,7 +16,7 @@ import type { Hearing, Listening, Row, Statement } from "./database.ts";
 import { sqlState } from "./pg-errors.ts";
 
 /** At most one so often. */
-const COALESCE_MS = 50;
+const COALESCE_MS = 5;
 /** How long one's own first notice may take to come back once it was told. */
 const ECHO_MS = 10_000;
 /** After how long it is tried again when the connection was lost; doubled each time that it cannot be made. */

@@ -56,7 +56,7 @@ export const COUNT_DEAD: Statement = {
  *
  * @param instance who looks.
  */
-export async function reap(db: Database, instance: string): Promise<string[]> {
+export async function reap(db: Pick<Database, "run">, instance: string): Promise<string[]> {
   return (await db.run(REAP, [instance])).map((row) => row["session_id"] as string);
 }
 

@@ -30,6 +30,8 @@ import { closeNow, World, type WorldOptions } from "./world.ts";
 /** L3. So long nothing may stand still when all is healed. */
 const HEALED_MS = 60_000;
 const LOOK_EVERY_MS = 400;
+/** How often a person looks whether there is something to decide. */
+const DECIDE_EVERY_MS = 2_000;
 const TERMINAL = new Set(["completed", "failed", "cancelled"]);
 
 export interface NemesisOptions extends Omit<WorldOptions, "folder"> {
@@ -69,6 +71,8 @@ export interface NemesisReport {
   readonly settledMs: number;
   /** From the loss of a runner to the next claim of what it held: the median, the 99th percentile and the longest. */
   readonly requeuedMs: readonly [number, number, number] | undefined;
+  /** Sessions that a person let go on: lost three times in a row with runners that were killed. */
+  readonly unpaused: number;
 }
 
 interface Happened {
@@ -110,6 +114,7 @@ class Nemesis {
   readonly #complaints: string[] = [];
   readonly #clients: Clients;
   readonly #workload: Workload;
+  readonly #unpaused = new Set<string>();
   #isOver = false;
   #settledMs = 0;
 
@@ -139,7 +144,7 @@ class Nemesis {
   }
 
   async run(): Promise<NemesisReport> {
-    const looking = this.#look();
+    const looking = [this.#look(), this.#decide()];
     const working = this.#workload.run();
     await this.#disturb();
     this.#workload.close();
@@ -149,7 +154,7 @@ class Nemesis {
     await this.#workload.end();
     await working;
     this.#isOver = true;
-    await looking;
+    await Promise.all(looking);
     return this.#judge(late);
   }
 
@@ -225,19 +230,33 @@ class Nemesis {
             `L3: ${sessionId} (${agent}) is ${status}, and nothing has ended for ${HEALED_MS} ms after all was healed`,
         );
       }
-      await this.#unpause(open);
       await sleep(LOOK_EVERY_MS);
     }
   }
 
-  /** Lost three times in a row with runners that were killed, it is taken for poison: a person decides, as here. */
-  async #unpause(open: readonly FinalSession[]): Promise<void> {
-    for (const { sessionId, status, pauseReason } of open) {
-      if (status !== "paused" || pauseReason !== "poison") continue;
-      this.#options.say(`${sessionId} was taken for poison, and is not`);
-      const asked = { method: "POST", path: `/sessions/${sessionId}/unpause`, body: {} } as const;
-      await this.#clients.insist({ op: "unpause", about: sessionId }, asked);
+  /** What was lost three times in a row with runners that were killed is taken for poison: a person decides, as here. */
+  async #decide(): Promise<void> {
+    while (!this.#isOver) {
+      for (const sessionId of await this.#takenForPoison()) {
+        this.#options.say(`${sessionId} was taken for poison, and is not`);
+        this.#unpaused.add(sessionId);
+        const asked = { method: "POST", path: `/sessions/${sessionId}/unpause`, body: {} } as const;
+        await this.#clients.ask({ op: "unpause", about: sessionId }, asked);
+      }
+      await sleep(DECIDE_EVERY_MS);
     }
+  }
+
+  async #takenForPoison(): Promise<readonly string[]> {
+    const asked = { method: "GET", path: "/sessions?status=paused&limit=1000" } as const;
+    const { answer } = await this.#clients.ask({ op: "list", about: "paused" }, asked);
+    const sessions = (answer?.body["sessions"] ?? []) as readonly Pick<
+      FinalSession,
+      "sessionId" | "agent" | "pauseReason"
+    >[];
+    return sessions
+      .filter(({ agent, pauseReason }) => agent !== "poison" && pauseReason === "poison")
+      .map(({ sessionId }) => sessionId);
   }
 
   async #judge(late: readonly string[]): Promise<NemesisReport> {
@@ -255,6 +274,7 @@ class Nemesis {
       claims: seen.claims.length,
       settledMs: this.#settledMs,
       requeuedMs: requeued(this.#happened, seen),
+      unpaused: this.#unpaused.size,
     };
     writeFileSync(join(this.#folder, "report.json"), JSON.stringify(report, undefined, 2));
     return report;

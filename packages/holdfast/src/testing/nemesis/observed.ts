@@ -31,7 +31,7 @@ export interface Effect {
 
 /** One request of a client, as it was answered: `ok` acknowledged, `fail` surely not done, `info` who knows. */
 export interface Request {
-  readonly op: "start" | "signal" | "cancel" | "read" | "unpause";
+  readonly op: "start" | "signal" | "cancel" | "read" | "list" | "unpause";
   /** What is asked for: an idempotency key, or a session's id. */
   readonly about: string;
   readonly invokedAt: number;

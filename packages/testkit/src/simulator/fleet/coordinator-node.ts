@@ -67,8 +67,8 @@ export interface CoordinatorHost {
   faults(): ConnectionFaults;
   /** It answers from now on. */
   begins(): void;
-  /** A runner's claims were renewed for it. */
-  renewed(owner: string, sessionIds: ReadonlySet<string>): void;
+  /** A runner's claims were renewed for it, as of then in simulated milliseconds. */
+  renewed(owner: string, sessionIds: ReadonlySet<string>, at: number): void;
   /** A lease is carried over to another time. */
   carriesOver(): void;
   /** Whether this notice does not come. */
@@ -222,8 +222,9 @@ export class CoordinatorNode implements Server<Coordinator> {
   #tellingRenewals(storage: AgentStorage): AgentStorage {
     return storageWith(storage, {
       renew: async (renewal) => {
+        const askedAt = this.#host.time.scheduler.now; // A coordinator may sleep before it is told.
         const renewed = await storage.renew(renewal);
-        this.#host.renewed(renewal.owner, new Set(renewal.sessionIds));
+        this.#host.renewed(renewal.owner, new Set(renewal.sessionIds), askedAt);
         return renewed;
       },
     });

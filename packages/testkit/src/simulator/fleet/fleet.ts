@@ -193,7 +193,7 @@ export class Fleet implements Site {
       leaseMs: fleetSwarm.leaseMs,
       history: this.#history,
       begins: () => this.#watch.coordinatorBegins(),
-      renewed: (owner, sessionIds) => this.#watch.renewed(owner, sessionIds),
+      renewed: (owner, sessionIds, at) => this.#watch.renewed(owner, sessionIds, at),
       carriesOver: () => void this.#timesSet++,
       faults: storageFaults,
       isNoticeLost: () => !this.#isHealed && fleetSwarm.noticeLost > 0 && dice.chance(fleetSwarm.noticeLost),

@@ -96,10 +96,11 @@ export class WorkWatch {
     this.#look(sessionId, runnerId, `it is claimed for ${runnerId}`);
   }
 
-  renewed(owner: string, sessionIds: ReadonlySet<string>): void {
-    for (const account of this.#host.accounts())
-      if (account.owner === owner && sessionIds.has(account.sessionId))
-        this.#heldSince.set(account.sessionId, this.#host.scheduler.now);
+  renewed(owner: string, sessionIds: ReadonlySet<string>, at: number): void {
+    for (const { owner: holder, sessionId } of this.#host.accounts()) {
+      const since = this.#heldSince.get(sessionId) ?? -Infinity;
+      if (holder === owner && sessionIds.has(sessionId)) this.#heldSince.set(sessionId, Math.max(since, at));
+    }
   }
 
   /** D3. */

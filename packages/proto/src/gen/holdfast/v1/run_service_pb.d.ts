@@ -98,6 +98,20 @@ export declare type Run = Message<"holdfast.v1.Run"> & {
    * @generated from field: optional int64 lease_until = 13;
    */
   leaseUntil?: bigint | undefined;
+
+  /**
+   * Claimed by a registered runner: its name.
+   *
+   * @generated from field: optional string runner_name = 14;
+   */
+  runnerName?: string | undefined;
+
+  /**
+   * Queued, and no runner that could run it is registered: when it fails, or is paused if it has begun, unless one comes.
+   *
+   * @generated from field: optional int64 blocked_until = 15;
+   */
+  blockedUntil?: bigint | undefined;
 };
 
 /**
@@ -140,7 +154,7 @@ export declare type ListRunsRequest = Message<"holdfast.v1.ListRunsRequest"> & {
   agent?: string | undefined;
 
   /**
-   * Claimed by this one.
+   * Claimed by this one: its id, or its name.
    *
    * @generated from field: optional string runner_id = 6;
    */

@@ -85,6 +85,13 @@ export declare type RegisterRequest = Message<"holdfast.v1.RegisterRequest"> & {
    * @generated from field: optional string process = 8;
    */
   process?: string | undefined;
+
+  /**
+   * For people; its host's name when absent. Several may have the same.
+   *
+   * @generated from field: optional string name = 9;
+   */
+  name?: string | undefined;
 };
 
 /**
@@ -471,7 +478,8 @@ export declare type Runner = Message<"holdfast.v1.Runner"> & {
   maxRuns: number;
 
   /**
-   * `online`, `draining` or `silent`.
+   * `online`, `draining` or `silent`: nothing was heard of it for longer than a lease, or, by way of another coordinator, for as long as
+   * may pass between two times that this is written down.
    *
    * @generated from field: string status = 8;
    */
@@ -495,9 +503,16 @@ export declare type Runner = Message<"holdfast.v1.Runner"> & {
   registeredAt: bigint;
 
   /**
+   * When it was last heard of, as far as is known here.
+   *
    * @generated from field: int64 seen_at = 12;
    */
   seenAt: bigint;
+
+  /**
+   * @generated from field: string name = 13;
+   */
+  name: string;
 };
 
 /**
@@ -663,6 +678,8 @@ export declare const RunnerService: GenService<{
     output: typeof ListRunnersResponseSchema;
   },
   /**
+   * Here, and wherever a runner is named that was registered: its id, or its name where no other one has it.
+   *
    * @generated from rpc holdfast.v1.RunnerService.Get
    */
   get: {
