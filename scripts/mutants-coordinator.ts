@@ -140,6 +140,13 @@ export const COORDINATOR_MUTANTS = [
     tests: ["packages/coordinator/src/streams.test.ts"],
   },
   {
+    name: "V2: a stream keeps nothing of what it passed on",
+    file: "packages/coordinator/src/taken.ts",
+    find: "(result as { value: T | undefined }).value = undefined;",
+    replace: "",
+    tests: ["packages/coordinator/src/streams.test.ts"],
+  },
+  {
     name: "A4: a token does no more than its rate lets it",
     file: `${API}rates.ts`,
     find: "if (left < 1) {",

@@ -39,6 +39,7 @@ import { isClaimOf } from "./services/session-scope.ts";
 import { versionOf } from "./services/session-start.ts";
 import { storageService } from "./services/storage-service.ts";
 import { StoreTime } from "./store-time.ts";
+import { taken } from "./taken.ts";
 import { WriteHealth } from "./write-health.ts";
 import { tokenId, Tokens, type StoredToken } from "./tokens.ts";
 
@@ -271,14 +272,20 @@ async function* countedStream(
   answers: AsyncIterable<unknown>,
   metrics: Metrics,
 ): AsyncGenerator {
+  const stream = answers[Symbol.asyncIterator]();
   const end = metrics.stream();
   let code = "ok";
   try {
-    yield* answers;
+    for (;;) {
+      const next = await stream.next();
+      if (next.done === true) return;
+      yield taken(next);
+    }
   } catch (error) {
     code = toHoldfastError(error).code;
     throw error;
   } finally {
+    await stream.return?.();
     end();
     metrics.request(name, code);
   }

@@ -1,8 +1,11 @@
 // V2: readers of event streams that do not read, beside those that do. Real sockets, and a coordinator as it is.
 
+import { ServerResponse } from "node:http";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { JOURNAL_FORMAT, type Change, type Clock, type JournalRecord } from "@holdfast/core";
 import { EventReader } from "@holdfast/testkit/event-reader";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, test, vi } from "vitest";
 import { openFleet, realClock, type Fleet } from "./testing/fleet.ts";
 
 const HEALTHY = 5;
@@ -10,6 +13,8 @@ const RECORDS = 64;
 /** Of all records together many times what two kernels hold for a socket. */
 const RECORD_CHARS = 400_000;
 const LIVE_EVENTS = 30;
+const STUCK = 4;
+const MIB = 1024 * 1024;
 const PATIENCE = { timeout: 20_000 };
 
 describe("V2: a reader that stops reading", () => {
@@ -19,8 +24,8 @@ describe("V2: a reader that stops reading", () => {
 
   beforeEach(async () => {
     fleet = await openFleet({ config: { limits: { stalledMs: 300 } } });
-    await create("ses_long");
-    await create("ses_live");
+    await create(fleet, "ses_long");
+    await create(fleet, "ses_live");
     await fleet.storage.commit([batch("ses_long", 0, RECORDS, "x".repeat(RECORD_CHARS))], 1);
     made = 0;
     const { reader } = fleet.storage;
@@ -34,7 +39,7 @@ describe("V2: a reader that stops reading", () => {
   afterEach(() => fleet.close());
 
   test("has at most what it may leave unread made for it, is cut off, and goes on from there without a gap", async () => {
-    const stuck = readerOf("ses_long");
+    const stuck = readerOf(fleet, "ses_long");
     stuck.pause();
     const cut = stuck.read();
     await expect.poll(openStreams, PATIENCE).toBe(1);
@@ -55,11 +60,11 @@ describe("V2: a reader that stops reading", () => {
   test("slows nobody: whoever reads is told everything while it is stuck", async () => {
     await fleet.close();
     fleet = await openFleet({ storage: fleet.storage, seed: 2 }); // It is not cut while this goes on.
-    const stuck = readerOf("ses_long");
+    const stuck = readerOf(fleet, "ses_long");
     stuck.pause();
     const reading = [stuck.read()];
     await expect.poll(openStreams, PATIENCE).toBe(1);
-    const healthy = Array.from({ length: HEALTHY }, () => readerOf("ses_live"));
+    const healthy = Array.from({ length: HEALTHY }, () => readerOf(fleet, "ses_live"));
     for (const reader of healthy) reading.push(reader.read());
     for (let seq = 0; seq < LIVE_EVENTS; seq++) {
       await fleet.admin.commit(batch("ses_live", seq, 1, "now"));
@@ -71,10 +76,6 @@ describe("V2: a reader that stops reading", () => {
     await Promise.all(reading);
   });
 
-  function readerOf(sessionId: string): EventReader {
-    return new EventReader({ url: fleet.url, token: fleet.admin.token, sessionId });
-  }
-
   /** As its metrics say. */
   async function openStreams(): Promise<number> {
     const response = await fetch(`${fleet.url}/metrics`, {
@@ -82,35 +83,80 @@ describe("V2: a reader that stops reading", () => {
     });
     return Number(/^holdfast_streams (\d+)$/m.exec(await response.text())?.[1]);
   }
-
-  async function create(sessionId: string): Promise<void> {
-    const change: Change = {
-      type: "create_session",
-      sessionId,
-      agent: { name: "agent", version: "1" },
-      input: undefined,
-      seed: 1,
-      flags: 0,
-      format: JOURNAL_FORMAT,
-      claimFor: { owner: "test", leaseMs: 3_600_000 },
-    };
-    expect(await fleet.storage.commit([change], 1)).toEqual([
-      { status: "created", token: expect.any(Number) },
-    ]);
-  }
-
-  function batch(sessionId: string, firstSeq: number, count: number, message: string): Change {
-    const records = Array.from({ length: count }, (_, i): JournalRecord => ({
-      type: "warned",
-      seq: firstSeq + i,
-      at: 1,
-      payload: JSON.stringify(message),
-    }));
-    // Each is the only claim of its session, in the order they were made.
-    const token = sessionId === "ses_long" ? 1 : 2;
-    return { type: "commit_batch", sessionId, token, firstSeq, records, entries: [], consumed: [] };
-  }
 });
+
+describe("V2: a reader that stops reading costs the memory of one event, or 1 MiB", () => {
+  afterEach(() => void vi.restoreAllMocks());
+
+  // What is reachable when the first one is cut, and all of them are stuck.
+  it.each([
+    { char: "x", chars: 2_000_000, records: 8 },
+    { char: "中", chars: 40_000, records: 140 },
+  ])("of $records records of $chars $char", async ({ char, chars, records }) => {
+    const fleet = await openFleet({ config: { limits: { stalledMs: 300 } } });
+    await create(fleet, "ses_long");
+    const text = Buffer.alloc(chars * Buffer.byteLength(char), char).toString();
+    await fleet.storage.commit([batch("ses_long", 0, records, text)], 1);
+    const before = reachable();
+    const atCut: number[] = [];
+    const { destroy } = ServerResponse.prototype;
+    vi.spyOn(ServerResponse.prototype, "destroy").mockImplementation(function (this: ServerResponse) {
+      atCut.push(reachable());
+      return destroy.call(this);
+    });
+    const stuck = Array.from({ length: STUCK }, () => readerOf(fleet, "ses_long"));
+    const over = stuck.map((reader) => {
+      reader.pause();
+      return reader.read();
+    });
+    await expect.poll(() => atCut.length, PATIENCE).toBe(STUCK);
+    const eventBytes = Buffer.byteLength(text);
+    expect((atCut[0]! - before) / STUCK).toBeLessThan(Math.max(MIB, 1.5 * eventBytes));
+    for (const reader of stuck) reader.resume();
+    expect(new Set(await Promise.all(over))).toEqual(new Set(["cut"]));
+    await fleet.close();
+  });
+});
+
+function readerOf(fleet: Fleet, sessionId: string): EventReader {
+  return new EventReader({ url: fleet.url, token: fleet.admin.token, sessionId });
+}
+
+async function create(fleet: Fleet, sessionId: string): Promise<void> {
+  const change: Change = {
+    type: "create_session",
+    sessionId,
+    agent: { name: "agent", version: "1" },
+    input: undefined,
+    seed: 1,
+    flags: 0,
+    format: JOURNAL_FORMAT,
+    claimFor: { owner: "test", leaseMs: 3_600_000 },
+  };
+  expect(await fleet.storage.commit([change], 1)).toEqual([{ status: "created", token: expect.any(Number) }]);
+}
+
+function batch(sessionId: string, firstSeq: number, count: number, message: string): Change {
+  const records = Array.from({ length: count }, (_, i): JournalRecord => ({
+    type: "warned",
+    seq: firstSeq + i,
+    at: 1,
+    payload: JSON.stringify(message),
+  }));
+  // Each is the only claim of its session, in the order they were made.
+  const token = sessionId === "ses_live" ? 2 : 1;
+  return { type: "commit_batch", sessionId, token, firstSeq, records, entries: [], consumed: [] };
+}
+setFlagsFromString("--expose-gc");
+const collect = runInNewContext("gc") as () => void;
+
+/** Bytes that are not garbage, buffers included. */
+function reachable(): number {
+  collect();
+  collect(); // Buffers are let go of beside the program, before the next one.
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}
 
 // It counts on a little slower than the clocks go, and plans by that what is to end when.
 test("S3: whoever listens for arrivals is told the time again and again", async () => {

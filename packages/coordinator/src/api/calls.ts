@@ -14,6 +14,7 @@ import { mayCall, methodOf, type Method } from "./contract.ts";
 import { ratesOf, type ApiLimits } from "./limits.ts";
 import { Rates } from "./rates.ts";
 import { invalid, Refusal, type FieldError } from "./refusal.ts";
+import { taken } from "../taken.ts";
 import { ANOTHER_TOKEN, tokenFor } from "./token-advice.ts";
 
 /** A method of a service as Connect has it, its types left aside. */
@@ -123,7 +124,7 @@ export class Calls {
       for (;;) {
         const next = await guard.unlessOver(answers.next());
         if (next.done === true) return;
-        yield create(desc.output, next.value as never);
+        yield create(desc.output, taken(next) as never);
       }
     } catch (thrown) {
       throw toOurs(thrown);

@@ -1,8 +1,9 @@
 // Server-sent events: the answers of a stream for whoever reads it by REST.
 //
 //   S1. An event's id is the field the contract marks; a reader that comes back with it as `Last-Event-ID` misses nothing.
-//   S2. At most `unreadBytes` wait in memory for a reader (and one event more): then nothing is made for it until it has read them. If
-//       nothing of them moves for `stalledMs`, its connection is cut, which no reader takes for the end.
+//   S2. When more than `unreadBytes` wait in memory for a reader, nothing is made for it until it has read them; so it is these, and the
+//       event that came last. What waits is bytes, and counted as such: a text has one or two bytes a character here, and up to three
+//       on its way. If nothing of them moves for `stalledMs`, its connection is cut, which no reader takes for the end.
 //   S3. What ends a stream before its time is an event `error` with the problem: readers would take a plain end for a broken line.
 
 import { once } from "node:events";
@@ -14,6 +15,7 @@ import { findField, valueOf } from "./fields.ts";
 import { writeMessage } from "./json-write.ts";
 import type { ApiLimits } from "./limits.ts";
 import { Refusal, toProblem } from "./refusal.ts";
+import { taken } from "../taken.ts";
 
 /** Sends each answer as it comes, until there are no more or the reader is gone. Throws only before anything was sent. */
 export async function sendEvents(
@@ -30,13 +32,13 @@ export async function sendEvents(
   response.writeHead(200, { "Content-Type": "text/event-stream" });
   response.write(":\n\n");
   const heartbeat = setInterval(() => {
-    if (response.writableLength < limits.unreadBytes) response.write(":\n\n");
+    if (response.writableLength === 0) response.write(":\n\n");
   }, limits.heartbeatMs);
   try {
     for (;;) {
-      const { done, value } = await next;
-      if (done === true || response.destroyed) break;
-      response.write(eventOf(desc, value));
+      const result = await next;
+      if (result.done === true || response.destroyed) break;
+      response.write(eventOf(desc, taken(result)));
       if (response.writableLength > limits.unreadBytes && !(await isRead(exchange, limits.stalledMs))) break;
       next = answers.next();
     }
@@ -51,10 +53,10 @@ export async function sendEvents(
 }
 
 /** One event; its name is that of the member of the message's `oneof` that is set. */
-function eventOf(desc: DescMessage, message: Message): string {
+function eventOf(desc: DescMessage, message: Message): Buffer {
   const id = findField(desc, ({ isEventId }) => isEventId);
   const name = desc.fields.find((field) => field.oneof !== undefined && isFieldSet(message, field))?.name;
-  return [
+  const lines = [
     ...(id !== undefined && isFieldSet(message, id) ? [`id: ${String(valueOf(id, message))}`] : []),
     ...(name === undefined ? [] : [`event: ${name}`]),
     // A user's JSON may have been given over several lines.
@@ -62,7 +64,8 @@ function eventOf(desc: DescMessage, message: Message): string {
       .split(/\r\n|\n|\r/)
       .map((line) => `data: ${line}`),
     "\n",
-  ].join("\n");
+  ];
+  return Buffer.from(lines.join("\n"));
 }
 
 /** `Last-Event-ID` as the field of the request that the contract marks. @throws Refusal `bad_event_id`. */

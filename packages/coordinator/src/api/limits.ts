@@ -17,8 +17,8 @@ export const API_LIMITS = {
   http2IdleMs: 60_000,
   /** Requests at once over one connection of HTTP/2. */
   http2Streams: 100,
-  /** What a reader of a stream may leave unread: then the stream waits, and is cut when nothing of it moves for `stalledMs`. */
-  unreadBytes: 1024 * 1024,
+  /** When a reader leaves more of a stream unread the stream waits, and is cut when nothing of it moves for `stalledMs`. */
+  unreadBytes: 256 * 1024,
   stalledMs: 30_000,
   /** A stream that has said nothing by then is opened; before, what refuses it is its status. */
   silentMs: 1000,

@@ -290,14 +290,8 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
       };
     },
 
-    async *watch({ sessionId, afterSeq }, context) {
-      for await (const seen of watchSession(host, sessionId, Number(afterSeq ?? -1), callOf(context))) {
-        const seq = seen.seq === undefined ? {} : { seq: BigInt(seen.seq) };
-        yield seen.type === "record"
-          ? { ...seq, event: { case: "record" as const, value: bytesOf(seen.text) } }
-          : { ...seq, event: { case: "session" as const, value: await told(seen.session) } };
-      }
-    },
+    watch: ({ sessionId, afterSeq }, context) =>
+      watchSession(host, sessionId, Number(afterSeq ?? -1), callOf(context), told),
 
     async *export({ sessionId }, context) {
       await ownSession(host, callOf(context).caller, sessionId);

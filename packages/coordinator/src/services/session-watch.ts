@@ -5,27 +5,31 @@
 //   V3. Storage has only what is committed.
 //   E1. A stream ends when the session has ended and everything of it was told, or when the caller has gone or is no longer anybody.
 
-import { isEnded, UsageError, type JsonText, type Session } from "@holdfast/core";
+import { isEnded, UsageError, type Session } from "@holdfast/core";
+import { bytesOfValue } from "../json-field.ts";
 import { News } from "../notices.ts";
 import type { Call } from "./call.ts";
 import type { ServiceHost } from "./service-host.ts";
+import type { SessionMessage } from "./session-message.ts";
 import { ownSession } from "./session-scope.ts";
 
-/**
- * A page is at most so many records, and about so many characters as the one before was: a reader that does not read keeps one in
- * memory. What is not known grows slowly.
- */
+/** So many records are read at a time at most, and about as many as fit, going by those before. What is not known grows slowly. */
 const PAGE = 100;
 const PAGE_GROWTH = 4;
-const PAGE_CHARS = 256 * 1024;
+/** No more is kept of a page, but for one record: a reader that does not read keeps it in memory. */
+const PAGE_BYTES = 256 * 1024;
 
 /** What is told: a record of the journal as JSON, or how the session stands when that is news. */
-export type Seen =
-  | { readonly type: "record"; readonly seq: number; readonly text: JsonText }
-  | { readonly type: "session"; readonly seq: number | undefined; readonly session: Session };
+interface Seen {
+  readonly seq?: bigint;
+  readonly event:
+    | { readonly case: "record"; readonly value: Uint8Array<ArrayBuffer> }
+    | { readonly case: "session"; readonly value: SessionMessage };
+}
 
 /**
  * @param afterSeq the last position that was seen; -1 for none.
+ * @param told how a session is told.
  * @throws NotFoundError, UsageError `bad_event_id` for a position that is still to come.
  */
 export async function* watchSession(
@@ -33,43 +37,66 @@ export async function* watchSession(
   sessionId: string,
   afterSeq: number,
   call: Call,
+  told: (session: Session) => Promise<SessionMessage>,
 ): AsyncGenerator<Seen> {
-  const { storage } = host;
   // Following begins before looking: what is committed in between is news.
-  const news = new News(storage, sessionId, call.signal, "news");
+  const news = new News(host.storage, sessionId, call.signal, "news");
   let next = afterSeq + 1;
-  let told: string | undefined;
+  let stood: string | undefined;
   let pageSize = 1;
+  const standing = async (session: Session): Promise<Seen> => ({
+    ...(next === 0 ? {} : { seq: BigInt(next - 1) }),
+    event: { case: "session", value: await told(session) },
+  });
   try {
     for (;;) {
       const session = await ownSession(host, call.caller, sessionId);
-      if (told === undefined && afterSeq >= session.nextSeq) throw unknownEvent(afterSeq, session);
+      if (stood === undefined && afterSeq >= session.nextSeq) throw unknownEvent(afterSeq, session);
       const stands = standOf(session);
-      if (stands !== told && told === undefined)
-        yield { type: "session", seq: next === 0 ? undefined : next - 1, session };
+      if (stood === undefined) yield standing(session);
       while (next < session.nextSeq && !call.signal.aborted) {
-        const limit = Math.min(pageSize, session.nextSeq - next);
-        const page = await storage.reader.journal(sessionId, next, limit);
-        let chars = 0;
-        for (const record of page) {
-          const text = JSON.stringify(record);
-          chars += text.length;
-          yield { type: "record", seq: record.seq, text };
-          next = record.seq + 1;
-        }
+        const page = await readPage(host, sessionId, next, Math.min(pageSize, session.nextSeq - next));
         if (page.length === 0) break;
-        const fitting = Math.floor((PAGE_CHARS * page.length) / chars);
-        pageSize = Math.max(1, Math.min(PAGE, PAGE_GROWTH * page.length, fitting));
+        next += page.length;
+        pageSize = nextSize(page);
+        // Taken out: what was told is kept no longer.
+        while (page.length > 0) yield page.shift()!;
       }
-      if (stands !== told && told !== undefined)
-        yield { type: "session", seq: next === 0 ? undefined : next - 1, session };
-      told = stands;
+      if (stood !== undefined && stands !== stood) yield standing(session);
+      stood = stands;
       if (isEnded(session.status) || call.signal.aborted) return;
       await news.next();
     }
   } finally {
     news.end();
   }
+}
+
+type Page = (Seen & { readonly event: { readonly case: "record" } })[];
+
+/** The records from a position on, as many as fit; the first one always does. */
+async function readPage(
+  { storage }: ServiceHost,
+  sessionId: string,
+  from: number,
+  limit: number,
+): Promise<Page> {
+  const page: Page = [];
+  let bytes = 0;
+  for (const record of await storage.reader.journal(sessionId, from, limit)) {
+    const value = bytesOfValue(record);
+    bytes += value.length;
+    if (page.length > 0 && bytes > PAGE_BYTES) break;
+    page.push({ seq: BigInt(record.seq), event: { case: "record", value } });
+  }
+  return page;
+}
+
+/** How many records to read after these. */
+function nextSize(page: Page): number {
+  const bytes = page.reduce((sum, { event }) => sum + event.value.length, 0);
+  const fitting = Math.floor((PAGE_BYTES * page.length) / bytes);
+  return Math.max(1, Math.min(PAGE, PAGE_GROWTH * page.length, fitting));
 }
 
 function unknownEvent(afterSeq: number, { nextSeq }: Session): UsageError {

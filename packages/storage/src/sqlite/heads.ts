@@ -9,8 +9,9 @@
 //       The token of a claim that is over is kept as well, for the last `TOKENS_MAX` sessions; a holder that asks after
 //       that is fenced, where before it would have been told what became of its batch.
 //       Of a session that has ended only that is kept: it is seldom asked for again.
-//   H3. What a session was made with and no rule looks at (input, shared context) is not kept: it may be large. A few small
-//       signals are, until they are consumed: who is told that one arrived asks for it at once.
+//   H3. What a session was made with and no rule looks at (input, shared context) is kept if it is small: who starts a session, is given
+//       it or waits for its end asks for it as a whole. A few small signals are, until they are consumed: who is told that one arrived
+//       asks for it at once.
 
 import { invariant, isEnded, type Amount, type Session, type StoredSignal, type Wait } from "@holdfast/core";
 import { ChurnMap, isAnsweredBy, NO_CLAIM, releasedClaim, type Claim } from "@holdfast/core/internal";
@@ -18,7 +19,10 @@ import type { Reads } from "./reads.ts";
 
 const TOKENS_MAX = 65_536;
 
-/** How many pending signals of a session are kept whole, and how long their payloads may be: 16 MB over all heads at hand. */
+/**
+ * How many pending signals of a session are kept whole, and how long their payloads, and its input, may be: 20 MB over all heads at
+ * hand.
+ */
 const AT_HAND_MAX = 4;
 const AT_HAND_CHARS = 1_024;
 
@@ -26,6 +30,8 @@ export interface Head {
   /** The session's number in this file. */
   readonly number: number;
   session: Session;
+  /** Whether that is all of it (H3). */
+  readonly isWhole: boolean;
   claim: Claim;
   readonly pending: PendingSignals;
   /** Whether a pending signal is one it waits for. */
@@ -136,6 +142,12 @@ export class Heads {
     return this.#claimed.get(sessionId) ?? this.#recent.get(sessionId);
   }
 
+  /** The head if all of the session is at hand, without reading. */
+  whole(sessionId: string): Head | undefined {
+    const head = this.peek(sessionId);
+    return head?.isWhole === true ? head : undefined;
+  }
+
   /** Keep a head where its claim says (H2). To be called after every change of the claim, and for new ones. */
   place(head: Head): void {
     const { sessionId, status } = head.session;
@@ -224,9 +236,11 @@ function shed<V>(
 }
 
 export function newHead(number: number, session: Session): Head {
+  const isWhole = session.shared === undefined && (session.input?.length ?? 0) <= AT_HAND_CHARS;
   return {
     number,
-    session: withoutContent(session),
+    session: isWhole ? session : withoutContent(session),
+    isWhole,
     claim: NO_CLAIM,
     pending: new PendingSignals(),
     answered: false,
@@ -238,8 +252,6 @@ export function newHead(number: number, session: Session): Head {
 
 /** H3. */
 function withoutContent(session: Session): Session {
-  if (session.shared === undefined)
-    return session.input === undefined ? session : { ...session, input: undefined };
   const { shared: _shared, ...kept } = session;
   return { ...kept, input: undefined };
 }

@@ -241,11 +241,20 @@ const FILTERS = [
 export class SqliteReader implements StorageReader {
   readonly #reads: Reads;
   readonly #guard: <T>(read: () => T) => T;
+  readonly #atHand: (sessionId: string) => Session | undefined;
 
-  /** @param guard turns what SQLite throws into errors of ours. */
-  constructor(reads: Reads, guard: <T>(read: () => T) => T) {
+  /**
+   * @param guard turns what SQLite throws into errors of ours.
+   * @param atHand the session, where the file need not be asked.
+   */
+  constructor(
+    reads: Reads,
+    guard: <T>(read: () => T) => T,
+    atHand: (sessionId: string) => Session | undefined = () => undefined,
+  ) {
     this.#reads = reads;
     this.#guard = guard;
+    this.#atHand = atHand;
   }
 
   async sessions(query: SessionQuery): Promise<readonly Session[]> {
@@ -258,7 +267,7 @@ export class SqliteReader implements StorageReader {
   }
 
   async session(sessionId: string): Promise<Session | undefined> {
-    return this.#guard(() => this.#reads.session(sessionId)?.session);
+    return this.#guard(() => this.#atHand(sessionId) ?? this.#reads.session(sessionId)?.session);
   }
 
   async journal(sessionId: string, fromSeq: number, limit: number): Promise<readonly JournalRecord[]> {

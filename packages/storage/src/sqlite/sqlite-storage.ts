@@ -117,7 +117,11 @@ export class SqliteStorage implements AgentStorage {
       leases: this.#leases,
     });
     this.#dueIndex = new DueIndex(driver, this.#heads, this.#reads.schedules);
-    this.reader = new SqliteReader(this.#reads, (read) => this.#guard("reading", read));
+    this.reader = new SqliteReader(
+      this.#reads,
+      (read) => this.#guard("reading", read),
+      (sessionId) => this.#heads.whole(sessionId)?.session,
+    );
   }
 
   /** Statements run since it was opened; for benchmarks. */
@@ -237,9 +241,9 @@ export class SqliteStorage implements AgentStorage {
 
   async load(sessionId: string): Promise<SessionSnapshot | undefined> {
     return this.#guard("loading", () => {
-      const row = this.#reads.session(sessionId);
-      if (row === undefined) return undefined;
-      const { number, session } = row;
+      const found = this.#heads.whole(sessionId) ?? this.#reads.session(sessionId);
+      if (found === undefined) return undefined;
+      const { number, session } = found;
       const records = this.#reads.journal(number, session.checkpointSeq ?? 0);
       const [first] = records;
       const base = first?.type === "checkpoint" ? first.base : undefined;
