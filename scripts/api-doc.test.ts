@@ -1,13 +1,14 @@
 // docs/api.md names what there is: a method that is not there is one that nobody finds.
 
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { AgentContext, RETRY_DEFAULTS } from "@holdfast/core";
 import { createRuntime, MemoryStorage } from "@holdfast/runtime";
 import { expect, test } from "vitest";
 import { createClient } from "../packages/holdfast/src/client.ts";
 import * as holdfast from "../packages/holdfast/src/index.ts";
 
-const page = readFileSync(new URL("../docs/api.md", import.meta.url), "utf8");
+const read = (path: string): string => readFileSync(new URL(`../${path}`, import.meta.url), "utf8");
+const page = read("docs/api.md");
 
 const membersOf = (prototype: object): string[] =>
   Object.getOwnPropertyNames(prototype).filter((name) => name !== "constructor" && name !== "vanish");
@@ -58,4 +59,68 @@ test("every member of the client of a coordinator is named", () => {
       .map((name) => `session.${name}(`),
   ].filter((call) => !page.includes(call));
   expect(missing).toEqual([]);
+});
+
+/** The fields of an interface, as its source has them; `type` is their value where there is one. */
+function fieldsOf(source: string, name: string): { readonly type: string | undefined; fields: string[] } {
+  const body = new RegExp(`interface ${name}\\b[^{]*\\{([^]*?)\\n\\}`).exec(source)?.[1] ?? "";
+  const fields = [...body.matchAll(/^ {2}readonly (\w+)\??:/gm)].map(([, field]) => field!);
+  return {
+    type: /readonly type: "(\w+)"/.exec(body)?.[1],
+    fields: fields.filter((field) => field !== "type"),
+  };
+}
+
+test("every record that events tell of is named, with its kind and its fields, and no other", () => {
+  const source = read("packages/core/src/journal/record.ts");
+  const kindOf = (name: string): string =>
+    ["Command", "Event", "Note"]
+      .find((kind) => new RegExp(`type ${kind}Record =[^;]*\\b${name}\\b`).test(source))
+      ?.toLowerCase() ?? "none";
+  const known = [...source.matchAll(/interface (\w+) extends ([\w, ]+) \{/g)].flatMap(([, name, bases]) => {
+    const { type, fields } = fieldsOf(source, name!);
+    if (type === undefined) return [];
+    const inherited = bases!.includes("CancelNotice") ? fieldsOf(source, "CancelNotice").fields : [];
+    return [`${type}, ${kindOf(name!)}: ${[...fields, ...inherited].toSorted().join(" ")}`];
+  });
+  const told = [...page.matchAll(/^\| `(\w+)` \| (command|event|note) \| (.*?) \|/gm)].map(
+    ([, type, kind, fields]) =>
+      `${type}, ${kind}: ${[...fields!.matchAll(/`(\w+)`/g)]
+        .map(([, field]) => field)
+        .toSorted()
+        .join(" ")}`,
+  );
+  expect(known.length).toBeGreaterThan(30);
+  expect(told.toSorted()).toEqual(known.toSorted());
+});
+
+test("a payload is told of for those records that have one in the golden journals", () => {
+  const folder = new URL("../histories/", import.meta.url);
+  const seen = new Map<string, boolean>();
+  for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
+    if (!name.endsWith(".jsonl")) continue;
+    for (const [, type, rest] of readFileSync(new URL(name, folder), "utf8").matchAll(
+      /^\{"type":"(\w+)",(.*"seq":.*)/gm,
+    ))
+      seen.set(type!, (seen.get(type!) ?? false) || /"(?:payload|blob)":/.test(rest!));
+  }
+  const told = new Map(
+    [...page.matchAll(/^\| `(\w+)` \| (?:command|event|note) \|.*\| (.*)\|$/gm)].map(([, type, payload]) => [
+      type!,
+      payload!.trim() !== "",
+    ]),
+  );
+  expect(seen.size).toBeGreaterThan(20);
+  for (const [type, hasPayload] of seen) expect([type, told.get(type)]).toEqual([type, hasPayload]);
+});
+
+test("every field of how a session stands is named, and every option of an agent", () => {
+  const events = page.slice(page.indexOf("### Events"));
+  const { fields } = fieldsOf(read("packages/holdfast/src/client.ts"), "RemoteStatus");
+  expect(fields.length).toBeGreaterThan(5);
+  expect(fields.filter((field) => !events.includes(`\`${field}\``))).toEqual([]);
+  const agents = page.slice(page.indexOf("## Agents"), page.indexOf("## The context"));
+  const options = fieldsOf(read("packages/runtime/src/define.ts"), "AgentCommon").fields;
+  expect(options).toContain("agents");
+  expect(options.filter((option) => !new RegExp(`\\b${option}\\b`).test(agents))).toEqual([]);
 });

@@ -5,8 +5,7 @@
 /** Where our packages lie, `…/packages/` or `…/@holdfast/`. Without the scheme: some loaders give frames as paths. */
 const OURS = import.meta.url.replace(/^file:\/\//, "").replace(/core\/(?:src|dist)\/[^/]*$/, "");
 /** Tests beside our sources, and what they share, are authors too. */
-const OWN_FRAME =
-  /^(?:core|runtime|storage|agents|testkit|holdfast)\/(?:src|dist|bin)\/(?!.*(?:\.test\.|\/testing\/))/;
+const OWN_FRAME = /^[^/]+\/(?:src|dist|bin)\/(?!.*(?:\.test\.|\/testing\/))/;
 
 /** `file:line:column` of the nearest frame outside our packages, the engine and what is installed. */
 export function lineOf(error: Error): string | undefined {
@@ -27,6 +26,7 @@ export function decodedPlace(place: string): string {
   }
 }
 
-function isOurs(place: string): boolean {
+/** Whether a `file:line:column` of a stack is in our packages (AL1). */
+export function isOurs(place: string): boolean {
   return place.startsWith(OURS) && OWN_FRAME.test(place.slice(OURS.length));
 }

@@ -125,22 +125,23 @@ export const ERROR_TABLE = {
 
 export type ErrorCode = keyof typeof ERROR_TABLE;
 
+const DETAILS = ["got", "expected", "fix"] as const;
+
 /** The only base class. `name` is a field, so that it survives minification and reads well in traces. */
 export class HoldfastError extends Error {
   override name = "HoldfastError";
   readonly code: ErrorCode;
-  readonly at: string | undefined;
-  readonly got: string | undefined;
-  readonly expected: string | undefined;
-  readonly fix: string | undefined;
+  // Declared only, so that what is not known is not there: Node shows every field of an error that nobody caught.
+  declare readonly at?: string | undefined;
+  declare readonly got?: string | undefined;
+  declare readonly expected?: string | undefined;
+  declare readonly fix?: string | undefined;
 
-  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
-    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+  constructor(code: ErrorCode, message: string, { cause, ...details }: ErrorDetails = {}) {
+    super(message, cause === undefined ? undefined : { cause });
     this.code = code;
-    this.at = details.at;
-    this.got = details.got;
-    this.expected = details.expected;
-    this.fix = details.fix;
+    for (const name of ["at", ...DETAILS] as const)
+      if (details[name] !== undefined) Object.assign(this, { [name]: details[name] });
   }
 
   /** Structural, so that it also holds across two copies of this package. */
@@ -307,7 +308,6 @@ export interface RecordedError {
 
 const ERROR_TEXT_MAX = 8_192;
 const CAUSES_MAX = 4;
-const DETAILS = ["got", "expected", "fix"] as const;
 
 /** Any thrown value as a recorded error. Never throws, whatever it is given; long texts are cut with a mark. */
 export function recordError(thrown: unknown, depth = 0): RecordedError {

@@ -1,6 +1,7 @@
 // For the sibling packages: what adapters and the runtime share with the core, and authors of agents do not need.
 
 export { ChurnMap } from "./churn-map.ts";
+export { isOurs } from "./author-line.ts";
 export { didYouMean } from "./did-you-mean.ts";
 export { isSameRecords } from "./journal/codec.ts";
 export { seededRandom } from "./kernel/random.ts";

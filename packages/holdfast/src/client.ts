@@ -11,6 +11,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
+  checkBudget,
   ConflictError,
   decodeJson,
   encodeJson,
@@ -23,6 +24,7 @@ import {
 import { SessionService, type Session as SessionMessage } from "@holdfast/proto";
 import type { Agent } from "@holdfast/runtime";
 import { CoordinatorConnection } from "@holdfast/storage/remote";
+import { checkClientOptions, checkOptions, checkText, nameOfAgent } from "./client-arguments.ts";
 
 export interface ClientOptions {
   /** Of the coordinator, such as `http://127.0.0.1:8765`. */
@@ -63,7 +65,7 @@ export interface RemoteStatus {
   readonly blocked?: string;
   /** The runner that holds it. */
   readonly runnerId?: string;
-  /** Questions it asks, oldest first. */
+  /** Questions it asks that nobody has answered, oldest first. */
   readonly questions: readonly { readonly name: string; readonly prompt: string }[];
 }
 
@@ -117,7 +119,10 @@ const WAIT_MAX_MS = 5_000;
 /** What one question for a result waits for at most. */
 const LONG_POLL_MS = 25_000;
 
-export function createClient({ url, token, insecure, retryMs = RETRY_MS }: ClientOptions): HoldfastClient {
+/** @throws UsageError for options that cannot be right; every method refuses its own so. */
+export function createClient(settings: ClientOptions): HoldfastClient {
+  checkClientOptions(settings);
+  const { url, token, insecure, retryMs = RETRY_MS } = settings;
   const connection = new CoordinatorConnection({
     url,
     token,
@@ -130,7 +135,9 @@ export function createClient({ url, token, insecure, retryMs = RETRY_MS }: Clien
   const session = <Output>(sessionId: string): RemoteSession<Output> => ({
     sessionId,
     status: async () => statusOf(await ask(() => service.get({ sessionId }))),
-    async result({ timeoutMs = Infinity, signal } = {}) {
+    async result(options = {}) {
+      checkOptions("result", options);
+      const { timeoutMs = Infinity, signal } = options;
       const until = performance.now() + timeoutMs;
       for (;;) {
         const waitMs = Math.max(0, Math.min(LONG_POLL_MS, Math.ceil(until - performance.now())));
@@ -149,14 +156,19 @@ export function createClient({ url, token, insecure, retryMs = RETRY_MS }: Clien
           );
       }
     },
-    async signal(name, payload, { dedupKey = randomUUID() } = {}) {
+    async signal(name, payload, options = {}) {
+      checkText("signal", "name", name);
+      checkOptions("signal", options);
+      const { dedupKey = randomUUID() } = options;
       const bytes = bytesOf(payload, `payload of signal "${name}"`);
       const { status } = await ask(() =>
         service.signal({ sessionId, name, dedupKey, ...(bytes === undefined ? {} : { payload: bytes }) }),
       );
       return status === "duplicate" ? "duplicate" : "stored";
     },
-    async answer(answer, { question } = {}) {
+    async answer(answer, options = {}) {
+      checkOptions("answer", options);
+      const { question } = options;
       const bytes = bytesOf(answer, "the answer") ?? encoder.encode("null");
       // The question that is meant is named before it is sent: sent again it must not answer the next one.
       const name = question ?? statusOf(await ask(() => service.get({ sessionId }))).questions[0]?.name;
@@ -164,7 +176,9 @@ export function createClient({ url, token, insecure, retryMs = RETRY_MS }: Clien
         service.answer({ sessionId, answer: bytes, ...(name === undefined ? {} : { question: name }) }),
       );
     },
-    async cancel({ hard = false, graceMs, reason } = {}) {
+    async cancel(options = {}) {
+      checkOptions("cancel", options);
+      const { hard = false, graceMs, reason } = options;
       const message = await ask(() =>
         service.cancel({
           sessionId,
@@ -175,7 +189,11 @@ export function createClient({ url, token, insecure, retryMs = RETRY_MS }: Clien
       );
       return statusOf(message);
     },
-    events: ({ afterSeq = -1, signal } = {}) => watch({ connection, sessionId, afterSeq, signal, retryMs }),
+    events(options = {}) {
+      checkOptions("events", options);
+      const { afterSeq = -1, signal } = options;
+      return watch({ connection, sessionId, afterSeq, signal, retryMs });
+    },
   });
 
   return {
@@ -186,18 +204,22 @@ export function createClient({ url, token, insecure, retryMs = RETRY_MS }: Clien
         input?: Input,
         options: RemoteStartOptions = {},
       ): Promise<RemoteSession<Output>> {
+        checkOptions("sessions.start", options);
         const request = startRequest(agent as Agent | string, input, options);
         const { sessionId } = await ask(() => service.start(request));
         return session<Output>(sessionId);
       },
-      get: session,
+      get(sessionId) {
+        checkText("sessions.get", "sessionId", sessionId);
+        return session(sessionId);
+      },
     },
     close: () => connection.close(),
   };
 }
 
 function startRequest(agent: Agent | string, input: unknown, options: RemoteStartOptions) {
-  const name = typeof agent === "string" ? agent : agent.name;
+  const name = nameOfAgent(agent);
   const { sessionId, demands, priority, budget, timeoutMs, persistence, callback, traceparent } = options;
   const version = options.version ?? (typeof agent === "string" ? undefined : agent.version);
   const bytes = bytesOf(input, `input of agent "${name}"`);
@@ -211,7 +233,7 @@ function startRequest(agent: Agent | string, input: unknown, options: RemoteStar
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     ...(demands === undefined ? {} : { demands: { ...demands } }),
     ...(priority === undefined ? {} : { priority }),
-    ...(budget === undefined ? {} : { budget: budgetMessage(budget) }),
+    ...(budget === undefined ? {} : { budget: budgetMessage(checkBudget(budget)) }),
     ...(timeoutMs === undefined ? {} : { timeoutMs: BigInt(timeoutMs) }),
     ...(persistence === undefined ? {} : { persistence }),
     ...(callback === undefined
@@ -265,7 +287,7 @@ async function* watch({
       return;
     } catch (thrown) {
       if (signal?.aborted === true) return;
-      await retry.after(connection.toOurs(thrown));
+      await retry.after(await connection.explained(thrown));
     }
   }
 }
@@ -372,8 +394,8 @@ function statusOf({
     ...(pauseReason === undefined ? {} : { pauseReason }),
     ...(blocked === undefined ? {} : { blocked }),
     ...(runnerId === undefined ? {} : { runnerId }),
-    questions: waits.flatMap(({ type, name = "", prompt = "" }) =>
-      type === "input" ? [{ name, prompt }] : [],
+    questions: waits.flatMap(({ type, name = "", prompt = "", answered = false }) =>
+      type === "input" && !answered ? [{ name, prompt }] : [],
     ),
   };
 }

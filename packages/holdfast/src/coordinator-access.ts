@@ -2,7 +2,7 @@
 //
 // Tokens come from the environment or from a file, never from the command line itself, where others of this machine would see them.
 
-import { HoldfastError } from "@holdfast/core";
+import { HoldfastError, toHoldfastError, type ErrorCode } from "@holdfast/core";
 import { adminTokenFile, readToken } from "./admin-token.ts";
 import type { Arguments, Io } from "./command.ts";
 import { dataFolder } from "./coordinator-storage.ts";
@@ -10,7 +10,11 @@ import type { Origin } from "./origin.ts";
 
 export interface CoordinatorAccess {
   readonly url: string;
+  /** What named it: a flag or a variable; nothing for the one of this machine. */
+  readonly urlFrom?: string;
   readonly token: string;
+  /** What the token was read from: a variable or a file. */
+  readonly tokenFrom: string;
 }
 
 const VARIABLE = "HOLDFAST_URL";
@@ -31,23 +35,53 @@ export function namedCoordinator(
 
 /** For what has to do with a coordinator anyway: the one that is named, or the one that would be started here. */
 export function findCoordinator(args: Arguments, io: Pick<Io, "env" | "cwd">): CoordinatorAccess {
+  const flag = args.text("url");
   const variable = io.env[VARIABLE];
-  const url = args.text("url") ?? (variable === "" ? undefined : variable) ?? URL_DEFAULT;
-  return { url, token: coordinatorToken(args, io) };
+  const urlFrom = flag !== undefined ? "--url" : (variable ?? "") === "" ? undefined : VARIABLE;
+  const url = flag ?? (variable === "" ? undefined : variable) ?? URL_DEFAULT;
+  return { url, ...(urlFrom === undefined ? {} : { urlFrom }), ...coordinatorToken(args, io) };
 }
 
 /** @throws HoldfastError `unauthenticated` when there is none. */
-export function coordinatorToken(args: Arguments, io: Pick<Io, "env" | "cwd">): string {
+export function coordinatorToken(
+  args: Arguments,
+  io: Pick<Io, "env" | "cwd">,
+): Pick<CoordinatorAccess, "token" | "tokenFrom"> {
   const variable = io.env["HOLDFAST_TOKEN"];
   const file = args.text("token-file");
-  if (file === undefined && variable !== undefined && variable !== "") return variable;
+  if (file === undefined && variable !== undefined && variable !== "")
+    return { token: variable, tokenFrom: "HOLDFAST_TOKEN" };
   const path = file ?? adminTokenFile(dataFolder(io));
   const token = readToken(path);
-  if (token !== undefined && token !== "") return token;
+  if (token !== undefined && token !== "") return { token, tokenFrom: path };
   throw new HoldfastError("unauthenticated", `there is no token in ${path}`, {
     at: path,
     expected:
       "a token in HOLDFAST_TOKEN or in a file, such as the one that a coordinator writes when it begins",
     fix: "name the file with --token-file; `holdfast token create NAME` makes a token for a user",
+  });
+}
+
+const OF_TOKEN: ReadonlySet<string> = new Set<ErrorCode>([
+  "unauthenticated",
+  "token_revoked",
+  "insufficient_scope",
+]);
+
+/** An error of asking it, with where its address or its token came from. */
+export function asAsked(thrown: unknown, { urlFrom, tokenFrom }: CoordinatorAccess): HoldfastError {
+  const error = toHoldfastError(thrown);
+  const { code, message, got, expected, fix } = error;
+  const isOfToken = OF_TOKEN.has(code);
+  const at = isOfToken ? `the token in ${tokenFrom}` : error.at === "url" ? urlFrom : undefined;
+  if (at === undefined) return error;
+  const where =
+    "a token is read from --token-file, else from HOLDFAST_TOKEN, else from the admin-token of a coordinator here";
+  return new HoldfastError(code, message, {
+    at,
+    ...(got === undefined ? {} : { got }),
+    ...(expected === undefined ? {} : { expected }),
+    ...(fix === undefined ? {} : { fix: isOfToken ? `${fix}; ${where}` : fix }),
+    cause: thrown,
   });
 }

@@ -1,9 +1,9 @@
 // One question to a coordinator by the command: as who is named, and with words for one that is not there.
 
-import { HoldfastError, toHoldfastError, UsageError } from "@holdfast/core";
+import { HoldfastError, UsageError } from "@holdfast/core";
 import { CoordinatorConnection } from "@holdfast/storage/remote";
 import type { Arguments, Io } from "./command.ts";
-import { findCoordinator } from "./coordinator-access.ts";
+import { asAsked, findCoordinator } from "./coordinator-access.ts";
 
 /** @throws HoldfastError `unavailable` when it does not answer, and what it refuses with. */
 export async function askCoordinator<T>(
@@ -16,12 +16,14 @@ export async function askCoordinator<T>(
       got: "--db",
       fix: "leave it out; --url says which coordinator",
     });
-  const { url, token } = findCoordinator(args, io);
-  const connection = new CoordinatorConnection({ url, token });
+  const access = findCoordinator(args, io);
+  const { url, token } = access;
+  let connection: CoordinatorConnection | undefined;
   try {
-    return await connection.ask(() => ask(connection));
+    const opened = (connection = new CoordinatorConnection({ url, token }));
+    return await opened.ask(() => ask(opened));
   } catch (thrown) {
-    const error = toHoldfastError(thrown);
+    const error = asAsked(thrown, access);
     if (error.code !== "unavailable" && error.code !== "storage_unavailable") throw error;
     throw new HoldfastError("unavailable", error.message, {
       at: url,
@@ -34,6 +36,6 @@ export async function askCoordinator<T>(
       cause: error,
     });
   } finally {
-    connection.close();
+    connection?.close();
   }
 }

@@ -240,12 +240,33 @@ describe("holdfast token", () => {
     expect([away.code, away.stderr]).toEqual([7, expect.stringContaining("holdfast coordinator")]);
     const coordinator = await start();
     const as = ["--url", coordinator.url];
-    expect((await project.run("token", "list", ...as, "--token-file", project.path("t"))).code).toBe(5);
+    const unknown = await project.run("token", "list", ...as, "--token-file", project.path("t"));
+    expect([unknown.code, unknown.stderr]).toEqual([
+      5,
+      expect.stringContaining(`at: the token in ${project.path("t")}`),
+    ]);
+    expect(unknown.stderr).toMatch(
+      /fix: .*`holdfast token create NAME`.*--token-file, else from HOLDFAST_TOKEN/,
+    );
     const own = ["--token-file", coordinator.adminTokenFile];
     expect((await project.run("token", "create", "a b", ...as, ...own)).code).toBe(2);
     expect((await project.run("token", "create", "ada", "--kind", "root", ...as, ...own)).code).toBe(2);
     expect((await project.run("token", "list", "--ttl", "1h", ...as, ...own)).code).toBe(2);
     expect((await project.run("token")).code).toBe(2);
+    const { stdout: ada } = await project.run("token", "create", "ada", ...as, ...own);
+    const env = { HOLDFAST_TOKEN: ada.trim(), HOLDFAST_URL: coordinator.url };
+    const asUser = await project.start(["token", "list"], { env, stdin: "" }).finished;
+    expect([asUser.code, asUser.stderr]).toEqual([
+      5,
+      expect.stringContaining("at: the token in HOLDFAST_TOKEN"),
+    ]);
+    expect(asUser.stderr).toMatch(/expected: a token of kind admin\n  fix: .*admin-token.*--kind admin/);
+    const asNobody = await project.start(["list"], {
+      env: { ...env, HOLDFAST_URL: "localhost:1" },
+      stdin: "",
+    }).finished;
+    expect([asNobody.code, asNobody.stderr]).toEqual([2, expect.stringContaining("at: HOLDFAST_URL")]);
+    expect(asNobody.stderr).toContain("say http://localhost:1");
   });
 });
 

@@ -13,7 +13,7 @@ import type { SqliteFileReader, StorageAccess } from "@holdfast/storage/sqlite";
 import { refuse, takeOnly } from "./arguments.ts";
 import type { Arguments, Io } from "./command.ts";
 import { CommandError } from "./command-error.ts";
-import type { CoordinatorAccess } from "./coordinator-access.ts";
+import { asAsked, type CoordinatorAccess } from "./coordinator-access.ts";
 import { localTime, plainLine } from "./plain-text.ts";
 import { makeProjectFolder, type Database } from "./project.ts";
 
@@ -33,15 +33,18 @@ export async function withStorage<T>(database: Database, work: (access: Access) 
 }
 
 export async function withRemoteStorage<T>(
-  { url, token }: CoordinatorAccess,
+  access: CoordinatorAccess,
   work: (access: Extract<Access, { role: "remote" }>) => Promise<T>,
 ): Promise<T> {
   const { openRemoteStorage } = await import("@holdfast/storage/remote");
-  const storage = openRemoteStorage({ url, token });
+  let storage: AgentStorage | undefined;
   try {
+    storage = openRemoteStorage({ url: access.url, token: access.token });
     return await work({ role: "remote", storage });
+  } catch (thrown) {
+    throw HoldfastError.is(thrown) ? asAsked(thrown, access) : thrown;
   } finally {
-    await storage.close();
+    await storage?.close();
   }
 }
 

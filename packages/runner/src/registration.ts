@@ -144,7 +144,7 @@ function required(token: string | undefined): string {
     "this machine is not registered yet, and no registration token was given",
     {
       expected: "a registration token (hf_reg_…), once",
-      fix: "have an admin make one, and give it as HOLDFAST_TOKEN, with --token-file or on standard input",
+      fix: "have an admin make one (`holdfast token create NAME --kind registration`), and give it as HOLDFAST_TOKEN, with --token-file or on standard input",
     },
   );
 }

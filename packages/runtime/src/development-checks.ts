@@ -1,10 +1,11 @@
 // What an agent must not read between two deliveries, because a replay would read something else: in development the
 // call still works, and is reported once per line of code.
 //
-// Patches globals while a runtime is open. Calls from outside agents, and from code under node_modules (which reads clocks
-// for its own timing), pass unseen: a slice runs nothing but agents, and an agent is known by its asynchronous context.
+// Patches globals while a runtime is open. Calls from outside agents, from our own packages and from code under node_modules (which read
+// clocks for their own timing), pass unseen: a slice runs nothing but agents, and an agent is known by its asynchronous context.
 
 import { DurableFuture, UsageError } from "@holdfast/core";
+import { isOurs } from "@holdfast/core/internal";
 
 export interface DevelopmentChecksOptions {
   /** The session whose agent is running this very moment, if one is. */
@@ -119,5 +120,7 @@ function agentLine(): string | undefined {
   const frames = (new Error().stack ?? "").split("\n").slice(1);
   const caller = frames.find((frame) => !frame.includes(OWN));
   if (caller === undefined || caller.includes("node:") || caller.includes("/node_modules/")) return undefined;
-  return /\(?(?:file:\/\/)?([^()\s]+:\d+:\d+)\)?$/.exec(caller.trim())?.[1];
+  const place = /\(?(?:file:\/\/)?([^()\s]+:\d+:\d+)\)?$/.exec(caller.trim())?.[1];
+  // Nearest, not nearest of the agent's: what we ask for on an agent's behalf is not its doing.
+  return place === undefined || isOurs(place) ? undefined : place;
 }

@@ -1,5 +1,6 @@
 // A session moves at any commit, whatever is cut off on the way, and there is always at most one place where it lives.
 
+import { Readable } from "node:stream";
 import { UnavailableError, type AgentStorage } from "@holdfast/core";
 import { faultyStorage, type FaultKind } from "@holdfast/testkit";
 import { countingRandom, storageWith, turns, until } from "@holdfast/testkit/test-runtime";
@@ -155,6 +156,28 @@ describe("a session that moves", () => {
     expect((await here.reader.session("s"))?.move).toBeUndefined();
     await first.close();
     expect(await finish(here)).toEqual(DONE);
+  });
+
+  test("whose target is gone when it is frozen already goes on as a copy of its file", async () => {
+    const [from, to] = [new MemoryStorage(), new MemoryStorage()];
+    const runtime = open(from);
+    await runtime.start(agent, undefined, { sessionId: "s" });
+    await turns(20);
+    const gone = storageWith(to, {
+      commit: () => Promise.reject(new UnavailableError("storage_unavailable", "nobody listens any more")),
+    });
+    await expect(move(from, gone)).rejects.toThrow("nobody listens any more");
+    await expect(runtime.signal("s", "word", "a")).rejects.toMatchObject({
+      code: "session_moved",
+      fix: expect.stringContaining("`holdfast import FILE --session OTHER`") as string,
+    });
+    const copy = await runtime.import(
+      Readable.from(runtime.export("s")).map((line: string) => Buffer.from(line)),
+      { name: "file", sessionId: "copy" },
+    );
+    for (const word of ["a", "b", "c"]) await runtime.signal(copy.sessionId, "word", word);
+    expect(await (await runtime.resume(copy.sessionId)).result()).toEqual(DONE);
+    expect((await from.reader.session("s"))?.move?.to).toBe("there");
   });
 
   test("MS4: is not frozen for a place that cannot be reached", async () => {

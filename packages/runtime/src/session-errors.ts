@@ -25,7 +25,7 @@ export function poisonFault(sessionId: string, at: string | undefined): Holdfast
 export function sessionMoved(sessionId: string, to: string): ConflictError {
   return new ConflictError("session_moved", `session ${sessionId} does not live here any more`, {
     at: to,
-    fix: "ask there; a move that was cut off is finished by asking for it again",
+    fix: `ask there; a move that was cut off is finished by asking for it again. Where that place is gone for good, \`holdfast export ${sessionId}\` and \`holdfast import FILE --session OTHER\` make a copy that lives here`,
   });
 }
 

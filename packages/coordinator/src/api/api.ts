@@ -25,6 +25,7 @@ import { API_LIMITS, type ApiLimits } from "./limits.ts";
 import { listen, type Listener, type ListenOptions } from "./listener.ts";
 import { openApi } from "./openapi.ts";
 import { isOurFault, Refusal } from "./refusal.ts";
+import { tokenFor } from "./token-advice.ts";
 import { serveRest } from "./rest.ts";
 import { createRpc } from "./rpc.ts";
 
@@ -153,7 +154,12 @@ function servePlain(exchange: Exchange, type: string, text: string): void {
 
 async function serveMetrics(exchange: Exchange, calls: Calls, metrics: ApiOptions["metrics"]): Promise<void> {
   const caller = await calls.authenticate(exchange.request.headers.authorization);
-  if (caller.kind !== "admin") throw new Refusal("insufficient_scope", "only an admin may read metrics");
+  if (caller.kind !== "admin")
+    throw new Refusal(
+      "insufficient_scope",
+      `a token of kind "${caller.kind}" may not read metrics`,
+      tokenFor(new Set(["admin"])),
+    );
   if (metrics === undefined) throw new Refusal("not_found", "there is nothing under this path");
   servePlain(exchange, "text/plain; version=0.0.4", await metrics());
 }

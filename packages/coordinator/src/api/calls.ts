@@ -14,6 +14,7 @@ import { mayCall, methodOf, type Method } from "./contract.ts";
 import { ratesOf, type ApiLimits } from "./limits.ts";
 import { Rates } from "./rates.ts";
 import { invalid, Refusal, type FieldError } from "./refusal.ts";
+import { ANOTHER_TOKEN, tokenFor } from "./token-advice.ts";
 
 /** A method of a service as Connect has it, its types left aside. */
 type Implementation = (
@@ -56,11 +57,15 @@ export class Calls {
     throw found?.status === "revoked"
       ? new Refusal("token_revoked", "this token was revoked, has expired or was used up", {
           expected: "a token that is still good; a registration token is so for one runner, once",
+          fix: ANOTHER_TOKEN,
         })
       : new Refusal(
           "unauthenticated",
           token === undefined ? "this needs a token" : "this token is not known here",
-          { expected: "the header Authorization: Bearer TOKEN" },
+          {
+            expected: "the header Authorization: Bearer TOKEN, with a token of this coordinator",
+            fix: ANOTHER_TOKEN,
+          },
         );
   }
 
@@ -70,9 +75,7 @@ export class Calls {
       throw new Refusal(
         "insufficient_scope",
         `a token of kind "${caller.kind}" may not call ${method.name}`,
-        {
-          expected: [...method.callers].join(" or ") || "nobody",
-        },
+        tokenFor(method.callers),
       );
     }
     if (method.counts !== undefined && isLimited(caller)) this.#rates.take(method.counts, caller.tokenId);

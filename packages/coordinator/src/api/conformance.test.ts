@@ -11,6 +11,7 @@ import { factsOf } from "./fields.ts";
 import { CLIENTS, callRest, type Answered } from "./testing/clients.ts";
 import { sampleOf } from "./testing/sample.ts";
 import { KINDS, startStubApi, type StubApi } from "./testing/stub-api.ts";
+import { tokenFor } from "./token-advice.ts";
 
 const WAYS = Object.entries(CLIENTS);
 
@@ -115,6 +116,7 @@ describe.each(METHODS.map((method) => [method.name, method] as const))("%s", (_n
         expect(answers.map((answered) => "messages" in answered)).toEqual(WAYS.map(() => true));
       } else {
         expect(answers, kind).toEqual(refusals("insufficient_scope", []));
+        expect(tokenFor(method.callers).fix, kind).toMatch(/`holdfast token create|a runner /);
         expect(heard).toEqual([]);
       }
     }

@@ -44,6 +44,8 @@ export function invalid(errors: readonly FieldError[]): Refusal {
   const [first] = errors;
   const more = errors.length < 2 ? "" : ` (and ${errors.length - 1} more in "errors")`;
   return new Refusal("validation", `${first?.pointer ?? ""}: ${first?.message ?? "is not valid"}${more}`, {
+    ...(first === undefined ? {} : { at: first.pointer }),
+    fix: "correct what was sent, of which nothing was done; `/openapi.json` says what is taken",
     errors: errors.slice(0, ERRORS_MAX),
   });
 }

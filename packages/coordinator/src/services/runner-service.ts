@@ -74,7 +74,7 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
     const used = await tokens.use(caller.tokenId, { runnerId: wanted, process }, audit);
     if (typeof used === "string")
       throw new HoldfastError("token_revoked", "the registration token was used already", {
-        fix: "have an admin make another one",
+        fix: "have an admin make another one: `holdfast token create NAME --kind registration`",
       });
     const { owner } = caller;
     const { runnerId } = used;

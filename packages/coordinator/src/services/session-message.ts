@@ -21,9 +21,14 @@ export interface Whereabouts {
   readonly runnerId?: string | undefined;
   /** What it waits for that no runner has. */
   readonly blocked?: string | undefined;
+  /** Names of what is stored for it and not read yet. */
+  readonly pending?: ReadonlySet<string> | undefined;
 }
 
-export function sessionMessage(session: Session, { runnerId, blocked }: Whereabouts): SessionMessage {
+export function sessionMessage(
+  session: Session,
+  { runnerId, blocked, pending }: Whereabouts,
+): SessionMessage {
   const { agent, placement = {}, parent, fork, cancel, account, error } = session;
   return {
     sessionId: session.sessionId,
@@ -37,7 +42,7 @@ export function sessionMessage(session: Session, { runnerId, blocked }: Whereabo
     ...json("input", session.input),
     ...json("output", session.output),
     ...(error === undefined ? {} : { error: errorMessage(error) }),
-    waits: session.waits.map(waitMessage),
+    waits: session.waits.map((wait) => waitMessage(wait, pending)),
     ...(account === undefined ? {} : { account: accountMessage(account) }),
     ...defined("parentSessionId", parent?.sessionId),
     depth: session.depth,
@@ -137,13 +142,18 @@ function amountMessage({
   };
 }
 
-function waitMessage(wait: Wait): MessageInitShape<typeof WaitSchema> {
+function waitMessage(wait: Wait, pending?: ReadonlySet<string>): MessageInitShape<typeof WaitSchema> {
   const of = { type: wait.type, id: BigInt(wait.id) };
   if (wait.type === "timer") return { ...of, at: time(wait.at) };
   const named = { ...of, name: wait.name, ...number("until", wait.until) };
   return wait.type === "signal"
     ? named
-    : { ...named, prompt: wait.prompt, ...defined("answer", wait.answer) };
+    : {
+        ...named,
+        prompt: wait.prompt,
+        ...defined("answer", wait.answer),
+        ...(pending?.has(wait.name) === true ? { answered: true } : {}),
+      };
 }
 
 /** Times are told in whole milliseconds. */

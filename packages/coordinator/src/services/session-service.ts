@@ -61,11 +61,14 @@ const JOURNAL_PAGE = 500;
 const WAIT_MS = 30_000;
 
 export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionService> {
-  const told = (session: Session): SessionMessage =>
+  const toldInList = (session: Session, pending?: ReadonlySet<string>): SessionMessage =>
     sessionMessage(session, {
       runnerId: isEnded(session.status) ? undefined : host.dispatcher.holderOf(session.sessionId),
       blocked: host.unmatched.reasonFor(session.sessionId),
+      pending,
     });
+  const told = async (session: Session): Promise<SessionMessage> =>
+    toldInList(session, openQuestion(session, undefined) && (await pendingNames(host, session.sessionId)));
   const found = async (sessionId: string): Promise<Session> => {
     const session = await host.storage.reader.session(sessionId);
     if (session === undefined) throw sessionNotFound(sessionId);
@@ -127,7 +130,7 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
 
     async list({ limit = PAGE, cursor, status, agent, parentSessionId, owner }, context) {
       const { caller } = callOf(context);
-      if (caller.kind === "job") return listOfJob(host, caller.name, told);
+      if (caller.kind === "job") return listOfJob(host, caller.name, toldInList);
       const of = caller.kind === "user" ? caller.name : owner;
       // Another user's are none, as if there were none.
       if (caller.kind === "user" && owner !== undefined && owner !== caller.name) return { sessions: [] };
@@ -141,7 +144,10 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
         ...(of === undefined ? {} : { owner: of }),
       });
       const last = sessions.length < limit ? undefined : sessions.at(-1)?.sessionId;
-      return { sessions: sessions.map(told), ...(last === undefined ? {} : { nextCursor: last }) };
+      return {
+        sessions: sessions.map((session) => toldInList(session)),
+        ...(last === undefined ? {} : { nextCursor: last }),
+      };
     },
 
     async getResult({ sessionId, waitMs = 0 }, context) {
@@ -170,17 +176,23 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
       const text = textOf(answer, "answer");
       refuseIfLarge(text, "answer", LIMITS.payloadChars);
       const session = await ownSession(host, call.caller, sessionId);
-      const id = question === undefined ? undefined : Number(question.replace(/^answer:/, ""));
-      const wait = openQuestion(session, id);
+      const id = question === undefined ? undefined : numberOf(question);
+      const wait =
+        question === undefined
+          ? openQuestion(session, undefined, await pendingNames(host, sessionId))
+          : openQuestion(session, id ?? NO_QUESTION);
       if (wait === undefined) {
-        const given = question === undefined ? undefined : answerSignalName(id ?? NaN);
+        const given = id === undefined ? undefined : answerSignalName(id);
         if (
           given !== undefined &&
           (await wasConsumed(host, sessionId, keyedSignalId(sessionId, given, given, text)))
         )
           return { question: given }; // R1.
         if (isEnded(session.status)) throw hasEnded(session);
-        throw new NotFoundError("question_not_found", noSuchQuestion(session, id), { at: "question" });
+        throw new NotFoundError("question_not_found", noSuchQuestion(session, question), {
+          at: "question",
+          fix: "how the session stands says what it asks; without a question the oldest is answered",
+        });
       }
       refuseAnswer(wait, decodeJson(text));
       // The question's name is the key: of several answers the first one counts.
@@ -283,7 +295,7 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
         const seq = seen.seq === undefined ? {} : { seq: BigInt(seen.seq) };
         yield seen.type === "record"
           ? { ...seq, event: { case: "record" as const, value: bytesOf(seen.text) } }
-          : { ...seq, event: { case: "session" as const, value: told(seen.session) } };
+          : { ...seq, event: { case: "session" as const, value: await told(seen.session) } };
       }
     },
 
@@ -306,6 +318,20 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
   };
 }
 
+/** No command has this number. */
+const NO_QUESTION = -1;
+
+/** Of a question's name, which is that of the signal it waits for, or its number alone. */
+function numberOf(question: string): number | undefined {
+  const digits = /^(?:answer:)?(\d+)$/.exec(question)?.[1];
+  return digits === undefined ? undefined : Number(digits);
+}
+
+/** Of signals that are stored and not read. */
+async function pendingNames({ storage }: ServiceHost, sessionId: string): Promise<ReadonlySet<string>> {
+  return new Set((await storage.reader.pendingSignals(sessionId)).map(({ name }) => name));
+}
+
 /** X3: a cursor of another's list is none, as one of nobody's. @throws Refusal */
 async function checkCursor(host: ServiceHost, caller: Caller, cursor: string): Promise<void> {
   const last = await host.storage.reader.session(cursor);
@@ -322,7 +348,9 @@ async function listOfJob(
 ): Promise<{ sessions: SessionMessage[] }> {
   const own = await storage.reader.session(sessionId);
   const children = await storage.reader.sessions({ parent: sessionId, limit: LIMITS.children });
-  return { sessions: [...(own === undefined ? [] : [own]), ...children].map(told) };
+  return {
+    sessions: [...(own === undefined ? [] : [own]), ...children].map((session) => told(session)),
+  };
 }
 
 /** What is damaged is the sender's to mend. */

@@ -27,24 +27,31 @@ export function refuseIfLarge(text: string | undefined, what: string, max: numbe
   });
 }
 
-/** The question that is meant: the oldest open one when none is named. `undefined` when there is no such. */
+/**
+ * The question that is meant; when none is named the oldest open one that nobody has answered, or, when all are, the oldest: the first
+ * answer stands. `undefined` when there is no such.
+ *
+ * @param pending names of signals that are stored and not read.
+ */
 export function openQuestion(
   { waits }: Pick<Session, "waits">,
   question: number | undefined,
+  pending?: ReadonlySet<string>,
 ): OpenQuestion | undefined {
   const open = waits.filter((wait) => wait.type === "input");
-  return question === undefined ? open[0] : open.find(({ id }) => id === question);
+  if (question !== undefined) return open.find(({ id }) => id === question);
+  return open.find(({ name }) => pending?.has(name) !== true) ?? open[0];
 }
 
 /** Why there is nothing to answer. */
 export function noSuchQuestion(
   { sessionId, status, waits }: Pick<Session, "sessionId" | "status" | "waits">,
-  question: number | undefined,
+  question: number | string | undefined,
 ): string {
   const open = waits.filter((wait) => wait.type === "input");
   return open.length === 0
     ? `session ${sessionId} asks nothing (it is ${status})`
-    : `session ${sessionId} has no open question ${question}; open: ${open.map(({ id }) => id).join(", ")}`;
+    : `session ${sessionId} has no open question ${JSON.stringify(question)}; open: ${open.map(({ id }) => id).join(", ")}`;
 }
 
 /** @throws UsageError for an answer that the question does not take. */

@@ -5,6 +5,7 @@
 //   Z3. Signals that nobody has read travel along, under their ids; who stores the session stores them in the same transaction.
 //   Z4. Children and parents do not. A copy under another id has its entries' old ids, and so the chance and the hashes that go with
 //       them, by being a fork of the old one from position 0.
+//   Z5. A copy is on no move, whatever the session was: so what was frozen for a place that is gone lives on, under another id.
 //
 // It knows no file: lines go out, lines come in.
 
@@ -133,7 +134,7 @@ export class SessionFile {
         },
       );
     }
-    const { session } = this.#header;
+    const { move: _move, ...session } = this.#header.session; // Z5.
     const { sessionId, account } = session;
     const change: ImportSession = {
       type: "import_session",

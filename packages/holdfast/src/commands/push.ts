@@ -8,7 +8,8 @@ export const push: Command = {
   description:
     "It goes on there, on a runner that has its agent. From the moment it is frozen nothing changes it here, and who asks is told " +
     "where it went; a process that runs it is fenced. Asked again after it was cut off, the move is finished. A session with a " +
-    "parent or children that have not ended does not move. Exit codes: 6 it has ended or is there already, 7 the coordinator cannot " +
+    "parent or children that have not ended does not move. If the coordinator is gone for good before it has finished, `holdfast export` " +
+    "and `holdfast import --session OTHER` go on with a copy here. Exit codes: 6 it has ended or is there already, 7 the coordinator cannot " +
     "be reached.",
   options: { url: OTHER_END_OPTION },
   examples: [

@@ -148,6 +148,7 @@ export const COMMENTS = {
   "holdfast.v1.Token.runner_id": "Of a runner's token.",
   "holdfast.v1.TokenService.Revoke": "From now on it is nobody's.",
   "holdfast.v1.Wait.answer": "What a question takes for an answer: `approval` or `any`.",
+  "holdfast.v1.Wait.answered": "Of a question: an answer is stored that its agent has not read yet. Not told in lists.",
   "holdfast.v1.Wait.type": "`timer`, `signal` or `input`.",
   "holdfast.v1.WatchRequest.after_seq": "Only records above this position.",
   "holdfast.v1.WatchResponse.record": "One journal record.",

@@ -1,7 +1,7 @@
 // What a network does to the port: answers are lost, connections are cut, coordinators go away and come back.
 
 import { MemoryStorage } from "@holdfast/testkit/test-runtime";
-import type { Arrival, Change } from "@holdfast/core";
+import type { Arrival, Change, HoldfastError } from "@holdfast/core";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { CoordinatorConnection, openRemoteStorage } from "./index.ts";
 import { serveStorage, TOKEN, type StorageServer } from "./testing/storage-server.ts";
@@ -79,12 +79,33 @@ test("a coordinator that is another program is said to be one", async () => {
   await expect(storage.load("s")).rejects.toMatchObject({ code: "version_unsupported" });
 });
 
-test.each(["http://10.0.0.1:8765", "http://127.0.0.1.example.org", "ftp://localhost", "nonsense"])(
-  "no token goes to %s",
-  (url) => {
-    expect(() => new CoordinatorConnection({ url, token: TOKEN })).toThrow(/unencrypted|not a coordinator/);
-  },
-);
+test.each([
+  ["http://10.0.0.1:8765", "unencrypted", "https://10.0.0.1:8765"],
+  ["http://127.0.0.1.example.org", "unencrypted", "https://127.0.0.1.example.org"],
+  ["http://", "not a coordinator's URL", undefined],
+  ["http://me:secret@localhost", "no name and no password", "leave them out"],
+  ["ftp://localhost:1", "not ftp", "say http://localhost:1"],
+  ["localhost:8765", "does not begin with http", "say http://localhost:8765"],
+  ["127.0.0.1:8765", "does not begin with http", "say http://127.0.0.1:8765"],
+  ["fleet.example", "does not begin with http", "say https://fleet.example"],
+  ["http:localhost:8765", "does not begin with http", undefined],
+  ["nonsense with spaces", "does not begin with http", "say https://"],
+  ["", "missing", undefined],
+])("no token goes to %s, and the right form is said", (url, what, fix) => {
+  const error = refusalOf(url);
+  expect(error).toMatchObject({ code: "usage", at: "url", message: expect.stringContaining(what) as string });
+  expect(error.fix ?? error.expected).toContain(fix ?? "http");
+  expect(JSON.stringify(error)).not.toContain("secret");
+});
+
+function refusalOf(url: string): HoldfastError {
+  try {
+    new CoordinatorConnection({ url, token: TOKEN }).close();
+  } catch (thrown) {
+    return thrown as HoldfastError;
+  }
+  throw new Error(`${url} was taken`);
+}
 
 test.each(["http://127.0.0.1:8765/", "http://localhost", "http://[::1]:1", "https://10.0.0.1"])(
   "a token may go to %s",

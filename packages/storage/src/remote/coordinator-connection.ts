@@ -18,11 +18,12 @@ import {
   type Transport,
 } from "@connectrpc/connect";
 import { createConnectTransport, Http2SessionManager } from "@connectrpc/connect-node";
-import { HoldfastError, UnavailableError, UsageError, type Clock } from "@holdfast/core";
+import { HoldfastError, UnavailableError, type Clock } from "@holdfast/core";
 import { fromWireError } from "@holdfast/core/internal";
 import { Agent as HttpAgent } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
 import { CoordinatorTime } from "./coordinator-time.ts";
+import { checkUrl, isPlainThere, plainThere, tlsThere } from "./coordinator-url.ts";
 import { unaryTransport } from "./unary-transport.ts";
 
 /** How long a call may take that says nothing else. */
@@ -54,6 +55,8 @@ export class CoordinatorConnection {
   readonly #transport: Transport;
   readonly #close: () => void;
   #token: string;
+  /** Something answered, and so there is no doubt (C3). */
+  #speaksAsItSays = false;
 
   /** Nothing is sent yet. @throws UsageError when the URL cannot be used. */
   constructor({
@@ -65,7 +68,7 @@ export class CoordinatorConnection {
     clock = { now: () => Date.now(), monotonic: () => performance.now() },
   }: ConnectionOptions) {
     this.time = new CoordinatorTime(clock);
-    const parsed = checkUrl(url, insecure);
+    const parsed = checkUrl(url, insecure); // C1.
     this.url = parsed.href.replace(/\/+$/, "");
     this.#token = token;
     const authorize: Interceptor = (next) => (request) => {
@@ -110,16 +113,29 @@ export class CoordinatorConnection {
   /** C2. @throws HoldfastError whatever goes wrong. */
   async ask<T>(call: () => Promise<T>): Promise<T> {
     try {
-      return await call();
+      const answer = await call();
+      this.#speaksAsItSays = true;
+      return answer;
     } catch (thrown) {
-      throw this.toOurs(thrown);
+      throw await this.explained(thrown);
     }
   }
 
-  toOurs(thrown: unknown): HoldfastError {
+  /** Whatever a call threw, as ours; of one that was cut off the reason is looked for (C3). */
+  async explained(thrown: unknown): Promise<HoldfastError> {
+    const error = this.#toOurs(thrown);
+    if (error.code !== "storage_unavailable" || this.#speaksAsItSays) return error;
+    return (await tlsThere(this.url)) ?? error;
+  }
+
+  #toOurs(thrown: unknown): HoldfastError {
     const error = ConnectError.from(thrown);
     const detail = error.findDetails(ErrorDetailSchema)[0];
-    if (detail !== undefined) return answered(error, detail);
+    if (detail !== undefined) {
+      this.#speaksAsItSays = true;
+      return answered(error, detail);
+    }
+    if (isPlainThere(this.url, error.rawMessage)) return plainThere(this.url, error.rawMessage);
     const details = {
       at: this.url,
       got: `${Code[error.code] ?? "an error"}: ${error.rawMessage}`,
@@ -175,36 +191,4 @@ function answered(error: ConnectError, detail: ErrorDetail): HoldfastError {
   return PASSING.has(detail.code)
     ? new UnavailableError("storage_unavailable", wire.message, wire)
     : fromWireError(wire);
-}
-
-/** C1. */
-function checkUrl(url: string, insecure: boolean): URL {
-  let parsed: URL;
-  try {
-    parsed = new URL(url);
-  } catch (cause) {
-    throw new UsageError(`"${url}" is not a coordinator's URL`, {
-      expected: "http://127.0.0.1:8765 or https://…",
-      cause,
-    });
-  }
-  if (parsed.username !== "" || parsed.password !== "")
-    throw new UsageError("a coordinator's URL has no name and no password in it", {
-      got: `something before ${parsed.host}`,
-      fix: "leave them out: a token says who asks",
-    });
-  if (
-    parsed.protocol === "https:" ||
-    (parsed.protocol === "http:" && (insecure || isLoopback(parsed.hostname)))
-  )
-    return parsed;
-  throw new UsageError(`a token would go to ${parsed.host} unencrypted`, {
-    got: url,
-    expected: "https, or http to this machine",
-    fix: "serve the coordinator over TLS, or say --insecure where the network is your own",
-  });
-}
-
-function isLoopback(hostname: string): boolean {
-  return hostname === "localhost" || hostname === "[::1]" || /^127(\.\d{1,3}){3}$/.test(hostname);
 }

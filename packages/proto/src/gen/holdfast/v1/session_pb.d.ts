@@ -232,6 +232,13 @@ export declare type Wait = Message<"holdfast.v1.Wait"> & {
    * @generated from field: optional int64 until = 7;
    */
   until?: bigint | undefined;
+
+  /**
+   * Of a question: an answer is stored that its agent has not read yet. Not told in lists.
+   *
+   * @generated from field: optional bool answered = 8;
+   */
+  answered?: boolean | undefined;
 };
 
 /**

@@ -1,0 +1,27 @@
+// How somebody comes by a token that a call wants.
+
+import type { Caller } from "./caller.ts";
+
+type Kind = Exclude<Caller["kind"], "none">;
+
+const WAYS: Readonly<Record<Kind, string>> = {
+  user: "`holdfast token create NAME` makes one",
+  admin:
+    "the coordinator's first start writes one to the file admin-token beside its data, and `holdfast token create NAME --kind admin` makes more",
+  registration: "`holdfast token create NAME --kind registration` makes one",
+  runner: "a runner is given one when it registers",
+  job: "a runner makes one for the agent it runs",
+};
+
+/** Of those that may call something, the kinds of token; and how to come by the first that people are given. */
+export function tokenFor(callers: ReadonlySet<string>): { readonly expected: string; readonly fix: string } {
+  const kinds = (Object.keys(WAYS) as Kind[]).filter((kind) => callers.has(kind));
+  const [first] = kinds;
+  return first === undefined
+    ? { expected: "nobody", fix: "this is not for calling" }
+    : { expected: `a token of kind ${kinds.join(" or ")}`, fix: WAYS[first] };
+}
+
+/** For whoever has none that is good. */
+export const ANOTHER_TOKEN =
+  "have an admin make one: `holdfast token create NAME` for a user, with `--kind registration` for a runner, once";
