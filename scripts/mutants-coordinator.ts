@@ -84,6 +84,20 @@ export const COORDINATOR_MUTANTS = [
     tests: ["packages/coordinator/src/dispatch/rules.test.ts"],
   },
   {
+    name: "R5: a killed caller's calls are over, also over HTTP/2",
+    file: "packages/coordinator/src/api/listener.ts",
+    find: "socket.allowHalfOpen = false;",
+    replace: "",
+    tests: ["packages/coordinator/src/api/listener.test.ts"],
+  },
+  {
+    name: "R5: a runner that went to another coordinator is not silent",
+    file: "packages/coordinator/src/dispatch/registry.ts",
+    find: "if (!isNews && !isBack && now",
+    replace: "if (!isNews && now",
+    tests: ["packages/coordinator/src/runners-seen.test.ts"],
+  },
+  {
     name: "T4: a registration token is used once",
     file: "packages/coordinator/src/tokens.ts",
     find: "    if (token.usedAt !== undefined) return process",

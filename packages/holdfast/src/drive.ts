@@ -186,15 +186,11 @@ class Life {
   /** Where it runs, as far as that can be told, or why nobody takes it. Never rejects. */
   async #sayElsewhere(): Promise<void> {
     const { io, options } = this.#parts;
-    const { database, sessionId } = options;
-    const { readRunOf } = await import("./run-list.ts");
-    const run = database?.coordinator && (await readRunOf(database.coordinator, sessionId).catch(() => {}));
+    const { sayUntaken } = await import("./run-list.ts");
+    const run = await sayUntaken(options.database?.coordinator, options.sessionId, io);
     const who = run?.runnerName ?? run?.holder;
-    const { paint, symbols } = io.notes;
     const where = who === undefined ? "" : ` (${plainLine(who, NAME_CHARS)})`;
-    io.note(paint.dim(`it runs elsewhere${where}, and is followed from here`));
-    if (run?.blockedUntil !== undefined)
-      io.note(paint.yellow(`${symbols.warn} nobody takes it yet: ${plainLine(run.blocked ?? "", Infinity)}`));
+    io.note(io.notes.paint.dim(`it runs elsewhere${where}, and is followed from here`));
   }
 
   /** P3. Never, where nobody else can run it. */

@@ -29,7 +29,8 @@ export async function followSession({
   signal,
   onNews,
 }: Following): Promise<void> {
-  const client = createClient({ ...coordinator, retryMs: Infinity });
+  const { url, token } = coordinator;
+  const client = createClient({ url, token, retryMs: Infinity });
   try {
     for await (const event of client.sessions.get(sessionId).events({ afterSeq, signal })) {
       onNews();

@@ -21,7 +21,7 @@ export function pauseAdvice(
   io: Pick<Io, "call">,
   isElsewhere: boolean,
 ): PauseAdvice | undefined {
-  const { status, pauseReason, sessionId } = session;
+  const { status, pauseReason, sessionId, agent } = session;
   if (status !== "paused" || pauseReason === undefined) return undefined;
   const unpause = io.call(`unpause ${sessionId}`);
   const resume = io.call(`resume ${sessionId}`);
@@ -44,8 +44,8 @@ export function pauseAdvice(
     no_matching_runner: () =>
       isElsewhere
         ? {
-            why: `no runner that fits came in time: start one (${runnerCommand(session, io)}), then unpause it`,
-            commands: [unpause],
+            why: `no runner that fits came in time: start one (${runnerCommand(session, io)}), then unpause it${agent.file === undefined ? "" : ", or go on with it here"}`,
+            commands: agent.file === undefined ? [unpause] : [unpause, resume],
           }
         : {
             why: "its agent, of the version it was started with, is not here",

@@ -36,7 +36,8 @@ export async function runByName({ name, wanted, options }: ByName, args: Argumen
   const input = given === undefined ? undefined : await readInput(given, io);
   const demands = readLabels(args, "demand");
   const begin = async (): Promise<undefined> => {
-    const client = createClient({ ...coordinator });
+    const { url, token } = coordinator;
+    const client = createClient({ url, token });
     try {
       await client.sessions.start(name, input, { sessionId, demands, ...options });
     } catch (thrown) {

@@ -50,6 +50,19 @@ export async function readRunOf(access: CoordinatorAccess, sessionId: string): P
   }
 }
 
+/** Say why no runner takes a session of a coordinator, if none fits it. @returns its run, as far as that can be told. Never rejects. */
+export async function sayUntaken(
+  access: CoordinatorAccess | undefined,
+  sessionId: string,
+  io: Pick<Io, "note" | "notes">,
+): Promise<RunJson | undefined> {
+  const run = access && (await readRunOf(access, sessionId).catch(() => undefined));
+  const { paint, symbols } = io.notes;
+  if (run?.blockedUntil !== undefined)
+    io.note(paint.yellow(`${symbols.warn} nobody takes it yet: ${plainLine(run.blocked ?? "", Infinity)}`));
+  return run;
+}
+
 async function readRuns(
   limit: number,
   args: Arguments,

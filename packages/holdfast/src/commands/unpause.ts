@@ -7,7 +7,7 @@ export const unpause: Command = {
   summary: "Let a paused session go on",
   usage: "unpause ID",
   description:
-    "The process that runs its tree goes on with it; without one, the command that does is told. Whatever it was paused for " +
+    "The process that runs its tree goes on with it, at a coordinator a runner that fits; without one, that is told. Whatever it was paused for " +
     "should be mended first: `holdfast show` says what that is.",
   options: {},
   examples: [["unpause ses_019a", "go on after `holdfast pause`"]],
@@ -16,7 +16,8 @@ export const unpause: Command = {
     const id = takeOnly(args.positionals, "the session's id", unpause.usage);
     const { findDatabase } = await import("../project.ts");
     const { resumeHint, withRequests } = await import("../request-session.ts");
-    return withRequests(findDatabase(args, io), id, async ({ session, runtime, storage }) => {
+    const database = findDatabase(args, io);
+    return withRequests(database, id, async ({ session, runtime, storage }) => {
       const { sessionId } = session;
       const before = session.status;
       const status = isEnded(before) ? before : await runtime.unpause(sessionId);
@@ -34,6 +35,8 @@ export const unpause: Command = {
           : `session ${sessionId} was not paused (${status})`,
       );
       if (resume !== undefined) io.note(`no process runs it; it goes on with: ${resume}`);
+      const { sayUntaken } = await import("../run-list.ts");
+      await sayUntaken(database.coordinator, sessionId, io);
       return 0;
     });
   },
