@@ -7,9 +7,9 @@
 //   N1. It goes on for ever while the coordinator is away, and ends only when it is stopped, drained, or refused for good.
 //   N2. It never holds more than `maxRuns` sessions (O6): one that only waits makes room for one that does something.
 //   N3. What it cannot hand back, because nobody hears it, runs out by its lease.
+//   N4. What time it is its coordinator says; this machine's clock only counts what has passed since (S3).
 //   N5. Told by the coordinator to drain, it finishes what is at work, however long that takes: nobody is in a hurry. Stopped, also while
 //       it drains, it gives that its grace.
-//   N4. What time it is its coordinator says; this machine's clock only counts what has passed since (S3).
 
 import {
   HoldfastError,
