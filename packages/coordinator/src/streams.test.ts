@@ -3,8 +3,9 @@
 import { ServerResponse } from "node:http";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { JOURNAL_FORMAT, type Change, type Clock, type JournalRecord } from "@holdfast/core";
+import { JOURNAL_FORMAT, type Arrival, type Change, type Clock, type JournalRecord } from "@holdfast/core";
 import { EventReader } from "@holdfast/testkit/event-reader";
+import { MemoryStorage, storageWith } from "@holdfast/testkit/test-runtime";
 import { afterEach, beforeEach, describe, expect, it, test, vi } from "vitest";
 import { openFleet, realClock, type Fleet } from "./testing/fleet.ts";
 
@@ -177,6 +178,38 @@ test("S3: whoever listens for arrivals is told the time again and again", async 
       if (told.split('"now"').length > 3) break;
     }
     expect(told).not.toMatch(/"sessionId":"[^"]/);
+  } finally {
+    over.abort();
+    await fleet.close();
+  }
+});
+
+// A reader that stops reading would have one kept for it each time.
+test("V2: what arrives for one session, again and again until it is told, is told once", async () => {
+  const listeners: ((arrival: Arrival) => void)[] = [];
+  const subscribe = (listener: (arrival: Arrival) => void) => (listeners.push(listener), () => {});
+  const fleet = await openFleet({ storage: storageWith(new MemoryStorage(), { subscribe }) });
+  const over = new AbortController();
+  const arrive = (sessionId: string, awaited: boolean): void => {
+    for (const listener of listeners) listener({ sessionId, awaited });
+  };
+  try {
+    await create(fleet, "ses_often");
+    await create(fleet, "ses_last");
+    const { body } = await fetch(`${fleet.url}/v1/storage/subscribe`, {
+      headers: { authorization: `Bearer ${fleet.admin.token}`, accept: "text/event-stream" },
+      signal: over.signal,
+    });
+    let told = "";
+    for await (const chunk of body!.pipeThrough(new TextDecoderStream())) {
+      if (told === "") {
+        for (let i = 0; i < 100; i++) arrive("ses_often", i === 50);
+        arrive("ses_last", false);
+      }
+      told += chunk;
+      if (told.includes("ses_last")) break;
+    }
+    expect(told.match(/"sessionId":"ses_often".*/g)).toEqual(['"sessionId":"ses_often","awaited":true}']);
   } finally {
     over.abort();
     await fleet.close();

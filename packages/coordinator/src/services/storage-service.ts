@@ -126,12 +126,13 @@ export function storageService(host: ServiceHost): ServiceImpl<typeof StorageSer
 
     async *subscribe(_, context) {
       const { caller, signal } = callOf(context);
-      const arrived: { sessionId: string; awaited: boolean }[] = [];
+      /** By session, so that who does not read keeps no more than one of each here. */
+      const arrived = new Map<string, boolean>();
       let isTimeWanted = true;
       let wake = (): void => {};
       const come = (): void => wake();
       const unsubscribe = storage.subscribe(({ sessionId, awaited }) => {
-        arrived.push({ sessionId, awaited });
+        arrived.set(sessionId, awaited || arrived.get(sessionId) === true);
         come();
       });
       const onTime = (): void => {
@@ -148,9 +149,11 @@ export function storageService(host: ServiceHost): ServiceImpl<typeof StorageSer
             isTimeWanted = false;
             yield { sessionId: "", awaited: false, now: BigInt(clock.now()) };
           }
-          for (const arrival of arrived.splice(0))
-            if (await isThere(host, caller, arrival.sessionId)) yield arrival;
-          if (arrived.length > 0 || isTimeWanted || signal.aborted) continue;
+          const taken = [...arrived];
+          arrived.clear();
+          for (const [sessionId, awaited] of taken)
+            if (await isThere(host, caller, sessionId)) yield { sessionId, awaited };
+          if (arrived.size > 0 || isTimeWanted || signal.aborted) continue;
           await new Promise<void>((resolve) => (wake = resolve));
         }
       } finally {
