@@ -175,8 +175,15 @@ export const FLEET_MUTANTS = [
   {
     name: "S3: time goes on after a restart from where it was written",
     file: STORE_TIME,
-    find: "clock.step(writtenAt - clock.now()); // S3.",
-    replace: "clock.step(writtenAt - writtenAt);",
+    find: "clock.step(at - clock.now()); // S3.",
+    replace: "clock.step(at - at);",
+    tests: [STORE_TIME_TEST],
+  },
+  {
+    name: "D3: a step of the time that its coordinator died in is finished by the next one",
+    file: STORE_TIME,
+    find: "const from = carry.from ?? (isNew ? at : undefined);",
+    replace: "const from = isNew ? at : undefined;",
     tests: [STORE_TIME_TEST],
   },
   {

@@ -1,11 +1,15 @@
 // Planted mutants: each takes one guard out, and the tests named beside it must notice.
 //
-// `npm run mutants` runs them all; `scripts/mutants.test.ts` does so as part of `npm test`. Sources are never touched: the
-// change is made as the file is loaded, by vitest (see `vitest.config.ts`) or by Node (see `mutant-hook.ts`). A mutant whose text is no longer there is an error,
-// so that the list cannot go stale.
+// `npm run mutants`: all of them; `npm test` runs some, by way of `scripts/mutants.test.ts`.
+//
+//   -- TEXT ...                those with one of these in their names, such as D3
+//
+// Sources are never touched: the change is made as the file is loaded, by vitest (see `vitest.config.ts`) or by Node (see
+// `mutant-hook.ts`). A mutant whose text is no longer there is an error, so that the list cannot go stale.
 
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { readArguments, refuse } from "./arguments.ts";
 import { COORDINATOR_MUTANTS } from "./mutants-coordinator.ts";
 import { FLEET_MUTANTS } from "./mutants-fleet.ts";
 
@@ -538,13 +542,22 @@ export function runMutant({
 }
 
 if (import.meta.main) {
+  const { positionals } = readArguments(import.meta.filename, {}, true);
+  const chosen = MUTANTS.filter(
+    ({ name }) => positionals.length === 0 || positionals.some((text) => name.includes(text)),
+  );
+  if (chosen.length === 0)
+    refuse(
+      `no mutant has ${positionals.join(" or ")} in its name`,
+      "names begin with their promise, such as D3",
+    );
   let survived = 0;
-  for (const mutant of MUTANTS) {
+  for (const mutant of chosen) {
     const { isKilled, output } = await runMutant(mutant);
     if (!isKilled) survived++;
     console.log(`${isKilled ? "killed  " : "SURVIVED"}  ${mutant.name}`);
     if (!isKilled) console.log(output.slice(-2_000));
   }
-  console.log(`${MUTANTS.length - survived} of ${MUTANTS.length} mutants killed`);
+  console.log(`${chosen.length - survived} of ${chosen.length} mutants killed`);
   process.exitCode = survived > 0 ? 1 : 0;
 }
