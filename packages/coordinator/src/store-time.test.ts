@@ -123,6 +123,16 @@ describe("D3: a clock that is set", () => {
     for (const sessionId of ["s1", "s2"]) expect(await leftOf(sessionId)).toBeUndefined();
   });
 
+  // The coordinator before was ahead of what it had written, and the clock is set by about a lease.
+  test("forward takes nothing from a lease of which more is left than it lasts", async () => {
+    const { clock, claim, leftOf, registry } = await coordinator();
+    await registry.change("runner", undefined, () => runnerAt(clock.now()));
+    await claim("s1", "runner", clock.now() + 3_000);
+    wall.jump(LEASE_MS);
+    await wall.advance(1_000);
+    expect(await leftOf("s1")).toBe(LEASE_MS);
+  });
+
   test("forward moves no lease while it cannot be written down", async () => {
     const { clock, claim, leftOf, breakStorage } = await coordinator();
     await claim("s1", "runner");
@@ -290,11 +300,11 @@ async function coordinator(renewals = Infinity) {
     lengths,
     breakStorage: (wanted: boolean) => void (isBroken = wanted),
     breakRenewals: (after: number) => void (renewals = after),
-    claim: async (sessionId: string, owner: string) => {
+    claim: async (sessionId: string, owner: string, now = clock.now()) => {
       const agent = { name: "agent", version: "1" };
       const creation = { type: "create_session", sessionId, agent, input: undefined } as const;
       await storage.commit([{ ...creation, seed: 1, flags: 0, format: 1 }], clock.now());
-      return storage.claim({ sessionId, owner, now: clock.now(), leaseMs: LEASE_MS });
+      return storage.claim({ sessionId, owner, now, leaseMs: LEASE_MS });
     },
     leftOf: async (sessionId: string): Promise<number | undefined> => {
       const [held] = await storage.heldClaims({ now: clock.now(), limit: 1, sessionId });

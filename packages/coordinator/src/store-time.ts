@@ -146,8 +146,8 @@ export class StoreTime {
         const name = `${claim.sessionId} ${claim.token}`;
         const longestMs = registry.knows(claim.owner) ? leaseMs : LEASE_MS_MAX;
         // More is left than a lease lasts of what was given after the time was written down, by the new time at another coordinator, or
-        // carried over by one that died meanwhile.
-        const since = claim.until - from > longestMs && claim.until > at ? at : from;
+        // carried over by one that died meanwhile. Much more: it is by the new time; a little: time went back with a coordinator (S3).
+        const since = claim.until - from > 2 * longestMs && claim.until > at ? at : from;
         const until = to + Math.min(claim.until - since, longestMs);
         const end = ends.get(name) ?? { until, isCarried: false };
         ends.set(name, end);
