@@ -35,6 +35,7 @@ const MAIN_VARIANTS: readonly (readonly [workload: string, unit: string, variant
   ["W6", "wakes/s", /^200 parked, 20 woken$/],
   ["W7", "ms", /from the agent$/],
   ["tracing", "µs CPU/step", /^W3$/],
+  ["budgets", "µs CPU/step", /^W3$/],
 ];
 
 describe.each(["memory", "sqlite"])("a smoke run on %s", (storage) => {

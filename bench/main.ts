@@ -9,6 +9,7 @@ import { makeLine, toJsonLine, toTable, type Line } from "./line.ts";
 import { readOptions, USAGE, type Options } from "./options.ts";
 import { provideServer } from "./postgres.ts";
 import type { Bench, Workload } from "./workload.ts";
+import { budgets, tracing } from "./workloads/additions.ts";
 import { families } from "./workloads/families.ts";
 import { fleet } from "./workloads/fleet.ts";
 import { herd } from "./workloads/herd.ts";
@@ -20,7 +21,6 @@ import { sequential } from "./workloads/sequential.ts";
 import { sessions } from "./workloads/sessions.ts";
 import { signals } from "./workloads/signals.ts";
 import { streams } from "./workloads/streams.ts";
-import { tracing } from "./workloads/tracing.ts";
 import { turns } from "./workloads/turns.ts";
 
 const WORKLOADS: readonly Workload[] = [
@@ -37,6 +37,7 @@ const WORKLOADS: readonly Workload[] = [
   herd,
   install,
   tracing,
+  budgets,
 ];
 /** What Linux calls a file system in memory: syncing costs nothing there. */
 const TMPFS = 0x01021994;

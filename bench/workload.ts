@@ -1,5 +1,6 @@
 // What a workload is: a generator of lines, the main variant last.
 
+import type { AgentTracer, Budget } from "@holdfast/core";
 import type { Measured } from "./line.ts";
 import type { StorageKind } from "./storages.ts";
 
@@ -12,6 +13,12 @@ export interface Bench {
   readonly folder: string;
   /** `full`, or in a smoke test `quick`. */
   size(full: number, quick: number): number;
+}
+
+/** What a session can do without. */
+export interface Additions {
+  readonly tracer?: AgentTracer;
+  readonly budget?: Budget;
 }
 
 export interface Workload {

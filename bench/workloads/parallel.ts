@@ -1,11 +1,10 @@
 // W2: one session asks for many tasks at once and joins them.
 
-import type { AgentTracer } from "@holdfast/core";
 import { createRuntime, defineAgent, silentTracer } from "@holdfast/runtime";
 import { withFloor } from "../floors.ts";
 import { assertDone, cpuMicros, inTurns, median, nowMs } from "../measure.ts";
 import { withStorage } from "../storages.ts";
-import type { Bench, Workload } from "../workload.ts";
+import type { Additions, Bench, Workload } from "../workload.ts";
 
 export const parallel: Workload = {
   id: "W2",
@@ -37,7 +36,7 @@ export const parallel: Workload = {
 export function runParallel(
   { storage: kind, folder }: Bench,
   tasks: number,
-  tracer: AgentTracer = silentTracer,
+  { tracer = silentTracer, budget }: Additions = {},
 ) {
   return withStorage(kind, folder, async ({ storage, statements }) => {
     const runtime = createRuntime({ storage, tracer });
@@ -51,7 +50,7 @@ export function runParallel(
     const statementsBefore = statements();
     const cpuBefore = process.cpuUsage();
     const startedAt = nowMs();
-    const session = await runtime.start(agent);
+    const session = await runtime.start(agent, undefined, budget && { budget });
     const sum = await session.result();
     const ms = nowMs() - startedAt;
     const used = cpuMicros(cpuBefore);

@@ -1,12 +1,11 @@
 // W1: one session, sequential trivial durable steps. Every step waits for its own commit, so this is the price of one.
 
-import type { AgentTracer } from "@holdfast/core";
 import { createRuntime, defineAgent, silentTracer } from "@holdfast/runtime";
 import { keepInOrder, withFloor } from "../floors.ts";
 import type { Measured } from "../line.ts";
 import { assertDone, cpuMicros, gaps, inTurns, median, nowMs, percentile } from "../measure.ts";
 import { withStorage } from "../storages.ts";
-import type { Bench, Workload } from "../workload.ts";
+import type { Additions, Bench, Workload } from "../workload.ts";
 
 interface Run {
   readonly ms: number;
@@ -73,7 +72,7 @@ function goalOf({ storage }: Bench, ms: number, floorMs: number): Pick<Measured,
 export function runSequential(
   { storage: kind, folder }: Bench,
   steps: number,
-  tracer: AgentTracer = silentTracer,
+  { tracer = silentTracer, budget }: Additions = {},
 ): Promise<Run> {
   return withStorage(kind, folder, async ({ storage, statements }) => {
     const runtime = createRuntime({ storage, tracer });
@@ -94,7 +93,7 @@ export function runSequential(
     const statementsBefore = statements();
     const cpuBefore = process.cpuUsage();
     const startedAt = nowMs();
-    const session = await runtime.start(agent);
+    const session = await runtime.start(agent, undefined, budget && { budget });
     const sum = await session.result();
     const endedAt = nowMs();
     const used = cpuMicros(cpuBefore);

@@ -1,12 +1,11 @@
 // W3: many short sessions, 64 at a time. The fsync is shared between them, or it is the ceiling.
 
-import type { AgentTracer } from "@holdfast/core";
 import { createRuntime, defineAgent, silentTracer } from "@holdfast/runtime";
 import { keepInOrder, withFloor } from "../floors.ts";
 import type { Measured } from "../line.ts";
 import { assertDone, cpuMicros, eachOf, inTurns, median, nowMs, percentile } from "../measure.ts";
 import { withStorage } from "../storages.ts";
-import type { Bench, Workload } from "../workload.ts";
+import type { Additions, Bench, Workload } from "../workload.ts";
 
 interface Shape {
   readonly sessions: number;
@@ -66,7 +65,7 @@ function goalOf({ storage }: Bench, part: number, cpu: number): Pick<Measured, "
 export function runSessions(
   { storage: kind, folder }: Bench,
   shape: Shape,
-  tracer: AgentTracer = silentTracer,
+  { tracer = silentTracer, budget }: Additions = {},
 ) {
   return withStorage(kind, folder, async ({ storage, statements }) => {
     const runtime = createRuntime({ storage, tracer });
@@ -91,7 +90,7 @@ export function runSessions(
     const startedAt = nowMs();
     await eachOf(shape.sessions, WIDTH, async () => {
       const from = nowMs();
-      const session = await runtime.start(agent);
+      const session = await runtime.start(agent, undefined, budget && { budget });
       assertDone("the sum of a session's steps", await session.result(), expected);
       sessionMs.push(nowMs() - from);
     });

@@ -110,26 +110,6 @@ export function decideAdmission(payers: ReadonlyMap<string, Account>, amount: Am
   return { status: queued ? "queued" : "admitted" };
 }
 
-function reserve(account: Account, amount: Amount): Account {
-  // What is counted when it starts cannot be given back: it is spent at once.
-  const { steps, turns } = amount;
-  return {
-    ...account,
-    spent: add(account.spent, { ...NO_AMOUNT, steps, turns }),
-    reserved: add(account.reserved, { ...amount, steps: 0, turns: 0 }),
-  };
-}
-
-/** @param held what was reserved for it; nothing for what was never declared. */
-function settle(account: Account, held: Amount, used: Amount): Account {
-  const { tokens, costMicroUsd } = held;
-  return {
-    ...account,
-    spent: add(account.spent, { ...used, steps: 0, turns: 0 }),
-    reserved: add(account.reserved, { ...NO_AMOUNT, tokens: -tokens, costMicroUsd: -costMicroUsd }),
-  };
-}
-
 /** What may still be asked for; a limit that does not exist is absent. */
 export type Remaining = { readonly [kind in keyof Amount | "tokensPerCall"]?: number };
 
@@ -227,12 +207,12 @@ export interface Charged {
 export function applyCharges(ledger: Ledger, charges: readonly Charge[]): Charged {
   const admissions: Admission[] = [];
   const holds = new Map<number, Amount | undefined>();
-  let { payers } = ledger;
+  const drafts = new Map([...ledger.payers].map(([payer, account]) => [payer, draftOf(account)]));
   const held = (task: number): Amount | undefined => (holds.has(task) ? holds.get(task) : ledger.held(task));
   for (const charge of charges) {
     if (charge.type === "settle") {
       const had = held(charge.task);
-      payers = mapPayers(payers, (account) => settle(account, had ?? NO_AMOUNT, charge.used));
+      for (const draft of drafts.values()) settle(draft, had ?? NO_AMOUNT, charge.used);
       if (had !== undefined) holds.set(charge.task, undefined);
       continue;
     }
@@ -241,13 +221,51 @@ export function applyCharges(ledger: Ledger, charges: readonly Charge[]): Charge
       continue;
     }
     const amount = charge.type === "turn" ? ONE_TURN : charge.amount;
-    const admission = decideAdmission(payers, amount);
+    const admission = decideAdmission(drafts, amount);
     admissions.push(admission);
     if (admission.status !== "admitted") continue;
-    payers = mapPayers(payers, (account) => reserve(account, amount));
+    for (const draft of drafts.values()) reserve(draft, amount);
     if (charge.type === "reserve") holds.set(charge.task, amount);
   }
-  return { admissions, payers, holds };
+  const payers = [...ledger.payers].map(([payer, account]) => {
+    const { isChanged, ...changed } = drafts.get(payer)!;
+    return [payer, isChanged ? changed : account] as const;
+  });
+  return { admissions, payers: new Map(payers), holds };
+}
+
+/** An account that is written over, as one batch may charge thousands of tasks. */
+interface Draft extends Account {
+  readonly spent: Writable<Amount>;
+  readonly reserved: Writable<Amount>;
+  isChanged: boolean;
+}
+
+type Writable<T> = { -readonly [key in keyof T]: T[key] };
+
+function draftOf(account: Account): Draft {
+  return { ...account, spent: { ...account.spent }, reserved: { ...account.reserved }, isChanged: false };
+}
+
+/** What is counted when it starts cannot be given back: it is spent at once. */
+function reserve(draft: Draft, { steps, turns, tokens, costMicroUsd }: Amount): void {
+  const { spent, reserved } = draft;
+  spent.steps += steps;
+  spent.turns += turns;
+  reserved.tokens += tokens;
+  reserved.costMicroUsd += costMicroUsd;
+  draft.isChanged = true;
+}
+
+/** @param held what was reserved for it; nothing for what was never declared. */
+function settle(draft: Draft, held: Amount, used: Amount): void {
+  const { spent, reserved } = draft;
+  spent.tokens += used.tokens;
+  spent.costMicroUsd += used.costMicroUsd;
+  reserved.tokens -= held.tokens;
+  reserved.costMicroUsd -= held.costMicroUsd;
+  // Of a task that only counts as a step nothing is left: its account need not be stored anew.
+  draft.isChanged ||= [held, used].some(({ tokens, costMicroUsd }) => tokens !== 0 || costMicroUsd !== 0);
 }
 
 /**
@@ -277,10 +295,3 @@ export function sumOf(holds: readonly Hold[]): Amount {
 const ADMITTED: Admission = { status: "admitted" };
 const QUEUED: Admission = { status: "queued" };
 const ONE_TURN: Amount = { ...NO_AMOUNT, turns: 1 };
-
-function mapPayers(
-  payers: ReadonlyMap<string, Account>,
-  change: (account: Account) => Account,
-): ReadonlyMap<string, Account> {
-  return new Map([...payers].map(([payer, account]) => [payer, change(account)]));
-}
