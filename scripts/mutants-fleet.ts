@@ -233,7 +233,7 @@ export const FLEET_MUTANTS = [
     file: "packages/storage/src/postgres/database.ts",
     find: "if (!hasLost(error) || runs === RUNS_MAX) throw error;",
     replace: "if (runs < RUNS_MAX || hasLost(error)) throw error;",
-    tests: [SHARING],
+    tests: ["packages/storage/src/postgres/database.test.ts"],
   },
   {
     name: "H7: a queued task is made under the newest claim of its session alone",

@@ -38,7 +38,7 @@ const FLEET_CANARIES = [
   ["O4: what cannot be renewed is let go of", 800],
   ["O4: what may have passed on is not renewed", 200],
   ["H3: a poll that is asked again gets the same answer", 400],
-  ["O1: a claim that was used elsewhere is not given back", 1_500],
+  ["O1: a claim that was used elsewhere is not given back", 2_500],
   ["S2: losing every notice loses no session", 50],
   ["S3: a runner goes by its coordinator's time", 700],
   ["D3: leases are carried over when the clock was set forward", 100],

@@ -189,8 +189,13 @@ class Life {
     const { sayUntaken } = await import("./run-list.ts");
     const run = await sayUntaken(options.database?.coordinator, options.sessionId, io);
     const who = run?.runnerName ?? run?.holder;
-    const where = who === undefined ? "" : ` (${plainLine(who, NAME_CHARS)})`;
-    io.note(io.notes.paint.dim(`it runs elsewhere${where}, and is followed from here`));
+    const isSaid = run?.blockedUntil !== undefined;
+    const reason = run?.blocked === undefined || isSaid ? "" : `: ${plainLine(run.blocked, Infinity)}`;
+    const place =
+      who === undefined ? `it waits for a runner${reason}` : `${plainLine(who, NAME_CHARS)} runs it`;
+    io.note(
+      io.notes.paint.dim(`${run === undefined ? "it runs elsewhere" : place}; it is followed from here`),
+    );
   }
 
   /** P3. Never, where nobody else can run it. */

@@ -32,7 +32,7 @@ test("a session that a runner has is followed to its end, and told", { timeout: 
   await standing(fleet, sessionId, { status: "waiting" });
   const env = { HOLDFAST_TOKEN: fleet.adminToken };
   const run = project.start(["run", "waits.ts", "--session", sessionId, "--url", fleet.url], { env });
-  await run.says("it runs elsewhere");
+  await run.says("runs it; it is followed from here");
   await signal(fleet, sessionId, "go", "gone");
   const { code, stdout, stderr } = await run.finished;
   expect([code, stdout]).toEqual([0, "gone\n"]);
@@ -46,7 +46,7 @@ test("what pauses it elsewhere is told, and how it goes on", { timeout: 60_000 }
   await standing(fleet, sessionId, { status: "waiting" });
   const env = { HOLDFAST_TOKEN: fleet.adminToken };
   const run = project.start(["resume", sessionId, "--agent", "waits.ts", "--url", fleet.url], { env });
-  await run.says("it runs elsewhere");
+  await run.says("runs it; it is followed from here");
   await fleet.remote.commit([{ type: "pause_session", sessionId }], Date.now());
   const { code, stderr } = await run.finished;
   expect(code).toBe(1);
