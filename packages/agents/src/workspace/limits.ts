@@ -9,8 +9,8 @@ export const WORKSPACE_LIMITS = {
   timeoutMs: 120_000,
   /** The longest time-out a caller may ask for. */
   timeoutMaxMs: 3_600_000,
-  /** From SIGTERM to SIGKILL. */
-  killGraceMs: 2_000,
+  /** From SIGTERM to SIGKILL: what is cancelled is gone within two seconds, whatever it does. */
+  killGraceMs: 1_500,
   /** Entries of one listing, and files looked at by one search. */
   entries: 20_000,
   /** Lines a search gives back. */
