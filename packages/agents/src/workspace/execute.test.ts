@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { mkdtemp, mkdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 
 import { openWorkspace, type Workspace } from "./workspace.ts";
 
@@ -292,5 +292,6 @@ test("when the process ends, its commands end with it", async () => {
       onOutput: (_stream, text) => { process.stdout.write(text); process.exit(0); },
     });`;
   const { stdout } = await workspace.execute([process.execPath, "--input-type=module", "--eval", script]);
-  expect(isRunning(Number(stdout))).toBe(false);
+  // Killed by then, and dead as soon as it has its turn.
+  await vi.waitUntil(() => !isRunning(Number(stdout)), 10_000);
 });
