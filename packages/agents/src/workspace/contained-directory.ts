@@ -11,7 +11,8 @@
 //
 // Node has no openat(2). On Linux `/proc/self/fd/<n>/<name>` is one: the kernel resolves it through the open directory,
 // wherever that has been moved to. Elsewhere the path is used and checked again after each opening (leaky: between the
-// last check and a rename there is a moment in which another process could swap the directory).
+// last check and a rename there is a moment in which another process could swap the directory; and one that swaps it twice around each of
+// two checks is not seen).
 
 import { constants } from "node:fs";
 import { lstat, mkdir, open, readlink, realpath, stat, type FileHandle } from "node:fs/promises";
@@ -24,11 +25,20 @@ export interface OpenDirectory {
   readonly path: string;
   /** @throws the file system's ENOENT, ENOTDIR or ELOOP; a symbolic link is never followed. */
   openChild(name: string): Promise<OpenDirectory>;
-  /** After opening something in it: it is still the directory it was. @throws HoldfastError `policy_denied` */
-  verify(): Promise<void>;
+  /**
+   * After opening something in it: it is still the directory it was, and what was opened is in it.
+   *
+   * @throws HoldfastError `policy_denied`
+   */
+  verify(opened?: OpenedFile): Promise<void>;
   /** Make a rename in it durable. */
   sync(): Promise<void>;
   close(): Promise<void>;
+}
+
+export interface OpenedFile {
+  readonly name: string;
+  readonly handle: FileHandle;
 }
 
 /** What a path stands for: a name in an open directory. `name` is `undefined` for the root itself. */
@@ -295,11 +305,27 @@ class PathDirectory implements OpenDirectory {
     return PathDirectory.open(join(this.path, name));
   }
 
-  async verify(): Promise<void> {
-    const isSame =
+  async verify(opened?: OpenedFile): Promise<void> {
+    // Swapped while the file was opened, and back by now, it is the same one: so the file must be, too.
+    const isHere =
+      (await this.#isSame()) &&
+      (opened === undefined || ((await this.#holds(opened)) && (await this.#isSame())));
+    if (!isHere) throw refused(this.path, "a directory on the way was replaced meanwhile");
+  }
+
+  async #isSame(): Promise<boolean> {
+    return (
       (await realpath(this.path).catch(() => "")) === this.path &&
-      (await PathDirectory.#identify(this.path).catch(() => "")) === this.#identity;
-    if (!isSame) throw refused(this.path, "a directory on the way was replaced meanwhile");
+      (await PathDirectory.#identify(this.path).catch(() => "")) === this.#identity
+    );
+  }
+
+  async #holds({ name, handle }: OpenedFile): Promise<boolean> {
+    const [here, opened] = await Promise.all([
+      lstat(join(this.path, name)).catch(() => undefined),
+      handle.stat(),
+    ]);
+    return here?.dev === opened.dev && here.ino === opened.ino;
   }
 
   async sync(): Promise<void> {

@@ -2,12 +2,14 @@ import { execFileSync } from "node:child_process";
 import {
   mkdtemp,
   mkdir,
+  open,
   readFile,
   readdir,
   rename,
   rm,
   stat,
   symlink,
+  unlink,
   writeFile,
   chmod,
 } from "node:fs/promises";
@@ -170,6 +172,23 @@ describe.each(strategies)("contained files by %s", (strategy) => {
       await location.close();
     }
     await expect(read("src/a.txt")).rejects.toMatchObject({ code: "policy_denied" });
+  });
+
+  test("a directory swapped for a link while a file in it was opened, and back again, leads nowhere else", async () => {
+    const location = await locate(root, "src/a.txt");
+    await rename(join(inside, "src"), join(inside, "src-before"));
+    await symlink(outside, join(inside, "src"));
+    const handle = await open(join(location.directory.path, "a.txt"));
+    try {
+      await unlink(join(inside, "src"));
+      await rename(join(inside, "src-before"), join(inside, "src"));
+      const verifying = location.directory.verify({ name: "a.txt", handle });
+      if (strategy === "paths") await expect(verifying).rejects.toMatchObject({ code: "policy_denied" });
+      else expect(await verifying.then(() => handle.readFile("utf8"))).toBe("inside");
+    } finally {
+      await handle.close();
+      await location.close();
+    }
   });
 
   test.each([

@@ -60,7 +60,7 @@ export async function readContained(
     const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
     const handle = await open(join(location.directory.path, location.name), flags);
     try {
-      await location.directory.verify();
+      await location.directory.verify({ name: location.name, handle });
       const found = await handle.stat();
       checkRegular(found, path);
       if (found.size > bytesMax) throw tooLarge(path, found.size, bytesMax);
