@@ -1,10 +1,10 @@
 // An agent from a file of the user's. Whatever is wrong with the file is told with its place, and never with a stack.
 
 import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { basename, dirname, extname, join, resolve } from "node:path";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { decodedPlace, HoldfastError, NotFoundError, toError } from "@holdfast/core";
 import { placeOf } from "./error-place.ts";
 import { defineAgent, isAgent, type Agent, type TaskDefinition } from "@holdfast/runtime";
@@ -309,12 +309,18 @@ function invalid(
 function resolveOurselves(): void {
   registerHooks({
     resolve(specifier, context, next) {
+      if (!/^(holdfast|@holdfast\/[\w-]+)(\/|$)/.test(specifier)) return next(specifier, context);
       try {
-        return next(specifier, context);
-      } catch (error) {
-        if (!/^(holdfast|@holdfast\/[\w-]+)(\/|$)/.test(specifier)) throw error;
-        return next(specifier, { ...context, parentURL: import.meta.url });
+        return unlinked(next(specifier, context));
+      } catch {
+        return unlinked(next(specifier, { ...context, parentURL: import.meta.url }));
       }
     },
   });
+}
+
+/** In a checkout our packages are links, and Node 22 now and then tells a hook the link's path: types are not stripped below node_modules. */
+function unlinked<T extends { readonly url: string }>(resolved: T): T {
+  if (!resolved.url.startsWith("file:")) return resolved;
+  return { ...resolved, url: pathToFileURL(realpathSync(fileURLToPath(resolved.url))).href };
 }
