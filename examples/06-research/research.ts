@@ -57,7 +57,7 @@ async function ask(ctx: Pick<AgentContext, "scheduleTask">, question: string, so
   try {
     return await ctx.scheduleTask(search, { question, source });
   } catch (error) {
-    if (TaskFailedError.is(error) && error.code === "task_failed") return undefined;
+    if (TaskFailedError.is(error)) return undefined;
     throw error;
   }
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import {
+  CancelledError,
   errorFrom,
   ERROR_TABLE,
   exitCodeOf,
@@ -11,6 +12,35 @@ import {
   toHoldfastError,
   UsageError,
 } from "./errors.ts";
+
+describe("X.is asks for errors of X, not for any of ours", () => {
+  const failed = new TaskFailedError(
+    { taskId: "s-0", kind: "k", attempts: 1 },
+    { name: "Error", message: "no" },
+  );
+
+  test("a task that failed is no cancel, and both are ours", () => {
+    const cancelled = new CancelledError("session s");
+    expect([CancelledError.is(failed), CancelledError.is(cancelled)]).toEqual([false, true]);
+    expect([TaskFailedError.is(failed), TaskFailedError.is(cancelled)]).toEqual([true, false]);
+    expect([failed, cancelled].every((error) => HoldfastError.is(error))).toBe(true);
+    expect(CancelledError.is(new Error("cancelled"))).toBe(false);
+  });
+
+  test("one of another copy of this package is of its class too", () => {
+    const OtherError = class extends Error {
+      override name = "CancelledError";
+      readonly code = "cancelled";
+    };
+    expect(CancelledError.is(new OtherError())).toBe(true);
+    expect(TaskFailedError.is(new OtherError())).toBe(false);
+  });
+
+  test("one that was recorded and read again lacks the fields of its class: it is ours, and no more", () => {
+    const again = errorFrom(recordError(failed));
+    expect([HoldfastError.is(again), TaskFailedError.is(again)]).toEqual([true, false]);
+  });
+});
 
 describe("recordError takes whatever was thrown, and never throws", () => {
   test("a message of 50 MB is cut, with a mark that says how long it was", () => {

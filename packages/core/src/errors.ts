@@ -144,11 +144,16 @@ export class HoldfastError extends Error {
       if (details[name] !== undefined) Object.assign(this, { [name]: details[name] });
   }
 
-  /** Structural, so that it also holds across two copies of this package. */
-  static is(value: unknown): value is HoldfastError {
+  /**
+   * Whether it is one of the class that is asked. Structural, so that it also holds across two copies of this package: by its code,
+   * and for the classes below by its name. What was recorded and read again has both, but none of the fields, and is of no class.
+   */
+  static is<T>(this: abstract new (...args: never) => T, value: unknown): value is T {
     if (!isReadableError(value)) return false;
     const { code } = value as { readonly code?: unknown };
-    return typeof code === "string" && Object.hasOwn(ERROR_TABLE, code);
+    if (typeof code !== "string" || !Object.hasOwn(ERROR_TABLE, code)) return false;
+    if ((this as unknown) === HoldfastError || value instanceof this) return true;
+    return value.name === this.name && Object.getPrototypeOf(value) !== Error.prototype;
   }
 }
 
@@ -262,13 +267,20 @@ export class NondeterminismError extends HoldfastError {
       expected: recorded,
       fix:
         "usually the agent's code was changed, or it read a clock, randomness or other outside state that is not recorded. " +
-        `Nothing was committed: resume with the old code${where.mayDrift === true ? ", or with --accept-drift, which lets the recorded result stand for the new input" : ""}`,
+        `Nothing was committed: resume with the old code${where.mayDrift === true ? `, ${DRIFT_FIX}` : ""}`,
     });
     this.sessionId = where.sessionId;
     this.seq = where.seq;
     this.recorded = recorded;
     this.attempted = attempted;
   }
+}
+
+const DRIFT_FIX = "or with --accept-drift, which lets the recorded result stand for the new input";
+
+/** Whether a divergence, as it is recorded with its session, is one of inputs alone: those can be accepted. */
+export function mayAcceptDrift(error: RecordedError | undefined): boolean {
+  return error?.code === "nondeterminism" && error.fix?.endsWith(DRIFT_FIX) === true;
 }
 
 /** Stored bytes that cannot be what we wrote. An operator must act; never answered with a default. */

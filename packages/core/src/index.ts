@@ -12,6 +12,7 @@ export {
   invariant,
   InvariantError,
   LimitError,
+  mayAcceptDrift,
   NondeterminismError,
   NotFoundError,
   recordError,
@@ -97,6 +98,7 @@ export { describeRecord } from "./kernel/identity.ts";
 export {
   isAwaited,
   isEnded,
+  isLost,
   mayBecome,
   BEHAVIOUR_FLAGS,
   SESSION_STATUSES,

@@ -9,7 +9,7 @@ import {
   type StandOptions,
 } from "@holdfast/testkit/kernel-stand";
 import { describe, expect, test } from "vitest";
-import { NondeterminismError } from "../errors.ts";
+import { mayAcceptDrift, NondeterminismError, recordError } from "../errors.ts";
 import type { JournalRecord } from "../journal/record.ts";
 import type { AgentContext } from "./context.ts";
 
@@ -147,6 +147,12 @@ describe("changed code against a recorded journal", () => {
     expect(fault.recorded).not.toBe(fault.attempted);
     // Advised only where it can help: the same kind of command, asked for with another input.
     expect(fault.fix?.includes("accept-drift")).toBe(DRIFT.has(name));
+    expect(mayAcceptDrift(recordError(fault))).toBe(DRIFT.has(name));
+    // A hash is shown only beside another hash: of two different things it would say nothing.
+    if (!DRIFT.has(name) && !fault.attempted.includes("withdrawing")) {
+      expect(fault.recorded).not.toMatch(/with input [\w-]{8}$/);
+      expect(fault.attempted).not.toMatch(/with input [\w-]{8}$/);
+    }
     // Nothing is committed: not even when asked, and there are no outcomes to keep.
     expect(() => stand.seal()).toThrow(NondeterminismError);
     expect(stand.kernel.salvage(1).records).toEqual([]);
@@ -157,6 +163,21 @@ describe("changed code against a recorded journal", () => {
     expect(await old.replay()).toEqual({ type: "open" });
     old.answer(5, true);
     expect(await old.deliverOwn()).toMatchObject({ type: "ended", ending: { output: '"done"' } });
+  });
+
+  test("what was asked with an option that there is not, when that was let pass, goes on", async () => {
+    const run = (options: object) => async (ctx: AgentContext) => {
+      await ctx.scheduleTask("work", 1, options);
+      await ctx.scheduleTask("work", 2, options);
+    };
+    const before = new KernelStand(run({}));
+    await before.start();
+    before.seal();
+    const stand = new KernelStand(run({ timeout: 5 }), { recorded: before.journal });
+    expect(await stand.replay()).toEqual({ type: "open" });
+    // What is asked for anew is looked at.
+    expect((await stand.completeTask(0)).type).toBe("faulted");
+    expect(stand.kernel.fault?.message).toContain('no option "timeout"');
   });
 
   test("one more at the very end of the journal, where the process died, is seen too", async () => {

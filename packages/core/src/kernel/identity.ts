@@ -82,20 +82,27 @@ export function describeSides(
   if (recorded === undefined || !isCommand(recorded) || sortOf(recorded) !== sortOf(attempted))
     return [describeRecord(recorded), withInput(attempted)];
   const [before, now] = [recorded.payload, attempted.payload];
-  if (before === undefined || now === undefined)
-    return [describeRecord(recorded), describeRecord(attempted as CommandRecord)];
+  if (before === undefined || now === undefined) return [identityOf(recorded), identityOf(attempted)];
   const from = firstDifference(before, now);
-  return [
-    `${sortOf(recorded)} with input ${excerpt(before, from)}`,
-    `${sortOf(attempted)} with input ${excerpt(now, from)}`,
-  ];
+  return [withPayload(recorded, before, from), withPayload(attempted, now, from)];
 }
 
+/** Without a payload by its sort: a hash says nothing to people, unless another one stands beside it. */
 function withInput(command: Omit<CommandRecord, "seq" | "id">): string {
-  return command.payload === undefined
-    ? identityOf(command).trim()
-    : `${sortOf(command)} with input ${excerpt(command.payload, 0)}`;
+  if (command.payload !== undefined) return withPayload(command, command.payload, 0);
+  return "hash" in command ? sortOf(command) : identityOf(command).trim();
 }
+
+function withPayload(command: Omit<CommandRecord, "seq" | "id">, payload: string, place: number): string {
+  return `${sortOf(command)} with ${PAYLOADS[command.type] ?? "input"} ${excerpt(payload, place)}`;
+}
+
+/** What the payload of a command is called, where it is not its input. */
+const PAYLOADS: { readonly [type in CommandRecord["type"]]?: string } = {
+  checkpoint: "state",
+  complete: "output",
+  fail: "error",
+};
 
 function firstDifference(a: string, b: string): number {
   let i = 0;
