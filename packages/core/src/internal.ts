@@ -3,6 +3,23 @@
 export { ChurnMap } from "./churn-map.ts";
 export { isOurs } from "./author-line.ts";
 export { didYouMean } from "./did-you-mean.ts";
+export {
+  anyRule,
+  checkOptions,
+  flagRule,
+  functionRule,
+  listRule,
+  msRule,
+  objectRule,
+  oneOfRule,
+  textRule,
+  wholeRule,
+  wrongArgument,
+  type OptionRule,
+  type OptionRules,
+} from "./options.ts";
+export { endOfString, findPayloadProblem, NUMERIC, skip, type Span } from "./json-text.ts";
+export { checkGrace } from "./kernel/checks.ts";
 export { isSameRecords } from "./journal/codec.ts";
 export { seededRandom } from "./kernel/random.ts";
 export {

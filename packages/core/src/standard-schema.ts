@@ -1,7 +1,7 @@
 // Standard Schema v1 (standardschema.dev): what zod, valibot, arktype and others implement. The interface is meant to be
 // copied rather than depended on; this is the part we use.
 
-import { HoldfastError, UsageError, type ErrorCode } from "./errors.ts";
+import { HoldfastError, toError, UsageError, type ErrorCode } from "./errors.ts";
 
 export interface StandardSchemaV1<Input = unknown, Output = Input> {
   readonly "~standard": {
@@ -32,8 +32,11 @@ export async function validate<Output>(
   what: string,
   code: ErrorCode,
 ): Promise<Output> {
-  if (schema === undefined) return value as Output;
-  return outcomeOf(await schema["~standard"].validate(value), value, what, code);
+  if (schema !== undefined) return outcomeOf(await asked(schema, value, what), value, what, code);
+  // It would be waited for, perhaps for ever, as what it is of no agent would know.
+  if (typeof (value as { readonly then?: unknown } | null | undefined)?.then === "function")
+    throw new UsageError(`${what} is a promise`, { code: "not_json", at: what, fix: "await it first" });
+  return value as Output;
 }
 
 /**
@@ -47,7 +50,7 @@ export function validateNow<Output>(
   what: string,
   code: ErrorCode,
 ): Output {
-  const result = schema["~standard"].validate(value);
+  const result = asked(schema, value, what);
   if (result instanceof Promise) {
     throw new UsageError(`the schema of ${what} answers with a promise`, {
       expected: "a schema that checks without waiting",
@@ -56,12 +59,39 @@ export function validateNow<Output>(
   return outcomeOf(result, value, what, code);
 }
 
+/** What a schema says. @throws UsageError when it is none, or throws. */
+function asked<Output>(
+  schema: StandardSchemaV1<unknown, Output>,
+  value: unknown,
+  what: string,
+): SchemaResult<Output> | Promise<SchemaResult<Output>> {
+  const standard = (schema as Partial<typeof schema> | null)?.["~standard"];
+  if (typeof standard?.validate !== "function") throw noSchema(what, "it has no ~standard.validate");
+  try {
+    return standard.validate(value);
+  } catch (cause) {
+    throw noSchema(what, `checking threw: ${toError(cause).message}`, cause);
+  }
+}
+
+function noSchema(what: string, why: string, cause?: unknown): UsageError {
+  return new UsageError(`the schema of ${what} cannot be used: ${why}`, {
+    at: what,
+    expected: "a Standard Schema, such as one of zod, that answers { value } or { issues }",
+    fix: "correct the schema",
+    cause,
+  });
+}
+
 function outcomeOf<Output>(
   result: SchemaResult<Output>,
   value: unknown,
   what: string,
   code: ErrorCode,
 ): Output {
+  if (typeof result !== "object" || result === null) throw noSchema(what, `it answered ${String(result)}`);
+  if (result.issues !== undefined && !Array.isArray(result.issues))
+    throw noSchema(what, "its issues are no list");
   if (result.issues === undefined) return result.value;
   const places = result.issues.slice(0, 5).map((issue) => `${pointerOf(issue)}: ${issue.message}`);
   const more = result.issues.length > 5 ? ` (and ${result.issues.length - 5} more)` : "";

@@ -1,8 +1,9 @@
 // K14: an agent that goes round in circles is told of, and then asked about.
 
-import { journalOf, until } from "@holdfast/testkit/test-runtime";
+import { journalOf, releaseClaim, storageWith, until } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
 import { defineAgent, defineTask, type Agent } from "./define.ts";
+import { vanishRuntime } from "./internal.ts";
 import { MemoryStorage } from "./memory-storage.ts";
 import { createRuntime, type Runtime } from "./runtime.ts";
 
@@ -68,7 +69,57 @@ async function asked(sessionId: string, before?: number): Promise<number> {
   return question!;
 }
 
+/** Cancels what is held back. */
+const cancels = defineAgent({
+  name: "cancels",
+  tasks,
+  run: async (ctx) => {
+    for (let n = 0; n < 9; n++) await ctx.scheduleTask(looking, "x");
+    const held = ctx.scheduleTask(looking, "x");
+    const told = held.catch((error: Error) => error.name);
+    await ctx.waitForSignal("go");
+    held.cancel();
+    return [await told, await ctx.waitForSignal("done")];
+  },
+});
+
 describe("K14: the same call with the same result", () => {
+  test("is asked about no more once whoever asked for it cancels it", async () => {
+    open();
+    const handle = await runtime.start(cancels, undefined);
+    await asked(handle.sessionId);
+    await handle.signal("go");
+    await until(async () => (await handle.session()).status === "waiting", "it waits for the last signal");
+    expect((await handle.session()).waits).toMatchObject([{ type: "signal", name: "done" }]);
+    vanishRuntime(runtime);
+    runtime = createRuntime({ storage, agents: [cancels], development: false });
+    await releaseClaim(storage, handle.sessionId);
+    const again = await runtime.resume(handle.sessionId);
+    await again.signal("done", 1);
+    expect(await again.result()).toEqual(["CancelledError", 1]);
+  });
+
+  test("is asked about all the same in a session that began before that", async () => {
+    storage = new MemoryStorage();
+    const older = storageWith(storage, {
+      commit: (changes, now) =>
+        storage.commit(
+          changes.map((change) => (change.type === "create_session" ? { ...change, flags: 3 } : change)),
+          now,
+        ),
+    });
+    runtime = createRuntime({ storage: older, development: false });
+    const { sessionId } = await runtime.start(cancels, undefined);
+    await asked(sessionId);
+    vanishRuntime(runtime);
+    runtime = createRuntime({ storage: older, agents: [cancels], development: false });
+    await releaseClaim(storage, sessionId);
+    const again = await runtime.resume(sessionId);
+    await again.signal("go");
+    await until(async () => (await again.session()).waits.length === 1, "it has been told to go");
+    expect((await again.session()).waits).toMatchObject([{ type: "input" }]);
+  });
+
   test.each([false, true])(
     "is told at the fifth time and asked about at the tenth (in turns: %s)",
     async (turns) => {

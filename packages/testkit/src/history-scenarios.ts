@@ -300,6 +300,24 @@ export const HISTORY_SCENARIOS: readonly HistoryScenario[] = [
     },
   },
   {
+    name: "held-withdrawn",
+    shows:
+      "behaviour flag 4: a guarded task that is held back by the question about its repeats, and cancelled",
+    tasks: [poll],
+    async run(ctx) {
+      for (let n = 0; n < 9; n++) await ctx.scheduleTask(poll, "x");
+      const held = ctx.scheduleTask(poll, "x");
+      const told = held.catch((error: Error) => error.name);
+      await ctx.waitForSignal("go");
+      held.cancel();
+      return told;
+    },
+    async course(handle) {
+      await turns(200);
+      await handle.signal("go");
+    },
+  },
+  {
     name: "children",
     shows: "children asked for, told, heard, and waited for; one that is cancelled",
     agents: [teller],

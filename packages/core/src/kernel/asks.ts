@@ -22,9 +22,10 @@ import type {
   RetryPolicy,
   ScheduleTask,
 } from "../journal/record.ts";
-import { answerSignalName } from "../journal/signal-names.ts";
+import { answerSignalName, isReservedName } from "../journal/signal-names.ts";
 import { FORMAT_LIMITS } from "../limits.ts";
 import { callerLine, laterCallerLine } from "./caller.ts";
+import { checkOptions, type OptionRules } from "../options.ts";
 import { checkRetry, checkTimeout, momentOf } from "./checks.ts";
 import { ConversationRef } from "./conversation-ref.ts";
 import type { ConversationTip } from "./conversation-tip.ts";
@@ -82,6 +83,8 @@ export interface AskDoor {
   /** K2, K4. @throws the fault, when nobody may ask now. */
   guard(): void;
   isClosed(): boolean;
+  /** Whether a checkpoint was asked for, or the agent has ended. */
+  isLeaving(): boolean;
   isCancelRequested(): boolean;
   now(): number;
   turn(): number;
@@ -229,6 +232,16 @@ export class Asks implements FutureOwner {
     const future = new DurableFuture<void>(this, "timer", id, "the timer");
     this.#door.open.add({ future, at, sheltered });
     return future;
+  }
+
+  /**
+   * What stands beside an ask. What is recorded was asked for, whatever stood beside it (K5).
+   *
+   * @throws UsageError for what is none of these, also once the agent has caught it (K4).
+   */
+  checkOptions(call: string, given: unknown, names: OptionRules): void {
+    if (this.#door.cursor.slice !== "live") return;
+    this.#door.faults.check((options) => checkOptions(`ctx.${call}`, options, names), given);
   }
 
   waitSignal(
@@ -408,14 +421,25 @@ export class Asks implements FutureOwner {
     return this.#random();
   }
 
+  /** Of who leaves everything is withdrawn: a race that is decided by the same outcome has nothing to ask for. */
   withdraw(targets: readonly DurableFuture<unknown>[]): void {
-    const open = targets.filter((future) => this.#door.open.get(future.id)?.future === future);
+    if (this.#door.isLeaving()) return;
+    const open = targets.flatMap((future) => {
+      const stands = this.#standsFor(future);
+      return this.#door.open.get(stands.id)?.future === stands ? { future, id: stands.id } : [];
+    });
     if (open.length === 0) return;
-    this.#ask({ type: "withdraw", targets: open.map((future) => future.id) });
-    for (const future of open) {
-      this.#door.drop(future.id);
+    this.#ask({ type: "withdraw", targets: open.map(({ id }) => id) });
+    for (const { future, id } of open) {
+      this.#door.drop(id);
       future.rejectWithdrawn();
     }
+  }
+
+  /** Itself, or the question that its outcome is held back by. */
+  #standsFor(future: DurableFuture<unknown>): DurableFuture<unknown> {
+    const isSo = (this.#door.options.relations.flags & BEHAVIOUR.withdrawsHeld) !== 0;
+    return isSo ? (future.heldBy ?? future) : future;
   }
 
   /** For `ctx.conversation()`. */
@@ -456,8 +480,9 @@ export class Asks implements FutureOwner {
     if (this.#door.open.waitCount === 0) return;
     const matches = signalPattern(pattern);
     for (const item of this.#door.open.values()) {
-      // Answers to questions have names that nobody can ask for.
+      // Answers to questions have names that nobody can ask for, and what sessions tell each other is drained by no pattern.
       if (item.future.type !== "signal" || item.name === undefined || !matches(item.name)) continue;
+      if (item.name !== pattern && isReservedName(item.name)) continue;
       throw this.#door.faults.fail(signalIsSpokenFor(pattern, item, callerLine()));
     }
   }
@@ -487,7 +512,7 @@ export class Asks implements FutureOwner {
   #encodeInput(value: unknown, what: string): { text: JsonText | undefined; hasConversation: boolean } {
     const before = ConversationRef.encoded;
     const text = this.#encode(value, what);
-    const references = ConversationRef.encoded - before;
+    const references = (ConversationRef.encoded - before) / 2; // Each is read twice: checked, and written (J2).
     if (references > 0 && (text?.split(CONVERSATION_KEY).length ?? 1) - 1 > references) {
       throw this.#door.faults.fail(
         new UsageError(`${what} has both a conversation and a key "$conversation" of its own`, {

@@ -55,6 +55,23 @@ describe("what a checkpoint does with what is open", () => {
     expect(await stand.failTask(0)).toMatchObject({ type: "checkpointed", turn: 1 });
   });
 
+  test("while it waits, no wait that it is going to withdraw eats a signal", async () => {
+    const stand = new KernelStand(async (ctx) => {
+      void ctx.scheduleTask("work");
+      void ctx.waitForSignal("go");
+      void ctx.signalReady("steer");
+      await ctx.checkpoint("s", { openTasks: "wait" });
+    });
+    await stand.start();
+    stand.seal();
+    stand.send("go", 1);
+    stand.send("steer");
+    expect(await stand.deliverOwn()).toBeUndefined();
+    expect(await stand.completeTask(0)).toMatchObject({ type: "checkpointed" });
+    expect(stand.seal().consumed).toEqual([]);
+    expect(stand.kernel.pendingSignals().map(({ name }) => name)).toEqual(["go", "steer"]);
+  });
+
   test("who goes on asking while it waits is told", async () => {
     const stand = new KernelStand(async (ctx) => {
       ctx

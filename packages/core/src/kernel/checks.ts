@@ -7,16 +7,26 @@ import type { RetryPolicy } from "../journal/record.ts";
 
 /** Epoch milliseconds as an integer that every clock and storage can hold; `undefined` when `time` is none. */
 export function momentOf(time: number): number | undefined {
+  if (typeof time !== "number") return undefined; // A text that was added to a number is one.
   const at = Math.ceil(time);
   return Number.isSafeInteger(at) ? at : undefined;
 }
 
 /** A time-out, where `Infinity` is none. @throws UsageError */
-export function checkTimeout(timeoutMs: number | undefined): number | undefined {
+export function checkTimeout(timeoutMs: number | undefined, whose = "a task"): number | undefined {
   if (timeoutMs === undefined || timeoutMs === Infinity) return undefined;
   if (Number.isFinite(timeoutMs) && timeoutMs > 0) return timeoutMs;
-  throw new UsageError(`a task cannot have a time-out of ${timeoutMs} ms`, {
+  throw new UsageError(`${whose} cannot have a time-out of ${timeoutMs} ms`, {
     expected: "a number of milliseconds above 0",
+  });
+}
+
+/** How long who is cancelled has to end by itself, in whole milliseconds. @throws UsageError */
+export function checkGrace(graceMs: number, whose: string): number {
+  if (Number.isFinite(graceMs) && graceMs >= 0) return Math.ceil(graceMs);
+  throw new UsageError(`${whose} cannot be given ${graceMs} ms to clean up`, {
+    expected: "a finite number of milliseconds, 0 or more",
+    fix: "use hard: true to end it at once",
   });
 }
 

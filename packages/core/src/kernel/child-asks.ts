@@ -23,6 +23,7 @@ import { isLastEvent, toParent, type ChildEvent } from "../session/consequences.
 import type { AgentRef, ParentEndPolicy, ParentRef, Persistence, SharedContext } from "../session/session.ts";
 import type { AskDoor, Asks } from "./asks.ts";
 import { callerLine } from "./caller.ts";
+import { checkGrace, checkTimeout } from "./checks.ts";
 import { limitReached } from "./faults.ts";
 import { DurableFuture, type FutureOwner } from "./future.ts";
 import type { Draft } from "./journal-cursor.ts";
@@ -68,7 +69,9 @@ export class ChildAsks {
   readonly #awaited: Set<number>;
   /** Whose end was heard in this life. */
   readonly #ended = new Set<number>();
-  readonly #endWaits = new Map<number, DurableFuture<unknown>>();
+  /** Children whose ends are waited for by the session's own, and the waits: asked for one by one, at each slice of the end. */
+  readonly #endsAwaited = new Set<number>();
+  readonly #endWaits = new Set<DurableFuture<unknown>>();
   #children: number;
   #parent: ParentRef | undefined;
   #seed: number;
@@ -113,6 +116,7 @@ export class ChildAsks {
     this.#seed = seed;
     this.#parent = undefined;
     this.#awaited.clear();
+    this.#endsAwaited.clear();
     this.#endWaits.clear();
     this.#firstChild = this.#door.cursor.id;
   }
@@ -141,12 +145,13 @@ export class ChildAsks {
   /** K13. The session's end waits for that of children it was asked to wait for: asked by the kernel, once the agent returned. */
   awaitEnds(owner: FutureOwner): void {
     for (const child of this.#awaited) {
-      if (this.#endWaits.has(child)) continue;
+      if (this.#endsAwaited.has(child)) continue;
       const name = childEndName(child);
       const { id } = this.#door.cursor.append({ type: "wait_signal", name, mode: "consume" });
       const future = new DurableFuture<unknown>(owner, "signal", id, `the end of child ${child}`);
       this.#door.open.add({ future, name, sheltered: true });
-      this.#endWaits.set(child, future);
+      this.#endsAwaited.add(child);
+      this.#endWaits.add(future);
     }
   }
 
@@ -156,7 +161,7 @@ export class ChildAsks {
   }
 
   isEndWait(future: DurableFuture<unknown>): boolean {
-    return [...this.#endWaits.values()].includes(future);
+    return this.#endWaits.has(future);
   }
 
   /** C3. */
@@ -252,8 +257,12 @@ export class ChildAsks {
     this.#effect(() => this.#signal(id, from, replyName(request), payload));
   }
 
-  cancel(childId: string, mode: "graceful" | "hard", graceMs: number, reason: string | undefined): void {
+  cancel(childId: string, mode: "graceful" | "hard", patienceMs: number, reason: string | undefined): void {
     const child = this.numberOf(childId);
+    const isNew = this.#door.cursor.slice === "live";
+    const graceMs = isNew
+      ? this.#door.faults.check((ms) => checkGrace(ms, "a child"), patienceMs)
+      : patienceMs;
     this.#append({ type: "cancel_child", child, mode });
     const why = reason === undefined ? {} : { reason };
     this.#effect(() => ({ type: "request_cancel", sessionId: childId, mode, graceMs, ...why }));
@@ -306,6 +315,7 @@ export class ChildAsks {
         throw this.#door.faults.fail(
           limitReached("children", limits.children, "reuse children by signalling them", callerLine()),
         );
+      this.#door.faults.check((ms) => checkTimeout(ms, "a child"), options.timeoutMs);
     }
     if (!isName(agent))
       throw this.#door.faults.fail(
@@ -316,7 +326,8 @@ export class ChildAsks {
     const text = this.#door.encodeFor(input, `input of agent "${agent}"`);
     const resumed = this.#door.encodeFor(resumedFrom, "progress");
     const shared = this.#sharedContext(options.shared);
-    const { persistence, onParentEnd = "cancel", timeoutMs } = options;
+    const { persistence, onParentEnd = "cancel" } = options;
+    const timeoutMs = options.timeoutMs === Infinity ? undefined : options.timeoutMs;
     const asked = {
       budget,
       shared: this.#asHashed(shared),
@@ -363,7 +374,7 @@ export class ChildAsks {
       ...(shared === undefined ? {} : { shared }),
       ...(persistence === "full" ? {} : { persistence }),
       ...(budget === undefined ? {} : { budget }),
-      ...(deadline === Infinity ? {} : { deadlineAt: this.#door.now() + deadline }),
+      ...(deadline === Infinity ? {} : { deadlineAt: Math.ceil(this.#door.now() + deadline) }),
       ...(resumed === undefined ? {} : { resumedFrom: resumed }),
     };
   }

@@ -6,6 +6,15 @@ import type { AnswerShape, Approval } from "../journal/approval.ts";
 import type { RetryPolicy } from "../journal/record.ts";
 import { childEventName, isReservedName, replyName } from "../journal/signal-names.ts";
 import { LIMITS } from "../limits.ts";
+import {
+  anyRule,
+  flagRule,
+  objectRule,
+  oneOfRule,
+  textRule,
+  wholeRule,
+  type OptionRules,
+} from "../options.ts";
 import type { Remaining } from "../session/budget.ts";
 import type { ChildEvent } from "../session/consequences.ts";
 import { validate, type StandardSchemaV1 } from "../standard-schema.ts";
@@ -30,6 +39,45 @@ export interface TaskOptions {
   readonly timeoutMs?: number;
   readonly retry?: RetryPolicy;
 }
+
+/** What an ask may be given beside its data; of which kind it is, is checked where it is used. */
+const TASK_OPTIONS: OptionRules = { idempotencyKey: anyRule, timeoutMs: anyRule, retry: anyRule };
+const PATIENCE: OptionRules = { timeoutMs: anyRule };
+const WAIT_OPTIONS: OptionRules = { ...PATIENCE, schema: anyRule };
+const QUESTION_OPTIONS: OptionRules = {
+  ...WAIT_OPTIONS,
+  ttlMs: anyRule,
+  answer: oneOfRule("approval", "any"),
+};
+const OBJECT = objectRule("an object");
+const SHARED = oneOfRule("none", "conversation", "conversation_read_only");
+const ATTEMPTS = wholeRule(1, "times");
+const SPAWN_OPTIONS: OptionRules = {
+  persistence: oneOfRule("full", "minimal", "ephemeral"),
+  shared: {
+    expected: `${SHARED.expected} or { custom: … }`,
+    fits: (value) => SHARED.fits(value) || (OBJECT.fits(value) && Object.hasOwn(value as object, "custom")),
+  },
+  budget: anyRule,
+  timeoutMs: anyRule,
+  onParentEnd: oneOfRule("cancel", "wait", "leave"),
+  machine: textRule,
+  labels: {
+    expected: "an object of labels with their values, all of them texts",
+    fits: (value) =>
+      OBJECT.fits(value) && Object.values(value as object).every((label) => typeof label === "string"),
+  },
+  respawn: {
+    expected: `{ maxAttempts: ${ATTEMPTS.expected} }`,
+    fits: (value) =>
+      OBJECT.fits(value) && ATTEMPTS.fits((value as { readonly maxAttempts?: unknown }).maxAttempts),
+  },
+};
+const HANDOFF_OPTIONS: OptionRules = {
+  ...SPAWN_OPTIONS,
+  completion: oneOfRule("wait_for_child", "immediate"),
+};
+const CANCEL_OPTIONS: OptionRules = { hard: flagRule, graceMs: anyRule, reason: textRule };
 
 export interface EntryInput {
   /** `user`, `assistant`, `tool`, `system`, or a role of yours. */
@@ -138,6 +186,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     options: TaskOptions = {},
   ): DurableFuture<unknown> {
     const kind = typeof task === "string" ? task : task.name;
+    this.#asks.checkOptions("scheduleTask", options, TASK_OPTIONS);
     return this.#asks.scheduleTask({
       kind,
       input,
@@ -154,6 +203,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     options: TaskOptions = {},
   ): DurableFuture<T> {
     this.#checkName(name, "task");
+    this.#asks.checkOptions("run", options, TASK_OPTIONS);
     return this.#asks.scheduleTask({
       kind: name,
       input: undefined,
@@ -215,6 +265,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
   /** The next signal of this name, consumed by the commit that uses it. */
   waitForSignal<T = unknown>(name: string, options: WaitOptions<T> = {}): DurableFuture<T> {
     this.#checkName(name, "signal");
+    this.#asks.checkOptions("waitForSignal", options, WAIT_OPTIONS);
     const future = this.#asks.waitSignal(name, "consume", options.timeoutMs, this.#sheltered);
     return this.#validated(future, options.schema, `payload of signal "${name}"`);
   }
@@ -222,6 +273,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
   /** Settles while a signal of this name is pending; consumes nothing, so it may be raced by anything. */
   signalReady(name: string, options: { readonly timeoutMs?: number } = {}): DurableFuture<void> {
     this.#checkName(name, "signal");
+    this.#asks.checkOptions("signalReady", options, PATIENCE);
     return this.#asks.waitSignal(name, "ready", options.timeoutMs, this.#sheltered) as DurableFuture<void>;
   }
 
@@ -258,6 +310,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     options: QuestionOptions<T> = {},
   ): DurableFuture<T> {
     const asked = typeof question === "string" ? { prompt: question } : question;
+    this.#asks.checkOptions("requestInput", options, QUESTION_OPTIONS);
     const answer = options.answer ?? (options.schema === undefined ? "approval" : "any");
     const future = this.#asks.requestInput(asked, answer, options, this.#sheltered);
     return this.#validated(future, options.schema, `answer to "${asked.prompt}"`);
@@ -296,6 +349,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
 
   /** Have an agent run as a child of this session, from the commit of this segment on: `ctx.spawnAgent(local("name"), input)`. */
   spawnAgent<I, O>(mode: AgentMode<I, O>, input?: I, options: SpawnOptions = {}): ChildHandle<O> {
+    this.#asks.checkOptions("spawnAgent", options, SPAWN_OPTIONS);
     const sessionId = this.#children.spawn(mode, input, options);
     return Object.freeze({
       sessionId,
@@ -313,6 +367,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
   /** The child's output. Rejects with `ChildFailedError` when it ends without one. */
   waitForChild<O>(child: ChildHandle<O>, options: { readonly timeoutMs?: number } = {}): DurableFuture<O> {
     const { sessionId } = child;
+    this.#asks.checkOptions("waitForChild", options, PATIENCE);
     const ask = (name: string): DurableFuture<unknown> =>
       this.#asks
         .waitSignal(name, "consume", options.timeoutMs, this.#sheltered)
@@ -326,6 +381,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     options: { readonly timeoutMs?: number } = {},
   ): DurableFuture<ChildEvent> {
     const name = childEventName(this.#children.numberOf(child.sessionId));
+    this.#asks.checkOptions("waitForChildEvent", options, PATIENCE);
     return this.#asks.waitSignal(
       name,
       "consume",
@@ -344,6 +400,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     child: ChildHandle,
     options: { readonly hard?: boolean; readonly graceMs?: number; readonly reason?: string } = {},
   ): void {
+    this.#asks.checkOptions("cancelChild", options, CANCEL_OPTIONS);
     const { hard = false, graceMs = LIMITS.cancelGraceMs, reason } = options;
     this.#children.cancel(child.sessionId, hard ? "hard" : "graceful", graceMs, reason);
   }
@@ -370,6 +427,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     options: { readonly timeoutMs?: number } = {},
   ): DurableFuture<T> {
     this.#checkName(name, "request");
+    this.#asks.checkOptions("requestFromParent", options, PATIENCE);
     const request = this.#children.requestParent(name, payload);
     const reply = this.#asks.waitSignal(replyName(request), "consume", options.timeoutMs, this.#sheltered);
     return reply.mapped(async (answer) => {
@@ -384,6 +442,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
 
   /** Let another agent go on: `return ctx.handoffToAgent(local("name"), input)`. */
   handoffToAgent<I, O>(mode: AgentMode<I, O>, input?: I, options: HandoffOptions = {}): Promise<O> {
+    this.#asks.checkOptions("handoffToAgent", options, HANDOFF_OPTIONS);
     const { completion = "wait_for_child", ...spawning } = options;
     if (completion === "wait_for_child")
       return this.waitForChild(this.spawnAgent(mode, input, { onParentEnd: "wait", ...spawning }));

@@ -155,7 +155,10 @@ export function foreignEntry(entryId: string, sessionId: string, line: string | 
 }
 
 export function timerWithoutTime(time: number, line: string | undefined): UsageError {
-  return new UsageError(`a timer needs a finite time, and ${time} is none`, at(line));
+  return new UsageError(`a timer needs a finite time, and ${String(time)} is none`, {
+    ...at(line),
+    expected: "a finite number of milliseconds",
+  });
 }
 
 function at(line: string | undefined): { readonly at?: string } {

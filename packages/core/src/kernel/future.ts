@@ -32,6 +32,8 @@ export class DurableFuture<T> implements Promise<T> {
   readonly #resolvers = Promise.withResolvers<unknown>();
   #observed = false;
   #settled = false;
+  /** @internal The question that its outcome waits for (K14). */
+  heldBy: DurableFuture<unknown> | undefined;
   #fulfilled = false;
   #map: ((value: unknown) => Promise<unknown>) | undefined;
 

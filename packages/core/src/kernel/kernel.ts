@@ -96,6 +96,7 @@ export class Kernel {
       faults: this.#faults,
       guard: () => this.#guard(),
       isClosed: () => this.#closed,
+      isLeaving: () => this.#isLeaving,
       isCancelRequested: () => this.#cancel !== undefined,
       now: () => this.#now,
       turn: () => this.#turn,
@@ -220,10 +221,8 @@ export class Kernel {
         const item = this.#close(event.task, "task");
         if (item?.task === undefined) return;
         const { task, future } = item;
-        if (task.request !== undefined) {
-          this.children.reply(task.request, `{"error":${event.payload ?? "null"}}`);
-          return;
-        }
+        if (task.request !== undefined)
+          return this.children.reply(task.request, `{"error":${event.payload ?? "null"}}`);
         const error = taskFailure(this.#cursor.self, task, event.attempt, decodeJson(event.payload));
         if (this.#isHeldBack(item, event, () => future.reject(error))) return;
         future.reject(error);
@@ -362,7 +361,7 @@ export class Kernel {
     return this.#answeredWait() !== undefined || this.#hasRequest();
   }
 
-  /** C3. Not once the agent asked for a checkpoint or has ended: the next life's, or nobody's. Children it waits for still ask. */
+  /** Not once the agent asked for a checkpoint or has ended: the next life's, or nobody's. Children it waits for still ask. */
   #hasRequest(): boolean {
     if (!this.#pending.hasRequest || this.#checkpoint !== undefined) return false;
     return this.#ending === undefined || this.children.awaitsEnd;
@@ -375,12 +374,12 @@ export class Kernel {
     return { type: "request_received", child: requestingChild(signal.name), signalId, at, payload };
   }
 
+  /** None once the agent asked for a checkpoint, which withdraws them all: what came for them is the next life's. */
   #answeredWait(): OpenItem | undefined {
-    if (this.#open.waitCount === 0) return undefined;
+    if (this.#open.waitCount === 0 || this.#checkpoint !== undefined) return undefined;
     for (const item of this.#open.values()) {
       if (this.#isToBeCancelled(item)) return item;
-      if (this.#open.hangs(item)) continue;
-      if (item.name !== undefined && this.#pending.has(item.name)) return item;
+      if (item.name !== undefined && this.#pending.has(item.name) && !this.#open.hangs(item)) return item;
     }
     return undefined;
   }
@@ -579,11 +578,14 @@ export class Kernel {
         "the agent asked for something after awaiting what is not durable",
         callerLine(),
       );
-    if (this.#closed || this.#checkpoint !== undefined || this.#ending !== undefined) {
-      throw this.#faults.fail(
-        askedTooLate(this.#checkpoint === undefined ? "the end" : "ctx.checkpoint()", callerLine()),
-      );
-    }
+    if (!this.#isLeaving) return;
+    const after = this.#checkpoint === undefined ? "the end" : "ctx.checkpoint()";
+    throw this.#faults.fail(askedTooLate(after, callerLine()));
+  }
+
+  /** Whether the agent asked for a checkpoint or has ended: it may ask for nothing more. */
+  get #isLeaving(): boolean {
+    return this.#closed || this.#checkpoint !== undefined || this.#ending !== undefined;
   }
 
   #strayFault(what: string, line: string | undefined): HoldfastError {

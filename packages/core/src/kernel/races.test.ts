@@ -68,6 +68,26 @@ describe("a signal name with an open consuming wait is spoken for", () => {
     expect(await stand.deliverAllOwn()).toEqual(ended([["go"], "yes"]));
   });
 
+  test("a wait for a child stands in the way of no pattern, and no pattern takes what the child tells", async () => {
+    const stand = new KernelStand(
+      async (ctx) => {
+        const child = ctx.spawnAgent({ type: "local", name: "one" });
+        const event = ctx.waitForChildEvent(child);
+        const end = ctx.waitForChild(child);
+        await ctx.signalReady("go");
+        return [ctx.drainSignals("**").map(({ name }) => name), await event, await end];
+      },
+      { agents: ["one"] },
+    );
+    await stand.start();
+    stand.send("go");
+    expect(await stand.deliverAllOwn()).toEqual({ type: "open" });
+    const completed = { type: "completed", output: 7 };
+    stand.send("child:0", completed);
+    stand.send("child-end:0", completed);
+    expect(await stand.deliverAllOwn()).toEqual(ended([["go"], completed, 7]));
+  });
+
   test("once the wait is answered, timed out or withdrawn, the name is free again", async () => {
     const stand = new KernelStand(async (ctx) => {
       await ctx.waitForSignal("s");
@@ -153,6 +173,26 @@ describe("ctx.race, any and select withdraw the losers in the same batch", () =>
     stand.send("a", 1);
     expect(await stand.deliverAllOwn()).toEqual(ended([1, 2, 3]));
   });
+
+  test.each([
+    ["a checkpoint", async (ctx: AgentContext) => ctx.checkpoint(1), "checkpointed"],
+    ["the end", async () => 1, "ended"],
+  ] as const)(
+    "a race nobody awaits, decided by what led to %s, asks for nothing after it",
+    async (...[, leave, how]) => {
+      const stand = new KernelStand(async (ctx) => {
+        const timer = ctx.sleep(10);
+        const inner = ctx.race([timer, ctx.waitForSignal("a")]);
+        void ctx.race([ctx.all([inner]), ctx.waitForSignal("b")]);
+        await timer;
+        return leave(ctx);
+      });
+      await stand.start();
+      expect(await stand.fireTimer(0)).toMatchObject({ type: how });
+      stand.seal();
+      expect(stand.recorded("withdraw").flatMap(({ targets }) => targets)).toEqual([1, 2]);
+    },
+  );
 
   test("a race that ends with an error withdraws the losers too", async () => {
     const stand = new KernelStand(async (ctx) => {

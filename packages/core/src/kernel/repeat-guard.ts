@@ -65,7 +65,9 @@ export class RepeatGuard {
     if (count === REPEATS.warned && isLive) this.#warnings.push(what);
     if (count < REPEATS.asked || asks === undefined) return false;
     const details = { kind: task.kind, input: decodeJson(task.input) ?? null };
-    asks.requestInput({ prompt: `${what}. May it go on?`, details }, "approval", {}, false).then(
+    const question = asks.requestInput({ prompt: `${what}. May it go on?`, details }, "approval", {}, false);
+    future.heldBy = question;
+    question.then(
       (answer) => {
         if (!isApproved(answer)) {
           const message = `${what}, and a person did not let it go on`;

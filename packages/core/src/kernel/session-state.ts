@@ -12,7 +12,7 @@
 // It knows no journal: where a checkpoint stands is told to it.
 
 import { HoldfastError, toError, UsageError } from "../errors.ts";
-import { decodeJson, type JsonText } from "../json.ts";
+import { decodeJson, encodeJson, type JsonText } from "../json.ts";
 import { validateNow, type StandardSchemaV1 } from "../standard-schema.ts";
 
 /** What is made of a field and what `ctx.update` is given for it. */
@@ -82,8 +82,13 @@ export class SessionState {
   /** Before the first checkpoint: what the definition begins with. */
   begin(input: unknown): void {
     if (this.#definition === undefined || this.#stored !== undefined) return;
-    const value: unknown = this.#definition.initial(input);
-    this.#value = deepFreeze(this.#checked(decodeJson(JSON.stringify(value))));
+    const text = encodeJson(this.#definition.initial(input), "the initial state");
+    if (text === undefined)
+      throw new UsageError("the agent's state begins with nothing", {
+        expected: "initial: (input) => ({ … })",
+        fix: "return the first state; is a return missing?",
+      });
+    this.#value = deepFreeze(this.#checked(decodeJson(text)));
   }
 
   /** Change fields. @throws what a reducer throws, leaving the state as it was. */
@@ -102,7 +107,13 @@ export class SessionState {
     const changes = Object.entries(given).map(([field, value]): StateChange => {
       const reducer = Object.hasOwn(reducers, field) ? (reducers[field] ?? "replace") : "replace";
       if (typeof reducer === "string") return [reducer, field, value];
-      return ["replace", field, decodeJson(encode(reducer(before[field], value), `state field "${field}"`))];
+      const reduced = encode(reducer(before[field], value), `state field "${field}"`);
+      if (reduced === undefined)
+        throw new UsageError(`the reducer of state field "${field}" gives nothing`, {
+          expected: "the field's new value; null where there is none",
+          fix: "return it; is a return missing?",
+        });
+      return ["replace", field, decodeJson(reduced)];
     });
     this.#value = deepFreeze(this.#checked(applyChanges(before, changes)));
     this.#changes.push(...changes);
@@ -118,9 +129,9 @@ export class SessionState {
     }
     const base = this.#stored?.base;
     if (base !== undefined && this.#stored?.version === version) {
-      const payload = encode(this.#changes, "changes of the state") ?? "[]";
+      // No limit holds for these: the whole is stored where they are larger than that (Y2).
+      const payload = encodeJson(this.#changes, "changes of the state") ?? "[]";
       if (base.changedChars + payload.length <= base.wholeChars)
-        // Y2.
         return this.#keep({ payload, base: base.seq, version });
     }
     return this.#keep({ payload: encode(this.#value, "state") ?? "null", version });
@@ -214,7 +225,7 @@ export function migrateState(
     });
   }
   try {
-    const value = decodeJson(JSON.stringify(migrate(stored.value, from)));
+    const value = decodeJson(encodeJson(migrate(stored.value, from), "the migrated state"));
     return {
       value:
         definition.schema === undefined

@@ -167,6 +167,16 @@ describe("K2: a command asked outside a slice is a fault, every time", () => {
     }
   });
 
+  test("a key that looks like a conversation is data, and refused beside one", async () => {
+    const beside = (own: object) =>
+      new KernelStand(async (ctx) => ctx.scheduleTask("work", { chat: ctx.conversation(), own })).start();
+    expect(await beside({ conversation: 5 })).toEqual({ type: "open" });
+    expect(await beside({ $conversation: 5 })).toMatchObject({
+      type: "faulted",
+      fault: { message: expect.stringContaining('a key "$conversation" of its own') },
+    });
+  });
+
   test("so is ending after such a hop, with an output or an error", async () => {
     for (const end of [
       () => "done",

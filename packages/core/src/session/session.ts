@@ -193,10 +193,13 @@ export const BEHAVIOUR = {
   guardsRepeats: 1,
   /** Which tasks are guarded is recorded with them, and not looked up in whoever replays. */
   recordsGuards: 2,
+  /** Who cancels a task that is held back withdraws the question (K14). */
+  withdrawsHeld: 4,
 } as const;
 
 /** Of a session that begins now. */
-export const BEHAVIOUR_FLAGS: number = BEHAVIOUR.guardsRepeats | BEHAVIOUR.recordsGuards;
+export const BEHAVIOUR_FLAGS: number =
+  BEHAVIOUR.guardsRepeats | BEHAVIOUR.recordsGuards | BEHAVIOUR.withdrawsHeld;
 
 /**
  * How much of a session survives its process: everything; its row, input and unread signals, so that it starts over; nothing but

@@ -1,0 +1,29 @@
+// What an agent adds to its conversation: entries under each other, in the batch that asks for them (K8).
+
+import { KernelStand } from "@holdfast/testkit/kernel-stand";
+import { expect, test } from "vitest";
+
+test("K8: what a model asks of a tool and what that answers are entries, each under the one before it", async () => {
+  const call = { toolCallId: "c1", toolName: "search" };
+  let ids: readonly string[] = [];
+  const stand = new KernelStand(async (ctx) => {
+    ids = [
+      ctx.appendEntry({ role: "user", content: "find it" }),
+      ctx.appendToolCall({ ...call, input: { for: "it" } }),
+      ctx.appendToolResult({ ...call, output: "found", isError: false }),
+    ];
+    return "done";
+  });
+  await stand.start();
+  const { entries } = stand.seal();
+  expect(new Set(ids).size).toBe(3);
+  expect(entries.map(({ id, parent, role }) => [id, parent, role])).toEqual([
+    [0, undefined, "user"],
+    [1, 0, "assistant"],
+    [2, 1, "tool"],
+  ]);
+  expect(entries.slice(1).map(({ content }) => JSON.parse(content) as unknown)).toEqual([
+    { type: "tool-call", ...call, input: { for: "it" } },
+    { type: "tool-result", ...call, output: "found", isError: false },
+  ]);
+});
