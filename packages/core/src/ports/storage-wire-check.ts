@@ -77,8 +77,11 @@ const WAITS: { readonly [type in Wait["type"]]: Check } = {
   input: hasShape({ id: isCount, name: isText, prompt: isText, until: optional(isTime) }),
 };
 const isWait = isOfType(WAITS);
-/** What a record of its type must have beyond this is for the kernel to judge; it is kept as it is. */
-const isRecord = hasShape({ type: isRecordType, seq: isCount, payload: optional(isText) });
+/** What a record of its type must have beyond this is for the kernel to judge; it is kept as it is. But rows are made of checkpoints. */
+const isAnyRecord = hasShape({ type: isRecordType, seq: isCount, payload: optional(isText) });
+const isCheckpoint = hasShape({ turn: isSmall, entryCount: isSmall });
+const isRecord: Check = (value) =>
+  isAnyRecord(value) && ((value as { readonly type: string }).type !== "checkpoint" || isCheckpoint(value));
 
 const isError = hasShape({ name: isText, message: isText });
 

@@ -32,7 +32,8 @@ import type { PutSchedule, RemoveSchedule, Schedule } from "./schedules.ts";
  *         consumes no signal.
  *   ST3.  A batch whose `firstSeq` is not the journal's length is `invalid`, unless it has records and the journal already
  *         holds these very ones there: then it is `committed`, as it was the first time, and nothing is applied again,
- *         whatever became of the session since.
+ *         whatever became of the session since. So is one without records, of a session that is minimal or ephemeral and goes
+ *         on, when of the signals it consumes none is pending any more.
  *   ST4.  A change that is fenced, invalid or refused leaves its neighbours in the group untouched.
  *   ST5.  Changes of one group are applied in the order given, and later ones see earlier ones.
  *   ST6.  Tokens of a session's claims only grow, also over restarts.
@@ -78,7 +79,7 @@ import type { PutSchedule, RemoveSchedule, Schedule } from "./schedules.ts";
  *         budget, with the limit, before the end.
  *   ST28. Charges are decided in order, each against all payers, in the batch's transaction. Nothing is admitted above a limit
  *         (B1). Asking again for a task that is held for answers `admitted` and holds nothing more; settling one that is not
- *         held only adds what it used. Accounts and holds survive like everything else (B2).
+ *         held changes nothing: it was settled before. Accounts and holds survive like everything else (B2).
  *   ST29. Below a tenth of a limit the payer's parent is told `budget-low`, once until it is raised.
  *   ST30. A paused session is not due and stays paused whatever its driver commits, short of an end. Resuming makes it `working`;
  *         what it stood on stays named until its agent stands again, as it can be answered.

@@ -24,8 +24,8 @@ export interface TaskExecutor {
    */
   goesOn?(attempt: Pick<TaskAttempt, "kind" | "taskId" | "attempt">): Promise<boolean> | undefined;
   /**
-   * An attempt may have been begun here by another process of its session, and is lost, because its task is done elsewhere now: end it,
-   * so that it is not done beside the next one, or after its outcome. Never rejects.
+   * An attempt may have been begun here by another process of its session, and is lost, because its task is done elsewhere now, or is not
+   * wanted any more: end it, so that it is not done beside the next one, or after its outcome. Never rejects.
    */
   withdraw?(attempt: Pick<TaskAttempt, "kind" | "taskId" | "attempt">): Promise<void> | undefined;
   /** Abort what runs and resolve when nothing runs any more, or what runs does not heed it. */
@@ -117,6 +117,6 @@ export interface RunningAttempt {
    * process; everything else is aborted.
    */
   leave?(): void;
-  /** Its outcome is committed: nobody will ask for it again. */
+  /** Its outcome is committed, or nobody wants it any more: nobody will ask for it again. */
   recorded?(): void;
 }

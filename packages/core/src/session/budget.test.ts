@@ -175,6 +175,8 @@ describe("what is left", () => {
     expect(raise(at(91), { maxTokens: 1_000 }).low).toBe(false);
     expect(raise(at(91), { maxSteps: 5 }).low).toBe(true);
     expect(raise(at(91), { maxSteps: 5 }).limits).toEqual({ maxTokens: 100, maxSteps: 5 });
+    const unset = { maxTokens: undefined, maxSteps: 5 } as unknown as Budget;
+    expect(raise(at(91), unset).limits).toEqual({ maxTokens: 100, maxSteps: 5 });
   });
 });
 

@@ -56,7 +56,7 @@ export interface Hold {
 export type Charge =
   /** Before a task starts. Asking twice for one task is asking once. */
   | { readonly type: "reserve"; readonly task: number; readonly amount: Amount }
-  /** When an attempt is over: what was held is given back, what was used is spent. */
+  /** When an attempt is over: what was held is given back, what was used is spent. Settling twice is settling once. */
   | { readonly type: "settle"; readonly task: number; readonly used: Amount }
   /** A turn begins. */
   | { readonly type: "turn" };
@@ -140,7 +140,8 @@ export function isLow({ limits, spent }: Account): boolean {
 
 /** Limits replaced by those given; the others stay. A raise may make it low no longer. */
 export function raise(account: Account, limits: Budget): Account {
-  const raised = { ...account, limits: { ...account.limits, ...limits } };
+  const given = Object.fromEntries(Object.entries(limits).filter(([, limit]) => limit !== undefined));
+  const raised = { ...account, limits: { ...account.limits, ...given } };
   return { ...raised, low: raised.low && isLow(raised) };
 }
 
@@ -212,8 +213,9 @@ export function applyCharges(ledger: Ledger, charges: readonly Charge[]): Charge
   for (const charge of charges) {
     if (charge.type === "settle") {
       const had = held(charge.task);
-      for (const draft of drafts.values()) settle(draft, had ?? NO_AMOUNT, charge.used);
-      if (had !== undefined) holds.set(charge.task, undefined);
+      if (had === undefined) continue; // It was settled before, by the same batch, which nothing else is known by (ST3).
+      for (const draft of drafts.values()) settle(draft, had, charge.used);
+      holds.set(charge.task, undefined);
       continue;
     }
     if (charge.type === "reserve" && held(charge.task) !== undefined) {

@@ -10,7 +10,7 @@
 //   N2. A row is looked up anew after anything else was applied: what came in between may have changed it.
 //   N3. What concerns only the session itself asks for nothing more: a plain batch costs one comparison.
 //
-// It knows no claims, journals or entries, and no time but the one it is told.
+// Q… are promises of `consequences.ts`. It knows no claims, journals or entries, and no time but the one it is told.
 
 import { positionIn } from "../ids.ts";
 import { isReservedName, repliedRequest, REQUEST_PREFIX } from "../journal/signal-names.ts";

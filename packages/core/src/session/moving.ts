@@ -8,11 +8,12 @@
 //   MV2. It stays only by the word of who froze it, who knows that it is nowhere else. Once gone it is gone from here for good: when
 //        it comes back, a home further on, its tombstone is deleted first, and nothing but that.
 //   MV3. Families are not torn apart: with a parent or a child that has not ended, or paid for by another one, it does not go.
+//   MV4. Nor does what is nowhere but in a process: an ephemeral one that has begun would arrive as lost.
 //
 // It knows no other storage, and no claims: whoever drives the session learns by being fenced.
 
 import type { BeginMove, ChangeResult, EndMove } from "../ports/storage.ts";
-import { isEnded, type Session } from "./session.ts";
+import { isEnded, isLost, type Session } from "./session.ts";
 
 export interface MoveDecision {
   readonly result: ChangeResult;
@@ -43,6 +44,10 @@ export function decideBeginMove(
   const open = family.find((relative) => !isEnded(relative.status));
   if (open !== undefined) {
     const reason = `session ${sessionId} is of one family with ${open.sessionId}, which has not ended`;
+    return { result: { status: "invalid", reason } };
+  }
+  if (isLost(session)) {
+    const reason = `session ${sessionId} is ephemeral, and is only in the process that runs it`;
     return { result: { status: "invalid", reason } };
   }
   const payer = payers.find((each) => each !== sessionId);

@@ -32,7 +32,8 @@ export function retryDelayMs(
   if (!failure.retryable || attempt >= maxAttempts) return undefined;
   const { name, code } = failure.error;
   if (policy?.nonRetryable?.some((listed) => listed === name || listed === code) === true) return undefined;
-  const full = Math.min(maxDelayMs, initialDelayMs * factor ** (attempt - 1));
+  const growth = Math.min(factor ** (attempt - 1), Number.MAX_VALUE); // Of no delay at all any multiple is none.
+  const full = Math.min(maxDelayMs, initialDelayMs * growth);
   return Math.max(
     Math.min(failure.retryAfterMs ?? 0, RETRY_AFTER_MAX_MS),
     Math.round(full / 2 + (full / 2) * random),

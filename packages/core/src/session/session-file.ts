@@ -6,6 +6,7 @@
 //   Z4. Children and parents do not. A copy under another id has its entries' old ids, and so the chance and the hashes that go with
 //       them, by being a fork of the old one from position 0.
 //   Z5. A copy is on no move, whatever the session was: so what was frozen for a place that is gone lives on, under another id.
+//   Z6. A checksum that fits says nothing of who wrote it: what is read is checked to the last field, as what comes over a wire.
 //
 // It knows no file: lines go out, lines come in.
 
@@ -14,8 +15,9 @@ import { isSessionId } from "../ids.ts";
 import { decodeLine, decodeRecords, encodeLine, type BlobSource } from "../journal/codec.ts";
 import type { JournalRecord } from "../journal/record.ts";
 import type { Entry, ImportedSignal, ImportSession, StorageReader } from "../ports/storage.ts";
+import { parseChange } from "../ports/storage-wire-check.ts";
 import { NO_AMOUNT } from "./budget.ts";
-import { SESSION_STATUSES, type Session } from "./session.ts";
+import type { Session } from "./session.ts";
 import { entriesOf, recordsOf } from "./whole-session.ts";
 
 /** SHA-256 over texts as UTF-8, one after the other: what `createHash("sha256")` of Node gives. */
@@ -149,6 +151,7 @@ export class SessionFile {
       entries: this.#entries,
       signals: this.#signals,
     };
+    if (parseChange(change) === undefined) throw notASession(this.#where);
     return wanted === undefined || wanted === sessionId ? change : renamed(change, wanted);
   }
 }
@@ -188,22 +191,16 @@ function readHeader(line: string, at: string): Header {
       fix: "use the version of Holdfast that wrote it, or a newer one",
     });
   }
-  const { session } = header;
-  const isRow =
-    isObject(session) &&
-    typeof session.sessionId === "string" &&
-    isSessionId(session.sessionId) &&
-    SESSION_STATUSES.includes(session.status) &&
-    isObject(session.agent) &&
-    Array.isArray(session.waits) &&
-    Array.isArray(session.payers);
-  if (!isRow)
-    throw new CorruptRecordError(at, "the file's first line is not a session", { got: line.slice(0, 80) });
+  if (typeof header.session !== "object" || header.session === null) throw notASession(at);
   return header as Header;
 }
 
-function isObject(value: unknown): value is object {
-  return typeof value === "object" && value !== null;
+/** Z6. */
+function notASession(at: string): CorruptRecordError {
+  return new CorruptRecordError(at, "what the file says is not a session", {
+    expected: "what `holdfast export` wrote, and nobody has changed since",
+    fix: "export the session again",
+  });
 }
 
 export function notOurs(at: string, line: string): CorruptRecordError {

@@ -366,9 +366,15 @@ function invalid(session: Session, problem: string): ChangeResult {
   return { status: "invalid", reason: `session ${session.sessionId} ${problem}` };
 }
 
-/** A batch without records proves nothing by being there; sent again at the journal's end it does the same again. */
+/**
+ * A batch without records proves nothing by being there; sent again at the journal's end it does the same again. One that consumes, of a
+ * session of which only the row is stored (K11), is known by that: nobody but its claimer takes what the claimer was given.
+ */
 function isResent(session: Session, batch: CommitBatch, lookups: BatchLookups): boolean {
-  const { firstSeq, records } = batch;
+  const { firstSeq, records, consumed } = batch;
+  if (records.length === 0 && session.persistence !== undefined && !isEnded(session.status))
+    // An end drops what is pending.
+    return consumed.length > 0 && !consumed.some((signalId) => lookups.isPending(signalId));
   if (firstSeq >= session.nextSeq || records.length === 0) return false;
   return firstSeq + records.length <= session.nextSeq && lookups.holdsRecords(batch);
 }

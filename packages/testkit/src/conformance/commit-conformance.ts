@@ -3,7 +3,9 @@
 import { FORMAT_LIMITS, type CommitBatch } from "@holdfast/core";
 import { describe, expect, test } from "vitest";
 import {
+  cancelling,
   checkpointing,
+  Claimant,
   creating,
   INVALID,
   PATCH_TO,
@@ -12,6 +14,7 @@ import {
   signalling,
   STARTED,
   statuses,
+  tokenOf,
   type Fixture,
 } from "./fixture.ts";
 
@@ -206,6 +209,26 @@ export function commitConformance(fixture: Fixture): void {
       expect(await fixture.apply(batch, 3)).toEqual({ status: "committed", inbox: 1 });
       expect(await fixture.everything("ses-1")).toEqual(before);
     });
+
+    test.each(["minimal", "ephemeral"] as const)(
+      "ST3: one without records, of a session that is %s, is known by the signals it consumed",
+      async (persistence) => {
+        const claimFor = { owner: "owner-1", leaseMs: Infinity };
+        const created = await fixture.apply(creating("ses-1", { claimFor, persistence }), 0);
+        const claimant = new Claimant(fixture, "ses-1", tokenOf(created));
+        await fixture.apply(signalling("ses-1", "sig-1"));
+        const batch = claimant.batch({ consumed: ["sig-1"], session: PATCH_TO.waiting });
+        expect(await fixture.apply(batch, 2)).toEqual({ status: "committed", inbox: 1 });
+        await fixture.apply(signalling("ses-1", "sig-2"));
+        const before = await fixture.everything("ses-1");
+
+        expect(await fixture.apply(batch, 3)).toEqual({ status: "committed", inbox: 2 });
+        expect(await fixture.everything("ses-1")).toEqual(before);
+        // Of one that was ended by somebody else nothing is pending either, and nothing was applied.
+        await fixture.apply({ ...cancelling("ses-1"), mode: "hard" });
+        expect(await claimant.commit({ consumed: ["sig-2"], session: PATCH_TO.completed })).toEqual(INVALID);
+      },
+    );
 
     test("ST3: a batch that is sent again does not take back what came after it", async () => {
       const claimant = await fixture.createClaimed();

@@ -172,6 +172,25 @@ export function deletionConformance(fixture: Fixture): void {
     expect(await listed()).toEqual(["ses-1"]);
   });
 
+  test("ST43: one that is made anew in one group with the end of the first is held by whoever made it", async () => {
+    await end(await fixture.createClaimed("ses-1", "owner-1"));
+    const claimFor = { owner: "owner-2", leaseMs: LEASE_MS };
+    const [, made] = await fixture.storage.commit(
+      [{ type: "delete_session", sessionId: "ses-1", subtree: "refuse" }, creating("ses-1", { claimFor })],
+      1,
+    );
+    const { token } = made as { readonly token: number };
+    const batch = { sessionId: "ses-1", token, firstSeq: 0, records: [], entries: [], consumed: [] } as const;
+    expect(await fixture.apply({ type: "commit_batch", ...batch }, 2)).toMatchObject({
+      status: "committed",
+    });
+    expect(await fixture.storage.claim({ sessionId: "ses-1", owner: "o", now: 2, leaseMs: 1 })).toMatchObject(
+      {
+        status: "busy",
+      },
+    );
+  });
+
   test("ST43: budgets, deadlines and leases of the deleted count no more", async () => {
     const deadlineAt = 500;
     await fixture.apply(creating("ses-1", { budget: { maxTokens: 10 }, deadlineAt }), 0);

@@ -343,7 +343,8 @@ class Model {
   }
 
   #settle(known: Known, task: number, used: number): void {
-    const held = known.holds.get(task) ?? 0;
+    const held = known.holds.get(task);
+    if (held === undefined) return;
     known.holds.delete(task);
     for (const payer of known.payers) {
       const account = this.#known.get(payer)!.account!;

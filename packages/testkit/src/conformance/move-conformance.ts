@@ -155,4 +155,26 @@ export function moveConformance(fixture: Fixture): void {
     expect(next.token).toBeGreaterThan(claimant.token);
     expect(await next.commit({ records: [scheduling("a")] })).toMatchObject({ status: "committed" });
   });
+
+  // They stayed here while it was away, those that have ended and those that were left to go on below them.
+  test("ST46: when it comes back, those below it are found", async () => {
+    await parked();
+    const parent = { sessionId: "ses-1", child: 0, onEnd: "leave" } as const;
+    await fixture.apply(creating("ses-2", { parent }));
+    await fixture.apply(creating("ses-3", { parent: { ...parent, sessionId: "ses-2" } }));
+    await fixture.apply(creating("ses-4", { parent }));
+    for (const sessionId of ["ses-2", "ses-4"]) {
+      const child = await fixture.claim(sessionId, "owner-2", 1);
+      expect(await child.commit({ session: PATCH_TO.completed })).toMatchObject({ status: "committed" });
+    }
+    await begin("ses-1");
+    const back = await packed("ses-1", 2);
+    await end("ses-1", "moved");
+    const deletion = { type: "delete_session", sessionId: "ses-1", subtree: "refuse" } as const;
+    expect(await fixture.apply(deletion)).toMatchObject({ status: "deleted" });
+    expect(await fixture.apply(back)).toEqual({ status: "created" });
+    expect(await fixture.apply(cancelling("ses-1", { mode: "hard" }))).toMatchObject({ status: "requested" });
+    expect((await fixture.session("ses-3")).status).toBe("cancelled");
+    expect(await fixture.apply(deletion)).toEqual({ status: "has_children" });
+  });
 }

@@ -163,8 +163,9 @@ export class WatchedStorage {
     note: (answer: T) => void,
   ): Promise<T> {
     const { reader } = this.#inner;
-    // A change reaches sessions above and below: any row may be another.
-    const sessionIds = named === undefined ? [] : [...new Set([...this.accounts.keys(), ...named])];
+    // A change reaches sessions above and below: any row may be another, also one that a call before this makes, and nobody has noted.
+    for (const sessionId of named ?? []) this.account(sessionId);
+    const sessionIds = named === undefined ? [] : [...this.accounts.keys()];
     const reading = Promise.all(
       sessionIds.map(async (sessionId) => {
         const [row, signals] = await Promise.all([
