@@ -9,7 +9,7 @@
 //   Q4. At most `rowsMax` events are kept, the youngest.
 //   Q5. Only the file's owner may read it (0600).
 
-import { closeSync, constants, fchmodSync, openSync } from "node:fs";
+import { closeSync, constants, fchmodSync, fstatSync, openSync } from "node:fs";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import {
   HoldfastError,
@@ -152,8 +152,10 @@ function openTraces(path: string): DatabaseSync {
   try {
     const flags = constants.O_CREAT | constants.O_RDWR | constants.O_NOFOLLOW;
     const file = openSync(path, flags, 0o600);
-    fchmodSync(file, 0o600);
+    const isFile = fstatSync(file).isFile();
+    if (isFile) fchmodSync(file, 0o600);
     closeSync(file);
+    if (!isFile) throw new Error("it is not a file");
   } catch (cause) {
     throw refused(path, (cause as Error).message, cause);
   }

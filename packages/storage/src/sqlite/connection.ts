@@ -6,7 +6,14 @@
 //   C3. It keeps no process alive.
 
 import type { Socket } from "node:net";
-import { toError, type Arrival, type Change, type ChangeResult } from "@holdfast/core";
+import {
+  isEnded,
+  toError,
+  type Arrival,
+  type Change,
+  type ChangeResult,
+  type CommitBatch,
+} from "@holdfast/core";
 import { LineSplitter } from "./lines.ts";
 import type { WireError } from "@holdfast/core/internal";
 import { LINE_BYTES_MAX, parseRequest, type Hello, type Message, type Request } from "./wire.ts";
@@ -83,11 +90,18 @@ export class Connection {
       const result = results[i];
       const change = asked.type === "audited" ? asked.change : asked;
       if (change === undefined) continue;
-      const isForEver = change.type === "create_session" && change.claimFor?.leaseMs === Infinity;
-      if (isForEver && result?.status === "created" && result.token !== undefined)
-        this.claims.set(change.sessionId, result.token);
-      if (change.type === "release_claim" && result?.status === "released")
-        this.claims.delete(change.sessionId);
+      if (change.type === "create_session") {
+        const isHeld = change.claimFor?.leaseMs === Infinity && !isEnding(change.first);
+        if (isHeld && result?.status === "created" && result.token !== undefined)
+          this.claims.set(change.sessionId, result.token);
+      } else if (change.type === "release_claim") {
+        if (result?.status === "released") this.claims.delete(change.sessionId);
+      } else if (change.type === "commit_batch") {
+        const isOver = result?.status === "fenced" || (result?.status === "committed" && isEnding(change));
+        // Under a newer claim it may be held all the same.
+        if (isOver && this.claims.get(change.sessionId) === change.token)
+          this.claims.delete(change.sessionId);
+      }
     }
   }
 
@@ -118,6 +132,10 @@ export class Connection {
   #isBehind(): boolean {
     return this.#socket.writableLength > OUTPUT_BYTES_HIGH;
   }
+}
+
+function isEnding(batch: Pick<CommitBatch, "session"> | undefined): boolean {
+  return isEnded(batch?.session?.status ?? "working");
 }
 
 /** An answer that is longer than a text can be is an error of its own, not of the process. */

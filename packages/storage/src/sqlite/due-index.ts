@@ -8,16 +8,12 @@
 //       however often `due` is asked and whoever's agents stand before it. It is kept by `note` after each commit.
 //   I2. A claimed session is in the file's index as well; it is passed over here. Whoever holds it gives it to `note` with the
 //       release.
+//   I3. Rows are read in pages, each found by where the one before ended, also where many have the same time: what is asked costs as
+//       much as what is there, not as its square.
 
-import {
-  HoldfastError,
-  isEnded,
-  type AgentRef,
-  type Due,
-  type Session,
-  type SessionStatus,
-} from "@holdfast/core";
+import { isEnded, type AgentRef, type Due, type Session, type SessionStatus } from "@holdfast/core";
 import { dueAt, isAnsweredBy } from "@holdfast/core/internal";
+import { unlessCorrupt } from "../damage.ts";
 import type { SqlDriver, SqlRow, SqlStatement } from "./driver.ts";
 import { isClaimed, type Head, type Heads } from "./heads.ts";
 import type { Schedules } from "./schedules.ts";
@@ -32,13 +28,13 @@ export class DueIndex {
   /** Claimed sessions whose lease ends by itself. */
   readonly #leased = new Set<string>();
   /** The last row of the file's index that was looked at. */
-  #watermark = { at: -Infinity, number: 0 };
+  #watermark: Place = { at: -1, number: 0 };
   #isOpened = false;
 
   readonly #arrived: SqlStatement;
-  readonly #timers: SqlStatement;
+  readonly #sameTime: SqlStatement;
+  readonly #laterTimes: SqlStatement;
   readonly #overdue: SqlStatement;
-  readonly #nextTimers: SqlStatement;
   readonly #nextDeadline: SqlStatement;
 
   constructor(driver: SqlDriver, heads: Heads, schedules: Schedules) {
@@ -49,15 +45,16 @@ export class DueIndex {
       `SELECT s.session_id, s.agent, t.status, t.waits, g.name FROM signal g JOIN state t ON t.session = g.session
          JOIN session s ON s.session = g.session WHERE t.waits IS NOT NULL`,
     );
-    this.#timers = driver.prepare(
-      `SELECT t.session, s.session_id, s.agent, t.due_at ${joined}
-        WHERE (t.due_at, t.session) > (?, ?) AND t.due_at <= ? ORDER BY t.due_at, t.session LIMIT ?`,
+    // Two statements: a comparison of pairs would not use the index for the second of the pair (I3).
+    const timers = `SELECT t.session, s.session_id, s.agent, t.due_at ${joined}`;
+    this.#sameTime = driver.prepare(
+      `${timers} WHERE t.due_at = ? AND t.session > ? ORDER BY t.session LIMIT ?`,
+    );
+    this.#laterTimes = driver.prepare(
+      `${timers} WHERE t.due_at > ? AND t.due_at <= ? ORDER BY t.due_at, t.session LIMIT ?`,
     );
     this.#overdue = driver.prepare(
       `SELECT s.session_id ${joined} WHERE t.overdue_at <= ? ORDER BY t.overdue_at`,
-    );
-    this.#nextTimers = driver.prepare(
-      `SELECT s.session_id, s.agent, t.due_at ${joined} WHERE t.due_at > ? ORDER BY t.due_at LIMIT ? OFFSET ?`,
     );
     this.#nextDeadline = driver.prepare("SELECT min(overdue_at) AS at FROM state WHERE overdue_at > ?");
   }
@@ -87,8 +84,7 @@ export class DueIndex {
     const wanted = agents === undefined ? undefined : new Set(agents);
     const found = new Set<string>();
     let nextAt = this.#collectReady(now, limit, wanted, found);
-    while (found.size < limit && this.#readTimers(now))
-      nextAt = this.#collectReady(now, limit, wanted, found);
+    while (found.size < limit && this.#readTimers(now, limit, wanted, found));
     nextAt = Math.min(nextAt, this.#collectLapsed(now, limit, wanted, found));
     nextAt = Math.min(nextAt, this.#nextTimer(now), this.#deadlineAfter(now), this.#schedules.nextAfter(now));
     const due = { sessionIds: [...found], schedules: this.#schedules.due(now) };
@@ -102,10 +98,11 @@ export class DueIndex {
     for (const row of this.#arrived.all()) {
       const status = row["status"] as SessionStatus;
       if (status === "paused" || isEnded(status)) continue;
-      const waits = JSON.parse(row["waits"] as string) as Session["waits"];
+      const waits = parsed<Session["waits"]>(row["waits"]) ?? [];
+      const agent = agentName(row["agent"]);
       const sessionId = row["session_id"] as string;
-      if (isAnsweredBy(waits, row["name"] as string) && !this.#heads.isClaimed(sessionId))
-        this.#setReady(agentName(row["agent"]), sessionId, -Infinity);
+      if (agent === undefined || this.#heads.isClaimed(sessionId)) continue;
+      if (isAnsweredBy(waits, row["name"] as string)) this.#setReady(agent, sessionId, -Infinity);
     }
   }
 
@@ -128,25 +125,35 @@ export class DueIndex {
   }
 
   /** Reads one page of rows that are due, and moves the watermark behind it. Answers whether there may be more. */
-  #readTimers(now: number): boolean {
-    const { at, number } = this.#watermark;
-    if (at > now) return false;
-    const rows = this.#timers.all(Math.max(at, -1), number, now, PAGE_ROWS);
+  #readTimers(
+    now: number,
+    limit: number,
+    agents: ReadonlySet<string> | undefined,
+    found: Set<string>,
+  ): boolean {
+    if (this.#watermark.at > now) return false;
+    const rows = this.#pageBehind(this.#watermark, now);
     for (const row of rows) {
       const sessionId = row["session_id"] as string;
       if (this.#heads.isClaimed(sessionId)) continue; // I2.
       const agent = agentName(row["agent"]);
+      if (agent === undefined) continue;
       const dueFrom = row["due_at"] as number;
       // A row that was not written since its signal arrived does not know that it is due at once.
-      if (!this.#isReady(agent, sessionId))
+      if (this.#readyAt(agent, sessionId) === undefined)
         this.#setReady(agent, sessionId, dueFrom === 0 ? -Infinity : dueFrom);
+      const isWanted = agents?.has(agent) !== false && this.#readyAt(agent, sessionId)! <= now;
+      if (isWanted && found.size < limit) found.add(sessionId);
     }
-    const last = rows.at(-1);
-    const isMore = rows.length === PAGE_ROWS && last !== undefined;
-    this.#watermark = isMore
-      ? { at: last["due_at"] as number, number: last["session"] as number }
-      : { at: now, number: Number.MAX_SAFE_INTEGER };
+    this.#watermark = placeBehind(rows) ?? { at: now, number: Number.MAX_SAFE_INTEGER };
     return rows.length > 0;
+  }
+
+  /** The next rows behind a place, up to a time. */
+  #pageBehind({ at, number }: Place, until: number): SqlRow[] {
+    const same = this.#sameTime.all(at, number, PAGE_ROWS);
+    const room = PAGE_ROWS - same.length;
+    return room === 0 ? same : [...same, ...this.#laterTimes.all(at, until, room)];
   }
 
   #setReady(agent: string, sessionId: string, at: number): void {
@@ -164,7 +171,7 @@ export class DueIndex {
   ): number {
     let nextAt = Infinity;
     for (const sessionId of this.#leased) {
-      const head = this.#headOf(sessionId);
+      const head = unlessCorrupt(() => this.#heads.get(sessionId));
       if (head === undefined) continue;
       if (isEnded(head.session.status)) this.#leased.delete(sessionId);
       const at = dueAt(head.session, head.claim, head.answered);
@@ -175,33 +182,27 @@ export class DueIndex {
     return nextAt;
   }
 
-  /** One that is damaged must not keep the others from being found: whoever asks for it itself is told. */
-  #headOf(sessionId: string): Head | undefined {
-    try {
-      return this.#heads.get(sessionId);
-    } catch (error) {
-      if (HoldfastError.is(error) && error.code === "corrupt_record") return undefined;
-      throw error;
-    }
-  }
-
   #nextTimer(now: number): number {
-    for (let offset = 0; ; offset += PAGE_ROWS) {
-      const rows = this.#nextTimers.all(now, PAGE_ROWS, offset);
+    let place: Place | undefined = { at: now, number: Number.MAX_SAFE_INTEGER };
+    while (place !== undefined) {
+      const rows = this.#pageBehind(place, Number.MAX_SAFE_INTEGER);
       const next = rows.find((row) => !this.#isWatched(row));
       if (next !== undefined) return next["due_at"] as number;
-      if (rows.length < PAGE_ROWS) return Infinity;
+      place = placeBehind(rows);
     }
+    return Infinity;
   }
 
   /** Whether its time in the file does not count: it is claimed, or due already. */
   #isWatched(row: SqlRow): boolean {
     const sessionId = row["session_id"] as string;
-    return this.#heads.isClaimed(sessionId) || this.#isReady(agentName(row["agent"]), sessionId);
+    if (this.#heads.isClaimed(sessionId)) return true;
+    const agent = agentName(row["agent"]);
+    return agent === undefined || this.#readyAt(agent, sessionId) !== undefined;
   }
 
-  #isReady(agent: string, sessionId: string): boolean {
-    return this.#ready.get(agent)?.has(sessionId) ?? false;
+  #readyAt(agent: string, sessionId: string): number | undefined {
+    return this.#ready.get(agent)?.get(sessionId);
   }
 
   #deadlineAfter(now: number): number {
@@ -209,6 +210,27 @@ export class DueIndex {
   }
 }
 
-function agentName(column: unknown): string {
-  return (JSON.parse(column as string) as AgentRef).name;
+/** A row of the file's index. */
+interface Place {
+  readonly at: number;
+  readonly number: number;
+}
+
+/** Where the page after these begins, if there may be one. */
+function placeBehind(rows: readonly SqlRow[]): Place | undefined {
+  const last = rows.length === PAGE_ROWS ? rows.at(-1) : undefined;
+  return last && { at: last["due_at"] as number, number: last["session"] as number };
+}
+
+/** Rows are looked at here before they are checked. */
+function agentName(column: unknown): string | undefined {
+  return parsed<AgentRef>(column)?.name;
+}
+
+function parsed<T>(column: unknown): T | undefined {
+  try {
+    return JSON.parse(column as string) as T;
+  } catch {
+    return undefined;
+  }
 }

@@ -1,7 +1,7 @@
 // Entries whose content the journal holds already: stored once, and read as if they were stored twice.
 
 import { readFileSync, writeFileSync } from "node:fs";
-import type { Change } from "@holdfast/core";
+import type { Change, Entry, JournalRecord } from "@holdfast/core";
 import { expect, test } from "vitest";
 import { openSqliteStorage, type SqliteStorage } from "./index.ts";
 import { newFolder } from "./testing/folder.ts";
@@ -84,4 +84,39 @@ test("D03: when the record is damaged that holds an entry's text, the entry is r
   expect((await again.reader.entries("ses-1", 1, 1)).map(({ content }) => content)).toEqual([OTHER]);
   expect((await again.verify()).problems.map(({ table }) => table)).toContain("entry");
   await again.close();
+});
+
+// Decoded for each of its entries, a commit with some thousand keeps the owner busy for minutes.
+test("entries of one commit have it read once, however many they are", async () => {
+  const storage = await openSqliteStorage({ path: `${newFolder()}/test.db` });
+  await storeTaken(storage);
+  const { token } = (await storage.claim({ sessionId: "ses-1", owner: "me", now: 3, leaseMs: 9 })) as {
+    token: number;
+  };
+  const many = Array.from({ length: 100 }, (_, n) => n);
+  const textOf = (n: number): string => JSON.stringify(`${n} ${"z".repeat(300)}`);
+  const records = many.flatMap((n): JournalRecord[] => [
+    { type: "task_completed", seq: 4 + 2 * n, at: 1, task: n, attempt: 1, payload: textOf(n) },
+    { type: "append_entry", seq: 5 + 2 * n, id: 2 + n, role: "assistant", hash: "h" },
+  ]);
+  const entries = many.map((n) => ({
+    id: 2 + n,
+    index: 2 + n,
+    parent: 1 + n,
+    role: "assistant",
+    turn: 0,
+    content: textOf(n),
+  }));
+  const batch = { sessionId: "ses-1", token, firstSeq: 4, records, entries, consumed: [] };
+  expect(await storage.commit([{ type: "commit_batch", ...batch }], 4)).toMatchObject([
+    { status: "committed" },
+  ]);
+  const statementsOf = async (read: () => Promise<readonly Entry[]>): Promise<number> => {
+    const before = storage.statementCount;
+    expect((await read()).slice(-100).map(({ content }) => content)).toEqual(many.map(textOf));
+    return storage.statementCount - before;
+  };
+  expect(await statementsOf(() => storage.reader.entries("ses-1", 2, 100))).toBeLessThan(10);
+  expect(await statementsOf(() => storage.conversation("ses-1", 101))).toBeLessThan(10);
+  await storage.close();
 });

@@ -81,7 +81,7 @@ async function refusals(path: string): Promise<HoldfastError[]> {
   const asOwner: unknown = await openSqliteStorage({ path }).catch((error: unknown) => error);
   const asReader: unknown = await (async () => openSqliteReader({ path }))().catch((error: unknown) => error);
   return [asOwner, asReader].map((error) => {
-    expect(error).toSatisfy(HoldfastError.is);
+    expect(error).toSatisfy((thrown) => HoldfastError.is(thrown));
     return error as HoldfastError;
   });
 }

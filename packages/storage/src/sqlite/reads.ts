@@ -35,6 +35,7 @@ import {
   SELECT_ENTRY,
   SELECT_SESSION,
   SELECT_SIGNAL,
+  type RowPlace,
   type RowSource,
   type SessionRow,
 } from "./rows.ts";
@@ -44,12 +45,13 @@ import { Schedules } from "./schedules.ts";
 const PAGE_ROWS = 256;
 
 export class Reads {
-  readonly source: RowSource;
   readonly accounts: Accounts;
   readonly schedules: Schedules;
   readonly ledger: Ledger;
   readonly #driver: SqlDriver;
   readonly #path: string;
+  /** For rows that refer to no others. */
+  readonly #rows: RowPlace;
   readonly #session: SqlStatement;
   readonly #number: SqlStatement;
   readonly #journal: SqlStatement;
@@ -64,11 +66,7 @@ export class Reads {
   readonly #exhausted: SqlStatement;
 
   constructor(driver: SqlDriver, path: string, blobs: Blobs) {
-    this.source = {
-      path,
-      blobs,
-      payloadAt: (number, seq) => this.journal(number, seq, 1)[0]?.payload,
-    };
+    this.#rows = { path, blobs };
     this.accounts = new Accounts(driver, path);
     this.schedules = new Schedules(driver, path);
     this.ledger = new Ledger(driver, path);
@@ -103,9 +101,27 @@ export class Reads {
     );
   }
 
+  /** For one read, of as many rows as it takes: entries that refer to records of one row have it decoded once. */
+  source(): RowSource {
+    let at: readonly [number: number, records: readonly JournalRecord[]] | undefined;
+    const recordIn = (number: number, seq: number): JournalRecord | undefined => {
+      const first = at?.[0] === number ? at[1][0]?.seq : undefined;
+      const record = first === undefined ? undefined : at?.[1][seq - first];
+      return record?.seq === seq ? record : undefined;
+    };
+    const payloadAt = (number: number, seq: number): JsonText | undefined => {
+      if (recordIn(number, seq) === undefined) {
+        const [row] = this.#journalPage.all(number, seq, 1);
+        at = [number, row === undefined ? [] : readJournal(row, this.#rows)];
+      }
+      return recordIn(number, seq)?.payload;
+    };
+    return { ...this.#rows, payloadAt };
+  }
+
   session(sessionId: string): SessionRow | undefined {
     const row = this.#session.get(sessionId);
-    return row === undefined ? undefined : readSession(row, this.source);
+    return row === undefined ? undefined : readSession(row, this.#rows);
   }
 
   /** Newest first, below session number `below`. */
@@ -117,7 +133,7 @@ export class Reads {
     return this.#driver
       .prepare(`${SELECT_SESSION} WHERE ${where} ORDER BY s.session DESC LIMIT ?`)
       .all(below, ...values, query.limit)
-      .map((row) => readSession(row, this.source).session);
+      .map((row) => readSession(row, this.#rows).session);
   }
 
   numberOf(sessionId: string): number | undefined {
@@ -157,7 +173,7 @@ export class Reads {
   #readCheckpoints(row: SqlRow): JournalRecord[] {
     const { body, where } = assertJournal(row, this.#path);
     const lines = body.split("\n").filter((line) => line.includes('"type":"checkpoint"'));
-    const records = decodeRecords(lines.join("\n"), this.source.blobs, where);
+    const records = decodeRecords(lines.join("\n"), this.#rows.blobs, where);
     return records.filter(({ type }) => type === "checkpoint");
   }
 
@@ -174,19 +190,21 @@ export class Reads {
       const seq = row["seq"] as number;
       if (seq !== (next ?? seq))
         throw corruptRow(this.#path, "journal", `${number}/${next}`, "the row is missing");
-      for (const record of readJournal(row, this.source)) if (record.seq >= fromSeq) records.push(record);
+      for (const record of readJournal(row, this.#rows)) if (record.seq >= fromSeq) records.push(record);
       next = seq + (row["count"] as number);
     }
     return limit === undefined || records.length <= limit ? records : records.slice(0, limit);
   }
 
   entries(number: number, from: number, limit: number): Entry[] {
-    return this.#entries.all(number, limit, from).map((row) => readEntry(row, this.source));
+    const source = this.source();
+    return this.#entries.all(number, limit, from).map((row) => readEntry(row, source));
   }
 
   /** From the root to `leaf`. Most conversations are a line, so one range read finds all of it; branches are passed over. */
   conversation(number: number, leaf: number): Entry[] {
     const branch: Entry[] = [];
+    const source = this.source();
     let wanted: number | undefined = leaf;
     while (wanted !== undefined) {
       const page = this.#branch.all(number, wanted);
@@ -200,7 +218,7 @@ export class Reads {
       }
       for (const row of page) {
         if (row["seq"] !== wanted) continue;
-        const entry = readEntry(row, this.source);
+        const entry = readEntry(row, source);
         branch.push(entry);
         wanted = entry.parent;
       }
@@ -224,7 +242,7 @@ export class Reads {
   }
 
   signals(number: number, after: number): StoredSignal[] {
-    return this.#signals.all(number, after).map((row) => readSignal(row, this.source));
+    return this.#signals.all(number, after).map((row) => readSignal(row, this.#rows));
   }
 }
 

@@ -103,6 +103,55 @@ test("the number of a deleted session is not given to another that would seem to
   await again.close();
 });
 
+// An inbox of 0 does not say that it has seen nothing.
+test("what a deleted session had seen when it was imported, or made under its claim, goes as well", async () => {
+  const path = `${newFolder()}/test.db`;
+  const storage = await openSqliteStorage({ path });
+  const agent = { name: "agent", version: "1" };
+  const creating = { type: "create_session", agent, input: "1", seed: 1, flags: 0, format: 1 } as const;
+  const claimFor = { owner: "owner-1", leaseMs: 1_000 };
+  const [made] = await storage.commit([{ ...creating, sessionId: "ses-1", claimFor }], 0);
+  const under = { sessionId: "ses-1", token: (made as { readonly token: number }).token };
+  const cancel = { type: "request_cancel", mode: "hard", graceMs: 0 } as const;
+  const ending: readonly Change[] = [
+    { ...creating, sessionId: "ses-2", under },
+    { ...cancel, sessionId: "ses-2" },
+    { ...cancel, sessionId: "ses-1" },
+  ];
+  await storage.commit(ending, 1);
+  const session = { ...(await storage.reader.session("ses-2"))!, sessionId: "ses-3", inbox: 0 };
+  const seen = { ids: ["sig-1"], dedupKeys: [["go", "key"]] as const };
+  const importing = {
+    type: "import_session",
+    sessionId: "ses-3",
+    session,
+    records: [],
+    entries: [],
+    seen,
+  } as const;
+  const results = await storage.commit([importing, remove("ses-1"), remove("ses-3")], 2);
+  expect(results.map(({ status }) => status)).toEqual(["created", "deleted", "deleted"]);
+  await storage.close();
+  const again = await openSqliteStorage({ path });
+  const signal = {
+    type: "send_signal",
+    sessionId: "ses-4",
+    signalId: "sig-1",
+    name: "go",
+    payload: "1",
+  } as const;
+  const sent = await again.commit(
+    [
+      { ...creating, sessionId: "ses-4" },
+      { ...signal, dedupKey: "key" },
+    ],
+    3,
+  );
+  expect(sent.map(({ status }) => status)).toEqual(["created", "stored"]);
+  expect(counts(path)["seen"]).toBe(2);
+  await again.close();
+});
+
 // G2: at the opening there was no room for the sweep.
 test("the number of a deleted session is taken as long as what it saw of signals is left", async () => {
   const path = `${newFolder()}/test.db`;

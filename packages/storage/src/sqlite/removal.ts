@@ -20,11 +20,11 @@ export class Removal {
     this.#blobs = blobs;
   }
 
-  /** @param hasSeen whether any signal ever reached it. */
-  remove(number: number, hasSeen: boolean): void {
+  remove(number: number): void {
     this.#blobs.removeOf(number);
     for (const table of TABLES) this.#driver.prepare(`DELETE FROM ${table} WHERE session = ?`).run(number);
-    if (hasSeen) this.#driver.prepare("INSERT INTO removed (session) VALUES (?)").run(number);
+    // Whether it has any is not asked: what it brought along or made under its claim is in `seen` as signals are.
+    this.#driver.prepare("INSERT INTO removed (session) VALUES (?)").run(number);
   }
 
   /** G1. A disk without room is no reason not to open. */

@@ -26,10 +26,14 @@ import { journalChecksum, rowChecksum } from "./checksum.ts";
 import type { SqlRow, SqlValue } from "./driver.ts";
 import { assertChecksum, corruptRow, list, marks, valuesOf } from "./row-checks.ts";
 
-/** What reading a row needs besides the row: the file's name for errors, and the texts that it refers to. */
-export interface RowSource {
+/** What reading a row needs besides the row: the file's name for errors, and the large texts in it. */
+export interface RowPlace {
   readonly path: string;
   readonly blobs: Blobs;
+}
+
+/** For a row that refers to others. */
+export interface RowSource extends RowPlace {
   /** Of the record at this position of a session's journal. */
   payloadAt(session: number, seq: number): JsonText | undefined;
 }
@@ -200,7 +204,7 @@ export interface SessionRow {
 }
 
 /** The session of a `SELECT_SESSION` row (R3). */
-export function readSession(row: SqlRow, { path, blobs }: RowSource): SessionRow {
+export function readSession(row: SqlRow, { path, blobs }: RowPlace): SessionRow {
   const number = row["session"] as number;
   const key = `${String(row["session_id"])} (${number})`;
   assertChecksum(path, "session", key, row["session_checksum"], rowChecksum(valuesOf(row, SESSION_COLUMNS)));
@@ -318,7 +322,7 @@ export function assertJournal(
 }
 
 /** The records of one journal row. */
-export function readJournal(row: SqlRow, { path, blobs }: RowSource): JournalRecord[] {
+export function readJournal(row: SqlRow, { path, blobs }: RowPlace): JournalRecord[] {
   const { body, key, where } = assertJournal(row, path);
   const [seq, count] = [row["seq"], row["count"]];
   const records = decodeRecords(body, blobs, where);
@@ -410,7 +414,7 @@ export function signalValues(number: number, signal: StoredSignal, blobs: Blobs)
   return values;
 }
 
-export function readSignal(row: SqlRow, { path, blobs }: RowSource): StoredSignal {
+export function readSignal(row: SqlRow, { path, blobs }: RowPlace): StoredSignal {
   const key = `${String(row["session"])}/${String(row["ord"])}`;
   assertChecksum(path, "signal", key, row["checksum"], rowChecksum(valuesOf(row, SIGNAL_COLUMNS)));
   return {

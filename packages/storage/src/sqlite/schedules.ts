@@ -1,6 +1,7 @@
 // Schedules in the file. It knows no cron: when one fires next is told to it.
 
 import type { Schedule, ScheduledAction } from "@holdfast/core";
+import { unlessCorrupt } from "../damage.ts";
 import { rowChecksum } from "./checksum.ts";
 import type { SqlDriver, SqlRow, SqlStatement, SqlValue } from "./driver.ts";
 import { assertChecksum, list, marks, valuesOf } from "./row-checks.ts";
@@ -59,7 +60,7 @@ export class Schedules {
   }
 
   due(now: number): Schedule[] {
-    return this.#due.all(now).map((row) => readSchedule(row, this.#path));
+    return this.#due.all(now).flatMap((row) => unlessCorrupt(() => readSchedule(row, this.#path)) ?? []);
   }
 
   /** When the next fires that is not due yet; `Infinity` for never. */

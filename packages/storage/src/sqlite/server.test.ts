@@ -3,7 +3,7 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import type { Change } from "@holdfast/core";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { connectSqliteStorage, openSqliteStorage } from "./index.ts";
 import type { SqliteStorage } from "./sqlite-storage.ts";
 import { newFolder } from "./testing/folder.ts";
@@ -242,6 +242,27 @@ test("V2: a client that does not read is not served ahead, and everybody else is
   });
 });
 
+test("V3: what a client ran to its end is nobody's to release when that client goes", async () => {
+  const client = (await connectSqliteStorage({ path: owner.path }))!;
+  const claimed = { ...creating("ses-2"), claimFor: { owner: "client", leaseMs: Infinity } };
+  const [made] = await client.commit([claimed], 1);
+  const other = await client.claim({ sessionId: "ses-1", owner: "client", now: 1, leaseMs: Infinity });
+  const ends = [
+    ["ses-2", made],
+    ["ses-1", other],
+  ].map(([sessionId, result]) => {
+    const { token } = result as { readonly token: number };
+    const nothing = { firstSeq: 0, records: [], entries: [], consumed: [] };
+    const session = { status: "completed", waits: [] } as const;
+    return { type: "commit_batch", sessionId: sessionId as string, token, ...nothing, session } as const;
+  });
+  expect(await client.commit(ends, 2)).toMatchObject([{ status: "committed" }, { status: "committed" }]);
+  const commit = vi.spyOn(owner, "commit");
+  await client.close();
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(commit).not.toHaveBeenCalled();
+});
+
 test("the owner closes although a client reads nothing", async () => {
   await owner.commit([creating("ses-large", JSON.stringify("x".repeat(4 * 1024 * 1024)))], 1);
   const slow = await raw();
@@ -266,4 +287,35 @@ test("what was asked before the owner closes is answered", async () => {
   const answer = await sent.catch((error: { code: string }) => error.code);
   expect([[{ status: "stored", order: 1, awaited: true }], "storage_unavailable"]).toContainEqual(answer);
   await closing;
+});
+
+test("V3: what a connection ended it no longer has to release", async () => {
+  const client = (await connectSqliteStorage({ path: owner.path }))!;
+  const claimFor = { owner: "me", leaseMs: Infinity };
+  const session = { status: "completed" } as const;
+  const first = { records: [], entries: [], session };
+  const [made] = await client.commit(
+    [
+      { ...creating("ses-2"), claimFor },
+      { ...creating("ses-3"), claimFor, first },
+      { ...creating("ses-4"), claimFor },
+    ] as Change[],
+    1,
+  );
+  const { token } = made as { readonly token: number };
+  const ending = {
+    type: "commit_batch",
+    firstSeq: 0,
+    records: [],
+    entries: [],
+    consumed: [],
+    session,
+  } as const;
+  expect(await client.commit([{ ...ending, sessionId: "ses-2", token }], 2)).toMatchObject([
+    { status: "committed" },
+  ]);
+  const released = vi.spyOn(owner, "commit");
+  await client.close();
+  await vi.waitFor(() => expect(released).toHaveBeenCalled());
+  expect(released.mock.calls.flatMap(([changes]) => changes)).toMatchObject([{ sessionId: "ses-4" }]);
 });

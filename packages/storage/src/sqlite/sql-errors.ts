@@ -15,7 +15,6 @@ export const SQLITE = {
   perm: 3,
   busy: 5,
   locked: 6,
-  nomem: 7,
   readonly: 8,
   ioerr: 10,
   corrupt: 11,

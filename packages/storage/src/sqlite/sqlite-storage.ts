@@ -38,6 +38,7 @@ import {
   renewedClaim,
   type Claim,
 } from "@holdfast/core/internal";
+import { isCorrupt, unlessCorrupt } from "../damage.ts";
 import { Blobs } from "./blobs.ts";
 import type { SqlDriver, SqlStatement } from "./driver.ts";
 import { DueIndex } from "./due-index.ts";
@@ -217,7 +218,7 @@ export class SqliteStorage implements AgentStorage {
     return this.#guard("reading claims", () => {
       this.#beginLeases(query.now);
       // What is claimed is at hand (H2 of the heads).
-      const heads = [...this.#leases.held(query)].map((sessionId) => this.#heads.get(sessionId));
+      const heads = [...this.#leases.held(query)].map((id) => unlessCorrupt(() => this.#heads.get(id)));
       return pageOfClaims(
         heads.filter((head) => head !== undefined),
         query,
@@ -282,14 +283,29 @@ export class SqliteStorage implements AgentStorage {
       this.#beginLeases(now);
       const overdue = this.#dueIndex.overdue(now);
       const spent = this.#leases.spentBy(now);
-      if (overdue.length > 0 || spent.length > 0) {
+      this.#actOverdue(overdue, now);
+      if (spent.length > 0)
         this.#transact(() => {
-          for (const sessionId of overdue) applyOverdue(this.#writer, sessionId, now);
           for (const sessionId of spent) this.#leases.drop(sessionId);
         });
-      }
       return this.#dueIndex.due(now, limit, agents);
     });
+  }
+
+  /** One that is damaged, or of a damaged family, ends nobody else's. */
+  #actOverdue(sessionIds: readonly string[], now: number): void {
+    if (sessionIds.length === 0) return;
+    try {
+      this.#transact(() => {
+        for (const sessionId of sessionIds) applyOverdue(this.#writer, sessionId, now);
+      });
+    } catch (error) {
+      if (!isCorrupt(error)) throw error;
+      const half = sessionIds.length >> 1;
+      if (half === 0) return;
+      this.#actOverdue(sessionIds.slice(0, half), now);
+      this.#actOverdue(sessionIds.slice(half), now);
+    }
   }
 
   subscribe(listener: (arrival: Arrival) => void): () => void {
@@ -379,7 +395,9 @@ export class SqliteStorage implements AgentStorage {
     const { touched, arrived } = this.#writer;
     for (const head of touched.keys()) {
       this.#dueIndex.note(head);
-      if (isEnded(head.session.status)) this.#heads.letGo(head);
+      // One that was removed has no head any more, and one that was made anew in its place has another.
+      const isAtHand = this.#heads.peek(head.session.sessionId) === head;
+      if (isAtHand && isEnded(head.session.status)) this.#heads.letGo(head);
     }
     this.#writer.touched = new Map();
     for (const arrival of arrived.splice(0)) for (const listener of this.#listeners) listener(arrival);

@@ -51,7 +51,7 @@ class Check {
 
   constructor(driver: SqlDriver, path: string) {
     this.#driver = driver;
-    this.#source = new Reads(driver, path, new Blobs(driver, path)).source;
+    this.#source = new Reads(driver, path, new Blobs(driver, path)).source();
   }
 
   pages(): void {

@@ -214,6 +214,7 @@ export class Writer implements CascadeDoor {
     const problem = findImportProblem(change) ?? findImportTextProblem(change);
     if (problem !== undefined) return { status: "invalid", reason: `session ${sessionId} ${problem}` };
     const head = this.#insert(session);
+    head.hasChildren = true; // Some may have stayed while it was elsewhere: the file is asked.
     for (const part of partsOf(records)) this.#writeJournal(head.number, part, session.updatedAt);
     for (const entry of entries)
       this.#insertEntry.run(...entryValues(head.number, entry, undefined, entry.createdAt, this.#blobs));
@@ -389,7 +390,7 @@ export class Writer implements CascadeDoor {
   remove(sessionId: string): void {
     const head = this.#find(sessionId);
     this.#touch(head);
-    this.#removal.remove(head.number, head.session.inbox > 0);
+    this.#removal.remove(head.number);
     this.#leases.drop(sessionId);
     this.#heads.remove(sessionId);
   }
