@@ -7,6 +7,7 @@
 //       here may run them. At most `READY_MAX` are looked at; `due` knows all of them.
 //   L3. What this storage announced by itself may be announced once more. An arrival is a hint: it is never wrong to look.
 //   L4. However often somebody says that there is something, most of the time nobody looks: what it costs grows with what is known.
+//   L5. What was claimed here and goes on elsewhere, or has ended there, is not watched any more: what is watched is what is held.
 
 import { isEnded, type Arrival } from "@holdfast/core";
 import type { Followers } from "@holdfast/core/internal";
@@ -48,6 +49,8 @@ interface Known {
 }
 
 interface Watched extends Known {
+  /** Of the claim that was made here. */
+  readonly token: number;
   /** As it was when listeners here last heard of it, or whoever claimed it loaded it. */
   readonly inbox: number;
 }
@@ -104,8 +107,18 @@ export class ArrivalPoll {
   }
 
   /** It was claimed here. */
-  watch({ sessionId, lane, version, session }: Head): void {
-    this.#watched.set(sessionId, { lane, version, inbox: session.inbox });
+  watch({ sessionId, lane, version, session, claim }: Head): void {
+    this.#watched.set(sessionId, { lane, version, token: claim.token, inbox: session.inbox });
+  }
+
+  /** What became of one that was claimed here: it is watched as long as that claim is held (L5). */
+  #watchOn(head: Head): void {
+    const { sessionId, session, claim } = head;
+    const known = this.#watched.get(sessionId);
+    if (known === undefined) return;
+    const isHeld = claim.owner !== undefined && claim.token === known.token && !isEnded(session.status);
+    if (isHeld) this.watch(head);
+    else this.#watched.delete(sessionId);
   }
 
   /** A group was written: what it did is known here. */
@@ -114,9 +127,7 @@ export class ArrivalPoll {
     for (const { sessionId } of writes.removed) this.#watched.delete(sessionId);
     const { followers } = this.#options;
     for (const head of writes.changed) {
-      const isOver = writes.released.has(head) || writes.removed.has(head) || isEnded(head.session.status);
-      if (isOver) this.#watched.delete(head.sessionId);
-      else if (this.#watched.has(head.sessionId)) this.watch(head);
+      this.#watchOn(head);
       const { sessionId, lane, version } = head;
       if (this.#followed.has(sessionId)) this.#followed.set(sessionId, { lane, version });
       followers.tell(sessionId, !isEnded(head.session.status) && !writes.removed.has(head));
@@ -185,7 +196,7 @@ export class ArrivalPoll {
       const known = this.#watched.get(sessionId);
       if (known === undefined || head.version <= known.version) continue;
       if (head.session.inbox > known.inbox) arrivals.push({ sessionId, awaited: true });
-      this.watch(head);
+      this.#watchOn(head);
       this.#options.heads.put(head);
     }
     return arrivals;

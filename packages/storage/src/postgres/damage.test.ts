@@ -188,6 +188,35 @@ describe("a full check", () => {
   });
 });
 
+test("what is damaged keeps nothing else from being found: not one whose time is up, nor its family, nor a schedule", async () => {
+  const parent = { sessionId: "ses-1", child: 0, onEnd: "cancel" } as const;
+  const cron = { cron: "* * * * *", timeZone: "UTC", createdAt: 0 };
+  const action = { type: "signal", sessionId: "ses-5", name: "go", payload: undefined } as const;
+  const schedules = ["sch-1", "sch-2"].map((scheduleId): Change => {
+    return { type: "put_schedule", schedule: { scheduleId, ...cron, action, nextAt: 5 } };
+  });
+  const late = { deadlineAt: 5 };
+  await storage.commit(
+    [
+      creating("ses-1"),
+      creating("ses-2", late), // Damaged itself.
+      creating("ses-3", { ...late, parent }), // Of a damaged parent.
+      creating("ses-4", late),
+      creating("ses-5"),
+      ...schedules,
+    ],
+    0,
+  );
+  await sql("UPDATE $S.state SET body = body || ' ' WHERE session_id IN ('ses-1', 'ses-2')");
+  await sql("UPDATE $S.item SET body = body || ' ' WHERE key = 'sch-1'");
+  await reopen();
+  const due = await storage.due({ now: 10, limit: 9 });
+  expect((await storage.reader.session("ses-4"))?.cancel).toMatchObject({ cause: "deadline" });
+  expect(due.sessionIds).toEqual(expect.arrayContaining(["ses-4", "ses-5"]));
+  expect(due.schedules.map(({ scheduleId }) => scheduleId)).toEqual(["sch-2"]);
+  await expect(storage.reader.schedules()).rejects.toMatchObject({ code: "corrupt_record" });
+});
+
 describe("ST4: one that cannot be stored keeps nobody else from being stored", () => {
   test("a damaged session in a group", async () => {
     await fill();

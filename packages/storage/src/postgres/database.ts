@@ -6,6 +6,8 @@
 //       scans and hash joins, because a plan made over an empty table is kept until somebody analyses it.
 //   D4. A single statement that lost against others (a serialization failure, a deadlock) changed nothing, and is run again. So
 //       whatever the server's default isolation is, those who call see only what its rows decide.
+//   D5. A server whose machine is gone says nothing, not even that. So whoever was not answered for `answerTimeoutMs` is told that it is not
+//       known, and the connection is given up (D2). Migrations, and what goes through whole tables, may take longer, and wait.
 
 import { toError } from "@holdfast/core";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -16,6 +18,8 @@ export interface Statement {
   /** Under which it is prepared; without one it is not. */
   readonly name?: string;
   readonly text: string;
+  /** It goes through whole tables: a server that says nothing for long may well be at it (D5). */
+  readonly isLong?: true;
 }
 
 export type Row = Readonly<Record<string, unknown>>;
@@ -26,7 +30,13 @@ export interface DatabaseOptions {
   readonly schema: string;
   readonly connectionsMax: number;
   readonly connectTimeoutMs: number;
+  /** D5. A minute when absent. */
+  readonly answerTimeoutMs?: number;
 }
+
+const ANSWER_TIMEOUT_MS = 60_000;
+/** After how long without a word the system asks whether the other side is still there (D5). */
+const KEEP_ALIVE = { keepAlive: true, keepAliveInitialDelayMillis: 10_000 } as const;
 
 const SETTINGS = [
   "SET enable_seqscan = off",
@@ -72,19 +82,22 @@ export class Database {
   readonly #pool: pg.Pool;
   readonly #url: string;
   readonly #connectTimeoutMs: number;
+  readonly #answerTimeoutMs: number;
   /** Statements run since it was opened; for benchmarks. */
   statementCount = 0;
 
-  constructor({ url, schema, connectionsMax, connectTimeoutMs }: DatabaseOptions) {
+  constructor(options: DatabaseOptions) {
+    const { url, schema, connectionsMax, connectTimeoutMs } = options;
     this.#url = url;
     this.#connectTimeoutMs = connectTimeoutMs;
+    this.#answerTimeoutMs = options.answerTimeoutMs ?? ANSWER_TIMEOUT_MS;
     this.#pool = new pg.Pool({
       connectionString: url,
       max: connectionsMax,
       connectionTimeoutMillis: connectTimeoutMs,
       // Waiting connections are no reason for a process to stay.
       allowExitOnIdle: true,
-      keepAlive: true,
+      ...KEEP_ALIVE,
       application_name: "holdfast",
       pipeline: true,
       types,
@@ -104,7 +117,7 @@ export class Database {
     for (let runs = 1; ; runs++) {
       this.statementCount++;
       try {
-        const { rows } = await this.#pool.query({ ...statement, values: [...values] });
+        const { rows } = await this.#pool.query(this.#within(statement, values));
         return rows as Row[];
       } catch (error) {
         if (!hasLost(error) || runs === RUNS_MAX) throw error;
@@ -113,13 +126,23 @@ export class Database {
     }
   }
 
+  /** D5. */
+  #within(statement: Statement, values: readonly unknown[]) {
+    const query_timeout = statement.isLong === true ? 0 : this.#answerTimeoutMs;
+    return { ...statement, values: [...values], query_timeout };
+  }
+
   /** Several reads of one moment, in one round trip. */
   async readAll(reads: readonly (readonly [Statement, readonly unknown[]])[]): Promise<Row[][]> {
     const client = await this.#pool.connect();
-    const begun = this.#runOn(client, { text: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" });
-    const sent = reads.map(([statement, values]) => this.#runOn(client, statement, values));
+    const ask = async (statement: Statement, values: readonly unknown[] = []): Promise<Row[]> => {
+      this.statementCount++;
+      return (await client.query(this.#within(statement, values))).rows as Row[];
+    };
+    const begun = ask({ text: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" });
+    const sent = reads.map(([statement, values]) => ask(statement, values));
     // Behind a read that failed it ends the transaction all the same.
-    const ended = this.#runOn(client, { text: "COMMIT" });
+    const ended = ask({ text: "COMMIT" });
     const all = await Promise.allSettled([begun, ...sent, ended]);
     const last = all.at(-1);
     client.release(last?.status === "rejected" ? toError(last.reason) : undefined);
@@ -133,8 +156,10 @@ export class Database {
     work: (run: (statement: Statement, values?: readonly unknown[]) => Promise<Row[]>) => Promise<T>,
   ): Promise<T> {
     const client = await this.#pool.connect();
-    const run = (statement: Statement, values?: readonly unknown[]): Promise<Row[]> =>
-      this.#runOn(client, statement, values);
+    const run = async (statement: Statement, values: readonly unknown[] = []): Promise<Row[]> => {
+      this.statementCount++;
+      return (await client.query({ ...statement, values: [...values] })).rows as Row[];
+    };
     let broken: Error | undefined;
     try {
       const begun = run({ text: "BEGIN" });
@@ -151,17 +176,12 @@ export class Database {
     }
   }
 
-  async #runOn(client: pg.PoolClient, statement: Statement, values: readonly unknown[] = []): Promise<Row[]> {
-    this.statementCount++;
-    return (await client.query({ ...statement, values: [...values] })).rows as Row[];
-  }
-
   /** @param channel a name that needs no quotes. */
   async listen(channel: string, { heard, lost }: Hearing): Promise<Listening> {
     const client = new pg.Client({
       connectionString: this.#url,
       connectionTimeoutMillis: this.#connectTimeoutMs,
-      keepAlive: true,
+      ...KEEP_ALIVE,
       application_name: "holdfast notices",
     });
     let isOver = false;

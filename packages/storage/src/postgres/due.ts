@@ -1,6 +1,7 @@
 // What is due, and when to look again: reads over the times that rows were written with.
 
 import type { Due, Schedule } from "@holdfast/core";
+import { unlessCorrupt } from "../damage.ts";
 import type { Database, Statement } from "./database.ts";
 import { COUNT_DEAD, reap } from "./instance.ts";
 import { readItem } from "./rows.ts";
@@ -61,7 +62,9 @@ export async function listDue(
     return listDue(db, at, instance, { now, limit, ...(agents === undefined ? {} : { agents }) });
   }
   const sessionIds = rows!.map((row) => row["session_id"] as string);
-  const schedules: Schedule[] = items!.map((row) => readSchedule(readItem(row, at).body));
+  const schedules: Schedule[] = items!.flatMap(
+    (row) => unlessCorrupt(() => readSchedule(readItem(row, at).body)) ?? [],
+  );
   const nextAt = next![0]!["next_at"] as number | null;
   return { sessionIds, schedules, ...(nextAt === null ? {} : { nextAt }) };
 }

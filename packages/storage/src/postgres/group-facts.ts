@@ -1,4 +1,4 @@
-// What a group has to know besides heads, and how it says that it does not know it yet.
+// What a group has to know, and how it says that it does not know it yet.
 
 import type { JournalRecord } from "@holdfast/core";
 import type { Head } from "./heads.ts";
@@ -24,9 +24,11 @@ export class Need extends Error {
   }
 }
 
-/** What was found out for one group, apart from heads. Good for one try. */
+/** What was found out for one group. Good for one try. */
 export class Facts {
   isCareful = false;
+  /** Those that were read for it: a family may be larger than what is kept at hand. */
+  readonly heads = new Map<string, Head>();
   readonly absent = new Set<string>();
   /** Sessions whose rows are not what was written, with the error that says so. */
   readonly damaged = new Map<string, Error>();
@@ -38,8 +40,8 @@ export class Facts {
   /** Somebody else was faster: nothing of it holds any more. */
   reset(): void {
     this.isCareful = true;
-    for (const known of [this.absent, this.damaged, this.journals, this.seen, this.exhausted, this.items])
-      known.clear();
+    const { heads, absent, damaged, journals, seen, exhausted, items } = this;
+    for (const known of [heads, absent, damaged, journals, seen, exhausted, items]) known.clear();
   }
 }
 

@@ -7,6 +7,8 @@ import type { Item } from "./rows.ts";
 /** Rows to be written, each with the session it belongs to. */
 export interface Writes {
   readonly created: Map<string, Created>;
+  /** Of those that are created: some below them may have stayed here while they were elsewhere. */
+  readonly imported: Set<Head>;
   readonly changed: Set<Head>;
   readonly released: Set<Head>;
   /** Whose claim has shown that it can commit. */
@@ -48,6 +50,7 @@ export interface JournalRow {
 export function noWrites(): Writes {
   return {
     created: new Map(),
+    imported: new Set(),
     changed: new Set(),
     released: new Set(),
     proven: new Set(),

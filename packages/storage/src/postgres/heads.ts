@@ -106,10 +106,6 @@ export class Heads {
   forget(head: Head): void {
     if (this.#heads.get(head.sessionId) === head) this.#heads.delete(head.sessionId);
   }
-
-  clear(): void {
-    this.#heads.clear();
-  }
 }
 
 /** H2. */

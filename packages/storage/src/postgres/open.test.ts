@@ -2,6 +2,7 @@
 
 import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { openPostgresStorage, type PostgresStorage } from "./index.ts";
+import { toStorageError } from "./pg-errors.ts";
 import { SCHEMA_VERSION } from "./schema.ts";
 import { LOCKED_USER, newSchema, runSql, sharedServerUrl } from "./testing/shared-server.ts";
 
@@ -73,6 +74,57 @@ describe("an address that does not lead to a database", () => {
       expect(told(error)).toContain(LOCKED_USER);
     },
   );
+  // What only a person can mend is told as that, and not as a server that is away.
+  describe("a way in that is not set up", () => {
+    afterEach(() => vi.unstubAllEnvs());
+    const refusalOf = async (text: string): Promise<unknown> =>
+      openPostgresStorage({ url: text }).catch((thrown: unknown) => thrown);
+
+    // A server that somebody else has set up may let everybody in, and offer TLS.
+    const isOurs = process.env["HOLDFAST_TEST_POSTGRES_URL"] === undefined;
+
+    // See above.
+    test.runIf(isOurs)("no password", async () => {
+      vi.stubEnv("PGPASSWORD", undefined);
+      vi.stubEnv("PGPASSFILE", "/none");
+      const locked = changed((other) => Object.assign(other, { username: LOCKED_USER, password: "" }));
+      expect(await refusalOf(locked)).toMatchObject({
+        code: "storage_unavailable",
+        message: expect.stringContaining("asks for a password"),
+        fix: expect.stringContaining("PGPASSWORD"),
+      });
+    });
+
+    // See above.
+    test.runIf(isOurs)("no TLS", async () => {
+      expect(await refusalOf(changed((other) => (other.search = "?sslmode=verify-full")))).toMatchObject({
+        code: "storage_unavailable",
+        message: expect.stringContaining("does not offer it"),
+      });
+    });
+
+    test.each([
+      "unable to verify the first certificate; if the root CA is installed locally, try running Node.js with --use-system-ca",
+      "Hostname/IP does not match certificate's altnames: IP: 127.0.0.1 is not in the cert's list: ",
+      "self-signed certificate in certificate chain",
+    ])("a certificate that Node does not believe: %s", (text) => {
+      const thrown = Object.assign(new Error(text), { code: "ERR_TLS_SOMETHING" });
+      expect(toStorageError(thrown, "there", "opening it")).toMatchObject({
+        code: "storage_unavailable",
+        message: expect.stringContaining("is not believed"),
+        fix: expect.stringContaining("NODE_EXTRA_CA_CERTS"),
+      });
+    });
+
+    test("no file of its authority", async () => {
+      const missing = changed((other) => (other.search = "?sslmode=verify-full&sslrootcert=/none.pem"));
+      expect(await refusalOf(missing)).toMatchObject({
+        code: "storage_unavailable",
+        message: expect.stringContaining("a file that the URL names"),
+        got: expect.stringContaining("/none.pem"),
+      });
+    });
+  });
 });
 
 /** All that can be printed of an error, its causes included. */
@@ -136,6 +188,24 @@ describe("the schema", () => {
       { lanes: 1 },
     ]);
   });
+
+  // A server that somebody else has set up may not let us make users.
+  test.runIf(process.env["HOLDFAST_TEST_POSTGRES_URL"] === undefined)(
+    "one that was made for a user who may make none is used",
+    async () => {
+      const schema = newSchema();
+      const user = `user_${schema.slice(-24)}`;
+      await runSql(url, `CREATE ROLE ${user} LOGIN; CREATE SCHEMA ${schema} AUTHORIZATION ${user}`);
+      const mine = changed((other) => void (other.username = user));
+      const storage = await openPostgresStorage({ url: mine, schema });
+      expect(await storage.commit([creating("ses-1")], 1)).toEqual([{ status: "created" }]);
+      await storage.close();
+      await expect(openPostgresStorage({ url: mine, schema: newSchema() })).rejects.toMatchObject({
+        code: "storage_readonly",
+      });
+      await runSql(url, `DROP OWNED BY ${user} CASCADE; DROP ROLE ${user}`);
+    },
+  );
 
   test("a name that has to be quoted is quoted", async () => {
     const storage = await open(`Test "${newSchema()}"; --`);

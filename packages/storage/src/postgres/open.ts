@@ -189,7 +189,10 @@ async function migrate(
   try {
     await db.transact(async (run) => {
       if (from === 0) {
-        await run({ text: `CREATE SCHEMA IF NOT EXISTS ${quoted(schema)}` });
+        const there = { text: "SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1" };
+        // Whoever may only use one that was made for him may not even ask for it to be made.
+        if ((await run(there, [schema])).length === 0)
+          await run({ text: `CREATE SCHEMA IF NOT EXISTS ${quoted(schema)}` });
         await run({
           text: `CREATE TABLE meta (key text PRIMARY KEY, value text NOT NULL);
                  INSERT INTO meta VALUES ('schema_version', '0'), ('lanes', '${lanes}')`,

@@ -96,11 +96,19 @@ export function toStorageError(thrown: unknown, at: string, doing: string): Hold
   });
   switch (state) {
     case SQLSTATE.wrongPassword:
+      return new UnavailableError(
+        "storage_unavailable",
+        `PostgreSQL does not let us in, while ${doing}: ${at}`,
+        details("a user that may connect, with its password", `check the user in the URL, and ${PASSWORD}`),
+      );
     case SQLSTATE.notAuthorized:
       return new UnavailableError(
         "storage_unavailable",
         `PostgreSQL does not let us in, while ${doing}: ${at}`,
-        details("a user that may connect, with its password", "check the user and password in the URL"),
+        details(
+          "a user, a machine and a way to connect that the server's pg_hba.conf allows",
+          "have it allow them; where it wants encryption, end the URL with ?sslmode=verify-full",
+        ),
       );
     case SQLSTATE.unknownDatabase:
       return new UnavailableError(
@@ -160,6 +168,13 @@ function unforeseen(
   // A mistake of ours in a statement. What the server says of itself (08, 53, 55, 57, 58) is to be waited out.
   if (state !== undefined && !/^(08|40|53|55|57|58)/.test(state))
     return new InvariantError(`${text} (SQLSTATE ${state}), while ${doing} in ${at}`);
+  const setup = state === undefined ? SETUP.find(({ says }) => says.test(text)) : undefined;
+  if (setup !== undefined)
+    return new UnavailableError(
+      "storage_unavailable",
+      `${setup.what}, while ${doing}: ${at}`,
+      details(setup.expected, setup.fix),
+    );
   if (state === undefined && !isAboutTheConnection(thrown, text))
     return new InvariantError(`${text}, while ${doing} in ${at}`);
   return new UnavailableError(
@@ -168,6 +183,37 @@ function unforeseen(
     details("a server that answers", "check that it runs and can be reached; sending the same again is safe"),
   );
 }
+
+const PASSWORD =
+  "the password: in PGPASSWORD, or in ~/.pgpass (or the file that PGPASSFILE names) with mode 0600 and a line for this host, port, database and user";
+
+/** What a person must mend, of which there are only words: the driver's, and those of Node's TLS. */
+const SETUP = [
+  {
+    says: /^SASL: .*client password must be/,
+    what: "PostgreSQL asks for a password, and none is known",
+    expected: "the user's password",
+    fix: `give ${PASSWORD}`,
+  },
+  {
+    says: /certificate|altname/i,
+    what: "the certificate that PostgreSQL shows is not believed",
+    expected: "one of an authority that is known, for the name in the URL",
+    fix: "name the file of the authority that signed it in NODE_EXTRA_CA_CERTS, or as &sslrootcert=FILE in the URL, and call the server by a name that stands in it",
+  },
+  {
+    says: /does not support SSL/,
+    what: "PostgreSQL is to be called encrypted, and does not offer it",
+    expected: "a server that has `ssl = on`",
+    fix: "turn it on there; only where the network is safe, leave sslmode out of the URL",
+  },
+  {
+    says: /^(ENOENT|EACCES|EISDIR): .*, (open|read)/,
+    what: "a file that the URL names cannot be read",
+    expected: "files in PEM for sslrootcert, sslcert and sslkey",
+    fix: "correct the path, or let this user read it",
+  },
+] as const;
 
 /** Node's errors of sockets have codes (`ECONNREFUSED`); the driver's own have only words. */
 function isAboutTheConnection(thrown: unknown, text: string): boolean {

@@ -38,6 +38,7 @@ import {
   remainingFor,
 } from "@holdfast/core/internal";
 import { crc32 } from "node:zlib";
+import { isCorrupt } from "../damage.ts";
 import { ArrivalPoll } from "./arrival-poll.ts";
 import { ArrivalReads } from "./arrival-reads.ts";
 import { CommitNotices } from "./commit-notices.ts";
@@ -189,15 +190,29 @@ export class PostgresStorage implements AgentStorage {
   due(query: Parameters<AgentStorage["due"]>[0]): Promise<Due> {
     return this.#guard("looking for what is due", async () => {
       const now = await this.#beginAt(query.now);
+      const damaged = new Set<string>();
       for (;;) {
-        const late = await overdue(this.#db, now);
+        const late = (await overdue(this.#db, now)).filter((sessionId) => !damaged.has(sessionId));
         if (late.length === 0) break;
-        await this.#transact(late, (set) => {
-          for (const sessionId of late) applyOverdue(set, sessionId, now);
-        });
+        await this.#actOverdue(late, now, damaged);
       }
       return listDue(this.#db, this.#options.at, this.#instance.id, { ...query, now });
     });
+  }
+
+  /** One that is damaged, or of a damaged family, ends nobody else's. */
+  async #actOverdue(sessionIds: readonly string[], now: number, damaged: Set<string>): Promise<void> {
+    try {
+      await this.#transact(sessionIds, (set) => {
+        for (const sessionId of sessionIds) applyOverdue(set, sessionId, now);
+      });
+    } catch (error) {
+      if (!isCorrupt(error)) throw error;
+      const half = sessionIds.length >> 1;
+      if (half === 0) return void damaged.add(sessionIds[0]!);
+      await this.#actOverdue(sessionIds.slice(0, half), now, damaged);
+      await this.#actOverdue(sessionIds.slice(half), now, damaged);
+    }
   }
 
   subscribe(listener: (arrival: Arrival) => void): () => void {
@@ -354,9 +369,12 @@ export class PostgresStorage implements AgentStorage {
     } catch (error) {
       if (!isConflict(error)) throw error;
     } finally {
+      // Others may have read them for a group of theirs, and go on with them.
+      if (!isWritten) set.undo();
       for (const head of heads) {
         head.flight = undefined;
-        if (!isWritten || set.writes.removed.has(head)) this.#heads.forget(head);
+        const isOther = set.writes.removed.has(head) || set.writes.imported.has(head);
+        if (!isWritten || isOther) this.#heads.forget(head);
         else if (set.writes.changed.has(head)) head.version++;
       }
     }
@@ -386,7 +404,9 @@ export class PostgresStorage implements AgentStorage {
     let wanted = new Set(names);
     while (wanted.size > 0) {
       const missing = [...wanted].filter(
-        (id) => this.#heads.get(id) === undefined && !facts.absent.has(id) && !facts.damaged.has(id),
+        (id) =>
+          this.#heads.get(id) === undefined &&
+          ![facts.heads, facts.absent, facts.damaged].some((found) => found.has(id)),
       );
       const near = new Set<string>();
       if (missing.length > 0) {
@@ -406,7 +426,10 @@ export class PostgresStorage implements AgentStorage {
   #keep(sessionId: string, found: Head | Error | undefined, facts: Facts): Head | Error | undefined {
     if (found === undefined) facts.absent.add(sessionId);
     else if (found instanceof Error) facts.damaged.set(sessionId, found);
-    else this.#heads.put(found);
+    else {
+      facts.heads.set(sessionId, found);
+      this.#heads.put(found);
+    }
     return found;
   }
 

@@ -4,7 +4,8 @@
 import { verifyAudit, type Arrival, type Change, type CommitBatch, type CreateSession } from "@holdfast/core";
 import { hash } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { PostgresStorage } from "./index.ts";
+import { Database } from "./database.ts";
+import { PostgresStorage } from "./postgres-storage.ts";
 import { Reads } from "./reads.ts";
 import { EmptiedSchema } from "./testing/emptied.ts";
 import { runSql, sharedServerUrl } from "./testing/shared-server.ts";
@@ -564,4 +565,19 @@ describe("what is followed", () => {
     await vi.waitUntil(() => stays > staysThen);
     expect(left).toBe(leftThen);
   });
+});
+
+test("a family that is larger than what is kept at hand is cancelled as a whole", async () => {
+  const db = new Database({ url, schema, connectionsMax: 2, connectTimeoutMs: 5_000 });
+  const common = { db, at: "here", lanes: 8, pollMs: POLL_MS, notices: undefined, now: undefined };
+  const small = new PostgresStorage({ ...common, headsMax: 2, stamp: () => Date.now() * 1_000 });
+  storages.push(small);
+  const children = Array.from({ length: 9 }, (_, child) =>
+    creating(`ses-1-${child}`, { parent: { sessionId: "ses-1", child, onEnd: "cancel" } }),
+  );
+  await a.commit([creating("ses-1"), ...children], 0);
+  const cancel = { type: "request_cancel", sessionId: "ses-1", mode: "hard", graceMs: 0 } as const;
+  expect(await small.commit([cancel], 1)).toMatchObject([{ status: "requested" }]);
+  const cancelled = await b.reader.sessions({ limit: 99, status: "cancelled" });
+  expect(cancelled).toHaveLength(1 + children.length);
 });

@@ -57,10 +57,12 @@ const AUDITED: Statement = {
 const leftOver = (table: string): Statement => ({
   text: `SELECT count(*) AS rows FROM ${table} x WHERE NOT EXISTS
     (SELECT 1 FROM session s WHERE s.session_id = x.session_id AND s.lane = x.lane)`,
+  isLong: true,
 });
 const WITHOUT_STATE: Statement = {
   text: `SELECT count(*) AS rows FROM session s WHERE NOT EXISTS
     (SELECT 1 FROM state t WHERE t.session_id = s.session_id AND t.lane = s.lane)`,
+  isLong: true,
 };
 const TABLES_OF_SESSIONS = ["state", "journal", "entry", "signal", "seen", "hold", "blob"] as const;
 

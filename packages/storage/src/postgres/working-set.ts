@@ -160,16 +160,16 @@ export class WorkingSet implements CascadeDoor {
     if (created !== undefined) return created.head;
     const consulted = this.consulted.get(sessionId);
     if (consulted !== undefined) return this.writes.removed.has(consulted) ? undefined : consulted;
-    const head = this.#options.heads.get(sessionId);
+    const { heads, facts } = this.#options;
+    const head = heads.get(sessionId) ?? facts.heads.get(sessionId);
     if (head?.flight !== undefined) throw new Need({ type: "landing", flight: head.flight });
     if (head !== undefined) {
       this.consulted.set(sessionId, head);
       return head;
     }
-    const { absent, damaged } = this.#options.facts;
-    const damage = damaged.get(sessionId);
+    const damage = facts.damaged.get(sessionId);
     if (damage !== undefined) throw damage;
-    if (absent.has(sessionId)) return undefined;
+    if (facts.absent.has(sessionId)) return undefined;
     throw new Need({ type: "head", sessionId });
   }
 
@@ -190,6 +190,7 @@ export class WorkingSet implements CascadeDoor {
       this.writes.created.has(sessionId) ||
       this.consulted.has(sessionId) ||
       heads.get(sessionId) !== undefined ||
+      facts.heads.has(sessionId) ||
       facts.damaged.has(sessionId);
     return (isKnown || facts.isCareful) && this.#look(sessionId) !== undefined;
   }
@@ -238,6 +239,7 @@ export class WorkingSet implements CascadeDoor {
     if (problem !== undefined) return { status: "invalid", reason: `session ${sessionId} ${problem}` };
     const above = session.parent === undefined ? undefined : this.#look(session.parent.sessionId);
     const head = this.#insert(session, above, undefined);
+    this.writes.imported.add(head);
     for (const part of partsOf(records)) this.#appendRow(head, part, session.updatedAt);
     for (const entry of entries) this.writes.entries.push({ head, entry, createdAt: entry.createdAt });
     return { status: "created" };
