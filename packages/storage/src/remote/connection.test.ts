@@ -4,6 +4,7 @@ import { MemoryStorage } from "@holdfast/testkit/test-runtime";
 import type { Arrival, Change, HoldfastError } from "@holdfast/core";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { CoordinatorConnection, openRemoteStorage } from "./index.ts";
+import { RemoteStorage } from "./remote-storage.ts";
 import { serveStorage, TOKEN, type StorageServer } from "./testing/storage-server.ts";
 
 const closers: (() => Promise<void>)[] = [];
@@ -34,6 +35,22 @@ describe.each(HTTP)("over HTTP/%s", (httpVersion) => {
     await expect(storage.load("s")).rejects.toMatchObject({ code: "storage_unavailable", at: server.url });
     closers.push((await serveStorage(memory, { httpVersion, port: Number(port) })).close);
     expect((await storage.load("s"))?.session.sessionId).toBe("s");
+  });
+
+  test("a session that ended with its first batch is not held", async () => {
+    const { server } = await open(httpVersion);
+    const remote = new RemoteStorage(
+      new CoordinatorConnection({ url: server.url, token: TOKEN, httpVersion }),
+    );
+    const claimFor = { owner: "me", leaseMs: 1_000 };
+    const first = { records: [], entries: [], session: { status: "completed" } } as const;
+    const changes = [
+      { ...creating("over"), claimFor, first },
+      { ...creating("goes-on"), claimFor },
+    ];
+    await remote.commit(changes, 1);
+    expect([...remote.held.keys()]).toEqual(["goes-on"]);
+    await remote.close();
   });
 
   // What arrived while nothing was heard was told to nobody: whoever holds a session asks again.

@@ -4,6 +4,10 @@
 //   C1. A token goes over plain HTTP to this machine only, unless whoever opens the connection says that the network is safe.
 //   C2. What the coordinator answered as an error keeps its code. Everything else (refused, cut off, too late) is unavailable: it is
 //       not known whether it was done.
+//   C3. Until something has answered in our words, why a call was cut off is looked for (it may be TLS that answers there, or no TLS), and
+//       a refusal in other words says that the URL or the version is wrong. After that it is something in between that refuses, as a
+//       proxy does for a while: unavailable.
+//   C4. Once closed, nothing that is asked opens it again.
 //
 // It knows neither storage nor runners: it makes clients of the contract's services.
 
@@ -55,6 +59,7 @@ export class CoordinatorConnection {
   readonly #transport: Transport;
   readonly #close: () => void;
   #token: string;
+  #isClosed = false;
   /** Something answered, and so there is no doubt (C3). */
   #speaksAsItSays = false;
 
@@ -112,6 +117,7 @@ export class CoordinatorConnection {
 
   /** C2. @throws HoldfastError whatever goes wrong. */
   async ask<T>(call: () => Promise<T>): Promise<T> {
+    if (this.#isClosed) throw closed(this.url); // C4.
     try {
       const answer = await call();
       this.#speaksAsItSays = true;
@@ -131,9 +137,10 @@ export class CoordinatorConnection {
   #toOurs(thrown: unknown): HoldfastError {
     const error = ConnectError.from(thrown);
     const detail = error.findDetails(ErrorDetailSchema)[0];
+    const isKnown = this.#speaksAsItSays;
     if (detail !== undefined) {
       this.#speaksAsItSays = true;
-      return answered(error, detail);
+      if (detail.code !== "not_implemented") return answered(error, detail);
     }
     if (isPlainThere(this.url, error.rawMessage)) return plainThere(this.url);
     const details = {
@@ -141,7 +148,7 @@ export class CoordinatorConnection {
       got: `${Code[error.code] ?? "an error"}: ${error.rawMessage}`,
       cause: thrown,
     };
-    switch (error.code) {
+    switch (isKnown && detail === undefined ? Code.Unavailable : error.code) {
       case Code.PermissionDenied:
       case Code.Unauthenticated:
         // Refused before it was looked at, by its gate or by something in front of it: waiting mends nothing.
@@ -169,10 +176,18 @@ export class CoordinatorConnection {
     }
   }
 
-  /** What is under way rejects as unavailable. */
+  /** For good. What is under way rejects as unavailable. */
   close(): void {
+    this.#isClosed = true;
     this.#close();
   }
+}
+
+function closed(url: string): UnavailableError {
+  return new UnavailableError("storage_unavailable", `the connection to the coordinator was closed: ${url}`, {
+    at: url,
+    fix: "open another one",
+  });
 }
 
 const PASSING: ReadonlySet<string> = new Set(["unavailable", "rate_limited", "request_timeout"]);

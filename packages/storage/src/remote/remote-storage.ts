@@ -214,7 +214,8 @@ export class RemoteStorage implements AgentStorage {
   #noteHeld(change: Change, result: ChangeResult | undefined): void {
     if (result === undefined) return;
     if (change.type === "create_session") {
-      if (result.status === "created" && result.token !== undefined)
+      const isOver = isEnded(change.first?.session?.status ?? "working");
+      if (result.status === "created" && result.token !== undefined && !isOver)
         this.#held.set(change.sessionId, result.token);
     } else if (change.type === "commit_batch") {
       const isOver = result.status === "fenced" || isEnded(change.session?.status ?? "working");

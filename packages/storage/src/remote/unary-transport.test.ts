@@ -89,3 +89,14 @@ test.each([
   });
   await expect(get()).rejects.toMatchObject({ code });
 });
+
+test("C3: who has answered in our words is not refused by what something in between says in others", async () => {
+  let status = 200;
+  const { get } = await open((stream) => {
+    stream.respond({ ":status": status, "content-type": status === 200 ? "application/proto" : "text/html" });
+    stream.end();
+  });
+  await get();
+  for (status of [403, 404, 400, 401])
+    await expect(get(), String(status)).rejects.toMatchObject({ code: "storage_unavailable" });
+});
