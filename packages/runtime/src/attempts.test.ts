@@ -1,5 +1,6 @@
 // Tasks over their attempts: tried again when it helps, never more often than allowed, never again once it is recorded.
 
+import type { TaskExecutor } from "@holdfast/core";
 import {
   countingRandom,
   gate,
@@ -451,6 +452,57 @@ describe("an attempt that died with its process", () => {
     await clock.advance(10_000);
     expect(await handle.result()).toBe("ok");
     expect(attempts).toEqual([1, 2]);
+  });
+});
+
+describe("an attempt that another process left with the queue", () => {
+  /** Done elsewhere, for ever; whether it goes on is answered when a test says so. */
+  const queueOf = (answer: Promise<boolean>) => {
+    const withdrawn: string[] = [];
+    const queue: TaskExecutor = {
+      describe: () => ({}),
+      kinds: () => [],
+      start: () => ({ abort() {}, leave() {} }),
+      goesOn: () => answer,
+      withdraw: async ({ taskId, attempt }) => void withdrawn.push(`${taskId} ${attempt}`),
+      close: async () => {},
+    };
+    return { queue, withdrawn };
+  };
+
+  /** A second process asks the queue whether the task goes on. */
+  async function ask() {
+    const storage = new MemoryStorage();
+    const agent = agentOf(async (ctx) =>
+      ctx.race([ctx.scheduleTask("elsewhere"), ctx.waitForSignal("enough")]),
+    );
+    const first = open({ storage, queue: queueOf(Promise.resolve(true)).queue });
+    const { sessionId } = await first.runtime.start(agent);
+    first.mortalStorage.die();
+    vanishRuntime(first.runtime);
+    const answer = Promise.withResolvers<boolean>();
+    const { queue, withdrawn } = queueOf(answer.promise);
+    const { runtime } = open({ storage, queue, agents: [agent] });
+    const handle = await runtime.resume(sessionId);
+    await turns(20);
+    return { runtime, handle, answer, withdrawn, sessionId };
+  }
+
+  test("is withdrawn when nobody wants it any more before that is answered", async () => {
+    const { handle, answer, withdrawn, sessionId } = await ask();
+    await handle.signal("enough", "over");
+    expect(await handle.result()).toBe("over");
+    answer.resolve(true);
+    await turns(5);
+    expect(withdrawn).toEqual([`${sessionId}-0 1`]);
+  });
+
+  test("is left to whoever goes on when this process ends before that is answered", async () => {
+    const { runtime, answer, withdrawn } = await ask();
+    await runtime.close();
+    answer.resolve(true);
+    await turns(5);
+    expect(withdrawn).toEqual([]);
   });
 });
 

@@ -4,6 +4,8 @@
 //   A2. An attempt's end is news only while its task is open and this is its newest attempt.
 //   A3. What cost a process before is kept before it is delivered (K6).
 //   A4. Every attempt that started is traced to have ended, once: when it ends, or when it is told to stop.
+//   A5. What another process of the session left running elsewhere is found again, or withdrawn when nobody wants it any more, also
+//       before it is known whether it goes on.
 //
 // Knows no storage and no kernel: it is told which tasks are open, and gives back events to deliver and notes to add.
 
@@ -135,9 +137,19 @@ class Running implements TaskAttempt {
     const { sessionId, clock, trace } = this.#host;
     const { taskId, kind, attempt } = this;
     const delta = this.#priced(reported);
-    if (delta.type === "usage") this.usage = addUsage(this.usage, delta.usage);
+    if (delta.type === "usage") {
+      const wrong = wrongCount(delta.usage);
+      if (wrong !== undefined)
+        return this.#warn(`reported ${wrong}, which is no whole number, 0 or more: it does not count`);
+      this.usage = addUsage(this.usage, delta.usage);
+    }
     const offset = this.#deltas++;
     trace?.({ sessionId, at: clock.now(), type: "task_delta", taskId, kind, attempt, offset, delta });
+  }
+
+  #warn(what: string): void {
+    const payload = JSON.stringify(`attempt ${this.attempt} of task "${this.kind}" ${what}`);
+    this.#host.note({ type: "warned", at: this.#host.clock.now(), payload });
   }
 
   within<T>(work: () => T): T {
@@ -156,6 +168,8 @@ export class Attempts {
   readonly #host: AttemptsHost;
   readonly #running = new Map<number, Running>();
   readonly #retries = new Map<number, OpenTask>();
+  /** Of which it is not known yet whether they go on elsewhere (A5). */
+  readonly #asked = new Map<number, OpenTask>();
   /** Of attempts that have ended and want to hear when that is committed. */
   readonly #unrecorded = new Map<number, RunningAttempt>();
 
@@ -191,11 +205,15 @@ export class Attempts {
     if (this.#unrecorded.size === 0) return;
     for (const record of records) {
       const isOutcome = OUTCOMES.has(record.type) && "task" in record;
-      const handle = isOutcome ? this.#unrecorded.get(record.task) : undefined;
-      if (handle === undefined || !isOutcome) continue;
-      this.#unrecorded.delete(record.task);
-      handle.recorded?.();
+      if (isOutcome) this.#settleUnrecorded(record.task);
     }
+  }
+
+  /** Its outcome is committed, or nobody wants it any more. */
+  #settleUnrecorded(id: number): void {
+    const handle = this.#unrecorded.get(id);
+    this.#unrecorded.delete(id);
+    handle?.recorded?.();
   }
 
   start(task: OpenTask): void {
@@ -226,6 +244,8 @@ export class Attempts {
 
   abort(id: number, reason: string): void {
     this.#retries.delete(id);
+    this.#withdraw(id);
+    this.#settleUnrecorded(id);
     const running = this.#running.get(id);
     if (running === undefined) return;
     this.#running.delete(id);
@@ -236,9 +256,26 @@ export class Attempts {
     running.handle?.abort(reason);
   }
 
-  abortAll(reason: string): void {
+  /** @param isForGood whether nobody will ever ask for their outcomes: not so of a session that is only paused. */
+  abortAll(reason: string, isForGood = false): void {
     this.#retries.clear();
+    const unwanted = [...this.#asked.keys(), ...this.#unrecorded.keys()];
+    if (isForGood) for (const id of unwanted) this.abort(id, reason);
+    this.#asked.clear(); // Whoever goes on with the session asks again.
     for (const id of this.#running.keys()) this.abort(id, reason);
+  }
+
+  /** A5. */
+  #withdraw(id: number): void {
+    const task = this.#asked.get(id);
+    if (task === undefined) return;
+    this.#asked.delete(id);
+    const { sessionId, executor } = this.#host;
+    void executor.withdraw?.({
+      kind: task.kind,
+      taskId: positionId(sessionId, id),
+      attempt: task.attempt,
+    });
   }
 
   /** The session goes on elsewhere, or later: stop what ends with this process, and leave what does not. */
@@ -250,6 +287,11 @@ export class Attempts {
       running.handle.leave();
     }
     this.abortAll(reason);
+  }
+
+  /** What is stored and was not delivered is delivered after all; twice is once, as the second finds its task answered. */
+  tellKept(tasks: readonly OpenTask[]): void {
+    for (const task of tasks) this.#deliverKept(task);
   }
 
   /** After a replay: go on with the tasks that have no outcome (H7, H8). */
@@ -268,12 +310,14 @@ export class Attempts {
         const isHere = task.closure !== undefined;
         const going = isHere ? undefined : this.#host.executor.goesOn?.({ kind, taskId, attempt });
         if (going === undefined) this.#lost(task, at);
-        else
+        else {
+          this.#asked.set(id, task);
           void going.then((isGoingOn) => {
-            if (this.#host.openTask(id) !== task) return;
+            if (!this.#asked.delete(id) || this.#host.openTask(id) !== task) return;
             if (isGoingOn) this.#host.begin([task]);
             else this.#lost(task, this.#host.clock.now());
           });
+        }
       }
     }
   }
@@ -397,6 +441,24 @@ export class Attempts {
       payload: kept.payload,
     });
   }
+}
+
+const COUNTS = [
+  "inputTokens",
+  "outputTokens",
+  "cacheReadTokens",
+  "cacheWriteTokens",
+  "costMicroUsd",
+] as const;
+
+/** What of a usage is no count: added to an account it would never be taken out again (B3). */
+function wrongCount(usage: TokenUsage): string | undefined {
+  const wrong = COUNTS.find((name) => {
+    const count: unknown = usage[name];
+    if (count === undefined) return name === "inputTokens" || name === "outputTokens";
+    return !Number.isSafeInteger(count) || (count as number) < 0;
+  });
+  return wrong && `${wrong}: ${String(usage[wrong])}`;
 }
 
 /** The same for all attempts of a task. */

@@ -54,6 +54,27 @@ function inSequence(count: number, made = calls()) {
 }
 
 describe("a limit", () => {
+  test.each([Number.NaN, Infinity, 0.5, -1_000, undefined as unknown as number])(
+    "is not undone by a task that reports %s: what is no count does not count, and its worst case does",
+    async (inputTokens) => {
+      const { runtime, storage } = open();
+      const call = defineTask({
+        name: "call",
+        cost: () => ({ maxTokens: 100 }),
+        run: async (_n: number, task: TaskContext) =>
+          task.reportUsage({ model: "m", inputTokens, outputTokens: 1 }),
+      });
+      const { agent } = inSequence(5, { call: call as never, ran: [] });
+      const session = await runtime.start(agent, undefined, { budget: { maxTokens: 250 } });
+      expect(await session.settled()).toMatchObject({ status: "paused" });
+      expect((await session.session()).account).toMatchObject({ spent: { tokens: 200 } });
+      const told = (await storage.reader.journal(session.sessionId, 0, 99)).find(
+        ({ type }) => type === "warned",
+      );
+      expect(told?.payload).toContain(`reported inputTokens: ${inputTokens}`);
+    },
+  );
+
   test.each<[string, Budget, number]>([
     ["maxTokens", { maxTokens: 250 }, 2],
     ["maxCostMicroUsd", { maxCostMicroUsd: 2_999 }, 2],

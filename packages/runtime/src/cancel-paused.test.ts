@@ -1,6 +1,6 @@
 // A session that is paused when it is cancelled: told at once where its agent is, and over at the deadline where nobody can run it.
 
-import { TestClock, turns, until } from "@holdfast/testkit/test-runtime";
+import { gate, TestClock, turns, until } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
 import { defineAgent, local, type Agent } from "./define.ts";
 import { vanishRuntime } from "./internal.ts";
@@ -142,4 +142,26 @@ describe.each([true, false])("with adopt: %s", (adopt) => {
     await clock.advance(1);
     expect(await endOf(runtime, child)).toBe("cancelled");
   });
+});
+
+test("what was kept while it stood down is told once it is cancelled: its agent cleans up with all of it", async () => {
+  const [short, long] = [gate(), gate()];
+  const agent = defineAgent({
+    name: "both",
+    run: async (ctx) => {
+      await ctx.all([ctx.run("short", () => short.opened), ctx.run("long", () => long.opened)]);
+      ctx.appendEntry({ role: "user", content: "both are done" });
+    },
+  });
+  const runtime = createRuntime({ storage: new MemoryStorage(), clock: new TestClock(), development: false });
+  opened.push(runtime);
+  const session = await runtime.start(agent);
+  await session.pause();
+  short.open();
+  await turns(20);
+  await session.cancel();
+  await turns(20);
+  long.open();
+  expect(await session.settled()).toMatchObject({ status: "cancelled" });
+  expect(await session.session()).toMatchObject({ entryCount: 1, cancel: { mode: "graceful" } });
 });

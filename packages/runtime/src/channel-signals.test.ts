@@ -25,13 +25,15 @@ describe("channelSignals", () => {
     const first = channel.send({ sessionId: "s", name: "first" });
     const second = channel.send({ sessionId: "s", name: "second" });
 
-    await channel.open(async ({ name }: IncomingSignal) => {
+    void channel.open(async ({ name }: IncomingSignal) => {
       seen.push(name);
       return { status: "stored" };
     });
+    const third = channel.send({ sessionId: "s", name: "third" });
 
-    expect(await Promise.all([first, second])).toEqual([{ status: "stored" }, { status: "stored" }]);
-    expect(seen).toEqual(["first", "second"]);
+    const stored = { status: "stored" };
+    expect(await Promise.all([first, second, third])).toEqual([stored, stored, stored]);
+    expect(seen).toEqual(["first", "second", "third"]);
   });
 
   test("a signal after the end is refused, and so is one that still waited for a beginning", async () => {

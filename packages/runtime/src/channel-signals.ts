@@ -13,31 +13,26 @@ export interface ChannelSignals extends SignalSource {
 
 /** Make a channel: `const channel = channelSignals(); createRuntime({ storage, signals: [channel] })`. */
 export function channelSignals(): ChannelSignals {
-  let sink: SignalSink | undefined;
-  let closed = false;
-  const early: ((sink: SignalSink | undefined) => void)[] = [];
+  /** Whom signals go to; nobody, once closed. All senders await the same promise, so that each comes after those before it. */
+  let opening = Promise.withResolvers<SignalSink | undefined>();
 
   return {
-    open(opened) {
-      sink = opened;
-      for (const go of early.splice(0)) go(opened);
+    open(sink) {
+      opening.resolve(sink);
       return Promise.resolve({
         close() {
-          sink = undefined;
-          closed = true;
-          for (const go of early.splice(0)) go(undefined);
+          opening = Promise.withResolvers();
+          opening.resolve(undefined);
           return Promise.resolve();
         },
       });
     },
 
     async send(signal) {
-      const to = closed
-        ? undefined
-        : (sink ?? (await new Promise<SignalSink | undefined>((go) => early.push(go))));
-      return to === undefined
+      const sink = await opening.promise;
+      return sink === undefined
         ? { status: "refused", reason: "the runtime of this channel is closed" }
-        : to(signal);
+        : sink(signal);
     },
   };
 }

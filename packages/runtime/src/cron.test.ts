@@ -135,6 +135,7 @@ describe("what is wrong", () => {
     ["a b c d e", "illegal"],
     ["*/0 * * * *", "0"],
     ["0 0 30 2 *", "never"],
+    ["* * * *\n*", "several lines"],
   ])("the line %o is refused with what is wrong in it", (line, what) => {
     const error = refusal(line);
     expect(error).toMatchObject({ code: "usage", at: "cron", got: line === "" ? "nothing" : line });

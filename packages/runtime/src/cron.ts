@@ -87,6 +87,7 @@ function changeBetween(from: number, to: number, offsetAt: Calendar["offsetAt"])
 const FIELDS = "[second] minute hour day month weekday";
 
 function parseLine(line: string): Cron {
+  if (/[\r\n]/.test(line)) throw wrongLine(line, "it goes over several lines");
   const fields = fieldsOf(line);
   if (fields.length !== 5 && fields.length !== 6)
     throw wrongLine(line, `it has ${fields.length === 1 ? "1 field" : `${fields.length} fields`}`);

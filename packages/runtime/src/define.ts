@@ -12,6 +12,7 @@ import {
   type TaskType,
   type TokenUsage,
 } from "@holdfast/core";
+import { checkAgent, checkTask } from "./define-arguments.ts";
 
 /** What an agent's function is given; see the methods of the class. */
 export type AgentContext<Input = unknown, State = unknown> = CoreAgentContext<TaskContext, Input, State>;
@@ -68,9 +69,17 @@ export class NonRetryableError extends Error {
 export function defineTask<Input, Output>(
   definition: TaskDefinition<Input, Output>,
 ): TaskDefinition<Input, Output> {
-  if (!isName(definition.name)) throw new UsageError(`"${definition.name}" cannot be the name of a task`);
-  if (typeof definition.run !== "function")
-    throw new UsageError(`task "${definition.name}" has no \`run\` function`);
+  checkTask(definition);
+  const { name, run } = definition as { readonly name?: unknown; readonly run?: unknown };
+  if (typeof name !== "string" || !isName(name))
+    throw new UsageError(`"${String(name)}" cannot be the name of a task`, {
+      expected: "1 to 200 letters, digits, spaces and . _ : / @ + -",
+      fix: 'give defineTask a name: defineTask({ name: "build", run })',
+    });
+  if (run === undefined)
+    throw new UsageError(`task "${name}" has no \`run\` function`, {
+      fix: "defineTask({ name, run: (input, task) => output })",
+    });
   return definition;
 }
 
@@ -137,6 +146,7 @@ export interface Agent<Input = unknown, Output = unknown> {
 export function defineAgent<Input = unknown, Output = unknown, State = unknown>(
   definition: RunAgent<Input, Output, State> | TurnAgent<Input, Output, State>,
 ): Agent<Input, Output> {
+  checkAgent(definition);
   const { name, version = "1" } = definition;
   if (typeof name !== "string" || !isName(name)) {
     throw new UsageError(`"${name}" cannot be the name of an agent`, {
@@ -213,10 +223,19 @@ function first<Input, Output, State>(
 
 function checkState(name: string, state: StateDefinition | undefined): StateDefinition | undefined {
   if (state === undefined) return undefined;
-  if (Number.isSafeInteger(state.version) && state.version > 0 && typeof state.initial === "function")
+  const { version, initial, reducers = {} } = state;
+  const isReducer = (reducer: unknown): boolean =>
+    reducer === undefined ||
+    typeof reducer === "function" ||
+    ["append", "merge", "replace"].includes(reducer as string);
+  const areReducers = !Array.isArray(reducers) && Object.values(reducers).every(isReducer);
+  if (Number.isSafeInteger(version) && version > 0 && typeof initial === "function" && areReducers)
     return state;
   throw new UsageError(`the state of agent "${name}" cannot be used`, {
-    expected: "state: { version: 1, initial: (input) => ({ … }) }, the version a whole number above 0",
+    expected:
+      "state: { version: 1, initial: (input) => ({ … }) }, the version a whole number above 0, and each of its reducers a function, " +
+      '"append", "merge" or "replace"',
+    fix: "correct the state of defineAgent",
   });
 }
 

@@ -55,7 +55,11 @@ export interface DriverWorld {
   arrivals(sessionId: string, after: number): Promise<Arrivals>;
   /** Another session as it is stored. */
   find(sessionId: string): Promise<Session | undefined>;
-  conversation(session: Session, leaf: number | null): Promise<readonly ConversationEntry[]>;
+  conversation(
+    session: Session,
+    leaf: number | null,
+    isOver: () => boolean,
+  ): Promise<readonly ConversationEntry[]>;
   readonly prices: Prices | undefined;
   describeAgent(name: string): AgentRef | undefined;
   agentNames(): readonly string[];

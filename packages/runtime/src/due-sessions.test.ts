@@ -98,3 +98,26 @@ test("T3: what is busy is not looked at without end, where sessions are kept for
   expect((await handle.session()).status).toBe("completed");
   await runtime.close();
 });
+
+test("T5: what is asked for while storage is looking for what is due is not forgotten", async () => {
+  const memory = new MemoryStorage();
+  const clock = new TestClock();
+  const held = gate();
+  const storage = storageWith(memory, {
+    async due(query) {
+      const due = await memory.due(query);
+      await held.opened;
+      return due;
+    },
+  });
+  const deadlineAt = clock.now() + 1_000_000; // A later time that the answer knows of.
+  await memory.commit([{ ...creating("foreign", "foreign"), deadlineAt }], clock.now());
+  const runtime = createRuntime({ storage, clock, random: countingRandom(), development: false });
+  const recovering = runtime.recover();
+  await runtime.cancel("foreign", { graceMs: 1_000 });
+  held.open();
+  await recovering;
+  await clock.advance(1_000);
+  expect((await memory.reader.session("foreign"))?.status).toBe("cancelled");
+  await runtime.close();
+});

@@ -2,7 +2,7 @@
 //
 //   T3. What only waits is kept warm for `warmMs`, then released; an arrival or its time brings it back (K10a).
 //   T5. When to look next is said by the answer to what was asked last: an older one that comes after it does not know of what was
-//       released since.
+//       released since. No answer knows of what was asked for after its question.
 //
 // It asks storage what is due and the clock what time it is; running and releasing are the live sessions' own.
 
@@ -40,6 +40,8 @@ export class DueSessions {
   #asked = 0;
   /** T5. */
   #newest = 0;
+  /** The earliest that was asked for since storage was last asked what is due: its answer may not know of that. */
+  #wantedAt = Infinity;
   readonly #dueAlarm = alarm(() => this.#lookForDue());
   readonly #coolAlarm = alarm(() => this.#cool());
 
@@ -49,6 +51,7 @@ export class DueSessions {
 
   /** Look for what is due at this time, too. */
   lookAt(at: number): void {
+    this.#wantedAt = Math.min(this.#wantedAt, at);
     if (!this.#host.sessions.closed && at < this.#dueAlarm.queuedFor)
       this.#host.timers.set(this.#dueAlarm, at);
   }
@@ -62,6 +65,7 @@ export class DueSessions {
   async runDue(): Promise<readonly string[]> {
     const started: string[] = [];
     const asked = ++this.#asked;
+    this.#wantedAt = Infinity;
     const { sessionIds, nextAt } = await this.#host.storage.due({
       now: this.#host.clock.now(),
       limit: DUE_BATCH,
@@ -79,7 +83,8 @@ export class DueSessions {
       }
     }
     if (!this.#host.sessions.closed && this.#host.adopt) {
-      const nextLookAt = Math.min(nextAt ?? Infinity, this.#host.clock.now() + this.#host.lookEveryMs);
+      const lookEveryAt = this.#host.clock.now() + this.#host.lookEveryMs;
+      const nextLookAt = Math.min(nextAt ?? Infinity, lookEveryAt, this.#wantedAt);
       const isNewest = asked >= this.#newest; // T5.
       if (isNewest) this.#newest = asked;
       if (isNewest && nextLookAt !== Infinity) this.#host.timers.set(this.#dueAlarm, nextLookAt);

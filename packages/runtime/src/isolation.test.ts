@@ -370,3 +370,50 @@ function cyclicPolicy() {
 function fail(error: Error): never {
   throw error;
 }
+
+test("a fault outside a slice waits for the batch in flight without a turn of its own, and parks the session after it", async () => {
+  const memory = new MemoryStorage();
+  const held = gate();
+  let isHeld = false;
+  const storage = storageWith(memory, {
+    async commit(group, now) {
+      if (isHeld) await held.opened;
+      return memory.commit(group, now);
+    },
+  });
+  let asked = 0;
+  const immediate = (callback: () => void): void => {
+    asked++;
+    setImmediate(callback);
+  };
+  const stray = gate();
+  const agent = defineAgent({
+    name: "stray",
+    run: async (ctx) => {
+      void stray.opened.then(() => ctx.now()).catch(() => {});
+      await ctx.waitForSignal("go");
+      ctx.appendEntry({ role: "user", content: "kept" });
+      await ctx.waitForSignal("never");
+    },
+  });
+  const runtime = createRuntime({ storage, immediate, development: false });
+  const session = await runtime.start(agent);
+  await turns(5);
+  const signalled = session.signal("go");
+  await until(
+    async () => (await memory.reader.pendingSignals(session.sessionId)).length === 1,
+    "it is stored",
+  );
+  isHeld = true;
+  await signalled;
+  await turns(5);
+  const before = asked;
+  stray.open();
+  await turns(200);
+  expect(asked - before).toBeLessThan(20);
+  isHeld = false;
+  held.open();
+  expect(await session.settled()).toMatchObject({ status: "paused", fault: { code: "non_durable_await" } });
+  expect((await session.session()).entryCount).toBe(1);
+  await runtime.close();
+});

@@ -323,8 +323,11 @@ describe("two runtimes on one storage", () => {
     expect(await stand.storage.claim(claim)).toMatchObject({ status: "claimed" });
   });
 
-  test("a runtime that closes releases what it held after its tasks have ended", async () => {
-    const stand = open();
+  test.each([
+    ["", LEASE_MS],
+    [", also where that takes longer than a lease", 6_000],
+  ])("a runtime that closes releases what it held after its tasks have ended%s", async (_, leaseMs) => {
+    const stand = open({ leaseMs });
     await stand.first.runtime.start(stand.agent, undefined, { sessionId: "s" });
     await turns(20);
     stand.first.endsSlowly = true;
@@ -333,6 +336,7 @@ describe("two runtimes on one storage", () => {
     expect(stand.begun).toEqual(["first"]);
     stand.first.ended.open();
     await closing;
+    expect(await stand.storage.heldClaims({ now: stand.clock.now(), limit: 1 })).toEqual([]);
     await stand.clock.advance(5_000);
     expect(stand.begun).toEqual(["first", "second"]);
   });
@@ -342,14 +346,16 @@ interface OpenOptions {
   readonly hasSecond?: boolean;
   /** The first one's own clock, which another may move on without it. */
   readonly firstClock?: TestClock;
+  readonly leaseMs?: number;
 }
 
-function open({ hasSecond = true, firstClock }: OpenOptions = {}) {
+function open({ hasSecond = true, firstClock, leaseMs = LEASE_MS }: OpenOptions = {}) {
   const storage = new MemoryStorage();
   const clock = new TestClock();
   const begun: string[] = [];
   const agent = defineAgent({ name: "agent", run: async (ctx) => ctx.scheduleTask("work") });
-  const start = (name: string, by: TestClock) => processOf({ name, storage, clock: by, begun, agent });
+  const start = (name: string, by: TestClock) =>
+    processOf({ name, storage, clock: by, begun, agent, leaseMs });
   return {
     storage,
     clock,
@@ -372,8 +378,9 @@ function processOf(options: {
   readonly clock: TestClock;
   readonly begun: string[];
   readonly agent: ReturnType<typeof defineAgent>;
+  readonly leaseMs: number;
 }) {
-  const { name, storage, clock, begun, agent } = options;
+  const { name, storage, clock, begun, agent, leaseMs } = options;
   let isCutOff = false;
   let claims: Promise<void> = Promise.resolve();
   const asked = <T>(ask: () => Promise<T>): Promise<T> =>
@@ -423,7 +430,7 @@ function processOf(options: {
     clock,
     random: countingRandom(name.length),
     owner: name,
-    leaseMs: LEASE_MS,
+    leaseMs,
     agents: [agent],
     tasks: [work],
     adopt: true,

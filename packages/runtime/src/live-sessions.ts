@@ -18,6 +18,7 @@ import {
   type ChangeResult,
   type ClaimResult,
   type CreateSession,
+  type Entry,
   type PauseReason,
   type Session,
   type SessionPatch,
@@ -27,6 +28,7 @@ import { ChurnMap, createSession, isLost, openAccount, remainingOf } from "@hold
 import type { Agent } from "./define.ts";
 import type { GroupCommitter } from "./group-committer.ts";
 import { KnownAgents } from "./known-agents.ts";
+import { LastErrors } from "./last-errors.ts";
 import type { Creator } from "./session-claim.ts";
 import type { Departure } from "./departure.ts";
 import type { Driven, DriverOptions, DriverWorld } from "./driver-world.ts";
@@ -93,11 +95,13 @@ export class LiveSessions {
   /** Sessions being loaded, and whether something arrived for them meanwhile. */
   readonly #loading = new Map<string, boolean>();
   readonly #waiters = new Map<string, PromiseWithResolvers<Settled>>();
-  /** Why sessions that were abandoned here were; forgotten when they are driven again. */
-  readonly #abandoned = new Map<string, HoldfastError>();
+  /** Why sessions that were abandoned here were, the last ones; forgotten when they are driven again, which may be elsewhere. */
+  readonly #abandoned = new LastErrors();
   /** How often everything was let go of: what was claimed before that is not held any more. */
   #letGoes = 0;
   #closed = false;
+  /** Driven no longer, and claimed until the tasks they started have ended. */
+  #ending: readonly string[] = [];
 
   constructor(host: LiveSessionsHost) {
     this.#host = host;
@@ -113,6 +117,11 @@ export class LiveSessions {
 
   isLive(sessionId: string): boolean {
     return this.#live.has(sessionId);
+  }
+
+  /** Of the conversation of a session that is driven here what is stored nowhere (K11). */
+  unstored(sessionId: string, leaf: number): readonly Entry[] | undefined {
+    return this.#live.get(sessionId)?.driver.unstored(leaf);
   }
 
   /** Take sessions of this agent from now on. Answers whether it is a new one. @throws ConflictError */
@@ -167,9 +176,11 @@ export class LiveSessions {
     if (this.#live.has(sessionId)) return Promise.resolve();
     const known = this.#activating.get(sessionId);
     if (known !== undefined) return known;
-    const activating = this.#claimAndDrive(sessionId, acceptDrift, read).finally(() =>
-      this.#activating.delete(sessionId),
-    );
+    return this.#activateAs(sessionId, this.#claimAndDrive(sessionId, acceptDrift, read));
+  }
+
+  #activateAs(sessionId: string, work: Promise<void>): Promise<void> {
+    const activating = work.finally(() => this.#activating.delete(sessionId));
     this.#activating.set(sessionId, activating);
     return activating;
   }
@@ -193,6 +204,8 @@ export class LiveSessions {
           fix: "wait for it, or signal or cancel it from here",
         });
       case "ended":
+        this.#owned.delete(sessionId);
+        if (this.#waiters.has(sessionId)) this.#settle(sessionId, settledAs(await this.find(sessionId)));
         return;
       case "moved":
         throw sessionMoved(sessionId, claim.to);
@@ -293,7 +306,7 @@ export class LiveSessions {
     );
   }
 
-  /** T3. Release it if it only waits; `onReleased` when that is stored. Answers whether it is still driven, being busy. */
+  /** Release it if it only waits; `onReleased` when that is stored. Answers whether it is still driven, being busy. */
   letGo(sessionId: string, onReleased: () => void): boolean {
     const live = this.#live.get(sessionId);
     if (live === undefined) return false;
@@ -302,6 +315,7 @@ export class LiveSessions {
     const { token } = driver;
     if (token === undefined) return false;
     this.#live.delete(sessionId);
+    this.#host.watchdog?.clear(sessionId); // W1: it waits.
     driver.abandon();
     this.#host.committer.submit({
       change: { type: "release_claim", sessionId, token },
@@ -318,18 +332,11 @@ export class LiveSessions {
     this.#live.delete(sessionId);
     this.#hungry.delete(driver);
     this.#host.left(sessionId);
-    if (departure.type === "ended") this.#owned.delete(sessionId);
     if (departure.type !== "abandoned") this.#host.watchdog?.clear(sessionId);
     // A commit was refused because somebody cancelled it in the meantime: what is stored now says how to go on.
-    if (
-      departure.type === "abandoned" &&
-      departure.error?.code === "session_ended" &&
-      live.reloads < 3 &&
-      !this.#closed
-    ) {
-      void this.#reload(live, departure.error);
-      return;
-    }
+    const isRefused = departure.type === "abandoned" && departure.error?.code === "session_ended";
+    if (isRefused && live.reloads < 3 && !this.#closed)
+      return void this.#activateAs(sessionId, this.#reload(live)); // T2.
     const { token } = driver;
     if (token === undefined) {
       const { error } = departure as { error?: HoldfastError };
@@ -364,6 +371,8 @@ export class LiveSessions {
   async settledOf(sessionId: string): Promise<Settled> {
     const known = this.#waiters.get(sessionId);
     if (known !== undefined) return known.promise;
+    // It may come to nothing, as when it has ended meanwhile: then nothing more is told of it here.
+    for (let coming; (coming = this.#activating.get(sessionId)) !== undefined;) await coming.catch(() => {});
     const isHere = () =>
       this.#live.has(sessionId) || this.#activating.has(sessionId) || this.#loading.has(sessionId);
     if (!isHere() || this.#closed) {
@@ -381,12 +390,13 @@ export class LiveSessions {
 
   /** Whether any session is claimed here, or about to be. */
   get isHolding(): boolean {
-    return this.#live.size + this.#activating.size > 0;
+    return this.#live.size + this.#activating.size + this.#ending.length > 0;
   }
 
   /** The sessions that are claimed here, or about to be. */
   get held(): readonly string[] {
-    return [...[...this.#live].map(([sessionId]) => sessionId), ...this.#activating.keys()];
+    const live = [...this.#live].map(([sessionId]) => sessionId);
+    return [...live, ...this.#activating.keys(), ...this.#ending];
   }
 
   /** Somebody says that it is not to be driven here. */
@@ -408,8 +418,10 @@ export class LiveSessions {
     this.#closed = true;
     await Promise.allSettled(this.#activating.values());
     const held = Array.from(this.#live, ([, { driver }]) => driver);
+    this.#ending = held.map(({ sessionId }) => sessionId);
     for (const driver of held) driver.abandon();
     await tasksEnded();
+    this.#ending = [];
     for (const { sessionId, token } of held) if (token !== undefined) this.#release(sessionId, token);
   }
 
@@ -442,7 +454,6 @@ export class LiveSessions {
   async #lose(session: Session, token: number): Promise<void> {
     const { sessionId, nextSeq } = session;
     await this.#tell(sessionId, token, nextSeq, lostPatch(session));
-    this.#owned.delete(sessionId);
     const now = await this.find(sessionId);
     this.#settle(sessionId, isEnded(now.status) ? settledAs(now) : { status: "released", error: undefined });
   }
@@ -517,18 +528,16 @@ export class LiveSessions {
     return driver;
   }
 
-  async #reload({ agent, driver, reloads }: Live, error: HoldfastError): Promise<void> {
+  async #reload({ agent, driver, reloads }: Live): Promise<void> {
     const { sessionId, token } = driver;
     try {
       const session = await this.find(sessionId);
       if (isEnded(session.status)) this.#settle(sessionId, settledAs(session));
       else if (token !== undefined) await this.#drive(sessionId, agent, token, false, reloads + 1);
     } catch (thrown) {
-      this.failedToRun(sessionId, toHoldfastError(thrown));
-      this.#settle(sessionId, {
-        status: "released",
-        error: thrown === undefined ? error : toHoldfastError(thrown),
-      });
+      const error = toHoldfastError(thrown);
+      this.failedToRun(sessionId, error);
+      this.#settle(sessionId, { status: "released", error });
     }
   }
 
@@ -542,6 +551,7 @@ export class LiveSessions {
   }
 
   #settle(sessionId: string, settled: Settled): void {
+    if (settled.status !== "paused" && settled.status !== "released") this.#owned.delete(sessionId);
     const waiter = this.#waiters.get(sessionId);
     this.#waiters.delete(sessionId);
     waiter?.resolve(settled);

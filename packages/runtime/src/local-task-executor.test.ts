@@ -64,6 +64,27 @@ describe("an attempt ends exactly once, and never within the call that starts or
     }
   });
 
+  test("one that is aborted while it waits for a slot never begins, also when slots come free in the same moment", async () => {
+    const executor = new LocalTaskExecutor({ clock: new TestClock(), concurrency: 1 });
+    const began: number[] = [];
+    const ends: string[] = [];
+    const attempts = [1, 2, 3].map((n) =>
+      executor.start(
+        attemptOf({
+          closure: async () => {
+            began.push(n);
+            await gate().opened;
+          },
+        }),
+        (outcome) => ends.push(endOf(outcome)),
+      ),
+    );
+    for (const attempt of attempts) attempt.abort("the session is over");
+    await turns(2);
+    expect(ends).toEqual(["aborted", "aborted", "aborted"]);
+    expect(began).toEqual([1]);
+  });
+
   test("a handler that answers at once answers later", async () => {
     const executor = new LocalTaskExecutor({
       clock: new TestClock(),

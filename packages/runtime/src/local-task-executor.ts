@@ -127,7 +127,7 @@ export class LocalTaskExecutor implements TaskExecutor {
     while (this.#running.size < this.#concurrency) {
       const next = this.#waiting.shift();
       if (next === undefined) return;
-      if (!next.ended) this.#begin(next);
+      if (!next.isOver) this.#begin(next);
     }
   }
 }
@@ -171,8 +171,9 @@ class Attempt implements RunningAttempt, TaskContext {
     return this.#number;
   }
 
-  get ended(): boolean {
-    return this.#ended;
+  /** Whether it has ended, or is about to: what was aborted is not begun in the microtask before its end. */
+  get isOver(): boolean {
+    return this.#ended || this.#abortReason !== undefined;
   }
 
   // ---- TaskContext -------------------------------------------------------------------------------------------------

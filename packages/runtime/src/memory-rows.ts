@@ -120,7 +120,7 @@ export interface Stored extends Queued {
   seen: Seen | undefined;
   /** By task (M4). */
   holds: Map<number, Amount> | undefined;
-  /** As the index knows it (M2). */
+  /** As the index knows it (M2 of `memory-storage.ts`). */
   dueAt: number;
 }
 

@@ -58,6 +58,32 @@ async function livePlaces(...storages: readonly AgentStorage[]): Promise<number>
 }
 
 describe("a session that moves", () => {
+  test("is not one that is nowhere but in its process, until it is made to last", async () => {
+    const [here, there] = [new MemoryStorage(), new MemoryStorage()];
+    const lasting = defineAgent({
+      name: "lasting",
+      run: async (ctx) => {
+        const word = await ctx.waitForSignal<string>("word");
+        ctx.enablePersistence();
+        return [word, await ctx.waitForSignal("word")];
+      },
+    });
+    const first = open(here, [lasting]);
+    const session = await first.start(lasting, undefined, { sessionId: "s", persistence: "ephemeral" });
+    await until(async () => (await session.session()).status === "waiting", "it has begun");
+    await expect(move(here, there)).rejects.toMatchObject({
+      code: "usage",
+      message: expect.stringContaining("session s is ephemeral"),
+    });
+    expect(await livePlaces(here, there)).toBe(1);
+    await session.signal("word", "a");
+    await until(async () => (await session.session()).persistence === undefined, "it lasts");
+    await move(here, there);
+    const second = open(there, [lasting]);
+    await second.signal("s", "word", "b");
+    expect(await (await second.resume("s")).result()).toEqual(["a", "b"]);
+  });
+
   test("goes on where it lives now, and the old place says where that is", async () => {
     const [here, there] = [new MemoryStorage(), new MemoryStorage()];
     const first = open(here);

@@ -84,8 +84,8 @@ function refuseUnlessFrozen({ sessionId }: Session, result: ChangeResult): void 
     case "moved":
       throw sessionMoved(sessionId, result.to);
     case "invalid":
-      throw new UsageError(`it cannot move alone: ${result.reason}`, {
-        fix: "let its family end first",
+      throw new UsageError(`it cannot move: ${result.reason}`, {
+        fix: "let its family end first; of an ephemeral one, have its agent call ctx.enablePersistence()",
       });
     default:
       throw unexpected("freezing a session", result.status);

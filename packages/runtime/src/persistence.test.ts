@@ -1,17 +1,19 @@
 // K11, the dial: what of a session survives its process, and how it is turned up while it runs.
 
+import { UnavailableError, type Persistence } from "@holdfast/core";
 import {
   countingRandom,
   gate,
   journalOf,
   mortal,
   releaseClaim,
+  storageWith,
   TestClock,
   turns,
   until,
 } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
-import { defineAgent, local, type Agent, type AgentContext } from "./define.ts";
+import { defineAgent, defineTask, local, type Agent, type AgentContext } from "./define.ts";
 import { MemoryStorage } from "./memory-storage.ts";
 import { createRuntime, vanishRuntime, type Runtime } from "./runtime.ts";
 
@@ -379,6 +381,169 @@ describe("enablePersistence", () => {
     }
     expect((await journalOf(storage, "minimal")).map(({ type }) => type)).toEqual(
       (await journalOf(storage, "full")).map(({ type }) => type),
+    );
+  });
+});
+
+test.each(["minimal", "ephemeral"] as const)(
+  "%s: a commit whose answer was lost is no crash: what was read stays read, and the session goes on",
+  async (persistence) => {
+    const memory = new MemoryStorage();
+    let isLost = false;
+    const storage = storageWith(memory, {
+      async commit(group, now) {
+        const results = await memory.commit(group, now);
+        if (!isLost || !group.some(({ type }) => type === "commit_batch")) return results;
+        isLost = false;
+        throw new UnavailableError("storage_unavailable", "the answer was lost");
+      },
+    });
+    const clock = new TestClock();
+    const agent = defineAgent({
+      name: "two",
+      run: async (ctx) => [await ctx.waitForSignal("one"), await ctx.waitForSignal("two")],
+    });
+    const runtime = createRuntime({ storage, clock, development: false });
+    opened.push(runtime);
+    const session = await runtime.start(agent, undefined, { persistence });
+    await until(async () => (await session.session()).waits.length === 1, "it waits");
+    isLost = true;
+    await session.signal("one", 1);
+    await clock.advance(1_000);
+    expect(isLost).toBe(false);
+    await session.signal("two", 2);
+    expect(await session.result()).toEqual([1, 2]);
+  },
+);
+
+test("ephemeral: a start whose answer was lost is no crash either", async () => {
+  const memory = new MemoryStorage();
+  let isLost = true;
+  const storage = storageWith(memory, {
+    async commit(group, now) {
+      const results = await memory.commit(group, now);
+      if (!isLost) return results;
+      isLost = false;
+      throw new UnavailableError("storage_unavailable", "the answer was lost");
+    },
+  });
+  const clock = new TestClock();
+  const agent = defineAgent({ name: "one", run: async (ctx) => [await ctx.run("work", () => 1)] });
+  const runtime = createRuntime({ storage, clock, development: false });
+  opened.push(runtime);
+  const starting = runtime.start(agent, undefined, { sessionId: ID, persistence: "ephemeral" });
+  await until(() => !isLost, "the answer was lost");
+  await clock.advance(1_000);
+  expect(await (await starting).result()).toEqual([1]);
+});
+
+test("minimal: what a task used is spent once, also when the answer to its commit was lost", async () => {
+  const memory = new MemoryStorage();
+  let isLost = false;
+  const storage = storageWith(memory, {
+    async commit(group, now) {
+      const results = await memory.commit(group, now);
+      const isSettled = group.some(
+        (change) =>
+          change.type === "commit_batch" && change.charges?.some(({ type }) => type === "settle") === true,
+      );
+      if (isLost || !isSettled) return results;
+      isLost = true;
+      throw new UnavailableError("storage_unavailable", "the answer was lost");
+    },
+  });
+  const clock = new TestClock();
+  const work = defineTask({
+    name: "work",
+    cost: () => ({ maxTokens: 10 }),
+    run: (_: unknown, task) => {
+      task.reportUsage({ model: "m", inputTokens: 3, outputTokens: 4 });
+      return 1;
+    },
+  });
+  const agent = defineAgent({
+    name: "one",
+    tasks: [work],
+    run: async (ctx) => [await ctx.scheduleTask(work, {}), await ctx.waitForSignal("go")],
+  });
+  const runtime = createRuntime({ storage, clock, development: false });
+  opened.push(runtime);
+  const session = await runtime.start(agent, undefined, {
+    persistence: "minimal",
+    budget: { maxTokens: 100 },
+  });
+  await until(() => isLost, "the answer was lost");
+  await clock.advance(1_000);
+  await until(async () => (await session.session()).waits.length === 1, "it waits");
+  expect((await session.session()).account?.spent).toMatchObject({ tokens: 7, steps: 1 });
+  expect((await session.session()).account?.reserved).toMatchObject({ tokens: 0 });
+});
+
+describe("a conversation that is shared is seen whole by the child", () => {
+  const read = defineTask({
+    name: "read",
+    run: async ({ chat }: { chat: unknown }) => (chat as { content: string }[]).map(({ content }) => content),
+  });
+  const child = defineAgent({
+    name: "child",
+    tasks: [read],
+    run: async (ctx) => {
+      const before = await ctx.scheduleTask(read, { chat: ctx.conversation() });
+      ctx.appendEntry({ role: "user", content: "mine" });
+      return [before, await ctx.scheduleTask(read, { chat: ctx.conversation() })];
+    },
+  });
+  const all: readonly Persistence[] = ["full", "minimal", "ephemeral"];
+
+  test.each(all.flatMap((above) => all.map((below) => [above, below] as const)))(
+    "by one that is %s with one below it that is %s",
+    async (above, below) => {
+      const parent = defineAgent({
+        name: "parent",
+        agents: [child],
+        run: async (ctx) => {
+          ctx.appendEntry({ role: "user", content: "first" });
+          ctx.appendEntry({ role: "user", content: "second" });
+          const options = { shared: "conversation", persistence: below } as const;
+          return ctx.waitForChild(ctx.spawnAgent(local(child), undefined, options));
+        },
+      });
+      const { runtime } = life(new MemoryStorage(), parent);
+      const session = await runtime.start(parent, undefined, { persistence: above });
+      expect(await session.result()).toEqual([
+        ["first", "second"],
+        ["first", "second", "mine"],
+      ]);
+    },
+  );
+
+  test("one that is stored nowhere and whose session is not here is an error that says so, at once", async () => {
+    const storage = new MemoryStorage();
+    const one = {
+      agent: { name: "elsewhere", version: "1" },
+      input: undefined,
+      seed: 1,
+      flags: 0,
+      format: 1,
+    };
+    const { runtime } = life(storage, child);
+    const shared = { kind: "conversation", sessionId: "above", leaf: 0 } as const;
+    await storage.commit(
+      [
+        { type: "create_session", sessionId: "above", ...one, persistence: "ephemeral" },
+        {
+          type: "create_session",
+          sessionId: "below",
+          ...one,
+          agent: { name: "child", version: "1" },
+          shared,
+        },
+      ],
+      0,
+    );
+    await runtime.resume("below");
+    await expect(runtime.handle("below").result()).rejects.toThrow(
+      "the conversation that session above shared is not to be had here",
     );
   });
 });

@@ -1,6 +1,12 @@
 // A process that runs sessions: what it keeps, what it lets go of, and that nothing that arrives is missed (S2, S3, K10).
 
-import type { AgentStorage, Arrivals } from "@holdfast/core";
+import {
+  BEHAVIOUR_FLAGS,
+  JOURNAL_FORMAT,
+  type AgentStorage,
+  type Arrival,
+  type Arrivals,
+} from "@holdfast/core";
 import {
   countingRandom,
   gate,
@@ -320,44 +326,87 @@ describe("one session, once", () => {
     expect(await holder.runtime.handle(sessionId).result()).toBe(5);
   });
 
-  test("a commit refused because of a cancel leads to one driver, also when a signal comes in between", async () => {
+  test("a commit refused because of a cancel leads to one driver, also when something arrives in between", async () => {
     const memory = new MemoryStorage();
-    let slow = false;
-    const storage: AgentStorage = storageWith(memory, {
-      reader: readerWith(memory.reader, {
-        session: async (sessionId) => {
-          if (slow) await turns(5);
-          return memory.reader.session(sessionId);
+    let [lives, claims] = [0, 0];
+    let [slow, isCancelled] = [false, false];
+    let tell = (_arrival: Arrival): void => {};
+    const { runtime } = open({
+      storage: storageWith(memory, {
+        /** The cancel is stored just before the agent's last batch. */
+        async commit(changes, now) {
+          const ends = changes.find((each) => each.type === "commit_batch" && each.session?.output);
+          if (ends !== undefined && !isCancelled && "sessionId" in ends) {
+            const { sessionId } = ends;
+            [slow, isCancelled] = [true, true];
+            await memory.commit(
+              [{ type: "request_cancel", sessionId, mode: "graceful", graceMs: 60_000 }],
+              now,
+            );
+          }
+          return memory.commit(changes, now);
         },
+        claim: (claim) => (claims++, memory.claim(claim)),
+        subscribe: (listener) => memory.subscribe((tell = listener)),
+        reader: readerWith(memory.reader, {
+          session: async (sessionId) => {
+            if (slow) {
+              slow = false; // Whoever asks next is answered before.
+              await turns(10);
+            }
+            return memory.reader.session(sessionId);
+          },
+        }),
       }),
     });
-    const { runtime } = open({ storage });
-    let lives = 0;
-    const task = gate();
-    const handle = await runtime.start(
-      agentOf(async (ctx) => {
-        lives++;
-        await ctx.run("t", () => task.opened);
-        if (ctx.isCancellationRequested()) await ctx.cleanup((c) => c.waitForSignal("tidy"));
-        return "whole";
-      }),
-    );
-    await turns(10);
-    slow = true;
-    // The agent completes while the cancel is being stored: its last batch is refused, and it is told.
-    const settled = handle.settled();
-    task.open();
-    const cancelled = memory.commit(
-      [{ type: "request_cancel", sessionId: handle.sessionId, mode: "graceful", graceMs: 60_000 }],
-      1,
-    );
-    await cancelled;
-    await runtime.signal(handle.sessionId, "tidy", 1);
-    await turns(40);
-    expect(["cancelled", "released"]).toContain((await settled).status);
-    expect((await settled).status).toBe("cancelled");
-    expect(lives).toBeLessThanOrEqual(2);
+    const agent = agentOf(async (ctx) => {
+      lives++;
+      await ctx.run("t", () => 1);
+      return ctx.isCancellationRequested() ? "tidied" : "whole";
+    });
+    const { sessionId, settled } = await runtime.start(agent);
+    await until(() => isCancelled, "the cancel");
+    await turns(3);
+    tell({ sessionId, awaited: true });
+    expect(await settled()).toMatchObject({ status: "cancelled", output: "tidied" });
+    expect({ lives, claims }).toEqual({ lives: 2, claims: 0 }); // It is held all the time.
   });
+});
+
+test("who waits for a session that ends elsewhere just before it is claimed here hears of its end", async () => {
+  const memory = new MemoryStorage();
+  let settled: Promise<unknown> | undefined;
+  const storage = storageWith(memory, {
+    async claim(claim) {
+      const { sessionId } = claim;
+      settled = runtime.handle(sessionId).settled(); // It is about to be run here.
+      await turns(5);
+      const { token } = (await memory.claim({ ...claim, owner: "elsewhere" })) as { readonly token: number };
+      const nothing = { firstSeq: 0, records: [], entries: [], consumed: [] };
+      const session = { status: "completed", output: "7" } as const;
+      await memory.commit([{ type: "commit_batch", sessionId, token, ...nothing, session }], 1);
+      return memory.claim(claim);
+    },
+  });
+  const agent = agentOf(async (ctx) => ctx.waitForSignal("go"));
+  const { runtime } = open({ storage, agents: [agent], adopt: false });
+  const ref = { name: agent.name, version: agent.version };
+  await memory.commit(
+    [
+      {
+        type: "create_session",
+        sessionId: "s",
+        agent: ref,
+        input: undefined,
+        seed: 1,
+        flags: BEHAVIOUR_FLAGS,
+        format: JOURNAL_FORMAT,
+      },
+    ],
+    0,
+  );
+  await runtime.resume("s");
+  expect(await settled).toEqual({ status: "completed", output: 7 });
 });
 
 describe("closing", () => {

@@ -9,7 +9,6 @@ import {
   BEHAVIOUR_FLAGS,
   checkBudget,
   ConflictError,
-  CorruptRecordError,
   encodeJson,
   forkSession,
   HoldfastError,
@@ -30,7 +29,6 @@ import {
   type ImportSession,
   type Budget,
   type Limits,
-  type Prices,
   type Random,
   type Schedule,
   type ScheduledAction,
@@ -40,6 +38,7 @@ import {
   type TaskExecutor,
 } from "@holdfast/core";
 import { readWhole, refuseIfLarge, refuseSignalName, UNKNOWN_VERSION } from "@holdfast/core/internal";
+import { checkRuntimeOptions, withCheckedCalls } from "./runtime-arguments.ts";
 import type { Agent } from "./define.ts";
 import { installDevelopmentChecks } from "./development-checks.ts";
 import { awaitConversation } from "./conversation.ts";
@@ -74,15 +73,14 @@ import { watchStrayRejections } from "./stray-rejections.ts";
 import { Timers } from "./timers.ts";
 import { executorsOf } from "./task-placement.ts";
 import type { Watchdog } from "./watchdog.ts";
-import { exportLines, readSessionFile } from "./session-file.ts";
-
+import { exportLines, readSessionFile, storeImported } from "./session-file.ts";
 export type { Runtime, RuntimeOptions } from "./runtime-api.ts";
 
 const WARM_MS = 30_000;
 
 /** Make a runtime over the given storage. Options not given are those of a Node process. */
 export function createRuntime(options: RuntimeOptions): Runtime {
-  return new LocalRuntime(options);
+  return withCheckedCalls(new LocalRuntime(checkRuntimeOptions(options)));
 }
 
 /** @internal End a runtime as the death of its process would. Its storage must be dead already. */
@@ -97,7 +95,6 @@ class LocalRuntime implements Runtime {
   readonly #immediate: Immediate;
   readonly #limits: Limits;
   readonly #development: boolean;
-  readonly #prices: Prices | undefined;
   readonly #tracer: AgentTracer;
   readonly #executor: TaskExecutor;
   /** Which agents bring their tasks to, unless the executor is somebody else's. */
@@ -116,9 +113,9 @@ class LocalRuntime implements Runtime {
   readonly #outsideCalls = new Map<string, string>();
   readonly #watchdog: Watchdog | undefined;
   readonly #owner: string;
-  readonly #machine: string | undefined;
   readonly #dispatched: RuntimeOptions["dispatched"];
   readonly #leases: LeaseKeeper;
+  #closing: Promise<void> | undefined;
   readonly #closers: (() => void | Promise<void>)[] = [];
 
   constructor(options: RuntimeOptions) {
@@ -127,7 +124,6 @@ class LocalRuntime implements Runtime {
     this.#random = options.random ?? systemRandom();
     this.#limits = { ...LIMITS, ...options.limits };
     this.#development = options.development ?? isDevelopment();
-    this.#prices = options.prices;
     this.#tracer = options.tracer ?? silentTracer;
     this.#owner = options.owner ?? `process ${process.pid} (${this.#random.u32().toString(36)})`;
     const { leaseMs = Infinity, renewMs } = options;
@@ -146,7 +142,6 @@ class LocalRuntime implements Runtime {
       letGo: () => this.#sessions.letGoOfAll(),
       watch: (letGoInMs) => options.watchdog?.expectLetGo(letGoInMs),
     });
-    this.#machine = options.machine;
     this.#dispatched = options.dispatched;
     this.#timers = new Timers(this.#clock);
     this.#idleTimers = new Timers(this.#clock, true);
@@ -155,9 +150,10 @@ class LocalRuntime implements Runtime {
     this.#immediate = options.immediate ?? setImmediate;
     this.#committer = new GroupCommitter(this.#storage, this.#clock, this.#immediate);
     this.#watchdog = options.watchdog;
-    this.#world = this.#makeWorld();
+    this.#world = this.#makeWorld(options);
     const adopt = options.adopt ?? true;
-    const warn = (sessionId: string, message: string): void => this.#trace(sessionId, message);
+    const warn = (sessionId: string, message: string): void =>
+      this.#world.trace?.({ type: "warned", sessionId, at: this.#clock.now(), message });
     this.#sessions = new LiveSessions({
       storage: this.#storage,
       committer: this.#committer,
@@ -176,6 +172,7 @@ class LocalRuntime implements Runtime {
       limits: this.#limits,
       commit: (change) => this.#committer.commit(change),
       find: (sessionId) => this.#sessions.find(sessionId),
+      pendingSignals: (sessionId) => this.#storage.reader.pendingSignals(sessionId),
       lookAt: (at) => this.#due.lookAt(at),
     });
     this.#due = new DueSessions({
@@ -192,13 +189,16 @@ class LocalRuntime implements Runtime {
     for (const agent of options.agents ?? []) this.#know(agent);
     this.#closers.push(
       this.#storage.subscribe(({ sessionId, awaited }) => this.#sessions.arrived(sessionId, awaited)),
-      watchStrayRejections(this.#context, (sessionId, reason) => this.#warn(sessionId, reason)),
+      watchStrayRejections(this.#context, (sessionId, reason) => {
+        const { message } = toHoldfastError(reason);
+        warn(sessionId, `a promise of the agent was rejected and nobody handled it: ${message}`);
+      }),
     );
     if (this.#development) {
       this.#closers.push(
         installDevelopmentChecks({
           currentSession: () => (this.#world.loop.inSlice ? this.#context.getStore()?.sessionId : undefined),
-          warn: (sessionId, message) => this.#trace(sessionId, message),
+          warn,
           onOutsideCall: (sessionId, line) => void this.#outsideCalls.set(sessionId, line),
         }),
       );
@@ -240,7 +240,6 @@ class LocalRuntime implements Runtime {
     input?: Input,
     { sessionId, file, budget, persistence = "full", timeoutMs, traceparent }: StartOptions = {},
   ): Promise<SessionHandle<Output>> {
-    this.#refuseIfClosed();
     const id = this.#idOf(sessionId);
     this.#know(agent as unknown as Agent);
     const text = await this.#inputText(agent.name, agent.input, input);
@@ -264,15 +263,18 @@ class LocalRuntime implements Runtime {
       claimFor: this.#claimTerms(),
     };
     const status = await this.#create(agent as unknown as Agent, creation);
-    if (status === "created") return this.#handle<Output>(id, true);
-    if (status !== "exists") throw unexpected("creating a session", status);
-    await this.#goOn(id);
-    return this.#handle<Output>(id, false);
+    if (status !== "created" && status !== "exists") throw unexpected("creating a session", status);
+    if (status === "exists") await this.#goOn(id);
+    return this.#handle<Output>(id, status === "created");
   }
 
-  /** K4a: where a watchdog may end the process in the first slice, the session is stored before its agent is called. */
+  /**
+   * K4a: where a watchdog may end the process in the first slice, the session is stored before its agent is called. So is one that
+   * could not be begun again (K11): when the answer is lost, nothing else is.
+   */
   async #create(agent: Agent, creation: CreateSession): Promise<ChangeResult["status"]> {
-    if (this.#watchdog === undefined) return this.#sessions.create(agent, creation);
+    const isStoredFirst = this.#watchdog !== undefined || creation.persistence === "ephemeral";
+    if (!isStoredFirst) return this.#sessions.create(agent, creation);
     const { claimFor: _, ...unclaimed } = creation;
     const { status } = await this.#committer.commit(unclaimed);
     if (status === "created") await this.#sessions.activate(creation.sessionId, false);
@@ -330,21 +332,8 @@ class LocalRuntime implements Runtime {
   ): Promise<SessionHandle> {
     this.#refuseIfClosed();
     const change = await readSessionFile(file, name, wanted);
-    const { sessionId } = change;
-    const result = await this.#committer.commit(change);
-    switch (result.status) {
-      case "created":
-        return this.#handle(sessionId, true);
-      case "exists":
-        throw new ConflictError("session_exists", `there is a session ${sessionId} already`, {
-          at: name,
-          fix: "import it under another id",
-        });
-      case "invalid":
-        throw new CorruptRecordError(name, result.reason);
-      default:
-        throw unexpected("importing a session", result.status);
-    }
+    await storeImported(this.#storage.reader, (storing) => this.#committer.commit(storing), change, name);
+    return this.#handle(change.sessionId, true);
   }
 
   /** The answer may have been lost, or the same was asked before: then it is the fork that was asked for. */
@@ -429,8 +418,11 @@ class LocalRuntime implements Runtime {
     return this.#schedules.remove(scheduleId);
   }
 
-  async close(): Promise<void> {
-    if (this.#sessions.closed) return;
+  close(): Promise<void> {
+    return (this.#closing ??= this.#sessions.closed ? Promise.resolve() : this.#close());
+  }
+
+  async #close(): Promise<void> {
     this.#keeper?.close();
     await this.#sessions.close(() => this.#executor.close());
     await this.#committer.idle();
@@ -486,6 +478,7 @@ class LocalRuntime implements Runtime {
     const what = `input of agent "${name}"`;
     const text = encodeJson(await validate(schema, input, what, "invalid_input"), what);
     refuseIfLarge(text, what, this.#limits.payloadChars);
+    this.#refuseIfClosed(); // A schema may have taken its time.
     return text;
   }
 
@@ -529,7 +522,7 @@ class LocalRuntime implements Runtime {
     this.#closers.push(async () => (await opening).close());
   }
 
-  #makeWorld(): DriverWorld {
+  #makeWorld({ prices, machine }: RuntimeOptions): DriverWorld {
     const storage = this.#storage;
     return {
       loop: new SliceLoop(this.#committer.flush, this.#watchdog, this.#immediate),
@@ -545,10 +538,16 @@ class LocalRuntime implements Runtime {
       submit: (change, onResult, onError) => this.#committer.submit({ change, onResult, onError }),
       arrivals: (sessionId, after) => storage.arrivals(sessionId, after),
       find: (sessionId) => storage.reader.session(sessionId),
-      conversation: (session, leaf) => awaitConversation(storage, this.#clock, session, leaf),
-      prices: this.#prices,
+      conversation: (session, leaf, isOver) =>
+        awaitConversation(
+          { storage, clock: this.#clock, unstored: (...of) => this.#sessions.unstored(...of) },
+          session,
+          leaf,
+          isOver,
+        ),
+      prices,
       describeAgent: (name) => this.#sessions.agents.describe(name) ?? this.#elsewhere(name),
-      machine: this.#machine,
+      machine,
       agentNames: () => this.#sessions.agents.names,
       spawned: (sessionIds) => this.#sessions.spawned(sessionIds),
       settled: () => this.#sessions.settled(),
@@ -566,15 +565,6 @@ class LocalRuntime implements Runtime {
         this.#sessions.departed(driver, departure);
       },
     };
-  }
-
-  #warn(sessionId: string, reason: unknown): void {
-    const { message } = toHoldfastError(reason);
-    this.#trace(sessionId, `a promise of the agent was rejected and nobody handled it: ${message}`);
-  }
-
-  #trace(sessionId: string, message: string): void {
-    this.#world.trace?.({ type: "warned", sessionId, at: this.#clock.now(), message });
   }
 
   #refuseIfClosed(): void {

@@ -87,9 +87,10 @@ export class ScheduleKeeper {
     const { scheduleId, nextAt: dueAt, action } = schedule;
     if (this.#firing.has(scheduleId)) return;
     this.#firing.add(scheduleId);
-    const name = firingName(scheduleId, dueAt);
-    const sessionId = action.type === "start" ? name : action.sessionId;
+    let sessionId = action.type === "start" ? scheduleId : action.sessionId;
     try {
+      const name = firingName(scheduleId, dueAt);
+      if (action.type === "start") sessionId = name;
       await this.#commit(schedule, name, sessionId);
       this.#broken.delete(scheduleId);
     } catch (thrown) {

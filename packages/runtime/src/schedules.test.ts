@@ -404,15 +404,17 @@ describe("a schedule that cannot be", () => {
     await storage.commit(
       [
         { type: "put_schedule", schedule: { ...schedule, cron: "from another version" } },
+        { type: "put_schedule", schedule: { ...schedule, scheduleId: "broken too", nextAt: -9e15 } },
         put("tick", "echo"),
       ],
       0,
     );
     await clock.advance(150_000);
     expect(fired.map(({ scheduleId }) => scheduleId)).toEqual(["tick", "tick", "tick", "tick"]);
-    expect(warned.filter(({ message }) => message.includes("schedule broken could not fire"))).toHaveLength(
-      1,
-    );
+    for (const broken of ["broken", "broken too"])
+      expect(
+        warned.filter(({ message }) => message.includes(`schedule ${broken} could not fire`)),
+      ).toHaveLength(1);
   });
 });
 

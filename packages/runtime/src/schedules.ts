@@ -82,7 +82,9 @@ export class Schedules {
   }
 }
 
-function expectStatus({ status }: ChangeResult, expected: readonly ChangeResult["status"][]): void {
+function expectStatus(result: ChangeResult, expected: readonly ChangeResult["status"][]): void {
+  const { status } = result;
+  if (status === "invalid") throw new UsageError(result.reason, { fix: "correct it; nothing was stored" });
   if (!expected.includes(status))
     throw new HoldfastError("internal", `changing a schedule: storage answered "${status}"`);
 }

@@ -8,7 +8,6 @@ import {
   type ChangeResult,
   type Charge,
   type CommitBatch,
-  type ConversationEntry,
   type Entry,
   type FirstBatch,
   type JournalRecord,
@@ -20,7 +19,6 @@ import {
   type SessionStatus,
 } from "@holdfast/core";
 import { resumedFromOf } from "@holdfast/core/internal";
-import { toConversation } from "./conversation.ts";
 
 /** Store a session together with the first batch of its agent. Calls one of the two, once. */
 export type Creator = (
@@ -51,6 +49,8 @@ export class SessionClaim {
   #claim: number | Creator;
   /** What would be stored of a session of which only the row is; all of it, to be stored when it asks for that. */
   #unstored: Unstored | undefined;
+  /** The same, while it is being stored. */
+  #flushing: Unstored | undefined;
 
   constructor(session: Session, claim: number | Creator, submit: Submit) {
     this.#sessionId = session.sessionId;
@@ -65,14 +65,15 @@ export class SessionClaim {
     return this.#unstored !== undefined;
   }
 
-  /** The conversation up to an entry, when it is not stored. */
-  conversation(leaf: number | null): Promise<readonly ConversationEntry[]> | undefined {
-    if (this.#unstored === undefined) return undefined;
-    const branch: ConversationEntry[] = [];
-    const byId = new Map(this.#unstored.entries.map((entry) => [entry.id, entry]));
-    for (let entry = byId.get(leaf ?? -1); entry !== undefined; entry = byId.get(entry.parent ?? -1))
-      branch.unshift(toConversation(this.#sessionId, entry));
-    return Promise.resolve(branch);
+  /** The session's own entries up to one of them, oldest first, when they are not stored. */
+  unstored(leaf: number): readonly Entry[] | undefined {
+    const unstored = this.#unstored ?? this.#flushing;
+    if (unstored === undefined) return undefined;
+    const branch: Entry[] = [];
+    const byId = new Map(unstored.entries.map((entry) => [entry.id, entry]));
+    for (let entry = byId.get(leaf); entry !== undefined; entry = byId.get(entry.parent ?? -1))
+      branch.push(entry);
+    return branch.reverse();
   }
 
   /** Of the claim, once there is one. */
@@ -83,9 +84,13 @@ export class SessionClaim {
   /** Submit what is to be stored with the row it makes. Calls one of the two, once. */
   commit(
     commit: Commit,
-    onResult: (result: ChangeResult) => void,
+    onAnswer: (result: ChangeResult) => void,
     onError: (error: HoldfastError) => void,
   ): void {
+    const onResult = (result: ChangeResult): void => {
+      this.#flushing = undefined;
+      onAnswer(result);
+    };
     const batch =
       this.#unstored === undefined ? wholeBatch(commit) : this.#minimalBatch(this.#unstored, commit);
     if (batch === undefined) {
@@ -119,6 +124,7 @@ export class SessionClaim {
     // A person who mends what it is paused for wants it to go on, not to start over.
     if (segment.enablesPersistence || patch?.status === "paused") {
       this.#unstored = undefined;
+      this.#flushing = unstored;
       const { resumedFrom } = unstored;
       const told = resumedFrom === undefined ? {} : { resumedFrom };
       const session = { status, ...whole.session, persistence: "full", ...told } as const;

@@ -23,6 +23,7 @@ import {
   type Arrivals,
   type ChangeResult,
   type Ending,
+  type Entry,
   type EventRecord,
   type SealedSegment,
   type Session,
@@ -76,6 +77,7 @@ export class SessionDriver implements SliceMember {
   #startPending = true;
   #inSlice = false;
   #inFlight = false;
+  #wokenInFlight = false; // Then it is to have a slice once the batch is answered.
   #over = false;
   #deliveries = 0;
   /** D5. What the last commit says. */
@@ -124,6 +126,11 @@ export class SessionDriver implements SliceMember {
     return this.#claim.token;
   }
 
+  /** Of its own conversation what is nowhere but here. */
+  unstored(leaf: number): readonly Entry[] | undefined {
+    return this.#claim.unstored(leaf);
+  }
+
   /** Whether it only waits: nothing runs, nothing is to be delivered or committed. */
   get parked(): boolean {
     return (
@@ -154,6 +161,7 @@ export class SessionDriver implements SliceMember {
 
   deliver(): boolean {
     this.#world.checkLease();
+    this.#wokenInFlight = this.#inFlight;
     if (this.#over || this.#inFlight) return false;
     try {
       const event = this.#next();
@@ -287,8 +295,7 @@ export class SessionDriver implements SliceMember {
     }
     if (kernel.replaying || this.#startPending || this.#recovering || this.#hasMore()) {
       this.#world.loop.wake(this);
-      if (kernel.replaying || this.#startPending || this.#recovering) return;
-      if (!this.#isFull) return;
+      if (kernel.replaying || this.#startPending || this.#recovering || !this.#isFull) return;
     }
     this.#seal(undefined);
   }
@@ -370,6 +377,8 @@ export class SessionDriver implements SliceMember {
       if (refused !== undefined && !this.#over) this.#exhaust(refused);
       if (segment.effects.length > 0) this.#world.spawned(createdBy(segment.effects));
       this.#inbox.look(result.inbox); // D3.
+      this.#settleStrayFault(); // One that arose while the batch was in flight, which is older.
+      if (this.#wokenInFlight && !this.#over) this.#world.loop.wake(this);
       return;
     }
     this.abandon(refusalOf(this.sessionId, result));
@@ -398,7 +407,7 @@ export class SessionDriver implements SliceMember {
 
   #nextTurn(state: SessionState): void {
     const last = this.#kernel;
-    this.#attempts.abortAll("the checkpoint cancelled it");
+    this.#attempts.abortAll("the checkpoint cancelled it", true);
     this.#trace.turnEnded("checkpointed");
     const cancels = this.#outcomes.filter((event) => event.type === "cancel_requested");
     this.#outcomes.splice(0, Infinity, ...cancels);
@@ -430,11 +439,7 @@ export class SessionDriver implements SliceMember {
   // ---- faults ------------------------------------------------------------------------------------------------------
 
   #settleStrayFault(): void {
-    if (this.#over || this.#kernel.fault === undefined || this.#inSlice) return;
-    if (this.#inFlight) {
-      this.#world.immediate(() => this.#settleStrayFault()); // The batch in flight is older than the fault.
-      return;
-    }
+    if (this.#over || this.#inSlice || this.#inFlight || this.#kernel.fault === undefined) return;
     this.#settleFault(this.#kernel.fault);
   }
 
@@ -491,7 +496,7 @@ export class SessionDriver implements SliceMember {
       begin: (tasks) => this.#starts.begin(tasks),
       claimToken: () => this.#claim.token,
       openTask: (id) => (this.#over ? undefined : this.#kernel.open.get(id)?.task),
-      conversation: (leaf) => this.#claim.conversation(leaf) ?? conversation(this.#session, leaf),
+      conversation: (leaf) => conversation(this.#session, leaf, () => this.#over),
       enter: (task, fn) => enter({ sessionId: this.sessionId, task }, fn),
       trace: this.#trace.listener,
       traceparent: (attempt) => traceparent(this.sessionId, attempt) ?? this.#session.agent.traceparent,
@@ -560,6 +565,7 @@ export class SessionDriver implements SliceMember {
       isTold: () => this.#kernel.cancelNotice !== undefined,
       tell: (event) => {
         this.#outcomes.unshift(event);
+        if (this.#standDown !== undefined) this.#attempts.tellKept(this.#kernel.open.tasks());
         this.#standDown = undefined;
         this.#starts.refuseUnpaid();
       },
@@ -586,7 +592,7 @@ export class SessionDriver implements SliceMember {
     this.#cancel.close();
     this.#inbox.close();
     if (departure.type === "abandoned") this.#attempts.leaveAll("the session is over here"); // D4.
-    else this.#attempts.abortAll("the session is over");
+    else this.#attempts.abortAll("the session is over", departure.type === "ended");
     this.#world.loop.leave(this);
     this.#trace.departed(departure);
     this.#world.departed(this, departure);

@@ -1,7 +1,7 @@
 // A session as a file: what comes in is what went out, to the byte, and what is damaged does not come in at all.
 
 import { createHash } from "node:crypto";
-import type { AgentStorage } from "@holdfast/core";
+import { UnavailableError, type AgentStorage } from "@holdfast/core";
 import {
   countingRandom,
   gate,
@@ -20,11 +20,15 @@ afterEach(async () => {
   await Promise.all(opened.splice(0).map((runtime) => runtime.close()));
 });
 
-function open(agents: readonly Agent[], storage: AgentStorage = new MemoryStorage()) {
+function open(
+  agents: readonly Agent[],
+  storage: AgentStorage = new MemoryStorage(),
+  clock = new TestClock(),
+) {
   const runtime = createRuntime({
     storage,
     agents,
-    clock: new TestClock(),
+    clock,
     random: countingRandom(),
     adopt: false,
     development: false,
@@ -129,6 +133,30 @@ describe("a session", () => {
     for (const one of [handle, copy]) await one.signal("word", "go");
     expect(await copy.result()).toEqual(await handle.result());
     expect((await copy.session()).fork).toMatchObject({ origins: ["s"] });
+  });
+
+  test("whose answer was lost is the one that came in", async () => {
+    const { runtime } = await waiting();
+    const text = await textOf(runtime.export("s"));
+    const memory = new MemoryStorage();
+    let isLost = true;
+    const storage = storageWith(memory, {
+      async commit(group, now) {
+        const results = await memory.commit(group, now);
+        if (!isLost) return results;
+        isLost = false;
+        throw new UnavailableError("storage_unavailable", "the answer was lost");
+      },
+    });
+    const clock = new TestClock();
+    const there = open([agent as Agent], storage, clock).runtime;
+    const importing = there.import(bytes(text));
+    importing.catch(() => {});
+    await until(() => !isLost, "the answer was lost");
+    await clock.advance(1_000);
+    expect((await importing).created).toBe(true);
+    // Asked for once more it is there already.
+    await expect(there.import(bytes(text))).rejects.toMatchObject({ code: "session_exists" });
   });
 
   test("that is a child keeps its id", async () => {
@@ -281,6 +309,24 @@ describe("a file", () => {
     [
       "of nothing",
       () => '{"holdfast":"session","format":1,"session":null}\n',
+      "corrupt_record",
+      "not a session",
+    ],
+    [
+      "with a wait that is none",
+      (body) => body.replace('"waits":[', '"waits":[null,'),
+      "corrupt_record",
+      "not a session",
+    ],
+    [
+      "with a time that is none",
+      (body) => body.replace(/"createdAt":/, '"deadlineAt":"soon","createdAt":'),
+      "corrupt_record",
+      "not a session",
+    ],
+    [
+      "with an entry that is none",
+      (body) => body.replace(/"type":"entry","id":/, '"type":"entry","id":"x","was":'),
       "corrupt_record",
       "not a session",
     ],

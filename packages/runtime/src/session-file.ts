@@ -1,8 +1,16 @@
 // Files of sessions as a runtime reads and writes them: bytes to lines, and Node's SHA-256. What stands in the lines is core's.
 
 import { createHash } from "node:crypto";
-import { CorruptRecordError, type ImportSession, type StorageReader } from "@holdfast/core";
+import {
+  ConflictError,
+  CorruptRecordError,
+  type Change,
+  type ChangeResult,
+  type ImportSession,
+  type StorageReader,
+} from "@holdfast/core";
 import { exportLines as linesOfSession, notOurs, SessionFile } from "@holdfast/core/internal";
+import { unexpected } from "./session-requests.ts";
 
 /** Nothing we write is longer: payloads have a limit far below. */
 const LINE_BYTES_MAX = 256 * 1024 * 1024;
@@ -31,11 +39,40 @@ export async function readSessionFile(
   return file.end(wanted);
 }
 
+/**
+ * Store the session of a file. One that is there although it was not before is this one: the answer that it was stored was lost.
+ *
+ * @throws ConflictError `session_exists`, CorruptRecordError when it cannot be stored.
+ */
+export async function storeImported(
+  reader: StorageReader,
+  commit: (change: Change) => Promise<ChangeResult>,
+  change: ImportSession,
+  where: string,
+): Promise<void> {
+  const { sessionId, session } = change;
+  const before = await reader.session(sessionId);
+  const result = await commit(change);
+  if (result.status === "created") return;
+  if (result.status === "invalid") throw new CorruptRecordError(where, result.reason);
+  if (result.status !== "exists") throw unexpected("importing a session", result.status);
+  const stored = before === undefined ? await reader.session(sessionId) : undefined;
+  if (stored?.seed === session.seed && stored.createdAt === session.createdAt) return;
+  throw new ConflictError("session_exists", `there is a session ${sessionId} already`, {
+    at: where,
+    fix: "import it under another id: --session OTHER, or { sessionId }",
+  });
+}
+
 function decodeText(bytes: Uint8Array, at: string): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (cause) {
-    throw new CorruptRecordError(at, "a line is not UTF-8", { cause });
+    throw new CorruptRecordError(at, "a line is not UTF-8", {
+      expected: "what `holdfast export` wrote",
+      fix: "export the session again",
+      cause,
+    });
   }
 }
 

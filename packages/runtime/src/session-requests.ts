@@ -19,8 +19,15 @@ import {
   type SessionStatus,
   type SetBudget,
   type SignalReceipt,
+  type StoredSignal,
 } from "@holdfast/core";
-import { noSuchQuestion, openQuestion, refuseAnswer, refuseIfLarge } from "@holdfast/core/internal";
+import {
+  checkGrace,
+  noSuchQuestion,
+  openQuestion,
+  refuseAnswer,
+  refuseIfLarge,
+} from "@holdfast/core/internal";
 import { sessionMoved, sessionNotFound } from "./session-errors.ts";
 import type { AnswerOptions, CancelOptions, CancelReceipt, SignalOptions } from "./runtime-api.ts";
 
@@ -31,6 +38,8 @@ export interface SessionRequestsHost {
   commit(change: Change): Promise<ChangeResult>;
   /** @throws NotFoundError */
   find(sessionId: string): Promise<Session>;
+  /** Signals of it that are stored and not read. */
+  pendingSignals(sessionId: string): Promise<readonly Pick<StoredSignal, "name">[]>;
   /** Something is due at this time. */
   lookAt(at: number): void;
 }
@@ -48,7 +57,8 @@ export class SessionRequests {
     { question, ...options }: AnswerOptions = {},
   ): Promise<SignalReceipt> {
     const session = await this.#host.find(sessionId);
-    const wait = openQuestion(session, question);
+    const pending = question === undefined ? await this.#host.pendingSignals(sessionId) : [];
+    const wait = openQuestion(session, question, new Set(pending.map(({ name }) => name)));
     if (wait === undefined) return { status: "refused", reason: noSuchQuestion(session, question) };
     refuseAnswer(wait, answer);
     return this.send(sessionId, wait.name, answer, { ...options, dedupKey: wait.name });
@@ -88,14 +98,9 @@ export class SessionRequests {
 
   async cancel(
     sessionId: string,
-    { hard = false, graceMs = this.#host.limits.cancelGraceMs, reason }: CancelOptions = {},
+    { hard = false, graceMs: patienceMs = this.#host.limits.cancelGraceMs, reason }: CancelOptions = {},
   ): Promise<CancelReceipt> {
-    if (!(graceMs >= 0 && Number.isFinite(graceMs))) {
-      throw new UsageError(`a session cannot be given ${graceMs} ms to clean up`, {
-        expected: "a finite number of milliseconds, 0 or more",
-        fix: "use hard: true to end it at once",
-      });
-    }
+    const graceMs = checkGrace(patienceMs, "a session");
     const result = await this.#host.commit({
       type: "request_cancel",
       sessionId,

@@ -127,7 +127,9 @@ export function pausedBy(
   const fix =
     reason === "budget_exceeded"
       ? "raise its budget: it goes on exactly there"
-      : "resume it when it may go on";
+      : reason === "by_user"
+        ? "unpause it when it may go on"
+        : "resume it when what is wrong is mended";
   const fault = new HoldfastError(code, `session ${sessionId} is paused (${reason})${why}`, { fix });
   return { type: "paused", reason, fault };
 }

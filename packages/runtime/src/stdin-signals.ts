@@ -16,6 +16,7 @@ import {
   type SignalSink,
   type SignalSource,
 } from "@holdfast/core";
+import { findPayloadProblem } from "@holdfast/core/internal";
 
 /** What a line says: a signal, nothing, or why it is refused. */
 export type LineMeaning =
@@ -57,6 +58,8 @@ export function readSignalLine(line: string): LineMeaning {
   } catch (error) {
     return refused(`is no JSON (${(error as Error).message})`);
   }
+  const problem = findPayloadProblem(text, { start: 0, end: text.length });
+  if (problem !== undefined) return refused(problem.message);
   const { name, payload, dedupKey, ...others } = value as Record<string, unknown>;
   const [unknown] = Object.keys(others);
   if (typeof name !== "string" || name === "") return refused(`has no "name"`);

@@ -75,6 +75,29 @@ describe("a session that only waits is brought back although storage was away", 
 });
 
 // It was no failure of the task's, and must not use up one of its three.
+test("a task whose conversation cannot be read asks no more once the runtime is closed", async () => {
+  const ask = defineTask({ name: "ask", run: () => 0 });
+  const agent = defineAgent({
+    name: "talks",
+    tasks: [ask],
+    run: async (ctx) => {
+      ctx.appendEntry({ role: "user", content: "hello" });
+      return ctx.scheduleTask(ask, ctx.conversation());
+    },
+  });
+  const { runtime, clock, faults } = open();
+  faults.refuse("conversation", 50);
+  await runtime.start(agent);
+  await turns(10);
+  const closing = runtime.close();
+  await clock.advance(1_000);
+  await closing;
+  const left = faults.left("conversation");
+  expect(left).toBeLessThan(50);
+  await clock.advance(5_000);
+  expect(faults.left("conversation")).toBe(left);
+});
+
 test("a task whose conversation cannot be read waits until it can", async () => {
   const { runtime, clock, faults } = open();
   let attempts = 0;
@@ -198,6 +221,7 @@ function open() {
   opened.push(runtime);
   const faults = {
     refuse: (what: Refused, times: number) => void left.set(what, times),
+    left: (what: Refused) => left.get(what),
     loseReply: () => void (losesReply = true),
   };
   return { runtime, clock, faults };

@@ -14,7 +14,7 @@ interface Ours {
 /**
  * Take the unhandled rejections that belong to a session; leave all others to whoever else listens, or to Node's default.
  *
- * @param context says in all code that an agent's function starts whose it is.
+ * @param context says in all code that an agent's function starts whose it is; of no use once this is stopped.
  * @returns the function that stops it.
  */
 export function watchStrayRejections(
@@ -41,5 +41,7 @@ export function watchStrayRejections(
   return () => {
     process.setMaxListeners(process.getMaxListeners() - 1);
     process.off("unhandledRejection", listener);
+    // Nobody asks it any more. Node 22 hands on what is in it with every promise that is made, in use or not.
+    context.disable();
   };
 }

@@ -73,6 +73,10 @@ class TaskPlacement implements TaskExecutor {
     return this.#queue.withdraw?.(attempt)?.then(() => false);
   }
 
+  withdraw(attempt: Parameters<NonNullable<TaskExecutor["withdraw"]>>[0]): Promise<void> | undefined {
+    return this.#queue.withdraw?.(attempt);
+  }
+
   async close(): Promise<void> {
     await Promise.all([this.#here.close(), this.#queue.close()]);
   }

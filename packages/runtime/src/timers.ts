@@ -3,7 +3,7 @@
 // A real timer counts the time in which the machine is awake. The moments are of the wall clock, which jumps forward when a
 // laptop wakes up or the time is set; so it is looked at every few seconds while anything is waited for (D3).
 
-import type { Clock } from "@holdfast/core";
+import { invariant, type Clock } from "@holdfast/core";
 import { WakeQueue, type Queued } from "./wake-queue.ts";
 
 /** How late a moment may be noticed after a jump of the clock. One look costs microseconds. */
@@ -35,6 +35,10 @@ export class Timers {
   /** Ring at `at` (epoch milliseconds) instead of whenever it was armed for. */
   set(item: Alarm, at: number): void {
     if (item.queuedFor === at) return;
+    invariant(
+      !Number.isNaN(at),
+      "an alarm was set for no time: it would stand before all others, and never ring",
+    );
     this.#queue.set(item, at);
     this.#arm();
   }

@@ -22,7 +22,13 @@ export interface FileTracerOptions extends TraceTextOptions {
   readonly onProblem?: (message: string) => void;
 }
 
-const FLAGS = constants.O_APPEND | constants.O_CREAT | constants.O_WRONLY | constants.O_NOFOLLOW;
+/** A pipe that nobody reads is no place to write to, and is not waited for (F1). */
+const FLAGS =
+  constants.O_APPEND |
+  constants.O_CREAT |
+  constants.O_WRONLY |
+  constants.O_NOFOLLOW |
+  (constants.O_NONBLOCK ?? 0);
 
 export function fileTracer(options: FileTracerOptions): AgentTracer {
   return new FileTracer(options);

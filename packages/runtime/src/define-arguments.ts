@@ -1,0 +1,71 @@
+// What nobody may define an agent or a task with: kinds and names of what is given, looked at where it comes in, so that nothing is
+// begun of what cannot be meant. Types say the same; this is for code that no compiler has seen.
+
+import {
+  anyRule as any,
+  checkOptions,
+  flagRule as flag,
+  functionRule,
+  listRule,
+  msRule as ms,
+  objectRule as object,
+  type OptionRule,
+  type OptionRules,
+} from "@holdfast/core/internal";
+
+export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null;
+
+const isTask = (value: unknown): boolean => isObject(value) && typeof value["run"] === "function";
+export const isAgentLike = (value: unknown): boolean =>
+  isObject(value) && typeof value["main"] === "function" && Array.isArray(value["tasks"]);
+
+/** A schema may be a function that has the standard's property, as some libraries' are. */
+const schema: OptionRule = {
+  expected: "a Standard Schema, such as one of zod",
+  fits: (value) => (isObject(value) || typeof value === "function") && "~standard" in value,
+};
+const version: OptionRule = { expected: 'a text, such as "2"', fits: (value) => typeof value === "string" };
+export const tasksRule = listRule("a list of what defineTask gives", isTask);
+export const agentsRule = listRule("a list of what defineAgent gives", isAgentLike);
+const TASK: OptionRules = {
+  name: any, // Its own check says what a name is.
+  description: any,
+  input: schema,
+  output: schema,
+  retry: object("{ maxAttempts, initialDelayMs, factor, maxDelayMs, nonRetryable }"),
+  timeoutMs: ms(0),
+  guardRepeats: flag,
+  cost: functionRule("a function of the input"),
+  run: functionRule("run: (input, task) => output"),
+  endLost: functionRule("a function of the input and the idempotency key"),
+  types: any,
+};
+
+const AGENT: OptionRules = {
+  name: any, // Its own check says what a name is.
+  version,
+  description: any,
+  input: schema,
+  output: schema,
+  tasks: tasksRule,
+  agents: agentsRule,
+  handlers: {
+    expected: "tasks by the names of requests",
+    fits: (value) => isObject(value) && Object.values(value).every(isTask),
+  },
+  state: object("{ version: 1, initial: (input) => ({ … }) }"),
+  run: functionRule("run: async (ctx, input) => output"),
+  turn: functionRule("turn: async (ctx, state) => ({ state }) or ({ done })"),
+  initial: functionRule("initial: (input) => state"),
+};
+
+/** @throws UsageError */
+export function checkTask(given: unknown): void {
+  checkOptions("defineTask", given, TASK);
+}
+
+/** @throws UsageError */
+export function checkAgent(given: unknown): void {
+  checkOptions("defineAgent", given, AGENT);
+}
