@@ -134,8 +134,8 @@ export const COORDINATOR_MUTANTS = [
   },
   {
     name: "A2: an integer that would be rounded is refused",
-    file: `${API}json-spans.ts`,
-    find: "if (isRounded(literal))",
+    file: "packages/core/src/json-text.ts",
+    find: "if (isChanged(literal))",
     replace: 'if (literal === "")',
     tests: [`${API}json-spans.test.ts`],
   },

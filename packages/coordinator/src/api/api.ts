@@ -143,7 +143,8 @@ function ownHosts({ host, tls }: ListenOptions, { port }: Listener): string[] {
 }
 
 function servePlain(exchange: Exchange, type: string, text: string): void {
-  if (exchange.request.method !== "GET") {
+  const { method } = exchange.request;
+  if (method !== "GET" && method !== "HEAD") {
     throw new Refusal("method_not_allowed", "this can only be read", {
       expected: "GET",
       headers: { Allow: "GET" },

@@ -158,6 +158,23 @@ describe("a method that is not offered", () => {
   });
 });
 
+describe("what is refused before anybody asks what it wants", () => {
+  it("is told in the words of whoever asked, and why", async () => {
+    const api = await startStubApi();
+    const { desc } = METHODS.find(({ isStream }) => !isStream)!;
+    const called = { url: api.url, token: "admin", origin: "https://evil.example" };
+    const answers = await Promise.all(WAYS.map(([, call]) => call(called, desc, sampleOf(desc.input))));
+    expect(answers).toEqual(refusals("forbidden_origin", []));
+    const web = createClient(
+      SessionService,
+      createGrpcWebTransport({ baseUrl: api.url, httpVersion: "1.1" }),
+    );
+    const refused = web.get({ sessionId: "a1" }, { headers: { origin: called.origin } });
+    await expect(refused).rejects.toMatchObject({ code: Code.PermissionDenied });
+    await api.close();
+  });
+});
+
 /** The same refusal in the words of gRPC, Connect and REST. */
 function refusals(code: ErrorCode, pointers: readonly string[]) {
   const { http, rpc } = ERROR_TABLE[code];

@@ -9,8 +9,8 @@
 
 import { isFieldSet, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
 import type { FieldRules } from "@holdfast/proto";
+import { findPayloadProblem } from "@holdfast/core/internal";
 import { factsOf, valueOf } from "./fields.ts";
-import { findPayloadProblem } from "./json-spans.ts";
 import type { FieldError } from "./refusal.ts";
 
 /** Every constraint the message does not keep; `below` is the pointer it stands under. */
@@ -156,6 +156,10 @@ function shown(text: string): string {
   return JSON.stringify(text.length <= 60 ? text : `${text.slice(0, 60)}…`);
 }
 
+/** A caller's key as a part of a pointer, and no longer than a line: an answer is not many times as large as its request. */
 export function escapePointer(key: string): string {
-  return key.replaceAll("~", "~0").replaceAll("/", "~1");
+  const shownKey = key.length <= KEY_CHARS ? key : `${key.slice(0, KEY_CHARS)}…`;
+  return shownKey.replaceAll("~", "~0").replaceAll("/", "~1");
 }
+
+const KEY_CHARS = 200;

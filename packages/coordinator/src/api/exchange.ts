@@ -3,9 +3,11 @@
 // Those of HTTP/2 come in the clothes of HTTP/1.1, which Node has made for this; here they have its types as well.
 
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { codeToHttpStatus, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
+import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import type { HoldfastError } from "@holdfast/core";
 import { tooLarge } from "./gates.ts";
-import { grpcStatusOf, headersOf, Refusal, toProblem } from "./refusal.ts";
+import { headersOf, Refusal, toConnectError, toProblem } from "./refusal.ts";
 
 export interface Exchange {
   readonly request: IncomingMessage;
@@ -51,26 +53,30 @@ export function answer(
   response.end(body);
 }
 
+/** Whether it was made by a client of gRPC or Connect; by its looks, as it may be refused before it is read. */
+function speaksRpc({ method, headers }: IncomingMessage): boolean {
+  return method === "POST" && /^application\/(json|proto|connect\+|grpc)/.test(headers["content-type"] ?? "");
+}
+
 /** The answer of an error, in the words of the protocol that asked. */
 export function refuse(exchange: Exchange, error: HoldfastError): void {
   const { request, response, requestId } = exchange;
   if (response.headersSent) {
     response.destroy();
-  } else if (
-    exchange.path.startsWith("/holdfast.") &&
-    request.headers["content-type"]?.startsWith("application/grpc") === true
-  ) {
-    const { detail } = toProblem(error, requestId);
-    response.writeHead(200, {
-      ...headersOf(error),
-      "Content-Type": "application/grpc",
-      "grpc-status": String(grpcStatusOf(error)),
-      "grpc-message": encodeURIComponent(detail),
-    });
-    response.end();
-  } else {
+  } else if (!exchange.path.startsWith("/holdfast.") || !speaksRpc(request)) {
     const problem = toProblem(error, requestId);
     answer(exchange, problem.status, "application/problem+json", JSON.stringify(problem), headersOf(error));
+  } else if (request.headers["content-type"]?.startsWith("application/grpc") === true) {
+    // A head that is the end as well, or clients look for a status behind it: it must not be written before the end is known.
+    response.setHeader("Content-Type", "application/grpc");
+    setTrailerStatus(new Headers(), toConnectError(error, requestId)).forEach((value, name) =>
+      response.setHeader(name, value),
+    );
+    response.end();
+  } else {
+    const told = toConnectError(error, requestId);
+    const body = errorToJsonBytes(told, undefined);
+    answer(exchange, codeToHttpStatus(told.code), "application/json", body, headersOf(error));
   }
 }
 

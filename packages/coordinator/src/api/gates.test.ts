@@ -56,6 +56,10 @@ describe("a head", () => {
   it.each([
     ["names its host as authority", [":authority", "localhost:8765"], "passed"],
     ["may repeat it as host", [":authority", "localhost:8765", "host", "localhost:8765"], "passed"],
+    ["may name it as host alone, as nginx does", ["host", "localhost:8765"], "passed"],
+    ["may not name another as host alone", ["host", "rebound.example:8765"], "forbidden_origin"],
+    ["must name one", [], "bad_request"],
+    ["may not name two as host", ["host", "localhost:8765", "host", "127.0.0.1:8765"], "bad_request"],
     ["may not name two", [":authority", "localhost:8765", "host", "127.0.0.1:8765"], "bad_request"],
   ])("of HTTP/2 %s", (_what, rawHeaders, expected) => {
     expect(codeOf(() => checkHead({ target: "/", rawHeaders, isHttp2: true }, POLICY))).toBe(expected);

@@ -39,20 +39,28 @@ export function checkHead(head: Head, policy: GatePolicy): void {
       expected: "a path that begins with a slash: this is no proxy",
     });
   }
-  const hosts = valuesOf(rawHeaders, isHttp2 ? ":authority" : "host");
-  const also = isHttp2 ? valuesOf(rawHeaders, "host").filter((host) => host !== hosts[0]) : [];
-  if (hosts.length !== 1 || also.length > 0) {
+  const hosts = hostsOf(rawHeaders, isHttp2);
+  if (hosts.length !== 1) {
     throw new Refusal("bad_request", "the request must name one host", {
-      got: `${hosts.length + also.length} of them`,
+      got: `${hosts.length} of them`,
+      expected: "the header Host once, and with HTTP/2 the same as :authority",
     });
   }
   if (!policy.hosts.has(hosts[0]!.toLowerCase())) {
     throw new Refusal("forbidden_origin", "this host is not one of ours", {
+      got: hosts[0]!.slice(0, 60),
       expected: "the address it was started with, or one of its configured hosts",
+      fix: "call it by one of these; behind a proxy, have that pass on the host it was called by, and name it in `hosts`",
     });
   }
   checkOrigin(valuesOf(rawHeaders, "origin"), policy);
   checkRepeated(rawHeaders);
+}
+
+/** In HTTP/2 its authority; a proxy that has the name from elsewhere may say it as HTTP/1.1 does instead (RFC 9113, 8.3.1). */
+function hostsOf(rawHeaders: readonly string[], isHttp2: boolean): readonly string[] {
+  const named = valuesOf(rawHeaders, "host");
+  return isHttp2 ? [...new Set([...valuesOf(rawHeaders, ":authority"), ...named])] : named;
 }
 
 const SAID_ONCE: ReadonlySet<string> = new Set([
@@ -68,7 +76,8 @@ function checkRepeated(rawHeaders: readonly string[]): void {
   const seen = new Set<string>();
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]!.toLowerCase();
-    if (seen.has(name)) throw new Refusal("bad_request", `the header ${name} is given more than once`);
+    if (seen.has(name))
+      throw new Refusal("bad_request", `the header ${name} is given more than once`, { expected: "it once" });
     if (SAID_ONCE.has(name)) seen.add(name);
   }
 }
@@ -85,12 +94,19 @@ function checkOrigin(origins: readonly string[], policy: GatePolicy): void {
   }
 }
 
+/** Headers that say how a body was changed on its way, and what they say when it was not. */
+const ENCODINGS = [
+  ["content-encoding", "identity"],
+  ["transfer-encoding", "chunked"],
+] as const;
+
 /** Of a request that has a body. @throws Refusal `unsupported_media_type` or `too_large`. */
 export function checkBody(rawHeaders: readonly string[], maxBytes: number): void {
-  const [encoding] = valuesOf(rawHeaders, "content-encoding");
-  if (encoding !== undefined && encoding !== "identity") {
+  for (const [name, plain] of ENCODINGS) {
+    const [encoding] = valuesOf(rawHeaders, name);
+    if (encoding === undefined || encoding.toLowerCase() === plain) continue;
     throw new Refusal("unsupported_media_type", "the body is compressed", {
-      got: `Content-Encoding: ${encoding.slice(0, 40)}`,
+      got: `${name}: ${encoding.slice(0, 40)}`,
       expected: "a body that is not",
     });
   }
@@ -98,10 +114,14 @@ export function checkBody(rawHeaders: readonly string[], maxBytes: number): void
   if (length !== undefined && Number(length) > maxBytes) throw tooLarge(Number(length), maxBytes);
 }
 
+export function isJsonType(type: string): boolean {
+  return /^application\/json\s*(;\s*charset="?utf-8"?\s*)?$/i.test(type);
+}
+
 /** @throws Refusal `unsupported_media_type`. */
 export function checkJsonType(rawHeaders: readonly string[]): void {
   const [type = "none"] = valuesOf(rawHeaders, "content-type");
-  if (/^application\/json\s*(;\s*charset="?utf-8"?\s*)?$/i.test(type)) return;
+  if (isJsonType(type)) return;
   throw new Refusal("unsupported_media_type", "the body must be JSON", {
     got: `Content-Type: ${type.slice(0, 60)}`,
     expected: "Content-Type: application/json",

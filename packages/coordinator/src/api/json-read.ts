@@ -7,10 +7,10 @@
 //   J2. A user's JSON is kept to the byte.
 
 import { create, ScalarType, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
-import { didYouMean } from "@holdfast/core/internal";
+import { didYouMean, type Span } from "@holdfast/core/internal";
 import { escapePointer } from "./constraints.ts";
 import { factsOf } from "./fields.ts";
-import { elementsOf, membersOf, trimmed, type Span } from "./json-spans.ts";
+import { elementsOf, membersOf, trimmed } from "./json-spans.ts";
 import { ERRORS_MAX, Refusal, type FieldError } from "./refusal.ts";
 
 type Target = Record<string, unknown>;
@@ -248,5 +248,8 @@ function nameOf(value: unknown): string {
   if (Array.isArray(value)) return "a list";
   if (typeof value === "object") return "an object";
   // Not the text itself: it may be a secret in the wrong place.
-  return typeof value === "string" ? "a string" : JSON.stringify(value);
+  if (typeof value === "string") return "a string";
+  return typeof value === "number" && !Number.isFinite(value)
+    ? "too large for a number"
+    : JSON.stringify(value);
 }

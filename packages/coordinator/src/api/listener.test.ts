@@ -61,6 +61,16 @@ describe("what is no request", () => {
     expect(statusOf(await answer)).toBe(405);
   });
 
+  it("one that asks for a way through is answered, and leaves no connection behind although it stays", async () => {
+    await start({ limits: { connections: 1 } });
+    const socket = await openSocket(api.port, true);
+    socket.write(requestText(api.port, "CONNECT evil.example:443"));
+    const [answer] = (await once(socket, "data")) as [Buffer];
+    expect(statusOf(answer.toString())).toBe(400);
+    await expect.poll(health).toBe(200);
+    socket.destroy();
+  });
+
   it("the target in absolute form", async () => {
     await start();
     const answer = await exchangeBytes(
@@ -91,6 +101,11 @@ describe("who is slow", () => {
     const socket = await openSocket(api.port);
     socket.write(text);
     expect(await readToEnd(socket)).toMatch(/^(HTTP\/1\.1 (408|403) |$)/);
+  });
+
+  it("is closed when it agrees upon no TLS", async () => {
+    api = await startStubApiWith({ tls: TEST_TLS }, undefined, { limits: { headerMs: 50 } });
+    expect(await readToEnd(await openSocket(api.port))).toBe("");
   });
 
   it("is not who waits for its answer, by any of the ways to ask", async () => {
@@ -217,6 +232,38 @@ describe("closing", () => {
     await api.close();
     expect(await ended).toContain("200 OK");
     expect(await watching.text()).toContain("event: error");
+  });
+
+  it.each([
+    ["without TLS", {}],
+    ["before TLS is agreed upon", { tls: TEST_TLS }],
+  ])("waits no longer than for an answer for who says nothing, %s", async (_what, options) => {
+    api = await startStubApiWith(options, undefined, { limits: { closeMs: 100 } });
+    const socket = await openSocket(api.port);
+    const over = closed(socket);
+    await api.close();
+    await over;
+  });
+
+  it("P4: answers what is under way, and nothing more over that connection", async () => {
+    const asked = Promise.withResolvers<void>();
+    const answer = Promise.withResolvers<void>();
+    api = await startStubApi(async () => {
+      asked.resolve();
+      await answer.promise;
+    });
+    const socket = await openSocket(api.port);
+    const all = readToEnd(socket);
+    const request = `GET /v1/sessions/a1 HTTP/1.1\r\nHost: 127.0.0.1:${api.port}\r\nAuthorization: Bearer admin\r\n\r\n`;
+    socket.write(request);
+    await asked.promise;
+    const closing = api.close();
+    socket.write(request);
+    answer.resolve();
+    await closing;
+    const text = await all;
+    expect(text.match(/HTTP\/1\.1 200 OK/g)).toHaveLength(1);
+    expect(text).toMatch(/^Connection: close\r$/m);
   });
 });
 

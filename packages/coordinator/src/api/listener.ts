@@ -6,6 +6,8 @@
 //   P1. A connection that does not say what it wants in time is closed, in whichever state it is.
 //   P2. What is no HTTP is answered once and closed. Nothing that comes over a connection ends the process.
 //   P3. A caller whose process ends has its connection closed by its system, and with that all it asked for is over.
+//   P4. Closing, what is under way is answered, and that answer is the last of its connection: who keeps one, as a proxy does, asks
+//       somebody else next, and not the one that ends, again and again.
 
 import {
   createServer as createHttp,
@@ -51,12 +53,29 @@ export async function listen(
     requireHostHeader: false, // The gate asks for it, and says why (G1).
     connectionsCheckingInterval: Math.min(1000, limits.headerMs),
   };
+  const underWay = new UnderWay();
+  const serveHttp1: Serve = (request, response) => {
+    underWay.add(response);
+    serve(request, response);
+  };
   const http1: Server =
     tls === undefined
-      ? createHttp(options, serve)
-      : createHttps({ ...options, ...tls, minVersion: "TLSv1.2", ALPNProtocols: ["h2", "http/1.1"] }, serve);
+      ? createHttp(options, serveHttp1)
+      : createHttps(
+          {
+            ...options,
+            ...tls,
+            minVersion: "TLSv1.2",
+            ALPNProtocols: ["h2", "http/1.1"],
+            handshakeTimeout: limits.headerMs, // P1.
+          },
+          serveHttp1,
+        );
   http1.maxConnections = limits.connections;
   http1.on("clientError", refuseBroken);
+  // What Node would end without a word.
+  http1.on("connect", (_request, socket) => refuseTunnel(socket as Socket, limits.headerMs));
+  http1.on("checkExpectation", serveHttp1);
   const sessions = new Set<Http2Session>();
   const http2 = createHttp2(
     {
@@ -78,14 +97,16 @@ export async function listen(
 
   // HTTP/1.1's own listener is asked only for what speaks it: the server keeps the clocks of P1 for it.
   const event = tls === undefined ? "connection" : "secureConnection";
-  const [serveHttp1] = http1.listeners(event) as ((socket: Socket) => void)[];
+  const [takeHttp1] = http1.listeners(event) as ((socket: Socket) => void)[];
   http1.removeAllListeners(event);
   const hand = (socket: Socket, isHttp2: boolean): void => {
     if (isHttp2) {
       socket.allowHalfOpen = false; // P3. As a server of HTTP/2 alone has it; HTTP/1.1's sees to it itself.
       http2.emit("connection", socket);
-    } else serveHttp1?.call(http1, socket);
+    } else takeHttp1?.call(http1, socket);
   };
+  const sockets = new Set<Socket>();
+  http1.on("connection", (socket) => sockets.add(socket.once("close", () => sockets.delete(socket))));
   http1.on(event, (socket: Socket | TLSSocket) => {
     socket.on("error", () => socket.destroy()); // P2.
     if ("alpnProtocol" in socket) hand(socket, socket.alpnProtocol === "h2");
@@ -97,7 +118,31 @@ export async function listen(
     http1.listen({ host, port }, resolve);
   });
   const address = http1.address() as AddressInfo;
-  return { host: address.address, port: address.port, close: () => close(http1, sessions, limits.closeMs) };
+  return {
+    host: address.address,
+    port: address.port,
+    close: () => {
+      underWay.areLast();
+      return close(http1, sessions, sockets, limits.closeMs);
+    },
+  };
+}
+
+/** Answers of HTTP/1.1 that are under way (P4); HTTP/2 says by itself that it takes no more. */
+class UnderWay {
+  readonly #answers = new Set<ServerResponse>();
+  #isClosing = false;
+
+  add(answer: ServerResponse): void {
+    if (this.#isClosing) answer.shouldKeepAlive = false;
+    this.#answers.add(answer);
+    answer.once("close", () => this.#answers.delete(answer));
+  }
+
+  areLast(): void {
+    this.#isClosing = true;
+    for (const answer of this.#answers) answer.shouldKeepAlive = false;
+  }
 }
 
 /** P1. One that has something open is not idle, however quiet that is. */
@@ -139,7 +184,8 @@ function peek(socket: Socket, timeoutMs: number, found: (isHttp2: boolean) => vo
 
 /** The answer to what never became a request. */
 function refuseBroken(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (!socket.writable || error.code === "ECONNRESET") {
+  // Nothing can be written before TLS is agreed upon.
+  if (!socket.writable || error.code === "ECONNRESET" || error.code === "ERR_TLS_HANDSHAKE_TIMEOUT") {
     socket.destroy();
     return;
   }
@@ -151,24 +197,41 @@ function refuseBroken(error: NodeJS.ErrnoException, socket: Socket): void {
   );
 }
 
+/** P1. Such a socket is its server's no longer: no clock runs for it, nobody reads its end, and while it is open the server does not close. */
+function refuseTunnel(socket: Socket, timeoutMs: number): void {
+  socket.once("finish", () => socket.destroy()).setTimeout(timeoutMs, () => socket.destroy());
+  refuseBroken(new Error("CONNECT"), socket);
+}
+
 function brokenAs(code: string | undefined): Refusal {
   switch (code) {
     case "HPE_HEADER_OVERFLOW":
-      return new Refusal("headers_too_large", "the headers are too large");
+      return new Refusal("headers_too_large", "the headers are too large", {
+        expected: "fewer or shorter headers, and a shorter path",
+      });
     case "ERR_HTTP_REQUEST_TIMEOUT":
-      return new Refusal("request_timeout", "the request did not arrive in time");
+      return new Refusal("request_timeout", "the request did not arrive in time", {
+        fix: "send all of it at once, with its right Content-Length",
+      });
     default:
-      return new Refusal("bad_request", "this is not a request of HTTP/1.1 or HTTP/2");
+      return new Refusal("bad_request", "this is not a request of HTTP/1.1 or HTTP/2", {
+        expected: "a request as these have it, by TLS where the coordinator has it and without where not",
+      });
   }
 }
 
-async function close(http1: Server, sessions: ReadonlySet<Http2Session>, closeMs: number): Promise<void> {
+async function close(
+  http1: Server,
+  sessions: ReadonlySet<Http2Session>,
+  sockets: ReadonlySet<Socket>,
+  closeMs: number,
+): Promise<void> {
   const closed = new Promise<void>((resolve) => http1.close(() => resolve()));
   http1.closeIdleConnections();
   for (const session of sessions) session.close();
   const timer = setTimeout(() => {
-    http1.closeAllConnections();
     for (const session of sessions) session.destroy();
+    for (const socket of sockets) socket.destroy(); // Also of those that the servers do not know: they have said nothing yet.
   }, closeMs);
   await closed;
   clearTimeout(timer);

@@ -108,11 +108,6 @@ export function toConnectError(error: HoldfastError, requestId: string): Connect
   return new ConnectError(message, CONNECT_CODES[ERROR_TABLE[code].rpc], headersOf(error), [detail]);
 }
 
-/** The number gRPC has for it. */
-export function grpcStatusOf(error: HoldfastError): number {
-  return CONNECT_CODES[ERROR_TABLE[error.code].rpc];
-}
-
 const CONNECT_CODES: Readonly<Record<RpcCode, Code>> = {
   invalid_argument: Code.InvalidArgument,
   deadline_exceeded: Code.DeadlineExceeded,

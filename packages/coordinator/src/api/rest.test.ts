@@ -231,7 +231,7 @@ describe("a path and its query", () => {
     ["/v1/sessions/", "GET", 404, "not_found"],
     ["/v1/sessions//result", "GET", 404, "not_found"],
     ["/assets/..%2f..%2fpackage.json", "GET", 404, "not_found"],
-    ["/holdfast.v1.SessionService/Nothing", "POST", 404, "not_found"],
+    ["/holdfast.v1.SessionService/Nothing", "POST", 501, "not_implemented"],
     ["/v1/sessions", "PUT", 405, "method_not_allowed"],
     ["/openapi.json", "POST", 405, "method_not_allowed"],
     ["/v1/sessions?status=%27%20OR%201=1--", "GET", 422, "validation"],

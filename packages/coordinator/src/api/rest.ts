@@ -19,7 +19,7 @@ import { readBody, readTexts } from "./json-read.ts";
 import { writeMessage } from "./json-write.ts";
 import type { ApiLimits } from "./limits.ts";
 import { Refusal, type FieldError } from "./refusal.ts";
-import { findRoute, type Route } from "./routes.ts";
+import { decode, findRoute, isUnderV1, type Route } from "./routes.ts";
 
 export interface RestOptions {
   readonly calls: Calls;
@@ -32,8 +32,7 @@ export interface RestOptions {
 export async function serveRest(exchange: Exchange, options: RestOptions): Promise<void> {
   const { request } = exchange;
   const { calls, limits } = options;
-  const isOpenToAll = !exchange.path.startsWith("/v1/");
-  const caller = isOpenToAll ? NOBODY : await calls.authenticate(request.headers.authorization); // R1.
+  const caller = isUnderV1(exchange.path) ? await calls.authenticate(request.headers.authorization) : NOBODY; // R1.
   const route = findRoute(request.method ?? "", exchange.path);
   calls.admit(route.method, caller);
   const { message, errors } = await readRequest(exchange, route, limits);
@@ -65,15 +64,29 @@ async function readRequest(
   const maxBytes = method.isBatch ? limits.batchBytes : limits.bodyBytes;
   const body = await readContent(exchange, maxBytes, needsBody(input, rule, inPath));
   const { message, errors } = bindBody(input, rule, body, inPath);
-  const query = new URLSearchParams(exchange.query);
+  const query = readQuery(exchange.query);
   // What has a body is said there.
   errors.push(
     ...(rule.body === "" ? readTexts(input, message, query, inPath) : readTexts(NOTHING, message, query)),
   );
   const path = params.map(([name, value]) => [fieldOf(input, name).jsonName, value] as const);
   errors.push(...readTexts(input, message, path));
-  errors.push(...bindIdempotencyKey(exchange, input, message));
+  errors.push(...bindIdempotencyKey(exchange, method, message));
   return { message, errors };
+}
+
+/** What stands behind the question mark, decoded as strictly as a path: nothing that cannot be read becomes another text. */
+function readQuery(text: string): readonly (readonly [name: string, value: string])[] {
+  return text
+    .split("&")
+    .filter((pair) => pair !== "")
+    .map((pair) => {
+      const at = pair.includes("=") ? pair.indexOf("=") : pair.length;
+      const [name, value] = [pair.slice(0, at), pair.slice(at + 1)].map((part) =>
+        decode(part.replaceAll("+", " ")),
+      );
+      return [name!, value!];
+    });
 }
 
 /** The body, as it came; an empty one is an empty object where nothing in it is required. */
@@ -84,6 +97,9 @@ async function readContent(exchange: Exchange, maxBytes: number, isNeeded: boole
   if (body.length > 0) checkJsonType(rawHeaders);
   return body.length === 0 && !isNeeded ? Buffer.from("{}") : body;
 }
+
+const CREATED = 201;
+const NO_KEY = "is not known here: asked twice, this is done twice";
 
 /** A message without fields: whatever is given for it is not known. */
 const NOTHING: DescMessage = GetHealthRequestSchema;
@@ -110,10 +126,20 @@ function needsBody(input: DescMessage, rule: Rule, inPath: readonly string[]): b
   return input.fields.some((field) => !inPath.includes(field.name) && factsOf(field).isRequired);
 }
 
-function bindIdempotencyKey(exchange: Exchange, input: DescMessage, message: Message): readonly FieldError[] {
+function bindIdempotencyKey(
+  exchange: Exchange,
+  { desc, status }: Method,
+  message: Message,
+): readonly FieldError[] {
+  const { input } = desc;
   const field = findField(input, ({ isIdempotencyKey }) => isIdempotencyKey);
   const key = exchange.request.headers["idempotency-key"];
-  if (field === undefined || typeof key !== "string") return [];
+  if (typeof key !== "string") return [];
+  // What makes something each time it is asked must not let anybody believe that it does not.
+  if (field === undefined)
+    return status === CREATED
+      ? [{ pointer: "/idempotencyKey", code: "unknown_property", message: NO_KEY }]
+      : [];
   if (!isFieldSet(message, field)) return readTexts(input, message, [[field.jsonName, key]]);
   const isSame = valueOf(field, message) === key;
   const said = "is not what the header Idempotency-Key says";

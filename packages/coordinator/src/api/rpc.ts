@@ -20,7 +20,7 @@ import type { Exchange } from "./exchange.ts";
 import { checkBody } from "./gates.ts";
 import type { ApiLimits } from "./limits.ts";
 import { Refusal, toConnectError } from "./refusal.ts";
-import { isUnaryInBinary, serveUnary } from "./unary.ts";
+import { codecOf, LONGEST_TIMER_MS, serveUnary } from "./unary.ts";
 
 export interface RpcOptions {
   readonly calls: Calls;
@@ -38,6 +38,7 @@ export function createRpc(options: RpcOptions): ServeRpc {
   const { limits } = options;
   const router = createConnectRouter({
     acceptCompression: [],
+    maxTimeoutMs: LONGEST_TIMER_MS,
     shutdownSignal: options.closing,
     jsonOptions: { ignoreUnknownFields: false },
   });
@@ -48,17 +49,41 @@ export function createRpc(options: RpcOptions): ServeRpc {
   return async (exchange) => {
     const { request, response, requestId } = exchange;
     const handler = handlers.get(exchange.path);
-    if (handler === undefined) throw new Refusal("not_found", "there is no such method");
+    if (handler === undefined)
+      throw new Refusal("not_implemented", "there is no such method", {
+        expected: "/holdfast.v1.SERVICE/METHOD, as the contract has them",
+      });
     const { method } = handler;
     const maxBytes = maxBytesOf(method, limits);
     checkBody(request.rawHeaders, maxBytes);
-    if (method.methodKind === "unary" && isUnaryInBinary(exchange))
-      return serveUnary(exchange, method as DescMethodUnary, maxBytes, options);
+    const codec = method.methodKind === "unary" ? codecOf(exchange) : undefined;
+    if (codec !== undefined) return serveUnary(exchange, method as DescMethodUnary, codec, maxBytes, options);
+    refuseUnspoken(handler, request);
     const asked = universalRequestFromNodeRequest(request, response, undefined, contextValuesOf(requestId));
     const given = await handler(asked);
     // What fails from here on is the connection: there is nobody left to be told.
     await universalResponseToNodeResponse(given, response).catch(() => response.destroy());
   };
+}
+
+/** What connect-node answers without a word. */
+function refuseUnspoken(handler: UniversalHandler, { method = "", headers }: Exchange["request"]): void {
+  const type = headers["content-type"] ?? "none";
+  if (!handler.allowedMethods.includes(method)) {
+    const allowed = handler.allowedMethods.join(", ");
+    throw new Refusal("method_not_allowed", `${method} is not how a method is called`, {
+      expected: allowed,
+      headers: { Allow: allowed },
+    });
+  }
+  if (handler.supportedContentType(type)) return;
+  throw new Refusal("unsupported_media_type", "this is none of the protocols that are spoken here", {
+    got: `Content-Type: ${type.slice(0, 60)}`,
+    expected:
+      handler.method.methodKind === "unary"
+        ? "application/json, application/proto, or one of gRPC or gRPC-Web"
+        : "application/connect+json, application/connect+proto, or one of gRPC or gRPC-Web",
+  });
 }
 
 function addMethod(router: ConnectRouter, desc: DescMethod, { calls, limits, onError }: RpcOptions): void {

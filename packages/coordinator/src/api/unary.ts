@@ -1,22 +1,84 @@
-// Connect's unary calls in binary, which our own processes make of each other: the same answers as connect-node's, for a third of the
-// time. It makes no streams, no copies of headers and no signal of a signal; what is anything else goes to connect-node (rpc.ts).
+// Connect's unary calls: the same answers as connect-node's, for a third of the time in binary, which is what our own processes make of
+// each other. It makes no streams, no copies of headers and no signal of a signal; what is anything else goes to connect-node (rpc.ts).
 //
 //   B1. Whatever is thrown is told as Connect's errors are, with the details of ours.
 //   B2. A call ends when its caller goes, when its time is up, or when the API closes: then its signal is aborted.
+//   B3. What cannot be read is told by its place, and not by what stands there: that may be a secret in the wrong field.
 
-import { fromBinary, toBinary, type DescMethodUnary, type Message } from "@bufbuild/protobuf";
+import {
+  fromBinary,
+  fromJsonString,
+  toBinary,
+  toJsonString,
+  type DescMessage,
+  type DescMethodUnary,
+  type Message,
+} from "@bufbuild/protobuf";
+import { isFieldError } from "@bufbuild/protobuf/reflect";
 import { createContextValues, type HandlerContext } from "@connectrpc/connect";
-import { codeToHttpStatus, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
 import { toHoldfastError, type HoldfastError } from "@holdfast/core";
 import { identify } from "./caller.ts";
 import type { Calls } from "./calls.ts";
-import { answer, readAll, type Exchange } from "./exchange.ts";
-import { headersOf, Refusal, toConnectError } from "./refusal.ts";
+import { answer, readAll, refuse, type Exchange } from "./exchange.ts";
+import { isJsonType } from "./gates.ts";
+import { Refusal } from "./refusal.ts";
 
-const BINARY = "application/proto";
+/** How messages stand in a body. */
+interface Codec {
+  readonly type: string;
+  readonly read: (desc: DescMessage, bytes: Uint8Array) => Message;
+  readonly write: (desc: DescMessage, message: Message) => string | Uint8Array;
+}
+
+const BINARY: Codec = {
+  type: "application/proto",
+  read(desc, bytes) {
+    try {
+      return fromBinary(desc, bytes);
+    } catch (cause) {
+      throw new Refusal("bad_request", `the body is no ${desc.typeName} in protobuf's binary`, {
+        expected: `${desc.typeName} as the contract has it`,
+        fix: "use the same version on both sides",
+        cause,
+      });
+    }
+  },
+  write: toBinary,
+};
+
+const JSON_CODEC: Codec = {
+  type: "application/json",
+  read(desc, bytes) {
+    let text: string;
+    try {
+      text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+      JSON.parse(text);
+    } catch {
+      throw new Refusal("malformed_json", "the body is not JSON in UTF-8", { expected: "one JSON object" });
+    }
+    try {
+      return fromJsonString(desc, text);
+    } catch (cause) {
+      throw unreadable(desc, cause as Error);
+    }
+  },
+  write: (desc, message) => toJsonString(desc, message),
+};
+
+/** B3. Names of keys are told, which are no secrets. */
+function unreadable({ typeName }: DescMessage, { message, cause }: Error): Refusal {
+  const field = isFieldError(cause) ? cause.field().name : undefined;
+  const key = field ?? /(?:key|object key) "([^"]{1,200})"/.exec(message)?.[1];
+  return new Refusal("bad_request", `the body is no ${typeName} in protobuf's JSON`, {
+    ...(key === undefined ? {} : { at: key }),
+    expected: `${typeName} as the contract has it, each of its fields once; bytes are base64`,
+    fix: key === undefined ? "send an object with its fields" : `correct "${key}", or leave it out`,
+  });
+}
 /** Connect's own limit of what can be said: ten digits. */
 const TIMEOUT = /^\d{1,10}$/;
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
+/** Node takes a longer one for none at all. */
+export const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export interface UnaryOptions {
   readonly calls: Calls;
@@ -27,14 +89,19 @@ export interface UnaryOptions {
 /** Made once: a reason of their own costs more than the rest of the signal. */
 const OVER = new Refusal("unavailable", "the call is over");
 
-export function isUnaryInBinary({ request }: Exchange): boolean {
-  return request.method === "POST" && request.headers["content-type"] === BINARY;
+/** Which codec a unary call is for here; none when it is not Connect's. */
+export function codecOf({ request }: Exchange): Codec | undefined {
+  const type = request.headers["content-type"] ?? "";
+  if (request.method !== "POST") return undefined;
+  if (type === BINARY.type) return BINARY;
+  return isJsonType(type) ? JSON_CODEC : undefined;
 }
 
 /** Answers whatever becomes of it. */
 export async function serveUnary(
   exchange: Exchange,
   desc: DescMethodUnary,
+  codec: Codec,
   maxBytes: number,
   { calls, closing, onError }: UnaryOptions,
 ): Promise<void> {
@@ -47,16 +114,15 @@ export async function serveUnary(
   try {
     cancel = abortAfter(request.headers["connect-timeout-ms"], call);
     const caller = await calls.enter(desc, request.headers.authorization);
-    const message = readMessage(desc, await readAll(exchange, maxBytes));
+    const message = codec.read(desc.input, await readAll(exchange, maxBytes));
     const context = { values: createContextValues(), signal: call.signal } as HandlerContext;
     identify(context, caller, requestId);
-    answer(exchange, 200, BINARY, toBinary(desc.output, await calls.unary(desc, message, context)));
+    const given = codec.write(desc.output, await calls.unary(desc, message, context));
+    answer(exchange, 200, codec.type, given);
   } catch (thrown) {
     const error = toHoldfastError(thrown);
     onError(error, requestId);
-    const told = toConnectError(error, requestId);
-    const body = errorToJsonBytes(told, undefined);
-    answer(exchange, codeToHttpStatus(told.code), "application/json", body, headersOf(error));
+    refuse(exchange, error);
   } finally {
     cancel();
     closing.removeEventListener("abort", onClose);
@@ -64,19 +130,13 @@ export async function serveUnary(
   }
 }
 
-function readMessage({ input }: DescMethodUnary, bytes: Uint8Array): Message {
-  try {
-    return fromBinary(input, bytes);
-  } catch (cause) {
-    throw new Refusal("bad_request", `the body is no ${input.typeName} in protobuf's binary`, { cause });
-  }
-}
-
 /** B2. */
 function abortAfter(told: string | string[] | undefined, call: AbortController): () => void {
   if (told === undefined) return () => {};
   if (typeof told !== "string" || !TIMEOUT.test(told))
-    throw new Refusal("bad_request", "the header Connect-Timeout-Ms is no number of milliseconds");
+    throw new Refusal("bad_request", "the header Connect-Timeout-Ms is no number of milliseconds", {
+      expected: "at most ten digits",
+    });
   const timer = setTimeout(() => call.abort(OVER), Math.min(Number(told), LONGEST_TIMER_MS));
   return () => clearTimeout(timer);
 }

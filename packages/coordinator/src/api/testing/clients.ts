@@ -20,6 +20,16 @@ export type Answered =
 export interface Called {
   readonly url: string;
   readonly token?: string;
+  /** The page that asks. */
+  readonly origin?: string;
+}
+
+/** What is sent beside the request. */
+function headersOf({ token, origin }: Called): Record<string, string> {
+  return {
+    ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+    ...(origin === undefined ? {} : { origin }),
+  };
 }
 
 export type Call = (to: Called, desc: DescMethod, request: Message) => Promise<Answered>;
@@ -30,10 +40,10 @@ export const CLIENTS: Readonly<Record<"gRPC" | "Connect" | "REST", Call>> = {
   REST: (to, desc, request) => callRest(to, desc, request),
 };
 
-async function callGrpc({ url, token }: Called, desc: DescMethod, request: Message): Promise<Answered> {
-  const client = new Client(new URL(url).host, credentials.createInsecure());
+async function callGrpc(to: Called, desc: DescMethod, request: Message): Promise<Answered> {
+  const client = new Client(new URL(to.url).host, credentials.createInsecure());
   const metadata = new Metadata();
-  if (token !== undefined) metadata.set("authorization", `Bearer ${token}`);
+  for (const [name, value] of Object.entries(headersOf(to))) metadata.set(name, value);
   const path = `/${desc.parent.typeName}/${desc.name}`;
   const serialize = (message: Message): Buffer => Buffer.from(toBinary(desc.input, message));
   const deserialize = (bytes: Buffer): Message => fromBinary(desc.output, bytes);
@@ -80,9 +90,8 @@ function fieldOf(bytes: Uint8Array, wanted: number): Uint8Array | undefined {
   return undefined;
 }
 
-async function callConnect({ url, token }: Called, desc: DescMethod, request: Message): Promise<Answered> {
-  const transport = createConnectTransport({ baseUrl: url, httpVersion: "1.1" });
-  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+async function callConnect(to: Called, desc: DescMethod, request: Message): Promise<Answered> {
+  const transport = createConnectTransport({ baseUrl: to.url, httpVersion: "1.1" });
   // Every client has every method's type; which one it is only the table knows.
   const client = createClient(desc.parent as typeof HealthService, transport) as unknown as Record<
     string,
@@ -92,7 +101,7 @@ async function callConnect({ url, token }: Called, desc: DescMethod, request: Me
     ) => Promise<Message> | AsyncIterable<Message>
   >;
   try {
-    const given = client[desc.localName]!(request, { headers });
+    const given = client[desc.localName]!(request, { headers: headersOf(to) });
     if (!(Symbol.asyncIterator in given)) return { messages: [await given] };
     const messages: Message[] = [];
     for await (const message of given) messages.push(message);
@@ -106,16 +115,16 @@ async function callConnect({ url, token }: Called, desc: DescMethod, request: Me
 }
 
 export async function callRest(
-  { url, token }: Called,
+  to: Called,
   desc: DescMethod,
   request: Message,
   rule: Rule = methodOf(desc).rules[0]!,
 ): Promise<Answered> {
   const { target, body } = restRequestOf(desc, request, rule);
-  const response = await fetch(`${url}${target}`, {
+  const response = await fetch(`${to.url}${target}`, {
     method: rule.verb,
     headers: {
-      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...headersOf(to),
       ...(body === undefined ? {} : { "content-type": "application/json" }),
     },
     ...(body === undefined ? {} : { body }),

@@ -10,8 +10,9 @@ export async function exchangeBytes(port: number, text: string): Promise<string>
   return readToEnd(socket);
 }
 
-export async function openSocket(port: number): Promise<Socket> {
-  const socket = connect(port, "127.0.0.1");
+/** @param allowHalfOpen whether it stays when the other side ends. */
+export async function openSocket(port: number, allowHalfOpen = false): Promise<Socket> {
+  const socket = connect({ port, host: "127.0.0.1", allowHalfOpen });
   await once(socket, "connect");
   return socket;
 }
