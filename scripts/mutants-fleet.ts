@@ -182,8 +182,8 @@ export const FLEET_MUTANTS = [
   {
     name: "D3: a step of the time that its coordinator died in is finished by the next one",
     file: STORE_TIME,
-    find: "const from = carry.from ?? (isNew ? at : undefined);",
-    replace: "const from = isNew ? at : undefined;",
+    find: "const from = carry.from ?? (isLate ? at : undefined);",
+    replace: "const from = isLate ? at : undefined;",
     tests: [STORE_TIME_TEST],
   },
   {

@@ -69,7 +69,7 @@ export interface CoordinatorOptions {
 }
 
 export interface Coordinator {
-  /** @throws HoldfastError `config_invalid` when the address cannot be had. */
+  /** May be asked again. @throws HoldfastError `config_invalid` when the address cannot be had, or as storage does when that is away. */
   listen(where: ListenOptions): Promise<Listener>;
   /** Make a token without asking over the API: for who starts it, and for tests. The text is told here and never again. */
   createToken(token: {
@@ -91,7 +91,10 @@ const RENEW_MS = 4_000;
 export function createCoordinator(options: CoordinatorOptions): Coordinator {
   const { random, schedules, config = {} } = options;
   const clock = new SteadyClock(options.clock);
-  const log = options.log ?? (() => {});
+  let isClosed = false;
+  const log = (message: string, error?: unknown): void => {
+    if (!isClosed) options.log?.(message, error);
+  };
   const leaseMs = config.leaseMs ?? LEASE_MS;
   const renewMs = config.renewMs ?? Math.min(RENEW_MS, Math.floor(leaseMs / 3));
   if (renewMs > leaseMs / 3)
@@ -120,7 +123,6 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     storage,
     commit,
     clock,
-    random,
     registry,
     leaseMs,
     warn: log,
@@ -148,6 +150,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
   });
   const stopSweeps = sweepEvery(clock, async () => {
     try {
+      dispatcher.sweep();
       for (const runnerId of await registry.sweep()) dispatcher.forget(runnerId);
       await unmatched.sweep();
       await tokens.sweepJobs(async (token) => !(await isClaimOf({ storage, clock }, token)));
@@ -183,12 +186,19 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     time.close();
     firing.close();
     stopSweeps();
-    await dispatcher.close(); // C3.
-    await Promise.all(listeners.splice(0).map((listener) => listener.close()));
+    // Both at once: polls that are answered with nothing must not come back over the connections they came by (C3).
+    const ended = listeners.splice(0).map((listener) => listener.close());
+    await dispatcher.close();
+    await Promise.all(ended);
+    isClosed = true; // What is still asked finds a storage that was closed after this: nothing to tell of.
   };
   return {
     async listen(where) {
-      await (begun ??= time.begin());
+      begun ??= time.begin();
+      await begun.catch((error: unknown) => {
+        begun = undefined; // Who asks again may find storage back.
+        throw error;
+      });
       const listener = await api.listen(where);
       listeners.push(listener);
       return listener;

@@ -128,6 +128,46 @@ describe("polls", () => {
     expect(answer.commands.map(({ type }) => type)).toEqual(["drain"]);
   });
 
+  test("one that drains is told so by every coordinator it polls, until that one knows that it has heard it", async () => {
+    const fleet = await open();
+    const runner = await fleet.runner();
+    await runner.poll({ waitMs: 0 });
+    const other = await open({ clock: fleet.clock, storage: fleet.storage, seed: 1_000 });
+    await other.admin.post(`/v1/runners/${runner.runnerId}/drain`);
+    await fleet.clock.advance(10_000); // By then it is known here.
+    for (const at of [runner, runner.at(other.url)]) {
+      const { commands } = await at.poll({ waitMs: 0 });
+      expect(commands.map(({ type }) => type)).toEqual(["drain"]);
+      const ackCommandIds = commands.map(({ commandId }) => commandId);
+      expect((await at.poll({ waitMs: 0, ackCommandIds })).commands).toEqual([]);
+      expect((await at.poll({ waitMs: 0 })).commands).toEqual([]);
+    }
+  });
+
+  test("O4: one that registered when claims lasted longer is given such as it believes to have", async () => {
+    const before = await open({ config: { leaseMs: 60_000 } });
+    const { clock, storage } = before;
+    const runner = await before.runner();
+    const now = await open({ clock, storage, seed: 1_000 }); // It was configured anew.
+    const sessionId = await (await now.user("ada")).start();
+    const { claims } = await runner.at(now.url).poll();
+    expect(claims.map(({ leaseMs }) => leaseMs)).toEqual([60_000]);
+    const held = await storage.heldClaims({ now: clock.now(), limit: 1, sessionId });
+    expect(held.map((claim) => claim.until - clock.now())).toEqual([60_000]);
+  });
+
+  test("O4: one that was told of a long lease renews it whole", async () => {
+    const leaseMs = 3_600_000;
+    const { clock, storage, runner: register, user } = await open({ config: { leaseMs } });
+    const runner = await register();
+    const sessionId = await (await user("ada")).start();
+    await runner.poll();
+    await clock.advance(1_000);
+    await runner.person.post("/v1/storage/renew", { owner: "x", leaseMs, sessionIds: [sessionId] });
+    const held = await storage.heldClaims({ now: clock.now(), limit: 1, sessionId });
+    expect(held.map((claim) => claim.until - clock.now())).toEqual([leaseMs]);
+  });
+
   test("never more than it has slots for, whatever it asks", async () => {
     const fleet = await open();
     const ada = await fleet.user("ada");

@@ -236,6 +236,16 @@ test("O7: so does what who came after long did not come to, as storage failed", 
   for (const sessionId of ["s1", "s2"]) expect(await leftOf(sessionId)).toBe(LEASE_MS);
 });
 
+// As where several begin at once over an empty storage: who looked before the time was written comes to what another one gave since.
+test("O7: a lease is left as it is by who finds that nobody has written the time", async () => {
+  const { claim, time, clock } = await coordinator();
+  await claim("s1", "runner");
+  time.close();
+  await storage.commit([{ type: "remove_document", collection: "coordinator", id: "time" }], clock.now());
+  const { leftOf } = await coordinator();
+  expect(await leftOf("s1")).toBe(LEASE_MS);
+});
+
 test("Y2: who is silent is removed by what has passed, whatever the clock says", async () => {
   const { registry, clock } = await coordinator();
   await registry.change("runner", undefined, () => runnerAt(clock.now()));

@@ -73,8 +73,8 @@ export class StoreTime {
     const { clock, leaseMs } = this.#host;
     const { at, carry } = await this.#written();
     clock.step(at - clock.now()); // S3.
-    const isNew = clock.now() - at > leaseMs;
-    const from = carry.from ?? (isNew ? at : undefined);
+    const isLate = at > 0 && clock.now() - at > leaseMs; // Before it is written for the first time nobody goes by it.
+    const from = carry.from ?? (isLate ? at : undefined);
     await this.#write(clock.now(), from);
     if (from !== undefined) {
       await this.#carry({ from, at, to: clock.now() }, new Map());

@@ -17,31 +17,30 @@
 //       made, one that another coordinator has given since is told by its lease, and left alone.
 //   D7. Only the claim of a session says how often it was lost. Who learns so that it is a suspect gives the claim back, which counts
 //       as nothing, and matches it anew as what it is.
+//   D8. What is known of a runner that was not heard of here for `FORGET_MS` is forgotten, and what waits for runners that poll elsewhere
+//       is compared with what is due every `PRUNE_MS`: so nothing here grows with all the sessions and runners there ever were.
 //
 // It knows no requests and no callers: who may poll as whom is decided before.
 
 import {
-  mintId,
   type AgentStorage,
   type Arrival,
-  type Change,
-  type ChangeResult,
   type Clock,
   type HeldClaim,
-  type Random,
   type ReleaseClaim,
   type Session,
   type SessionSnapshot,
 } from "@holdfast/core";
-import { dueAt, isAnsweredBy, NO_CLAIM } from "@holdfast/core/internal";
 import type { Commit } from "../joined-commits.ts";
 import { fitnessOf, type Registry, type StoredRunner } from "./registry.ts";
 import { Holdings } from "./holdings.ts";
-import { isSuspect, LOSSES_MAX, match, type Match, type Offer } from "./rules.ts";
-import { Seat, type GivenClaim, type PollAnswer, type PollRequest } from "./seat.ts";
+import { hasSomethingToDo, isSuspect, LOSSES_MAX, match, type Match, type Offer } from "./rules.ts";
+import { DRAIN, Seat, type GivenClaim, type PollAnswer, type PollRequest } from "./seat.ts";
 import { SCAN_MS, WaitingSessions } from "./waiting-sessions.ts";
 
 export const ACK_MS = 2_000;
+export const FORGET_MS = 10 * 60_000;
+export const PRUNE_MS = 60_000;
 const JOIN_MS = 50;
 /** A round that storage could not answer is tried again after so long. */
 const AGAIN_MS = 500;
@@ -50,7 +49,6 @@ export interface DispatcherHost {
   readonly storage: AgentStorage;
   readonly commit: Commit;
   readonly clock: Clock;
-  readonly random: Random;
   readonly registry: Registry;
   readonly leaseMs: number;
   /** Told of what storage did not do. Must not throw. */
@@ -84,6 +82,7 @@ export class Dispatcher {
   #arrived = new Set<string>();
   #isScanWanted = true;
   #scannedAt = -Infinity;
+  #prunedAt: number;
   #lookedAt = -Infinity;
   #scannedAgents = new Set<string>();
   #round: Promise<void> | undefined;
@@ -95,12 +94,13 @@ export class Dispatcher {
 
   constructor(host: DispatcherHost) {
     this.#host = host;
+    this.#prunedAt = host.clock.monotonic();
     this.#holdings = new Holdings(host.storage, host.clock);
     this.#waiting = new WaitingSessions(host.storage);
     this.#unsubscribe = host.storage.subscribe((arrival) => this.#onArrival(arrival));
   }
 
-  /** Answers claims, arrivals and commands as soon as there are any, or nothing after `waitMs` (W1, W4). */
+  /** Answers claims, arrivals and commands as soon as there are any, or nothing after `waitMs` (W1 and W4 of the seat). */
   async poll(request: PollRequest, runner: StoredRunner, signal?: AbortSignal): Promise<PollAnswer> {
     const { pollId, free, waitMs } = request;
     const seat = this.#seatOf(runner.runnerId);
@@ -109,6 +109,7 @@ export class Dispatcher {
     if (known !== undefined) return known;
     if (seat.isOvertaken(request)) return { pollId, claims: [], arrivals: [], commands: [] };
     this.#giveBackUnused(seat.acknowledge(request));
+    seat.drains(runner.draining === true);
     const slots = runner.draining === true ? 0 : Math.min(free, runner.maxRuns);
     const answer = seat.wait(pollId, slots, this.#host.clock.monotonic());
     const { waiting } = seat;
@@ -130,13 +131,16 @@ export class Dispatcher {
   }
 
   /**
-   * Whether a runner holds a session. What is not known here, or contradicts what is, storage is asked.
+   * Whether a runner holds a session. What is not known here, or contradicts what is, storage is asked, and of a runner that was not
+   * heard of here for a lease: it may have lost it elsewhere.
    *
-   * @param token under which it wants to write, if it does.
+   * @param token under which it wants to write, if it does: storage looks at that itself.
    */
   async holds(runnerId: string, sessionId: string, token?: number): Promise<boolean> {
     const known = this.#holdings.find(sessionId);
-    if (known?.runnerId === runnerId && (token === undefined || token === known.token)) return true;
+    const isSure =
+      token === undefined ? this.quietFor(runnerId) < this.#host.leaseMs : token === known?.token;
+    if (known?.runnerId === runnerId && isSure) return true;
     const claim = await this.#holdings.ask(sessionId);
     if (claim?.owner !== runnerId) return false;
     this.#seatOf(runnerId);
@@ -203,15 +207,15 @@ export class Dispatcher {
     this.#wake(JOIN_MS);
   }
 
-  /** Have a runner stop what it does with a session, or drain as a whole; told until it has heard it (W3). */
-  command(runnerId: string, type: "stop" | "drain", sessionId?: string): void {
-    const { clock, random } = this.#host;
-    const commandId = sessionId ?? mintId("run", clock.now(), () => random.u32());
-    this.#seatOf(runnerId).command({
-      commandId: `${type}:${commandId}`,
-      type,
-      ...(sessionId === undefined ? {} : { sessionId }),
-    });
+  /** Have a runner drain; told until it has heard it (W3). */
+  drain(runnerId: string): void {
+    this.#seatOf(runnerId).command(DRAIN);
+    this.#wake(0);
+  }
+
+  /** Have a runner stop what it does with a session; told until it has heard it (W3). */
+  stop(runnerId: string, sessionId: string): void {
+    this.#seatOf(runnerId).command({ commandId: `stop:${sessionId}`, type: "stop", sessionId });
     this.#wake(0);
   }
 
@@ -221,6 +225,13 @@ export class Dispatcher {
     seat?.waiting?.answer([]);
     this.#seats.delete(runnerId);
     this.#holdings.forget(runnerId);
+  }
+
+  /** D8. */
+  sweep(): void {
+    const before = this.#host.clock.monotonic() - FORGET_MS;
+    for (const { runnerId, waiting, heardAt, madeAt } of this.#seats.values())
+      if (waiting === undefined && Math.max(heardAt, madeAt) <= before) this.forget(runnerId);
   }
 
   /** Polls that wait are answered with nothing; claims under way are made and given back. */
@@ -309,7 +320,8 @@ export class Dispatcher {
       // Who was matched with what is not to be had is matched again, until nothing is left to match.
       if (this.#waiting.isBehind || countOf(given) < matches.length) this.#isAgain = true;
       this.#wakeAt(SCAN_MS); // D5.
-    }
+    } else if (this.#host.clock.monotonic() - Math.max(this.#prunedAt, this.#scannedAt) >= PRUNE_MS)
+      await this.#prune();
     for (const { waiting, hasNews } of this.#seats.values()) if (hasNews) waiting?.answer([]);
   }
 
@@ -373,7 +385,13 @@ export class Dispatcher {
     return offers;
   }
 
-  /** Q1. */
+  /** D8. */
+  async #prune(): Promise<void> {
+    this.#prunedAt = this.#host.clock.monotonic();
+    await this.#waiting.prune(this.#host.clock.now());
+  }
+
+  /** Q1 of the waiting sessions. */
   async #lookAround(offers: readonly Offer[]): Promise<void> {
     const { clock } = this.#host;
     const agents = new Set(offers.flatMap((offer) => [...offer.agents.keys()]));
@@ -438,7 +456,7 @@ export class Dispatcher {
         try {
           asked.token ??= await this.#tokenOf(sessionId, runnerId, asked);
           if (asked.token !== undefined)
-            await this.#commit([{ type: "release_claim", sessionId, token: asked.token }]);
+            await this.#host.commit([{ type: "release_claim", sessionId, token: asked.token }]);
           this.#owed.delete(sessionId);
           this.#isScanWanted = true;
         } catch (error) {
@@ -461,14 +479,16 @@ export class Dispatcher {
    * @param asked is filled with what is known of it.
    */
   async #claim({ sessionId, runnerId }: Match, asked: AskedClaim): Promise<GivenClaim | undefined> {
-    const { storage, clock, leaseMs, claimed } = this.#host;
+    const { storage, clock, registry, claimed } = this.#host;
     const { since, suspectSince } = this.#waiting.get(sessionId) ?? {};
     this.#waiting.remove(sessionId);
+    // What it registered with may have been configured otherwise: nobody else may have it while its runner believes to.
+    const leaseMs = Math.max(this.#host.leaseMs, (await registry.find(runnerId))?.leaseMs ?? 0);
     const now = clock.now();
     const askedAt = clock.monotonic();
     asked.until = now + leaseMs;
     const result = await storage.claim({ sessionId, owner: runnerId, now, leaseMs, unlessHeld: true });
-    if (result.status === "busy" && this.#host.registry.knows(result.owner)) {
+    if (result.status === "busy" && registry.knows(result.owner)) {
       // Its runner was given it elsewhere: what arrived is for that one (D4).
       const claim = await this.#holdings.ask(sessionId);
       if (claim !== undefined) this.#found(claim);
@@ -479,7 +499,7 @@ export class Dispatcher {
     asked.token = token;
     const snapshot = await storage.load(sessionId);
     if (snapshot === undefined || !hasSomethingToDo(snapshot, now)) {
-      await this.#commit([{ type: "release_claim", sessionId, token }]);
+      await this.#host.commit([{ type: "release_claim", sessionId, token }]);
       return undefined;
     }
     if (losses >= LOSSES_MAX) {
@@ -487,7 +507,7 @@ export class Dispatcher {
       return undefined;
     }
     if (isSuspect(losses) && suspectSince === undefined) {
-      await this.#commit([{ type: "release_claim", sessionId, token }]);
+      await this.#host.commit([{ type: "release_claim", sessionId, token }]);
       this.#waiting.suspected(snapshot.session, now); // D7.
       return undefined;
     }
@@ -495,7 +515,7 @@ export class Dispatcher {
     this.#holdings.hold(sessionId, { runnerId, token, inbox, losses, givenAt: now });
     claimed(Math.max(0, now - (since ?? now)));
     const asGiven = { nextSeq, updatedAt };
-    return { sessionId, token, askedAt, asGiven, snapshot: JSON.stringify(snapshot) };
+    return { sessionId, token, askedAt, leaseMs, asGiven, snapshot: JSON.stringify(snapshot) };
   }
 
   /** P4. */
@@ -503,7 +523,7 @@ export class Dispatcher {
     const { sessionId, nextSeq } = session;
     const message = `the session was lost with its runner ${losses} times in a row, without a commit between`;
     const fix = "look what it does first, and unpause it when that is mended";
-    await this.#commit([
+    await this.#host.commit([
       {
         type: "commit_batch",
         sessionId,
@@ -555,7 +575,7 @@ export class Dispatcher {
       const { sessionId, token } = claim;
       return { type: "release_claim", sessionId, token, ...only(claim) } as const;
     });
-    this.#commit(releases).then(
+    this.#host.commit(releases).then(
       (results) => {
         claims.forEach(({ sessionId }, i) => {
           if (results[i]?.status === "released") this.#holdings.drop(sessionId);
@@ -568,22 +588,12 @@ export class Dispatcher {
   }
 
   #seatOf(runnerId: string): Seat {
-    let seat = this.#seats.get(runnerId);
-    if (seat === undefined) this.#seats.set(runnerId, (seat = new Seat(runnerId)));
+    const seat = this.#seats.get(runnerId) ?? new Seat(runnerId, this.#host.clock.monotonic());
+    this.#seats.set(runnerId, seat);
     return seat;
-  }
-
-  #commit(changes: readonly Change[]): Promise<readonly ChangeResult[]> {
-    return this.#host.commit(changes);
   }
 }
 
 function countOf(given: ReadonlyMap<string, readonly GivenClaim[]>): number {
-  return [...given.values()].reduce((count, claims) => count + claims.length, 0);
-}
-
-/** What was true when storage was asked may not be any more. */
-function hasSomethingToDo({ session, signals }: SessionSnapshot, now: number): boolean {
-  const isAnswered = signals.some(({ name }) => isAnsweredBy(session.waits, name));
-  return dueAt(session, NO_CLAIM, isAnswered) <= now;
+  return [...given.values()].flat().length;
 }

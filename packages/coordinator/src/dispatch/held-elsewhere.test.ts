@@ -3,6 +3,7 @@
 import type { Arrival } from "@holdfast/core";
 import { TestClock, turns } from "@holdfast/testkit/test-runtime";
 import { expect, test } from "vitest";
+import { FORGET_MS, PRUNE_MS } from "./dispatcher.ts";
 import { openDispatch } from "../testing/dispatch-stand.ts";
 
 test("D1: asking who holds a session changes nothing of it", async () => {
@@ -31,6 +32,17 @@ test("D4: a session under another token than is known here is asked for", async 
   await clock.advance(1_000);
   await storage.claim({ ...claim, owner: "r2", now: clock.now() });
   expect(await dispatcher.holds("r1", "s1", 2)).toBe(false);
+});
+
+test("D4: what a runner that is not heard of here lost by way of another coordinator is not taken for its own", async () => {
+  const { dispatcher, storage, create, clock } = await openDispatch();
+  await create("s1");
+  const claim = { sessionId: "s1", owner: "r1", leaseMs: 1_000 };
+  await storage.claim({ ...claim, now: clock.now() });
+  expect(await dispatcher.holds("r1", "s1")).toBe(true);
+  await clock.advance(1_000);
+  await storage.claim({ ...claim, owner: "r2", now: clock.now() });
+  expect(await dispatcher.holds("r1", "s1")).toBe(false);
 });
 
 /** Two coordinators of one storage. What is stored by way of the other one is told to this one only where a test does. */
@@ -116,4 +128,64 @@ test("D5: a runner without a free slot hears of what it holds all the same", asy
   );
   await clock.advance(1_000);
   expect(await answer).toMatchObject(NEWS);
+});
+
+test("D8: a runner that was not heard of for long is forgotten with all that it is known to hold, and known again when it comes", async () => {
+  const { dispatcher, clock, create, poll } = await openDispatch();
+  await create("s1");
+  expect((await poll("p1")).claims).toHaveLength(1);
+  dispatcher.used("r1", "s1");
+  await clock.advance(FORGET_MS - 1);
+  dispatcher.sweep();
+  expect(dispatcher.holderOf("s1")).toBe("r1");
+  await clock.advance(1);
+  dispatcher.sweep();
+  expect(dispatcher.holderOf("s1")).toBeUndefined();
+  expect(dispatcher.quietFor("r1")).toBe(Infinity);
+  expect((await poll("p2")).claims).toHaveLength(1); // Its lease is over.
+});
+
+test("D8: what a runner is to be told that has not polled here yet is not forgotten before its time", async () => {
+  const { dispatcher, clock, create, poll, storage } = await openDispatch();
+  await create("s1");
+  await storage.claim({ sessionId: "s1", owner: "r1", now: clock.now(), leaseMs: 15_000 });
+  expect(await dispatcher.holds("r1", "s1")).toBe(true); // It uses it here.
+  dispatcher.stop("r1", "s1");
+  await clock.advance(FORGET_MS - 1);
+  dispatcher.sweep();
+  expect((await poll("p1")).commands).toMatchObject([{ type: "stop", sessionId: "s1" }]);
+});
+
+test("D8: and is forgotten then", async () => {
+  const { dispatcher, clock, poll } = await openDispatch();
+  dispatcher.stop("r1", "s1");
+  await clock.advance(FORGET_MS);
+  dispatcher.sweep();
+  expect((await poll("p1")).commands).toEqual([]);
+});
+
+test("D8: a runner that waits is not forgotten, however long that is", async () => {
+  const { dispatcher, clock, create, poll } = await openDispatch();
+  const answer = poll("p1", FORGET_MS + 60_000);
+  await clock.advance(FORGET_MS);
+  dispatcher.sweep();
+  await create("s1");
+  await clock.advance(1_000);
+  expect((await answer).claims).toHaveLength(1);
+});
+
+test("Q4: what waits for runners that poll elsewhere is forgotten once it is not due any more", async () => {
+  const { dispatcher, storage, create, clock } = await openDispatch();
+  const start = async (sessionId: string) => {
+    await create(sessionId);
+    dispatcher.created((await storage.reader.session(sessionId))!);
+    await turns(20);
+  };
+  for (const sessionId of ["s1", "s2", "s3"]) await start(sessionId);
+  for (const sessionId of ["s1", "s2"])
+    await storage.claim({ sessionId, owner: "r2", now: clock.now(), leaseMs: 3_600_000 });
+  expect(dispatcher.load.waiting).toBe(3);
+  await clock.advance(PRUNE_MS);
+  await start("s4");
+  expect(dispatcher.load.waiting).toBe(2);
 });

@@ -4,6 +4,7 @@ import { UnavailableError } from "@holdfast/core";
 import { turns } from "@holdfast/testkit/test-runtime";
 import { expect, test, vi } from "vitest";
 import { openDispatch } from "../testing/dispatch-stand.ts";
+import { DRAIN, Seat } from "./seat.ts";
 
 test("W1: a poll that is asked again gets what it got, and nothing besides", async () => {
   const { poll, create } = await openDispatch();
@@ -137,4 +138,30 @@ test("closed while storage fails it leaves no timer behind", async () => {
   loading.reject(new UnavailableError("storage_unavailable", "away"));
   await Promise.all([closing, polled]);
   expect(set.mock.calls).toEqual([]);
+});
+
+test("W4: what the poll that a new one ends would have told is told by the new one", async () => {
+  const seat = new Seat("r1", 0);
+  seat.acknowledge({ ackCommandIds: [] });
+  void seat.wait("p1", 0, 0);
+  seat.arrived("s1", true); // No round has come to it yet.
+  seat.acknowledge({ ackCommandIds: [] });
+  const answer = seat.wait("p2", 1, 0);
+  seat.waiting?.answer([]);
+  expect((await answer).arrivals).toEqual([{ sessionId: "s1", awaited: true }]);
+  // And again by the next, when that was not heard.
+  seat.acknowledge({ ackCommandIds: [], ackPollId: "p1" });
+  const again = seat.wait("p3", 1, 0);
+  seat.waiting?.answer([]);
+  expect((await again).arrivals).toEqual([{ sessionId: "s1", awaited: true }]);
+});
+
+test("W6: who was told to drain by one coordinator, and says so to another, is not told again by that one", () => {
+  const seat = new Seat("r1", 0);
+  seat.acknowledge({ ackPollId: "of the other", ackCommandIds: [DRAIN.commandId] });
+  seat.drains(true);
+  expect(seat.hasNews).toBe(false);
+  seat.drains(false);
+  seat.drains(true);
+  expect(seat.hasNews).toBe(true);
 });

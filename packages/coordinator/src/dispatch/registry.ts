@@ -4,7 +4,8 @@
 //       that has not heard of it for a lease, so that the one before knows that it is not the one to say whether the runner lives.
 //   Y2. One of which nothing new was written for `SILENT_MS`, as this coordinator saw it, is removed: so no clock that is set removes
 //       anybody. What it held runs out by its lease long before.
-//   Y3. What is known of the others is at most `KNOWN_MS` old.
+//   Y3. What is known of all of them is at most `KNOWN_MS` old when all are asked for, and of one as old as when all were last asked
+//       for: that is at each `sweep`. What this coordinator stores it knows at once.
 //   Y4. A name is for people, and several runners may have it: it stands for one only where one has it.
 //
 // It knows no polls and no sessions.
@@ -34,6 +35,8 @@ export interface StoredRunner {
   readonly agents: readonly OfferedAgent[];
   readonly taskKinds: readonly string[];
   readonly maxRuns: number;
+  /** How long it was told that its claims last; it believes so until it registers again. */
+  readonly leaseMs?: number;
   readonly registeredAt: number;
   readonly seenAt: number;
   /** Which process is this runner now: the hash of what that one calls itself, and since when. */
@@ -196,6 +199,7 @@ export class Registry {
       if (left === undefined) removed.push(runnerId);
     }
     this.#silence = silence;
+    for (const runnerId of this.#written.keys()) if (!this.knows(runnerId)) this.#written.delete(runnerId);
     return removed;
   }
 

@@ -17,7 +17,8 @@
 //
 // It knows no storage, no connections and no time but the one it is told.
 
-import type { Placement, Session } from "@holdfast/core";
+import type { Placement, Session, SessionSnapshot } from "@holdfast/core";
+import { dueAt, isAnsweredBy, NO_CLAIM } from "@holdfast/core/internal";
 
 /** A poll of a runner that waits for work. */
 export interface Offer extends Fitness {
@@ -234,3 +235,9 @@ export function dueSince({ status, createdAt, updatedAt, wakeAt }: DueRow, now: 
 }
 
 type DueRow = Pick<Session, "status" | "createdAt" | "updatedAt" | "wakeAt">;
+
+/** Of a session that was claimed: what was due when storage was asked may not be any more. */
+export function hasSomethingToDo({ session, signals }: SessionSnapshot, now: number): boolean {
+  const isAnswered = signals.some(({ name }) => isAnsweredBy(session.waits, name));
+  return dueAt(session, NO_CLAIM, isAnswered) <= now;
+}

@@ -4,8 +4,9 @@
 //   W2. What a poll was answered is acknowledged by the next one that names it, a claim also by any use of it. What the next poll
 //       does not name did not arrive: claims are given back at once, arrivals and commands are told again.
 //   W3. A command is told with every answer until the runner says that it has heard it.
-//   W4. One poll of a runner waits at a time: a new one ends the one before it, empty.
+//   W4. One poll of a runner waits at a time: a new one ends the one before it, empty, and tells what that one would have.
 //   W5. A poll that arrives after a later one of its process was left by its runner: nothing is told to it, and nothing follows from it.
+//   W6. That it drains is stored, and told by every coordinator that it polls: the one that was asked may be another, or be gone.
 //
 // It gives nothing and releases nothing itself: it says what is to be given back.
 
@@ -17,6 +18,7 @@ export interface GivenClaim {
   readonly token: number;
   /** When it was asked for, by a clock that does not jump. */
   readonly askedAt: number;
+  readonly leaseMs: number;
   /** What the session's row said when it was given. */
   readonly asGiven: Pick<Session, "nextSeq" | "updatedAt">;
   /** A `SessionSnapshot` as the storage port has it in JSON. */
@@ -28,6 +30,9 @@ export interface RunnerCommand {
   readonly type: "stop" | "drain";
   readonly sessionId?: string;
 }
+
+/** Twice is once, so all of them are the same one. */
+export const DRAIN: RunnerCommand = { commandId: "drain", type: "drain" };
 
 export interface PollAnswer {
   readonly pollId: string;
@@ -60,19 +65,24 @@ export interface WaitingPoll {
 
 export class Seat {
   readonly runnerId: string;
+  /** By the clock of `heardAt`. */
+  readonly madeAt: number;
   waiting: WaitingPoll | undefined;
   /** When it last polled or renewed, by a clock that never goes back. */
   heardAt = -Infinity;
   readonly #arrivals = new Map<string, boolean>();
   readonly #commands = new Map<string, RunnerCommand>();
+  /** W6. */
+  #knowsToDrain = false;
   /** Of the last answer, what is not acknowledged. */
   #unacknowledged = new Map<string, GivenClaim>();
   #toldArrivals = new Map<string, boolean>();
   #last: { readonly pollId: string; readonly answer: Promise<PollAnswer> } | undefined;
   #newest: { readonly process: string; readonly number: number } | undefined;
 
-  constructor(runnerId: string) {
+  constructor(runnerId: string, madeAt: number) {
     this.runnerId = runnerId;
+    this.madeAt = madeAt;
   }
 
   /** Whether there is something to tell besides claims. */
@@ -99,13 +109,13 @@ export class Seat {
     ackCommandIds,
   }: Pick<PollRequest, "ackPollId" | "ackCommandIds">): readonly GivenClaim[] {
     for (const commandId of ackCommandIds) this.#commands.delete(commandId);
+    if (ackCommandIds.includes(DRAIN.commandId)) this.#knowsToDrain = true; // Whoever told it.
     if (this.#last === undefined || ackPollId === this.#last.pollId) {
       this.#unacknowledged.clear();
       this.#toldArrivals.clear();
       return [];
     }
-    for (const [sessionId, awaited] of this.#toldArrivals) this.arrived(sessionId, awaited);
-    this.#toldArrivals.clear();
+    this.#tellAgain();
     const lost = [...this.#unacknowledged.values()];
     this.#unacknowledged.clear();
     return lost;
@@ -114,6 +124,7 @@ export class Seat {
   /** Begin to wait (W4). The answer is what a repeated poll gets, too. */
   wait(pollId: string, free: number, since: number): Promise<PollAnswer> {
     this.waiting?.answer([]);
+    this.#tellAgain(); // What that answer said nobody hears.
     const { promise, resolve } = Promise.withResolvers<PollAnswer>();
     const waiting: WaitingPoll = {
       pollId,
@@ -155,6 +166,17 @@ export class Seat {
 
   command(command: RunnerCommand): void {
     this.#commands.set(command.commandId, command);
+  }
+
+  /** W6. Whether it drains, as it is stored. */
+  drains(isSo: boolean): void {
+    if (!isSo) this.#knowsToDrain = false;
+    else if (!this.#knowsToDrain) this.command(DRAIN);
+  }
+
+  #tellAgain(): void {
+    for (const [sessionId, awaited] of this.#toldArrivals) this.arrived(sessionId, awaited);
+    this.#toldArrivals.clear();
   }
 
   #makeAnswer(pollId: string, claims: readonly GivenClaim[]): PollAnswer {

@@ -4,12 +4,13 @@
 //       nobody his session; what a session's row says of its age does not count.
 //   N2. What never began fails, and its parent hears of it as of any other end. What has begun is paused: it has something to lose,
 //       and goes on when a person says so, or raises a runner that fits and unpauses it.
+//   N3. A look takes its time: what a runner came for meanwhile, and left with nothing to do, stays as that one left it.
 //
 // It claims what it acts on, like anybody else.
 
 import type { AgentStorage, Change, Clock, Session } from "@holdfast/core";
 import { fitnessOf, type Registry } from "./registry.ts";
-import { NO_MATCH_MS, unmetBy, type Needs } from "./rules.ts";
+import { hasSomethingToDo, NO_MATCH_MS, unmetBy, type Needs } from "./rules.ts";
 
 export interface UnmatchedHost {
   readonly storage: AgentStorage;
@@ -82,16 +83,17 @@ export class Unmatched {
     return { agent: agent.name, version: agent.version, ...placement };
   }
 
-  /** N2. */
+  /** N2, N3. */
   async #act(sessionId: string, unmet: string): Promise<void> {
     const { storage, clock } = this.#host;
     const now = clock.now();
     const claim = await storage.claim({ sessionId, owner: ACTOR, now, leaseMs: ACT_LEASE_MS });
     if (claim.status !== "claimed") return;
     const { token } = claim;
-    const session = await storage.reader.session(sessionId);
+    const snapshot = await storage.load(sessionId);
     const changes: Change[] = [{ type: "release_claim", sessionId, token }];
-    if (session !== undefined && session.cancel === undefined) changes.unshift(endOf(session, token, unmet));
+    if (snapshot !== undefined && snapshot.session.cancel === undefined && hasSomethingToDo(snapshot, now))
+      changes.unshift(endOf(snapshot.session, token, unmet));
     await storage.commit(changes, now);
   }
 }

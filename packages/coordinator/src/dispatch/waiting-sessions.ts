@@ -6,6 +6,7 @@
 //   Q2. A scan reads at most `ROWS_MAX` rows that it does not know; what it did not get to is read by the next.
 //   Q3. When nothing of a full page can be given, the next page is longer: who waits behind many that nobody can take is not
 //       passed over.
+//   Q4. Where nobody asks, what other coordinators have given away is taken out by `prune`.
 //
 // It knows no runners but by the agents they offer.
 
@@ -66,6 +67,13 @@ export class WaitingSessions {
     const ids = this.#unread.splice(0, ROWS_MAX);
     const rows = await Promise.all(ids.map((sessionId) => this.#storage.reader.session(sessionId)));
     for (const row of rows) if (row !== undefined) this.add(row, now);
+  }
+
+  /** Q4. */
+  async prune(now: number): Promise<void> {
+    const known = [...this.#candidates.keys()];
+    const due = new Set((await this.#storage.due({ now, limit: PAGE_MAX })).sessionIds);
+    for (const sessionId of known) if (!due.has(sessionId)) this.#candidates.delete(sessionId);
   }
 
   /** Q3. Nothing that was found can be given to those who wait. */

@@ -13,12 +13,11 @@ import { NotFoundError, type HeldClaim, type Session } from "@holdfast/core";
 import { dueAt, isAnsweredBy, NO_CLAIM } from "@holdfast/core/internal";
 import type { ListRunsRequest, RunSchema, RunService } from "@holdfast/proto";
 import type { Caller } from "../api/caller.ts";
-import { invalid } from "../api/refusal.ts";
 import { fitnessOf, nameOf } from "../dispatch/registry.ts";
 import { dueSince, NO_MATCH_MS, unmetBy, whyNotTaken, type KnownRunner } from "../dispatch/rules.ts";
 import { callOf } from "./call.ts";
 import { heldBy, standingOf } from "./runner-standing.ts";
-import type { ServiceHost } from "./service-host.ts";
+import { unknownCursor, type ServiceHost } from "./service-host.ts";
 import { mayTouch } from "./session-scope.ts";
 
 const PAGE = 100;
@@ -69,8 +68,7 @@ function ofUser({ name }: Caller, filter: Filter): Filter | undefined {
 function readCursor(cursor: string | undefined): readonly ["claimed" | "queued", string | undefined] {
   if (cursor === undefined) return ["claimed", undefined];
   const [, status, sessionId] = /^(queued|claimed):(.+)$/s.exec(cursor) ?? [];
-  if (status === undefined)
-    throw invalid([{ pointer: "/cursor", code: "unknown_cursor", message: "is not a cursor of this list" }]);
+  if (status === undefined) throw unknownCursor();
   return [status as "queued" | "claimed", sessionId];
 }
 

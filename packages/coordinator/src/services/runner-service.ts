@@ -17,7 +17,7 @@ import { bytesOf } from "../json-field.ts";
 import { auditOf, callOf, type Call } from "./call.ts";
 import { hashOf, tokenId } from "../tokens.ts";
 import { heldBy, standingOf } from "./runner-standing.ts";
-import type { ServiceHost } from "./service-host.ts";
+import { unknownCursor, type ServiceHost } from "./service-host.ts";
 import { isClaimOf } from "./session-scope.ts";
 
 /** Of what runners and coordinator say to each other; a runner of another major one is told so. */
@@ -79,7 +79,7 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
     const { owner } = caller;
     const { runnerId } = used;
     const { text, token } = await tokens.create(
-      { kind: "runner", name: request.hostname, runnerId, ...(owner === undefined ? {} : { owner }) },
+      { kind: "runner", name: request.hostname, runnerId, ...(owner === undefined ? {} : { user: owner }) },
       auditOf(call, "token.create", ""),
       used.text,
     );
@@ -133,6 +133,7 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
         agents: request.agents.map(offeredOf),
         taskKinds: [...request.taskKinds],
         maxRuns: request.maxRuns,
+        leaseMs: host.leaseMs,
         registeredAt: before?.registeredAt ?? now,
         seenAt: now,
         ...(process === undefined ? {} : { process, processSince: sinceOf(before, process) ?? now }),
@@ -181,10 +182,10 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
       return {
         pollId: answer.pollId,
         now: BigInt(now),
-        claims: answer.claims.map(({ sessionId, token, askedAt, snapshot }) => ({
+        claims: answer.claims.map(({ sessionId, token, askedAt, leaseMs, snapshot }) => ({
           sessionId,
           token: BigInt(token),
-          leaseMs: BigInt(host.leaseMs),
+          leaseMs: BigInt(leaseMs),
           snapshot: bytesOf(snapshot),
           claimedAt: BigInt(Math.floor(now - (monotonic - askedAt))),
         })),
@@ -222,6 +223,7 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
     },
 
     async list({ limit = PAGE, cursor }) {
+      if (cursor !== undefined && !cursor.startsWith("rnr_")) throw unknownCursor();
       const after = (await registry.all())
         .toSorted((a, b) => (a.runnerId < b.runnerId ? -1 : 1))
         .filter(({ runnerId }) => cursor === undefined || runnerId > cursor);
@@ -246,7 +248,7 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
         (runner) => (runner === undefined ? undefined : { ...runner, draining: true }),
       );
       if (drained === undefined) throw runnerNotFound(runnerId);
-      dispatcher.command(runnerId, "drain");
+      dispatcher.drain(runnerId);
       return told(drained);
     },
 

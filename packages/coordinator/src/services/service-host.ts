@@ -10,6 +10,7 @@ import {
   type Random,
   type Session,
 } from "@holdfast/core";
+import { invalid, type Refusal } from "../api/refusal.ts";
 import type { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { Registry } from "../dispatch/registry.ts";
 import type { Unmatched } from "../dispatch/unmatched.ts";
@@ -46,6 +47,13 @@ export function sessionNotFound(sessionId: string): NotFoundError {
   return new NotFoundError("session_not_found", `there is no session ${sessionId}`, {
     fix: "ids are case-sensitive; list the sessions to see which there are",
   });
+}
+
+/** A page that begins where no page of the list ends. */
+export function unknownCursor(
+  message = "is not the cursor of a page of this list, or what stood at it was deleted",
+): Refusal {
+  return invalid([{ pointer: "/cursor", code: "unknown_cursor", message }]);
 }
 
 export function unexpected(doing: string, { status }: ChangeResult): HoldfastError {

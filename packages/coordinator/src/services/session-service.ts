@@ -37,12 +37,18 @@ import {
   refuseSignalName,
   SessionFile,
 } from "@holdfast/core/internal";
-import type { ForkRequest, SessionService } from "@holdfast/proto";
+import type { ForkRequest, ListSessionsRequest, SessionService } from "@holdfast/proto";
 import { bytesOf, bytesOfValue, textOf } from "../json-field.ts";
 import { setRestStatus, type Caller } from "../api/caller.ts";
-import { invalid } from "../api/refusal.ts";
 import { auditOf, callOf, type Call } from "./call.ts";
-import { audited, sessionNotFound, sessionObject, unexpected, type ServiceHost } from "./service-host.ts";
+import {
+  audited,
+  sessionNotFound,
+  sessionObject,
+  unexpected,
+  unknownCursor,
+  type ServiceHost,
+} from "./service-host.ts";
 import {
   budgetOf,
   entryMessage,
@@ -83,7 +89,8 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
   ): Promise<SessionMessage> => {
     await ownSession(host, call.caller, change.sessionId);
     const result = await audited(host, change, auditOf(call, action, sessionObject(change)));
-    if (result.status === "invalid") throw new UsageError(result.reason);
+    if (result.status === "invalid")
+      throw new UsageError(result.reason, { fix: "ask how the session stands first; nothing was changed" });
     if (result.status === "not_found") throw sessionNotFound(change.sessionId);
     if (result.status !== "requested" && result.status !== "ended") throw unexpected(action, result);
     if (
@@ -128,9 +135,10 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
       return told(await ownSession(host, callOf(context).caller, sessionId));
     },
 
-    async list({ limit = PAGE, cursor, status, agent, parentSessionId, owner }, context) {
+    async list(request, context) {
+      const { limit = PAGE, cursor, status, agent, parentSessionId, owner } = request;
       const { caller } = callOf(context);
-      if (caller.kind === "job") return listOfJob(host, caller.name, toldInList);
+      if (caller.kind === "job") return listOfJob(host, caller.name, request, toldInList);
       const of = caller.kind === "user" ? caller.name : owner;
       // Another user's are none, as if there were none.
       if (caller.kind === "user" && owner !== undefined && owner !== caller.name) return { sessions: [] };
@@ -216,7 +224,7 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
         call,
       );
       const holder = host.dispatcher.holderOf(sessionId);
-      if (isHard && holder !== undefined) host.dispatcher.command(holder, "stop", sessionId);
+      if (isHard && holder !== undefined) host.dispatcher.stop(holder, sessionId);
       if (before.cancel !== undefined) setRestStatus(context, 200); // R1: nothing new was accepted.
       return message;
     },
@@ -330,20 +338,34 @@ async function pendingNames({ storage }: ServiceHost, sessionId: string): Promis
 async function checkCursor(host: ServiceHost, caller: Caller, cursor: string): Promise<void> {
   const last = await host.storage.reader.session(cursor);
   if (last !== undefined && (await mayTouch(host, caller, last))) return;
-  const message = "is not the cursor of a page of this list, or what stood at it was deleted";
-  throw invalid([{ pointer: "/cursor", code: "unknown_cursor", message }]);
+  throw unknownCursor();
 }
 
 /** What an agent at work sees in a list: its own session and its children. */
 async function listOfJob(
   { storage }: ServiceHost,
   sessionId: string,
+  { limit = PAGE, cursor, status, agent, parentSessionId, owner }: ListSessionsRequest,
   told: (session: Session) => SessionMessage,
-): Promise<{ sessions: SessionMessage[] }> {
+): Promise<{ sessions: SessionMessage[]; nextCursor?: string }> {
   const own = await storage.reader.session(sessionId);
   const children = await storage.reader.sessions({ parent: sessionId, limit: LIMITS.children });
+  const all = [...(own === undefined ? [] : [own]), ...children];
+  const seen = all.findIndex((session) => session.sessionId === cursor);
+  if (cursor !== undefined && seen < 0) throw unknownCursor();
+  const asked = all
+    .slice(seen + 1)
+    .filter(
+      (session) =>
+        (status === undefined || session.status === status) &&
+        (agent === undefined || session.agent.name === agent) &&
+        (parentSessionId === undefined || session.parent?.sessionId === parentSessionId) &&
+        (owner === undefined || session.placement?.owner === owner),
+    );
+  const last = asked.length > limit ? asked[limit - 1]?.sessionId : undefined;
   return {
-    sessions: [...(own === undefined ? [] : [own]), ...children].map((session) => told(session)),
+    sessions: asked.slice(0, limit).map((session) => told(session)),
+    ...(last === undefined ? {} : { nextCursor: last }),
   };
 }
 
@@ -423,7 +445,10 @@ async function wasConsumed({ storage }: ServiceHost, sessionId: string, signalId
 }
 
 function hasEnded({ sessionId, status }: Pick<Session, "sessionId" | "status">): ConflictError {
-  return new ConflictError("session_ended", `session ${sessionId} has ended (${status})`);
+  return new ConflictError("session_ended", `session ${sessionId} has ended (${status})`, {
+    expected: "a session that has not ended",
+    fix: "fork it to go on from where it was, or start another one",
+  });
 }
 
 async function forkOf(host: ServiceHost, origin: Session, request: ForkRequest): Promise<ImportSession> {

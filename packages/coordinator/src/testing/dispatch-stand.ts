@@ -1,7 +1,7 @@
 // Dispatch over a storage in memory, by a clock that tests move: one runner, and what it and others do.
 
 import type { AgentStorage } from "@holdfast/core";
-import { countingRandom, MemoryStorage, storageWith, TestClock } from "@holdfast/testkit/test-runtime";
+import { MemoryStorage, storageWith, TestClock } from "@holdfast/testkit/test-runtime";
 import { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { PollRequest } from "../dispatch/seat.ts";
 import { Registry, type StoredRunner } from "../dispatch/registry.ts";
@@ -52,7 +52,6 @@ export async function openDispatch({
     commit: (changed) => seen.commit(changed, clock.now()),
     clock,
     registry,
-    random: countingRandom(),
     leaseMs: 15_000,
     warn: () => {},
     claimed: () => {},

@@ -141,6 +141,7 @@ export interface RunnerOptions {
 export interface FakeClaim {
   readonly sessionId: string;
   readonly token: number;
+  readonly leaseMs: number;
   readonly snapshot: SessionSnapshot;
 }
 

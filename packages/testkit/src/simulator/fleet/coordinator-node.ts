@@ -170,7 +170,6 @@ export class CoordinatorNode implements Server<Coordinator> {
         storage,
         commit,
         clock,
-        random: this.#random,
         registry,
         leaseMs,
         warn,
