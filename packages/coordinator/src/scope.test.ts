@@ -150,6 +150,21 @@ describe("runners", () => {
     expect((await runner.poll({ waitMs: 0 })).claims).toEqual([]);
   });
 
+  test("a runner of a user stays that user's when it registers again, and touches no other user's queued tasks", async () => {
+    const runner = await fleet.runner({ owner: "eve", taskKinds: ["shell"] });
+    expect((await runner.register(runner.person.token)).status).toBe(200);
+    await ada.start();
+    expect((await runner.poll({ waitMs: 0 })).claims).toEqual([]);
+
+    // Of sessions in their users' own storages.
+    const task = async (person: Person, taskId: string) =>
+      (await person.post("/v1/sessions", { agent: "task:shell", taskId })).body.sessionId as string;
+    const [theirs, own] = [await task(ada, "adas-3"), await task(eve, "eves-3")];
+    expect((await runner.person.get(`/v1/sessions/${theirs}/result`)).status).toBe(404);
+    expect((await runner.person.post(`/v1/sessions/${theirs}/cancel`, { mode: "hard" })).status).toBe(404);
+    expect((await runner.person.get(`/v1/sessions/${own}/result`)).status).toBe(200);
+  });
+
   test("it speaks for itself alone, and reads what it holds alone", async () => {
     const [runner, other] = [await fleet.runner(), await fleet.runner()];
     const sessionId = await ada.start();
@@ -278,6 +293,15 @@ describe("X4: an agent at work", () => {
       (s: { sessionId: string }) => s.sessionId,
     );
     expect(listed).toEqual([own, made.body.sessionId]);
+    const idsOf = async (query: string) =>
+      ((await job.get(`/v1/sessions?${query}`)).body.sessions ?? []).map(
+        ({ sessionId }: Session) => sessionId,
+      );
+    expect(await idsOf(`parentSessionId=${own}`)).toEqual([made.body.sessionId]);
+    expect(await idsOf("status=completed")).toEqual([]);
+    expect(await idsOf("limit=1")).toEqual([own]);
+    expect(await idsOf(`limit=1&cursor=${own}`)).toEqual([made.body.sessionId]);
+    expect((await job.get(`/v1/sessions?cursor=${other}`)).status).toBe(422);
     await runner.complete(claims.find(({ sessionId }) => sessionId === own)!);
     expect((await job.get(`/v1/sessions/${own}`)).status).toBe(401);
   });
@@ -352,6 +376,33 @@ describe("L7: idempotency keys", () => {
     expect([conflict.status, conflict.body.code]).toEqual([409, "idempotency_conflict"]);
     expect((await start(eve, { input: 1 })).body.sessionId).not.toBe(answers[0]!.body.sessionId);
     expect(await fleet.storage.reader.sessions({ limit: 9 })).toHaveLength(2);
+  });
+
+  test("a session that was to be kept whole meanwhile is the one that was asked for", async () => {
+    const body = { agent: "greeter", persistence: "minimal", idempotencyKey: "order-2" };
+    const sessionId = await ada.start(body);
+    const claim = await held(await fleet.runner());
+    await fleet.storage.commit(
+      [
+        {
+          type: "commit_batch",
+          sessionId,
+          token: claim.token,
+          firstSeq: 0,
+          records: [],
+          entries: [],
+          consumed: [],
+          session: { status: "working", persistence: "full" },
+        },
+      ],
+      clock.now(),
+    );
+    const again = await ada.post("/v1/sessions", body);
+    expect(again.body).toMatchObject({ sessionId, persistence: "full" });
+    // One that is not kept whole was not asked for so.
+    const other = { agent: "greeter", idempotencyKey: "order-3" };
+    await ada.start({ ...other, persistence: "minimal" });
+    expect((await ada.post("/v1/sessions", other)).status).toBe(409);
   });
 });
 

@@ -21,14 +21,17 @@ import type {
   TokenService,
 } from "@holdfast/proto";
 import type { Caller } from "../api/caller.ts";
-import { Refusal } from "../api/refusal.ts";
+import { invalid, Refusal } from "../api/refusal.ts";
 import { bytesOf, bytesOfValue, textOf } from "../json-field.ts";
 import { REGISTRATION_MS_MAX, tokenId, type StoredToken } from "../tokens.ts";
 import type { CronTimes } from "../schedule-firing.ts";
 import type { WriteHealth } from "../write-health.ts";
 import { auditOf, callOf } from "./call.ts";
-import { audited, unexpected, type ServiceHost } from "./service-host.ts";
+import { audited, unexpected, unknownCursor, type ServiceHost } from "./service-host.ts";
+import { taskAgent } from "../dispatch/registry.ts";
+import { time } from "./session-message.ts";
 import { ownSession } from "./session-scope.ts";
+import { noTaskAgent } from "./session-start.ts";
 
 const PAGE = 100;
 
@@ -72,6 +75,7 @@ export function scheduleService(
         { type: "put_schedule", schedule },
         auditOf(call, "schedule.put", `schedule:${scheduleId}`),
       );
+      if (result.status === "invalid") throw new UsageError(result.reason);
       if (result.status !== "done") throw unexpected("storing a schedule", result);
       return scheduleMessage((await find(call.caller, scheduleId)) ?? schedule);
     },
@@ -105,6 +109,7 @@ async function actionOf(
   if ((start === undefined) === (signal === undefined))
     throw new UsageError("a schedule does one thing", { expected: 'either "start" or "signal"' });
   if (start !== undefined) {
+    if (start.agent.startsWith(taskAgent(""))) throw noTaskAgent(start.agent, "start.agent");
     const input = textOf(start.input, "start.input");
     refuseIfLarge(input, "start.input", LIMITS.payloadChars);
     return { type: "start", agent: { name: start.agent, version: start.agentVersion ?? "1" }, input };
@@ -142,28 +147,29 @@ function scheduleMessage(schedule: Schedule): MessageInitShape<typeof ScheduleSc
             ...(action.payload === undefined ? {} : { payload: bytesOf(action.payload) }),
           },
         }),
-    nextAt: BigInt(nextAt),
-    ...(lastAt === undefined ? {} : { lastAt: BigInt(lastAt) }),
-    createdAt: BigInt(createdAt),
+    nextAt: time(nextAt),
+    ...(lastAt === undefined ? {} : { lastAt: time(lastAt) }),
+    createdAt: time(createdAt),
     ...(owner === undefined ? {} : { owner }),
   };
 }
 
 function scheduleNotFound(scheduleId: string): NotFoundError {
-  return new NotFoundError("schedule_not_found", `there is no schedule ${scheduleId}`);
+  return new NotFoundError("schedule_not_found", `there is no schedule ${scheduleId}`, {
+    fix: "list the schedules to see which there are",
+  });
 }
 
-export function tokenService({ tokens }: ServiceHost): ServiceImpl<typeof TokenService> {
+export function tokenService({ tokens, clock }: ServiceHost): ServiceImpl<typeof TokenService> {
   return {
     async create({ kind, name, ttlMs, owner }, context) {
       const isRegistration = kind === "registration";
       if (owner !== undefined && !isRegistration)
-        throw new UsageError(`a token of the kind "${kind}" has no owner beside its name`, { at: "owner" });
-      const ttl = isRegistration
-        ? Math.min(Number(ttlMs ?? REGISTRATION_MS_MAX), REGISTRATION_MS_MAX)
-        : ttlMs === undefined
-          ? undefined
-          : Number(ttlMs);
+        throw new UsageError(`a token of the kind "${kind}" has no owner beside its name`, {
+          at: "owner",
+          fix: 'leave the owner out, or ask for a token of the kind "registration"',
+        });
+      const ttl = lifeOf(ttlMs, isRegistration, clock.now());
       const { text, token } = await tokens.create(
         {
           kind: kind as "admin" | "user" | "registration",
@@ -177,6 +183,7 @@ export function tokenService({ tokens }: ServiceHost): ServiceImpl<typeof TokenS
     },
 
     async list({ limit = PAGE, cursor }) {
+      if (cursor !== undefined && !/^[0-9a-f]{64}$/.test(cursor)) throw unknownCursor();
       const page = await tokens.list(cursor, limit);
       const next = page.length < limit ? undefined : page.at(-1)?.hash;
       return {
@@ -196,6 +203,17 @@ export function tokenService({ tokens }: ServiceHost): ServiceImpl<typeof TokenS
       return {};
     },
   };
+}
+
+/** How long a token is good, where that ends. @throws Refusal for longer than it may be, or than an integer can tell. */
+function lifeOf(ttlMs: bigint | undefined, isRegistration: boolean, now: number): number | undefined {
+  const most = isRegistration ? REGISTRATION_MS_MAX : Number.MAX_SAFE_INTEGER - now;
+  const ms = ttlMs === undefined ? undefined : Number(ttlMs);
+  if (ms === undefined) return isRegistration ? REGISTRATION_MS_MAX : undefined;
+  if (ms <= most) return ms;
+  throw invalid([
+    { pointer: "/ttlMs", code: "too_large", message: `is ${ms}; at most ${Math.floor(most)} is expected` },
+  ]);
 }
 
 function tokenMessage(token: StoredToken): MessageInitShape<typeof TokenSchema> {

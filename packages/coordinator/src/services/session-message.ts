@@ -157,7 +157,7 @@ function waitMessage(wait: Wait, pending?: ReadonlySet<string>): MessageInitShap
 }
 
 /** Times are told in whole milliseconds. */
-function time(ms: number): bigint {
+export function time(ms: number): bigint {
   return BigInt(Math.round(ms));
 }
 

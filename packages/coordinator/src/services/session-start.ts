@@ -96,7 +96,7 @@ export function refuseOther(stored: Session, change: CreateSession, request: Sta
     stored.agent.name === change.agent.name &&
     (request.agentVersion === undefined || stored.agent.version === request.agentVersion) &&
     stored.input === change.input &&
-    stored.persistence === change.persistence &&
+    (stored.persistence ?? change.persistence) === change.persistence && // It may have asked to be kept whole since.
     stored.parent?.sessionId === change.parent?.sessionId &&
     stored.placement?.owner === change.placement?.owner &&
     sorted(stored.placement?.demands) === sorted(change.placement?.demands) &&
@@ -125,11 +125,7 @@ function refuseForeignStarts(
     throw new HoldfastError("forbidden", "a runner starts only queued tasks of sessions it holds", {
       at: "task_id",
     });
-  if (agent.startsWith(taskAgent("")) && task === undefined)
-    throw new UsageError(`"${agent}" is no agent: it stands for queued tasks`, {
-      at: "agent",
-      fix: "give the task's id as task_id",
-    });
+  if (agent.startsWith(taskAgent("")) && task === undefined) throw noTaskAgent(agent, "agent");
   if (claimToken !== undefined && task === undefined)
     throw new UsageError("only a queued task is asked for under a claim", {
       at: "claim_token",
@@ -144,6 +140,14 @@ function refuseForeignStarts(
     throw new HoldfastError("forbidden", "an agent at work starts children of its own session", {
       expected: 'invocation "async_callback", with its own parent_session_id',
     });
+}
+
+export function noTaskAgent(agent: string, at: string): UsageError {
+  return new UsageError(`"${agent}" is no agent: it stands for queued tasks`, {
+    at,
+    expected: "the name of an agent",
+    fix: "name the agent that asks for the task; who queues a task gives its id as task_id",
+  });
 }
 
 /** A task that may be queued: for whom, and under which claim of its session, where that is here (J3). */

@@ -120,7 +120,8 @@ export function claimOwner(caller: Caller, owner: string): string {
 
 export function claimLease(caller: Caller, leaseMs: number | undefined, usualMs: number): number {
   if (caller.kind === "admin") return leaseMs ?? Infinity;
-  return Math.min(leaseMs ?? usualMs, LEASE_MS_MAX);
+  // What a coordinator was configured to give, its runners believe to have.
+  return Math.min(leaseMs ?? usualMs, Math.max(usualMs, LEASE_MS_MAX));
 }
 
 function ownedCreation(caller: Caller, change: CreateSession): CreateSession {

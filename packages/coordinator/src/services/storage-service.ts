@@ -239,7 +239,10 @@ async function conversationOf(
       if (page.some(({ id }) => id === leaf)) throw thrown;
       if (page.length < ENTRIES_PAGE) break;
     }
-    throw new NotFoundError("not_found", `session ${sessionId} has no entry ${leaf}`, { at: "leaf" });
+    throw new NotFoundError("not_found", `session ${sessionId} has no entry ${leaf}`, {
+      at: "leaf",
+      fix: "list the session's entries to see which there are",
+    });
   }
 }
 

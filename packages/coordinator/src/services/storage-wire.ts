@@ -42,6 +42,7 @@ export function readOf(query: string, text: string | undefined): Read {
   if (isStorageCall(`reader.${query}`, params)) return { query, params } as Read;
   throw new UsageError(`these are no arguments of "${query}"`, {
     at: "params",
-    got: (text ?? "{}").slice(0, 200),
+    expected: "its arguments as this version of Holdfast has them",
+    fix: "use the same version on both sides",
   });
 }
