@@ -1,7 +1,13 @@
 // A runner's storage over one that only notes what it is asked.
 
 import { createSession } from "@holdfast/core/internal";
-import type { Arrival, Change, ChangeResult, SessionSnapshot } from "@holdfast/core";
+import {
+  UnavailableError,
+  type Arrival,
+  type Change,
+  type ChangeResult,
+  type SessionSnapshot,
+} from "@holdfast/core";
 import type { Claim } from "@holdfast/proto";
 import type { RemoteStorage } from "@holdfast/storage/remote";
 import { TestClock, turns } from "@holdfast/testkit/test-runtime";
@@ -108,6 +114,28 @@ describe("a session that was given", () => {
     expect(committed).toEqual([]);
   });
 
+  // It is parked instead of driven: poison, or an agent of another version.
+  test("takes no slot once its claim is released, though nobody has loaded it", async () => {
+    const { storage, asked } = open();
+    storage.give({ sessionId: "s", token: 7, snapshot: snapshot("s"), madeAt: 0 });
+    await storage.claim(CLAIM);
+    await storage.commit([{ type: "release_claim", sessionId: "s", token: 7 }], 0);
+    expect(storage.held).toBe(0);
+    await storage.load("s");
+    expect(asked).toEqual(["hold s", "release s", "load s"]);
+  });
+
+  test("is one fewer when its claim is released, also where the coordinator does not hear of it", async () => {
+    const stand = open();
+    const { storage } = stand;
+    storage.give({ sessionId: "s", token: 7, snapshot: snapshot("s"), madeAt: 0 });
+    await storage.claim(CLAIM);
+    await storage.load("s");
+    stand.isAway = true;
+    await expect(storage.commit([{ type: "release_claim", sessionId: "s", token: 7 }], 0)).rejects.toThrow();
+    expect({ held: storage.held, told: stand.told }).toEqual({ held: 0, told: 1 });
+  });
+
   test("anew, while it is driven under an older claim, is announced again when that is over", async () => {
     const { storage, heard } = open();
     storage.give({ sessionId: "s", token: 7, snapshot: snapshot("s"), madeAt: 0 });
@@ -126,6 +154,7 @@ function open() {
   const asked: string[] = [];
   const committed: Change[] = [];
   const held = new Map<string, number>();
+  const stand = { isAway: false, told: 0 };
   const remote: Partial<RemoteStorage> = {
     held,
     hold: (sessionId, token) => {
@@ -137,15 +166,19 @@ function open() {
       return snapshot(sessionId);
     },
     commit: async (changes) => {
+      for (const change of changes)
+        if (change.type === "release_claim" && held.delete(change.sessionId))
+          asked.push(`release ${change.sessionId}`);
+      if (stand.isAway) throw new UnavailableError("storage_unavailable", "away");
       committed.push(...changes);
       return changes.map((): ChangeResult => ({ status: "released" }));
     },
     reader: {} as RemoteStorage["reader"],
   };
-  const storage = new DispatchedStorage(remote as RemoteStorage, clock, () => {});
+  const storage = new DispatchedStorage(remote as RemoteStorage, clock, () => void stand.told++);
   const heard: Arrival[] = [];
   storage.subscribe((arrival) => heard.push(arrival));
-  return { storage, clock, asked, committed, heard };
+  return Object.assign(stand, { storage, clock, asked, committed, heard });
 }
 
 function snapshot(sessionId: string): SessionSnapshot {

@@ -17,6 +17,7 @@ import type {
   ChangeResult,
   ClaimResult,
   Clock,
+  ReleaseClaim,
   SessionSnapshot,
   StorageReader,
 } from "@holdfast/core";
@@ -110,14 +111,21 @@ export class DispatchedStorage implements AgentStorage {
   }
 
   async commit(changes: readonly Change[], now: number): Promise<readonly ChangeResult[]> {
-    const results = await this.#remote.commit(changes, now);
+    const released = changes.filter((change) => change.type === "release_claim");
+    for (const change of released) this.#dropReleased(change);
+    let results: readonly ChangeResult[];
+    try {
+      results = await this.#remote.commit(changes, now);
+    } catch (error) {
+      if (released.length > 0) this.#onChange(); // They are not held any more, whether or not anybody has heard that.
+      throw error;
+    }
     this.#onChange();
-    for (const change of changes) {
+    for (const { sessionId, token } of released) {
       // It was given anew while it was still driven under an older claim, which is over now.
-      if (change.type !== "release_claim") continue;
-      const given = this.#given.get(change.sessionId);
-      if (given === undefined || given.token === change.token) continue;
-      queueMicrotask(() => this.#tell({ sessionId: change.sessionId, awaited: true }));
+      const given = this.#given.get(sessionId);
+      if (given === undefined || given.token === token) continue;
+      queueMicrotask(() => this.#tell({ sessionId, awaited: true }));
     }
     return results;
   }
@@ -184,6 +192,12 @@ export class DispatchedStorage implements AgentStorage {
     this.#given.delete(sessionId);
     // What storage does not hear runs out by its lease.
     this.commit([{ type: "release_claim", sessionId, token }], this.#clock.now()).catch(() => {});
+  }
+
+  /** One that was claimed and is let go of before anybody loaded it: it is parked instead of driven. */
+  #dropReleased({ sessionId, token }: ReleaseClaim): void {
+    const given = this.#given.get(sessionId);
+    if (given?.isClaimed === true && given.token === token) this.#given.delete(sessionId);
   }
 
   #freshOf(sessionId: string): Given | undefined {

@@ -75,6 +75,23 @@ describe("a poll loop", () => {
     await stand.loop.stop();
   });
 
+  test("does not ask without end a coordinator that takes it in and does not know it all the same", async () => {
+    const stand = open();
+    stand.loop.start();
+    for (let i = 0; i < 3; i++) {
+      await turns(5);
+      stand.reject(new HoldfastError("runner_not_found", "who?"));
+    }
+    await turns(5);
+    expect({ told: stand.told, polls: stand.polls.length }).toEqual({
+      told: ["registered", "registered"],
+      polls: 2,
+    });
+    await stand.clock.advance(10_000);
+    expect(stand.polls).toHaveLength(3);
+    await stand.loop.stop();
+  });
+
   test("ends when it is refused, and says so once", async () => {
     const stand = open();
     stand.loop.start();
@@ -82,6 +99,16 @@ describe("a poll loop", () => {
     await turns(10);
     expect(stand.told).toEqual(["refused token_revoked"]);
     expect(stand.polls).toHaveLength(1);
+    await stand.loop.stop();
+  });
+
+  test("waits when it is refused for the name that a proxy calls the coordinator by", async () => {
+    const stand = open();
+    stand.loop.start();
+    await stand.fail(new HoldfastError("forbidden_origin", "this host is not one of ours"));
+    expect(stand.told).toEqual(["lost"]);
+    await stand.answer({});
+    expect(stand.told).toEqual(["lost", "back"]);
     await stand.loop.stop();
   });
 

@@ -6,7 +6,7 @@
 //   L1. A poll whose answer was lost is sent again under its id, and so gets the same answer; the next one acknowledges it.
 //   L2. A poll that asked for nothing, because all slots were taken, is left for a new one when a slot is free. What it may have
 //       been answered is told again, because it is never acknowledged.
-//   L3. It never ends because nobody answers.
+//   L3. It never ends because nobody answers, or because something on the way there is set up wrong.
 //   L4. Polls are numbered in their order, so that one that was left and arrives late is known to be.
 //
 // It knows no sessions: it says what it was told.
@@ -66,6 +66,8 @@ export class PollLoop<Answer> {
   #under: { readonly free: number; readonly controller: AbortController } | undefined;
   #heard: readonly string[] = [];
   #last: string | undefined;
+  /** How often it was registered again for the poll under way. */
+  #takenIn = 0;
   #loop: Promise<void> | undefined;
 
   constructor(host: PollLoopHost<Answer>) {
@@ -79,11 +81,6 @@ export class PollLoop<Answer> {
   /** L2. There may be a free slot. */
   slotFreed(): void {
     if (this.#under?.free === 0 && this.#host.free() > 0) this.#under.controller.abort();
-  }
-
-  /** What is offered has changed: say so now. */
-  again(): void {
-    this.#under?.controller.abort();
   }
 
   async stop(): Promise<void> {
@@ -113,6 +110,7 @@ export class PollLoop<Answer> {
   /** L1, L3. */
   async #ask(poll: Poll): Promise<{ readonly answer: Answer } | "left" | "over"> {
     const { signal } = this.#controller;
+    this.#takenIn = 0;
     for (let failures = 0; ; failures++) {
       const controller = new AbortController();
       this.#under = { free: poll.free, controller };
@@ -136,12 +134,14 @@ export class PollLoop<Answer> {
     const { clock, random } = this.#host;
     let problem: HoldfastError | undefined = error;
     if (error.code === "runner_not_found") problem = await this.#registerAgain();
-    if (problem === undefined) return true;
-    if (!isPassing(problem)) {
+    // Who was taken in before this, and is not known all the same, waits as well.
+    if (problem === undefined && this.#takenIn++ === 0) return true;
+    // Whoever was let in before is called by another name now, by a proxy that is being set up; it is not this runner that is refused.
+    if (problem !== undefined && !isPassing(problem) && problem.code !== "forbidden_origin") {
       this.#host.refused(problem);
       return false;
     }
-    if (failures === 0) this.#host.lost(problem);
+    if (problem !== undefined && failures === 0) this.#host.lost(problem);
     await pause(pauseMs(failures, random), clock, this.#controller.signal);
     return !this.#controller.signal.aborted;
   }
