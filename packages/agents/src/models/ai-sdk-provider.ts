@@ -109,7 +109,7 @@ class AiSdkProvider implements ModelProvider {
       tools[name] = tool({ description, inputSchema: jsonSchema(inputSchema as JSONSchema7) });
     }
     const { stream } = streamText({
-      model: await (this.#loading ??= this.#options.load()),
+      model: await this.#load(),
       instructions: { role: "system", content: request.system, ...CACHED },
       messages: markLast(toModelMessages(request.messages)),
       tools,
@@ -126,6 +126,16 @@ class AiSdkProvider implements ModelProvider {
       collected.add(part);
     }
     return this.#price(collected.reply());
+  }
+
+  async #load(): Promise<LanguageModel> {
+    this.#loading ??= this.#options.load();
+    try {
+      return await this.#loading;
+    } catch (error) {
+      this.#loading = undefined; // It may be there the next time.
+      throw error;
+    }
   }
 
   #price(reply: Omit<ModelReply, "model">): ModelReply {

@@ -132,6 +132,15 @@ async function failure(
   );
 }
 
+// Out of descriptors, for example: the next attempt is another one.
+test("a model that could not be loaded is loaded again by the next call", async () => {
+  const model = { provider: "test", model: "test-model", description: "a test" };
+  const reasons = ["first", "second"];
+  const source = aiSdkProvider({ ...model, load: () => Promise.reject(new Error(reasons.shift())) });
+  expect((await failure(source)).message).toContain("first");
+  expect((await failure(source)).message).toContain("second");
+});
+
 describe.each(wires)("a call over the wire of %s", (wire) => {
   test("streams its text, gives its tool calls as the model wrote them, and reports what it used", async () => {
     const { reply, tokens, usage } = await ask(provider(wire));

@@ -27,6 +27,8 @@ const QUIET = [
   "-c",
   "core.quotePath=false",
 ];
+/** What it says is read here, and must not be translated: the first is for its own locale, the second goes before any other. */
+const UNTRANSLATED = { LC_MESSAGES: "C", LANGUAGE: "C" };
 const NO_HOOKS = ["-c", "core.hooksPath=/dev/null"];
 /** A lock this old, after our own processes are gone, belongs to nobody. */
 const STALE_LOCK_MS = 10_000;
@@ -41,7 +43,7 @@ export async function git(
   const { runHooks = false, env, ...rest } = options;
   const execution = await workspace.execute(["git", ...QUIET, ...(runHooks ? [] : NO_HOOKS), ...args], {
     ...rest,
-    env: { GIT_TERMINAL_PROMPT: "0", GIT_OPTIONAL_LOCKS: "0", GIT_EDITOR: "true", ...env },
+    env: { GIT_TERMINAL_PROMPT: "0", GIT_OPTIONAL_LOCKS: "0", GIT_EDITOR: "true", ...UNTRANSLATED, ...env },
   });
   const { end, stderr } = execution;
   if (end.type === "exit" && codes.includes(end.exitCode)) return { ...execution, exitCode: end.exitCode };

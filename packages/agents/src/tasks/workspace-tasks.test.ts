@@ -324,6 +324,16 @@ describe("git", () => {
     expect(await attempt(tasks.gitCommit, { message: "one" }, { attempt: 3 })).toMatchObject({ isNew: true });
   });
 
+  // Where git has no German, or the system no such locale, it speaks English anyway.
+  test("a lock is known as one whatever language git speaks", async () => {
+    await writeFile(join(root, ".git/index.lock"), "");
+    const inherit = { ...process.env, HOME: root, LANG: "C.UTF-8" };
+    for (const env of [{ LANGUAGE: "de" }, { LANGUAGE: "de", LC_ALL: "C.UTF-8" }]) {
+      const german = defineWorkspaceTasks(await openWorkspace({ root, inherit, env }));
+      await expect(attempt(german.gitCommit, { message: "one" })).rejects.toMatchObject({ code: "locked" });
+    }
+  });
+
   test("diff shows what was changed, without programs the repository brings along", async () => {
     await attempt(tasks.gitCommit, { message: "one" });
     gitIn("config", "diff.external", "touch external");
