@@ -215,7 +215,7 @@ describe("npm start", () => {
     });
     await server.close();
     expect(output).toMatch(
-      /^Model: claude-sonnet-5 by Anthropic .*Cap: no call that could bring it above \$2\.00,/,
+      /^Model: claude-sonnet-5 by Anthropic .*Cap: no call that could bring it above \$2\.00,/m, // Node 22 says before that its SQLite is experimental.
     );
     expect({ code, output: output.includes(CANARY) }).toEqual({ code: 0, output: false });
     const id = /Session: (ses_[0-9a-f-]+)/.exec(output)?.[1] ?? "none";

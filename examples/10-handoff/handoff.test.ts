@@ -23,6 +23,7 @@ describe("handing over", () => {
     const input = '{"text": "refund my invoice"}';
     const running = project.start(["run", FILE, "--session", "t", "--input", input]);
     while ((await named("billing"))?.status !== "input_required");
+    await running.says(/child t-\S+ \(billing\) asks: Pay it back\?/);
     const [desk, billing] = [await named("desk"), await named("billing")];
     expect(desk).toMatchObject({ status: "completed", handedOffTo: billing?.sessionId });
     expect(billing).toMatchObject({ parent: { sessionId: "t" } });

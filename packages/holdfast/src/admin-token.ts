@@ -4,10 +4,11 @@
 //       token, and the one before stays until it is revoked.
 //   K2. The token is written to the file and nowhere else.
 
-import { chmodSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Coordinator } from "@holdfast/coordinator";
 import { HoldfastError } from "@holdfast/core";
+import { readBounded } from "./config.ts";
 
 const FILE = "admin-token";
 
@@ -42,7 +43,7 @@ export function adminTokenFile(folder: string): string {
 /** What a file of a token says; nothing when it is not there. */
 export function readToken(path: string): string | undefined {
   try {
-    return readFileSync(path, "utf8").trim();
+    return readBounded(path).trim();
   } catch {
     return undefined;
   }

@@ -72,7 +72,8 @@ async function noSuchQuestion(
   io: Io,
 ): Promise<HoldfastError> {
   const { sessionId } = session;
-  const what = number === undefined ? "asks nothing" : `has no open question ${number}`;
+  const now = session.status === "paused" ? "asks nothing while it stands still" : "asks nothing";
+  const what = number === undefined ? now : `has no open question ${number}`;
   const known = openQuestions(session)
     .map(({ id, prompt }) => `${id}: ${plainLine(prompt, 200)}`)
     .join("\n");

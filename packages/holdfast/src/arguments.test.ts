@@ -20,6 +20,14 @@ describe("arguments", () => {
     expect(args.has("park")).toBe(false);
   });
 
+  test("a token is refused wherever it stands, and not told back", () => {
+    const token = `hf_reg_${"0123456789abcdef".repeat(4)}`;
+    for (const words of [[token], ["--", token], ["--input", token], [`--token=${token}`]]) {
+      expect(() => parse(...words)).toThrow("a token is not given as an argument");
+      expect(() => parse(...words)).not.toThrow("0123456789");
+    }
+  });
+
   test("negative numbers, a lone dash and what follows -- are no options", () => {
     expect(parse("answer", "-1.5", "-", "--", "--park", "-x").positionals).toEqual([
       "answer",

@@ -4,7 +4,10 @@ import { UsageError } from "@holdfast/core";
 import { didYouMean } from "@holdfast/core/internal";
 import type { Arguments, Option, Options } from "./command.ts";
 
-/** @throws UsageError for an option that is unknown, twice there, without its value, or at odds with another. */
+/** A coordinator's, by itself or after an equals sign. */
+const TOKEN = /(^|=)hf_(adm|usr|reg|rnr|job)_[0-9a-f]{16,}$/;
+
+/** @throws UsageError for a token, for an option that is unknown, twice there, without its value, or at odds with another. */
 export function parseArguments(words: readonly string[], options: Options, usage: string): Arguments {
   const values = new Map<string, string[]>();
   const positionals: string[] = [];
@@ -15,6 +18,10 @@ export function parseArguments(words: readonly string[], options: Options, usage
     values.set(name, [...(known ?? []), value]);
   };
 
+  if (words.some((word) => TOKEN.test(word)))
+    throw refuse("a token is not given as an argument: others of this machine can see it", usage, {
+      fix: "give it in HOLDFAST_TOKEN, or in a file with --token-file; make another one, as this one was seen",
+    });
   for (let i = 0; i < words.length; i++) {
     const word = words[i]!;
     if (word === "--") {
@@ -53,10 +60,23 @@ export function parseArguments(words: readonly string[], options: Options, usage
   };
 }
 
+/** What of a command is to be done: "list", "add". @throws UsageError for what it does not do. */
+export function refuseAction(
+  command: string,
+  action: string | undefined,
+  actions: readonly string[],
+  usage: string,
+): UsageError {
+  const last = actions.at(-1) ?? "";
+  if (action === undefined)
+    return refuse(`${actions.slice(0, -1).join(", ")} or ${last}?`, usage, { got: "nothing" });
+  return refuse(`there is no ${command} ${action}${didYouMean(action, actions)}`, usage, { got: action });
+}
+
 /** The one thing a command is about, and nothing else. */
 export function takeOnly(positionals: readonly string[], what: string, usage: string): string {
   const [only, extra] = positionals;
-  if (only === undefined) throw refuse(`${what} is missing`, usage);
+  if (only === undefined || only === "") throw refuse(`${what} is missing`, usage);
   if (extra !== undefined) throw refuse(`"${extra}" is one argument too many`, usage);
   return only;
 }

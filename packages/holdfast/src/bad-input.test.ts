@@ -1,9 +1,18 @@
 // What is wrong is told in one paragraph, with the right exit code, without a stack, and with nothing half-written.
 
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Project, type Finished } from "./testing/holdfast-process.ts";
+import { LAUNCHER, Project, type Finished } from "./testing/holdfast-process.ts";
 
 const AGENT = `import { defineAgent } from "holdfast";
 const isText = { "~standard": { version: 1, vendor: "test", validate: (value) =>
@@ -47,6 +56,8 @@ describe("bad input", () => {
     for (const [name, text] of Object.entries(FILES)) writeFileSync(project.path(name), text);
     writeFileSync(project.path("latin1.json"), Buffer.from([0x22, 0xe9, 0x22]));
     mkdirSync(project.path("folder"));
+    symlinkSync("circle.ts", project.path("circle.ts"));
+    spawnSync("mkfifo", [project.path("pipe")]);
   });
   afterAll(() => project.dispose());
 
@@ -129,6 +140,24 @@ describe("bad input", () => {
       "E_INVALID_INPUT",
       ["must be a text", "7"],
     ],
+    [
+      "an integer that would be another one",
+      ["run", "good.ts", "--input", "9007199254740993"],
+      2,
+      "E_NOT_JSON",
+      ["9007199254740992"],
+    ],
+    [
+      "a pipe of a name as input, which may never end",
+      ["run", "good.ts", "--input", "@pipe"],
+      2,
+      "E_FILE_NOT_FOUND",
+      ["not a file"],
+    ],
+    ["a link to itself as agent", ["run", "circle.ts"], 2, "E_FILE_NOT_FOUND", ["circle.ts"]],
+    ["a session whose id is empty", ["cancel", ""], 2, "E_USAGE", ["the session's id is missing"]],
+    ["a verb that is nearly one", ["schedule", "lst"], 2, "E_USAGE", ["did you mean list?"]],
+    ["a session written to standard output", ["export", "ses_nope", "-o", "-"], 2, "E_USAGE", ["./-"]],
     ["no input where one is needed", ["run", "good.ts"], 2, "E_INVALID_INPUT", ["must be a text"]],
     ["input that is too deep", ["run", "good.ts", "--input", deep], 2, "E_NOT_JSON", ["64 levels"]],
     [
@@ -229,6 +258,19 @@ describe("bad input", () => {
     const { code, stdout, stderr } = await project.run();
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toContain("usage: holdfast COMMAND");
+  });
+
+  test("a folder that is gone is told in one paragraph", () => {
+    const gone = project.path("gone");
+    mkdirSync(gone);
+    const { status, stdout, stderr } = spawnSync(
+      "sh",
+      ["-c", 'rmdir "$PWD" && exec "$0" "$@"', process.execPath, LAUNCHER, "list"],
+      { cwd: gone, encoding: "utf8" },
+    );
+    expectError({ code: status, signal: null, stdout, stderr }, 2, "E_FILE_NOT_FOUND", [
+      "the current folder",
+    ]);
   });
 
   test("--debug shows where an error comes from", async () => {

@@ -57,6 +57,23 @@ describe("a session", () => {
     expect(await byName.status()).toMatchObject({ status: "completed", agent: "greeter" });
   });
 
+  test("is waited for no longer once whoever waits gives up", async () => {
+    const session = await client.sessions.start("asks");
+    const [before, giveUp] = [new AbortController(), new AbortController()];
+    before.abort(new Error("never mind"));
+    await expect(session.result({ signal: before.signal })).rejects.toThrow("never mind");
+    const result = session.result({ signal: giveUp.signal });
+    await untilAsked(session.sessionId);
+    giveUp.abort(new Error("too long"));
+    await expect(result).rejects.toThrow("too long");
+  });
+
+  test("is watched no longer once whoever reads its events has read enough", async () => {
+    const session = await client.sessions.start("asks");
+    // A user has 20 streams at once.
+    for (let i = 0; i < 25; i++) await untilAsked(session.sessionId);
+  });
+
   test("is answered and signalled, each once, and tells its events by number", async () => {
     const session = await client.sessions.start("asks");
     await untilAsked(session.sessionId);
@@ -151,6 +168,49 @@ describe("a connection that is lost", () => {
     nobody.close();
   });
 });
+
+describe("who gives up", () => {
+  const nobody = { url: "http://127.0.0.1:9", token: "hf_usr_x", retryMs: Infinity };
+
+  test("a result rejects with the signal's reason, also where the coordinator is away", async () => {
+    const away = createClient(nobody);
+    const waiting = await client.sessions.start("asks");
+    for (const session of [waiting, away.sessions.get(waiting.sessionId)]) {
+      const enough = new AbortController();
+      const result = session.result({ signal: enough.signal });
+      const reason = new Error("enough");
+      setTimeout(() => enough.abort(reason), 50);
+      await expect(result).rejects.toBe(reason);
+      await expect(session.result({ signal: enough.signal })).rejects.toBe(reason);
+    }
+    away.close();
+  });
+
+  test("events end with the signal, also where the coordinator is away", async () => {
+    const away = createClient(nobody);
+    const waiting = await client.sessions.start("asks");
+    for (const session of [waiting, away.sessions.get(waiting.sessionId)]) {
+      for await (const _ of session.events({ signal: AbortSignal.timeout(50) }));
+      for await (const _ of session.events({ signal: AbortSignal.abort() }));
+    }
+    away.close();
+  });
+
+  test("by closing the client is told so, and nothing of it connects again", async () => {
+    const waiting = await client.sessions.start("asks");
+    const events = waiting.events();
+    await events.next();
+    const underWay = [waiting.result(), untilOver(events)];
+    setTimeout(() => client.close(), 50);
+    for (const call of underWay) await expect(call).rejects.toMatchObject({ code: "unavailable" });
+    await expect(waiting.status()).rejects.toMatchObject({ message: "the client was closed" });
+    await expect(untilOver(waiting.events())).rejects.toMatchObject({ message: "the client was closed" });
+  });
+});
+
+async function untilOver(events: AsyncIterable<RemoteEvent>): Promise<void> {
+  for await (const _ of events);
+}
 
 async function untilOwnAsked(through: HoldfastClient, sessionId: string): Promise<void> {
   for await (const event of through.sessions.get(sessionId).events())

@@ -5,6 +5,8 @@
 //       because an answer was.
 //   S2. Values are decoded from the JSON the session has; types are the caller's word, or the agent's.
 //   S3. Events are told by number: after a lost connection they go on behind the last one that was told.
+//   S4. Who gave up is told at once, and nothing is asked for him again: a result rejects with his signal's reason, events end, and what
+//       is under way when the client is closed rejects, as does what is asked of it afterwards.
 //
 // It knows one way to talk (the contract, over `CoordinatorConnection`) and nothing of how sessions are run.
 
@@ -129,8 +131,13 @@ export function createClient(settings: ClientOptions): HoldfastClient {
     ...(insecure === undefined ? {} : { insecure }),
   });
   const service = connection.client(SessionService);
-  /** S1. */
-  const ask = <T>(call: () => Promise<T>): Promise<T> => retried(() => connection.ask(call), retryMs);
+  const closing = new AbortController();
+  /** S1, S4. */
+  const ask = <T>(call: () => Promise<T>, signal?: AbortSignal): Promise<T> =>
+    retried(
+      () => connection.ask(call),
+      new Retry(retryMs, signal === undefined ? closing.signal : AbortSignal.any([closing.signal, signal])),
+    );
 
   const session = <Output>(sessionId: string): RemoteSession<Output> => ({
     sessionId,
@@ -141,8 +148,9 @@ export function createClient(settings: ClientOptions): HoldfastClient {
       const until = performance.now() + timeoutMs;
       for (;;) {
         const waitMs = Math.max(0, Math.min(LONG_POLL_MS, Math.ceil(until - performance.now())));
-        const found = await ask(() =>
-          service.getResult({ sessionId, waitMs }, signal === undefined ? {} : { signal }),
+        const found = await ask(
+          () => service.getResult({ sessionId, waitMs }, signal === undefined ? {} : { signal }),
+          signal,
         );
         if (found.ended) return outputOf(sessionId, found) as Output;
         if (performance.now() >= until)
@@ -192,7 +200,7 @@ export function createClient(settings: ClientOptions): HoldfastClient {
     events(options = {}) {
       checkOptions("events", options);
       const { afterSeq = -1, signal } = options;
-      return watch({ connection, sessionId, afterSeq, signal, retryMs });
+      return watch({ connection, sessionId, afterSeq, signal, closed: closing.signal, retryMs });
     },
   });
 
@@ -214,7 +222,12 @@ export function createClient(settings: ClientOptions): HoldfastClient {
         return session(sessionId);
       },
     },
-    close: () => connection.close(),
+    close() {
+      closing.abort(
+        new HoldfastError("unavailable", "the client was closed", { at: url, fix: "make another" }),
+      );
+      connection.close();
+    },
   };
 }
 
@@ -256,6 +269,7 @@ interface Watching {
   readonly sessionId: string;
   readonly afterSeq: number;
   readonly signal: AbortSignal | undefined;
+  readonly closed: AbortSignal;
   readonly retryMs: number;
 }
 
@@ -265,16 +279,20 @@ async function* watch({
   sessionId,
   afterSeq,
   signal,
+  closed,
   retryMs,
 }: Watching): AsyncGenerator<RemoteEvent> {
   const service = connection.client(SessionService);
   let seen = afterSeq;
-  const retry = new Retry(retryMs);
+  const retry = new Retry(retryMs, signal === undefined ? closed : AbortSignal.any([closed, signal]));
   for (;;) {
+    if (signal?.aborted === true) return; // S4.
+    closed.throwIfAborted();
+    const over = new AbortController();
     try {
       const stream = service.watch(
         { sessionId, afterSeq: BigInt(seen) },
-        { timeoutMs: 0, ...(signal === undefined ? {} : { signal }) },
+        { timeoutMs: 0, signal: AbortSignal.any([retry.signal, over.signal]) },
       );
       for await (const { event } of stream) {
         retry.reset();
@@ -286,16 +304,17 @@ async function* watch({
       }
       return;
     } catch (thrown) {
-      if (signal?.aborted === true) return;
       await retry.after(await connection.explained(thrown));
+    } finally {
+      over.abort(); // Who has read enough leaves the stream open otherwise: its iterator cannot be told.
     }
   }
 }
 
 /** S1. */
-async function retried<T>(call: () => Promise<T>, retryMs: number): Promise<T> {
-  const retry = new Retry(retryMs);
+async function retried<T>(call: () => Promise<T>, retry: Retry): Promise<T> {
   for (;;) {
+    retry.signal.throwIfAborted(); // S4.
     try {
       return await call();
     } catch (thrown) {
@@ -306,11 +325,14 @@ async function retried<T>(call: () => Promise<T>, retryMs: number): Promise<T> {
 
 /** Waits between tries, longer each time and not all at once; only for what waiting can mend. */
 class Retry {
+  /** Nobody wants another try. */
+  readonly signal: AbortSignal;
   readonly #forMs: number;
   #until: number;
   #waitMs = FIRST_WAIT_MS;
 
-  constructor(forMs: number) {
+  constructor(forMs: number, signal: AbortSignal) {
+    this.signal = signal;
     this.#forMs = forMs;
     this.#until = performance.now() + forMs;
   }
@@ -320,11 +342,13 @@ class Retry {
     this.#waitMs = FIRST_WAIT_MS;
   }
 
-  /** @throws what was thrown, when it is not worth another try. */
+  /** Returns at once when nobody wants another try. @throws what was thrown, when it is not worth one. */
   async after(thrown: unknown): Promise<void> {
+    if (this.signal.aborted) return;
     if (!HoldfastError.is(thrown) || !PASSES.has(thrown.code)) throw thrown;
     if (performance.now() + this.#waitMs > this.#until) throw unreachable(thrown);
-    await sleep(this.#waitMs * (0.5 + Math.random() / 2));
+    const waitMs = this.#waitMs * (0.5 + Math.random() / 2);
+    await sleep(waitMs, undefined, { signal: this.signal }).catch(() => undefined);
     this.#waitMs = Math.min(this.#waitMs * 2, WAIT_MAX_MS);
   }
 }

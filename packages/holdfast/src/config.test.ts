@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import type { HoldfastError } from "@holdfast/core";
 import { CONFIG_SCHEMA, readConfig, type Config } from "./config.ts";
 
 test("docs/config.schema.json is what the code reads files by", () => {
@@ -30,4 +31,21 @@ test("a file may be empty and begin with a byte-order mark; what is too large, o
   expect(readAs('\uFEFF{ "db": "x.db" }\r\n')).toEqual({ db: "x.db" });
   expect(() => readAs(" ".repeat(2_000_000))).toThrow("2000000 bytes");
   expect(() => readConfig("/dev/null")).toThrow("not a file");
+  expect(() => readAs('"\ud800"')).toThrow("not a JSON object");
+  writeFileSync(path, Buffer.from([0x22, 0xe9, 0x22]));
+  expect(() => readConfig(path)).toThrow("not UTF-8");
+  for (const text of ['{"db": {"password": "hunter2"}}', "hunter2", '{"db": hunter2}']) {
+    const error = refusalOf(() => readAs(text));
+    expect(error.code).toBe("config_invalid");
+    expect(JSON.stringify([error.message, error.got])).not.toContain("unter2");
+  }
 });
+
+function refusalOf(read: () => unknown): HoldfastError {
+  try {
+    read();
+  } catch (error) {
+    return error as HoldfastError;
+  }
+  throw new Error("it was taken");
+}

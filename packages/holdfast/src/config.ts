@@ -3,10 +3,10 @@
 //   F1. The schema is the only list of settings: files are checked against it, and `docs/config.schema.json` is its copy.
 //   F2. A file that is there and wrong is an error naming the file and the pointer, never passed over.
 
-import { readFileSync, statSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 import { didYouMean } from "@holdfast/core/internal";
+import { jsonProblem, kindOfValue, readGiven } from "./given-file.ts";
 
 export const CONFIG_SCHEMA = {
   $schema: "https://json-schema.org/draft/2020-12/schema",
@@ -69,7 +69,7 @@ export function readConfig(path: string): Config {
   try {
     config = JSON.parse(text);
   } catch (error) {
-    throw invalid(path, `the configuration is not JSON: ${(error as Error).message}`);
+    throw invalid(path, `the configuration is not JSON${jsonProblem(error)}`);
   }
   if (typeof config !== "object" || config === null || Array.isArray(config)) {
     throw invalid(path, "the configuration is not a JSON object", {
@@ -82,13 +82,14 @@ export function readConfig(path: string): Config {
 
 const FILE_BYTES_MAX = 1024 * 1024;
 
-/** What is no file may never end, and one that is this large says something else. @throws Error */
+/** One that is larger says something else. @throws Error */
 export function readBounded(path: string): string {
-  const stats = statSync(path);
-  if (!stats.isFile()) throw new Error("it is not a file");
-  if (stats.size > FILE_BYTES_MAX)
-    throw new Error(`it has ${stats.size} bytes, and ${FILE_BYTES_MAX} is the most`);
-  return readFileSync(path, "utf8");
+  const bytes = readGiven(path, FILE_BYTES_MAX);
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    throw new Error("it is not UTF-8");
+  }
 }
 
 function checkSetting(path: string, key: string, value: unknown): void {
@@ -103,7 +104,7 @@ function checkSetting(path: string, key: string, value: unknown): void {
   const texts: readonly unknown[] = takesList && Array.isArray(value) ? value : [value];
   if (texts.every((text) => typeof text === "string" && text !== "")) return;
   throw invalid(at, `"${key}" is not a text, or an empty one`, {
-    got: JSON.stringify(value),
+    got: kindOfValue(value),
     expected: takesList ? 'a text like "file:PATH", or a list of them' : "a text",
   });
 }

@@ -2,7 +2,7 @@
 //
 // Tokens come from the environment or from a file, never from the command line itself, where others of this machine would see them.
 
-import { HoldfastError, toHoldfastError, type ErrorCode } from "@holdfast/core";
+import { HoldfastError, toHoldfastError, UsageError, type ErrorCode } from "@holdfast/core";
 import { adminTokenFile, readToken } from "./admin-token.ts";
 import type { Arguments, Io } from "./command.ts";
 import { dataFolder } from "./coordinator-storage.ts";
@@ -50,15 +50,25 @@ export function coordinatorToken(
   const variable = io.env["HOLDFAST_TOKEN"];
   const file = args.text("token-file");
   if (file === undefined && variable !== undefined && variable !== "")
-    return { token: variable, tokenFrom: "HOLDFAST_TOKEN" };
+    return { token: checkToken(variable, "HOLDFAST_TOKEN"), tokenFrom: "HOLDFAST_TOKEN" };
   const path = file ?? adminTokenFile(dataFolder(io));
   const token = readToken(path);
-  if (token !== undefined && token !== "") return { token, tokenFrom: path };
+  if (token !== undefined && token !== "") return { token: checkToken(token, path), tokenFrom: path };
   throw new HoldfastError("unauthenticated", `there is no token in ${path}`, {
     at: path,
     expected:
       "a token in HOLDFAST_TOKEN or in a file, such as the one that a coordinator writes when it begins",
     fix: "name the file with --token-file; `holdfast token create NAME` makes a token for a user",
+  });
+}
+
+/** What no header can carry is no token. @throws UsageError that does not tell it. */
+export function checkToken(token: string, at: string): string {
+  if (/^[\x21-\x7e]+$/.test(token)) return token;
+  throw new UsageError("the token holds what no token does", {
+    at,
+    expected: "one line that begins with hf_",
+    fix: "give it as it was made",
   });
 }
 

@@ -9,6 +9,7 @@ import { resolve } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 import { didYouMean } from "@holdfast/core/internal";
 import { readBounded } from "./config.ts";
+import { jsonProblem, kindOfValue } from "./given-file.ts";
 import { API_LIMITS, type ApiLimits, type CoordinatorConfig } from "@holdfast/coordinator";
 
 interface Setting {
@@ -17,7 +18,7 @@ interface Setting {
   readonly minLength?: number;
   readonly minimum?: number;
   readonly maximum?: number;
-  readonly items?: { readonly type: "string"; readonly minLength: number };
+  readonly items?: { readonly type: "string"; readonly pattern: string };
   readonly properties?: Readonly<Record<string, Setting>>;
   readonly required?: readonly string[];
   readonly additionalProperties?: false;
@@ -30,9 +31,9 @@ const integer = (minimum: number, maximum: number, description: string): Setting
   maximum,
   description,
 });
-const texts = (description: string): Setting => ({
+const texts = (pattern: string, description: string): Setting => ({
   type: "array",
-  items: { type: "string", minLength: 1 },
+  items: { type: "string", pattern },
   description,
 });
 
@@ -60,9 +61,10 @@ const SETTINGS: Readonly<Record<string, Setting>> = {
     additionalProperties: false,
   },
   hosts: texts(
+    "^([^\\s/:]+|\\[[0-9a-fA-F:.]+\\])(:\\d{1,5})?$",
     "Hosts it is called by beside its own address, with their port where that is not the scheme's own.",
   ),
-  origins: texts("Origins whose pages may call it, beside its own."),
+  origins: texts("^https?://[^\\s/*]+$", "Origins whose pages may call it, beside its own."),
   // A runner lets go three seconds before the end, and what it hears of may be two seconds old.
   leaseMs: integer(6_000, DAY_MS, "How long a runner's claim lasts without renewal."),
   renewMs: integer(100, DAY_MS, "How often runners are told to renew; at most a third of leaseMs."),
@@ -106,7 +108,7 @@ export function readCoordinatorFile(path: string): CoordinatorFile {
   try {
     value = JSON.parse(content);
   } catch (error) {
-    throw invalid(path, `the configuration is not JSON: ${(error as Error).message}`);
+    throw invalid(path, `the configuration is not JSON${jsonProblem(error)}`);
   }
   check(path, "", { ...COORDINATOR_SCHEMA, description: "" }, value);
   const { $schema: _, tls, ...file } = value as CoordinatorFile & { $schema?: string };
@@ -138,8 +140,8 @@ function readText(path: string): string {
 function check(path: string, pointer: string, setting: Setting, value: unknown): void {
   const at = `${path}#${pointer}`;
   const wrong = (expected: string): HoldfastError =>
-    invalid(at, `"${pointer.slice(1) || "the configuration"}" cannot be ${JSON.stringify(value)}`, {
-      got: JSON.stringify(value),
+    invalid(at, `"${pointer.slice(1) || "the configuration"}" cannot be ${kindOfValue(value)}`, {
+      got: kindOfValue(value),
       expected,
     });
   switch (setting.type) {
@@ -155,10 +157,17 @@ function check(path: string, pointer: string, setting: Setting, value: unknown):
         throw wrong(`an integer from ${minimum} to ${maximum}`);
       return;
     }
-    case "array":
-      if (!Array.isArray(value) || value.some((item) => typeof item !== "string" || item === ""))
-        throw wrong("a list of texts that are not empty");
+    case "array": {
+      const { pattern = "" } = setting.items ?? {};
+      if (!Array.isArray(value)) throw wrong("a list of texts");
+      const bad = value.findIndex((item) => typeof item !== "string" || !new RegExp(pattern, "u").test(item));
+      if (bad >= 0)
+        throw invalid(`${at}/${bad}`, `"${pointer.slice(1)}" holds what it cannot`, {
+          got: kindOfValue(value[bad]),
+          expected: `texts that match ${pattern}`,
+        });
       return;
+    }
     case "object":
       checkObject(path, pointer, setting, value);
   }

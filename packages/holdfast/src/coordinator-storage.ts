@@ -44,11 +44,11 @@ export async function openCoordinatorStorage(
     }
     case "postgres": {
       const { url } = named;
-      const { openPostgresStorage } = await import("@holdfast/storage/postgres");
+      const { openPostgresStorage, shownUrl } = await import("@holdfast/storage/postgres");
       await makeFolder(folder);
       // Several coordinators, on machines whose clocks nobody keeps together: the database's time counts.
       const storage = await openPostgresStorage({ url, clock: "database" });
-      return { storage, name: withoutPassword(url), folder };
+      return { storage, name: shownUrl(url), folder };
     }
     case "memory":
       await makeFolder(folder);
@@ -87,12 +87,9 @@ export async function makeFolder(folder: string): Promise<void> {
 }
 
 function notAStorage(url: string): UsageError {
-  return new UsageError(`"${withoutPassword(url)}" is no storage`, {
+  // What stands behind the scheme may be a password, wherever it stands.
+  return new UsageError(`"${url.replace(/:\/\/.*$/s, "://…")}" is no storage`, {
     at: "--storage",
     expected: "sqlite:PATH, postgres://USER@HOST/DATABASE or memory:",
   });
-}
-
-function withoutPassword(url: string): string {
-  return url.replace(/^([a-z]+:\/\/[^/@:]*):[^/@]*@/, "$1:…@");
 }

@@ -146,6 +146,12 @@ describe("holdfast coordinator", () => {
       ['{"tls": {"cert": "c.pem"}}', '"key" is missing'],
       ["[]", "not a JSON object"],
       ["{oops", "not JSON"],
+      ['{"origins": ["*"]}', "/origins/0"],
+      ['{"origins": ["https://ok.example", "ok.example"]}', "/origins/1"],
+      ['{"hosts": ["https://ok.example"]}', "/hosts/0"],
+      ['{"storage": ["postgres://u:pass@h/d"]}', "cannot be a list"],
+      ['{"storage": "postgres://u:pass@h/d", x}', "not JSON"],
+      ["postgres://u:pass@h/d", "not JSON"],
       [" ".repeat(2_000_000), "2000000 bytes"],
     ];
     for (const [content, says] of refused) {
@@ -154,12 +160,13 @@ describe("holdfast coordinator", () => {
         try {
           return `it was taken: ${JSON.stringify(readCoordinatorFile(file))}`;
         } catch (error) {
-          const { code, message, at, expected } = error as HoldfastError;
-          return `${code} ${message} ${at} ${expected}`;
+          const { code, message, at, got, expected } = error as HoldfastError;
+          return `${code} ${message} ${at} ${got} ${expected}`;
         }
       })();
       expect(told, content.slice(0, 60)).toMatch(/^config_invalid /);
       expect(told, content.slice(0, 60)).toContain(says);
+      expect(told).not.toContain("u:pass");
     }
     const unfit: readonly (readonly [content: string, says: string])[] = [
       ['{"prot": 1}', "did you mean port?"],
@@ -228,12 +235,23 @@ describe("holdfast token", () => {
       "--kind",
       "registration",
       "--ttl",
-      "12h",
+      "30m",
       "--owner",
       "ada",
       ...as,
     );
-    expect(registration.expiresAt - registration.createdAt).toBe(3_600_000);
+    expect(registration.expiresAt - registration.createdAt).toBe(1_800_000);
+    const tooLong = await project.run(
+      "token",
+      "create",
+      "box",
+      "--kind",
+      "registration",
+      "--ttl",
+      "12h",
+      ...as,
+    );
+    expect([tooLong.code, tooLong.stderr]).toEqual([2, expect.stringContaining("at most 3600000")]);
   });
 
   test("says what is missing: a coordinator, a token, a right", async () => {
@@ -309,7 +327,9 @@ describe("holdfast runs and holdfast runners", () => {
 
     const [runner] = await project.json<readonly Record<string, unknown>[]>("runners", "list", ...as);
     expect(runner).toMatchObject({ runnerId, hostname: "box", status: "online", held: 1, maxRuns: 5 });
-    expect((await project.run("runners", "list", ...as)).stdout).toMatch(/^NAME .*\nbox-1 +rnr_\S+ +online /);
+    expect((await project.run("runners", "list", ...as)).stdout).toMatch(
+      /^NAME .* LABELS +AGENTS AND TASKS\nbox-1 +rnr_\S+ +online /,
+    );
     expect((await project.run("runners", "show", "box-1", ...as)).stdout).toMatch(/agents +greeter/);
     expect(await project.json("runners", "drain", "box-1", ...as)).toMatchObject({ status: "draining" });
     const [, of] = await project

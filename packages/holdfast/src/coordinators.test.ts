@@ -27,7 +27,8 @@ afterAll(async () => {
 test("O9: what one of two coordinators was told the other one goes on with, also over their ends", async () => {
   const storage = ["--storage", server.url];
   const first = await startCoordinator(project, ...storage);
-  const second = await startCoordinator(project, ...storage);
+  // A password may stand in several places of an address, and none of them is for the terminal.
+  const second = await startCoordinator(project, "--storage", `${server.url}?password=opensesame`);
   const admin = tokenIn(first);
   const runner = await registerRunner(first);
   const poll = (url: string, pollId: string) =>
@@ -71,6 +72,10 @@ test("O9: what one of two coordinators was told the other one goes on with, also
   second.process.kill("SIGINT");
   const { stdout, stderr } = await second.process.finished;
   expect(stdout + stderr).not.toMatch(/^\s+at .*:\d+:\d+/m);
+  expect(stdout).toContain('"storage":"postgres://');
+  expect(stdout + stderr).not.toContain("opensesame");
+  const mistyped = await project.run("coordinator", "--storage", "pg://ada:open/se@same@db.example/fleet");
+  expect(mistyped).toMatchObject({ code: 2, stderr: expect.stringContaining('"pg://…" is no storage') });
 
   const examined = await project.run("doctor", "--storage", server.url);
   expect(examined).toMatchObject({ code: 0, stdout: expect.stringContaining("2 completed") });

@@ -174,9 +174,9 @@ function what(sessionId: string, wait: Wait, now: number): string {
 }
 
 /** Of signals between sessions: whose word it is. Nobody else can send them. */
-export function signalText(name: string, sessionId?: string): string {
+export function signalText(name: string, sessionId: string): string {
   const [, kind, number] = /^(child-end|child|request|reply):(\d+)$/.exec(name) ?? [];
-  const child = sessionId === undefined ? `child ${number}` : `child ${sessionId}-${number}`;
+  const child = `child ${sessionId}-${number}`;
   switch (kind) {
     case "child-end":
       return `the end of ${child}`;

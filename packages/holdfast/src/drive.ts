@@ -28,6 +28,7 @@ import {
 } from "@holdfast/runtime";
 import { settledAs } from "@holdfast/runtime/internal";
 import { acrossOwners } from "./across-owners.ts";
+import { BelowView, mayNeedSomebody } from "./below-view.ts";
 import { accountText } from "./budget-text.ts";
 import { STOP_EXIT, type Io, type StopSignal } from "./command.ts";
 import { isAuthorsFault } from "./describe-session.ts";
@@ -124,6 +125,7 @@ interface LifeParts {
 class Life {
   readonly #parts: LifeParts;
   readonly #tail: JournalTail;
+  readonly #below: BelowView;
   /** Nothing is shown before it was said which session it is of. */
   readonly #begun = Promise.withResolvers<void>();
   #pumping: Promise<void> = this.#begun.promise;
@@ -131,7 +133,15 @@ class Life {
 
   constructor(parts: LifeParts) {
     this.#parts = parts;
-    this.#tail = new JournalTail(parts.storage.reader, parts.options.sessionId);
+    const { reader } = parts.storage;
+    const { sessionId, database } = parts.options;
+    this.#tail = new JournalTail(reader, sessionId);
+    this.#below = new BelowView({
+      reader,
+      io: parts.io,
+      isDurable: database !== undefined,
+      isElsewhere: database?.coordinator !== undefined,
+    });
   }
 
   /** @returns the exit code; `undefined` when the owner of the storage ended and it goes on elsewhere. */
@@ -150,6 +160,7 @@ class Life {
       const session = (await this.#session())!;
       if (!isEnded(session.status)) {
         view.began(session, before !== undefined, new Set(pending.map(({ name }) => name)));
+        if (before !== undefined) this.#inLine(() => this.#below.lookBelow(session));
       }
       this.#begun.resolve();
       this.#isRunHere = settled !== undefined;
@@ -241,7 +252,10 @@ class Life {
     const { options, view } = this.#parts;
     return {
       trace: (event) => {
-        if (event.sessionId !== options.sessionId) return;
+        if (event.sessionId !== options.sessionId) {
+          if (mayNeedSomebody(event)) this.#inLine(() => this.#below.look(event.sessionId));
+          return;
+        }
         if (event.type === "committed") this.#pump();
         // In line with the events: a task streams before the commit that started it has been read.
         else if (event.type === "task_delta" || event.type === "warned" || event.type === "task_started") {

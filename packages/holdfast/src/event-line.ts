@@ -10,10 +10,14 @@ import { duration, plainLine } from "./plain-text.ts";
 const TEXT_CHARS = 500;
 
 /** @param now what times are told from. */
-export function eventLine(event: JournalEvent, look: Look, now: number): string | undefined {
+export function eventLine(
+  event: JournalEvent,
+  look: Look,
+  { now, sessionId }: { readonly now: number; readonly sessionId: string },
+): string | undefined {
   const { paint, symbols } = look;
   const kind = taskName(event, look);
-  const name = signalText(event.name ?? "");
+  const name = signalText(event.name ?? "", sessionId);
   switch (event.type) {
     case "schedule_task":
       return paint.dim(`${symbols.begin} ${kind}`);
@@ -61,13 +65,13 @@ export function eventLine(event: JournalEvent, look: Look, now: number): string 
       return `${symbols.begin} ${what} ${plainLine(String(event.agent), TEXT_CHARS)}  ${paint.dim(String(event.childId))}`;
     }
     case "tell_session":
-      return paint.dim(`${symbols.begin} tells ${toWhom(event.to)} ${name}`);
+      return paint.dim(`${symbols.begin} tells ${toWhom(event.to, sessionId)} ${name}`);
     case "request_parent":
-      return paint.dim(`${symbols.begin} asks the parent for ${name}`);
+      return paint.dim(`${symbols.begin} asks its parent for "${plainLine(event.name ?? "", TEXT_CHARS)}"`);
     case "cancel_child":
       return `${paint.yellow(symbols.warn)} cancels child ${String(event.childId)}`;
     case "request_received":
-      return `${paint.cyan(symbols.arrived)} child ${String(event.childId)} asks for ${name}`;
+      return `${paint.cyan(symbols.arrived)} child ${String(event.childId)} asks for "${plainLine(event.name ?? "", TEXT_CHARS)}"`;
     case "forked":
       return `${paint.cyan(symbols.arrived)} forked from ${String(event.from)}`;
     case "enable_persistence":
@@ -151,8 +155,8 @@ function valueOf(value: unknown): string {
   return value === undefined ? "" : `  ${plainLine(JSON.stringify(value) ?? "", TEXT_CHARS)}`;
 }
 
-function toWhom(to: unknown): string {
-  return to === "parent" ? "the parent" : `child ${String(to)}`;
+function toWhom(to: unknown, sessionId: string): string {
+  return to === "parent" ? "its parent" : `child ${sessionId}-${String(to)}`;
 }
 
 function took({ durationMs, attempt, usage }: JournalEvent): string {

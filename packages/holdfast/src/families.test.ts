@@ -78,10 +78,20 @@ describe("in a terminal", () => {
       expect(stdout).toContain("the budget of f has too little left: 200 of 250 tokens spent");
       expect(stdout).toContain("holdfast budget f --raise Ntokens");
 
+      await running.says("child f-0 (child) is paused"); // Whoever runs the family is told.
+
       const raised = await project.json<{ accounts: object[] }>("budget", "f", "--raise", "1000tokens");
 
       expect(raised).toMatchObject({ accounts: [{ payer: "f", limits: [{ max: 1_000 }] }] });
+      const { stderr } = await running.finished;
       expect(await running.finished).toMatchObject({ code: 0, stdout: expect.stringContaining("90") });
+      expect(stderr).toMatch(
+        /child f-0 \(child\) is paused \(budget_exceeded\): .*\n {2}holdfast budget f --raise Ntokens\n/,
+      );
+      expect(stderr.split("child f-0 (child) is paused")).toHaveLength(2);
+      expect((await project.run("trace", "f")).stdout).toMatch(
+        /\n2 sessions below it\n {2}f-0 {2}child {2}completed .*120\+80 tokens.*\n {2}f-2 .*\nin all 240\+160 tokens/,
+      );
       expect((await project.run("budget", "f-0")).stdout).toMatch(
         /^f\n.*\n {2}tokens {2}1,000 +400 +0 +600\n$/,
       );

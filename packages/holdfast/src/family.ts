@@ -1,6 +1,6 @@
 // A session among others: who asked for it, whom it asked for, what all of them may spend, and how far it is.
 
-import { decodeJson, type CancelRequest, type Session, type StorageReader } from "@holdfast/core";
+import { decodeJson, LIMITS, type CancelRequest, type Session, type StorageReader } from "@holdfast/core";
 import { accountText } from "./budget-text.ts";
 import { moment } from "./describe-session.ts";
 
@@ -12,12 +12,16 @@ export interface KinNode {
   readonly children: readonly KinNode[];
 }
 
-/** The sessions below one, the oldest first. */
-export async function readBelow(reader: StorageReader, session: Session): Promise<readonly KinNode[]> {
-  let left = TREE_SESSIONS;
+/** The sessions below one, the oldest first. @param most `Infinity` for who adds them up. */
+export async function readBelow(
+  reader: StorageReader,
+  session: Session,
+  most = TREE_SESSIONS,
+): Promise<readonly KinNode[]> {
+  let left = most;
   const below = async ({ sessionId, children }: Session): Promise<readonly KinNode[]> => {
     if (children === 0 || left <= 0) return [];
-    const found = await reader.sessions({ parent: sessionId, limit: left });
+    const found = await reader.sessions({ parent: sessionId, limit: Math.min(left, LIMITS.children) });
     left -= found.length;
     const nodes: KinNode[] = [];
     for (const child of found.toReversed()) nodes.push({ session: child, children: await below(child) });

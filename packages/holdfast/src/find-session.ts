@@ -5,6 +5,7 @@ import {
   HoldfastError,
   isEnded,
   NotFoundError,
+  UsageError,
   type AgentStorage,
   type Session,
   type StorageReader,
@@ -129,6 +130,12 @@ export async function withReaderOfMeant<T>(
  * @throws NotFoundError when there is none, CommandError `ambiguous` when there are several.
  */
 export async function findSession(reader: StorageReader, id: string): Promise<Session> {
+  // Every id begins with nothing, so the only session there is would be meant by a variable that is not set.
+  if (id.trim() === "")
+    throw new UsageError("the id of the session is empty", {
+      expected: "an id, or the beginning of only one",
+      fix: "`holdfast list` shows them",
+    });
   const exact = await reader.session(id);
   if (exact !== undefined) return exact;
   if (WHOLE_ID.test(id)) throw sessionNotFound(id); // No other id begins with it: no need to look at all of them.

@@ -1,16 +1,18 @@
 // Values given on the command line: JSON, a file with JSON, or standard input with JSON.
 
-import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { encodeJson, HoldfastError, LIMITS, NotFoundError, UsageError } from "@holdfast/core";
+import { findPayloadProblem } from "@holdfast/core/internal";
 import type { Io } from "./command.ts";
+import { readGiven } from "./given-file.ts";
 import { plainLine } from "./plain-text.ts";
 
 /** A value from its text. `what` names it in errors: "the input", "the answer". */
 export function readJson(text: string, what: string, at: string): unknown {
+  const json = text.replace(/^\uFEFF/, "");
   let value: unknown;
   try {
-    value = JSON.parse(text.replace(/^\uFEFF/, ""));
+    value = JSON.parse(json);
   } catch (error) {
     throw new UsageError(`${what} is not JSON: ${plainLine((error as Error).message, 200)}`, {
       code: "not_json",
@@ -22,7 +24,20 @@ export function readJson(text: string, what: string, at: string): unknown {
         : "correct it; in a shell put it in single quotes",
     });
   }
+  refuseChanged(json, what, at);
   return checked(value, what);
+}
+
+/** A number that would be another one once it is read. What else is wrong is told better by its value. */
+function refuseChanged(json: string, what: string, at: string): void {
+  const problem = findPayloadProblem(json, { start: 0, end: json.length });
+  if (problem === undefined || problem.code === "too_deep") return;
+  throw new UsageError(`${what} ${problem.message}`, {
+    code: "not_json",
+    at,
+    expected: "numbers that stay what they are: integers below 2^53",
+    fix: "send it as a string",
+  });
 }
 
 /** What `--input` gives: JSON, `@file`, or `-` for standard input. */
@@ -32,7 +47,7 @@ export async function readInput(given: string, io: Pick<Io, "cwd" | "stdin">): P
   const path = resolve(io.cwd, given.slice(1));
   let bytes: Buffer;
   try {
-    bytes = readFileSync(path);
+    bytes = readGiven(path, INPUT_BYTES_MAX);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     const what =
@@ -72,9 +87,23 @@ function decode(bytes: Buffer, at: string): string {
   }
 }
 
+/** More than this in no input that may be recorded: each of its characters has four bytes at most. */
+const INPUT_BYTES_MAX = 4 * LIMITS.payloadChars;
+
 export async function readAll(stdin: AsyncIterable<Uint8Array | string>): Promise<string> {
   const chunks: Buffer[] = [];
-  for await (const chunk of stdin) chunks.push(Buffer.from(chunk));
+  let bytes = 0;
+  for await (const chunk of stdin) {
+    chunks.push(Buffer.from(chunk));
+    bytes += chunks.at(-1)!.length;
+    if (bytes > INPUT_BYTES_MAX)
+      throw new HoldfastError("limit_exceeded", "standard input does not end", {
+        at: "standard input",
+        got: `more than ${INPUT_BYTES_MAX} bytes`,
+        expected: `JSON of at most ${LIMITS.payloadChars} characters`,
+        fix: "keep large content in a file and pass its path",
+      });
+  }
   return decode(Buffer.concat(chunks), "standard input");
 }
 

@@ -99,7 +99,7 @@ function textView({ io, sessionId, canType, isDurable }: LiveViewOptions): LiveV
         hasStreamed = false;
         return;
       }
-      const line = eventLine(event, look, Date.now());
+      const line = eventLine(event, look, { now: Date.now(), sessionId });
       if (line === undefined) return;
       note(line);
       if (event.type === "request_input") {

@@ -1,12 +1,13 @@
 // An agent from a file of the user's. Whatever is wrong with the file is told with its place, and never with a stack.
 
 import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { basename, dirname, extname, join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { decodedPlace, HoldfastError, NotFoundError, toError } from "@holdfast/core";
 import { placeOf } from "./error-place.ts";
+import { lookAtPath } from "./given-file.ts";
 import { defineAgent, isAgent, type Agent, type TaskDefinition } from "@holdfast/runtime";
 
 export interface LoadedAgent {
@@ -91,9 +92,10 @@ async function load(file: string, path: string, onSlow: () => void): Promise<Rec
 const SLOW_MS = 5_000;
 
 function refuseWrongFile(file: string, path: string): void {
-  const stats = statSync(file, { throwIfNoEntry: false });
-  if (stats === undefined) {
-    throw new NotFoundError("file_not_found", `there is no file ${path}`, {
+  const stats = lookAtPath(file);
+  if (typeof stats === "string") {
+    const why = stats === "ENOENT" || stats === "ENOTDIR" ? "" : ` (${stats})`;
+    throw new NotFoundError("file_not_found", `there is no file ${path}${why}`, {
       at: file,
       expected: "a TypeScript or JavaScript file that exports an agent",
       fix: "check the path; it is taken from the current folder",

@@ -2,10 +2,11 @@
 
 import { Console } from "node:console";
 import { readFileSync } from "node:fs";
-import { HoldfastError, toError } from "@holdfast/core";
+import { HoldfastError, NotFoundError, toError } from "@holdfast/core";
 import { didYouMean } from "@holdfast/core/internal";
 import { parseArguments, refuse } from "./arguments.ts";
 import { COMMON_OPTIONS, type Command } from "./command.ts";
+import { errorJson, errorText, shownError } from "./command-error.ts";
 import { COMMANDS } from "./commands/index.ts";
 import { placeOf } from "./error-place.ts";
 import { commandHelp, overview, USAGE } from "./help.ts";
@@ -13,6 +14,15 @@ import { processTerminal, type Terminal } from "./terminal.ts";
 
 /** @returns the exit code. */
 export async function main(argv: string[]): Promise<number> {
+  if (!hasFolder()) {
+    const gone = new NotFoundError("file_not_found", "the current folder is not there any more", {
+      fix: "go to a folder that is there: cd",
+    });
+    process.stderr.write(
+      `${saysJson(argv) ? errorJson(shownError(gone), false) : errorText(shownError(gone), false)}\n`,
+    );
+    return 2;
+  }
   const terminal = processTerminal();
   // What agents print is for people to see; standard output is for the result.
   globalThis.console = new Console(process.stderr, process.stderr);
@@ -45,6 +55,15 @@ export async function main(argv: string[]): Promise<number> {
   await terminal.drained();
   isOver = true;
   return code;
+}
+
+/** Whether the folder we were called in is still there; Node throws a stack of its own. */
+function hasFolder(): boolean {
+  try {
+    return process.cwd() !== "";
+  } catch {
+    return false;
+  }
 }
 
 async function dispatch(argv: readonly string[], terminal: Terminal): Promise<number> {

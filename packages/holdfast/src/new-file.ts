@@ -4,6 +4,7 @@ import { randomBytes } from "node:crypto";
 import { link, open, rm, type FileHandle } from "node:fs/promises";
 import { dirname } from "node:path";
 import { HoldfastError, NotFoundError, UsageError } from "@holdfast/core";
+import { checkFile } from "./given-file.ts";
 
 /**
  * Write a file for this user only. It has its name once it is whole and on disk; one of that name is never replaced.
@@ -15,7 +16,7 @@ export async function writeNewFile(path: string, lines: AsyncIterable<string>): 
   try {
     const file = await open(draft, "wx", 0o600);
     try {
-      for await (const line of lines) await file.write(line);
+      await file.writeFile(lines); // To the last byte: one write may take a part, and say nothing.
       await file.sync();
     } finally {
       await file.close();
@@ -33,8 +34,8 @@ export async function writeNewFile(path: string, lines: AsyncIterable<string>): 
 export async function openFile(path: string): Promise<AsyncIterable<Uint8Array>> {
   let file: FileHandle | undefined;
   try {
+    checkFile(path);
     file = await open(path, "r");
-    if ((await file.stat()).isDirectory()) throw new Error("it is a folder");
     return file.createReadStream();
   } catch (error) {
     await file?.close();

@@ -1,5 +1,6 @@
 // Sessions as spans, checked where they arrive: at an OTLP/HTTP receiver, sent there by the official SDK.
 
+import { readFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -63,6 +64,12 @@ afterEach(async () => {
   await Promise.all(opened.splice(0).map((runtime) => runtime.close()));
   receiver.closeAllConnections();
   if (receiver.listening) await new Promise((resolve) => receiver.close(resolve));
+});
+
+test("who does not use it need not install it for a compiler that checks the declarations of packages", () => {
+  const source = readFileSync(new URL("opentelemetry-tracer.ts", import.meta.url), "utf8");
+  expect(source).toContain('from "@holdfast/core"');
+  expect(source).not.toMatch(/^import.*"@opentelemetry\//m);
 });
 
 describe("spans that arrive at a receiver", () => {

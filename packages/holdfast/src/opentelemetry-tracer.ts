@@ -12,18 +12,64 @@
 //   O2. Users' data stays out: no inputs, outputs, prompts or contents.
 //   O3. Whoever made the provider owns it: what to export, where, and how much of it, is decided there.
 //
-// It lives here and not in a package of its own because only this package composes; of OpenTelemetry it sees the types alone and is
-// handed the rest, so that nobody needs to install it who does not use it.
+// It lives here and not in a package of its own because only this package composes; of OpenTelemetry it is handed all it uses, and
+// the types of that are written down here, so that nobody needs to install it who does not use it: not even a compiler that checks
+// the declarations of packages.
 
-import type * as OpenTelemetry from "@opentelemetry/api";
-import type { Attributes, Context, Span } from "@opentelemetry/api";
 import type { AgentTracer, RecordedError, TokenUsage, TraceEvent } from "@holdfast/core";
+
+type Attributes = Readonly<Record<string, string | number | boolean | string[]>>;
+
+/** Of `@opentelemetry/api`; opaque. */
+type Context = object;
+
+interface SpanContext {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly traceFlags: number;
+  readonly isRemote?: boolean;
+}
+
+interface Span {
+  spanContext(): SpanContext;
+  setAttribute(name: string, value: string | number | boolean): Span;
+  setAttributes(attributes: Attributes): Span;
+  addEvent(name: string, attributes: Attributes, at: number): Span;
+  setStatus(status: { readonly code: number; readonly message: string }): Span;
+  updateName(name: string): Span;
+  recordException(error: { readonly name: string; readonly message: string }, at: number): void;
+  end(at: number): void;
+}
+
+interface SpanStart {
+  readonly kind?: number;
+  readonly startTime: number;
+  readonly attributes: Attributes;
+}
+
+/** What spans are made with: a `Tracer` of `@opentelemetry/api`. */
+export interface OpenTelemetrySpans {
+  startSpan(name: string, options?: SpanStart, context?: Context): Span;
+}
+
+/** The module `@opentelemetry/api`, as far as it is used. */
+export interface OpenTelemetryApi {
+  readonly trace: {
+    getTracer(name: string): OpenTelemetrySpans;
+    setSpan(context: Context, span: Span): Context;
+    setSpanContext(context: Context, parent: SpanContext): Context;
+  };
+  readonly context: { active(): Context };
+  readonly SpanKind: { readonly INTERNAL: number; readonly CLIENT: number };
+  readonly SpanStatusCode: { readonly ERROR: number };
+  isSpanContextValid(context: SpanContext): boolean;
+}
 
 export interface OpenTelemetryTracerOptions {
   /** `import * as api from "@opentelemetry/api"`. */
-  readonly api: typeof OpenTelemetry;
+  readonly api: OpenTelemetryApi;
   /** Default: the global provider's. */
-  readonly tracer?: OpenTelemetry.Tracer;
+  readonly tracer?: OpenTelemetrySpans;
   /** Kinds of tasks that call a model: `chat` spans from their start, not only when they report usage. */
   readonly modelTasks?: readonly string[];
   /** Export what is held back: `() => provider.forceFlush()`. */
@@ -51,8 +97,8 @@ interface OpenAttempt {
 const FLUSH_MS = 5_000;
 
 class SpanTracer implements AgentTracer {
-  readonly #api: typeof OpenTelemetry;
-  readonly #tracer: OpenTelemetry.Tracer;
+  readonly #api: OpenTelemetryApi;
+  readonly #tracer: OpenTelemetrySpans;
   readonly #modelTasks: ReadonlySet<string>;
   readonly #flush: () => Promise<void>;
   readonly #sessions = new Map<string, OpenSession>();

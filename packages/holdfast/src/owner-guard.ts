@@ -16,8 +16,14 @@ export interface GuardedStorage {
 
 export function guardOwner(storage: AgentStorage): GuardedStorage {
   let isGone = false;
+  let looking: Promise<boolean> | undefined;
+  // One that is stopped answers nothing: questions must not pile up with it.
   const look = async (): Promise<boolean> => {
     if (isGone) return false;
+    looking ??= ask().finally(() => (looking = undefined));
+    return looking;
+  };
+  const ask = async (): Promise<boolean> => {
     try {
       await storage.reader.session("-");
     } catch (error) {

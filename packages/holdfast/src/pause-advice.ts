@@ -1,6 +1,6 @@
 // Why a session stands still until a person does something, and what that is.
 
-import type { PauseReason, Session } from "@holdfast/core";
+import { mayAcceptDrift, type PauseReason, type Session } from "@holdfast/core";
 import { amountText } from "./budget-text.ts";
 import type { Io } from "./command.ts";
 import { runnerCommand } from "./runner-advice.ts";
@@ -30,10 +30,16 @@ export function pauseAdvice(
   const advice: { readonly [reason in PauseReason]: () => PauseAdvice } = {
     by_user: () => ({ why: "somebody paused it", commands: [unpause] }),
     budget_exceeded: () => budgetAdvice(session, io),
-    nondeterminism: () => ({
-      why: `its agent asked for something else than its journal holds: ${correct}, or accept changed inputs`,
-      commands: [goesOn, `${resume} --accept-drift`],
-    }),
+    nondeterminism: () =>
+      mayAcceptDrift(session.error)
+        ? {
+            why: `its agent asked with another input than its journal holds: ${correct}, or accept that`,
+            commands: [goesOn, `${resume} --accept-drift`],
+          }
+        : {
+            why: `its agent asked for something else than its journal holds: ${correct}`,
+            commands: [goesOn],
+          },
     agent_fault: () => ({ why: `its agent made a mistake: ${correct}`, commands: [goesOn] }),
     poison: () => ({
       why: isElsewhere
@@ -49,7 +55,10 @@ export function pauseAdvice(
           }
         : {
             why: "its agent, of the version it was started with, is not here",
-            commands: [`${resume} --agent FILE`],
+            commands: [
+              `${resume} --agent FILE`,
+              ...(session.error?.code === "agent_version" ? [`${resume} --accept-drift`] : []),
+            ],
           },
   };
   return advice[pauseReason]();

@@ -1,6 +1,6 @@
 // What `show` shows to people.
 
-import { isEnded } from "@holdfast/core";
+import { isEnded, isLost, isReservedName } from "@holdfast/core";
 import type { Look } from "./command.ts";
 import {
   beforeResume,
@@ -29,12 +29,13 @@ export function pictureText(picture: Picture, look: Look, now: number): string {
   if (error !== undefined)
     lines.push("", look.paint.bold("Error"), ...errorLines(error).map((line) => `  ${look.paint.red(line)}`));
   lines.push(...waiting(picture, look), ...childLines(picture, look));
-  if (pending.length > 0) {
+  // What children say to it is its agent's business, and said of them.
+  const unread = pending.filter((name) => !isReservedName(name));
+  if (unread.length > 0)
     lines.push(
       "",
-      `${count(pending.length, "signal")} not taken yet: ${cut([...new Set(pending)].join(", "), look)}`,
+      `${count(unread.length, "signal")} not taken yet: ${cut([...new Set(unread)].join(", "), look)}`,
     );
-  }
   lines.push(...section("Tasks", tasks, TASKS_SHOWN, (shown) => taskLines(shown, look), look));
   const entryLine = ({ role, content }: EntryPicture): string => {
     return `${look.paint.bold(`${plainLine(role, 40)}:`)} ${cut(textOf(content), look)}`;
@@ -99,7 +100,7 @@ function childLines({ children }: Picture, look: Look): string[] {
 }
 
 function waiting(picture: Picture, look: Look): string[] {
-  const { session, waits, questions, resume, elsewhere, starts, paused } = picture;
+  const { session, waits, questions, resume, elsewhere, starts, paused, ownerPid } = picture;
   const { paint } = look;
   if (elsewhere !== undefined)
     return ["", paint.bold("Watch it where it lives"), `  ${paint.cyan(elsewhere)}`];
@@ -109,8 +110,13 @@ function waiting(picture: Picture, look: Look): string[] {
     const commands = paused.commands.map((command) => `      ${paint.cyan(command)}`);
     return ["", paint.bold("Paused"), `  ${paused.why}`, ...commands];
   }
+  if (isGone(picture))
+    return [
+      "",
+      `It was ephemeral, and is gone with its process${paint.dim("; resume records that as its end")}`,
+    ];
   if (waits.length === 0 && resume === undefined) return [];
-  const label = beforeResume(session);
+  const label = `${ownerPid === undefined ? "" : `if process ${ownerPid} does not run it, `}${beforeResume(session)}`;
   const lines = [
     "",
     paint.bold(waits.length > 0 ? "Waits for" : `${label[0]!.toUpperCase()}${label.slice(1)}`),
@@ -192,6 +198,11 @@ export function taskText(task: TaskPicture, look: Look): string {
       : part("Output", output ?? "none")),
     ...(error === undefined ? [] : ["", look.paint.bold("Error"), ...errorLines(error)]),
   ].join("\n");
+}
+
+/** Nobody can go on with it, or answer it. */
+function isGone({ session, ownerPid, isElsewhere }: Picture): boolean {
+  return isLost(session) && ownerPid === undefined && !isElsewhere;
 }
 
 /** Who may be running it. Only the owner knows for sure, and it is not asked: looking must not disturb. */

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
+  cutTo,
   coloured,
   duration,
   jsonLine,
@@ -79,6 +80,12 @@ describe("text of ours", () => {
         ["aaa", "b", ""],
       ]),
     ).toEqual(["a    \u001b[31mbb\u001b[39m  c", "aaa  b"]);
+  });
+
+  test("a row that is cut keeps its columns and its indentation, whatever stands in it", () => {
+    expect(cutTo("  child    waiting   1 s ago", 20, "…")).toBe("  child    waiting …");
+    expect(cutTo("  child    waiting", 20, "…")).toBe("  child    waiting");
+    expect(cutTo("four 𝒜𝒜", 6, "")).toBe("four ");
   });
 
   test.each([

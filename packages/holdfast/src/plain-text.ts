@@ -32,7 +32,11 @@ export function plainPiece(text: string): string {
 export function plainLine(text: string, charsMax: number, cutMark = "..."): string {
   // Cut before it is cleaned: a task may return megabytes, and a line shows a hundred characters of them.
   const rough = charsMax === Infinity ? text : text.slice(0, Math.max(0, charsMax) * 4 + 64);
-  const line = plain(rough).replace(/\s+/g, " ").trim();
+  return cutTo(plain(rough).replace(/\s+/g, " ").trim(), charsMax, cutMark);
+}
+
+/** A line of ours, such as a row of a table: cut, and its columns and its indentation kept. */
+export function cutTo(line: string, charsMax: number, cutMark: string): string {
   if (line.length <= charsMax) return line;
   // Not through the middle of a character outside the basic plane.
   const end = Math.max(0, charsMax - cutMark.length);

@@ -4,11 +4,12 @@
 // What is given on the command line goes before the environment, that before the project's configuration, that before the
 // user's, that before the default.
 
-import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { Arguments, Io } from "./command.ts";
 import { readConfig, userConfigFile } from "./config.ts";
 import { coordinatorToken, namedCoordinator, type CoordinatorAccess } from "./coordinator-access.ts";
+import { isFolder } from "./given-file.ts";
 import type { Origin } from "./origin.ts";
 import type { WantedTraces } from "./wanted-tracer.ts";
 
@@ -110,8 +111,4 @@ function nearest(from: string, matches: (folder: string) => boolean): string | u
     if (matches(folder)) return folder;
     if (folder === dirname(folder)) return undefined;
   }
-}
-
-function isFolder(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }

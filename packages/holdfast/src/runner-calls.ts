@@ -31,10 +31,11 @@ export async function listRunners(args: Arguments, io: Io): Promise<number> {
       `${runner.held}/${runner.maxRuns}`,
       runner.owner ?? "",
       `${duration(Math.max(0, now - runner.seenAt))} ago`,
+      labelsOf(runner),
       namesOf(runner).join(", "),
     ].map((cell) => plainLine(cell, CELL_CHARS)),
   );
-  const head = ["NAME", "ID", "STATUS", "HOST", "HELD", "OWNER", "SEEN", "AGENTS AND TASKS"];
+  const head = ["NAME", "ID", "STATUS", "HOST", "HELD", "OWNER", "SEEN", "LABELS", "AGENTS AND TASKS"];
   io.show(runners, runners.length === 0 ? "" : table([head, ...rows]).join("\n"));
   if (runners.length === 0) io.note("no runner is registered: `holdfast runner` starts one");
   return 0;
@@ -43,7 +44,6 @@ export async function listRunners(args: Arguments, io: Io): Promise<number> {
 /** @returns the exit code. */
 export async function showRunner(text: string, args: Arguments, io: Io): Promise<number> {
   const runner = runnerJson(await asAdmin(args, io, (service) => service.get({ runnerId: text })));
-  const labels = Object.entries(runner.labels).map(([name, value]) => `${name}=${value}`);
   const rows = [
     ["runner", runner.name],
     ["id", runner.runnerId],
@@ -52,7 +52,7 @@ export async function showRunner(text: string, args: Arguments, io: Io): Promise
     ["project", runner.project],
     ["owner", runner.owner ?? "nobody: it takes sessions of all"],
     ["holds", `${runner.held} of ${count(runner.maxRuns, "session")}`],
-    ["labels", labels.join(", ")],
+    ["labels", labelsOf(runner)],
     ["agents", runner.agents.map(({ name, version }) => `${name} ${version ?? ""}`.trim()).join(", ")],
     ["tasks", runner.taskKinds.join(", ")],
     ["registered", localTime(runner.registeredAt)],
@@ -79,6 +79,12 @@ export async function deleteRunner(runnerId: string, args: Arguments, io: Io): P
   io.result({ runnerId, status: "deleted" }, "");
   io.note(`${plainLine(runnerId, CELL_CHARS)} is forgotten, and its token revoked`);
   return 0;
+}
+
+function labelsOf({ labels }: Pick<ReturnType<typeof runnerJson>, "labels">): string {
+  return Object.entries(labels)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(", ");
 }
 
 function namesOf({

@@ -3,13 +3,15 @@
 import { NotFoundError, UsageError, type TraceEvent } from "@holdfast/core";
 import { compositeTracer, Watchdog, type Agent, type TaskDefinition } from "@holdfast/runtime";
 import { startRunner, type Runner, type RunnerEvent, type RunnerOptions } from "@holdfast/runner";
-import { readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseDuration } from "./budget-text.ts";
 import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "./command.ts";
-import { URL_DEFAULT } from "./coordinator-access.ts";
+import { checkToken, URL_DEFAULT } from "./coordinator-access.ts";
+import { readBounded } from "./config.ts";
 import { dataFolder, makeFolder } from "./coordinator-storage.ts";
+import { definedOf } from "./command-error.ts";
 import { isDebugged, stopper } from "./drive.ts";
+import { isFolder } from "./given-file.ts";
 import { readAll } from "./input.ts";
 import { readLabels } from "./labels.ts";
 import { loadAgents, loadTasks } from "./load-agent.ts";
@@ -135,7 +137,7 @@ function secondsOf(io: Io, variable: string, max: number): number | undefined {
 function workspaceOf(args: Arguments, io: Io): string {
   const given = args.text("project") ?? nonEmpty(io.env["PROJECT_DIR"]);
   const folder = given === undefined ? findProject(io.cwd) : resolve(io.cwd, given);
-  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) {
+  if (!isFolder(folder)) {
     throw new NotFoundError("file_not_found", `there is no folder ${given ?? folder}`, {
       at: args.text("project") === undefined ? "PROJECT_DIR" : "--project",
       fix: "check the path; it is taken from the current folder",
@@ -144,15 +146,10 @@ function workspaceOf(args: Arguments, io: Io): string {
   return folder;
 }
 
-/** What no header can carry is no token: it would be sent for ever. */
+/** One that no header can carry would be sent for ever. */
 async function tokenOf(args: Arguments, io: Io): Promise<string | undefined> {
   const token = await givenToken(args, io);
-  if (token === undefined || /^[\x21-\x7e]+$/.test(token)) return token;
-  throw new UsageError("the token holds what no token does", {
-    at: args.text("token-file") ?? "HOLDFAST_TOKEN",
-    expected: "one line that begins with hf_reg_",
-    fix: "give it as it was made",
-  });
+  return token === undefined ? undefined : checkToken(token, args.text("token-file") ?? "HOLDFAST_TOKEN");
 }
 
 /** Never from the command line, which others can see. */
@@ -162,7 +159,7 @@ async function givenToken(args: Arguments, io: Io): Promise<string | undefined> 
   if (file === "-") return nonEmpty((await readAll(io.stdin)).trim());
   const path = resolve(io.cwd, file);
   try {
-    return nonEmpty(readFileSync(path, "utf8").trim());
+    return nonEmpty(readBounded(path).trim());
   } catch (cause) {
     throw new NotFoundError(
       "file_not_found",
@@ -212,10 +209,13 @@ function tell(event: RunnerEvent, io: Io): void {
       return;
     case "received":
       return io.note(`${symbols.begin} Received run ${event.sessionId} (${event.agent})`);
-    case "lost":
-      return io.note(
-        paint.yellow(`${symbols.warn} ${plainLine(event.error.message, MESSAGE_CHARS)}; trying again`),
-      );
+    case "lost": {
+      const { message, got, fix } = event.error;
+      io.note(paint.yellow(`${symbols.warn} ${plainLine(message, MESSAGE_CHARS)}; trying again`));
+      for (const [what, text] of Object.entries(definedOf({ got, fix })))
+        io.note(`  ${what}: ${plainLine(text, MESSAGE_CHARS)}`);
+      return;
+    }
     case "back":
       return io.note(`${symbols.again} The coordinator is back`);
     case "draining":
@@ -228,7 +228,9 @@ function tell(event: RunnerEvent, io: Io): void {
 function jsonOf(event: RunnerEvent): object {
   if (!("error" in event)) return event;
   const { type, error } = event;
-  return error === undefined ? { type } : { type, error: { code: error.code, message: error.message } };
+  if (error === undefined) return { type };
+  const { code, message, got, fix } = error;
+  return { type, error: { code, message, ...definedOf({ got, fix }) } };
 }
 
 function tellTrace(event: TraceEvent, io: Io, isVerbose: boolean): void {

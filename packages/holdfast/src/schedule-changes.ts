@@ -9,6 +9,7 @@ import {
   type Runtime,
   type ScheduleRequest,
 } from "@holdfast/runtime";
+import { readCron } from "@holdfast/runtime/internal";
 import { refuse } from "./arguments.ts";
 import { readLimits } from "./budget-text.ts";
 import type { Arguments, Io } from "./command.ts";
@@ -42,6 +43,7 @@ export async function addSchedule(
     cron,
     timeZone: args.text("tz") ?? Intl.DateTimeFormat().resolvedOptions().timeZone,
   };
+  readCron(timing.cron, timing.timeZone); // What was typed first is refused first: before the agent's file, and its input.
   if (file !== undefined) return addStart(file, timing, args, io);
   if (sessionId === undefined) throw refuse("--run FILE or --signal ID is missing", usage);
   if (name === undefined) throw refuse("the signal's name is missing", usage);

@@ -101,6 +101,7 @@ describe("holdfast schedule", () => {
   test.each([
     [["61 * * * *", "--run", "echo.ts"], 2, "minute: 61"],
     [["* * * * *", "--run", "echo.ts", "--tz", "Mars"], 2, "at: timeZone"],
+    [["* * * * *", "--run", "none.ts", "--tz", "Mars"], 2, "at: timeZone"],
     [["* * * * *", "--run", "echo.ts", "--id", "a b"], 2, "at: id"],
     [["* * * * *", "--run", "echo.ts", "--input", "{"], 2, "E_NOT_JSON"],
     [["* * * * *", "--run", "typed.ts", "--input", '"text"'], 2, "E_INVALID_INPUT"],

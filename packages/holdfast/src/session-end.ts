@@ -19,7 +19,8 @@ export function tellEnd(session: Session, io: Io, tookMs?: number): number {
     io.result(outcome, output === undefined ? "" : outputText(output));
     return 0;
   }
-  if (io.isJson) io.result(outcome, "");
+  // What an agent gave back after a cancel is its partial output.
+  if (io.isJson || output !== undefined) io.result(outcome, output === undefined ? "" : outputText(output));
   if (status === "cancelled") {
     const why = cancelText(session.cancel) ?? error?.message;
     // What it is for whoever set the budget: the same as one that parked for it.

@@ -76,6 +76,7 @@ describe("export and import", () => {
       [["import", "none.bad"], 2, "there is no such file"],
       [["import", "folder"], 2, "cannot be read"],
       [["import", "s.ndjson"], 6, "E_SESSION_EXISTS"],
+      [["import", "s.ndjson"], 6, "--session OTHER"],
       [["import", "s.ndjson", "--session", "../x"], 2, "cannot be the id"],
       [["import", "cut.bad", "--session", "t"], 10, "E_CORRUPT_RECORD"],
       [["import", "changed.bad", "--session", "t"], 10, "cut off or damaged"],

@@ -1,7 +1,7 @@
 // A timeline tells what the journal says: no more, no less, and on any width.
 
 import { stripVTControlCharacters } from "node:util";
-import type { JournalRecord } from "@holdfast/core";
+import type { JournalRecord, StorageReader } from "@holdfast/core";
 import { MemoryStorage } from "@holdfast/runtime";
 import { beforeEach, expect, test } from "vitest";
 import type { Look, Paint } from "./command.ts";
@@ -100,6 +100,28 @@ test("attempts, waits and usage, by task, by turn, by model and in all", async (
     { type: "signal", name: "go", startedAt: T, endedAt: T + 9_000, outcome: "completed" },
   ]);
   expect(turns[1]!.items.map(({ outcome }) => outcome)).toEqual(["withdrawn", "completed", "open"]);
+});
+
+test("what a family used is the sum of all of it, however large that is", async () => {
+  const { reader } = storage;
+  const own = (await reader.session("ses"))!;
+  const children = Array.from({ length: 250 }, (_, i) => ({ ...own, sessionId: `ses-${i}`, children: 0 }));
+  const family: StorageReader = {
+    ...reader,
+    session: () => Promise.resolve({ ...own, children: children.length }),
+    sessions: ({ limit }) => Promise.resolve(children.slice(0, limit)),
+    journal: (_, fromSeq, limit) => reader.journal("ses", fromSeq, limit),
+  };
+  const timeline = await readTimeline(family, "ses", T + 10_000);
+  expect(timeline.usageOfAll).toEqual({
+    inputTokens: 251 * 200,
+    outputTokens: 251 * 40,
+    costMicroUsd: 251 * 3_000,
+  });
+  const lines = timelineText(timeline, look(Infinity), T + 10_000).split("\n");
+  expect(lines.filter((line) => /^ {2}ses-/.test(line))).toHaveLength(60);
+  expect(lines.at(-2)).toContain("and 190 more");
+  expect(lines.at(-1)).toContain("50200+10040 tokens");
 });
 
 test("JSON has all of it", async () => {

@@ -13,6 +13,7 @@ import {
   type Session,
   type StorageReader,
 } from "@holdfast/core";
+import { readBelow, walk } from "./family.ts";
 import { JournalTail, type JournalEvent } from "./journal-events.ts";
 
 export interface Usage {
@@ -48,6 +49,15 @@ export interface TimelineItem {
 export interface TimelineMark {
   readonly at: number;
   readonly text: string;
+  /** Something that need not have been. */
+  readonly isWarning: boolean;
+}
+
+/** A session below it, with what its own tasks used. */
+export interface TimelineChild {
+  readonly session: Session;
+  readonly depth: number;
+  readonly usage?: Usage;
 }
 
 export interface TimelineTurn {
@@ -68,21 +78,40 @@ export interface Timeline {
   readonly turns: readonly TimelineTurn[];
   readonly usage?: Usage;
   readonly models: readonly ({ readonly model: string } & Usage)[];
+  readonly children: readonly TimelineChild[];
+  /** Of all of it: its own, and that of all below it. */
+  readonly usageOfAll?: Usage;
 }
 
 export async function readTimeline(reader: StorageReader, sessionId: string, now: number): Promise<Timeline> {
-  const building = new TimelineBuilder();
-  await new JournalTail(reader, sessionId).advance((event) => building.add(event));
+  const building = await built(reader, sessionId);
   // After the journal: then it knows of every record that was read.
   const session = (await reader.session(sessionId))!;
-  return building.finish(session, session.endedAt ?? Math.max(now, session.updatedAt));
+  const children: TimelineChild[] = [];
+  let usageOfAll = building.usage;
+  for (const { session: child, depth } of walk(await readBelow(reader, session, Infinity))) {
+    const { usage } = await built(reader, child.sessionId);
+    children.push({ session: child, depth, ...(usage === undefined ? {} : { usage }) });
+    if (usage !== undefined) usageOfAll = sum(usageOfAll, usage);
+  }
+  return {
+    ...building.finish(session, session.endedAt ?? Math.max(now, session.updatedAt)),
+    children,
+    ...(usageOfAll === undefined ? {} : { usageOfAll }),
+  };
+}
+
+async function built(reader: StorageReader, sessionId: string): Promise<TimelineBuilder> {
+  const building = new TimelineBuilder();
+  await new JournalTail(reader, sessionId).advance((event) => building.add(event));
+  return building;
 }
 
 class TimelineBuilder {
   readonly #turns: TimelineTurn[] = [];
   readonly #open = new Map<number, TimelineItem>();
   readonly #models = new Map<string, Usage>();
-  #usage: Usage | undefined;
+  usage: Usage | undefined;
   #at = 0;
   #turn = 0;
 
@@ -133,13 +162,13 @@ class TimelineBuilder {
         if ((event.names ?? []).length > 0) this.#mark(turn, `took ${event.names!.join(", ")}`);
         return;
       case "cancel_requested":
-        this.#mark(turn, `asked to cancel${event.reason === undefined ? "" : `: ${event.reason}`}`);
+        this.#warn(turn, `asked to cancel${event.reason === undefined ? "" : `: ${event.reason}`}`);
         return;
       case "warned":
-        this.#mark(turn, `warning: ${String(event.message)}`);
+        this.#warn(turn, `warning: ${String(event.message)}`);
         return;
       case "drift_accepted":
-        this.#mark(turn, `recorded results stand for changed inputs at ${String(event.positions)}`);
+        this.#warn(turn, `recorded results stand for changed inputs at ${String(event.positions)}`);
         return;
       case "checkpoint":
         turn.endedAt = this.#at;
@@ -153,11 +182,11 @@ class TimelineBuilder {
       case "spawn_child":
         this.#mark(
           turn,
-          `${event["handOff"] === true ? "hands over to" : "asks for"} ${String(event["agent"])}`,
+          `${event["handOff"] === true ? "hands over to" : "asks for"} ${String(event["agent"])} ${String(event["childId"])}`,
         );
         return;
       case "cancel_child":
-        this.#mark(turn, `cancels child ${String(event["childId"])}`);
+        this.#warn(turn, `cancels child ${String(event["childId"])}`);
         return;
       case "forked":
         this.#mark(turn, `forked from ${String(event["from"])}`);
@@ -175,14 +204,14 @@ class TimelineBuilder {
     }
   }
 
-  finish(session: Session, until: number): Timeline {
+  finish(session: Session, until: number): Omit<Timeline, "children" | "usageOfAll"> {
     const models = [...this.#models].map(([model, usage]) => ({ model, ...usage }));
     return {
       session,
       until,
       turns: this.#turns,
       models,
-      ...(this.#usage === undefined ? {} : { usage: this.#usage }),
+      ...(this.usage === undefined ? {} : { usage: this.usage }),
     };
   }
 
@@ -250,16 +279,20 @@ class TimelineBuilder {
     attempt.usage = usage;
     item.usage = sum(item.usage, usage);
     turn.usage = sum(turn.usage, usage);
-    this.#usage = sum(this.#usage, usage);
+    this.usage = sum(this.usage, usage);
     if (usage.model !== undefined) this.#models.set(usage.model, sum(this.#models.get(usage.model), usage));
   }
 
   #mark(turn: TimelineTurn, text: string): void {
-    turn.marks.push({ at: this.#at, text });
+    turn.marks.push({ at: this.#at, text, isWarning: false });
+  }
+
+  #warn(turn: TimelineTurn, text: string): void {
+    turn.marks.push({ at: this.#at, text, isWarning: true });
   }
 }
 
-function sum(before: Usage | undefined, more: TokenUsage): Usage {
+function sum(before: Usage | undefined, more: Omit<TokenUsage, "model">): Usage {
   return {
     inputTokens: (before?.inputTokens ?? 0) + (more.inputTokens ?? 0),
     outputTokens: (before?.outputTokens ?? 0) + (more.outputTokens ?? 0),
@@ -271,7 +304,8 @@ function taskNumber({ taskId }: JournalEvent): number {
   return Number(taskId?.slice(taskId.lastIndexOf("-") + 1));
 }
 
-export function timelineJson({ session, until, turns, usage, models }: Timeline): object {
+export function timelineJson(timeline: Timeline): object {
+  const { session, until, turns, usage, models, children, usageOfAll } = timeline;
   const { sessionId, agent, status, createdAt, endedAt } = session;
   return {
     sessionId,
@@ -284,6 +318,20 @@ export function timelineJson({ session, until, turns, usage, models }: Timeline)
     ...(agent.traceparent === undefined ? {} : { traceparent: agent.traceparent }),
     ...(usage === undefined ? {} : { usage }),
     models,
+    ...(children.length === 0 ? {} : { children: children.map(childJson) }),
+    ...(usageOfAll === undefined ? {} : { usageOfAll }),
     turns: turns.map((turn) => ({ ...turn, durationMs: (turn.endedAt ?? until) - turn.startedAt })),
+  };
+}
+
+function childJson({ session, usage }: TimelineChild): object {
+  const { sessionId, agent, status, createdAt, endedAt } = session;
+  return {
+    sessionId,
+    agent: agent.name,
+    status,
+    startedAt: createdAt,
+    ...(endedAt === undefined ? {} : { endedAt }),
+    ...(usage === undefined ? {} : { usage }),
   };
 }

@@ -142,7 +142,12 @@ describe("telling", () => {
     const { stderr } = await project.run("resume", "m");
     expect(stderr).toContain('got: task "ship" with input {"order":{"id":7},"fast":true}');
     expect(stderr).toContain('expected: task "ship" with input {"order":{"id":7}}');
-    expect(stderr).toContain("--accept-drift");
+    expect(stderr).toContain("resume m --accept-drift");
+    writeFileSync(project.path("mend.ts"), changed.replaceAll('"ship"', '"send"'));
+    const another = await project.run("resume", "m", "--accept-drift");
+    expect(another.stderr).toMatch(/got: task "send"/);
+    expect(another.stderr, "another task is no drift").not.toContain("--accept-drift");
+    writeFileSync(project.path("mend.ts"), changed);
     expect(await project.run("resume", "m", "--accept-drift")).toMatchObject({
       code: 0,
       stdout: "shipped\n",

@@ -121,6 +121,7 @@ export function processTerminal(): Terminal {
       },
     }),
     async drained() {
+      await new Promise<void>((turned) => setImmediate(turned)); // A file or a device says only after its turn that it took nothing.
       if (stdout.writableLength > 0) await new Promise<void>((written) => writeResult("", written));
       if (stderr.writableLength > 0) await new Promise<void>((written) => stderr.write("", () => written()));
     },

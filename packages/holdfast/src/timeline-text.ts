@@ -3,13 +3,14 @@
 // A bar is drawn over its turn's time: `#` an attempt, `-` a wait or a back-off. On a narrow terminal there are no bars.
 
 import type { Look } from "./command.ts";
-import { errorLine, moment, paintStatus } from "./describe-session.ts";
-import { count, duration, plainLine } from "./plain-text.ts";
+import { errorLine, moment, paintStatus, signalText, statusText } from "./describe-session.ts";
+import { count, cutTo, duration, plainLine, table } from "./plain-text.ts";
 import type { Timeline, TimelineItem, TimelineTurn, Usage } from "./session-timeline.ts";
 
 /** What is shown at most; `--json` has all. */
 const TURNS_SHOWN = 30;
 const ITEMS_SHOWN = 60;
+const CHILDREN_SHOWN = 60;
 const COLUMNS = { unlimited: 120, forBars: 56, most: 160 };
 const NAME_CHARS = 28;
 const BAR = { least: 8, most: 60 };
@@ -27,14 +28,49 @@ export function timelineText(timeline: Timeline, look: Look, now: number): strin
   const shown = turns.slice(-TURNS_SHOWN);
   if (shown.length < turns.length)
     lines.push(paint.dim(cut(`${count(turns.length - shown.length, "earlier turn")}: --json has all`)));
-  for (const turn of shown) lines.push("", ...turnLines(turn, until, look, width));
+  for (const turn of shown) lines.push("", ...turnLines(turn, { timeline, look, width }));
   lines.push("", ...totals(timeline, cut, paint.bold));
-  if (usage === undefined) lines.push(paint.dim(cut("no usage is recorded")));
+  if (usage === undefined)
+    lines.push(
+      paint.dim(cut(`no usage is recorded${timeline.children.length > 0 ? " of its own tasks" : ""}`)),
+    );
+  lines.push(...childLines(timeline, width, look));
   return lines.join("\n");
 }
 
-function turnLines(turn: TimelineTurn, until: number, look: Look, width: number): string[] {
+/** Those below it, each with what its own tasks used, and the sum of all. */
+function childLines(
+  { children, usageOfAll, until }: Timeline,
+  width: number,
+  { paint, symbols }: Look,
+): string[] {
+  if (children.length === 0) return [];
+  const rows = children
+    .slice(0, CHILDREN_SHOWN)
+    .map(({ session, depth, usage }) => [
+      `  ${"  ".repeat(depth)}${session.sessionId}`,
+      plainLine(session.agent.name, NAME_CHARS),
+      statusText(session),
+      duration((session.endedAt ?? until) - session.createdAt),
+      usageText(usage).join(", "),
+    ]);
+  const sum = usageText(usageOfAll).join(", ");
+  return [
+    "",
+    paint.bold(count(children.length, "session below it", "sessions below it")),
+    ...table(rows).map((row) => cutTo(row, width, symbols.cut)),
+    ...(rows.length === children.length ? [] : [paint.dim(`  and ${children.length - rows.length} more`)]),
+    ...(sum === "" ? [] : [paint.bold(cutTo(`in all ${sum}`, width, symbols.cut))]),
+  ];
+}
+
+function turnLines(
+  turn: TimelineTurn,
+  { timeline, look, width }: { readonly timeline: Timeline; readonly look: Look; readonly width: number },
+): string[] {
   const { paint, symbols } = look;
+  const { until, session } = timeline;
+  const { sessionId } = session;
   const end = turn.endedAt ?? until;
   const tasks = turn.items.filter(({ type }) => type === "task").length;
   const head = [
@@ -48,19 +84,19 @@ function turnLines(turn: TimelineTurn, until: number, look: Look, width: number)
     `${paint.bold(title)}  ${paint.dim(plainLine(head, Math.max(8, width - title.length - 2), symbols.cut))}`,
   ];
   const items = turn.items.slice(0, ITEMS_SHOWN);
-  const columns = columnsFor(items, until, width);
+  const columns = columnsFor(items, { until, width, sessionId });
   const drawnTo = turn.endedAt ?? lastMoment(turn, until);
   for (const item of items)
-    lines.push(...itemLines(item, { turn, end: drawnTo, until, look, width, columns }));
+    lines.push(...itemLines(item, { turn, end: drawnTo, until, look, width, columns, sessionId }));
   if (items.length < turn.items.length)
     lines.push(paint.dim(`  and ${turn.items.length - items.length} more`));
-  for (const { at, text } of turn.marks) {
+  for (const { at, text, isWarning } of turn.marks) {
     const line = plainLine(
-      `${symbols.warn} ${text}  (after ${duration(at - turn.startedAt)})`,
+      `${isWarning ? symbols.warn : symbols.begin} ${text}  (after ${duration(at - turn.startedAt)})`,
       width - 2,
       symbols.cut,
     );
-    lines.push(`  ${paint.yellow(line)}`);
+    lines.push(`  ${isWarning ? paint.yellow(line) : paint.dim(line)}`);
   }
   return lines;
 }
@@ -81,9 +117,16 @@ interface RowColumns {
 }
 
 /** As wide as what they hold; what is left is for bars. */
-function columnsFor(items: readonly TimelineItem[], until: number, width: number): RowColumns {
+function columnsFor(
+  items: readonly TimelineItem[],
+  { until, width, sessionId }: { readonly until: number; readonly width: number; readonly sessionId: string },
+): RowColumns {
   const longest = (texts: readonly string[]): number => Math.max(0, ...texts.map((text) => text.length));
-  const name = Math.min(NAME_CHARS, longest(items.map(nameOf)), Math.max(8, Math.floor(width / 3)));
+  const name = Math.min(
+    NAME_CHARS,
+    longest(items.map((item) => nameOf(item, sessionId))),
+    Math.max(8, Math.floor(width / 3)),
+  );
   const took = longest(items.map((item) => duration((item.endedAt ?? until) - item.startedAt)));
   const facts = Math.min(
     longest(items.map((item) => factsOf(item).join(", "))),
@@ -105,12 +148,13 @@ interface Row {
   readonly look: Look;
   readonly width: number;
   readonly columns: RowColumns;
+  readonly sessionId: string;
 }
 
 function itemLines(item: TimelineItem, row: Row): string[] {
   const { look, width, columns, until } = row;
   const { paint, symbols } = look;
-  const name = plainLine(nameOf(item), columns.name, symbols.cut).padEnd(columns.name);
+  const name = plainLine(nameOf(item, row.sessionId), columns.name, symbols.cut).padEnd(columns.name);
   const took = duration((item.endedAt ?? until) - item.startedAt).padStart(columns.took);
   const facts = plainLine(factsOf(item).join(", "), Math.max(0, columns.facts), symbols.cut);
   const bar = columns.bar === 0 ? "" : `  ${barOf(item, row)}`;
@@ -126,12 +170,12 @@ function itemLines(item: TimelineItem, row: Row): string[] {
   return lines;
 }
 
-function nameOf({ type, name }: TimelineItem): string {
+function nameOf({ type, name }: TimelineItem, sessionId: string): string {
   switch (type) {
     case "task":
       return plainLine(name, NAME_CHARS * 2);
     case "signal":
-      return `signal ${plainLine(name, NAME_CHARS * 2)}`;
+      return signalText(name, sessionId);
     case "timer":
       return "timer";
     case "question":

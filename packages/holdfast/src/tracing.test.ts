@@ -116,7 +116,7 @@ test("trace works from the journal alone, for people and for programs", async ()
   const { code, stdout } = await project.run("trace", "s1");
   expect(code).toBe(0);
   expect(stdout).toMatch(/turn 0 {2}\d+ m?s, 2 deliveries, 1 task/);
-  expect(stdout).toMatch(/signal go .* open/);
+  expect(stdout).toMatch(/signal "go" .* open/);
   const json = await project.json<{ turns: { items: { name: string }[] }[] }>("trace", "s1");
   expect(json.turns.map(({ items }) => items.map(({ name }) => name))).toEqual([["model"], ["model", "go"]]);
 });
@@ -138,10 +138,11 @@ describe("replay", () => {
       'task "model"',
       'open: signal "go"',
       'state: {"n":1}',
-      'user: "round 1"',
+      "user: round 1",
       "asks what is recorded",
     ])
       expect(stdout).toContain(text);
+    expect(stdout, "an input is told once").not.toMatch(/with input (\S+) .*\1/);
     const after = {
       ran: ran(),
       shown: await project.json("show", "s1"),

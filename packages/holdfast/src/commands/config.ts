@@ -1,5 +1,5 @@
 import { didYouMean } from "@holdfast/core/internal";
-import { refuse, takeNothing, takeOnly } from "../arguments.ts";
+import { refuse, refuseAction, takeNothing, takeOnly } from "../arguments.ts";
 import type { Arguments, Command, Io } from "../command.ts";
 
 const TEXT_MAX = 4_096;
@@ -48,9 +48,7 @@ export const config: Command = {
         return 0;
       }
       default:
-        throw refuse(what === undefined ? "get or list?" : `there is no config ${what}`, config.usage, {
-          got: what ?? "nothing",
-        });
+        throw refuseAction("config", what, ["get", "list"], config.usage);
     }
   },
 };

@@ -1,4 +1,4 @@
-import { takeOnly } from "../arguments.ts";
+import { refuse, takeOnly } from "../arguments.ts";
 import type { Command } from "../command.ts";
 
 export const exportSession: Command = {
@@ -23,6 +23,11 @@ export const exportSession: Command = {
 
   async run(args, io) {
     const id = takeOnly(args.positionals, "the session's id", exportSession.usage);
+    if (args.text("output") === "-")
+      throw refuse("a session is written to a file, not to standard output", exportSession.usage, {
+        got: "--output -",
+        fix: "name a file; one of this name is ./-",
+      });
     const { resolve } = await import("node:path");
     const { findDatabase } = await import("../project.ts");
     const { withReaderOf } = await import("../find-session.ts");

@@ -1,5 +1,6 @@
 import {
   isEnded,
+  isLost,
   SESSION_STATUSES,
   type Session,
   type SessionStatus,
@@ -66,7 +67,7 @@ async function firstUnfinished(reader: StorageReader, limit: number): Promise<Se
 async function linesOf(sessions: readonly Session[], database: Database, io: Io): Promise<string> {
   if (sessions.length === 0) return "";
   const { standings, statusText } = await import("../describe-session.ts");
-  const { duration, plainLine, table } = await import("../plain-text.ts");
+  const { cutTo, duration, plainLine, table } = await import("../plain-text.ts");
   const now = Date.now();
   const hasOwner = await isOwned(sessions, database);
   const { asTrees, cancelText, walk } = await import("../family.ts");
@@ -79,11 +80,13 @@ async function linesOf(sessions: readonly Session[], database: Database, io: Io)
       .map(({ what, until }) => what + until)
       .join("; ");
     return [
-      isOnRun(session) && !hasOwner
-        ? "somebody to resume it"
-        : paused === undefined
-          ? waitsFor
-          : `${paused.commands[0]}  (${paused.why})`,
+      !hasOwner && isLost(session)
+        ? "nothing: it was ephemeral, and is gone with its process"
+        : !hasOwner && isOnRun(session)
+          ? "somebody to resume it"
+          : paused === undefined
+            ? waitsFor
+            : `${paused.commands[0]}  (${paused.why})`,
       handedOffTo === undefined ? "" : `(handed over to ${handedOffTo})`,
       cancel === undefined ? "" : `(cancelled: ${cancelText(cancel) ?? cancel.mode})`,
       progress === undefined ? "" : `(progress ${plainLine(progress, 60)})`,
@@ -99,11 +102,7 @@ async function linesOf(sessions: readonly Session[], database: Database, io: Io)
     standsOn(session),
   ]);
   const lines = table([["SESSION", "STATUS", "AGENT", "UPDATED", "WAITS FOR"], ...rows]);
-  return lines
-    .map((line) =>
-      line.length <= io.results.columns ? line : plainLine(line, io.results.columns, io.results.symbols.cut),
-    )
-    .join("\n");
+  return lines.map((line) => cutTo(line, io.results.columns, io.results.symbols.cut)).join("\n");
 }
 
 /** Whether a process must be running it for its status to be true. */
@@ -113,7 +112,7 @@ function isOnRun({ status }: Session): boolean {
 
 /** Whether a process has the database: then it may be running any of these. */
 async function isOwned(sessions: readonly Session[], database: Database): Promise<boolean> {
-  if (!sessions.some(isOnRun)) return true;
+  if (!sessions.some((session) => isOnRun(session) || isLost(session))) return true;
   const { findOwner } = await import("../owner.ts");
   return database.coordinator !== undefined || (await findOwner(database)) !== undefined;
 }

@@ -48,7 +48,7 @@ export const logs: Command = {
           const line =
             isEndTold && isCancelled
               ? cancelledLine(session.cancel?.reason, io.results)
-              : eventLine(event, io.results, now);
+              : eventLine(event, io.results, { now, sessionId });
           const number = String(event.seq).padStart(4);
           if (io.isJson || line !== undefined)
             io.show(event, `${io.results.paint.dim(`${number}  ${at.padEnd(19)}`)}  ${line ?? ""}`);

@@ -26,6 +26,9 @@ export const pause: Command = {
         throw new ConflictError(
           "session_ended",
           `session ${sessionId} has ended (${status}): there is nothing to pause`,
+          {
+            fix: `${io.call(`result ${sessionId}`)} tells its result; ${io.call(`fork ${sessionId}`)} goes on from it`,
+          },
         );
       }
       io.result({ sessionId, status }, "");

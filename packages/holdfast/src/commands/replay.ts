@@ -12,6 +12,7 @@ import {
 import type { ReplayStand, ReplayStep } from "@holdfast/runtime";
 import { refuse } from "../arguments.ts";
 import type { Arguments, Command, Io } from "../command.ts";
+import { textOf } from "../event-line.ts";
 import { plainLine } from "../plain-text.ts";
 
 export const replay: Command = {
@@ -185,9 +186,7 @@ function stepText({ event, commands }: ReplayStep, io: Io): string {
   const outcome = line(event.seq, `${symbols.arrived} ${describeRecord(event)}${payloadOf(event)}`, io);
   return [
     paint.cyan(outcome),
-    ...commands.map((command) =>
-      line(command.seq, `  ${symbols.begin} ${describeRecord(command)}${payloadOf(command)}`, io),
-    ),
+    ...commands.map((command) => line(command.seq, `  ${symbols.begin} ${describeRecord(command)}`, io)),
   ].join("\n");
 }
 
@@ -215,7 +214,7 @@ function standText(
   for (const wait of waits)
     fact(`open: ${wait.type}${"name" in wait ? ` "${wait.name}"` : ""}, number ${wait.id}`);
   if (tasks.length + waits.length === 0 && fault === undefined) fact("nothing is open");
-  for (const { role, content } of said) fact(`${role}: ${content}`);
+  for (const { role, content } of said) fact(`${plainLine(role, 40)}: ${textOf(decodeJson(content))}`);
   if (drift.length > 0)
     fact(`${symbols.warn} recorded results stood for changed inputs at ${drift.join(", ")}`);
   lines.push(

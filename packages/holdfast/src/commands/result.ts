@@ -6,7 +6,8 @@ export const result: Command = {
   summary: "Show the output of a session that has ended",
   usage: "result ID|--last",
   description:
-    "A text is written as it is, everything else as JSON. The exit code is 0 when the session completed, 1 when it failed.",
+    "A text is written as it is, everything else as JSON. The exit code is 0 when the session completed, 1 when it failed, and 6 when " +
+    "it was cancelled: then what is written, if anything, is the partial output that its agent gave back.",
   options: { last: { help: "the newest session" } },
   examples: [
     ["result ses_019a", "the output"],

@@ -1,4 +1,4 @@
-import { refuse, takeNothing, takeOnly } from "../arguments.ts";
+import { refuseAction, takeNothing, takeOnly } from "../arguments.ts";
 import type { Command } from "../command.ts";
 
 export const runners: Command = {
@@ -37,11 +37,7 @@ export const runners: Command = {
       case "delete":
         return (await import("../runner-calls.ts")).deleteRunner(id(), args, io);
       default:
-        throw refuse(
-          action === undefined ? "list, show, drain or delete?" : `there is no runners ${action}`,
-          runners.usage,
-          { got: action ?? "nothing" },
-        );
+        throw refuseAction("runners", action, ["list", "show", "drain", "delete"], runners.usage);
     }
   },
 };

@@ -1,4 +1,4 @@
-import { refuse, takeNothing, takeOnly } from "../arguments.ts";
+import { refuse, refuseAction, takeNothing, takeOnly } from "../arguments.ts";
 import { TRACE_OPTION, type Arguments, type Command, type Io } from "../command.ts";
 
 export const schedule: Command = {
@@ -65,11 +65,7 @@ export const schedule: Command = {
         takeNothing(rest, schedule.usage);
         return (await import("../schedule-run.ts")).runSchedules(args, io);
       default:
-        throw refuse(
-          action === undefined ? "add, list, remove or run?" : `there is no schedule ${action}`,
-          schedule.usage,
-          { got: action ?? "nothing" },
-        );
+        throw refuseAction("schedule", action, ["add", "list", "remove", "run"], schedule.usage);
     }
   },
 };

@@ -1,4 +1,4 @@
-import { refuse, takeNothing, takeOnly } from "../arguments.ts";
+import { refuse, refuseAction, takeNothing, takeOnly } from "../arguments.ts";
 import type { Arguments, Command } from "../command.ts";
 
 export const token: Command = {
@@ -14,7 +14,10 @@ export const token: Command = {
   options: {
     kind: { help: "user (the default), admin or registration", value: "KIND" },
     owner: { help: "of a registration: the user whose sessions alone the runner is given", value: "USER" },
-    ttl: { help: "how long it is good, such as 30m, 12h or 90d", value: "DURATION" },
+    ttl: {
+      help: "how long it is good, such as 30m, 12h or 90d; a registration token for an hour at most",
+      value: "DURATION",
+    },
   },
   examples: [
     ["token create ada", "a user's token, on standard output"],
@@ -43,13 +46,7 @@ export const token: Command = {
           io,
         );
       default:
-        throw refuse(
-          action === undefined ? "create, list or revoke?" : `there is no token ${action}`,
-          token.usage,
-          {
-            got: action ?? "nothing",
-          },
-        );
+        throw refuseAction("token", action, ["create", "list", "revoke"], token.usage);
     }
   },
 };

@@ -6,7 +6,8 @@ export const trace: Command = {
   summary: "Show where a session's time and money went, from its journal",
   usage: "trace ID",
   description:
-    "A timeline: each turn with its tasks, attempts and waits, how long they took, and the tokens and cost that tasks reported. " +
+    "A timeline: each turn with its tasks, attempts and waits, how long they took, and the tokens and cost that tasks reported; below it what " +
+    "each session that it asked for used, and the sum. " +
     "It is computed from the journal, so it works for every session, whether it was traced or not. In a bar # is an attempt and " +
     "- is waiting. Durations of tasks are from the moment they were asked for.",
   options: {},

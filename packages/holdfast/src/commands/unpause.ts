@@ -25,6 +25,9 @@ export const unpause: Command = {
         throw new ConflictError(
           "session_ended",
           `session ${sessionId} has ended (${status}): it cannot go on`,
+          {
+            fix: `${io.call(`result ${sessionId}`)} tells its result; ${io.call(`fork ${sessionId}`)} goes on from it`,
+          },
         );
       const resume = await resumeHint(storage, session, io);
       io.result({ sessionId, status, ...(resume === undefined ? {} : { resume }) }, "");

@@ -145,7 +145,9 @@ describe("holdfast runner", () => {
     const runner = project.start(["runner", "-c", "http://127.0.0.1:9", "--agents", "agents.ts"], {
       env: { HOLDFAST_TOKEN: "hf_reg_x" },
     });
-    await runner.says("cannot be reached: http://127.0.0.1:9; trying again");
+    await runner.says(
+      /cannot be reached: http:\/\/127\.0\.0\.1:9; trying again\n {2}got: .*ECONNREFUSED.*\n {2}fix: check that it runs/,
+    );
     runner.kill("SIGINT");
     expect((await runner.finished).code).toBe(130);
   });

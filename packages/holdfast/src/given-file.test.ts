@@ -1,0 +1,67 @@
+// What is named as a file and is none must not keep a command waiting.
+
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeAll, expect, test } from "vitest";
+import { fileTracer } from "@holdfast/runtime";
+import { sqliteTracer } from "@holdfast/storage/sqlite-tracer";
+import { isFolder, jsonProblem, readGiven } from "./given-file.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "holdfast-given-"));
+const path = (name: string): string => join(folder, name);
+beforeAll(() => {
+  spawnSync("mkfifo", [path("pipe")]);
+  symlinkSync("circle", path("circle"));
+  writeFileSync(path("file"), "12345");
+});
+
+test.each([
+  ["pipe", "it is not a file"],
+  ["/dev/zero", "it is not a file"],
+  [".", "it is a folder"],
+  ["circle", "ELOOP"],
+  ["none", "ENOENT"],
+])("%s is not read", (name, why) => {
+  expect(() => readGiven(name.startsWith("/") ? name : path(name), 10)).toThrow(why);
+});
+
+test("a file is read whole, or not at all", () => {
+  expect(readGiven(path("file"), 5).toString()).toBe("12345");
+  expect(() => readGiven(path("file"), 4)).toThrow("it has 5 bytes, and 4 is the most");
+});
+
+test("what cannot be there is no folder", () => {
+  expect([".", "file", "circle", "none", "file/below"].map((name) => isFolder(path(name)))).toEqual([
+    true,
+    false,
+    false,
+    false,
+    false,
+  ]);
+});
+
+test("nothing of a text that is no JSON is told: it may be a secret", () => {
+  for (const text of ["hunter2", '{"a": hunter2}', `{"a": "hunter2${"x".repeat(100)}", b`, "", '["hunter2"'])
+    expect(jsonProblem(errorOf(() => JSON.parse(text)))).not.toContain("unter");
+});
+
+test("a pipe that nobody reads is neither waited for by a tracer nor taken for a database", async () => {
+  const problems: string[] = [];
+  const tracer = fileTracer({ path: path("pipe"), onProblem: (message) => problems.push(message) });
+  tracer.trace({ type: "session_started", sessionId: "s", at: 1 } as unknown as Parameters<
+    typeof tracer.trace
+  >[0]);
+  await tracer.flush?.();
+  expect(problems).toEqual([expect.stringContaining("ENXIO")]);
+  expect(() => sqliteTracer({ path: path("pipe") })).toThrow("it is not a file");
+});
+
+function errorOf(throws: () => unknown): unknown {
+  try {
+    return throws();
+  } catch (error) {
+    return error;
+  }
+}

@@ -1,0 +1,66 @@
+// Files that somebody names: on the command line, in a variable, in the configuration. It does not know what is in them.
+//
+//   G1. What may never end is not waited for: a pipe or a device of a name is no file. What a shell has opened already (`<(…)`,
+//       /dev/stdin) has somebody at its other end, and is read.
+//   G2. No more is read than may be.
+
+import { closeSync, openSync, readSync, statSync, type Stats } from "node:fs";
+
+const OPEN_ALREADY = /^(\/dev\/stdin|(\/dev|\/proc\/self)\/fd\/\d+)$/;
+const CHUNK_BYTES = 64 * 1024;
+
+/** @throws Error with words for what is no file (G1), or what the system says. */
+export function checkFile(path: string): Stats {
+  const stats = statSync(path);
+  if (stats.isDirectory()) throw new Error("it is a folder");
+  if (!stats.isFile() && !OPEN_ALREADY.test(path)) throw new Error("it is not a file");
+  return stats;
+}
+
+/** All of a file. @throws Error with words for one that is none, or that is too large (G2). */
+export function readGiven(path: string, bytesMax: number): Buffer {
+  const tooLarge = (bytes: string): Error => new Error(`it has ${bytes} bytes, and ${bytesMax} is the most`);
+  const { size } = checkFile(path);
+  if (size > bytesMax) throw tooLarge(String(size));
+  const file = openSync(path, "r");
+  try {
+    const chunks: Buffer[] = [];
+    for (let bytes = 0; ;) {
+      const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
+      const read = readSync(file, chunk);
+      if (read === 0) return Buffer.concat(chunks);
+      bytes += read;
+      if (bytes > bytesMax) throw tooLarge(`more than ${bytesMax}`);
+      chunks.push(chunk.subarray(0, read));
+    }
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** What stands at a path, or why nothing can: a path that runs in a circle is as little there as one that ends nowhere. */
+export function lookAtPath(path: string): Stats | string {
+  try {
+    return statSync(path);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code ?? "";
+  }
+}
+
+export function isFolder(path: string): boolean {
+  const found = lookAtPath(path);
+  return typeof found !== "string" && found.isDirectory();
+}
+
+/** What is wrong with a text that is no JSON, without the text: it may hold a secret. */
+export function jsonProblem(error: unknown): string {
+  const said = (error as Error).message.replace(/,? ?(?:\.\.\.)?".*is not valid JSON$/s, "");
+  return said === "" ? "" : `: ${said}`;
+}
+
+/** What a value is, and itself only where it can be no secret. */
+export function kindOfValue(value: unknown): string {
+  if (typeof value === "string") return value === "" ? '""' : "a text";
+  if (Array.isArray(value)) return "a list";
+  return typeof value === "object" && value !== null ? "an object" : String(value);
+}
