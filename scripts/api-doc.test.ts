@@ -1,6 +1,7 @@
 // docs/api.md names what there is: a method that is not there is one that nobody finds.
 
 import { readdirSync, readFileSync } from "node:fs";
+import { defineWorkspaceTasks, workspacesByRoot } from "@holdfast/agents";
 import { AgentContext, RETRY_DEFAULTS } from "@holdfast/core";
 import { createRuntime, MemoryStorage } from "@holdfast/runtime";
 import { expect, test } from "vitest";
@@ -43,6 +44,26 @@ test("every member of a runtime is named, and every function that a program call
   }
 });
 
+const PAGES = ["README.md", "docs/api.md", "docs/deploy.md", "docs/tracing.md"];
+const imported = PAGES.flatMap((path) =>
+  [...read(path).matchAll(/import \{ ([\w, …]+) \} from "(@?holdfast[\w/]*)"/g)].map(
+    ([, names, from]) => [path, from!, names!.split(", ").filter((name) => name !== "…")] as const,
+  ),
+);
+
+test.each(imported)("%s imports from %s what is there: %j", async (_, from, names) => {
+  const module = (await import(from)) as Readonly<Record<string, unknown>>;
+  expect(names.filter((name) => !(name in module))).toEqual([]);
+});
+
+test("every function that the page has of a fleet is exported where it says", async () => {
+  const runner = (await import("holdfast/runner")) as Readonly<Record<string, unknown>>;
+  const rows = page.slice(page.indexOf("## A fleet"), page.indexOf("## Tests"));
+  const told = [...rows.matchAll(/^\| `(?:new )?(\w+)\(/gm)].map(([, name]) => name!);
+  expect(told).toContain("startRunner");
+  expect(told.filter((name) => !(name in runner))).toEqual([]);
+});
+
 test("the defaults of a retry policy are those of the code", () => {
   for (const [name, value] of Object.entries(RETRY_DEFAULTS))
     expect(page).toContain(`| \`retry.${name}\` | ${value.toLocaleString("en")} |`);
@@ -59,6 +80,27 @@ test("every member of the client of a coordinator is named", () => {
       .map((name) => `session.${name}(`),
   ].filter((call) => !page.includes(call));
   expect(missing).toEqual([]);
+});
+
+test.each([
+  ["packages/core/src/kernel/child-asks.ts", "SpawnOptions", "## Children"],
+  ["packages/core/src/kernel/session-state.ts", "StateDefinition", "### Typed state"],
+  ["packages/core/src/session/budget.ts", "Budget", "## Budgets"],
+  ["packages/core/src/ports/task-executor.ts", "TaskCost", "## Budgets"],
+  ["packages/core/src/journal/record.ts", "TokenUsage", "## Tasks"],
+  ["packages/runtime/src/define.ts", "TaskDefinition", "## Tasks"],
+  ["packages/runtime/src/runtime-api.ts", "StartOptions", "## Programs"],
+])("%s: every field of %s is named under %s", (file, name, heading) => {
+  const { fields } = fieldsOf(read(file), name);
+  expect(fields.length).toBeGreaterThan(3);
+  const from = page.indexOf(`\n${heading}\n`);
+  const part = page.slice(from, page.indexOf("\n## ", from + 1));
+  expect(fields.filter((field) => !new RegExp(`\\b${field}\\b`).test(part))).toEqual([]);
+});
+
+test("every task over a workspace is named", () => {
+  const names = Object.keys(defineWorkspaceTasks(workspacesByRoot()));
+  expect(names.filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
 });
 
 /** The fields of an interface, as its source has them; `type` is their value where there is one. */

@@ -53,13 +53,15 @@ test.each(programs)("%s", { timeout: 20_000 }, async (name, text) => {
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding("utf8").on("data", (chunk: string) => (said += chunk));
   const ended = new Promise<number | null>((resolve) => child.on("close", resolve));
-  const approving = setInterval(() => void approveAll(), 50);
+  // Two that answer one question are in each other's way: who comes second is told that it asks nothing.
+  const isAnswering = text.includes(".answer(");
+  const approving = isAnswering ? undefined : setInterval(() => void approveAll(), 50);
   const code = await ended;
   clearInterval(approving);
   expect([code, said]).toEqual([0, expect.not.stringContaining("Warning")]);
 });
 
-/** What people do meanwhile, whether or not the program answers itself. */
+/** What people do meanwhile. */
 async function approveAll(): Promise<void> {
   const asking = await fleet.storage.reader.sessions({ status: "input_required", limit: 9 });
   for (const { sessionId } of asking)
