@@ -259,7 +259,7 @@ function reserve(draft: Draft, { steps, turns, tokens, costMicroUsd }: Amount): 
   draft.isChanged = true;
 }
 
-/** @param held what was reserved for it; nothing for what was never declared. */
+/** @param held what was reserved for it. */
 function settle(draft: Draft, held: Amount, used: Amount): void {
   const { spent, reserved } = draft;
   spent.tokens += used.tokens;
