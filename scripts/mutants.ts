@@ -480,6 +480,13 @@ export const MUTANTS: readonly Mutant[] = [
     tests: ["packages/runtime/src/budget.test.ts"],
   },
   {
+    name: "S1: a question that was answered in time is not given up",
+    file: "packages/runtime/src/session-driver.ts",
+    find: "kernel.hasOwn ? undefined : kernel.open.unanswered(at)",
+    replace: "kernel.open.unanswered(at)",
+    tests: ["packages/runtime/src/questions.test.ts"],
+  },
+  {
     name: "K10: a session resumed before its driver let go is not paused again",
     file: "packages/runtime/src/session-driver.ts",
     find: 'patch === PAUSED_BY_USER ? ({ status: "working" } as const) : patch;',

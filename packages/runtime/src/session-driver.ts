@@ -225,7 +225,7 @@ export class SessionDriver implements SliceMember {
     if (this.#notes.length > 0) for (const note of this.#notes.splice(0)) kernel.note(note);
     if (this.#isFull) return undefined;
     this.#attempts.startDueRetries(at);
-    const unanswered = kernel.open.unanswered(at);
+    const unanswered = kernel.hasOwn ? undefined : kernel.open.unanswered(at); // Its answer may be here.
     if (unanswered !== undefined) this.#cancel.giveUpQuestion(unanswered.prompt ?? "");
     this.#armAlarm();
     return this.#nextOutcome() ?? kernel.nextOwn(at) ?? kernel.nextDue(at);
