@@ -296,15 +296,15 @@ export class Attempts {
 
   /** After a replay: go on with the tasks that have no outcome (H7, H8). */
   recover(tasks: readonly OpenTask[], at: number): void {
-    const fresh = tasks.filter((task) => task.kept === undefined && !this.#host.mayHaveRun(task));
-    if (fresh.length > 0) this.#host.begin(fresh);
+    const fresh: OpenTask[] = [];
     for (const task of tasks) {
-      if (fresh.includes(task)) continue;
       const { id, attempt, kind } = task;
       if (task.kept !== undefined) {
         this.#deliverKept(task);
       } else if (task.retryAt !== undefined && task.retryAt > at) {
         this.#retries.set(id, task); // Never early, so it cannot have been started.
+      } else if (!this.#host.mayHaveRun(task)) {
+        fresh.push(task);
       } else {
         const taskId = positionId(this.#host.sessionId, id);
         const isHere = task.closure !== undefined;
@@ -320,6 +320,7 @@ export class Attempts {
         }
       }
     }
+    if (fresh.length > 0) this.#host.begin(fresh);
   }
 
   /** Nobody will ever know what became of this attempt. */

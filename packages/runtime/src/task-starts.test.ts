@@ -1,7 +1,7 @@
 // Tasks that are done elsewhere, and what comes while a batch is in flight.
 
 import type { AgentContext, DurableFuture, TaskExecutor } from "@holdfast/core";
-import { gate, storageWith, turns, until } from "@holdfast/testkit/test-runtime";
+import { gate, storageWith, TestClock, turns, until } from "@holdfast/testkit/test-runtime";
 import { afterEach, expect, test } from "vitest";
 import { defineAgent } from "./define.ts";
 import { MemoryStorage } from "./memory-storage.ts";
@@ -58,6 +58,46 @@ test("a task that goes on elsewhere is found again, also when that is known whil
   done.open();
   expect(await second.handle(sessionId).result()).toBe(1);
 });
+
+test.each([undefined, { maxSteps: 9 }])(
+  "with the budget %o a back-off outlives its process",
+  async (budget) => {
+    const storage = new MemoryStorage();
+    const clock = new TestClock();
+    const retry = { initialDelayMs: 60_000, maxDelayMs: 60_000 };
+    const attempts: number[] = [];
+    const agent = defineAgent({
+      name: "flaky",
+      run: async (ctx) =>
+        ctx.run(
+          "flaky",
+          ({ attempt }) => {
+            attempts.push(attempt);
+            if (attempt === 1) throw new Error("not now");
+            return "done";
+          },
+          { retry },
+        ),
+    });
+    const openOver = (): Runtime => {
+      const runtime = createRuntime({ storage, clock, agents: [agent], owner: "one", development: false });
+      opened.push(runtime);
+      return runtime;
+    };
+    const first = openOver();
+    const { sessionId } = await first.start(agent, undefined, budget && { budget });
+    await until(() => attempts.length === 1, "the first attempt");
+    await turns(5);
+    vanishRuntime(first);
+    const second = openOver();
+    await second.resume(sessionId);
+    await clock.advance(29_999);
+    expect(attempts).toEqual([1]);
+    await clock.advance(30_001);
+    expect(await second.handle(sessionId).result()).toBe("done");
+    expect(attempts).toEqual([1, 2]);
+  },
+);
 
 /** Ends each attempt once it is done. */
 function queueOf(done: Promise<void>, onStart = (): void => {}, onRecorded = (): void => {}): TaskExecutor {
