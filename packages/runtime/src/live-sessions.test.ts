@@ -101,3 +101,33 @@ test("who closes a runtime that is closing waits for that as well", async () => 
   await Promise.all(closing);
   expect(closed).toBe(2);
 });
+
+test.each(Array.from({ length: 10 }, (_, hops) => hops))(
+  "a signal that is stored %i microtasks after a session was read for being driven is heard (S2)",
+  async (hops) => {
+    const memory = new MemoryStorage();
+    const hears = defineAgent({ name: "hears", run: async (ctx) => ctx.waitForSignal("go") });
+    const id = { sessionId: "s" };
+    const openOver = (storage: ReturnType<typeof storageWith>) =>
+      createRuntime({ storage, agents: [hears], clock: new TestClock(), development: false });
+    const first = openOver(memory);
+    await first.start(hears, undefined, id);
+    await turns(5);
+    await first.close();
+    const second = openOver(
+      storageWith(memory, {
+        async load(sessionId) {
+          const snapshot = await memory.load(sessionId);
+          void (async () => {
+            for (let i = 0; i < hops; i++) await Promise.resolve();
+            await memory.commit([{ type: "send_signal", ...id, signalId: "x", name: "go", payload: "1" }], 1);
+          })();
+          return snapshot;
+        },
+      }),
+    );
+    const handle = await second.resume("s");
+    expect(await Promise.race([handle.settled(), turns(50)])).toMatchObject({ output: 1 });
+    await second.close();
+  },
+);

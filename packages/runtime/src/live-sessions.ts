@@ -479,7 +479,10 @@ export class LiveSessions {
     reloads = 0,
   ): Promise<void> {
     const letGoes = this.#letGoes;
-    const { snapshot, arrived } = await this.#load(sessionId, token);
+    const snapshot = await this.#load(sessionId, token);
+    // Only now: what arrives between two microtasks is told to nobody else.
+    const arrived = this.#loading.get(sessionId) === true;
+    this.#loading.delete(sessionId);
     if (snapshot === undefined) throw sessionNotFound(sessionId);
     if (letGoes !== this.#letGoes) {
       this.#release(sessionId, token);
@@ -499,20 +502,15 @@ export class LiveSessions {
     if (snapshot.session.children > 0 && !this.#host.dispatched) await this.#ownChildren(sessionId);
   }
 
-  /** Note what arrives meanwhile. A session that cannot be read is nobody's. */
-  async #load(
-    sessionId: string,
-    token: number,
-  ): Promise<{ snapshot: SessionSnapshot | undefined; arrived: boolean }> {
+  /** Note what arrives meanwhile, until it is driven. A session that cannot be read is nobody's. */
+  async #load(sessionId: string, token: number): Promise<SessionSnapshot | undefined> {
     this.#loading.set(sessionId, false);
     try {
-      const snapshot = await this.#host.storage.load(sessionId);
-      return { snapshot, arrived: this.#loading.get(sessionId) === true };
+      return await this.#host.storage.load(sessionId);
     } catch (error) {
+      this.#loading.delete(sessionId);
       this.#release(sessionId, token);
       throw error;
-    } finally {
-      this.#loading.delete(sessionId);
     }
   }
 
