@@ -520,6 +520,39 @@ describe("after the process is gone", () => {
     expect(await again.result()).toEqual([10, 20, 30]);
     expect(works).toBe(3);
   });
+
+  test.each([
+    ["is gone", true, false],
+    ["is new", false, true],
+  ])("a handler that %s parks the parent whose journal says otherwise", async (_what, before, after) => {
+    const storage = new MemoryStorage();
+    const answer = defineTask({ name: "answer", run: async (n: number) => n });
+    const asks = defineAgent({
+      name: "asks",
+      run: async (ctx) => ctx.requestFromParent("answer", 1).catch(() => "nobody"),
+    });
+    const answering = (has: boolean): Agent =>
+      defineAgent({
+        name: "parent",
+        agents: [asks],
+        handlers: has ? { answer } : {},
+        run: async (ctx) => {
+          await ctx.waitForChild(ctx.spawnAgent(local(asks)));
+          return ctx.waitForSignal("go");
+        },
+      });
+    const first = open({ storage });
+    const { sessionId } = await first.runtime.start(answering(before));
+    const isWaiting = async (): Promise<boolean> =>
+      (await storage.reader.session(sessionId))?.waits[0]?.id === (before ? 4 : 3);
+    await until(isWaiting, "the child has ended");
+    await first.runtime.close();
+    const second = open({ storage, agents: [answering(after)] });
+    const again = await second.runtime.resume(sessionId);
+    expect(await again.settled()).toMatchObject({ status: "paused", fault: { code: "nondeterminism" } });
+    expect(await again.session()).toMatchObject({ status: "paused", pauseReason: "nondeterminism" });
+    expect((await storage.reader.journal(sessionId, 0, 99)).at(-1)).toMatchObject({ type: "wait_signal" });
+  });
 });
 
 /** As the death of the owner process does: its claims are nobody's. */

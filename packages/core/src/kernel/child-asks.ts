@@ -12,7 +12,7 @@
 //   C6. A hand-over is an end: the successor is made by the batch that ends this session, so that at any time one of the two has
 //       the place (S4). What the end waits for, it waits for; one that fails or is cancelled before has no successor.
 
-import { CancelledError, UsageError } from "../errors.ts";
+import { CancelledError, HoldfastError, UsageError } from "../errors.ts";
 import { isName, positionId, positionIn } from "../ids.ts";
 import { encodeJson, type JsonText } from "../json.ts";
 import type { ChildRequest, CommandRecord } from "../journal/record.ts";
@@ -167,7 +167,7 @@ export class ChildAsks {
   /** C3. */
   handle(request: ChildRequest, asks: Asks): void {
     const kind = this.#door.options.handlerOf(request.name);
-    if (kind !== undefined) return asks.scheduleHandler(kind, request);
+    if (kind !== undefined) return this.#askedByKernel(() => asks.scheduleHandler(kind, request));
     const message = `the parent has no handler "${request.name}"`;
     this.reply(request, JSON.stringify({ error: { name: "UsageError", message, code: "usage" } }));
   }
@@ -253,8 +253,20 @@ export class ChildAsks {
 
   /** C3. */
   reply({ request, from }: ChildRequest, payload: JsonText): void {
-    const id = this.#append({ type: "reply_child", request, hash: this.#hash(payload) });
-    this.#effect(() => this.#signal(id, from, replyName(request), payload));
+    this.#askedByKernel(() => {
+      const id = this.#append({ type: "reply_child", request, hash: this.#hash(payload) });
+      this.#effect(() => this.#signal(id, from, replyName(request), payload));
+    });
+  }
+
+  /** K4. Nobody's code is there to throw at: a fault is told at the standstill. */
+  #askedByKernel(ask: () => void): void {
+    try {
+      ask();
+    } catch (error) {
+      if (!HoldfastError.is(error)) throw error;
+      this.#door.faults.fail(error);
+    }
   }
 
   cancel(childId: string, mode: "graceful" | "hard", patienceMs: number, reason: string | undefined): void {
