@@ -3,8 +3,10 @@
 // The entries themselves are storage's. Of those before the checkpoint not even the numbers are here: only that they are lower
 // than the first of this kernel's life.
 
+import { positionIn } from "../ids.ts";
+
 export class ConversationTip {
-  readonly #prefixes: readonly string[];
+  readonly #names: readonly string[];
   readonly #baseId: number;
   readonly #ids = new Set<number>();
   #leaf: number | undefined;
@@ -17,7 +19,7 @@ export class ConversationTip {
     readonly entryCount: number;
     readonly origins?: readonly string[];
   }) {
-    this.#prefixes = [life.sessionId, ...(life.origins ?? [])].map((sessionId) => `${sessionId}-`);
+    this.#names = [life.sessionId, ...(life.origins ?? [])];
     this.#baseId = life.baseId;
     this.#leaf = life.leaf;
     this.#count = life.entryCount;
@@ -41,10 +43,9 @@ export class ConversationTip {
 
   /** The number in an entry's id; `undefined` when it is no entry of this session. */
   numberOf(entryId: string): number | undefined {
-    const prefix = this.#prefixes.find((one) => entryId.startsWith(one));
-    const digits = prefix === undefined ? "" : entryId.slice(prefix.length);
-    const id = /^\d{1,15}$/.test(digits) ? Number(digits) : Number.NaN;
     // Those of before the checkpoint are not in memory: storage knows them.
-    return id < this.#baseId || this.#ids.has(id) ? id : undefined;
+    const isKnown = (id: number | undefined): boolean =>
+      id !== undefined && (id < this.#baseId || this.#ids.has(id));
+    return this.#names.map((name) => positionIn(entryId, name)).find(isKnown);
   }
 }

@@ -76,7 +76,7 @@ export function forkSession(origin: WholeSession, request: ForkRequest): ImportS
     ...(placement === undefined ? {} : { placement }),
     ...(resumedFrom === undefined ? {} : { resumedFrom }),
     fork: {
-      origins: [session.sessionId, ...(session.fork?.origins ?? [])],
+      origins: originsAt(session, at),
       at,
       seed,
       tasks,
@@ -86,6 +86,12 @@ export function forkSession(origin: WholeSession, request: ForkRequest): ImportS
     updatedAt: now,
   };
   return { type: "import_session", sessionId, session: row, records, entries };
+}
+
+/** Whose journal a fork begins with that is made here: of what a fork begins with itself, its origin's, by whose name it was done (X4). */
+function originsAt({ sessionId, fork }: Session, at: number): readonly string[] {
+  if (fork === undefined) return [sessionId];
+  return at > 0 && at <= fork.at ? fork.origins : [sessionId, ...fork.origins];
 }
 
 /** Chance of a life that begins at this position (X4). */

@@ -146,7 +146,7 @@ export type SharedContext =
   | { readonly kind: "custom"; readonly value: JsonText };
 
 export interface ForkOrigin {
-  /** The session it was made from, and the ones that was made from, nearest first. */
+  /** The session whose journal it began with, and the ones that one began with, nearest first. */
   readonly origins: readonly string[];
   /** Length of the journal it began with. */
   readonly at: number;
