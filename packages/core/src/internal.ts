@@ -61,12 +61,12 @@ export {
   type SignalFacts,
 } from "./session/storage-rules.ts";
 export { endEvent, refuseRequest } from "./session/consequences.ts";
-export { noticeOf } from "./journal/record.ts";
+export { isOutcome, noticeOf } from "./journal/record.ts";
 export { repliedRequest } from "./journal/signal-names.ts";
 export { Followers } from "./session/followers.ts";
 export { isForkPending, parentAt, seedAt } from "./session/fork.ts";
 export { isDone } from "./kernel/open-items.ts";
-export { createdBy } from "./kernel/segment.ts";
+export { createdBy, salvaged } from "./kernel/segment.ts";
 export { openAccount, remainingOf } from "./session/budget.ts";
 export { isAnsweredBy, isLost, resumedFromOf, UNKNOWN_VERSION } from "./session/session.ts";
 export { exportLines, notOurs, SessionFile, type RunningHash } from "./session/session-file.ts";

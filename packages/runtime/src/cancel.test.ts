@@ -1,6 +1,15 @@
 // Cancellation: the agent hears of it once and may clean up; after it is acknowledged no path leads to `completed`.
 
-import { countingRandom, gate, journalOf, mortal, TestClock, turns } from "@holdfast/testkit/test-runtime";
+import {
+  countingRandom,
+  gate,
+  journalOf,
+  mortal,
+  storageWith,
+  TestClock,
+  turns,
+  until,
+} from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
 import { defineAgent, type Agent } from "./define.ts";
 import { vanishRuntime } from "./internal.ts";
@@ -249,6 +258,48 @@ describe("against completion", () => {
       expect(ends).toHaveLength(1);
     }
   });
+});
+
+describe("that is stored right before the end", () => {
+  test.each(["what was done", new Error("what went wrong")])(
+    "does nothing again that was done: %s is what the agent hears once more",
+    async (outcome) => {
+      const memory = new MemoryStorage();
+      const [done, heard] = [gate(), [] as string[]];
+      let [isCancelled, ran] = [false, 0];
+      const storage = storageWith(memory, {
+        async commit(changes, now) {
+          const end = changes.find((each) => each.type === "commit_batch" && each.session?.output);
+          if (end !== undefined && !isCancelled && "sessionId" in end) {
+            isCancelled = true;
+            const { sessionId } = end;
+            await memory.commit([{ type: "request_cancel", sessionId, mode: "graceful", graceMs: 1e6 }], now);
+          }
+          return memory.commit(changes, now);
+        },
+      });
+      const runtime = createRuntime({ storage, development: false });
+      opened.push(runtime);
+      const agent = agentOf(async (ctx) => {
+        const work = async (): Promise<unknown> => {
+          ran++;
+          await done.opened;
+          if (typeof outcome === "string") return outcome;
+          throw outcome;
+        };
+        const options = { retry: { maxAttempts: 1 } };
+        heard.push(await ctx.run("once", work, options).then(String, (error: Error) => error.message));
+        return ctx.isCancellationRequested() ? "tidied" : "whole";
+      });
+      const handle = await runtime.start(agent);
+      await until(() => ran === 1, "it is at work");
+      done.open();
+      expect(await handle.settled()).toMatchObject({ status: "cancelled", output: "tidied" });
+      expect(ran).toBe(1);
+      expect(heard).toHaveLength(2);
+      expect(heard[1]).toBe(heard[0]);
+    },
+  );
 });
 
 function open(options: Partial<RuntimeOptions> & { storage?: MemoryStorage; clock?: TestClock } = {}) {

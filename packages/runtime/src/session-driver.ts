@@ -33,7 +33,7 @@ import {
   type Exhausted,
   type Wait,
 } from "@holdfast/core";
-import { createdBy, isDone } from "@holdfast/core/internal";
+import { createdBy, isDone, isOutcome, salvaged } from "@holdfast/core/internal";
 import { Attempts, keptOutcome, type AttemptsHost, type EventDraft, type NoteDraft } from "./attempts.ts";
 import { CancelWatch, type CancelHost } from "./cancel-watch.ts";
 import type { Agent } from "./define.ts";
@@ -43,7 +43,7 @@ import { Inbox, type InboxHost } from "./inbox.ts";
 import { callAgent } from "./call-agent.ts";
 import { nextLife, storedLife, type KernelLife } from "./kernel-life.ts";
 import { refusalOf, SessionClaim } from "./session-claim.ts";
-import { endedBy } from "./settled.ts";
+import { endedBy, faultedBy } from "./settled.ts";
 import { endPatch, exhaustedPatch, faultPatch, pausedBy, PAUSED_BY_USER, SessionRow } from "./session-row.ts";
 import { SessionTrace } from "./session-trace.ts";
 import type { SliceMember } from "./slice-loop.ts";
@@ -169,8 +169,7 @@ export class SessionDriver implements SliceMember {
       if (event === undefined)
         return this.#kernel.dirty || this.#rowStale || this.#starts.isAsking || this.#standsDown;
       this.#deliveries++;
-      if (event.type === "task_completed" || event.type === "task_failed")
-        this.#starts.foresee(event.task, event.usage);
+      if (isOutcome(event)) this.#starts.foresee(event.task, event.usage);
       this.#inSlice = true;
       this.#kernel.openSlice();
       this.#kernel.deliver(event, this.#startAgent);
@@ -234,7 +233,7 @@ export class SessionDriver implements SliceMember {
   /** D5. */
   #keepOutcomes(): undefined {
     for (const event of this.#outcomes.splice(0)) {
-      if (event.type !== "task_completed" && event.type !== "task_failed") continue;
+      if (!isOutcome(event)) continue;
       const task = this.#kernel.open.get(event.task)?.task;
       if (task !== undefined && task.kept === undefined) this.#notes.push(keptOutcome(event));
     }
@@ -253,8 +252,7 @@ export class SessionDriver implements SliceMember {
       const event = this.#outcomes.shift();
       if (event === undefined) return undefined;
       if (event.type === "cancel_requested" && this.#kernel.cancelNotice !== undefined) continue;
-      const isTask = event.type === "task_completed" || event.type === "task_failed";
-      if (!isTask || this.#kernel.open.get(event.task) !== undefined) return event;
+      if (!isOutcome(event) || this.#kernel.open.get(event.task) !== undefined) return event;
     }
   }
 
@@ -381,7 +379,11 @@ export class SessionDriver implements SliceMember {
       if (this.#wokenInFlight && !this.#over) this.#world.loop.wake(this);
       return;
     }
-    this.abandon(refusalOf(this.sessionId, result));
+    const refusal = refusalOf(this.sessionId, result);
+    if (result.status !== "invalid" || !segment.records.some(isOutcome)) return this.abandon(refusal);
+    // K6. It goes on here, with what was delivered.
+    const kept = salvaged(segment.firstSeq, segment.records, this.#kernel.now);
+    this.#commit(kept, undefined, () => this.abandon(refusal));
   }
 
   /** D1. */
@@ -447,11 +449,7 @@ export class SessionDriver implements SliceMember {
   #settleFault(fault: HoldfastError): void {
     const segment = this.#kernel.salvage(Math.max(this.#world.clock.now(), this.#kernel.now));
     const patch = faultPatch(fault, this.#cancel.seen);
-    this.#commit(segment, patch, () => {
-      if (patch.status === "paused")
-        this.#depart({ type: "paused", reason: patch.pauseReason ?? "agent_fault", fault });
-      else this.#depart({ type: "ended", status: "failed", output: undefined, error: patch.error });
-    });
+    this.#commit(segment, patch, () => this.#depart(faultedBy(patch, fault)));
   }
 
   /** A defect of ours, or bytes that are not what we wrote: the session stays as it is (K4a). */

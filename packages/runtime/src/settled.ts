@@ -9,6 +9,7 @@ import {
   type ErrorDetails,
   type RecordedError,
   type Session,
+  type SessionPatch,
 } from "@holdfast/core";
 import type { Departure } from "./departure.ts";
 
@@ -29,6 +30,15 @@ export function settledBy(departure: Departure): Settled {
   if (departure.type === "paused") return { status: "paused", fault: departure.fault };
   if (departure.type === "abandoned") return { status: "released", error: departure.error };
   return ended(departure.status, departure.output, departure.error);
+}
+
+/** How a session left that a fault has ended or parked. */
+export function faultedBy(
+  { status, pauseReason: reason = "agent_fault", error }: SessionPatch,
+  fault: HoldfastError,
+): Departure {
+  if (status === "paused") return { type: "paused", reason, fault };
+  return { type: "ended", status: "failed", output: undefined, error };
 }
 
 export function settledAs(session: Session): Settled {

@@ -406,6 +406,13 @@ export function noticeOf({ deadlineAt, reason, cause }: CancelNotice): CancelNot
   };
 }
 
+/** Whether it is the outcome of a task, recorded or not. */
+export function isOutcome<E extends { readonly type: string }>(
+  event: E,
+): event is Extract<E, { readonly type: "task_completed" | "task_failed" }> {
+  return event.type === "task_completed" || event.type === "task_failed";
+}
+
 export function isNote(record: JournalRecord): record is NoteRecord {
   return NOTE_TYPES.has(record.type);
 }

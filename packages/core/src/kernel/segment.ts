@@ -5,7 +5,7 @@
 //
 // It knows no journal to compare with and no open items: what replay has recorded already is not given to it.
 
-import { isNote, type JournalRecord, type NoteRecord } from "../journal/record.ts";
+import { isNote, isOutcome, type JournalRecord, type NoteRecord } from "../journal/record.ts";
 import type { JsonText } from "../json.ts";
 import type { Effect, NewEntry } from "../ports/storage.ts";
 import type { OpenTask } from "./open-items.ts";
@@ -124,37 +124,41 @@ export class Segment {
     return sealed;
   }
 
-  /** After a fault: the task outcomes delivered since the last seal, as notes, and the notes themselves, so that no effect is
-   * lost (K6). */
+  /** After a fault. */
   salvage(at: number): SealedSegment {
-    const notes: NoteRecord[] = [];
-    for (const record of this.#records) {
-      if (isNote(record) && record.type !== "drift_accepted")
-        notes.push({ ...record, seq: this.#firstSeq + notes.length });
-      if (record.type !== "task_completed" && record.type !== "task_failed") continue;
-      notes.push({
-        type: "outcome_kept",
-        seq: this.#firstSeq + notes.length,
-        at,
-        outcome: record.type,
-        task: record.task,
-        attempt: record.attempt,
-        ...(record.usage === undefined ? {} : { usage: record.usage }),
-        payload: record.payload,
-      });
-    }
-    return {
-      firstSeq: this.#firstSeq,
-      records: notes,
-      entries: [],
-      consumed: [],
-      effects: [],
-      progress: undefined,
-      enablesPersistence: false,
-      newTasks: [],
-      withdrawnTasks: [],
-    };
+    return salvaged(this.#firstSeq, this.#records, at);
   }
+}
+
+/** Of what could not be committed: the task outcomes in it, as notes, and its notes themselves, so that no effect is lost (K6). */
+export function salvaged(firstSeq: number, records: readonly JournalRecord[], at: number): SealedSegment {
+  const notes: NoteRecord[] = [];
+  for (const record of records) {
+    if (isNote(record) && record.type !== "drift_accepted")
+      notes.push({ ...record, seq: firstSeq + notes.length });
+    if (!isOutcome(record)) continue;
+    notes.push({
+      type: "outcome_kept",
+      seq: firstSeq + notes.length,
+      at,
+      outcome: record.type,
+      task: record.task,
+      attempt: record.attempt,
+      ...(record.usage === undefined ? {} : { usage: record.usage }),
+      payload: record.payload,
+    });
+  }
+  return {
+    firstSeq,
+    records: notes,
+    entries: [],
+    consumed: [],
+    effects: [],
+    progress: undefined,
+    enablesPersistence: false,
+    newTasks: [],
+    withdrawnTasks: [],
+  };
 }
 
 function charsOf(effect: Effect): number {
