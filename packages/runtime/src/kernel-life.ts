@@ -25,6 +25,7 @@ export type KernelLife = Pick<
   | "entryCount"
   | "leaf"
   | "cancel"
+  | "notBefore"
   | "relations"
   | "seed"
   | "origins"
@@ -51,6 +52,7 @@ export function storedLife({ session, records, signals, states }: SessionSnapsho
       entryCount: first.entryCount,
       leaf: first.leaf,
       cancel: first.cancel,
+      notBefore: first.at,
       ...descentOf(session, first.seq + 1),
       forkPending: isForkPending(session, first.seq + 1, rest),
       // Children a fork's origin waited for are not the fork's.
@@ -91,6 +93,7 @@ export function nextLife(last: Kernel, state: SessionState, session: Session): K
     entryCount: last.entryCount,
     leaf: last.leaf,
     cancel: last.cancelNotice,
+    notBefore: last.now,
     ...descentOf(session, last.nextSeq),
     relations: {
       ...relationsOf(session, {

@@ -22,6 +22,8 @@ export interface KernelOptions {
   readonly entryCount: number;
   readonly leaf: number | undefined;
   readonly cancel: CancelNotice | undefined;
+  /** When the last checkpoint was: nothing new is told to have been before it, whatever the wall clock says since. */
+  readonly notBefore?: number;
   /** As the last checkpoint left it. */
   readonly state: SessionState;
   readonly relations: Relations;

@@ -163,9 +163,9 @@ export class Kernel {
     return this.#segment.chars;
   }
 
-  /** Epoch milliseconds of the last delivery: what the agent takes for the present (K9a). */
+  /** Epoch milliseconds of the last delivery: what the agent takes for the present (K9a). Before one, of the last checkpoint. */
   get now(): number {
-    return this.#now;
+    return Math.max(this.#now, this.#options.notBefore ?? 0);
   }
 
   /**
