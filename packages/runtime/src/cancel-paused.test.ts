@@ -1,6 +1,6 @@
 // A session that is paused when it is cancelled: told at once where its agent is, and over at the deadline where nobody can run it.
 
-import { gate, TestClock, turns, until } from "@holdfast/testkit/test-runtime";
+import { gate, storageWith, TestClock, turns, until } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
 import { defineAgent, local, type Agent } from "./define.ts";
 import { vanishRuntime } from "./internal.ts";
@@ -142,6 +142,69 @@ describe.each([true, false])("with adopt: %s", (adopt) => {
     await clock.advance(1);
     expect(await endOf(runtime, child)).toBe("cancelled");
   });
+});
+
+test.each([
+  ["for want of a budget", { maxSteps: 1 }, async (): Promise<unknown> => undefined],
+  [
+    "by its mistake",
+    undefined,
+    async (): Promise<unknown> => (JSON.parse("null") as { field: unknown }).field,
+  ],
+])("one that is paused %s right after it was cancelled is told at once", async (_how, budget, step) => {
+  const memory = new MemoryStorage();
+  let isCancelled = false;
+  const storage = storageWith(memory, {
+    async commit(changes, now) {
+      const pause = changes.find((each) => each.type === "commit_batch" && each.session?.status === "paused");
+      if (pause !== undefined && !isCancelled && "sessionId" in pause) {
+        isCancelled = true;
+        const { sessionId } = pause;
+        await memory.commit(
+          [{ type: "request_cancel", sessionId, mode: "graceful", graceMs: GRACE_MS }],
+          now,
+        );
+      }
+      return memory.commit(changes, now);
+    },
+  });
+  const runtime = createRuntime({ storage, clock: new TestClock(), development: false });
+  opened.push(runtime);
+  let heard = 0;
+  const agent = defineAgent({
+    name: "spends",
+    run: async (ctx) => {
+      if (ctx.isCancellationRequested()) heard++;
+      await ctx.run("first", () => 1);
+      if (ctx.isCancellationRequested()) heard++;
+      await step();
+      await ctx.run("second", () => 2).catch(() => heard++);
+      return "tidied";
+    },
+  });
+  const session = await runtime.start(agent, undefined, budget && { budget });
+  const settled = await Promise.race([session.settled(), turns(200)]);
+  expect(settled).toMatchObject(
+    budget === undefined ? { status: "failed" } : { status: "cancelled", output: "tidied", error: undefined },
+  );
+  if (budget !== undefined) expect(heard).toBeGreaterThan(0);
+});
+
+test("one that is paused for want of a budget is told that what it had asked for is not done", async () => {
+  const runtime = createRuntime({ storage: new MemoryStorage(), clock: new TestClock(), development: false });
+  opened.push(runtime);
+  const agent = defineAgent({
+    name: "spends",
+    run: async (ctx) => {
+      await ctx.run("first", () => 1);
+      return ctx.run("second", () => 2).catch((error: Error) => error.message);
+    },
+  });
+  const session = await runtime.start(agent, undefined, { budget: { maxSteps: 1 } });
+  expect(await session.settled()).toMatchObject({ status: "paused" });
+  await session.cancel({ graceMs: GRACE_MS });
+  const output: unknown = expect.stringContaining("the budget is used up");
+  expect(await Promise.race([session.settled(), turns(200)])).toMatchObject({ status: "cancelled", output });
 });
 
 test("what was kept while it stood down is told once it is cancelled: its agent cleans up with all of it", async () => {

@@ -397,14 +397,11 @@ export class SessionDriver implements SliceMember {
   /** A limit is reached: wait for more, or end. */
   #exhaust(exhausted: Exhausted): void {
     const patch = exhaustedPatch(exhausted);
-    if (exhausted.then === "park") {
-      if (!this.#cancel.seen) this.#standDown = patch;
-      this.#world.loop.wake(this);
-      return;
-    }
     // It hears of its cancel first, and then that these were not done.
     if (this.#cancel.seen) this.#starts.refuseUnpaid();
-    else this.#cancel.requestForBudget(exhausted, patch.error?.message ?? "");
+    else if (exhausted.then === "park") this.#standDown = patch;
+    else return this.#cancel.requestForBudget(exhausted, patch.error?.message ?? "");
+    this.#world.loop.wake(this);
   }
 
   #nextTurn(state: SessionState): void {

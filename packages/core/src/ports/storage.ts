@@ -53,8 +53,9 @@ import type { PutSchedule, RemoveSchedule, Schedule } from "./schedules.ts";
  *         exactly what was committed.
  *   ST15. A session that has ended never changes again: batches are `invalid`, cancels `ended`.
  *   ST16. After an acknowledged cancel the session cannot become `completed`: such a batch is `invalid`. One that says
- *         `working`, `waiting` or `input_required` was made before its agent heard of it: it is committed, the session
- *         stays `cancelling` and stands on nothing, so it is due. An agent that has heard says `cancelling`.
+ *         `working`, `waiting`, `input_required`, or `paused` for `budget_exceeded` or `agent_fault`, was made before its agent heard of
+ *         it: it is committed, the session stays `cancelling` and stands on nothing, so it is due. An agent that has heard says
+ *         `cancelling`.
  *   ST17. A hard cancel ends the session at once; a graceful one sets its deadline, and past it `due` ends the session. A
  *         second graceful one changes nothing.
  *   ST18. `due` names the sessions that are unclaimed (never claimed, released, or the lease has passed) and have something

@@ -6,8 +6,9 @@
 //       asks again does not know that it was applied, and telling it `invalid` would make it undo what it may not undo.
 //   A3. An acknowledged cancel stands on the row for good. What may still follow is decided by `cancel`, not by the
 //       status, so that a pause in between does not wash it off (ST16).
-//   A4. An agent that has heard of its cancel says `cancelling`. One that says `working` or `waiting` has not: its batch
-//       is kept, its waits are not, so the session is due and hears of it even if its process dies now.
+//   A4. An agent that has heard of its cancel says `cancelling`. One that says `working` or `waiting` has not, nor one that is
+//       paused for want of a budget or by its mistake: its batch is kept, its waits are not, so the session is due and hears of it
+//       even if its process dies now.
 //   A5. So with a pause: what its driver did before it heard of it is kept, and the session stays paused.
 //   A6. What a change does to sessions above and below is itself a list of changes, applied after it in the same transaction.
 
@@ -492,7 +493,7 @@ function applyPatch(next: Mutable<Session>, patch: SessionPatch, now: number): v
   }
   if (patch.turn !== undefined) next.turn = patch.turn;
   if (patch.output !== undefined) next.output = patch.output;
-  if (patch.error !== undefined) next.error = patch.error;
+  if (patch.error !== undefined && status === patch.status) next.error = patch.error;
   if (patch.progress !== undefined) next.progress = patch.progress;
   if (patch.handedOffTo !== undefined) next.handedOffTo = patch.handedOffTo;
   if (patch.persistence !== undefined) delete next.persistence;
@@ -504,7 +505,12 @@ function applyPatch(next: Mutable<Session>, patch: SessionPatch, now: number): v
 /** A4, A5. What the session becomes when a batch asks for `patch.status`. */
 function statusAfter(session: Pick<Session, "status" | "cancel">, patch: SessionPatch): SessionStatus {
   if (session.status === "paused" && !isEnded(patch.status)) return "paused";
-  return session.cancel !== undefined && GOES_ON.has(patch.status) ? "cancelling" : patch.status;
+  return session.cancel !== undefined && hasNotHeard(patch) ? "cancelling" : patch.status;
+}
+
+/** A4. Whether this is what nobody says who has heard of a cancel: to spend more, or to mend a mistake, is nothing to wait for then. */
+function hasNotHeard({ status, pauseReason }: SessionPatch): boolean {
+  return GOES_ON.has(status) || pauseReason === "budget_exceeded" || pauseReason === "agent_fault";
 }
 
 /** Whether an effect makes a child of this session. */

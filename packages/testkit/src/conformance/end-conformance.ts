@@ -118,18 +118,27 @@ export function endConformance(fixture: Fixture): void {
 
   // Its batch was on its way when the cancel was stored. What it did is done and must not be lost; but it went to sleep
   // without having heard, so were its waits kept, nobody would wake it before the deadline if its process died now.
-  for (const status of ["working", "waiting", "input_required"] as const) {
-    test(`ST16: a batch that says ${status}, made before its agent heard of the cancel, is committed and leaves it due`, async () => {
+  const exhausted = { payer: "ses-1", limit: "maxSteps", used: 1, max: 1, then: "park" } as const;
+  const paused = { status: "paused", error: { name: "Error", message: "paused" } } as const;
+  for (const [says, patch] of [
+    ["working", PATCH_TO.working],
+    ["waiting", PATCH_TO.waiting],
+    ["input_required", PATCH_TO.input_required],
+    ["paused by its mistake", { ...paused, pauseReason: "agent_fault" }],
+    ["paused for a budget", { ...paused, pauseReason: "budget_exceeded", exhausted }],
+  ] as const) {
+    test(`ST16: a batch that says ${says}, made before its agent heard of the cancel, is committed and leaves it due`, async () => {
       const claimant = await fixture.createIn("working");
       await fixture.apply(cancelling("ses-1"));
-      const session = { ...PATCH_TO[status], wakeAt: 5_000 };
+      const session = { ...patch, wakeAt: 5_000 };
       expect(await claimant.commit({ records: [STARTED], entries: [{ content: "1" }], session })).toEqual({
         status: "committed",
         inbox: 1,
       });
       const row = await fixture.session("ses-1");
       expect(row).toMatchObject({ status: "cancelling", nextSeq: 2, entryCount: 1, waits: [] });
-      expect(row).not.toHaveProperty("wakeAt");
+      for (const none of ["wakeAt", "error", "pauseReason", "exhausted"])
+        expect(row).not.toHaveProperty(none);
       await claimant.release();
       expect((await fixture.storage.due({ now: 2, limit: 10 })).sessionIds).toEqual(["ses-1"]);
     });
