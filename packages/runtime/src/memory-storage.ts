@@ -171,7 +171,13 @@ export class MemoryStorage implements AgentStorage {
     const { session, pending } = this.#rows.find(sessionId);
     const { inbox, status, cancel } = session;
     const signals = pending.slice(firstAbove(pending, after));
-    return { inbox, signals, session: cancel === undefined ? { status } : { status, cancel } };
+    const remaining = remainingFor(this.#door, session);
+    return {
+      inbox,
+      signals,
+      session: cancel === undefined ? { status } : { status, cancel },
+      ...(remaining === undefined ? {} : { remaining }),
+    };
   }
 
   async conversation(sessionId: string, leaf: number): Promise<readonly Entry[]> {
@@ -234,7 +240,7 @@ export class MemoryStorage implements AgentStorage {
       document: (collection, id) => this.#ledger.document(collection, id),
       lastAudit: () => this.#ledger.audit.at(-1),
       hash: (text) => hash("sha256", text, "base64url"),
-      create: (change, now) => this.#create(change, now),
+      create: (change, now, forerunner) => this.#create(change, now, forerunner),
       import: (change) => this.#import(change),
       send: (change, now) => this.#sendSignal(change, now),
       commitBatch: (change, now) => this.#commitBatch(change, now),
@@ -263,7 +269,7 @@ export class MemoryStorage implements AgentStorage {
     };
   }
 
-  #create(change: CreateSession, now: number): Applied {
+  #create(change: CreateSession, now: number, forerunner?: Session): Applied {
     const { sessionId, claimFor, parent } = change;
     if (this.#rows.sessions.has(sessionId)) return { result: { status: "exists" } };
     const refusal = refuseCreation(change, now, {
@@ -272,7 +278,7 @@ export class MemoryStorage implements AgentStorage {
     });
     if (refusal !== undefined) return { result: refusal };
     const above = parent === undefined ? undefined : this.#rows.sessions.get(parent.sessionId)?.session;
-    const before = createSession(change, now, above);
+    const before = createSession(change, now, above, forerunner);
     const stored = this.#rows.add(before);
     if (claimFor === undefined) this.#index(stored);
     else this.#setClaim(stored, nextClaim(NO_CLAIM, { ...claimFor, now }, ++this.#lastToken));

@@ -531,20 +531,20 @@ export class SessionDriver implements SliceMember {
     };
   }
 
-  #receive(arrivals: Arrivals): void {
+  #receive({ signals, session, remaining }: Arrivals): void {
     if (this.#over) return;
-    for (const signal of arrivals.signals) {
+    this.#starts.noteRemaining(remaining);
+    for (const signal of signals) {
       this.#kernel.offer(signal);
       this.#trace.signalReceived(signal.name);
     }
-    if (isEnded(arrivals.session.status)) {
+    if (isEnded(session.status)) {
       if (this.#inFlight) return; // It may be the end that is being committed: the answer to that says how.
-      const error = endedBy(arrivals.session);
-      this.#depart({ type: "ended", status: arrivals.session.status, output: undefined, error });
+      this.#depart({ type: "ended", status: session.status, output: undefined, error: endedBy(session) });
       return;
     }
-    this.#cancel.notice(arrivals.session);
-    if (arrivals.session.status === "paused" && !this.#cancel.seen) this.#standDown ??= PAUSED_BY_USER;
+    this.#cancel.notice(session);
+    if (session.status === "paused" && !this.#cancel.seen) this.#standDown ??= PAUSED_BY_USER;
     this.#world.loop.wake(this);
   }
 

@@ -66,6 +66,11 @@ export class TaskStarts {
     return this.#spending?.isHeld(id) ?? true;
   }
 
+  /** What storage said is left. */
+  noteRemaining(remaining: Remaining | undefined): void {
+    this.#spending?.noteRemaining(remaining);
+  }
+
   foresee(task: number, usage: TokenUsage | undefined): void {
     this.#spending?.foresee(task, usage);
   }

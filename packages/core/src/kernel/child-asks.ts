@@ -18,7 +18,7 @@ import { encodeJson, type JsonText } from "../json.ts";
 import type { ChildRequest, CommandRecord } from "../journal/record.ts";
 import { childEndName, replyName, requestName, tellingChild } from "../journal/signal-names.ts";
 import type { CreateSession, Effect } from "../ports/storage.ts";
-import { checkBudget, type Budget, type Remaining } from "../session/budget.ts";
+import { checkBudget, type Budget } from "../session/budget.ts";
 import { isLastEvent, toParent, type ChildEvent } from "../session/consequences.ts";
 import type { AgentRef, ParentEndPolicy, ParentRef, Persistence, SharedContext } from "../session/session.ts";
 import type { AskDoor, Asks } from "./asks.ts";
@@ -191,10 +191,7 @@ export class ChildAsks {
     const draft = this.#draftChild(mode.name, input, options, undefined);
     const hash = this.#placedHash(draft.hash, options);
     const id = this.#append({ type: "spawn_child", agent: mode.name, hash, handOff: true });
-    // Nobody pays for it whom it does not have above: what is left of what this session had goes with it.
-    const { remaining } = this.#door.options;
-    const heir = (): DraftChild => ({ ...draft, budget: draft.budget ?? budgetOf(remaining()) });
-    this.#heir = () => this.#placed(this.#creation(id, heir(), this.#parent), mode, options);
+    this.#heir = () => this.#placed(this.#creation(id, draft, this.#parent), mode, options);
     if (this.#door.cursor.slice === "live") this.#described(mode.name);
   }
 
@@ -441,23 +438,6 @@ interface DraftChild {
   readonly persistence: Persistence | undefined;
   readonly timeoutMs: number | undefined;
   readonly hash: string;
-}
-
-/** What is left as limits; of nothing left, the least there is. */
-function budgetOf(remaining: Remaining | undefined): Budget | undefined {
-  if (remaining === undefined) return undefined;
-  const { tokens, costMicroUsd, steps, turns, tokensPerCall } = remaining;
-  const limits = {
-    maxTokens: tokens,
-    maxCostMicroUsd: costMicroUsd,
-    maxSteps: steps,
-    maxTurns: turns,
-    maxTokensPerCall: tokensPerCall,
-  };
-  const given = Object.entries(limits).flatMap(([name, left]) =>
-    left === undefined ? [] : [[name, Math.max(1, left)] as const],
-  );
-  return given.length === 0 ? undefined : Object.fromEntries(given);
 }
 
 function unknownAgent(name: string, known: readonly string[]): UsageError {

@@ -80,7 +80,9 @@ import type { PutSchedule, RemoveSchedule, Schedule } from "./schedules.ts";
  *         budget, with the limit, before the end.
  *   ST28. Charges are decided in order, each against all payers, in the batch's transaction. Nothing is admitted above a limit
  *         (B1). Asking again for a task that is held for answers `admitted` and holds nothing more; settling one that is not
- *         held changes nothing: it was settled before. Accounts and holds survive like everything else (B2).
+ *         held changes nothing: it was settled before. Accounts and holds survive like everything else (B2). Who takes over from
+ *         a session has its payers, besides its own budget, and no later deadline. `load`, `commit` and `arrivals` answer what
+ *         is left.
  *   ST29. Below a tenth of a limit the payer's parent is told `budget-low`, once until it is raised.
  *   ST30. A paused session is not due and stays paused whatever its driver commits, short of an end. Resuming makes it `working`;
  *         what it stood on stays named until its agent stands again, as it can be answered.
@@ -500,6 +502,8 @@ export interface Arrivals {
   readonly inbox: number;
   readonly signals: readonly StoredSignal[];
   readonly session: Pick<Session, "status" | "cancel">;
+  /** What is left to spend, when anybody pays for the session: others may have spent of it. */
+  readonly remaining?: Remaining;
 }
 
 export interface SessionSnapshot {

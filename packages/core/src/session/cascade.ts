@@ -79,7 +79,7 @@ export interface CascadeDoor {
   readonly hash: Hash;
 
   /** Each of these does what its change says to the session it names, and nothing that follows from it. */
-  create(change: CreateSession, now: number): Applied;
+  create(change: CreateSession, now: number, forerunner: Session | undefined): Applied;
   import(change: ImportSession): ChangeResult;
   send(change: SendSignal, now: number): ChangeResult;
   commitBatch(change: CommitBatch, now: number): Applied;
@@ -177,8 +177,8 @@ export function applyOverdue(door: CascadeDoor, sessionId: string, now: number):
 
 // ---- one session -------------------------------------------------------------------------------------------------
 
-function create(door: CascadeDoor, change: CreateSession, now: number): ChangeResult {
-  const { result, rows } = door.create(change, now);
+function create(door: CascadeDoor, change: CreateSession, now: number, forerunner?: Session): ChangeResult {
+  const { result, rows } = door.create(change, now, forerunner);
   const { sessionId, under } = change;
   if (rows !== undefined && under !== undefined)
     door.addSeen(under.sessionId, { ids: [madeMark(sessionId, under)], dedupKeys: [] }); // ST49.
@@ -258,7 +258,7 @@ function setBudget(
 ): ChangeResult {
   const session = door.session(sessionId);
   if (session === undefined) return NOT_FOUND;
-  const { result, account } = decideBudget(session, limits, () => livesBelow(door, sessionId));
+  const { result, account } = decideBudget(session, limits, () => livesBelow(door, session));
   if (account === undefined) return result;
   if (!isEnded(session.status)) door.replace({ ...session, updatedAt: now });
   door.setAccount(sessionId, account);
@@ -267,10 +267,13 @@ function setBudget(
   return result;
 }
 
-function livesBelow(door: CascadeDoor, sessionId: string): boolean {
-  return door
-    .children(sessionId)
-    .some((child) => !isEnded(child.status) || livesBelow(door, child.sessionId));
+/** Whether one below it goes on, or one that took over from it, or from one of those. */
+function livesBelow(door: CascadeDoor, { sessionId, handedOffTo }: Session): boolean {
+  const heir = handedOffTo === undefined ? [] : [handedOffTo];
+  return [...heir, ...door.children(sessionId).map((child) => child.sessionId)].some((id) => {
+    const session = door.session(id);
+    return session !== undefined && (!isEnded(session.status) || livesBelow(door, session));
+  });
 }
 
 function fire(door: CascadeDoor, change: FireSchedule, now: number): ChangeResult {
@@ -367,8 +370,9 @@ interface Asking {
 function applyEffect(door: CascadeDoor, asking: Asking, effect: Effect, now: number): void {
   const allowed = asking.owner === undefined ? effect : withinOwner(door, asking, effect);
   if (allowed === undefined) return;
-  const { status } = applyChange(door, allowed, now);
   const { session: by } = asking;
+  const isHeir = allowed.type === "create_session" && by?.handedOffTo === allowed.sessionId;
+  const { status } = isHeir ? create(door, allowed, now, by) : applyChange(door, allowed, now);
   const heir =
     status === "ended" && isForHeir(allowed) ? door.session(allowed.sessionId)?.handedOffTo : undefined;
   if (heir !== undefined) return applyEffect(door, asking, { ...effect, sessionId: heir }, now);
@@ -441,10 +445,16 @@ function charge(
     const isNews = becameLow(account);
     const stored = isNews ? { ...account, low: true } : account;
     door.setAccount(payer, stored);
-    const row = isNews ? door.session(payer) : undefined;
+    const row = isNews ? successorOf(door, payer) : undefined;
     if (row !== undefined) for (const signal of tellLow(row, stored)) door.send(signal, now);
   }
   return charged.admissions;
+}
+
+/** The session itself, or who took over from it last. */
+function successorOf(door: CascadeDoor, sessionId: string): Session | undefined {
+  const session = door.session(sessionId);
+  return session?.handedOffTo === undefined ? session : successorOf(door, session.handedOffTo);
 }
 
 /** The accounts that pay for a session, nearest first. One whose session is not here pays nothing. */

@@ -71,7 +71,7 @@ export function consequencesOf(before: Session, after: Session, now: number): re
   return after.status === "paused" && before.status !== "paused" ? tellPause(after) : NONE;
 }
 
-/** ST29. Told by the payer that has less than a tenth left, to its parent. */
+/** ST29. Told by the payer that has less than a tenth left, or by who took over from it, to its parent. */
 export function tellLow(payer: Session, account: Account): readonly SendSignal[] {
   const { parent, sessionId } = payer;
   // After its end it tells nothing, though those it left may go on spending.

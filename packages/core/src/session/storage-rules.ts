@@ -44,10 +44,19 @@ import {
 
 // ---- creating ----------------------------------------------------------------------------------------------------
 
-/** @param parent the row of `change.parent`, when it has one that is stored. */
-export function createSession(change: CreateSession, now: number, parent?: Session): Session {
-  const { sessionId, budget, shared, persistence, deadlineAt, resumedFrom } = change;
-  const above = parent?.payers ?? [];
+/**
+ * @param parent the row of `change.parent`, when it has one that is stored.
+ * @param forerunner the session it takes over from: who paid for that one pays for it.
+ */
+export function createSession(
+  change: CreateSession,
+  now: number,
+  parent?: Session,
+  forerunner?: Session,
+): Session {
+  const { sessionId, budget, shared, persistence, resumedFrom } = change;
+  const above = (forerunner ?? parent)?.payers ?? [];
+  const deadlineAt = Math.min(change.deadlineAt ?? Infinity, forerunner?.deadlineAt ?? Infinity);
   const placement = ownedBy(change.placement?.owner ?? parent?.placement?.owner, change.placement);
   return {
     sessionId,
@@ -70,7 +79,7 @@ export function createSession(change: CreateSession, now: number, parent?: Sessi
     ...(shared === undefined ? {} : { shared }),
     ...(placement === undefined ? {} : { placement }),
     ...(persistence === undefined ? {} : { persistence }),
-    ...(deadlineAt === undefined ? {} : { deadlineAt }),
+    ...(deadlineAt === Infinity ? {} : { deadlineAt }),
     ...(resumedFrom === undefined ? {} : { resumedFrom }),
     createdAt: now,
     updatedAt: now,

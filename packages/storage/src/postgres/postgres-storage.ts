@@ -25,6 +25,7 @@ import {
   type Due,
   type Entry,
   type HeldClaim,
+  type Session,
   type SessionSnapshot,
   type StorageReader,
 } from "@holdfast/core";
@@ -170,17 +171,24 @@ export class PostgresStorage implements AgentStorage {
     return this.#guard("loading", async () => {
       const loaded = await this.#reads.load(sessionId);
       if (loaded === undefined) return undefined;
-      const { payers } = loaded.session;
-      if (payers.length === 0) return loaded;
-      const heads = await this.#reads.heads(payers);
-      const session = (id: string) => asHead(heads.get(id))?.session;
-      const remaining = remainingFor({ session }, loaded.session);
-      return { ...loaded, ...(remaining === undefined ? {} : { remaining }) };
+      return { ...loaded, ...(await this.#remaining(loaded.session)) };
     });
   }
 
   arrivals(sessionId: string, after: number): Promise<Arrivals> {
-    return this.#guard("reading", () => this.#arrivals.read(sessionId, after));
+    return this.#guard("reading", async () => {
+      const arrivals = await this.#arrivals.read(sessionId, after);
+      const known = this.#heads.get(sessionId) ?? (await this.#reads.heads([sessionId])).get(sessionId);
+      return { ...arrivals, ...(await this.#remaining(asHead(known)?.session)) };
+    });
+  }
+
+  /** Not before the rest was read: what had been spent then is taken off. */
+  async #remaining(session: Session | undefined): Promise<Pick<SessionSnapshot, "remaining">> {
+    if (session === undefined || session.payers.length === 0) return {};
+    const heads = await this.#reads.heads(session.payers);
+    const remaining = remainingFor({ session: (id) => asHead(heads.get(id))?.session }, session);
+    return remaining === undefined ? {} : { remaining };
   }
 
   conversation(sessionId: string, leaf: number): Promise<readonly Entry[]> {

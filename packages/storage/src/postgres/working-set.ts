@@ -205,7 +205,7 @@ export class WorkingSet implements CascadeDoor {
 
   // ---- creating --------------------------------------------------------------------------------------------------
 
-  create(change: CreateSession, now: number): Applied {
+  create(change: CreateSession, now: number, forerunner?: Session): Applied {
     const { sessionId, claimFor, parent } = change;
     const problem = findSessionProblem(change);
     if (problem !== undefined) return refused({ status: "invalid", reason: problem });
@@ -218,7 +218,11 @@ export class WorkingSet implements CascadeDoor {
     if (refusal !== undefined) return refused(refusal);
 
     const above = parent === undefined ? undefined : this.#look(parent.sessionId);
-    const head = this.#insert(createSession(change, now, above?.session), above, claimFor?.leaseMs);
+    const head = this.#insert(
+      createSession(change, now, above?.session, forerunner),
+      above,
+      claimFor?.leaseMs,
+    );
     const before = head.session;
     if (claimFor === undefined) return { result: { status: "created" }, rows: { before, after: before } };
     const token = this.#options.stamp();

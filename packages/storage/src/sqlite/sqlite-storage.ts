@@ -266,7 +266,13 @@ export class SqliteStorage implements AgentStorage {
       if (head === undefined) throw notFound(sessionId);
       const { inbox, status, cancel } = head.session;
       const signals = head.pending.atHand(after) ?? this.#reads.signals(head.number, after);
-      return { inbox, signals, session: cancel === undefined ? { status } : { status, cancel } };
+      const remaining = remainingFor(this.#writer, head.session);
+      return {
+        inbox,
+        signals,
+        session: cancel === undefined ? { status } : { status, cancel },
+        ...(remaining === undefined ? {} : { remaining }),
+      };
     });
   }
 

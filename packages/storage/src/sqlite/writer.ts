@@ -180,7 +180,7 @@ export class Writer implements CascadeDoor {
     return head.claim;
   }
 
-  create(change: CreateSession, now: number): Applied {
+  create(change: CreateSession, now: number, forerunner?: Session): Applied {
     const { sessionId, claimFor, parent } = change;
     const problem = findSessionProblem(change);
     if (problem !== undefined) return refused({ status: "invalid", reason: problem });
@@ -192,7 +192,7 @@ export class Writer implements CascadeDoor {
     if (refusal !== undefined) return refused(refusal);
 
     const above = parent === undefined ? undefined : this.#heads.get(parent.sessionId)?.session;
-    const head = this.#insert(createSession(change, now, above));
+    const head = this.#insert(createSession(change, now, above, forerunner));
     const before = head.session;
     const token = claimFor === undefined ? undefined : this.claim(head, { ...claimFor, now }).token;
     const first = token === undefined ? undefined : firstBatch(change, token);

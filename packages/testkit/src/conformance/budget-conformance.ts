@@ -13,6 +13,7 @@ import {
   resuming,
   scheduling,
   settling,
+  spawning,
   STARTED,
   tokenOf,
   tokens,
@@ -219,6 +220,43 @@ export function budgetConformance(fixture: Fixture): void {
       expect((await accountOf("ses-leaf"))?.spent).toEqual(tokens(30));
       expect((await accountOf("ses-root"))?.spent).toEqual(tokens(30));
       expect(await accountOf("ses-child")).toBeUndefined();
+    });
+
+    test("ST28: with what has arrived is answered what others have left", async () => {
+      const { root, child } = await threeLevels();
+      await charge(child, reserving(0, 70));
+      const { remaining } = await fixture.storage.arrivals("ses-root", 0);
+      expect(remaining).toEqual({ tokens: 30 });
+      await charge(root, reserving(0, 10));
+      expect((await fixture.storage.arrivals("ses-leaf", 0)).remaining).toEqual({ tokens: 20 });
+    });
+
+    test("ST28: who takes over has the payers and the deadline of the one before, besides its own", async () => {
+      const root = await payer({ maxTokens: 100 });
+      const child = await fixture.spawn(root, "ses-child", { budget: { maxTokens: 50 }, deadlineAt: 900 });
+      await charge(child, reserving(0, 40));
+      await charge(child, settling(0, 40));
+      const parent = { sessionId: "ses-root", child: 0, onEnd: "cancel" } as const;
+      const own = { budget: { maxTokens: 500 }, deadlineAt: 1_000 };
+      await child.commit({
+        records: [spawning("agent")],
+        effects: [creating("ses-heir", { parent, ...own })],
+        session: { ...PATCH_TO.completed, handedOffTo: "ses-heir" },
+      });
+      expect(await fixture.session("ses-heir")).toMatchObject({
+        payers: ["ses-heir", "ses-child", "ses-root"],
+        deadlineAt: 900,
+      });
+      const heir = await fixture.claim("ses-heir", "owner-1", 2);
+      const refusal = refusedBy("ses-child", "maxTokens", 40, 50);
+      expect(await charge(heir, reserving(0, 20))).toMatchObject({ admissions: [refusal] });
+      expect(await fixture.apply(raising("ses-child", { maxTokens: 90 }), 3)).toMatchObject({
+        status: "requested",
+      });
+      expect(await charge(heir, reserving(1, 20))).toMatchObject({
+        admissions: [ADMITTED],
+        remaining: { tokens: 30 },
+      });
     });
 
     test("ST28: what one child holds is not there for another", async () => {
