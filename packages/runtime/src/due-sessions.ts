@@ -76,7 +76,7 @@ export class DueSessions {
       const session = await this.#host.storage.reader.session(sessionId);
       if (session === undefined) continue;
       try {
-        await this.#host.sessions.activate(sessionId, false, session);
+        await this.#host.sessions.activate(sessionId, session);
         started.push(sessionId);
       } catch (error) {
         this.#host.sessions.failedToRun(sessionId, toHoldfastError(error));

@@ -87,6 +87,8 @@ export class LiveSessions {
   readonly #agents = new KnownAgents();
   /** Sessions that are run here whether or not others are adopted: those that sessions of this process asked for. */
   readonly #owned = new Set<string>();
+  /** Sessions that a person has go on although their code, or its version, is another: as often as they are driven here. */
+  readonly #drifting = new Set<string>();
   /** Drivers with tasks that wait for others to settle. */
   readonly #hungry = new Set<Driven>();
   readonly #hungryAlarm = alarm(() => this.settled());
@@ -139,7 +141,7 @@ export class LiveSessions {
     for (const sessionId of sessionIds) {
       this.#owned.add(sessionId);
       if (this.#closed || this.#live.has(sessionId)) continue;
-      this.activate(sessionId, false).catch((error: unknown) => {
+      this.activate(sessionId).catch((error: unknown) => {
         if (!this.#closed) this.#host.warn(sessionId, toHoldfastError(error).message);
       });
     }
@@ -172,11 +174,17 @@ export class LiveSessions {
    *
    * @param read the session, by who has just read it. As that is before the claim, only what never changes of it is relied on.
    */
-  activate(sessionId: string, acceptDrift: boolean, read?: Session): Promise<void> {
+  activate(sessionId: string, read?: Session): Promise<void> {
     if (this.#live.has(sessionId)) return Promise.resolve();
     const known = this.#activating.get(sessionId);
     if (known !== undefined) return known;
-    return this.#activateAs(sessionId, this.#claimAndDrive(sessionId, acceptDrift, read));
+    return this.#activateAs(sessionId, this.#claimAndDrive(sessionId, read));
+  }
+
+  /** Said before it is resumed: whoever hears of that may be first to drive it. */
+  acceptDrift(sessionId: string, isAccepted: boolean): void {
+    if (isAccepted) this.#drifting.add(sessionId);
+    else this.#drifting.delete(sessionId);
   }
 
   #activateAs(sessionId: string, work: Promise<void>): Promise<void> {
@@ -185,9 +193,9 @@ export class LiveSessions {
     return activating;
   }
 
-  async #claimAndDrive(sessionId: string, acceptDrift: boolean, read: Session | undefined): Promise<void> {
+  async #claimAndDrive(sessionId: string, read: Session | undefined): Promise<void> {
     const session = read ?? (await this.find(sessionId));
-    const agent = await this.#agentOf(session, acceptDrift);
+    const agent = await this.#agentOf(session, this.#drifting.has(sessionId));
     const claim = await this.#askForClaim(sessionId);
     switch (claim.status) {
       case "claimed":
@@ -198,7 +206,7 @@ export class LiveSessions {
             "poison",
             poisonFault(sessionId, this.#host.watchdog?.placeOf(sessionId)),
           );
-        return this.#drive(sessionId, agent, claim.token, acceptDrift);
+        return this.#drive(sessionId, agent, claim.token);
       case "busy":
         throw new ConflictError("session_claimed", `session ${sessionId} is being run by ${claim.owner}`, {
           fix: "wait for it, or signal or cancel it from here",
@@ -286,7 +294,7 @@ export class LiveSessions {
       if (session === undefined) return;
       if (isEnded(session.status)) this.#settle(sessionId, settledAs(session));
       else if (session.status !== "paused" && this.#agents.latest(session.agent.name) !== undefined)
-        await this.activate(sessionId, false, session);
+        await this.activate(sessionId, session);
       // Nobody runs it here: if it is being cancelled, its time is what ends it.
       else if (session.cancel !== undefined) this.#host.lookAt(session.cancel.deadlineAt);
     } catch (error) {
@@ -471,13 +479,7 @@ export class LiveSessions {
     });
   }
 
-  async #drive(
-    sessionId: string,
-    agent: Agent,
-    token: number,
-    acceptDrift: boolean,
-    reloads = 0,
-  ): Promise<void> {
+  async #drive(sessionId: string, agent: Agent, token: number, reloads = 0): Promise<void> {
     const letGoes = this.#letGoes;
     const snapshot = await this.#load(sessionId, token);
     // Only now: what arrives between two microtasks is told to nobody else.
@@ -492,6 +494,7 @@ export class LiveSessions {
     if (isLost(snapshot.session)) return this.#lose(snapshot.session, token);
     let driver: SessionDriver;
     try {
+      const acceptDrift = this.#drifting.has(sessionId);
       driver = this.#launch({ agent, snapshot, claim: token, acceptDrift }, reloads);
     } catch (error) {
       if (!HoldfastError.is(error) || error.code !== "state_version") throw error;
@@ -531,7 +534,7 @@ export class LiveSessions {
     try {
       const session = await this.find(sessionId);
       if (isEnded(session.status)) this.#settle(sessionId, settledAs(session));
-      else if (token !== undefined) await this.#drive(sessionId, agent, token, false, reloads + 1);
+      else if (token !== undefined) await this.#drive(sessionId, agent, token, reloads + 1);
     } catch (thrown) {
       const error = toHoldfastError(thrown);
       this.failedToRun(sessionId, error);
@@ -549,7 +552,10 @@ export class LiveSessions {
   }
 
   #settle(sessionId: string, settled: Settled): void {
-    if (settled.status !== "paused" && settled.status !== "released") this.#owned.delete(sessionId);
+    if (settled.status !== "paused" && settled.status !== "released") {
+      this.#owned.delete(sessionId);
+      this.#drifting.delete(sessionId);
+    }
     const waiter = this.#waiters.get(sessionId);
     this.#waiters.delete(sessionId);
     waiter?.resolve(settled);

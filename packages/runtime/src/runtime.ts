@@ -277,7 +277,7 @@ class LocalRuntime implements Runtime {
     if (!isStoredFirst) return this.#sessions.create(agent, creation);
     const { claimFor: _, ...unclaimed } = creation;
     const { status } = await this.#committer.commit(unclaimed);
-    if (status === "created") await this.#sessions.activate(creation.sessionId, false);
+    if (status === "created") await this.#sessions.activate(creation.sessionId);
     return status;
   }
 
@@ -286,7 +286,7 @@ class LocalRuntime implements Runtime {
     try {
       const session = await this.#sessions.find(sessionId);
       if (isEnded(session.status) || session.status === "paused") return;
-      await this.#sessions.activate(sessionId, false, session);
+      await this.#sessions.activate(sessionId, session);
     } catch (thrown) {
       const error = toHoldfastError(thrown);
       if (error.code === "session_claimed") return;
@@ -353,11 +353,12 @@ class LocalRuntime implements Runtime {
   async resume(sessionId: string, { acceptDrift = false }: ResumeOptions = {}): Promise<SessionHandle> {
     this.#refuseIfClosed();
     const session = await this.#sessions.find(sessionId);
+    if (acceptDrift || session.status === "paused") this.#sessions.acceptDrift(sessionId, acceptDrift);
     if (session.status === "paused") {
       this.#watchdog?.clear(sessionId); // A person has read why, and wants it tried again.
       await this.#committer.commit({ type: "resume_session", sessionId });
     }
-    if (!isEnded(session.status)) await this.#sessions.activate(sessionId, acceptDrift);
+    if (!isEnded(session.status)) await this.#sessions.activate(sessionId);
     return this.#handle(sessionId, false);
   }
 

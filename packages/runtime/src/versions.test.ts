@@ -2,7 +2,7 @@
 
 import { TestClock, turns } from "@holdfast/testkit/test-runtime";
 import { afterEach, expect, test } from "vitest";
-import { defineAgent, type Agent } from "./define.ts";
+import { defineAgent, defineTask, type Agent } from "./define.ts";
 import { MemoryStorage } from "./memory-storage.ts";
 import { createRuntime, type Runtime } from "./runtime.ts";
 
@@ -22,6 +22,20 @@ function greeter(version: string, greeting: string): Agent {
     name: "greeter",
     version,
     run: async (ctx) => `${greeting}, ${String(await ctx.waitForSignal("name"))}`,
+  });
+}
+
+/** Its code has changed where it looks somebody else up. */
+function asking(whom: string, version = "1"): Agent {
+  const lookUp = defineTask({ name: "look up", run: (name: string) => name });
+  return defineAgent({
+    name: "asking",
+    version,
+    tasks: [lookUp],
+    async run(ctx) {
+      const found = await ctx.scheduleTask(lookUp, whom);
+      return `${found}, ${String(await ctx.waitForSignal("name"))}`;
+    },
   });
 }
 
@@ -86,3 +100,27 @@ test("two agents of one name and version are refused", () => {
     /two different agents/,
   );
 });
+
+test.each([
+  ["another version", asking("nobody", "2"), "agent_version"],
+  ["other code", asking("somebody"), "nondeterminism"],
+])(
+  "%s that was refused goes on once a person says so, also after it has left memory",
+  async (_, agent, code) => {
+    const storage = new MemoryStorage();
+    const before = open(storage, []);
+    const { sessionId } = await before.start(asking("nobody"));
+    await turns(20);
+    await before.close();
+    const runtime = open(storage, [agent]);
+    const refused = runtime.resume(sessionId).then((handle) => handle.result());
+    await expect(refused).rejects.toMatchObject({ code });
+    await runtime.resume(sessionId, { acceptDrift: true });
+    await turns(20);
+    runtime.letGo();
+    await turns(20);
+    expect(runtime.live).toBe(0);
+    await runtime.signal(sessionId, "name", "Ada");
+    expect(await runtime.handle(sessionId).result()).toMatch(/, Ada$/);
+  },
+);
