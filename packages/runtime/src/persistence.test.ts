@@ -191,6 +191,19 @@ describe("ephemeral", () => {
     expect(await rowOf(after.runtime, `${ID}-0`)).toMatchObject({ status: "failed" });
   });
 
+  test("after a crash all that is lost is found by who recovers, and told to parents that are not due", async () => {
+    const storage = new MemoryStorage();
+    const { agent } = family();
+    const before = life(storage, agent);
+    await before.runtime.start(agent, undefined, { sessionId: ID });
+    await waits(before.runtime, `${ID}-0`);
+    await before.kill();
+
+    const after = life(storage, agent);
+    expect(await after.runtime.recover()).toEqual([`${ID}-0`]);
+    expect(await after.runtime.handle(ID).result()).toBe("session_lost");
+  });
+
   test("after a crash its parent asks again where it was told to, with the progress", async () => {
     const storage = new MemoryStorage();
     const { agent, ran } = family(2);

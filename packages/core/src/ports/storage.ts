@@ -59,7 +59,7 @@ import type { PutSchedule, RemoveSchedule, Schedule } from "./schedules.ts";
  *   ST17. A hard cancel ends the session at once; a graceful one sets its deadline, and past it `due` ends the session. A
  *         second graceful one changes nothing.
  *   ST18. `due` names the sessions that are unclaimed (never claimed, released, or the lease has passed) and have something
- *         to do by `now`, and when to look again.
+ *         to do by `now`, and when to look again. An ephemeral one that has begun always has: it is lost.
  *   ST19. Entries are numbered 0..n-1 without gap, each beside its `append_entry` record, keep their content to the byte,
  *         and are only ever appended.
  *   ST20. Text is kept exactly: any JSON text, NUL and lone surrogates as JSON escapes, blobs of any size.

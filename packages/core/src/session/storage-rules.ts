@@ -34,6 +34,7 @@ import {
   isAnsweredBy,
   isAwaited,
   isEnded,
+  isLost,
   mayBecome,
   overdueAt,
   ownedBy,
@@ -578,6 +579,8 @@ export function dueAt(session: Session, claim: Claim, answered: boolean): number
 
 function readyFrom(session: Session, answered: boolean): number {
   if (session.move !== undefined) return Infinity;
+  // Who looks after it finds that it is lost, whatever it waits for; its driver has it claimed.
+  if (isLost(session) && session.status !== "paused") return -Infinity;
   switch (session.status) {
     case "submitted":
     case "working":

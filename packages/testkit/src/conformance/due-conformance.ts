@@ -4,12 +4,14 @@
 import { expect, test } from "vitest";
 import {
   cancelling,
+  Claimant,
   creating,
   ENDINGS,
   LEASE_MS,
   PATCH_TO,
   signalling,
   STARTED,
+  tokenOf,
   type Fixture,
   type Parts,
 } from "./fixture.ts";
@@ -45,6 +47,22 @@ export function dueConformance(fixture: Fixture): void {
     expect(await due(1)).toEqual({ sessionIds: [], schedules: [] });
     await fixture.apply(signalling("ses-1", "sig-2", { name: "go" }));
     expect(await due(1)).toEqual({ sessionIds: ["ses-1"], schedules: [] });
+  });
+
+  // What it waits for will not find it: only in the memory that is gone was it known what to do then.
+  test("ST18: a session that is ephemeral, has begun and is nobody's is due, whatever it waits for", async () => {
+    const claimFor = { owner: "owner-1", leaseMs: Infinity };
+    for (const [sessionId, persistence] of [
+      ["ses-gone", "ephemeral"],
+      ["ses-kept", "minimal"],
+    ] as const) {
+      const created = await fixture.apply(creating(sessionId, { persistence, claimFor }), 0);
+      const claimant = new Claimant(fixture, sessionId, tokenOf(created));
+      await claimant.commit({ records: [], session: PATCH_TO.waiting });
+      expect((await due(1)).sessionIds).not.toContain(sessionId);
+      await claimant.release();
+    }
+    expect((await due(1)).sessionIds).toEqual(["ses-gone"]);
   });
 
   // The signal was there first. Storing the wait must not make anyone wait for a second one.
