@@ -86,7 +86,8 @@ export const oneOfRule = (...values: readonly string[]): OptionRule => ({
 
 const SHOWN_CHARS = 100;
 
-function shown(given: unknown): string {
+/** A value for an error: what of it tells which it is. */
+export function shown(given: unknown): string {
   if (typeof given === "string") return JSON.stringify(given.slice(0, SHOWN_CHARS));
   if (typeof given === "function") return "a function";
   if (typeof given !== "object" || given === null) return String(given);

@@ -128,6 +128,34 @@ describe("changes", () => {
   });
 });
 
+describe("what a field cannot take is refused, and the state is as it was", () => {
+  const kept = { list: ["a"], files: { "a.ts": 1 }, note: "x" };
+  test.each([
+    ["merges a text", kept, { files: "abc" }, 'state field "files" cannot be merged with "abc"'],
+    ["merges a list", kept, { files: [1] }, 'state field "files" cannot be merged with a list'],
+    ["merges null", kept, { files: null }, 'state field "files" cannot be merged with null'],
+    ["merges into a text", { ...kept, files: "b" }, { files: { c: 1 } }, 'state field "files" is "b"'],
+    ["appends to a text", { ...kept, list: "b" }, { list: "c" }, 'state field "list" is "b"'],
+    ["updates a list", ["a"], { list: "b" }, "ctx.update() changes fields, and the state is a list"],
+    ["updates a number", 5, { list: "b" }, "ctx.update() changes fields, and the state is 5"],
+  ])("%s", async (_, initial: unknown, patch, message) => {
+    const { runtime } = open();
+    const agent = defineAgent({
+      name: "careless",
+      state: { version: 1, initial: () => initial, reducers: { list: "append", files: "merge" } },
+      async run(ctx) {
+        try {
+          ctx.update(patch);
+        } catch (error) {
+          return [(error as Error).message, ctx.state];
+        }
+        return "it was taken";
+      },
+    });
+    expect(await (await runtime.start(agent)).result()).toEqual([expect.stringContaining(message), initial]);
+  });
+});
+
 describe("another version of the code", () => {
   /** A session that waits at its second turn, stored by version 1. */
   async function stored(): Promise<{ storage: MemoryStorage; sessionId: string }> {
@@ -175,6 +203,7 @@ describe("another version of the code", () => {
         throw new Error("cannot");
       }),
     ],
+    ["forgets to return in it", waiting(2, () => undefined as never)],
     ["is older", waiting(1)],
   ])("that %s is told with both versions, and the old state stays", async (what, agent) => {
     const { storage, sessionId } = await stored();

@@ -13,6 +13,7 @@
 
 import { HoldfastError, toError, UsageError } from "../errors.ts";
 import { decodeJson, encodeJson, type JsonText } from "../json.ts";
+import { shown } from "../options.ts";
 import { validateNow, type StandardSchemaV1 } from "../standard-schema.ts";
 
 /** What is made of a field and what `ctx.update` is given for it. */
@@ -103,10 +104,17 @@ export class SessionState {
     if (typeof given !== "object" || given === null || Array.isArray(given))
       throw new UsageError("ctx.update() was given no object", { expected: "{ field: value }" });
     const reducers = (definition.reducers ?? {}) as { readonly [field: string]: Reducer | undefined };
-    const before = this.#value as Readonly<Record<string, unknown>>;
+    const before = this.#value;
+    if (!isRecord(before))
+      throw new UsageError(`ctx.update() changes fields, and the state is ${shown(before)}`, {
+        fix: "make it an object, or give the whole state to ctx.checkpoint(state)",
+      });
     const changes = Object.entries(given).map(([field, value]): StateChange => {
       const reducer = Object.hasOwn(reducers, field) ? (reducers[field] ?? "replace") : "replace";
-      if (typeof reducer === "string") return [reducer, field, value];
+      if (typeof reducer === "string") {
+        checkChange(reducer, field, before[field], value);
+        return [reducer, field, value];
+      }
       const reduced = encode(reducer(before[field], value), `state field "${field}"`);
       if (reduced === undefined)
         throw new UsageError(`the reducer of state field "${field}" gives nothing`, {
@@ -225,7 +233,9 @@ export function migrateState(
     });
   }
   try {
-    const value = decodeJson(encodeJson(migrate(stored.value, from), "the migrated state"));
+    const text = encodeJson(migrate(stored.value, from), "the migrated state");
+    if (text === undefined) throw new UsageError("it gave nothing; is a return missing?");
+    const value = decodeJson(text);
     return {
       value:
         definition.schema === undefined
@@ -239,6 +249,24 @@ export function migrateState(
       cause,
     });
   }
+}
+
+/** What would be lost or taken apart without a word. @throws UsageError */
+function checkChange(how: StateChange[0], field: string, current: unknown, value: unknown): void {
+  if (how === "replace") return;
+  const isFit = how === "append" ? Array.isArray(current) : isRecord(current);
+  if (!isFit && current !== undefined && current !== null)
+    throw new UsageError(`state field "${field}" is ${shown(current)}, and its reducer is "${how}"`, {
+      expected: how === "append" ? "a list" : "an object",
+    });
+  if (how === "merge" && !isRecord(value))
+    throw new UsageError(`state field "${field}" cannot be merged with ${shown(value)}`, {
+      expected: "an object with what is to change",
+    });
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function applyChanges(state: unknown, changes: readonly StateChange[]): unknown {
