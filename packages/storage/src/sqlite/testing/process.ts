@@ -3,7 +3,8 @@
 //   hold PATH            own the database, say `ready`, and close when stdin ends
 //   own PATH             own the database, say `ready` or the code of what refused it, and close
 //   commit PATH COUNT    own it, and commit groups of steps; after each, say `ack N` on stdout
-//   unsynced PATH COUNT  the same with synchronous=OFF, which no storage of ours has: for proving that a test sees it
+//   die PATH COUNT       the same, and then kill itself: whoever has to be told first comes later than one likes
+//   unsynced PATH COUNT  `commit` with synchronous=OFF, which no storage of ours has: for proving that a test sees it
 //
 // Each group N is one batch for every session of `SESSIONS`, and an entry that says N.
 
@@ -26,6 +27,7 @@ async function main([mode, path = "", count]: readonly string[]): Promise<void> 
     return;
   }
   await commitGroups(storage, Number(count ?? Infinity));
+  if (mode === "die") process.kill(process.pid, "SIGKILL");
   await storage.close();
 }
 

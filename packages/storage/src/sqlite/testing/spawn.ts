@@ -16,11 +16,13 @@ export interface Watched {
   /** Resolves when it has said so many lines, or has ended. */
   said(count: number): Promise<void>;
   kill(): Promise<void>;
+  /** Resolves when it has ended. */
+  readonly ended: Promise<void>;
   /** End its stdin, and wait for it to end. */
   finish(): Promise<void>;
 }
 
-export function startProcess(mode: "hold" | "own" | "commit", path: string, count?: number): Watched {
+export function startProcess(mode: "hold" | "own" | "commit" | "die", path: string, count?: number): Watched {
   const args = [PROCESS_FILE, mode, path, ...(count === undefined ? [] : [String(count)])];
   return watch(spawn(process.execPath, ["--no-warnings", ...args], { stdio: ["pipe", "pipe", "inherit"] }));
 }
@@ -48,6 +50,7 @@ function watch(child: ChildProcessByStdio<Writable, Readable, null>): Watched {
     pid: child.pid!,
     lines,
     kill,
+    ended: closed,
     said: (count) =>
       new Promise((resolve) => {
         const check = () => {
