@@ -43,7 +43,8 @@ describe("V2: a reader that stops reading", () => {
     const stuck = readerOf(fleet, "ses_long");
     stuck.pause();
     const cut = stuck.read();
-    await expect.poll(openStreams, PATIENCE).toBe(1);
+    // That it is open may be over before anybody looks; what was read for it stays read.
+    await expect.poll(() => made, PATIENCE).toBeGreaterThan(0);
     await expect.poll(openStreams, PATIENCE).toBe(0); // The coordinator has let go of it.
     expect(made).toBeLessThan(RECORDS);
     stuck.resume();

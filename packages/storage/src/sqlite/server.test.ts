@@ -316,6 +316,6 @@ test("V3: what a connection ended it no longer has to release", async () => {
   ]);
   const released = vi.spyOn(owner, "commit");
   await client.close();
-  await vi.waitFor(() => expect(released).toHaveBeenCalled());
+  await vi.waitFor(() => expect(released).toHaveBeenCalled(), 15_000);
   expect(released.mock.calls.flatMap(([changes]) => changes)).toMatchObject([{ sessionId: "ses-4" }]);
 });
