@@ -93,11 +93,21 @@ test.runIf(HAS_PROC)(
       return lines.map(Number);
     }, 20_000);
     expect(pids.map(runs)).toEqual([true, true, true, true]);
+    // While a process changes its program it cannot be told whose it is.
+    await vi.waitFor(() => expect(pids.map(isSleeping)).toEqual([true, true, true, true]), 20_000);
     killStartedBy(above.pid!);
     await vi.waitFor(() => expect(pids.map(runs)).toEqual([false, false, false, false]), 20_000);
     expect([above.pid!, beside.pid!].map(runs)).toEqual([true, true]);
   },
 );
+
+/** Whether it has become the program that it is to be, with all that this has to show. */
+function isSleeping(pid: number): boolean {
+  const [command, environment] = ["cmdline", "environ"].map((name) =>
+    readFileSync(`/proc/${pid}/${name}`, "utf8"),
+  );
+  return command!.startsWith("sleep\0") && environment!.includes("HOLDFAST_EXECUTION=");
+}
 
 function runs(pid: number): boolean {
   if (!existsSync(`/proc/${pid}`)) return false;
