@@ -38,7 +38,7 @@ const programs = ["docs/api.md", "docs/deploy.md"].flatMap((page) =>
 
 test("there are programs", () => expect(programs.length).toBeGreaterThan(3));
 
-test.each(programs)("%s", { timeout: 20_000 }, async (name, text) => {
+test.each(programs)("%s", async (name, text) => {
   const file = `${name.replaceAll(/\W+/g, "-")}.ts`;
   writeFileSync(join(folder, file), text.replace("http://127.0.0.1:8765", fleet.url));
   const isAgent = text.includes("export default defineAgent");

@@ -162,16 +162,12 @@ describe("running", () => {
       expect(stderr).not.toMatch(/^\s+at (?!:)\S+/m);
     });
 
-    test(
-      "an agent that loops for ever is ended, and nothing committed is lost",
-      { timeout: 30_000 },
-      async () => {
-        const { signal, stderr } = await project.run("run", "busy.ts", "--session", "s");
-        expect(signal).toBe("SIGKILL");
-        expect(stderr).toContain("error[E_AGENT_BUSY]");
-        expect(await project.json("show", "s")).toMatchObject({ tasks: [{ kind: "first", attempts: 1 }] });
-      },
-    );
+    test("an agent that loops for ever is ended, and nothing committed is lost", async () => {
+      const { signal, stderr } = await project.run("run", "busy.ts", "--session", "s");
+      expect(signal).toBe("SIGKILL");
+      expect(stderr).toContain("error[E_AGENT_BUSY]");
+      expect(await project.json("show", "s")).toMatchObject({ tasks: [{ kind: "first", attempts: 1 }] });
+    });
   });
 
   describe("standard input", () => {

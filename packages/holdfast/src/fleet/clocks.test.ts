@@ -115,18 +115,20 @@ test(
     const coordinator = await startCoordinator(project, { leaseMs: SHORT_LEASE_MS });
     const agents = ["--agents", "agents.ts", "-v"];
     writeFileSync(project.path("set"), "");
+    const startedAt = performance.now();
     const stopped = await startRunnerProcess(project, coordinator, "stopped", [
       ...agents,
       "--label",
       "at=here",
     ]);
+    const registeredWithinMs = performance.now() - startedAt;
     await vi.waitFor(async () => expect(await pollsWaiting(coordinator)).toBe(1), PATIENCE);
     stopped.kill("SIGSTOP");
     const sessionId = await startSession(coordinator, { agent: "holds" });
     await startRunnerProcess(project, coordinator, "other", agents);
     await steps(1);
     // What it takes for the coordinator's time may be behind by as long as its registration took.
-    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    await new Promise((resolve) => setTimeout(resolve, registeredWithinMs));
     stopped.kill("SIGCONT");
     const later = await startSession(coordinator, { agent: "sleeps", demands: { at: "here" } });
     expect((await end(coordinator, later)).status).toBe("completed");
