@@ -2,7 +2,7 @@
 
 import { MemoryStorage, TestClock } from "@holdfast/testkit/test-runtime";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { FakeRunner, openFleet, type Fleet } from "./testing/fleet.ts";
+import { FakeRunner, openFleet, pollWaits, type Fleet } from "./testing/fleet.ts";
 
 const LEASE_MS = 15_000;
 const [FIRST, SECOND] = ["1".repeat(32), "2".repeat(32)] as const;
@@ -52,6 +52,7 @@ describe("one runner's token in two processes", () => {
     const first = await fleet.runner({ process: FIRST, hostname: "host-1" });
     const since = new Date(clock.now()).toISOString();
     const waiting = first.poll();
+    await pollWaits(fleet);
     await clock.advance(LEASE_MS); // It waits for longer than a lease.
     const second = first.at(fleet.url, SECOND);
     const { body } = await second.register(first.person.token);

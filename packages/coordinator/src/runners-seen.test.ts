@@ -3,7 +3,7 @@
 import { MemoryStorage, TestClock } from "@holdfast/testkit/test-runtime";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { NO_MATCH_MS } from "./dispatch/rules.ts";
-import { openFleet, type Fleet, type RunnerOptions } from "./testing/fleet.ts";
+import { openFleet, pollWaits, type Fleet, type RunnerOptions } from "./testing/fleet.ts";
 
 const LEASE_MS = 15_000;
 /** Longer than another coordinator is believed. */
@@ -77,6 +77,7 @@ describe("a runner that is gone", () => {
     const runner = await fleet.runner();
     await runner.poll({ waitMs: 0 });
     const waiting = runner.poll();
+    await pollWaits(fleet);
     await clock.advance(2 * LEASE_MS - 1);
     expect(await standing()).toMatchObject([{ status: "online", quietMs: 0 }]);
     await clock.advance(1);
@@ -98,6 +99,7 @@ describe("a runner that is gone", () => {
     const second = await open();
     await clock.advance(LEASE_MS - KNOWN_MS);
     const waiting = runner.at(second.url).poll();
+    await pollWaits(second);
     await clock.advance(LEASE_MS);
     for (const one of [fleet, second]) expect(await standing(one)).toMatchObject([{ status: "online" }]);
     await clock.advance(LEASE_MS);

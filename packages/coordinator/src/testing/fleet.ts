@@ -9,7 +9,7 @@ import {
   type SessionPatch,
   type SessionSnapshot,
 } from "@holdfast/core";
-import { countingRandom, MemoryStorage } from "@holdfast/testkit/test-runtime";
+import { countingRandom, MemoryStorage, until } from "@holdfast/testkit/test-runtime";
 import { createCoordinator, type Coordinator, type CoordinatorConfig } from "../coordinator.ts";
 
 export interface FleetOptions {
@@ -77,6 +77,14 @@ export async function openFleet(options: FleetOptions = {}): Promise<Fleet> {
     },
     close: () => coordinator.close(),
   };
+}
+
+/** Until a poll waits there: one that was only sent may arrive after whatever is done next. */
+export async function pollWaits({ url, admin }: Fleet): Promise<void> {
+  const headers = { authorization: `Bearer ${admin.token}` };
+  const isWaiting = async (): Promise<boolean> =>
+    /^holdfast_polls_waiting 1$/m.test(await (await fetch(`${url}/metrics`, { headers })).text());
+  await until(isWaiting, "a poll waits");
 }
 
 /** Whoever has a token. */
