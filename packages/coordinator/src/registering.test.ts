@@ -106,3 +106,30 @@ describe("one runner's token in two processes", () => {
     }
   });
 });
+
+describe("a runner that goes", () => {
+  test("holds nothing any more, not even what it was given and never heard of", async () => {
+    const other = await openFleet({ clock, storage: fleet.storage, seed: 1_000 });
+    try {
+      const runner = await fleet.runner({ process: FIRST });
+      const ids = [await fleet.admin.start(), await fleet.admin.start()].sort();
+      const [used] = (await runner.poll({ free: 1 })).claims;
+      await runner.say(used!, { status: "working" });
+      await runner.at(other.url).poll({ free: 1 });
+      expect(await heldBy(runner)).toEqual(ids);
+      await runner.person.post(`/v1/runners/${runner.runnerId}/deregister`);
+      expect(await heldBy(runner)).toEqual([]);
+      expect((await runner.complete(used!)).status).not.toBe("committed");
+      await clock.advance(1_000);
+      const { claims } = await (await other.runner()).poll({ waitMs: 0 });
+      expect(claims.map(({ sessionId }) => sessionId).sort()).toEqual(ids);
+    } finally {
+      await other.close();
+    }
+  });
+});
+
+async function heldBy({ runnerId }: FakeRunner): Promise<readonly string[]> {
+  const held = await fleet.storage.heldClaims({ now: clock.now(), owner: runnerId, limit: 9 });
+  return held.map(({ sessionId }) => sessionId).sort();
+}

@@ -6,6 +6,8 @@
 //   R4. One process at a time is a runner. A second one that registers with its token is refused while the first is heard of, or holds
 //       anything: one that was killed keeps its successor out for no longer than a lease. Who is not the one that registered last is
 //       told so by its poll.
+//   R6. One that goes holds nothing any more: what it was given and never heard of, by whichever coordinator, is released before it is
+//       forgotten. Nobody would release that after this coordinator's end, and of claims of who is no runner the length is not known.
 
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { MessageInitShape } from "@bufbuild/protobuf";
@@ -24,6 +26,7 @@ import { isClaimOf } from "./session-scope.ts";
 const PROTOCOL = 1;
 const POLL_TIMEOUT_MS = 30_000;
 const PAGE = 100;
+const HELD_PAGE = 1_000;
 const PROCESS_CHARS = 32;
 
 type RunnerMessage = MessageInitShape<typeof RunnerSchema>;
@@ -213,12 +216,13 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
     async deregister({ runnerId }, context) {
       const call = callOf(context);
       await own(call.caller, runnerId);
+      dispatcher.forget(runnerId);
+      await releaseHeld(host, runnerId); // R6.
       await registry.change(
         runnerId,
         auditOf(call, "runner.deregister", `runner:${runnerId}`),
         () => undefined,
       );
-      dispatcher.forget(runnerId);
       return {};
     },
 
@@ -261,6 +265,26 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
       return {};
     },
   };
+}
+
+/** R6. */
+async function releaseHeld(
+  { storage, clock, commit, dispatcher }: ServiceHost,
+  owner: string,
+): Promise<void> {
+  for (let after: string | undefined; ;) {
+    const page = await storage.heldClaims({
+      now: clock.now(),
+      owner,
+      limit: HELD_PAGE,
+      ...(after !== undefined && { after }),
+    });
+    if (page.length > 0)
+      await commit(page.map(({ sessionId, token }) => ({ type: "release_claim", sessionId, token })));
+    for (const { sessionId } of page) dispatcher.released(sessionId, false);
+    after = page.at(-1)?.sessionId;
+    if (page.length < HELD_PAGE) return;
+  }
 }
 
 /** Who registers. */
