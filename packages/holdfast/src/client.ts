@@ -67,6 +67,8 @@ export interface RemoteStatus {
   readonly blocked?: string;
   /** The runner that holds it. */
   readonly runnerId?: string;
+  /** Where it lives now, or is on its way to. */
+  readonly movedTo?: string;
   /** Questions it asks that nobody has answered, oldest first. */
   readonly questions: readonly { readonly name: string; readonly prompt: string }[];
 }
@@ -409,6 +411,7 @@ function statusOf({
   pauseReason,
   blocked,
   runnerId,
+  movedTo,
   waits,
 }: SessionMessage): RemoteStatus {
   return {
@@ -418,6 +421,7 @@ function statusOf({
     ...(pauseReason === undefined ? {} : { pauseReason }),
     ...(blocked === undefined ? {} : { blocked }),
     ...(runnerId === undefined ? {} : { runnerId }),
+    ...(movedTo === undefined ? {} : { movedTo }),
     questions: waits.flatMap(({ type, name = "", prompt = "", answered = false }) =>
       type === "input" && !answered ? [{ name, prompt }] : [],
     ),

@@ -1,6 +1,7 @@
 // What the services share: the ports, who runs what, and one way to change something.
 
 import {
+  ConflictError,
   HoldfastError,
   NotFoundError,
   type Audit,
@@ -56,8 +57,18 @@ export function unknownCursor(
   return invalid([{ pointer: "/cursor", code: "unknown_cursor", message }]);
 }
 
-export function unexpected(doing: string, { status }: ChangeResult): HoldfastError {
-  return new HoldfastError("internal", `${doing}: storage answered "${status}"`);
+/** @param to where it lives now, or is on its way to. */
+export function sessionMoved(to: string): ConflictError {
+  return new ConflictError("session_moved", "the session does not live here any more", {
+    at: to,
+    fix: "ask there; a move that was cut off is finished by asking for it again",
+  });
+}
+
+/** What a change was answered that whoever asked for it does not expect. */
+export function unexpected(doing: string, result: ChangeResult): HoldfastError {
+  if (result.status === "moved") return sessionMoved(result.to);
+  return new HoldfastError("internal", `${doing}: storage answered "${result.status}"`);
 }
 
 /** What a session is called in audit rows. */

@@ -71,6 +71,7 @@ export function sessionMessage(
     ...number("endedAt", session.endedAt),
     ...number("deadlineAt", session.deadlineAt),
     ...number("wakeAt", session.wakeAt),
+    ...defined("movedTo", session.move?.to),
   };
 }
 

@@ -32,7 +32,7 @@ import { invalid } from "../api/refusal.ts";
 import { taskAgent } from "../dispatch/registry.ts";
 import { textOf } from "../json-field.ts";
 import type { Call } from "./call.ts";
-import { sessionNotFound, type ServiceHost } from "./service-host.ts";
+import { sessionMoved, sessionNotFound, type ServiceHost } from "./service-host.ts";
 import { budgetOf } from "./session-message.ts";
 import { ownerFor, ownSession } from "./session-scope.ts";
 
@@ -214,6 +214,7 @@ async function parentOf(
   const parent = await ownSession(host, call.caller, parentSessionId);
   if (call.caller.kind === "job" && parent.sessionId !== call.caller.name)
     throw sessionNotFound(parentSessionId);
+  if (parent.move !== undefined) throw sessionMoved(parent.move.to);
   if (isEnded(parent.status))
     throw new ConflictError(
       "session_ended",

@@ -4,12 +4,13 @@
 //       together are the journal, without a gap and without a duplicate.
 //   V3. Storage has only what is committed.
 //   E1. A stream ends when the session has ended and everything of it was told, or when the caller has gone or is no longer anybody.
+//   E2. Who waits for a session that has moved away is told where it went: it never ends here. One that is on its way may stay.
 
 import { isEnded, UsageError, type Session } from "@holdfast/core";
 import { bytesOfValue } from "../json-field.ts";
 import { News } from "../notices.ts";
 import type { Call } from "./call.ts";
-import type { ServiceHost } from "./service-host.ts";
+import { sessionMoved, type ServiceHost } from "./service-host.ts";
 import type { SessionMessage } from "./session-message.ts";
 import { ownSession } from "./session-scope.ts";
 
@@ -65,6 +66,7 @@ export async function* watchSession(
       if (stood !== undefined && stands !== stood) yield standing(session);
       stood = stands;
       if (isEnded(session.status) || call.signal.aborted) return;
+      refuseMoved(session);
       await news.next();
     }
   } finally {
@@ -109,24 +111,29 @@ function unknownEvent(afterSeq: number, { nextSeq }: Session): UsageError {
 }
 
 /** What of a row is news when it changes. */
-function standOf({ status, pauseReason, waits, progress, cancel, account }: Session): string {
-  return JSON.stringify([status, pauseReason, waits, progress, cancel, account]);
+function standOf({ status, pauseReason, waits, progress, cancel, account, move }: Session): string {
+  return JSON.stringify([status, pauseReason, waits, progress, cancel, account, move?.to]);
 }
 
-/** Until a session has ended, at most so long. @returns how it stands then. */
+/** E2. */
+function refuseMoved({ move }: Session): void {
+  if (move?.isDone === true) throw sessionMoved(move.to);
+}
+
+/** Until a session has ended, at most so long. @returns how it stands then. @throws ConflictError `session_moved` (E2). */
 export async function untilEnded(
   host: ServiceHost,
   sessionId: string,
   waitMs: number,
   call: Call,
 ): Promise<Session> {
-  if (waitMs <= 0) return ownSession(host, call.caller, sessionId);
   const until = host.clock.monotonic() + waitMs;
   const news = new News(host.storage, sessionId, call.signal, "end");
   const cancel = host.clock.setTimer(news.come, waitMs);
   try {
     for (;;) {
       const session = await ownSession(host, call.caller, sessionId);
+      refuseMoved(session);
       if (isEnded(session.status) || call.signal.aborted || host.clock.monotonic() >= until) return session;
       await news.next();
     }

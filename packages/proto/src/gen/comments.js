@@ -107,6 +107,7 @@ export const COMMENTS = {
   "holdfast.v1.ScheduleService.List": "The next to fire first.",
   "holdfast.v1.ScheduleService.Put": "Stores it, in place of one of this id.",
   "holdfast.v1.Session.blocked": "Why it does not run although it could: no runner offers what it needs.",
+  "holdfast.v1.Session.moved_to": "Where it lives now, or is on its way to: nothing changes it here any more.",
   "holdfast.v1.Session.next_seq": "Length of its journal.",
   "holdfast.v1.Session.origin_session_id": "What it was forked from.",
   "holdfast.v1.Session.owner": "Name of the user it belongs to.",

@@ -182,6 +182,13 @@ export declare type Session = Message<"holdfast.v1.Session"> & {
    * @generated from field: optional int64 wake_at = 31;
    */
   wakeAt?: bigint | undefined;
+
+  /**
+   * Where it lives now, or is on its way to: nothing changes it here any more.
+   *
+   * @generated from field: optional string moved_to = 32;
+   */
+  movedTo?: string | undefined;
 };
 
 /**
