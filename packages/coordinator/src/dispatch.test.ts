@@ -144,6 +144,33 @@ describe("polls", () => {
     }
   });
 
+  test("one that waits where nobody asked to drain it is told so within seconds, and given nothing new", async () => {
+    const fleet = await open();
+    const [ada, runner] = [await fleet.user("ada"), await fleet.runner()];
+    const full = await fleet.runner();
+    const waiting = [runner.poll(), full.poll({ free: 0 })];
+    const other = await open({ clock: fleet.clock, storage: fleet.storage, seed: 1_000 });
+    for (const { runnerId } of [runner, full]) await other.admin.post(`/v1/runners/${runnerId}/drain`);
+    await fleet.clock.advance(7_000);
+    await ada.start();
+    for (const { claims, commands } of await Promise.all(waiting))
+      expect([claims, commands.map(({ type }) => type)]).toEqual([[], ["drain"]]);
+  });
+
+  test("one that comes back after it was drained is not told to drain again, by no coordinator", async () => {
+    const fleet = await open();
+    const first = await fleet.runner({ process: "1".repeat(32) });
+    const other = await open({ clock: fleet.clock, storage: fleet.storage, seed: 1_000 });
+    await fleet.admin.post(`/v1/runners/${first.runnerId}/drain`);
+    const { commands } = await first.at(other.url).poll({ waitMs: 0 });
+    expect(commands.map(({ type }) => type)).toEqual(["drain"]);
+    await first.person.post(`/v1/runners/${first.runnerId}/deregister`);
+    const second = first.at(fleet.url, "2".repeat(32));
+    await second.register(first.person.token);
+    for (const url of [other.url, fleet.url])
+      expect((await second.at(url).poll({ pollId: "again", waitMs: 0 })).commands).toEqual([]);
+  });
+
   test("O4: one that registered when claims lasted longer is given such as it believes to have", async () => {
     const before = await open({ config: { leaseMs: 60_000 } });
     const { clock, storage } = before;

@@ -367,10 +367,11 @@ export class Dispatcher {
 
   async #offers(): Promise<readonly Offer[]> {
     const offers: Offer[] = [];
-    for (const { runnerId, waiting } of this.#seats.values()) {
-      if (waiting === undefined || waiting.free === 0) continue;
-      const runner = await this.#host.registry.find(runnerId);
-      if (runner === undefined) continue;
+    for (const [runnerId, seat] of this.#seats) {
+      const { waiting } = seat;
+      const runner = waiting && (await this.#host.registry.find(runnerId));
+      if (waiting === undefined || runner === undefined) continue;
+      if (seat.drains(runner.draining === true) || waiting.free === 0) continue;
       const held = this.#holdings.countOf(runnerId);
       const suspectSince = this.#holdings.suspectSince(runnerId);
       offers.push({

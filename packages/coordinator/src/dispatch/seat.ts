@@ -6,7 +6,8 @@
 //   W3. A command is told with every answer until the runner says that it has heard it.
 //   W4. One poll of a runner waits at a time: a new one ends the one before it, empty, and tells what that one would have.
 //   W5. A poll that arrives after a later one of its process was left by its runner: nothing is told to it, and nothing follows from it.
-//   W6. That it drains is stored, and told by every coordinator that it polls: the one that was asked may be another, or be gone.
+//   W6. That it drains is stored, and told by every coordinator that it polls: the one that was asked may be another, or be gone. Once it
+//       is not stored any more, as it has left and come back, nobody tells it.
 //
 // It gives nothing and releases nothing itself: it says what is to be given back.
 
@@ -168,10 +169,13 @@ export class Seat {
     this.#commands.set(command.commandId, command);
   }
 
-  /** W6. Whether it drains, as it is stored. */
-  drains(isSo: boolean): void {
-    if (!isSo) this.#knowsToDrain = false;
-    else if (!this.#knowsToDrain) this.command(DRAIN);
+  /** W6. Whether it drains, as it is stored: it may have been asked for since it began to wait. */
+  drains(isSo: boolean): boolean {
+    if (isSo && !this.#knowsToDrain) this.command(DRAIN);
+    if (isSo) return true;
+    this.#knowsToDrain = false;
+    this.#commands.delete(DRAIN.commandId);
+    return false;
   }
 
   #tellAgain(): void {

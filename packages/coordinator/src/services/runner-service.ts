@@ -156,12 +156,13 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
     async poll(request, context) {
       const { caller, signal } = callOf(context);
       const offers = { agents: request.agents.map(offeredOf), taskKinds: [...request.taskKinds] };
-      const known = await own(caller, request.runnerId);
+      let known = await own(caller, request.runnerId);
       const process = request.process === undefined ? undefined : hashOf(request.process);
       if (isOther(known, process)) {
         // What is known here may be of before it registered elsewhere.
         const now = await registry.findAnew(request.runnerId);
         if (now !== undefined && isOther(now, process)) throw isAnother(now, host.leaseMs);
+        known = now ?? known;
       }
       const isBack = dispatcher.quietFor(request.runnerId) >= host.leaseMs;
       const runner = registry.seen(known, offers, isBack);
