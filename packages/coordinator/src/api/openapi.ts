@@ -7,6 +7,14 @@ import { factsOf } from "./fields.ts";
 
 type Schema = Readonly<Record<string, unknown>>;
 
+interface Parameter {
+  readonly name: string;
+  readonly in: "path" | "query" | "header";
+  readonly required: boolean;
+  readonly description?: string;
+  readonly schema: Schema;
+}
+
 let written: string | undefined;
 
 /** The document; it never changes, so it is made once. */
@@ -46,7 +54,7 @@ function operation(method: Method, rule: Rule, messages: Map<string, DescMessage
   const inPath = new Set([...rule.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name));
   const inBody = (field: DescField): boolean =>
     rule.body === "*" ? !inPath.has(field.name) : rule.body === field.name;
-  const parameters = input.fields
+  const parameters: Parameter[] = input.fields
     .filter((field) => !inBody(field))
     .map((field) => ({
       name: field.jsonName,
@@ -55,16 +63,20 @@ function operation(method: Method, rule: Rule, messages: Map<string, DescMessage
       ...described(`${input.typeName}.${field.name}`),
       schema: fieldSchema(field, messages),
     }));
+  parameters.push(...input.fields.flatMap(headerOf));
   const body = bodySchema(input, rule, inBody, messages);
+  const isBodyRequired = input.fields.some((field) => inBody(field) && factsOf(field).isRequired);
   const type = method.isStream ? "text/event-stream" : "application/json";
   return {
-    operationId: method.name,
+    ...(rule === method.rules[0] ? { operationId: method.name } : {}), // No two operations may have the same one.
     tags: [method.desc.parent.name],
     ...described(`${method.desc.parent.typeName}.${method.desc.name}`),
     ...(method.isOpen ? { security: [] } : {}),
     "x-roles": [...method.callers],
     ...(parameters.length === 0 ? {} : { parameters }),
-    ...(body === undefined ? {} : { requestBody: { content: { "application/json": { schema: body } } } }),
+    ...(body === undefined
+      ? {}
+      : { requestBody: { required: isBodyRequired, content: { "application/json": { schema: body } } } }),
     responses: {
       [method.status]: { description: "Done", content: { [type]: { schema: reference(output, messages) } } },
       default: {
@@ -73,6 +85,15 @@ function operation(method: Method, rule: Rule, messages: Map<string, DescMessage
       },
     },
   };
+}
+
+/** A field that a header stands for as well. */
+function headerOf(field: DescField): readonly Parameter[] {
+  const { isIdempotencyKey, isLastEventId, rules } = factsOf(field);
+  if (!isIdempotencyKey && !isLastEventId) return [];
+  const name = isIdempotencyKey ? "Idempotency-Key" : "Last-Event-ID";
+  const description = `The same as \`${field.jsonName}\`.`;
+  return [{ name, in: "header", required: false, description, schema: scalarSchema(field, rules) }];
 }
 
 function bodySchema(
@@ -126,8 +147,15 @@ function fieldSchema(field: DescField, messages: Map<string, DescMessage>): Sche
         field.listKind === "message" ? reference(field.message, messages) : scalarSchema(field, items);
       return { type: "array", items: item, ...(maxItems === 0n ? {} : { maxItems: Number(maxItems) }) };
     }
-    case "map":
-      return { type: "object", additionalProperties: { type: "string" } };
+    case "map": {
+      const { maxPairs = 0n, keys, values } = rules?.type.case === "map" ? rules.type.value : {};
+      return {
+        type: "object",
+        ...(maxPairs === 0n ? {} : { maxProperties: Number(maxPairs) }),
+        ...(keys === undefined ? {} : { propertyNames: textSchema(keys) }),
+        additionalProperties: textSchema(values),
+      };
+    }
     case "message":
       return reference(field.message, messages);
     default:
@@ -151,20 +179,23 @@ function scalarSchema(field: DescField, rules: FieldRules | undefined): Schema {
         ...(lessThan?.case === "lte" ? { maximum: Number(lessThan.value) } : {}),
       };
     }
-    default: {
-      const {
-        in: allowed = [],
-        pattern = "",
-        maxLen = 0n,
-      } = rules?.type.case === "string" ? rules.type.value : {};
-      return {
-        type: "string",
-        ...(allowed.length === 0 ? {} : { enum: allowed }),
-        ...(pattern === "" ? {} : { pattern }),
-        ...(maxLen === 0n ? {} : { maxLength: Number(maxLen) }),
-      };
-    }
+    default:
+      return textSchema(rules);
   }
+}
+
+function textSchema(rules: FieldRules | undefined): Schema {
+  const {
+    in: allowed = [],
+    pattern = "",
+    maxLen = 0n,
+  } = rules?.type.case === "string" ? rules.type.value : {};
+  return {
+    type: "string",
+    ...(allowed.length === 0 ? {} : { enum: allowed }),
+    ...(pattern === "" ? {} : { pattern }),
+    ...(maxLen === 0n ? {} : { maxLength: Number(maxLen) }),
+  };
 }
 
 function jsonNameOf({ desc }: Method, name: string): string {
