@@ -47,6 +47,26 @@ function parent(
 }
 
 describe("a child", () => {
+  test.each([
+    ["is another session's", "order-0", (ctx: AgentContext) => ctx.run("work", () => 1)],
+    [
+      "is, or its successor's, another session's",
+      "order-0-0",
+      (ctx: AgentContext) => ctx.handoffToAgent(local(double), 1, { completion: "immediate" }),
+    ],
+  ])("whose id %s fails, and nobody waits for it", async (_how, taken, run) => {
+    const { runtime } = open();
+    await runtime.start(listener, undefined, { sessionId: taken });
+    const child = defineAgent({ name: "child", agents: [double], run: async (ctx) => run(ctx) });
+    const agent = parent(async (ctx) => ctx.waitForChild(ctx.spawnAgent(local(child))), [child]);
+    const order = await runtime.start(agent, undefined, { sessionId: "order" });
+    expect(await order.settled()).toMatchObject({
+      status: "failed",
+      error: { message: expect.stringContaining(`there is another session ${taken} already`) as unknown },
+    });
+    expect((await runtime.handle(taken).session()).status).toBe("waiting");
+  });
+
   test("gives its output to who waits for it, several in any order", async () => {
     const { runtime } = open();
     const agent = parent(async (ctx) => {

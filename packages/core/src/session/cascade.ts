@@ -45,7 +45,14 @@ import {
   type Remaining,
 } from "./budget.ts";
 import { AUDIT_START, findAuditProblem, nextAuditRow } from "./audit-chain.ts";
-import { becameLow, consequencesOf, refuseRequest, tellLow, type CancelChildren } from "./consequences.ts";
+import {
+  becameLow,
+  consequencesOf,
+  refuseRequest,
+  tellLow,
+  tellTaken,
+  type CancelChildren,
+} from "./consequences.ts";
 import { decideDeletion } from "./deletion.ts";
 import { decidePut, decideRemove } from "./documents.ts";
 import { decideBeginMove, decideEndMove } from "./moving.ts";
@@ -377,6 +384,7 @@ function applyEffect(door: CascadeDoor, asking: Asking, effect: Effect, now: num
     status === "ended" && isForHeir(allowed) ? door.session(allowed.sessionId)?.handedOffTo : undefined;
   if (heir !== undefined) return applyEffect(door, asking, { ...effect, sessionId: heir }, now);
   if (status === "created") door.announce(effect.sessionId, true);
+  if (status === "exists" && allowed.type === "create_session") refuseBirth(door, allowed, now);
   if (by === undefined) return;
   if (status === "created" && by.cancel !== undefined) {
     // Q2. It came to be after the cancel had reached all there were.
@@ -388,6 +396,14 @@ function applyEffect(door: CascadeDoor, asking: Asking, effect: Effect, now: num
   if (!isUnheard || effect.type !== "send_signal" || !effect.name.startsWith(REQUEST_PREFIX)) return;
   const request = positionIn(effect.signalId, by.sessionId);
   if (request !== undefined) door.send(refuseRequest(by.sessionId, request, effect.sessionId), now); // Q4.
+}
+
+/** Q5. Unless it is that child: one that keeps no journal asks for it again when it starts over. */
+function refuseBirth(door: CascadeDoor, { sessionId, parent }: CreateSession, now: number): void {
+  const known = door.session(sessionId)?.parent;
+  if (parent === undefined || (known?.sessionId === parent.sessionId && known.child === parent.child)) return;
+  const { inbox = 0 } = door.session(parent.sessionId) ?? {};
+  for (const signal of tellTaken(parent, sessionId, inbox)) door.send(signal, now);
 }
 
 /** ST26. Whether it is for whoever takes a session's place below its parent: what is asked of the session itself is not. */

@@ -7,6 +7,7 @@
 //   Q3. A pause is told to the parent, each time: somebody has to mend something. So is a cancel because of a budget, with the limit,
 //       before the end it comes to: that a budget is used up is the same event whatever it leads to.
 //   Q4. Who asked something of a parent that has ended, or ends before it answers, is answered that.
+//   Q5. Who asked for a child whose id another session has, which anybody may choose, hears of its end as of one that failed.
 //
 // It knows rows and makes changes; finding children and applying changes is the adapters'.
 
@@ -108,8 +109,20 @@ export function refuseRequest(asking: string, request: number, parentId: string)
 function tellEnd(session: Session): readonly Consequence[] {
   const { sessionId, parent, handedOffTo } = session;
   if (parent === undefined || handedOffTo !== undefined) return NONE;
-  const last = toParent(parent, `${sessionId}:end`, endEvent(session));
-  return [last, { ...last, signalId: `${sessionId}:ended`, name: childEndName(parent.child) }];
+  return lastWords(parent, sessionId, endEvent(session));
+}
+
+function lastWords(parent: ParentRef, by: string, event: JsonText): readonly SendSignal[] {
+  const last = toParent(parent, `${by}:end`, event);
+  return [last, { ...last, signalId: `${by}:ended`, name: childEndName(parent.child) }];
+}
+
+/** Q5. @param inbox of the parent: one that starts over asks again, and is told again. */
+export function tellTaken(parent: ParentRef, sessionId: string, inbox: number): readonly SendSignal[] {
+  const message = `there is another session ${sessionId} already, so the one that was asked for was not made`;
+  const error = { name: "ConflictError", message, code: "session_exists" };
+  const event = { type: "failed", error } satisfies ChildEvent;
+  return lastWords(parent, `${sessionId}:taken:${inbox}`, JSON.stringify(event));
 }
 
 /** What a session that has ended told, or would have told, its parent last. */

@@ -101,6 +101,26 @@ export function familyConformance(fixture: Fixture): void {
       expect(await fixture.told("ses-parent")).toEqual([["go", { ok: true }]]);
     });
 
+    test("ST26: a child whose id another session has is told as one that failed, and the other one is left as it is", async () => {
+      await fixture.createIn("waiting", "ses-other");
+      const parent = await fixture.createClaimed("ses-parent");
+      const before = await fixture.everything("ses-other");
+      const birth = { records: [spawning("agent")], effects: [childOf("ses-parent", "ses-other")] };
+      expect(await parent.commit(birth)).toEqual({ status: "committed", inbox: 2 });
+      expect(await fixture.everything("ses-other")).toEqual(before);
+      const failed = {
+        type: "failed",
+        error: expect.objectContaining({ code: "session_exists" }) as unknown,
+      };
+      expect(await fixture.told("ses-parent")).toEqual([
+        ["child:0", failed],
+        ["child-end:0", failed],
+      ]);
+      const own = childOf("ses-parent", "ses-child");
+      await parent.commit({ records: [STARTED], effects: [own, own] });
+      expect(await fixture.told("ses-parent")).toHaveLength(2);
+    });
+
     test("ST27: what is asked of a parent that has ended, or is not here, is answered in the batch that asks", async () => {
       await fixture.createIn("completed", "ses-ended");
       const child = await fixture.createClaimed("ses-child");

@@ -305,7 +305,13 @@ class Model {
     this.#cancelBelow(known, isHard ? "hard" : "graceful", LIMITS.cancelGraceMs, isHard, now);
   }
 
-  #tell({ parent }: Known, names: readonly string[]): void {
+  #tellTaken({ sessionId, parent }: CreateSession): void {
+    const isThat = this.#known.get(sessionId)?.parent?.sessionId === parent?.sessionId;
+    if (parent === undefined || isThat) return;
+    this.#tell({ parent: { sessionId: parent.sessionId, isLeft: false } }, ["child:0", "child-end:0"]);
+  }
+
+  #tell({ parent }: Pick<Known, "parent">, names: readonly string[]): void {
     const above = parent === undefined ? undefined : this.#known.get(parent.sessionId);
     if (above === undefined || isEnded(above.status)) return;
     for (const name of names) above.signals.push({ id: "told", name, order: ++above.inbox });
@@ -425,6 +431,7 @@ class Model {
     for (const effect of effects) {
       const { status: became } = this.#expect(effect, now);
       const graceMs = Math.max(0, (known.deadlineAt ?? 0) - now);
+      if (became === "exists" && effect.type === "create_session") this.#tellTaken(effect);
       if (became === "created" && isCancelled) this.#cancel(effect.sessionId, "graceful", graceMs, now);
     }
     if (isEnded(status)) this.#end(known, status, false, now);
