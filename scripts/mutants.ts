@@ -352,7 +352,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "L2: a pause does not wash a cancel off",
     file: RULES,
-    find: 'return session.cancel !== undefined && GOES_ON.has(patch.status) ? "cancelling" : patch.status;',
+    find: 'return session.cancel !== undefined && hasNotHeard(patch) ? "cancelling" : patch.status;',
     replace: "return patch.status;",
     tests: [MEMORY],
   },
@@ -478,6 +478,27 @@ export const MUTANTS: readonly Mutant[] = [
     find: 'charges.push({ type: "settle", task, used: usedOf(held, usage) });',
     replace: "",
     tests: ["packages/runtime/src/budget.test.ts"],
+  },
+  {
+    name: "K6: a refused end keeps what it was made of",
+    file: "packages/runtime/src/session-driver.ts",
+    find: 'if (result.status !== "invalid" || !segment.records.some(isOutcome))',
+    replace: "if (refusal !== undefined)",
+    tests: ["packages/runtime/src/cancel.test.ts"],
+  },
+  {
+    name: "H8: a back-off outlives its process, also under a budget",
+    file: "packages/runtime/src/attempts.ts",
+    find: "} else if (task.retryAt !== undefined && task.retryAt > at) {",
+    replace: "} else if (task.retryAt !== undefined && task.retryAt > at && this.#host.mayHaveRun(task)) {",
+    tests: ["packages/runtime/src/task-starts.test.ts"],
+  },
+  {
+    name: "K5: a divergence of a child's request parks",
+    file: "packages/core/src/kernel/child-asks.ts",
+    find: "if (!HoldfastError.is(error)) throw error;",
+    replace: "throw error;",
+    tests: ["packages/runtime/src/children.test.ts"],
   },
   {
     name: "S1: a question that was answered in time is not given up",
