@@ -33,6 +33,11 @@ export default defineAgent({ name: "parent", agents: [heir], run: async (ctx) =>
   return "over";
 } });
 `,
+  "over.ts": `import { defineAgent, local } from "holdfast";
+const heir = defineAgent({ name: "heir", run: async (_, n: number) => n + 1 });
+export default defineAgent({ name: "first", agents: [heir],
+  run: async (ctx) => ctx.handoffToAgent(local(heir), 1, { completion: "immediate" }) });
+`,
   "wait.ts": `import { defineAgent } from "holdfast";
 export default defineAgent({ name: "wait", run: (ctx) => ctx.waitForSignal("go") });
 `,
@@ -48,6 +53,15 @@ describe("in a terminal", () => {
 
   const letGo = (): void => writeFileSync(project.path("go"), "");
   const statusOf = async (id: string) => (await project.json<{ status: string }>("show", id)).status;
+
+  test("who took over from a session that nobody asked for is named, and gone on with as it is said", async () => {
+    const { stdout, stderr } = await project.run("run", "over.ts", "--session", "o");
+    expect(stdout).toContain('"handedOffTo": "o-0"');
+    expect(stderr).toMatch(/it was handed over to o-0, which goes on by itself: .* show o-0/);
+    expect(await statusOf("o-0")).toBe("submitted");
+    const resumed = await project.run("resume", "o-0");
+    expect(resumed).toMatchObject({ code: 0, stdout: "2\n" });
+  });
 
   describe("a family", () => {
     test("killed and resumed, it goes on as one tree and repeats nothing that was finished", async () => {

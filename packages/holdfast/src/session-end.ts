@@ -9,7 +9,7 @@ import { duration, jsonText } from "./plain-text.ts";
 
 /** @param tookMs how long it ran here, where that is known. */
 export function tellEnd(session: Session, io: Io, tookMs?: number): number {
-  const { sessionId, status, error } = session;
+  const { sessionId, status, error, handedOffTo } = session;
   const output = decodeJson(session.output);
   const took = tookMs === undefined ? "" : ` in ${duration(tookMs)}`;
   const outcome = resultOf(session);
@@ -17,6 +17,10 @@ export function tellEnd(session: Session, io: Io, tookMs?: number): number {
     if (tookMs !== undefined)
       io.note(`${io.notes.paint.green(`${io.notes.symbols.done} completed`)}${io.notes.paint.dim(took)}`);
     io.result(outcome, output === undefined ? "" : outputText(output));
+    if (handedOffTo !== undefined)
+      io.note(
+        `it was handed over to ${handedOffTo}, which goes on by itself: ${io.call(`show ${handedOffTo}`)}`,
+      );
     return 0;
   }
   // What an agent gave back after a cancel is its partial output.

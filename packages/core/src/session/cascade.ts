@@ -379,7 +379,9 @@ function applyEffect(door: CascadeDoor, asking: Asking, effect: Effect, now: num
   if (allowed === undefined) return;
   const { session: by } = asking;
   const isHeir = allowed.type === "create_session" && by?.handedOffTo === allowed.sessionId;
-  const { status } = isHeir ? create(door, allowed, now, by) : applyChange(door, allowed, now);
+  const { status } = isHeir
+    ? create(door, { ...allowed, agent: { ...fileOf(by), ...allowed.agent } }, now, by)
+    : applyChange(door, allowed, now);
   const heir =
     status === "ended" && isForHeir(allowed) ? door.session(allowed.sessionId)?.handedOffTo : undefined;
   if (heir !== undefined) return applyEffect(door, asking, { ...effect, sessionId: heir }, now);
@@ -404,6 +406,11 @@ function refuseBirth(door: CascadeDoor, { sessionId, parent }: CreateSession, no
   if (parent === undefined || (known?.sessionId === parent.sessionId && known.child === parent.child)) return;
   const { inbox = 0 } = door.session(parent.sessionId) ?? {};
   for (const signal of tellTaken(parent, sessionId, inbox)) door.send(signal, now);
+}
+
+/** Where an agent's code is found again, which is where that of the agents it asks for is. */
+function fileOf({ agent: { file } }: Session): Pick<Session["agent"], "file"> {
+  return file === undefined ? {} : { file };
 }
 
 /** ST26. Whether it is for whoever takes a session's place below its parent: what is asked of the session itself is not. */
