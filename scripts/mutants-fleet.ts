@@ -40,6 +40,27 @@ export const FLEET_MUTANTS = [
     tests: [MEMORY],
   },
   {
+    name: "X3: another owner's account pays for nobody who names it",
+    file: CASCADE,
+    find: "if (owner === undefined || owner === placement?.owner) accounts.set(payer, row.account);",
+    replace: "if (owner !== placement) accounts.set(payer, row.account);",
+    tests: [MEMORY],
+  },
+  {
+    name: "X3: another owner's session hears nothing of who names it as its parent",
+    file: CASCADE,
+    find: "if (isParentOf(door.session(signal.sessionId), from)) door.send(signal, now);",
+    replace: "door.send(signal, now);",
+    tests: [MEMORY],
+  },
+  {
+    name: "X3: another owner's session is nobody's heir",
+    file: "packages/core/src/session/heirs.ts",
+    find: "if (owner !== undefined && session.placement?.owner !== owner) return undefined;",
+    replace: "",
+    tests: [MEMORY],
+  },
+  {
     name: "O1: a renewal never shortens",
     file: CLAIMS,
     find: "return claim.until >= until ? claim",

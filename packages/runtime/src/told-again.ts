@@ -67,7 +67,11 @@ export class ToldAgain {
 
   async #tellEnd(child: string, name: string, wait: number): Promise<void> {
     let row = await this.#world.find(child);
-    while (row?.handedOffTo !== undefined) row = await this.#world.find(row.handedOffTo);
+    const seen = new Set<string>(); // Rows that were brought in may go round.
+    while (row?.handedOffTo !== undefined && !seen.has(row.sessionId)) {
+      seen.add(row.sessionId);
+      row = await this.#world.find(row.handedOffTo);
+    }
     if (row !== undefined && !isEnded(row.status)) return; // It will tell.
     const sessionId = this.#sessionId;
     const signalId = `${positionId(sessionId, wait)}:again`;

@@ -25,6 +25,7 @@ import { ledgerConformance } from "./conformance/ledger-conformance.ts";
 import { modelConformance } from "./conformance/model-conformance.ts";
 import { moveConformance } from "./conformance/move-conformance.ts";
 import { pauseConformance } from "./conformance/pause-conformance.ts";
+import { broughtInConformance } from "./conformance/brought-in-conformance.ts";
 import { placementConformance } from "./conformance/placement-conformance.ts";
 import { readConformance } from "./conformance/read-conformance.ts";
 import { scheduleConformance } from "./conformance/schedule-conformance.ts";
@@ -45,6 +46,7 @@ export function storageConformance(subject: StorageSubject): void {
     describe("claims", () => claimConformance(fixture));
     describe("leases", () => leaseConformance(fixture));
     describe("owners", () => placementConformance(fixture));
+    describe("what is brought in", () => broughtInConformance(fixture));
     describe("signals", () => signalConformance(fixture));
     describe("followers", () => followConformance(fixture));
     describe("cancelling and ending", () => endConformance(fixture));

@@ -9,6 +9,7 @@
 //       finds its target ended or gone does nothing (ST26).
 //   N2. A row is looked up anew after anything else was applied: what came in between may have changed it.
 //   N3. What concerns only the session itself asks for nothing more: a plain batch costs one comparison.
+//   N4. Families are as their rows say, and rows are brought in by users: whatever they name, each is gone through once.
 //
 // Q… are promises of `consequences.ts`. It knows no claims, journals or entries, and no time but the one it is told.
 
@@ -55,6 +56,7 @@ import {
 } from "./consequences.ts";
 import { decideDeletion } from "./deletion.ts";
 import { decidePut, decideRemove } from "./documents.ts";
+import { goingOn, paidBy } from "./heirs.ts";
 import { decideBeginMove, decideEndMove } from "./moving.ts";
 import { isEnded, ownedBy, type Session, type SessionStatus } from "./session.ts";
 import {
@@ -265,22 +267,15 @@ function setBudget(
 ): ChangeResult {
   const session = door.session(sessionId);
   if (session === undefined) return NOT_FOUND;
-  const { result, account } = decideBudget(session, limits, () => livesBelow(door, session));
+  const { result, account } = decideBudget(session, limits, () =>
+    paidBy(door, session).some(({ status }) => !isEnded(status)),
+  );
   if (account === undefined) return result;
   if (!isEnded(session.status)) door.replace({ ...session, updatedAt: now });
   door.setAccount(sessionId, account);
   for (const exhausted of door.exhaustedBy(sessionId))
     decide(door, exhausted, now, (paused) => decideResume(paused, now));
   return result;
-}
-
-/** Whether one below it goes on, or one that took over from it, or from one of those. */
-function livesBelow(door: CascadeDoor, { sessionId, handedOffTo }: Session): boolean {
-  const heir = handedOffTo === undefined ? [] : [handedOffTo];
-  return [...heir, ...door.children(sessionId).map((child) => child.sessionId)].some((id) => {
-    const session = door.session(id);
-    return session !== undefined && (!isEnded(session.status) || livesBelow(door, session));
-  });
 }
 
 function fire(door: CascadeDoor, change: FireSchedule, now: number): ChangeResult {
@@ -345,17 +340,30 @@ function follow(
     return admissions;
   }
   for (const consequence of consequencesOf(before, after, now)) {
-    if (consequence.type === "send_signal") door.send(consequence, now);
+    if (consequence.type === "send_signal") tell(door, after, consequence, now);
     else cancelChildren(door, consequence, now);
   }
   return admissions;
 }
 
 /** Whether a session is paused for a limit that is not what it was when it ran into it. */
-function isRaised(door: CascadeDoor, { status, exhausted }: Session): boolean {
+function isRaised(door: CascadeDoor, session: Session): boolean {
+  const { status, exhausted } = session;
   if (status !== "paused" || exhausted === undefined) return false;
-  const limits = door.session(exhausted.payer)?.account?.limits;
+  const limits = payersOf(door, session).get(exhausted.payer)?.limits;
   return limits !== undefined && (limits[exhausted.limit] ?? Infinity) > exhausted.max;
+}
+
+/** ST36. Something is told to the parent, which was made later than a session that names it, if it is another owner's. */
+function tell(door: CascadeDoor, from: Session, signal: SendSignal, now: number): void {
+  if (isParentOf(door.session(signal.sessionId), from)) door.send(signal, now);
+}
+
+/** Whether one that is named as the parent is: it is of the same owner, or of none. */
+function isParentOf(named: Session | undefined, { parent, placement }: Session): boolean {
+  if (named === undefined || named.sessionId !== parent?.sessionId) return false;
+  const owner = named.placement?.owner;
+  return owner === undefined || owner === placement?.owner;
 }
 
 function isAlone(before: Session, after: Session, { effects, charges }: Parts): boolean {
@@ -382,9 +390,8 @@ function applyEffect(door: CascadeDoor, asking: Asking, effect: Effect, now: num
   const { status } = isHeir
     ? create(door, { ...allowed, agent: { ...fileOf(by), ...allowed.agent } }, now, by)
     : applyChange(door, allowed, now);
-  const heir =
-    status === "ended" && isForHeir(allowed) ? door.session(allowed.sessionId)?.handedOffTo : undefined;
-  if (heir !== undefined) return applyEffect(door, asking, { ...effect, sessionId: heir }, now);
+  const heir = status === "ended" && isForHeir(allowed) ? goingOn(door, allowed.sessionId) : undefined;
+  if (heir !== undefined) return applyEffect(door, asking, { ...effect, sessionId: heir.sessionId }, now);
   if (status === "created") door.announce(effect.sessionId, true);
   if (status === "exists" && allowed.type === "create_session") refuseBirth(door, allowed, now);
   if (by === undefined) return;
@@ -424,19 +431,27 @@ function withinOwner(door: CascadeDoor, { owner, session }: Asking, effect: Effe
     const placement = ownedBy(owner, effect.placement);
     return placement === undefined ? effect : { ...effect, placement };
   }
-  if (effect.sessionId === session?.parent?.sessionId) return effect;
   const target = door.session(effect.sessionId);
+  if (session !== undefined && isParentOf(target, session)) return effect;
   return target === undefined || target.placement?.owner === owner ? effect : undefined;
 }
 
-function cancelChildren(door: CascadeDoor, consequence: CancelChildren, now: number): void {
+/** @param above those that had ended and were gone through: rows that were made elsewhere may go round (N4). */
+function cancelChildren(
+  door: CascadeDoor,
+  consequence: CancelChildren,
+  now: number,
+  above: ReadonlySet<string> = new Set(),
+): void {
   const { all, request } = consequence;
+  if (above.has(consequence.sessionId)) return;
+  const seen = new Set([...above, consequence.sessionId]);
   for (const { sessionId, status, onEnd } of door.children(consequence.sessionId)) {
     if (consequence.isEnd && !isEnded(status)) refuseRequests(door, sessionId, consequence.sessionId, now);
     if (!all && onEnd === "leave") continue;
     if (!isEnded(status)) applyChange(door, { type: "request_cancel", sessionId, ...request }, now);
     // Below one that has ended there may be some that were left to go on.
-    else if (all) cancelChildren(door, { ...consequence, sessionId }, now);
+    else if (all) cancelChildren(door, { ...consequence, sessionId }, now, seen);
   }
 }
 
@@ -468,24 +483,23 @@ function charge(
     const isNews = becameLow(account);
     const stored = isNews ? { ...account, low: true } : account;
     door.setAccount(payer, stored);
-    const row = isNews ? successorOf(door, payer) : undefined;
-    if (row !== undefined) for (const signal of tellLow(row, stored)) door.send(signal, now);
+    const row = isNews ? goingOn(door, payer) : undefined;
+    if (row !== undefined) for (const signal of tellLow(row, stored)) tell(door, row, signal, now);
   }
   return charged.admissions;
 }
 
-/** The session itself, or who took over from it last. */
-function successorOf(door: CascadeDoor, sessionId: string): Session | undefined {
-  const session = door.session(sessionId);
-  return session?.handedOffTo === undefined ? session : successorOf(door, session.handedOffTo);
-}
-
-/** The accounts that pay for a session, nearest first. One whose session is not here pays nothing. */
-function payersOf(door: CascadeDoor, { payers }: Session): ReadonlyMap<string, Account> {
+/** The accounts that pay for a session, nearest first. One whose session is not here, or is another owner's (ST36), pays nothing. */
+function payersOf(
+  door: Pick<CascadeDoor, "session">,
+  { payers, placement }: Pick<Session, "payers" | "placement">,
+): ReadonlyMap<string, Account> {
   const accounts = new Map<string, Account>();
   for (const payer of payers) {
-    const account = door.session(payer)?.account;
-    if (account !== undefined) accounts.set(payer, account);
+    const row = door.session(payer);
+    if (row?.account === undefined) continue;
+    const { owner } = row.placement ?? {};
+    if (owner === undefined || owner === placement?.owner) accounts.set(payer, row.account);
   }
   return accounts;
 }
@@ -493,11 +507,9 @@ function payersOf(door: CascadeDoor, { payers }: Session): ReadonlyMap<string, A
 /** What is left to spend for a session, when anybody pays for it. */
 export function remainingFor(
   door: Pick<CascadeDoor, "session">,
-  session: Pick<Session, "payers">,
+  session: Pick<Session, "payers" | "placement">,
 ): Remaining | undefined {
-  if (session.payers.length === 0) return undefined;
-  const accounts = session.payers.map((payer) => door.session(payer)?.account);
-  return remainingOf(accounts.filter((account) => account !== undefined));
+  return session.payers.length === 0 ? undefined : remainingOf([...payersOf(door, session).values()]);
 }
 
 function paid(

@@ -4,7 +4,8 @@
 //   F2. Accounts of the deleted are gone, so nobody they pay for may be at work any more: none below, and none that took over.
 
 import type { ChangeResult, DeleteSession } from "../ports/storage.ts";
-import { isEnded, type Session } from "./session.ts";
+import { goingOn } from "./heirs.ts";
+import type { Session } from "./session.ts";
 
 interface Lookups {
   session(sessionId: string): Session | undefined;
@@ -25,23 +26,16 @@ export function decideDeletion(lookups: Lookups, { sessionId, subtree }: DeleteS
     return { result: { status: "deleted", sessions: 1 }, sessionIds: [sessionId] };
   const found = new Set([sessionId]);
   for (const id of found) {
-    const obstacle = goesOn(lookups, id);
-    if (obstacle !== undefined) return refused(obstacle);
+    const obstacle = goingOn(lookups, id);
+    if (obstacle !== undefined) {
+      const { sessionId: goesOn, status } = obstacle;
+      return refused({ status: "not_ended", sessionId: goesOn, sessionStatus: status });
+    }
     const children = lookups.children(id);
     if (subtree === "refuse" && children.length > 0) return refused({ status: "has_children" });
     for (const child of children) found.add(child.sessionId);
   }
   return { result: { status: "deleted", sessions: found.size }, sessionIds: [...found] };
-}
-
-/** The session, or one that took over from it, if that has not ended. */
-function goesOn(lookups: Lookups, sessionId: string): ChangeResult | undefined {
-  for (let session = lookups.session(sessionId); session !== undefined;) {
-    const { status, handedOffTo } = session;
-    if (!isEnded(status)) return { status: "not_ended", sessionId: session.sessionId, sessionStatus: status };
-    session = handedOffTo === undefined ? undefined : lookups.session(handedOffTo);
-  }
-  return undefined;
 }
 
 function refused(result: ChangeResult): DeletionDecision {

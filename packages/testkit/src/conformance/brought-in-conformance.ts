@@ -1,0 +1,101 @@
+// ST26, ST36 and ST43: sessions that name others, as only rows that are brought in can: what is not there yet, and families that go
+// round. Nobody is reached by being named, and nothing goes on for ever.
+
+import type { Placement, Session } from "@holdfast/core";
+import { describe, expect, test } from "vitest";
+import {
+  cancelling,
+  Claimant,
+  creating,
+  PATCH_TO,
+  raising,
+  reserving,
+  settling,
+  signalling,
+  STARTED,
+  tokenOf,
+  tokens,
+  type Fixture,
+} from "./fixture.ts";
+
+const EVE: Placement = { owner: "eve" };
+const CLAIM = { owner: "owner-1", leaseMs: Infinity };
+
+export function broughtInConformance(fixture: Fixture): void {
+  async function bring(sessionId: string, more: Partial<Session>): Promise<void> {
+    await fixture.apply(creating("ses-pattern"));
+    const pattern = await fixture.session("ses-pattern");
+    const session = { ...pattern, sessionId, ...more };
+    const change = { type: "import_session", sessionId, session, records: [], entries: [] } as const;
+    expect(await fixture.apply(change)).toEqual({ status: "created" });
+  }
+  const below = (sessionId: string) => ({ sessionId, child: 0, onEnd: "cancel" }) as const;
+  const remove = (sessionId: string) =>
+    fixture.apply({ type: "delete_session", sessionId, subtree: "delete" });
+  const account = { limits: { maxTokens: 9 }, spent: tokens(0), reserved: tokens(0), low: false };
+
+  describe("sessions that name others", () => {
+    for (const [whose, placement] of [
+      ["another owner's", { owner: "ada" }],
+      ["their owner's", EVE],
+    ] as const) {
+      const isOwn = placement === EVE;
+      test(`ST36: what is made later under the name of a parent and payer is told and charged if it is ${whose}: ${isOwn}`, async () => {
+        await bring("ses-eves", { placement: EVE, parent: below("ses-desk"), payers: ["ses-desk"] });
+        const budget = { maxTokens: 100 };
+        const made = await fixture.apply(creating("ses-desk", { placement, budget, claimFor: CLAIM }));
+        const before = await fixture.everything("ses-desk");
+        const eves = await fixture.claim("ses-eves", "owner-1", 1, Infinity);
+        const charges = [reserving(0, 60), settling(0, 95), reserving(1, 60)];
+        await eves.commit({ records: [STARTED], charges, effects: [signalling("ses-desk", "sig-1")] });
+        await eves.commit({ session: PATCH_TO.completed });
+        if (!isOwn) return expect(await fixture.everything("ses-desk")).toEqual(before);
+        const names = (await fixture.told("ses-desk")).map(([name]) => name);
+        expect(names).toEqual(["go", "child:0", "child-end:0"]);
+        expect((await fixture.session("ses-desk")).account?.spent.tokens).toBe(95);
+        expect(await new Claimant(fixture, "ses-desk", tokenOf(made)).commit({})).toMatchObject({
+          status: "committed",
+        });
+      });
+    }
+
+    test("ST36: whom it says to be paused for says nothing of another owner's limits", async () => {
+      const budget = { maxTokens: 100 };
+      await fixture.apply(creating("ses-desk", { placement: { owner: "ada" }, budget }));
+      await bring("ses-eves", { placement: EVE });
+      const eves = await fixture.claim("ses-eves", "owner-1", 1, Infinity);
+      const exhausted = { payer: "ses-desk", limit: "maxTokens", used: 50, max: 50, then: "park" } as const;
+      await eves.commit({ session: { status: "paused", pauseReason: "budget_exceeded", exhausted } });
+      expect((await fixture.session("ses-eves")).status).toBe("paused");
+    });
+
+    test("ST43: neither what another owner's session does nor heirs that go round stand in a deletion's way", async () => {
+      await fixture.apply(creating("ses-desk", { placement: { owner: "ada" } }));
+      const ended = { placement: EVE, status: "completed", endedAt: 1 } as const;
+      await bring("ses-1", { ...ended, handedOffTo: "ses-desk" });
+      await bring("ses-2", { ...ended, handedOffTo: "ses-2" });
+      await bring("ses-3", { ...ended, handedOffTo: "ses-4" });
+      await bring("ses-4", { ...ended, handedOffTo: "ses-3" });
+      for (const sessionId of ["ses-1", "ses-2", "ses-3", "ses-4"])
+        expect(await remove(sessionId)).toEqual({ status: "deleted", sessions: 1 });
+    });
+
+    test("ST26: what is for one whose heirs go round reaches nobody", async () => {
+      await bring("ses-1", { status: "completed", endedAt: 1, handedOffTo: "ses-2" });
+      await bring("ses-2", { status: "completed", endedAt: 1, handedOffTo: "ses-1" });
+      const asking = await fixture.createClaimed("ses-asking");
+      const effects = [signalling("ses-1", "sig-1"), cancelling("ses-2")];
+      expect(await asking.commit({ records: [STARTED], effects })).toMatchObject({ status: "committed" });
+    });
+
+    test("ST26: a cancel and a budget go through a family that goes round, once", async () => {
+      await bring("ses-1", { parent: below("ses-2") });
+      await bring("ses-2", { parent: below("ses-1"), account, payers: ["ses-2"] });
+      expect(await fixture.apply(cancelling("ses-1", { mode: "hard" }))).toMatchObject({
+        status: "requested",
+      });
+      expect((await fixture.session("ses-2")).status).toBe("cancelled");
+      expect(await fixture.apply(raising("ses-2", { maxTokens: 90 }))).toMatchObject({ status: "ended" });
+    });
+  });
+}
