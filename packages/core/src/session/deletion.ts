@@ -1,11 +1,12 @@
 // Which sessions a deletion takes, as a pure walk over what is stored (ST43).
 //
 //   F1. It is all or nothing: whatever stands in the way is found before anything is removed.
-//   F2. Accounts of the deleted are gone, so nobody they pay for may be at work any more: none below, and none that took over.
+//   F2. Accounts of the deleted are gone, so nobody they pay for may be at work any more: none below, none that took over, and none
+//       below these.
 
 import type { ChangeResult, DeleteSession } from "../ports/storage.ts";
-import { goingOn } from "./heirs.ts";
-import type { Session } from "./session.ts";
+import { goingOn, heirOf, paidBy } from "./heirs.ts";
+import { isEnded, type Session } from "./session.ts";
 
 interface Lookups {
   session(sessionId: string): Session | undefined;
@@ -26,7 +27,7 @@ export function decideDeletion(lookups: Lookups, { sessionId, subtree }: DeleteS
     return { result: { status: "deleted", sessions: 1 }, sessionIds: [sessionId] };
   const found = new Set([sessionId]);
   for (const id of found) {
-    const obstacle = goingOn(lookups, id);
+    const obstacle = goingOn(lookups, id) ?? belowHeir(lookups, id);
     if (obstacle !== undefined) {
       const { sessionId: goesOn, status } = obstacle;
       return refused({ status: "not_ended", sessionId: goesOn, sessionStatus: status });
@@ -36,6 +37,13 @@ export function decideDeletion(lookups: Lookups, { sessionId, subtree }: DeleteS
     for (const child of children) found.add(child.sessionId);
   }
   return { result: { status: "deleted", sessions: found.size }, sessionIds: [...found] };
+}
+
+/** F2. */
+function belowHeir(lookups: Lookups, sessionId: string): Session | undefined {
+  const session = lookups.session(sessionId);
+  const heir = session && heirOf(lookups, session);
+  return heir && paidBy(lookups, heir).find(({ status }) => !isEnded(status));
 }
 
 function refused(result: ChangeResult): DeletionDecision {

@@ -128,6 +128,24 @@ export function deletionConformance(fixture: Fixture): void {
     expect(await listed()).toEqual(["ses-2"]);
   });
 
+  // It pays for these as well.
+  test("ST43: one that was taken over from stays while any goes on below that one", async () => {
+    await fixture.apply(creating("ses-1", { budget: { maxTokens: 5 } }));
+    const first = await fixture.claim("ses-1", "owner-1", 0);
+    await first.commit({
+      session: { ...PATCH_TO.completed, handedOffTo: "ses-2" },
+      effects: [creating("ses-2")],
+    });
+    const second = await fixture.claim("ses-2", "owner-1", 0);
+    const parent = { sessionId: "ses-2", child: 0, onEnd: "leave" } as const;
+    await second.commit({ effects: [creating("ses-3", { parent })] });
+    await end(second);
+    expect((await fixture.session("ses-3")).payers).toEqual(["ses-1"]);
+    expect(await remove("ses-1")).toMatchObject({ status: "not_ended", sessionId: "ses-3" });
+    await end(await fixture.claim("ses-3", "owner-1", 0));
+    expect(await remove("ses-1")).toEqual({ status: "deleted", sessions: 1 });
+  });
+
   test("ST43: a session of its id is made anew, and knows nothing of the first", async () => {
     const first = await fixture.createClaimed("ses-1", "owner-1");
     await fixture.apply(signalling("ses-1", "sig-1", { dedupKey: "k" }));
