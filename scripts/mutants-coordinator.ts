@@ -14,6 +14,13 @@ export const COORDINATOR_MUTANTS = [
     tests: [SCOPE],
   },
   {
+    name: "D6: a damaged session keeps no other one from its runner",
+    file: "packages/coordinator/src/unless-damaged.ts",
+    find: "return undefined;",
+    replace: "throw error;",
+    tests: ["packages/coordinator/src/dispatch/damaged.test.ts"],
+  },
+  {
     name: "O1: only who holds a session writes to it",
     file: DISPATCHER,
     find: "if (claim?.owner !== runnerId) return false;",

@@ -5,10 +5,12 @@
 //   N2. What never began fails, and its parent hears of it as of any other end. What has begun is paused: it has something to lose,
 //       and goes on when a person says so, or raises a runner that fits and unpauses it.
 //   N3. A look takes its time: what a runner came for meanwhile, and left with nothing to do, stays as that one left it.
+//   N4. One that is damaged stays as it is, and keeps no other one from being looked at.
 //
 // It claims what it acts on, like anybody else.
 
 import type { AgentStorage, Change, Clock, Session } from "@holdfast/core";
+import { unlessDamaged } from "../unless-damaged.ts";
 import { fitnessOf, type Registry } from "./registry.ts";
 import { hasSomethingToDo, NO_MATCH_MS, unmetBy, type Needs } from "./rules.ts";
 
@@ -77,7 +79,7 @@ export class Unmatched {
   }
 
   async #needsOf(sessionId: string): Promise<Needs | undefined> {
-    const session = await this.#host.storage.reader.session(sessionId);
+    const session = await unlessDamaged(this.#host.storage.reader.session(sessionId));
     if (session === undefined || session.cancel !== undefined) return undefined; // Its deadline ends it.
     const { agent, placement } = session;
     return { agent: agent.name, version: agent.version, ...placement };
@@ -90,7 +92,7 @@ export class Unmatched {
     const claim = await storage.claim({ sessionId, owner: ACTOR, now, leaseMs: ACT_LEASE_MS });
     if (claim.status !== "claimed") return;
     const { token } = claim;
-    const snapshot = await storage.load(sessionId);
+    const snapshot = await unlessDamaged(storage.load(sessionId));
     const changes: Change[] = [{ type: "release_claim", sessionId, token }];
     if (snapshot !== undefined && snapshot.session.cancel === undefined && hasSomethingToDo(snapshot, now))
       changes.unshift(endOf(snapshot.session, token, unmet));

@@ -7,10 +7,12 @@
 //   Q3. When nothing of a full page can be given, the next page is longer: who waits behind many that nobody can take is not
 //       passed over.
 //   Q4. Where nobody asks, what other coordinators have given away is taken out by `prune`.
+//   Q5. One whose row is damaged is passed over, and keeps no other one waiting.
 //
 // It knows no runners but by the agents they offer.
 
 import { isEnded, type AgentStorage, type Session } from "@holdfast/core";
+import { unlessDamaged } from "../unless-damaged.ts";
 import { dueSince, type Candidate } from "./rules.ts";
 
 export const SCAN_MS = 1_000;
@@ -65,7 +67,9 @@ export class WaitingSessions {
   /** Q2. */
   async readMore(now: number): Promise<void> {
     const ids = this.#unread.splice(0, ROWS_MAX);
-    const rows = await Promise.all(ids.map((sessionId) => this.#storage.reader.session(sessionId)));
+    const rows = await Promise.all(
+      ids.map((sessionId) => unlessDamaged(this.#storage.reader.session(sessionId))),
+    );
     for (const row of rows) if (row !== undefined) this.add(row, now);
   }
 
@@ -83,7 +87,9 @@ export class WaitingSessions {
 
   /** Something arrived at a session that nobody holds as far as is known. */
   async arrived(sessionIds: readonly string[], now: number): Promise<void> {
-    const rows = await Promise.all(sessionIds.map((sessionId) => this.#storage.reader.session(sessionId)));
+    const rows = await Promise.all(
+      sessionIds.map((sessionId) => unlessDamaged(this.#storage.reader.session(sessionId))),
+    );
     for (const row of rows) if (row !== undefined) this.add(row, now);
   }
 

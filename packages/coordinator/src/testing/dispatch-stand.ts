@@ -74,7 +74,7 @@ export async function openDispatch({
   };
 }
 
-function creation(sessionId: string) {
+export function creation(sessionId: string) {
   const agent = { name: "agent", version: "1" };
   return { type: "create_session", sessionId, agent, input: "null", seed: 1, flags: 0, format: 1 } as const;
 }

@@ -1,0 +1,76 @@
+// A session whose row is damaged: it is nobody's, and keeps no other one from its runner.
+
+import { CorruptRecordError, type AgentStorage, type StorageReader } from "@holdfast/core";
+import { MemoryStorage, storageWith, TestClock } from "@holdfast/testkit/test-runtime";
+import { describe, expect, test } from "vitest";
+import { creation, openDispatch } from "../testing/dispatch-stand.ts";
+import { Registry } from "./registry.ts";
+import { NO_MATCH_MS } from "./rules.ts";
+import { SWEEP_MS, Unmatched } from "./unmatched.ts";
+
+/** Its rows of this session are damaged. */
+function damaged({ reader }: AgentStorage): { readonly reader: StorageReader } {
+  const session: StorageReader["session"] = async (sessionId) => {
+    return sessionId === "bad" ? refuse() : reader.session(sessionId);
+  };
+  return { reader: { ...readerOf(reader), session } };
+}
+
+async function refuse(): Promise<never> {
+  throw new CorruptRecordError("table session, row 1", "not what was written");
+}
+
+function readerOf(reader: StorageReader): StorageReader {
+  return {
+    session: (sessionId) => reader.session(sessionId),
+    sessions: (query) => reader.sessions(query),
+    journal: (sessionId, fromSeq, limit) => reader.journal(sessionId, fromSeq, limit),
+    entries: (sessionId, from, limit) => reader.entries(sessionId, from, limit),
+    pendingSignals: (sessionId) => reader.pendingSignals(sessionId),
+    seenSignals: (sessionId) => reader.seenSignals(sessionId),
+    schedules: () => reader.schedules(),
+    document: (collection, id) => reader.document(collection, id),
+    documents: (query) => reader.documents(query),
+    audit: (query) => reader.audit(query),
+  };
+}
+
+describe("D6: a damaged session", () => {
+  test("that is due leaves the others to whoever polls", async () => {
+    const { clock, poll, create } = await openDispatch({ changes: damaged });
+    await create("bad");
+    await create("good");
+    const answer = poll("p1", 10_000);
+    await clock.advance(10_000);
+    expect((await answer).claims.map(({ sessionId }) => sessionId)).toEqual(["good"]);
+  });
+
+  test("that something arrives for leaves the others to whoever polls", async () => {
+    const { clock, storage, poll, create } = await openDispatch({ changes: damaged });
+    const answer = poll("p1", 10_000);
+    await clock.advance(1);
+    await create("bad");
+    const send = { type: "request_cancel", sessionId: "bad", mode: "graceful", graceMs: 9_000 } as const;
+    await storage.commit([send], clock.now());
+    await create("good");
+    await clock.advance(10_000);
+    expect((await answer).claims.map(({ sessionId }) => sessionId)).toEqual(["good"]);
+  });
+
+  test.each(["row", "journal"])(
+    "that no runner fits leaves the others to be told and ended: its %s is damaged",
+    async (what) => {
+      const [memory, clock] = [new MemoryStorage(), new TestClock()];
+      const load = (sessionId: string) => (sessionId === "bad" ? refuse() : memory.load(sessionId));
+      const storage = storageWith(memory, what === "row" ? damaged(memory) : { load });
+      const registry = new Registry({ storage, clock });
+      const unmatched = new Unmatched({ storage, clock, registry });
+      await memory.commit([creation("bad"), creation("good")], clock.now());
+      for (let past = 0; past <= NO_MATCH_MS; past += SWEEP_MS) {
+        await unmatched.sweep();
+        await clock.advance(SWEEP_MS);
+      }
+      expect((await memory.reader.session("good"))?.status).toBe("failed");
+    },
+  );
+});
