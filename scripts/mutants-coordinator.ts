@@ -4,6 +4,8 @@ const API = "packages/coordinator/src/api/";
 const DISPATCHER = "packages/coordinator/src/dispatch/dispatcher.ts";
 const LOST_ANSWERS = "packages/coordinator/src/dispatch/lost-answers.test.ts";
 const SCOPE = "packages/coordinator/src/scope.test.ts";
+const BROUGHT_IN = "packages/coordinator/src/brought-in.test.ts";
+const STORAGE_SERVICE = "packages/coordinator/src/services/storage-service.ts";
 
 export const COORDINATOR_MUTANTS = [
   {
@@ -12,6 +14,27 @@ export const COORDINATOR_MUTANTS = [
     find: "return session.placement?.owner === caller.name;",
     replace: "return session.placement?.owner !== undefined;",
     tests: [SCOPE],
+  },
+  {
+    name: "X3: what a schedule starts refers to nothing of another's",
+    file: "packages/coordinator/src/services/storage-scope.ts",
+    find: "(await hasForeign(host, caller, [effect], effect.sessionId))",
+    replace: "(await hasForeign(host, caller, [], effect.sessionId))",
+    tests: [BROUGHT_IN],
+  },
+  {
+    name: "X3: a runner reads nothing of another owner's that a session of its own names",
+    file: STORAGE_SERVICE,
+    find: "held.placement?.owner === session.placement?.owner &&",
+    replace: "",
+    tests: [BROUGHT_IN],
+  },
+  {
+    name: "K8: who took over from a session reads the conversation it was given",
+    file: STORAGE_SERVICE,
+    find: "if (shared.sessionId === sessionId) return true;",
+    replace: "if (shared.sessionId === sessionId) return at.parent?.sessionId === sessionId;",
+    tests: ["packages/holdfast/src/fleet/runner.test.ts"],
   },
   {
     name: "D6: a damaged session keeps no other one from its runner",

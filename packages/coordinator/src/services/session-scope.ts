@@ -34,10 +34,12 @@ export async function mayTouch(host: ScopeHost, caller: Caller, session: Session
   }
 }
 
-/** Whether a session is this one, or below it. */
+/** Whether a session is this one, or below it. Rows that users bring in may have families that go round. */
 async function isWithin({ storage }: ScopeHost, top: string, session: Session): Promise<boolean> {
-  for (let at: Session | undefined = session; at !== undefined;) {
+  const seen = new Set<string>();
+  for (let at: Session | undefined = session; at !== undefined && !seen.has(at.sessionId);) {
     if (at.sessionId === top) return true;
+    seen.add(at.sessionId);
     at = at.parent === undefined ? undefined : await storage.reader.session(at.parent.sessionId);
   }
   return false;

@@ -3,7 +3,7 @@
 //   O1. A runner commits and releases what it claimed, under the token it was given: storage fences the token, and that it is this
 //       runner's is asked here. It makes nothing but what its batches make.
 //   X3. A user's runtime has that user's sessions and schedules. What it makes is its user's, and nothing it brings in may refer to
-//       what is another's: no parent, no payer, no conversation.
+//       what is another's: no parent, no payer, no conversation. What it names before that is there, storage looks at (ST36).
 //   X5. An admin has everything.
 
 import {
@@ -98,8 +98,12 @@ async function scopeForUser(host: ServiceHost, caller: Caller, change: Change): 
       return { change: { ...change, schedule: { ...change.schedule, owner: caller.name } } };
     }
     case "remove_schedule":
-    case "fire_schedule":
-      return (await scheduleOwner(host, change.scheduleId))?.owner === caller.name ? { change } : NOT_FOUND;
+    case "fire_schedule": {
+      if ((await scheduleOwner(host, change.scheduleId))?.owner !== caller.name) return NOT_FOUND;
+      if (change.type === "remove_schedule") return { change };
+      const { effect } = change;
+      return (await hasForeign(host, caller, [effect], effect.sessionId)) ? NOT_FOUND : { change };
+    }
     case "put_document":
     case "remove_document":
     case "audited":

@@ -19,6 +19,7 @@ import {
 import type { StorageService } from "@holdfast/proto";
 import type { Caller } from "../api/caller.ts";
 import { bytesOfValue, textOf } from "../json-field.ts";
+import { unlessDamaged } from "../unless-damaged.ts";
 import { auditOf, callOf, type Call } from "./call.ts";
 import { sessionNotFound, type ServiceHost } from "./service-host.ts";
 import { mayTouch, ownSession } from "./session-scope.ts";
@@ -26,6 +27,7 @@ import { claimLease, claimOwner, isAudited, scopeChange } from "./storage-scope.
 import { changeOf, readOf, type Read } from "./storage-wire.ts";
 
 const ENTRIES_PAGE = 1_000;
+const CLAIMS_PAGE = 1_000;
 /** Who counts the time on by itself is soon too far behind to say when something is to end (Y4 of its `coordinator-time.ts`). */
 const TIME_EVERY_MS = 10_000;
 
@@ -95,7 +97,9 @@ export function storageService(host: ServiceHost): ServiceImpl<typeof StorageSer
         ...(agents === undefined ? {} : { agents: agents.names }),
       });
       if (caller.kind === "admin") return { due: bytesOfValue(due) };
-      const rows = await Promise.all(due.sessionIds.map((sessionId) => storage.reader.session(sessionId)));
+      const rows = await Promise.all(
+        due.sessionIds.map((sessionId) => unlessDamaged(storage.reader.session(sessionId))),
+      );
       const own = rows.filter((row) => row?.placement?.owner === caller.name).map((row) => row!.sessionId);
       const schedules = due.schedules.filter(({ owner }) => owner === caller.name);
       return { due: bytesOfValue({ ...due, sessionIds: own, schedules }) };
@@ -246,31 +250,56 @@ async function conversationOf(
   }
 }
 
-/** A child may be given its parent's conversation to see: whoever runs it reads that, too. */
+/** A session may be given another's conversation to see, and that one a third's: whoever runs it reads them all. */
 async function mayReadConversation(host: ServiceHost, caller: Caller, sessionId: string): Promise<boolean> {
   if (await isThere(host, caller, sessionId)) return true;
-  if (caller.kind !== "runner") return false;
-  const children = await host.storage.reader.sessions({ parent: sessionId, limit: 1_000 });
-  for (const child of children)
-    if (sees(child, sessionId) && (await mayReadConversation(host, caller, child.sessionId))) return true;
-  return false;
+  return isKnownToHeld(host, caller, sessionId, (held) => sees(host, held, sessionId));
 }
 
 /** A session looks how those stand whom it asked for, who asked for it, and what it was given to see: so whoever runs it reads that. */
 async function mayReadRow(host: ServiceHost, caller: Caller, sessionId: string): Promise<boolean> {
   if (await mayReadConversation(host, caller, sessionId)) return true;
   if (caller.kind !== "runner") return false;
-  const { reader } = host.storage;
-  const holds = (id: string): Promise<boolean> => host.dispatcher.holds(caller.name, id);
-  const parent = (await reader.session(sessionId))?.parent;
-  if (parent !== undefined && (await holds(parent.sessionId))) return true;
-  for (const child of await reader.sessions({ parent: sessionId, limit: 1_000 }))
-    if (await holds(child.sessionId)) return true;
-  return false;
+  const parent = (await host.storage.reader.session(sessionId))?.parent;
+  if (parent !== undefined && (await host.dispatcher.holds(caller.name, parent.sessionId))) return true;
+  return isKnownToHeld(host, caller, sessionId, (held) => held.parent?.sessionId === sessionId);
 }
 
-function sees({ shared }: Session, sessionId: string): boolean {
-  return shared !== undefined && shared.kind !== "custom" && shared.sessionId === sessionId;
+/** Whether a session that a runner holds, of the same owner, knows of another one. */
+async function isKnownToHeld(
+  { storage, clock }: ServiceHost,
+  caller: Caller,
+  sessionId: string,
+  knows: (held: Session) => boolean | Promise<boolean>,
+): Promise<boolean> {
+  const session = caller.kind === "runner" ? await storage.reader.session(sessionId) : undefined;
+  if (session === undefined) return false;
+  for (let after: string | undefined; ;) {
+    const place = after === undefined ? {} : { after };
+    const query = { now: clock.now(), limit: CLAIMS_PAGE, owner: caller.name, ...place };
+    const page = await storage.heldClaims(query);
+    const rows = await Promise.all(
+      page.map((claim) => unlessDamaged(storage.reader.session(claim.sessionId))),
+    );
+    for (const held of rows)
+      if (held !== undefined && held.placement?.owner === session.placement?.owner && (await knows(held)))
+        return true;
+    after = page.at(-1)?.sessionId;
+    if (page.length < CLAIMS_PAGE) return false;
+  }
+}
+
+/** Whether what a session was given to see goes back to another one. Rows that users bring in may go round. */
+async function sees({ storage }: ServiceHost, session: Session, sessionId: string): Promise<boolean> {
+  const seen = new Set<string>();
+  for (let at: Session | undefined = session; at !== undefined && !seen.has(at.sessionId);) {
+    const { shared } = at;
+    if (shared === undefined || shared.kind === "custom") return false;
+    if (shared.sessionId === sessionId) return true;
+    seen.add(at.sessionId);
+    at = await storage.reader.session(shared.sessionId);
+  }
+  return false;
 }
 
 async function readScoped(host: ServiceHost, caller: Caller, read: Read): Promise<unknown> {

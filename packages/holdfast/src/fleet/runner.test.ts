@@ -299,6 +299,39 @@ describe("a session of a runner", () => {
     ]);
   });
 
+  test("gives its conversation to whoever takes over from it, wherever that is, and they to theirs", async () => {
+    fleet = await openFleet();
+    const read = defineTask({
+      name: "read",
+      run: (input) =>
+        (input as { conversation: { content: unknown }[] }).conversation.map(({ content }) => content),
+    });
+    const says = (name: string, then: string | undefined) =>
+      defineAgent({
+        name,
+        tasks: [read],
+        run: async (ctx): Promise<unknown> => {
+          ctx.appendEntry({ role: "user", content: name });
+          if (then === undefined) return ctx.scheduleTask(read, { conversation: ctx.conversation() });
+          const options = { shared: "conversation", completion: "immediate" } as const;
+          return ctx.handoffToAgent(remote(then), undefined, options);
+        },
+      });
+    const top = defineAgent({
+      name: "top",
+      run: async (ctx) => ctx.waitForChild(ctx.spawnAgent(remote("first"))),
+    });
+    await fleet.runner({ agents: [top] });
+    await fleet.runner({ agents: [says("first", "second")] });
+    await fleet.runner({ agents: [says("second", "third")] });
+    await fleet.runner({ agents: [says("third", undefined)] });
+    expect(await outputOf(fleet, await startSession(fleet, { agent: "top" }))).toEqual([
+      "first",
+      "second",
+      "third",
+    ]);
+  });
+
   test("asks for children: local ones and those of a machine or with labels go where they are wanted", async () => {
     fleet = await openFleet();
     const spawns = defineAgent({
