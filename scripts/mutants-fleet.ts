@@ -40,6 +40,20 @@ export const FLEET_MUTANTS = [
     tests: [MEMORY],
   },
   {
+    name: "L6: what is too large for a coordinator parks, and is not done again for ever",
+    file: "packages/runtime/src/session-claim.ts",
+    find: 'if (result.status === "invalid" && result.isTooLarge === true)',
+    replace: 'if (result.status === "moved")',
+    tests: ["packages/holdfast/src/fleet/too-large.test.ts"],
+  },
+  {
+    name: "MV2: what is too large to move stays",
+    file: "packages/storage/src/remote/remote-storage.ts",
+    find: 'if (part.length === 1) return [{ status: "invalid", reason: error.message, isTooLarge: true }];',
+    replace: "if (part.length === 1) throw error;",
+    tests: ["packages/holdfast/src/fleet/too-large.test.ts"],
+  },
+  {
     name: "X3: another owner's account pays for nobody who names it",
     file: CASCADE,
     find: "if (owner === undefined || owner === placement?.owner) accounts.set(payer, row.account);",

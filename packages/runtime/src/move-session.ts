@@ -122,6 +122,11 @@ function refusedThere(sessionId: string, toName: string, result: ChangeResult): 
       fix: "it stays where it was; `holdfast export` and `import --session ID` make a copy under another id",
     });
   const reason = result.status === "invalid" ? result.reason : result.status;
+  if (result.status === "invalid" && result.isTooLarge === true)
+    return new HoldfastError("too_large", `session ${sessionId} is too large to move there: ${reason}`, {
+      at: toName,
+      fix: "it stays where it was; have the coordinator's limits.batchBytes raised",
+    });
   return new HoldfastError("corrupt_record", `session ${sessionId} is refused there: ${reason}`, {
     at: toName,
     fix: "it stays where it was; `holdfast doctor` checks its storage",

@@ -19,6 +19,7 @@ import {
   type SessionStatus,
 } from "@holdfast/core";
 import { resumedFromOf } from "@holdfast/core/internal";
+import { faultPatch } from "./session-row.ts";
 
 /** Store a session together with the first batch of its agent. Calls one of the two, once. */
 export type Creator = (
@@ -89,7 +90,8 @@ export class SessionClaim {
   ): void {
     const onResult = (result: ChangeResult): void => {
       this.#flushing = undefined;
-      onAnswer(result);
+      if (result.status === "invalid" && result.isTooLarge === true) this.#park(commit, result, onError);
+      else onAnswer(result);
     };
     const batch =
       this.#unstored === undefined ? wholeBatch(commit) : this.#minimalBatch(this.#unstored, commit);
@@ -113,6 +115,28 @@ export class SessionClaim {
     }
     const sessionId = this.#sessionId;
     this.#submit({ type: "commit_batch", sessionId, token: this.#claim, ...batch }, onResult, onError);
+  }
+
+  /** What is never taken would be done again for ever: its last commit stands, and a person decides. Calls `onError` all the same. */
+  #park(
+    { segment, status }: Commit,
+    { reason }: { readonly reason: string },
+    onError: (error: HoldfastError) => void,
+  ): void {
+    const sessionId = this.#sessionId;
+    const error = new HoldfastError(
+      "too_large",
+      `session ${sessionId} has too much to store at once: ${reason}`,
+      {
+        fix: "keep large content in a file and pass its path, or have the coordinator's limits.batchBytes raised; then unpause it",
+      },
+    );
+    if (typeof this.#claim === "function") return onError(error);
+    const session = faultPatch(error, status === "cancelling");
+    const nothing = { records: [], entries: [], consumed: [], session };
+    const { firstSeq } = this.#unstored === undefined ? segment : { firstSeq: 0 };
+    const parked = { type: "commit_batch", sessionId, token: this.#claim, firstSeq, ...nothing } as const;
+    this.#submit(parked, () => onError(error), onError);
   }
 
   /** K11. Only the row, what is consumed and what concerns others; all there is, once that is asked for. */

@@ -472,7 +472,8 @@ export type ChangeResult =
   /** It is on its way to another storage, or there. */
   | { readonly status: "moved"; readonly to: string }
   | { readonly status: "fenced" }
-  | { readonly status: "invalid"; readonly reason: string }
+  /** `isTooLarge`: it is never taken as it is, whatever else becomes of the session. */
+  | { readonly status: "invalid"; readonly reason: string; readonly isTooLarge?: true }
   | { readonly status: "released" };
 
 export interface NewEntry {

@@ -3,6 +3,7 @@
 //   T1. Every request is answered or rejected. One whose answer was lost rejects as unavailable: whether it was done is not known, and
 //       sending it again is safe (the port says why).
 //   T2. A group goes in as few requests as fit. Each is a transaction of its own: every change is still whole or not there, in order.
+//   T3. A change that is larger than the coordinator takes is invalid, and leaves its neighbours as they are (ST4).
 //
 // What is bytes in the contract is the port's JSON.
 
@@ -21,7 +22,7 @@ import type {
   SessionSnapshot,
   StorageReader,
 } from "@holdfast/core";
-import { isEnded } from "@holdfast/core";
+import { HoldfastError, isEnded } from "@holdfast/core";
 import { ArrivalStream } from "./arrival-stream.ts";
 import { CoordinatorConnection, type ConnectionOptions } from "./coordinator-connection.ts";
 
@@ -94,10 +95,7 @@ export class RemoteStorage implements AgentStorage {
     // What was let go of is not held any more, whether or not storage hears of it.
     for (const change of changes) if (change.type === "release_claim") this.#release(change);
     const results: ChangeResult[] = [];
-    for (const part of parts(changes.map(encode))) {
-      const answer = await this.#ask(() => this.#client.commit({ changes: part, now: BigInt(now) }));
-      results.push(...answer.results.map((bytes) => decode<ChangeResult>(bytes)));
-    }
+    for (const part of parts(changes.map(encode))) results.push(...(await this.#commitPart(part, now)));
     changes.forEach((change, i) => this.#noteHeld(change, results[i]));
     return results;
   }
@@ -187,6 +185,20 @@ export class RemoteStorage implements AgentStorage {
       return await asked;
     } finally {
       this.#underWay.delete(asked);
+    }
+  }
+
+  /** T3. */
+  async #commitPart(part: Uint8Array<ArrayBuffer>[], now: number): Promise<readonly ChangeResult[]> {
+    try {
+      const { results } = await this.#ask(() => this.#client.commit({ changes: part, now: BigInt(now) }));
+      return results.map((bytes) => decode<ChangeResult>(bytes));
+    } catch (error) {
+      if (!HoldfastError.is(error) || error.code !== "too_large") throw error;
+      const half = Math.ceil(part.length / 2);
+      if (part.length === 1) return [{ status: "invalid", reason: error.message, isTooLarge: true }];
+      const first = await this.#commitPart(part.slice(0, half), now);
+      return [...first, ...(await this.#commitPart(part.slice(half), now))];
     }
   }
 

@@ -1,0 +1,60 @@
+// What is more than a coordinator takes at once: a session that is pushed, an output of a task.
+
+import { createRuntime, defineAgent, MemoryStorage, moveSession, type Agent } from "@holdfast/runtime";
+import { afterEach, expect, test } from "vitest";
+import { startSession } from "../testing/coordinator-client.ts";
+import { outputOf, standing } from "../testing/fleet-sessions.ts";
+import { openFleet, type Fleet } from "../testing/fleet.ts";
+
+let fleet: Fleet;
+afterEach(() => fleet.close());
+
+/** Says so much, and waits. */
+const talker = defineAgent<number, string>({
+  name: "talker",
+  run: async (ctx, entries) => {
+    for (let n = 0; n < entries; n++) {
+      ctx.appendEntry({ role: "user", content: "x".repeat(1_000_000) });
+      await ctx.run("step", () => n);
+    }
+    return ctx.waitForSignal<string>("word");
+  },
+});
+
+async function waiting(entries: number): Promise<MemoryStorage> {
+  const storage = new MemoryStorage();
+  const runtime = createRuntime({ storage, agents: [talker as Agent], development: false });
+  const session = await runtime.start(talker, entries, { sessionId: "s" });
+  await expect.poll(async () => (await session.session()).status).toBe("waiting");
+  await runtime.close();
+  return storage;
+}
+
+test("what is too large for a coordinator stays where it is, and goes on there", async () => {
+  fleet = await openFleet();
+  const here = await waiting(10);
+  const move = moveSession({ sessionId: "s", from: here, to: fleet.remote, toName: fleet.url });
+  await expect(move).rejects.toMatchObject({ code: "too_large" });
+  expect((await here.reader.session("s"))?.move).toBeUndefined();
+});
+
+test("an output that is too large for a coordinator is not made again and again: its session is paused, and says why", async () => {
+  fleet = await openFleet();
+  let made = 0;
+  const writer = defineAgent({
+    name: "writer",
+    run: async (ctx) => {
+      const text = await ctx.run("write", () => `${"x".repeat(9_000_000)}${made++}`);
+      return text.length;
+    },
+  });
+  const good = defineAgent({ name: "good", run: async (ctx) => ctx.run("step", () => "done") });
+  await fleet.runner({ agents: [writer, good] });
+  const ids = await Promise.all(["writer", "good"].map((agent) => startSession(fleet, { agent })));
+  expect(await standing(fleet, ids[0]!, { status: "paused" })).toMatchObject({
+    pauseReason: "agent_fault",
+    error: { code: "too_large", message: expect.stringContaining("has too much to store at once") },
+  });
+  expect(await outputOf(fleet, ids[1]!)).toBe("done");
+  expect(made).toBe(1);
+});
