@@ -25,7 +25,20 @@ test("D3, F4: a clock that is set forward and back fires no time twice, and what
   expect(fired.slice(3).every((dueAt) => dueAt > began + HOUR_MS)).toBe(true);
 });
 
-async function every(ms: number) {
+test("a schedule that cannot fire is told of once, and once more after it was removed and put anew", async () => {
+  const told: string[] = [];
+  const { wall, put, remove } = await every(MINUTE_MS, (message) => void told.push(message));
+  await wall.advance(MINUTE_MS + 5_000);
+  expect(told).toEqual(["schedule s could not fire"]);
+  await remove();
+  await wall.advance(2_000);
+  await put();
+  await wall.advance(2_000);
+  expect(told).toHaveLength(2);
+});
+
+/** @param broken told of what could not fire: then none can. */
+async function every(ms: number, broken?: (message: string) => void) {
   const wall = new TestClock();
   const clock = new SteadyClock(wall);
   const inner = new MemoryStorage();
@@ -50,18 +63,24 @@ async function every(ms: number) {
     createdAt: clock.now(),
     action: { type: "start", agent, input: undefined },
   } as const;
-  await inner.commit([{ type: "put_schedule", schedule }], clock.now());
+  const put = () => inner.commit([{ type: "put_schedule", schedule }], clock.now());
+  const remove = () => inner.commit([{ type: "remove_schedule", scheduleId: "s" }], clock.now());
+  await put();
   const firing = new ScheduleFiring({
     storage,
     clock,
     random: countingRandom(),
-    readCron: () => ({ after }),
+    readCron: () => {
+      if (broken !== undefined) throw new Error("no cron");
+      return { after };
+    },
     firingName: (scheduleId, dueAt) => `${scheduleId}-${dueAt}`,
     versionOf: async (_, otherwise) => otherwise,
     warn: (message, error) => {
-      throw new Error(message, { cause: error });
+      if (broken === undefined) throw new Error(message, { cause: error });
+      broken(message);
     },
   });
   void firing;
-  return { wall, clock, fired, began };
+  return { wall, clock, fired, began, put, remove };
 }

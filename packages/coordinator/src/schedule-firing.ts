@@ -41,7 +41,7 @@ export interface FiringHost {
 
 export class ScheduleFiring {
   readonly #host: FiringHost;
-  /** Told of once each. */
+  /** Told of once each, for as long as they are due: whoever puts and removes them must not make it grow. */
   readonly #broken = new Set<string>();
   #cancel: (() => void) | undefined;
   #isClosed = false;
@@ -71,6 +71,8 @@ export class ScheduleFiring {
     const { storage, clock } = this.#host;
     try {
       const { schedules } = await storage.due({ now: clock.now(), limit: 1, agents: [] });
+      const due = new Set(schedules.map(({ scheduleId }) => scheduleId));
+      for (const scheduleId of this.#broken) if (!due.has(scheduleId)) this.#broken.delete(scheduleId);
       for (const schedule of schedules) await this.#fire(schedule);
     } catch {
       // Storage is away: the next second asks again.
