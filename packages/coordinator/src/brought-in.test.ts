@@ -84,6 +84,14 @@ test("whoever deletes a session learns nothing of another user's that it says ha
   expect((await eve.call("DELETE", "/v1/sessions/h2")).status).toBe(200);
 });
 
+test("what is of another type than the contract has is not stored, and keeps nobody's list from being read", async () => {
+  const error = { name: "Error", message: "m", code: 5 } as unknown as NonNullable<Session["error"]>;
+  const change = imported("b1", { status: "failed", endedAt: 1, error });
+  expect((await eve.post("/v1/storage/commit", { changes: [change] })).status).toBe(422);
+  const list = "/holdfast.v1.SessionService/List";
+  expect((await fleet.admin.post(list)).status).toBe(200);
+});
+
 function creation(sessionId: string, more: object): Extract<Change, { type: "create_session" }> {
   const agent = { name: "greeter", version: "1" };
   return {

@@ -74,7 +74,13 @@ const isStatus = isOneOf(...SESSION_STATUSES);
 const WAITS: { readonly [type in Wait["type"]]: Check } = {
   timer: hasShape({ id: isCount, at: isTime }),
   signal: hasShape({ id: isCount, name: isText, until: optional(isTime) }),
-  input: hasShape({ id: isCount, name: isText, prompt: isText, until: optional(isTime) }),
+  input: hasShape({
+    id: isCount,
+    name: isText,
+    prompt: isText,
+    answer: optional(isText),
+    until: optional(isTime),
+  }),
 };
 const isWait = isOfType(WAITS);
 /** What a record of its type must have beyond this is for the kernel to judge; it is kept as it is. But rows are made of checkpoints. */
@@ -83,7 +89,16 @@ const isCheckpoint = hasShape({ turn: isSmall, entryCount: isSmall });
 const isRecord: Check = (value) =>
   isAnyRecord(value) && ((value as { readonly type: string }).type !== "checkpoint" || isCheckpoint(value));
 
-const isError = hasShape({ name: isText, message: isText });
+const isError: Check = hasShape({
+  name: isText,
+  message: isText,
+  code: optional(isText),
+  at: optional(isText),
+  got: optional(isText),
+  expected: optional(isText),
+  fix: optional(isText),
+  cause: optional((value) => isError(value)),
+});
 
 const isEntry = hasShape({
   id: isCount,
@@ -125,7 +140,12 @@ const CHARGES: { readonly [type in Charge["type"]]: Check } = {
 };
 const isCharge = isOfType(CHARGES);
 
-const isAgent = hasShape({ name: isText, version: isText, file: optional(isText) });
+const isAgent = hasShape({
+  name: isText,
+  version: isText,
+  file: optional(isText),
+  traceparent: optional(isText),
+});
 const isParent = hasShape({
   sessionId: isText,
   child: isCount,
@@ -229,6 +249,7 @@ const isSession = hasShape({
     hasShape({
       mode: isOneOf("graceful", "hard"),
       deadlineAt: isTime,
+      reason: optional(isText),
       cause: optional(isCause),
       exhausted: optional(isExhausted),
     }),
@@ -241,6 +262,8 @@ const isSession = hasShape({
   handedOffTo: optional(isText),
   shared: optional(isShared),
   placement: optional(isPlacement),
+  move: optional(hasShape({ moveId: isText, to: isText, isDone: optional((value) => value === true) })),
+  home: optional(hasShape({ number: isCount, moveId: isText })),
   persistence: optional(isPersistence),
   deadlineAt: optional(isTime),
   account: optional(isAccount),

@@ -16,7 +16,7 @@ import { isStorageCall, parseChange } from "./storage-wire-check.ts";
 import { fromWireError, toWireError } from "./storage-wire.ts";
 
 const amount = { tokens: 1, costMicroUsd: 2, steps: 3, turns: 4 };
-const agent = { name: "agent", version: "1" };
+const agent = { name: "agent", version: "1", traceparent: "t" };
 const parent = { sessionId: "ses-0", child: 3, onEnd: "leave" } as const;
 const record = { type: "started", seq: 0, at: 1 } as const;
 const entry = { id: 0, index: 0, parent: 0, role: "user", turn: 0, content: "1" };
@@ -52,7 +52,18 @@ const creation: CreateSession = {
   under: { sessionId: "ses-0", token: 1, owner: "o" },
 };
 
-const session: Session = { ...createSession(creation, 1), inbox: 0 };
+/** With all its words. */
+const failure = { name: "Error", message: "m", code: "c", at: "a", got: "g", expected: "e", fix: "f" };
+const exhausted = { payer: "ses-0", limit: "maxTokens", used: 1, max: 1, then: "park" } as const;
+
+const session: Session = {
+  ...createSession(creation, 1),
+  inbox: 0,
+  cancel: { mode: "graceful", deadlineAt: 1, reason: "r", cause: "deadline", exhausted },
+  error: { ...failure, cause: failure },
+  move: { moveId: "mov-1", to: "there", isDone: true },
+  home: { number: 1, moveId: "mov-0" },
+};
 
 /** One of each, with everything that it may have. */
 const CHANGES: { readonly [type in Change["type"]]: Extract<Change, { type: type }> } = {
@@ -98,13 +109,13 @@ const CHANGES: { readonly [type in Change["type"]]: Extract<Change, { type: type
       waits: [
         { type: "signal", id: 0, name: "go", until: 1 },
         { type: "timer", id: 1, at: 1 },
-        { type: "input", id: 2, name: "answer:2", prompt: "?" },
+        { type: "input", id: 2, name: "answer:2", prompt: "?", answer: "approval" },
       ],
       wakeAt: 1,
       turn: 1,
       output: "1",
-      error: { name: "Error", message: "m" },
-      exhausted: { payer: "ses-0", limit: "maxTokens", used: 1, max: 1, then: "park" },
+      error: { ...failure, cause: { ...failure, cause: failure } },
+      exhausted,
     },
     effects: [creation],
     charges: [
