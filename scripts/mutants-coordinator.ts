@@ -38,9 +38,9 @@ export const COORDINATOR_MUTANTS = [
   },
   {
     name: "D6: a damaged session keeps no other one from its runner",
-    file: "packages/coordinator/src/unless-damaged.ts",
-    find: "return undefined;",
-    replace: "throw error;",
+    file: "packages/core/src/damage.ts",
+    find: "if (!isCorrupt(thrown)) throw thrown;",
+    replace: "throw thrown;",
     tests: ["packages/coordinator/src/dispatch/damaged.test.ts"],
   },
   {

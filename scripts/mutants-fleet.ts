@@ -70,8 +70,8 @@ export const FLEET_MUTANTS = [
   {
     name: "X3: another owner's session is nobody's heir",
     file: "packages/core/src/session/heirs.ts",
-    find: "if (owner !== undefined && session.placement?.owner !== owner) return undefined;",
-    replace: "",
+    find: "return owner === undefined || heir?.placement?.owner === owner ? heir : undefined;",
+    replace: "return heir;",
     tests: [MEMORY],
   },
   {
@@ -111,9 +111,9 @@ export const FLEET_MUTANTS = [
   },
   {
     name: "ST43: who took over keeps what it builds on",
-    file: "packages/core/src/session/deletion.ts",
-    find: "session = handedOffTo === undefined ? undefined : lookups.session(handedOffTo);",
-    replace: "session = handedOffTo === undefined ? undefined : undefined;",
+    file: "packages/core/src/session/heirs.ts",
+    find: "at = heirOf(lookups, at);",
+    replace: "at = undefined;",
     tests: [MEMORY],
   },
   {

@@ -316,7 +316,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "S2: a signal that is waited for makes its session due",
-    file: RULES,
+    file: "packages/core/src/session/due.ts",
     find: 'case "waiting":\n    case "input_required":\n      return answered ? -Infinity : (session.wakeAt ?? Infinity);',
     replace: 'case "waiting":\n    case "input_required":\n      return session.wakeAt ?? Infinity;',
     tests: [MEMORY],

@@ -2,6 +2,7 @@
 
 export { ChurnMap } from "./churn-map.ts";
 export { isOurs } from "./author-line.ts";
+export { ifCorrupt, isCorrupt, unlessCorrupt } from "./damage.ts";
 export { didYouMean } from "./did-you-mean.ts";
 export {
   anyRule,
@@ -48,18 +49,17 @@ export {
   applyBatch,
   createSession,
   decideSignal,
-  dueAt,
   findImportProblem,
   firstBatch,
   dedupMark,
   readDedupMark,
-  lookAt,
   refuseBatch,
   refuseCreation,
   type BatchLookups,
   type SignalDecision,
   type SignalFacts,
 } from "./session/storage-rules.ts";
+export { dueAt, lookAt } from "./session/due.ts";
 export { endEvent, refuseRequest } from "./session/consequences.ts";
 export { isOutcome, noticeOf } from "./journal/record.ts";
 export { repliedRequest } from "./journal/signal-names.ts";

@@ -10,7 +10,7 @@
 // It claims what it acts on, like anybody else.
 
 import type { AgentStorage, Change, Clock, Session } from "@holdfast/core";
-import { unlessDamaged } from "../unless-damaged.ts";
+import { ifCorrupt } from "@holdfast/core/internal";
 import { fitnessOf, type Registry } from "./registry.ts";
 import { hasSomethingToDo, NO_MATCH_MS, unmetBy, type Needs } from "./rules.ts";
 
@@ -79,7 +79,7 @@ export class Unmatched {
   }
 
   async #needsOf(sessionId: string): Promise<Needs | undefined> {
-    const session = await unlessDamaged(this.#host.storage.reader.session(sessionId));
+    const session = await this.#host.storage.reader.session(sessionId).catch(ifCorrupt);
     if (session === undefined || session.cancel !== undefined) return undefined; // Its deadline ends it.
     const { agent, placement } = session;
     return { agent: agent.name, version: agent.version, ...placement };
@@ -92,7 +92,7 @@ export class Unmatched {
     const claim = await storage.claim({ sessionId, owner: ACTOR, now, leaseMs: ACT_LEASE_MS });
     if (claim.status !== "claimed") return;
     const { token } = claim;
-    const snapshot = await unlessDamaged(storage.load(sessionId));
+    const snapshot = await storage.load(sessionId).catch(ifCorrupt);
     const changes: Change[] = [{ type: "release_claim", sessionId, token }];
     if (snapshot !== undefined && snapshot.session.cancel === undefined && hasSomethingToDo(snapshot, now))
       changes.unshift(endOf(snapshot.session, token, unmet));

@@ -12,7 +12,7 @@
 // It knows no runners but by the agents they offer.
 
 import { isEnded, type AgentStorage, type Session } from "@holdfast/core";
-import { unlessDamaged } from "../unless-damaged.ts";
+import { ifCorrupt } from "@holdfast/core/internal";
 import { dueSince, type Candidate } from "./rules.ts";
 
 export const SCAN_MS = 1_000;
@@ -68,7 +68,7 @@ export class WaitingSessions {
   async readMore(now: number): Promise<void> {
     const ids = this.#unread.splice(0, ROWS_MAX);
     const rows = await Promise.all(
-      ids.map((sessionId) => unlessDamaged(this.#storage.reader.session(sessionId))),
+      ids.map((sessionId) => this.#storage.reader.session(sessionId).catch(ifCorrupt)),
     );
     for (const row of rows) if (row !== undefined) this.add(row, now);
   }
@@ -88,7 +88,7 @@ export class WaitingSessions {
   /** Something arrived at a session that nobody holds as far as is known. */
   async arrived(sessionIds: readonly string[], now: number): Promise<void> {
     const rows = await Promise.all(
-      sessionIds.map((sessionId) => unlessDamaged(this.#storage.reader.session(sessionId))),
+      sessionIds.map((sessionId) => this.#storage.reader.session(sessionId).catch(ifCorrupt)),
     );
     for (const row of rows) if (row !== undefined) this.add(row, now);
   }

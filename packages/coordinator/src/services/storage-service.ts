@@ -16,10 +16,10 @@ import {
   type Entry,
   type Session,
 } from "@holdfast/core";
+import { ifCorrupt } from "@holdfast/core/internal";
 import type { StorageService } from "@holdfast/proto";
 import type { Caller } from "../api/caller.ts";
 import { bytesOfValue, textOf } from "../json-field.ts";
-import { unlessDamaged } from "../unless-damaged.ts";
 import { auditOf, callOf, type Call } from "./call.ts";
 import { sessionNotFound, type ServiceHost } from "./service-host.ts";
 import { mayTouch, ownSession } from "./session-scope.ts";
@@ -98,7 +98,7 @@ export function storageService(host: ServiceHost): ServiceImpl<typeof StorageSer
       });
       if (caller.kind === "admin") return { due: bytesOfValue(due) };
       const rows = await Promise.all(
-        due.sessionIds.map((sessionId) => unlessDamaged(storage.reader.session(sessionId))),
+        due.sessionIds.map((sessionId) => storage.reader.session(sessionId).catch(ifCorrupt)),
       );
       const own = rows.filter((row) => row?.placement?.owner === caller.name).map((row) => row!.sessionId);
       const schedules = due.schedules.filter(({ owner }) => owner === caller.name);
@@ -279,7 +279,7 @@ async function isKnownToHeld(
     const query = { now: clock.now(), limit: CLAIMS_PAGE, owner: caller.name, ...place };
     const page = await storage.heldClaims(query);
     const rows = await Promise.all(
-      page.map((claim) => unlessDamaged(storage.reader.session(claim.sessionId))),
+      page.map((claim) => storage.reader.session(claim.sessionId).catch(ifCorrupt)),
     );
     for (const held of rows)
       if (held !== undefined && held.placement?.owner === session.placement?.owner && (await knows(held)))

@@ -6,14 +6,13 @@ import { LIMITS } from "../limits.ts";
 import type { CommitBatch, CreateSession, RequestCancel, SendSignal } from "../ports/storage.ts";
 import { decideRelease, isHeld, NO_CLAIM, refuseClaim, type Claim } from "./claims.ts";
 import { isAnsweredBy, type Session } from "./session.ts";
+import { dueAt, lookAt } from "./due.ts";
 import {
   applyBatch,
   actOverdue,
   createSession,
   decideCancel,
   decideSignal,
-  dueAt,
-  lookAt,
   refuseBatch,
   type BatchLookups,
 } from "./storage-rules.ts";

@@ -1,7 +1,7 @@
 // What is due, and when to look again: reads over the times that rows were written with.
 
 import type { Due, Schedule } from "@holdfast/core";
-import { unlessCorrupt } from "../damage.ts";
+import { unlessCorrupt } from "@holdfast/core/internal";
 import type { Database, Statement } from "./database.ts";
 import { COUNT_DEAD, reap } from "./instance.ts";
 import { readItem } from "./rows.ts";

@@ -34,12 +34,12 @@ import {
   applyOverdue,
   eachName,
   Followers,
+  isCorrupt,
   nextClaim,
   refuseClaim,
   remainingFor,
 } from "@holdfast/core/internal";
 import { crc32 } from "node:zlib";
-import { isCorrupt } from "../damage.ts";
 import { ArrivalPoll } from "./arrival-poll.ts";
 import { ArrivalReads } from "./arrival-reads.ts";
 import { CommitNotices } from "./commit-notices.ts";

@@ -12,8 +12,7 @@
 //       much as what is there, not as its square.
 
 import { isEnded, type AgentRef, type Due, type Session, type SessionStatus } from "@holdfast/core";
-import { dueAt, isAnsweredBy } from "@holdfast/core/internal";
-import { unlessCorrupt } from "../damage.ts";
+import { dueAt, isAnsweredBy, unlessCorrupt } from "@holdfast/core/internal";
 import type { SqlDriver, SqlRow, SqlStatement } from "./driver.ts";
 import { isClaimed, type Head, type Heads } from "./heads.ts";
 import type { Schedules } from "./schedules.ts";

@@ -1,7 +1,7 @@
 // Schedules in the file. It knows no cron: when one fires next is told to it.
 
 import type { Schedule, ScheduledAction } from "@holdfast/core";
-import { unlessCorrupt } from "../damage.ts";
+import { unlessCorrupt } from "@holdfast/core/internal";
 import { rowChecksum } from "./checksum.ts";
 import type { SqlDriver, SqlRow, SqlStatement, SqlValue } from "./driver.ts";
 import { assertChecksum, list, marks, valuesOf } from "./row-checks.ts";

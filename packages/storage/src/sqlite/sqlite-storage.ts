@@ -31,14 +31,15 @@ import {
 import {
   applyChange,
   applyOverdue,
+  type Claim,
   Followers,
+  isCorrupt,
   pageOfClaims,
   refuseClaim,
   remainingFor,
   renewedClaim,
-  type Claim,
+  unlessCorrupt,
 } from "@holdfast/core/internal";
-import { isCorrupt, unlessCorrupt } from "../damage.ts";
 import { Blobs } from "./blobs.ts";
 import type { SqlDriver, SqlStatement } from "./driver.ts";
 import { DueIndex } from "./due-index.ts";
