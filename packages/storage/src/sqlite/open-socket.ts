@@ -31,5 +31,5 @@ export function openSocket(path: string): Promise<Socket | undefined> {
   });
 }
 
-/** Nobody there; a socket left by an owner that died; or one that is just being replaced. */
-const NOBODY: ReadonlySet<string> = new Set(["ENOENT", "ECONNREFUSED", "ENOTSOCK", "ENOTDIR"]);
+/** Nobody there; a socket left by an owner that died, or that died before it took us; or one that is just being replaced. */
+const NOBODY: ReadonlySet<string> = new Set(["ENOENT", "ECONNREFUSED", "ECONNRESET", "ENOTSOCK", "ENOTDIR"]);

@@ -180,6 +180,15 @@ describe("through the owner", () => {
     expect(await connectSqliteStorage({ path: `${folder}/missing/test.db` })).toBeUndefined();
   });
 
+  test("an owner that ends before it has taken a connection is nobody", async () => {
+    const path = `${newFolder()}/test.db`;
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(resolvePaths(path, false).socket, resolve));
+    const connecting = connectSqliteStorage({ path });
+    server.close();
+    expect(await connecting).toBeUndefined();
+  });
+
   // This is how an approval from another terminal reaches a running agent.
   test("ST22: a signal from another process is heard by the owner's listeners", async () => {
     const path = `${newFolder()}/test.db`;
