@@ -301,7 +301,10 @@ describe("holdfast token", () => {
 
 describe("holdfast runs and holdfast runners", () => {
   test("tell what is to be done and who does it, and have a runner drain or go", async () => {
-    const coordinator = await start();
+    // However long the commands below take, nobody is taken for gone.
+    const file = project.path("c.json");
+    writeFileSync(file, JSON.stringify({ leaseMs: 600_000 }));
+    const coordinator = await start("--config", file);
     const as = ["--url", coordinator.url, "--token-file", coordinator.adminTokenFile];
     const { runnerId, token } = await registerRunner(coordinator);
     for (const sessionId of ["one", "two"])
