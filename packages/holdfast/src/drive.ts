@@ -2,7 +2,8 @@
 //
 //   P1. It ends when the session ends, when it is told to park and the session waits, or when a person stops it. In all but
 //       the first case the session stays as its last commit left it, and the command that goes on with it is told.
-//   P3. At a coordinator others may run it, too, before this process or after: it is followed to its end whoever does.
+//   P3. At a coordinator others may run it, too, before this process or after: it is followed to its end whoever does. Where nobody does
+//       any more although there is something to do, as its process is gone, this one takes it.
 //   P4. What runs here runs with all it asks for, whatever labels that demands: no process but a runner has labels. It is said.
 // When the owner of the database changes it goes on: P2, in `across-owners.ts`.
 
@@ -11,6 +12,7 @@ import {
   HoldfastError,
   isEnded,
   LIMITS,
+  UnavailableError,
   type AgentStorage,
   type AgentTracer,
   type Prices,
@@ -71,6 +73,8 @@ type Outcome =
 const NAME_CHARS = 100;
 /** How often it is looked whether the session waits and the owner lives, because nothing tells. */
 const LOOK_MS = 250;
+/** How often it is looked whether somebody still runs what runs elsewhere. */
+const TAKE_MS = 1_000;
 /** Longer than a cancelled session may take. */
 const TREE_GRACE_MS = LIMITS.cancelGraceMs + 2_000;
 
@@ -164,10 +168,9 @@ class Life {
       }
       this.#begun.resolve();
       this.#isRunHere = settled !== undefined;
-      if (settled === undefined) await this.#sayElsewhere();
       io.lastWords(this.#resumeHint());
       await stdin?.attach({ runtime, storage });
-      outcome = await this.#outcome(settled?.promise ?? NEVER, before);
+      outcome = await this.#outcome(runtime, settled, before);
       if (outcome.type === "settled") await this.#treeCleansUp();
     } finally {
       this.#begun.resolve();
@@ -182,7 +185,7 @@ class Life {
   }
 
   /** How it comes to an end here; nothing when it is another process that runs it (P3). */
-  async #begin(runtime: Runtime): Promise<{ readonly promise: Promise<Settled> } | undefined> {
+  async #begin(runtime: Runtime): Promise<RunHere | undefined> {
     const { options } = this.#parts;
     try {
       const handle = await options.begin(runtime);
@@ -300,7 +303,47 @@ class Life {
     this.#pumping = this.#pumping.then(show).catch(() => {});
   }
 
-  async #outcome(settling: Promise<Settled>, before: Session | undefined): Promise<Outcome> {
+  /** P3. How it settles here, however often it comes and goes. */
+  async #settled(runtime: Runtime, first: RunHere | undefined, signal: AbortSignal): Promise<Outcome> {
+    const { owner, options } = this.#parts;
+    for (let here = first; ; here = await this.#takeOver(runtime, signal)) {
+      if (here !== undefined) {
+        const settled = await here.promise;
+        if (options.database?.coordinator === undefined || !isElsewhere(settled))
+          return settled.status === "released" && owner?.isGone === true
+            ? { type: "owner_gone" }
+            : { type: "settled", settled };
+      }
+      this.#isRunHere = false;
+      if (signal.aborted) return NEVER;
+      await this.#sayElsewhere();
+    }
+  }
+
+  /** When nobody runs it any more. Never, where this process cannot. */
+  async #takeOver(runtime: Runtime, signal: AbortSignal): Promise<RunHere> {
+    const { io, options } = this.#parts;
+    const coordinator = options.database?.coordinator;
+    if (coordinator === undefined || options.agent === undefined) return NEVER;
+    const { readRunOf } = await import("./run-list.ts");
+    for (;;) {
+      await delay(TAKE_MS, undefined, { ref: false });
+      if (signal.aborted) return NEVER;
+      // The coordinator may be away: it is asked again.
+      const run = await readRunOf(coordinator, options.sessionId).catch(() => undefined);
+      if (run?.status !== "queued" || signal.aborted) continue;
+      const here = await this.#begin(runtime).catch((error: unknown) => {
+        if (error instanceof UnavailableError) return undefined;
+        throw error;
+      });
+      if (here === undefined) continue;
+      this.#isRunHere = true;
+      io.note(io.notes.paint.dim("nobody runs it any more: it goes on here"));
+      return here;
+    }
+  }
+
+  async #outcome(runtime: Runtime, here: RunHere | undefined, before: Session | undefined): Promise<Outcome> {
     const { owner, stopped, options } = this.#parts;
     const looked = Promise.withResolvers<Outcome>();
     const look = async (): Promise<void> => {
@@ -322,16 +365,7 @@ class Life {
     const timer = setInterval(() => void look().catch(() => {}), LOOK_MS);
     const over = new AbortController();
     try {
-      const settled = settling.then((result): Outcome | Promise<Outcome> => {
-        if (options.database?.coordinator !== undefined && isElsewhere(result)) {
-          this.#isRunHere = false;
-          void this.#sayElsewhere();
-          return NEVER;
-        }
-        return result.status === "released" && owner?.isGone === true
-          ? { type: "owner_gone" }
-          : { type: "settled", settled: result };
-      });
+      const settled = this.#settled(runtime, here, over.signal);
       return await Promise.race([settled, stopped, looked.promise, this.#follow(before, over.signal)]);
     } finally {
       over.abort();
@@ -435,6 +469,11 @@ class Life {
       }
     }
   }
+}
+
+/** How it ends here. */
+interface RunHere {
+  readonly promise: Promise<Settled>;
 }
 
 const NEVER = new Promise<never>(() => {});

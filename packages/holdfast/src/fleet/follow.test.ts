@@ -40,6 +40,21 @@ test("a session that a runner has is followed to its end, and told", { timeout: 
   expect(stderr).toContain("completed");
 });
 
+test("one that nobody runs any more is taken over", { timeout: 60_000 }, async () => {
+  const sessionId = await startSession(fleet, { agent: "waits" });
+  const gone = { sessionId, owner: "gone", now: Date.now(), leaseMs: 600_000 };
+  const claim = await fleet.storage.claim(gone);
+  const env = { HOLDFAST_TOKEN: fleet.adminToken };
+  const run = project.start(["resume", sessionId, "--agent", "waits.ts", "--url", fleet.url], { env });
+  await run.says("gone runs it; it is followed from here");
+  if (claim.status !== "claimed") throw new Error(`the claim is ${claim.status}`);
+  // As its lease would pass.
+  await fleet.storage.commit([{ type: "release_claim", sessionId, token: claim.token }], Date.now());
+  await run.says("nobody runs it any more: it goes on here");
+  await signal(fleet, sessionId, "go", "on");
+  expect(await run.finished).toMatchObject({ code: 0, stdout: "on\n" });
+});
+
 test("what pauses it elsewhere is told, and how it goes on", { timeout: 60_000 }, async () => {
   await fleet.runner({ agents: [waits] });
   const sessionId = await startSession(fleet, { agent: "waits" });
