@@ -501,6 +501,13 @@ export const MUTANTS: readonly Mutant[] = [
     tests: ["packages/runtime/src/children.test.ts"],
   },
   {
+    name: "B1: a turn that was refused counts when it begins after all",
+    file: "packages/core/src/session/cascade.ts",
+    find: 'before.exhausted?.limit === "maxTurns"',
+    replace: "before.payers.length < 0",
+    tests: [MEMORY],
+  },
+  {
     name: "S1: a question that was answered in time is not given up",
     file: "packages/runtime/src/session-driver.ts",
     find: "kernel.hasOwn ? undefined : kernel.open.unanswered(at)",

@@ -127,7 +127,11 @@ describe("a limit", () => {
     const handle = await runtime.start(agent, undefined, { budget: { maxTurns: 3 } });
     expect(await handle.settled()).toMatchObject({ status: "paused" });
     expect((await handle.session()).turn).toBe(4); // The one that could not begin.
-    await runtime.setBudget(handle.sessionId, { maxTurns: 30 });
+    await runtime.setBudget(handle.sessionId, { maxTurns: 4 });
+    await runtime.resume(handle.sessionId);
+    expect(await handle.settled()).toMatchObject({ status: "paused" });
+    expect(await handle.session()).toMatchObject({ turn: 5, account: { spent: { turns: 4 } } });
+    await runtime.setBudget(handle.sessionId, { maxTurns: 5 });
     await runtime.resume(handle.sessionId);
     expect(await handle.result()).toBe(5);
   });

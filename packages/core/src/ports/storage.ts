@@ -88,7 +88,7 @@ import type { PutSchedule, RemoveSchedule, Schedule } from "./schedules.ts";
  *   ST30. A paused session is not due and stays paused whatever its driver commits, short of an end. Resuming makes it `working`;
  *         what it stood on stays named until its agent stands again, as it can be answered.
  *         Raising a budget resumes whoever below it is paused for want of one; that of a session that has ended can be raised
- *         as long as one below it goes on.
+ *         as long as one below it goes on. Who was refused a turn pays for it when it is resumed, or stays paused.
  *   ST31. A session past its `deadlineAt` is cancelled by `due` as if asked gracefully, with the cause `deadline`.
  *   ST32. An imported session is stored whole or not at all, with the signals that come along, and is as if it had been made
  *         here; one that exists is `exists`.

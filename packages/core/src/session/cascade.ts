@@ -143,7 +143,7 @@ export function applyChange(door: CascadeDoor, change: Change, now: number): Cha
     case "pause_session":
       return decide(door, change.sessionId, now, (session) => decidePause(session, now));
     case "resume_session":
-      return decide(door, change.sessionId, now, (session) => decideResume(session, now));
+      return resume(door, change.sessionId, now);
     case "set_budget":
       return setBudget(door, change, now);
     case "put_schedule":
@@ -273,9 +273,22 @@ function setBudget(
   if (account === undefined) return result;
   if (!isEnded(session.status)) door.replace({ ...session, updatedAt: now });
   door.setAccount(sessionId, account);
-  for (const exhausted of door.exhaustedBy(sessionId))
-    decide(door, exhausted, now, (paused) => decideResume(paused, now));
+  for (const exhausted of door.exhaustedBy(sessionId)) resume(door, exhausted, now);
   return result;
+}
+
+/** One that stands before a turn it could not pay pays for it now, or goes on standing there (B1). */
+function resume(door: CascadeDoor, sessionId: string, now: number): ChangeResult {
+  const before = door.session(sessionId);
+  if (before?.status === "paused" && before.move === undefined && before.exhausted?.limit === "maxTurns") {
+    const [turn] = charge(door, before, [{ type: "turn" }], now);
+    if (turn?.status === "refused") {
+      const { status: _, ...exhausted } = turn;
+      door.replace({ ...before, exhausted, updatedAt: now });
+      return { status: "requested", sessionStatus: "paused" };
+    }
+  }
+  return decide(door, sessionId, now, (session) => decideResume(session, now));
 }
 
 function fire(door: CascadeDoor, change: FireSchedule, now: number): ChangeResult {
@@ -336,8 +349,8 @@ function follow(
     charge(door, after, settleAll(door.holds(after.sessionId)), now);
   if (isRaised(door, after)) {
     // Raised between the refusal and the pause: whoever raised it did not find it paused.
-    decide(door, after.sessionId, now, (paused) => decideResume(paused, now));
-    return admissions;
+    resume(door, after.sessionId, now);
+    if (door.session(after.sessionId)?.status !== "paused") return admissions;
   }
   for (const consequence of consequencesOf(before, after, now)) {
     if (consequence.type === "send_signal") tell(door, after, consequence, now);

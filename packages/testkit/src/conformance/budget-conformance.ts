@@ -412,6 +412,56 @@ export function budgetConformance(fixture: Fixture): void {
       expect((await fixture.storage.due({ now: 2, limit: 10 })).sessionIds).toEqual(["ses-child"]);
     });
 
+    // Nobody asks for it again: its agent stands at the checkpoint already.
+    test("ST30: a turn that was refused counts when it begins after all, and begins when all payers can pay it", async () => {
+      const root = await payer({ maxTurns: 2 });
+      const child = await fixture.spawn(root, "ses-child", { budget: { maxTurns: 1 } });
+      const turn = { type: "turn" } as const;
+      await charge(child, turn);
+      expect(await charge(child, turn)).toMatchObject({ admissions: [{ status: "refused" }] });
+      const used = { used: 1, max: 1, limit: "maxTurns", then: "park" } as const;
+      await child.commit({ session: { ...PARKED, exhausted: { ...used, payer: "ses-child" } } });
+      const resume = { type: "resume_session", sessionId: "ses-child" } as const;
+      expect(await fixture.apply(resume)).toEqual({ status: "requested", sessionStatus: "paused" });
+      await charge(root, turn);
+      await fixture.apply(raising("ses-child", { maxTurns: 9 }), 8);
+      expect(await fixture.session("ses-child")).toMatchObject({
+        status: "paused",
+        exhausted: { payer: "ses-root", used: 2, max: 2 },
+      });
+      await fixture.apply(raising("ses-root", { maxTurns: 3 }));
+      expect((await fixture.session("ses-child")).status).toBe("working");
+      expect([
+        (await accountOf("ses-root"))?.spent.turns,
+        (await accountOf("ses-child"))?.spent.turns,
+      ]).toEqual([3, 2]);
+    });
+
+    // Nobody asks for it again: its agent stands at the checkpoint already.
+    test("ST30: a turn that was refused counts when it begins after all, and begins when all payers can pay it", async () => {
+      const root = await payer({ maxTurns: 2 });
+      const child = await fixture.spawn(root, "ses-child", { budget: { maxTurns: 1 } });
+      const turn = { type: "turn" } as const;
+      await charge(child, turn);
+      expect(await charge(child, turn)).toMatchObject({ admissions: [{ status: "refused" }] });
+      const used = { used: 1, max: 1, limit: "maxTurns", then: "park" } as const;
+      await child.commit({ session: { ...PARKED, exhausted: { ...used, payer: "ses-child" } } });
+      const resume = { type: "resume_session", sessionId: "ses-child" } as const;
+      expect(await fixture.apply(resume)).toEqual({ status: "requested", sessionStatus: "paused" });
+      await charge(root, turn);
+      await fixture.apply(raising("ses-child", { maxTurns: 9 }), 8);
+      expect(await fixture.session("ses-child")).toMatchObject({
+        status: "paused",
+        exhausted: { payer: "ses-root", used: 2, max: 2 },
+      });
+      await fixture.apply(raising("ses-root", { maxTurns: 3 }));
+      expect((await fixture.session("ses-child")).status).toBe("working");
+      expect([
+        (await accountOf("ses-root"))?.spent.turns,
+        (await accountOf("ses-child"))?.spent.turns,
+      ]).toEqual([3, 2]);
+    });
+
     test("ST30: a pause for want of a budget names the limit, and tells the parent which", async () => {
       const root = await payer({ maxTokens: 100 });
       const child = await fixture.spawn(root, "ses-child");
