@@ -3,8 +3,9 @@
 //   Y4. It is never later than the coordinator's clock, so that nothing that is planned by it happens early there (S3). What was said
 //       is counted on a little slower than this machine's monotonic clock goes: neither crystals nor a coordinator that draws its
 //       clock towards another one differ by more. Each answer makes up for that, and a stream of arrivals brings one again and again.
-//   Y5. It never goes back. Where it turns out to be ahead, as when another coordinator has taken over, it stands still until the
-//       time there has come as far.
+//   Y5. It goes back only where an answer shows that it is ahead, as when another coordinator has taken over that knows of an earlier time,
+//       and then at once: whoever waited until the time there has come as far would wait for as long as it is behind. A session's own
+//       time does not go back for all that (K9a).
 //   Y6. Once an answer was heard, the wall clock of this machine counts for nothing.
 //
 // It knows no requests: it is told when one was sent and what its answer said.
@@ -22,7 +23,6 @@ interface Heard {
 export class CoordinatorTime {
   readonly #machine: Pick<Clock, "now" | "monotonic">;
   #heard: Heard | undefined;
-  #told = -Infinity;
 
   constructor(machine: Pick<Clock, "now" | "monotonic">) {
     this.#machine = machine;
@@ -31,14 +31,12 @@ export class CoordinatorTime {
   /** Epoch milliseconds. */
   now(): number {
     if (this.#heard === undefined) return this.#machine.now();
-    this.#told = Math.max(this.#told, Math.floor(countedOn(this.#heard, this.#machine.monotonic())));
-    return this.#told;
+    return Math.floor(countedOn(this.#heard, this.#machine.monotonic()));
   }
 
-  /** How long ago it was this time there, by what was heard last; 0 when it has not been yet. Does not wait as `now` may (Y5). */
+  /** How long ago it was this time there, by what was heard last; 0 when it has not been yet. */
   since(time: number): number {
-    if (this.#heard === undefined) return Math.max(0, this.#machine.now() - time);
-    return Math.max(0, countedOn(this.#heard, this.#machine.monotonic()) - time);
+    return Math.max(0, this.now() - time);
   }
 
   /** Milliseconds that never go back, of this machine. */
