@@ -122,5 +122,16 @@ function relationsOf(
 ): KernelLife["relations"] {
   const { depth, shared, flags, format } = session;
   const isEphemeral = session.persistence === "ephemeral";
-  return { parent: parentAt(session, baseSeq), depth, children, awaited, shared, isEphemeral, flags, format };
+  const startsOver = session.persistence !== undefined && session.children > 0;
+  return {
+    startsOver,
+    parent: parentAt(session, baseSeq),
+    depth,
+    children,
+    awaited,
+    shared,
+    isEphemeral,
+    flags,
+    format,
+  };
 }

@@ -258,3 +258,31 @@ describe("a request to a parent that has ended", () => {
 async function* bytesOf(lines: readonly string[]): AsyncIterable<Uint8Array> {
   for (const line of lines) yield new TextEncoder().encode(line);
 }
+
+test.each(["minimal", "ephemeral"] as const)(
+  "a session that starts over is told again how its children have ended, each time (its children: %s)",
+  async (persistence) => {
+    const storage = new MemoryStorage();
+    const agent = defineAgent({
+      name: "starts-over",
+      agents: [double],
+      run: async (ctx) => {
+        const child = ctx.spawnAgent(local(double), 4, { persistence });
+        const output = await ctx.waitForChild(child);
+        return [output, await ctx.waitForSignal("go")];
+      },
+    });
+    let { runtime } = open({ storage });
+    const { sessionId } = await runtime.start(agent, undefined, { persistence: "minimal" });
+    for (let life = 0; life < 3; life++) {
+      const waitsFor = async () => (await storage.reader.session(sessionId))?.waits[0];
+      await until(async () => (await waitsFor())?.id === 2, `life ${life} has heard of the child`);
+      await runtime.close();
+      ({ runtime } = open({ storage, agents: [agent] }));
+      await runtime.resume(sessionId);
+      await turns(30);
+    }
+    await runtime.signal(sessionId, "go", 1);
+    expect(await runtime.handle(sessionId).result()).toEqual([8, 1]);
+  },
+);

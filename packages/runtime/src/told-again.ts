@@ -74,7 +74,10 @@ export class ToldAgain {
     }
     if (row !== undefined && !isEnded(row.status)) return; // It will tell.
     const sessionId = this.#sessionId;
-    const signalId = `${positionId(sessionId, wait)}:again`;
+    const living = this.#living();
+    const startsOver = living?.kernel.children.startsOver === true;
+    const life = startsOver ? `:${living?.seen}` : ""; // Each of its lives asks under the same numbers.
+    const signalId = `${positionId(sessionId, wait)}:again${life}`;
     const payload = row === undefined ? goneEvent(child) : endEvent(row);
     await this.#send({ type: "send_signal", sessionId, signalId, name, payload }, wait);
   }

@@ -101,6 +101,11 @@ export class ChildAsks {
     return this.#parent?.sessionId;
   }
 
+  /** Whether it has asked for children before, in lives of which nothing is kept: what they told then is gone. */
+  get startsOver(): boolean {
+    return this.#door.options.relations.startsOver === true;
+  }
+
   /** Whether this session is gone with its process. */
   get isEphemeral(): boolean {
     return this.#inherited === "ephemeral";
@@ -137,8 +142,8 @@ export class ChildAsks {
   /** C5. The child that a wait of this name is for, if its end may have been heard before. */
   mayHaveEnded(name: string): string | undefined {
     const child = tellingChild(name);
-    if (child === undefined || (child >= this.#door.options.baseId && !this.#ended.has(child)))
-      return undefined;
+    if (child === undefined) return undefined;
+    if (child >= this.#door.options.baseId && !this.#ended.has(child) && !this.startsOver) return undefined;
     return positionId(this.#sessionId, child);
   }
 

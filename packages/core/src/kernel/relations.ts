@@ -8,6 +8,8 @@ export interface Relations {
   readonly depth: number;
   /** Children asked for before this kernel's life. */
   readonly children: number;
+  /** Whether it has asked for some of them in a life that was not kept. */
+  readonly startsOver?: boolean;
   /** Of those, whose end the session's own waits for, unheard so far. */
   readonly awaited: readonly number[];
   readonly shared: SharedContext | undefined;
