@@ -541,6 +541,24 @@ describe("after the process is gone", () => {
     expect(works).toBe(3);
   });
 
+  test("children that are recorded are counted once", async () => {
+    const storage = new MemoryStorage();
+    const agent = parent(async (ctx) => {
+      for (let n = 0; n < 2; n++) await ctx.waitForChild(ctx.spawnAgent(local(double), n));
+      await ctx.waitForSignal("go");
+      return ctx.waitForChild(ctx.spawnAgent(local(double), 3));
+    });
+    const limits = { children: 3 };
+    const first = open({ storage, limits });
+    const { sessionId } = await first.runtime.start(agent);
+    await until(async () => (await storage.reader.session(sessionId))?.waits[0]?.id === 4, "it waits");
+    await first.runtime.close();
+    const second = open({ storage, limits, agents: [agent] });
+    await second.runtime.signal(sessionId, "go");
+    const again = await second.runtime.resume(sessionId);
+    expect(await again.settled()).toMatchObject({ status: "completed", output: 6 });
+  });
+
   test.each([
     ["is gone", true, false],
     ["is new", false, true],
@@ -563,9 +581,8 @@ describe("after the process is gone", () => {
       });
     const first = open({ storage });
     const { sessionId } = await first.runtime.start(answering(before));
-    const isWaiting = async (): Promise<boolean> =>
-      (await storage.reader.session(sessionId))?.waits[0]?.id === (before ? 4 : 3);
-    await until(isWaiting, "the child has ended");
+    const wait = before ? 4 : 3;
+    await until(async () => (await storage.reader.session(sessionId))?.waits[0]?.id === wait, "it waits");
     await first.runtime.close();
     const second = open({ storage, agents: [answering(after)] });
     const again = await second.runtime.resume(sessionId);

@@ -184,7 +184,7 @@ export class ChildAsks {
     const { onParentEnd: onEnd = "cancel" } = options;
     const hash = this.#placedHash(draft.hash, options);
     const id = this.#append({ type: "spawn_child", agent: name, hash });
-    this.#children++;
+    if (this.#door.cursor.slice === "live") this.#children++; // What is recorded is counted already.
     if (onEnd === "wait") this.#awaited.add(id);
     const parent: ParentRef = { sessionId: this.#sessionId, child: id, onEnd };
     this.#effect(() => this.#placed(this.#creation(id, draft, parent), mode, options));
