@@ -17,6 +17,12 @@ export interface Standing {
   readonly hasArrived: boolean;
 }
 
+/** For who asks a journal that is not there what it did. */
+export function noteUnstored({ sessionId, persistence }: Session, io: Pick<Io, "note">): void {
+  if (persistence !== undefined)
+    io.note(`session ${sessionId} is ${persistence}: nothing of what it did is stored, only how it stands`);
+}
+
 /** @param pending names of the signals that were not taken yet. */
 export function standings(
   session: Session,

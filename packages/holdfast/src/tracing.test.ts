@@ -36,6 +36,17 @@ const events = (path: string) =>
     .split("\n")
     .map((line) => (JSON.parse(line) as { type: string }).type);
 
+test("logs, trace and replay of a session that stores nothing of what it did say so", async () => {
+  await park("--persistence", "minimal");
+  const asked = await Promise.all(["logs", "trace", "replay"].map((command) => project.run(command, "s1")));
+  for (const { code, stderr } of asked) {
+    expect(code).toBe(0);
+    expect(stderr).toContain("session s1 is minimal: nothing of what it did is stored");
+  }
+  await project.run("run", "steps.ts", "--session", "s2", "--park");
+  expect((await project.run("trace", "s2")).stderr).not.toContain("is stored");
+});
+
 describe("--trace", () => {
   test("to the terminal, a file and a database at once, private and without users' data", async () => {
     const { code, stdout } = await park(

@@ -28,7 +28,10 @@ export const logs: Command = {
     const { localTime } = await import("../plain-text.ts");
     const { resultOf } = await import("../session-end.ts");
     const { watchElsewhere } = await import("../moved-session.ts");
-    return withReaderOfMeant(findDatabase(args, io), args, logs.usage, async ({ sessionId }, reader) => {
+    const { noteUnstored } = await import("../describe-session.ts");
+    return withReaderOfMeant(findDatabase(args, io), args, logs.usage, async (found, reader) => {
+      noteUnstored(found, io);
+      const { sessionId } = found;
       const tail = new JournalTail(reader, sessionId);
       const now = Date.now();
       let at = "";

@@ -40,12 +40,14 @@ export const replay: Command = {
     const { findDatabase } = await import("../project.ts");
     const { agentOf, sessionOf } = await import("../recorded-agent.ts");
     const { withReaderOf } = await import("../find-session.ts");
+    const { noteUnstored } = await import("../describe-session.ts");
     const { ownerOfTurn, replaySession } = await import("@holdfast/runtime");
     const turn = wholeNumber(args, "turn");
     const at = wholeNumber(args, "at");
     const database = findDatabase(args, io);
     const { sessionId } = await sessionOf(args, database, replay.usage);
     return withReaderOf(database, sessionId, async (session, reader) => {
+      noteUnstored(session, io);
       const agent = await agentOf(session, database, args, io);
       const records = await readTurn(reader, session, { turn, at });
       const stand = await replaySession({

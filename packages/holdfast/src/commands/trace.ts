@@ -22,7 +22,10 @@ export const trace: Command = {
     const { withReaderOf } = await import("../find-session.ts");
     const { readTimeline, timelineJson } = await import("../session-timeline.ts");
     const { timelineText } = await import("../timeline-text.ts");
-    return withReaderOf(findDatabase(args, io), id, async ({ sessionId }, reader) => {
+    const { noteUnstored } = await import("../describe-session.ts");
+    return withReaderOf(findDatabase(args, io), id, async (session, reader) => {
+      noteUnstored(session, io);
+      const { sessionId } = session;
       const now = Date.now();
       const timeline = await readTimeline(reader, sessionId, now);
       io.show(timelineJson(timeline), timelineText(timeline, io.results, now));
