@@ -259,6 +259,22 @@ export function budgetConformance(fixture: Fixture): void {
       });
     });
 
+    test("ST29: who took over tells for the payer that has ended", async () => {
+      const root = await payer({ maxTokens: 1_000 });
+      const child = await fixture.spawn(root, "ses-child", { budget: { maxTokens: 100 } });
+      const parent = { sessionId: "ses-root", child: 0, onEnd: "cancel" } as const;
+      await child.commit({
+        records: [spawning("agent")],
+        effects: [creating("ses-heir", { parent })],
+        session: { ...PATCH_TO.completed, handedOffTo: "ses-heir" },
+      });
+      const heir = await fixture.claim("ses-heir", "owner-1", 2);
+      await charge(heir, ...spending(0, 95));
+      expect(await fixture.told("ses-root")).toEqual([
+        ["child:0", { type: "signal", name: "budget-low", payload: { tokens: 5 } }],
+      ]);
+    });
+
     test("ST28: what one child holds is not there for another", async () => {
       const { root, child, leaf } = await threeLevels();
       await charge(child, reserving(0, 70));
