@@ -84,6 +84,34 @@ describe("the end of a child that was heard before a checkpoint", () => {
     expect(await (await runtime.start(agent)).result()).toEqual([completed, completed]);
   });
 
+  test("is not that of another session that has its id, which hears nothing of what is asked of it", async () => {
+    const { runtime } = open();
+    const heard = defineAgent({ name: "heard", run: async (ctx) => ctx.waitForSignal("word") });
+    const taken = await runtime.start(heard, undefined, { sessionId: "order-0" });
+    const agent = defineAgent({
+      name: "parent",
+      agents: [double],
+      run: async (ctx) => {
+        if (ctx.state === undefined) {
+          const child = ctx.spawnAgent(local(double), 4);
+          ctx.signalChild(child, "word", "the child's");
+          ctx.cancelChild(child);
+          await ctx.waitForChild(child).catch(() => {});
+          await ctx.waitForSignal("go");
+          return ctx.checkpoint({});
+        }
+        return ctx.waitForChild(ctx.child("order-0"));
+      },
+    });
+    const order = await runtime.start(agent, undefined, { sessionId: "order" });
+    await turns(50);
+    await taken.signal("word", "its own");
+    expect(await taken.result()).toBe("its own");
+    await order.signal("go");
+    const error = { message: "child order-0 failed: session order-0 is not here any more" };
+    expect(await order.settled()).toMatchObject({ status: "failed", error });
+  });
+
   test("that failed fails again", async () => {
     const { runtime } = open();
     const agent = remembering(

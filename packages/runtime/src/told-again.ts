@@ -16,7 +16,7 @@ import {
   type SendSignal,
   type Wait,
 } from "@holdfast/core";
-import { endEvent, refuseRequest, repliedRequest } from "@holdfast/core/internal";
+import { endEvent, isChildOf, refuseRequest, repliedRequest } from "@holdfast/core/internal";
 import type { DriverWorld } from "./driver-world.ts";
 import { alarm } from "./timers.ts";
 
@@ -65,20 +65,22 @@ export class ToldAgain {
       : this.#refuse(request, wait, parentId);
   }
 
-  async #tellEnd(child: string, name: string, wait: number): Promise<void> {
-    let row = await this.#world.find(child);
+  async #tellEnd(child: number, name: string, wait: number): Promise<void> {
+    const sessionId = this.#sessionId;
+    const childId = positionId(sessionId, child);
+    const known = await this.#world.find(childId);
+    let row = isChildOf(known, { sessionId, child }) ? known : undefined;
     const seen = new Set<string>(); // Rows that were brought in may go round.
     while (row?.handedOffTo !== undefined && !seen.has(row.sessionId)) {
       seen.add(row.sessionId);
       row = await this.#world.find(row.handedOffTo);
     }
     if (row !== undefined && !isEnded(row.status)) return; // It will tell.
-    const sessionId = this.#sessionId;
     const living = this.#living();
     const startsOver = living?.kernel.children.startsOver === true;
     const life = startsOver ? `:${living?.seen}` : ""; // Each of its lives asks under the same numbers.
     const signalId = `${positionId(sessionId, wait)}:again${life}`;
-    const payload = row === undefined ? goneEvent(child) : endEvent(row);
+    const payload = row === undefined ? goneEvent(childId) : endEvent(row);
     await this.#send({ type: "send_signal", sessionId, signalId, name, payload }, wait);
   }
 

@@ -139,12 +139,12 @@ export class ChildAsks {
     if (name === childEndName(child)) this.#awaited.delete(child);
   }
 
-  /** C5. The child that a wait of this name is for, if its end may have been heard before. */
-  mayHaveEnded(name: string): string | undefined {
+  /** C5. The number of the child that a wait of this name is for, if its end may have been heard before. */
+  mayHaveEnded(name: string): number | undefined {
     const child = tellingChild(name);
     if (child === undefined) return undefined;
     if (child >= this.#door.options.baseId && !this.#ended.has(child) && !this.startsOver) return undefined;
-    return positionId(this.#sessionId, child);
+    return child;
   }
 
   /** K13. The session's end waits for that of children it was asked to wait for: asked by the kernel, once the agent returned. */

@@ -58,7 +58,7 @@ import { decideDeletion } from "./deletion.ts";
 import { decidePut, decideRemove } from "./documents.ts";
 import { goingOn, paidBy } from "./heirs.ts";
 import { decideBeginMove, decideEndMove } from "./moving.ts";
-import { isEnded, ownedBy, type Session, type SessionStatus } from "./session.ts";
+import { isChildOf, isEnded, ownedBy, type Session, type SessionStatus } from "./session.ts";
 import {
   actOverdue,
   decideBudget,
@@ -399,6 +399,7 @@ function applyEffect(door: CascadeDoor, asking: Asking, effect: Effect, now: num
   const allowed = asking.owner === undefined ? effect : withinOwner(door, asking, effect);
   if (allowed === undefined) return;
   const { session: by } = asking;
+  if (by !== undefined && isForStranger(door, by, allowed)) return;
   const isHeir = allowed.type === "create_session" && by?.handedOffTo === allowed.sessionId;
   const { status } = isHeir
     ? create(door, { ...allowed, agent: { ...fileOf(by), ...allowed.agent } }, now, by)
@@ -420,10 +421,15 @@ function applyEffect(door: CascadeDoor, asking: Asking, effect: Effect, now: num
   if (request !== undefined) door.send(refuseRequest(by.sessionId, request, effect.sessionId), now); // Q4.
 }
 
+/** ST26. Whether what is asked of a child would reach a session that only has its id (Q5). */
+function isForStranger(door: CascadeDoor, { sessionId }: Session, effect: Effect): boolean {
+  const child = effect.type === "create_session" ? undefined : positionIn(effect.sessionId, sessionId);
+  return child !== undefined && !isChildOf(door.session(effect.sessionId), { sessionId, child });
+}
+
 /** Q5. Unless it is that child: one that keeps no journal asks for it again when it starts over. */
 function refuseBirth(door: CascadeDoor, { sessionId, parent }: CreateSession, now: number): void {
-  const known = door.session(sessionId)?.parent;
-  if (parent === undefined || (known?.sessionId === parent.sessionId && known.child === parent.child)) return;
+  if (parent === undefined || isChildOf(door.session(sessionId), parent)) return;
   const { inbox = 0 } = door.session(parent.sessionId) ?? {};
   for (const signal of tellTaken(parent, sessionId, inbox)) door.send(signal, now);
 }

@@ -157,6 +157,14 @@ export interface ForkOrigin {
   readonly parent?: ParentRef;
 }
 
+/** Whether a session is what another one asked for under this number, or took over from that: anybody may choose such an id. */
+export function isChildOf(
+  session: Pick<Session, "parent"> | undefined,
+  { sessionId, child }: Pick<ParentRef, "sessionId" | "child">,
+): boolean {
+  return session?.parent?.sessionId === sessionId && session.parent.child === child;
+}
+
 /** A placement with an owner that it does not name itself. */
 export function ownedBy(owner: string | undefined, placement: Placement | undefined): Placement | undefined {
   return owner === undefined ? placement : { ...placement, owner };

@@ -121,6 +121,30 @@ export function familyConformance(fixture: Fixture): void {
       expect(await fixture.told("ses-parent")).toHaveLength(2);
     });
 
+    test("ST26: what is asked of a child reaches no other session that has its id", async () => {
+      await fixture.apply(creating("ses-parent-0"));
+      await fixture.apply(
+        creating("ses-parent-1", { parent: { sessionId: "ses-parent", child: 7, onEnd: "cancel" } }),
+      );
+      const parent = await fixture.createClaimed("ses-parent");
+      const before = [await fixture.everything("ses-parent-0"), await fixture.everything("ses-parent-1")];
+      const ask = (sessionId: string) => [
+        signalling(sessionId, "sig-1"),
+        signalling(sessionId, "sig-2", { name: "reply:1" }),
+        cancelling(sessionId, { mode: "hard" }),
+      ];
+      const effects = [...ask("ses-parent-0"), ...ask("ses-parent-1")];
+      expect(await parent.commit({ records: [STARTED], effects })).toMatchObject({ status: "committed" });
+      expect([await fixture.everything("ses-parent-0"), await fixture.everything("ses-parent-1")]).toEqual(
+        before,
+      );
+      await fixture.apply(
+        creating("ses-parent-2", { parent: { sessionId: "ses-parent", child: 2, onEnd: "cancel" } }),
+      );
+      await parent.commit({ records: [STARTED], effects: [signalling("ses-parent-2", "sig-1")] });
+      expect(await fixture.told("ses-parent-2")).toHaveLength(1);
+    });
+
     test("ST27: what is asked of a parent that has ended, or is not here, is answered in the batch that asks", async () => {
       await fixture.createIn("completed", "ses-ended");
       const child = await fixture.createClaimed("ses-child");
