@@ -125,6 +125,7 @@ function relationsOf(
   const startsOver = session.persistence !== undefined && session.children > 0;
   return {
     startsOver,
+    ...(session.persistence === undefined ? {} : { life: session.inbox }),
     parent: parentAt(session, baseSeq),
     depth,
     children,

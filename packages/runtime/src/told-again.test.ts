@@ -229,6 +229,50 @@ describe("a request to a parent that has ended", () => {
     never.open();
   });
 
+  test.each([
+    ["answers it again", "stays"],
+    ["rejects it again, when it has ended", "ends"],
+  ])("%s to a child that starts over and asks again", async (_how, then) => {
+    const storage = new MemoryStorage();
+    const answers: string[] = [];
+    const child = defineAgent({
+      name: "child",
+      run: async (ctx) => {
+        await ctx.waitForSignal("ask");
+        const answer = await ctx
+          .requestFromParent("lookUp")
+          .then(String, (error: { code: string }) => error.code);
+        answers.push(answer);
+        return [answer, await ctx.waitForSignal("go")];
+      },
+    });
+    const agent = defineAgent({
+      name: "parent",
+      agents: [child],
+      handlers: { lookUp: defineTask({ name: "look-up", run: async () => "found" }) },
+      run: async (ctx) => {
+        ctx.spawnAgent(local(child), undefined, { persistence: "minimal", onParentEnd: "leave" });
+        if (then === "stays") await ctx.waitForSignal("never");
+      },
+    });
+    let { runtime } = open({ storage });
+    const { sessionId } = await runtime.start(agent);
+    const childId = `${sessionId}-0`;
+    await until(async () => (await storage.reader.session(childId)) !== undefined, "it is there");
+    for (let life = 0; life < 3; life++) {
+      if (life > 0) await runtime.resume(childId);
+      await runtime.signal(childId, "ask");
+      await until(() => answers.length > life, `life ${life} is answered`);
+      await turns(20);
+      await runtime.close();
+      ({ runtime } = open({ storage, agents: [agent, child] }));
+    }
+    await runtime.signal(childId, "ask");
+    await runtime.signal(childId, "go", 1);
+    const answer = then === "stays" ? "found" : "session_ended";
+    expect(await runtime.handle(childId).result()).toEqual([answer, 1]);
+  });
+
   test("rejects, when it ended while the child stood on nothing", async () => {
     const { runtime, storage } = open({ owner: "first", adopt: false });
     const never = gate();

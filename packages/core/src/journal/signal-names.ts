@@ -6,6 +6,8 @@
 //   request:{n}     what that child asks of a handler of its parent
 //   reply:{n}       to the request made by command n
 
+import { positionId, positionIn } from "../ids.ts";
+
 const ANSWER_PREFIX = "answer:";
 const CHILD_PREFIX = "child:";
 const CHILD_END_PREFIX = "child-end:";
@@ -37,6 +39,21 @@ export function requestName(child: number): string {
 
 export function replyName(request: number): string {
   return `${REPLY_PREFIX}${request}`;
+}
+
+/**
+ * The id of the signal that asks: sent twice it is asked once. Who starts over asks again, as the answer may have been heard.
+ *
+ * @param life of a session that keeps no journal.
+ */
+export function requestId(sessionId: string, request: number, life: number | undefined): string {
+  const id = positionId(sessionId, request);
+  return life === undefined ? id : `${id}:${life}`;
+}
+
+/** The number of a session's request in the id of its signal. */
+export function requestIn(signalId: string, sessionId: string): number | undefined {
+  return positionIn(signalId.replace(/:\d+$/, ""), sessionId);
 }
 
 /** The child whose telling this is the name of, if it is one. */

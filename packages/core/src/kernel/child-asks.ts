@@ -16,7 +16,7 @@ import { CancelledError, HoldfastError, UsageError } from "../errors.ts";
 import { isName, positionId, positionIn } from "../ids.ts";
 import { encodeJson, type JsonText } from "../json.ts";
 import type { ChildRequest, CommandRecord } from "../journal/record.ts";
-import { childEndName, replyName, requestName, tellingChild } from "../journal/signal-names.ts";
+import { childEndName, replyName, requestId, requestName, tellingChild } from "../journal/signal-names.ts";
 import type { CreateSession, Effect } from "../ports/storage.ts";
 import { checkBudget, type Budget } from "../session/budget.ts";
 import { isLastEvent, toParent, type ChildEvent } from "../session/consequences.ts";
@@ -248,7 +248,8 @@ export class ChildAsks {
       const request: Omit<ChildRequest, "payload"> = { request: id, from: this.#sessionId, name };
       const asked = JSON.stringify(request);
       const whole = text === undefined ? asked : `${asked.slice(0, -1)},"payload":${text}}`;
-      return this.#signal(id, parent.sessionId, requestName(parent.child), whole);
+      const signalId = requestId(this.#sessionId, id, this.#door.options.relations.life);
+      return { ...this.#signal(id, parent.sessionId, requestName(parent.child), whole), signalId };
     });
     return id;
   }

@@ -12,6 +12,8 @@ export interface Relations {
   readonly startsOver?: boolean;
   /** Of those, whose end the session's own waits for, unheard so far. */
   readonly awaited: readonly number[];
+  /** Of a session that keeps no journal: what had arrived when this life of it began. In each life it asks under the same numbers. */
+  readonly life?: number;
   readonly shared: SharedContext | undefined;
   /** Whether this session is gone with its process: then its children are, too, unless they are asked for otherwise. */
   readonly isEphemeral: boolean;

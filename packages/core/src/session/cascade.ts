@@ -14,7 +14,7 @@
 // Q… are promises of `consequences.ts`. It knows no claims, journals or entries, and no time but the one it is told.
 
 import { positionIn } from "../ids.ts";
-import { isReservedName, repliedRequest, REQUEST_PREFIX } from "../journal/signal-names.ts";
+import { isReservedName, repliedRequest, REQUEST_PREFIX, requestIn } from "../journal/signal-names.ts";
 import type { AuditRow } from "../ports/audit.ts";
 import type { Hash } from "../ports/clock.ts";
 import type { StoredDocument } from "../ports/documents.ts";
@@ -417,8 +417,9 @@ function applyEffect(door: CascadeDoor, asking: Asking, effect: Effect, now: num
   }
   const isUnheard = status === "ended" || status === "not_found";
   if (!isUnheard || effect.type !== "send_signal" || !effect.name.startsWith(REQUEST_PREFIX)) return;
-  const request = positionIn(effect.signalId, by.sessionId);
-  if (request !== undefined) door.send(refuseRequest(by.sessionId, request, effect.sessionId), now); // Q4.
+  const { sessionId, signalId } = effect;
+  const request = requestIn(signalId, by.sessionId);
+  if (request !== undefined) door.send(refuseRequest(by.sessionId, request, sessionId, signalId), now); // Q4.
 }
 
 /** ST26. Whether what is asked of a child would reach a session that only has its id (Q5). */

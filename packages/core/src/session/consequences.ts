@@ -99,9 +99,18 @@ export function toParent(parent: ParentRef, signalId: string, payload: JsonText)
   return { type: "send_signal", sessionId: parent.sessionId, signalId, name, payload };
 }
 
-/** Q4. The answer to a request that nobody will answer; sent twice it is sent once. */
-export function refuseRequest(asking: string, request: number, parentId: string): SendSignal {
-  const signalId = `${positionId(asking, request)}:refused`;
+/**
+ * Q4. The answer to a request that nobody will answer; sent twice it is sent once.
+ *
+ * @param asked the id of the signal that asked.
+ */
+export function refuseRequest(
+  asking: string,
+  request: number,
+  parentId: string,
+  asked: string = positionId(asking, request),
+): SendSignal {
+  const signalId = `${asked}:refused`;
   const payload = JSON.stringify({ ended: parentId });
   return { type: "send_signal", sessionId: asking, signalId, name: replyName(request), payload };
 }
