@@ -1,9 +1,9 @@
 // X3: what a user brings in names whom it likes. It reaches nobody by that, and makes nobody go round, over real HTTP.
 
-import type { Change, Session } from "@holdfast/core";
+import { LIMITS, type Change, type Session } from "@holdfast/core";
 import { MemoryStorage, TestClock } from "@holdfast/testkit/test-runtime";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { openFleet, Person, type Fleet } from "./testing/fleet.ts";
+import { openFleet, Person, type FakeClaim, type Fleet } from "./testing/fleet.ts";
 
 let fleet: Fleet;
 let clock: TestClock;
@@ -50,6 +50,28 @@ test("a runner reads nothing of another user's session that one of its own named
   expect((await runner.person.post("/v1/storage/conversation", conversation)).body.code).toBe(
     "session_not_found",
   );
+});
+
+test("what names a session as its parent before that is there is not below it, and takes no child's place", async () => {
+  const parent = { sessionId: "desk", child: 1, onEnd: "leave" } as const;
+  const names = Array.from({ length: LIMITS.children }, (_, i) => `eves-${i}`);
+  const placement = { owner: "eve" };
+  await fleet.storage.commit(
+    names.map((name) => imported(name, { parent, placement, status: "completed", endedAt: 1 })),
+    1,
+  );
+  await ada.start({ sessionId: "desk" });
+  const runner = await fleet.runner({ owner: "ada" });
+  const [{ sessionId, token }] = (await runner.poll()).claims as [FakeClaim];
+  const { secret } = (
+    await runner.person.post(`/v1/runners/${runner.runnerId}/job-tokens`, { sessionId, token })
+  ).body;
+  const job = new Person(fleet.url, secret);
+  expect((await job.get("/v1/sessions/eves-0")).status).toBe(404);
+  const listed = (await job.get("/v1/sessions")).body.sessions as Session[];
+  expect(listed.map((session) => session.sessionId)).toEqual(["desk"]);
+  const child = { agent: "greeter", invocation: "async_callback", parentSessionId: "desk" };
+  expect((await ada.post("/v1/sessions", child)).status).toBe(201);
 });
 
 test("families and conversations that go round are gone through once", async () => {

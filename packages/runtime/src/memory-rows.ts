@@ -178,8 +178,9 @@ export function isAnswered({ session: { waits }, pending }: Stored): boolean {
 }
 
 export function childRow({ session }: Stored): ChildRow {
-  invariant(session.parent !== undefined, `session ${session.sessionId} has no parent and is a child`);
-  return { sessionId: session.sessionId, status: session.status, onEnd: session.parent.onEnd };
+  const { sessionId, status, parent, placement } = session;
+  invariant(parent !== undefined, `session ${sessionId} has no parent and is a child`);
+  return { sessionId, status, onEnd: parent.onEnd, owner: placement?.owner };
 }
 
 export function setHold(stored: Stored, task: number, amount: Amount | undefined): void {

@@ -4,7 +4,7 @@
 //   X4. An agent at work touches its own session and those below it, as long as the claim lasts that its token was made for.
 //       A runner touches what it holds, and the queued tasks (`task:…`) of those whose sessions it takes.
 
-import type { Session } from "@holdfast/core";
+import { LIMITS, type Session } from "@holdfast/core";
 import type { Caller } from "../api/caller.ts";
 import type { StoredToken } from "../tokens.ts";
 import { sessionNotFound, type ServiceHost } from "./service-host.ts";
@@ -38,11 +38,24 @@ export async function mayTouch(host: ScopeHost, caller: Caller, session: Session
 async function isWithin({ storage }: ScopeHost, top: string, session: Session): Promise<boolean> {
   const seen = new Set<string>();
   for (let at: Session | undefined = session; at !== undefined && !seen.has(at.sessionId);) {
-    if (at.sessionId === top) return true;
+    if (at.sessionId === top) return isBelow(session, at);
     seen.add(at.sessionId);
     at = at.parent === undefined ? undefined : await storage.reader.session(at.parent.sessionId);
   }
   return false;
+}
+
+/** Another owner's is below nobody's session that it names (ST36). */
+function isBelow(session: Session, { placement }: Session): boolean {
+  return placement?.owner === undefined || session.placement?.owner === placement.owner;
+}
+
+/** As many as a session may have. */
+export async function childrenOf({ storage }: ScopeHost, session: Session): Promise<readonly Session[]> {
+  const { sessionId: parent, placement } = session;
+  const { owner } = placement ?? {};
+  const ofOwner = owner === undefined ? {} : { owner };
+  return storage.reader.sessions({ parent, limit: LIMITS.children, ...ofOwner });
 }
 
 function isTaskFor(caller: Caller, { agent, placement }: Session): boolean {

@@ -56,7 +56,7 @@ import {
   sessionMessage,
   type SessionMessage,
 } from "./session-message.ts";
-import { mayTouch, ownSession } from "./session-scope.ts";
+import { childrenOf, mayTouch, ownSession } from "./session-scope.ts";
 import { creationOf, notHeld, refuseOther } from "./session-start.ts";
 import { untilEnded, watchSession } from "./session-watch.ts";
 import { scopeChange } from "./storage-scope.ts";
@@ -343,14 +343,13 @@ async function checkCursor(host: ServiceHost, caller: Caller, cursor: string): P
 
 /** What an agent at work sees in a list: its own session and its children. */
 async function listOfJob(
-  { storage }: ServiceHost,
+  host: ServiceHost,
   sessionId: string,
   { limit = PAGE, cursor, status, agent, parentSessionId, owner }: ListSessionsRequest,
   told: (session: Session) => SessionMessage,
 ): Promise<{ sessions: SessionMessage[]; nextCursor?: string }> {
-  const own = await storage.reader.session(sessionId);
-  const children = await storage.reader.sessions({ parent: sessionId, limit: LIMITS.children });
-  const all = [...(own === undefined ? [] : [own]), ...children];
+  const own = await host.storage.reader.session(sessionId);
+  const all = own === undefined ? [] : [own, ...(await childrenOf(host, own))];
   const seen = all.findIndex((session) => session.sessionId === cursor);
   if (cursor !== undefined && seen < 0) throw unknownCursor();
   const asked = all

@@ -34,7 +34,7 @@ import { textOf } from "../json-field.ts";
 import type { Call } from "./call.ts";
 import { sessionMoved, sessionNotFound, type ServiceHost } from "./service-host.ts";
 import { budgetOf } from "./session-message.ts";
-import { ownerFor, ownSession } from "./session-scope.ts";
+import { childrenOf, ownerFor, ownSession } from "./session-scope.ts";
 
 /** What a request asks for, as a change. */
 export async function creationOf(
@@ -222,7 +222,7 @@ async function parentOf(
     );
   if (parent.depth + 1 > LIMITS.depth)
     throw new LimitError("depth", `session ${parentSessionId} is ${parent.depth} sessions deep already`);
-  const children = await host.storage.reader.sessions({ parent: parentSessionId, limit: LIMITS.children });
+  const children = await childrenOf(host, parent);
   if (children.length >= LIMITS.children)
     throw new LimitError("children", `session ${parentSessionId} has ${children.length} children already`);
   return parent;

@@ -101,7 +101,8 @@ import type { PutSchedule, RemoveSchedule, Schedule } from "./schedules.ts";
  *         else of its placement. What a session or a schedule with an owner makes is that owner's, whatever it says.
  *   ST36. An effect of a session or a schedule with an owner on a session of another owner, or of none, does nothing, as if that
  *         one were gone (ST26); a session reaches its parent of no owner all the same. Nor does what another owner's session is named as in
- *         a row that was brought in: a parent hears nothing of it, a payer pays nothing for it, and an heir is none.
+ *         a row that was brought in: a parent hears nothing of it and has it not below itself, a payer pays nothing for it, and an
+ *         heir is none.
  *   ST37. `renew` makes every claim of an owner, or those of the sessions it names, last until `now + leaseMs` at least, also one whose lease has passed and that
  *         nobody else took, and answers how many they are. Claims that were released or taken over, and those of sessions that
  *         have ended, are none of them.

@@ -56,7 +56,7 @@ import {
 } from "./consequences.ts";
 import { decideDeletion } from "./deletion.ts";
 import { decidePut, decideRemove } from "./documents.ts";
-import { goingOn, paidBy } from "./heirs.ts";
+import { childrenOf, goingOn, paidBy } from "./heirs.ts";
 import { decideBeginMove, decideEndMove } from "./moving.ts";
 import { isChildOf, isEnded, ownedBy, type Session, type SessionStatus } from "./session.ts";
 import {
@@ -74,7 +74,7 @@ import {
 /** What an adapter does inside the transaction it began. Every write is seen by the reads after it. */
 export interface CascadeDoor {
   session(sessionId: string): Session | undefined;
-  /** Those it ever had, in the order they were created. */
+  /** Those that name it as their parent, in the order they were created. */
   children(sessionId: string): readonly ChildRow[];
   /** Sessions that are paused because this one's account is exhausted, in the order they were created. */
   exhaustedBy(payer: string): readonly string[];
@@ -117,6 +117,7 @@ export interface ChildRow {
   readonly sessionId: string;
   readonly status: SessionStatus;
   readonly onEnd: "cancel" | "wait" | "leave";
+  readonly owner: string | undefined;
 }
 
 /** What became of a change, and the rows before and after when it was applied. */
@@ -213,7 +214,8 @@ function familyOf(
   { sessionId, parent }: Session,
 ): readonly Pick<Session, "sessionId" | "status">[] {
   const above = parent === undefined ? undefined : door.session(parent.sessionId);
-  return above === undefined ? door.children(sessionId) : [above, ...door.children(sessionId)];
+  const below = childrenOf(door, sessionId);
+  return above === undefined ? below : [above, ...below];
 }
 
 function commitBatch(door: CascadeDoor, batch: CommitBatch, now: number): ChangeResult {
@@ -273,7 +275,10 @@ function setBudget(
   if (account === undefined) return result;
   if (!isEnded(session.status)) door.replace({ ...session, updatedAt: now });
   door.setAccount(sessionId, account);
-  for (const exhausted of door.exhaustedBy(sessionId)) resume(door, exhausted, now);
+  for (const exhausted of door.exhaustedBy(sessionId)) {
+    const paused = door.session(exhausted);
+    if (paused !== undefined && payersOf(door, paused).has(sessionId)) resume(door, exhausted, now);
+  }
   return result;
 }
 
@@ -466,7 +471,7 @@ function cancelChildren(
   const { all, request } = consequence;
   if (above.has(consequence.sessionId)) return;
   const seen = new Set([...above, consequence.sessionId]);
-  for (const { sessionId, status, onEnd } of door.children(consequence.sessionId)) {
+  for (const { sessionId, status, onEnd } of childrenOf(door, consequence.sessionId)) {
     if (consequence.isEnd && !isEnded(status)) refuseRequests(door, sessionId, consequence.sessionId, now);
     if (!all && onEnd === "leave") continue;
     if (!isEnded(status)) applyChange(door, { type: "request_cancel", sessionId, ...request }, now);

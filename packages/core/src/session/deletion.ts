@@ -5,13 +5,8 @@
 //       below these.
 
 import type { ChangeResult, DeleteSession } from "../ports/storage.ts";
-import { goingOn, heirOf, paidBy } from "./heirs.ts";
+import { childrenOf, goingOn, heirOf, paidBy, type FamilyLookups } from "./heirs.ts";
 import { isEnded, type Session } from "./session.ts";
-
-interface Lookups {
-  session(sessionId: string): Session | undefined;
-  children(sessionId: string): readonly { readonly sessionId: string }[];
-}
 
 export interface DeletionDecision {
   readonly result: ChangeResult;
@@ -19,7 +14,10 @@ export interface DeletionDecision {
   readonly sessionIds: readonly string[];
 }
 
-export function decideDeletion(lookups: Lookups, { sessionId, subtree }: DeleteSession): DeletionDecision {
+export function decideDeletion(
+  lookups: FamilyLookups,
+  { sessionId, subtree }: DeleteSession,
+): DeletionDecision {
   const session = lookups.session(sessionId);
   if (session === undefined) return refused({ status: "not_found" });
   // It lives elsewhere, and those below it that ended here are found when it comes back.
@@ -32,7 +30,7 @@ export function decideDeletion(lookups: Lookups, { sessionId, subtree }: DeleteS
       const { sessionId: goesOn, status } = obstacle;
       return refused({ status: "not_ended", sessionId: goesOn, sessionStatus: status });
     }
-    const children = lookups.children(id);
+    const children = childrenOf(lookups, id);
     if (subtree === "refuse" && children.length > 0) return refused({ status: "has_children" });
     for (const child of children) found.add(child.sessionId);
   }
@@ -40,7 +38,7 @@ export function decideDeletion(lookups: Lookups, { sessionId, subtree }: DeleteS
 }
 
 /** F2. */
-function belowHeir(lookups: Lookups, sessionId: string): Session | undefined {
+function belowHeir(lookups: FamilyLookups, sessionId: string): Session | undefined {
   const session = lookups.session(sessionId);
   const heir = session && heirOf(lookups, session);
   return heir && paidBy(lookups, heir).find(({ status }) => !isEnded(status));

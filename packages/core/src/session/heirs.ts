@@ -1,17 +1,33 @@
-// Who has a session's place, and whom it goes on to pay for, as pure walks over what is stored.
+// Who is below a session, who has its place, and whom it goes on to pay for, as pure walks over what is stored.
 //
 //   HE1. A session that hands over names its heir, which may have handed over, too. Rows that were made elsewhere may name anybody:
 //        each session is looked at once, and another owner's is nobody's heir (ST36).
 
 import { isEnded, type Session } from "./session.ts";
 
-interface Lookups {
+export interface FamilyLookups<Child extends ChildLike = ChildLike> {
   session(sessionId: string): Session | undefined;
-  children(sessionId: string): readonly { readonly sessionId: string }[];
+  /** Those that name it as their parent. */
+  children(sessionId: string): readonly Child[];
+}
+
+interface ChildLike {
+  readonly sessionId: string;
+  readonly owner: string | undefined;
+}
+
+/** Those below a session, but for another owner's: who names a parent before it is there cannot know whose it will be (ST36). */
+export function childrenOf<Child extends ChildLike>(
+  lookups: FamilyLookups<Child>,
+  sessionId: string,
+): readonly Child[] {
+  const owner = lookups.session(sessionId)?.placement?.owner;
+  const named = lookups.children(sessionId);
+  return owner === undefined ? named : named.filter((child) => child.owner === owner);
 }
 
 /** The session itself or, where it has ended, the heir that goes on; `undefined` when none does. */
-export function goingOn(lookups: Pick<Lookups, "session">, sessionId: string): Session | undefined {
+export function goingOn(lookups: Pick<FamilyLookups, "session">, sessionId: string): Session | undefined {
   const seen = new Set<string>();
   for (let at = lookups.session(sessionId); at !== undefined && !seen.has(at.sessionId);) {
     if (!isEnded(at.status)) return at;
@@ -22,17 +38,17 @@ export function goingOn(lookups: Pick<Lookups, "session">, sessionId: string): S
 }
 
 /** Who took over from a session, as far as it is here. */
-export function heirOf(lookups: Pick<Lookups, "session">, session: Session): Session | undefined {
+export function heirOf(lookups: Pick<FamilyLookups, "session">, session: Session): Session | undefined {
   const heir = session.handedOffTo === undefined ? undefined : lookups.session(session.handedOffTo);
   const owner = session.placement?.owner;
   return owner === undefined || heir?.placement?.owner === owner ? heir : undefined;
 }
 
 /** Whom a session's account pays for besides itself: who took over from it, those below it, and so on with each of these. */
-export function paidBy(lookups: Lookups, session: Session): readonly Session[] {
+export function paidBy(lookups: FamilyLookups, session: Session): readonly Session[] {
   const found = new Map([[session.sessionId, session]]);
   for (const at of found.values()) {
-    const below = lookups.children(at.sessionId).map((child) => lookups.session(child.sessionId));
+    const below = childrenOf(lookups, at.sessionId).map((child) => lookups.session(child.sessionId));
     for (const next of [heirOf(lookups, at), ...below])
       if (next !== undefined && !found.has(next.sessionId)) found.set(next.sessionId, next);
   }

@@ -120,8 +120,9 @@ export class WorkingSet implements CascadeDoor {
 
   #childRow(childId: string): ChildRow {
     const { session } = this.#find(childId);
-    invariant(session.parent !== undefined, `session ${childId} has no parent and is a child`);
-    return { sessionId: childId, status: session.status, onEnd: session.parent.onEnd };
+    const { status, parent, placement } = session;
+    invariant(parent !== undefined, `session ${childId} has no parent and is a child`);
+    return { sessionId: childId, status, onEnd: parent.onEnd, owner: placement?.owner };
   }
 
   exhaustedBy(payer: string): readonly string[] {

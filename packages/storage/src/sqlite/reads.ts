@@ -92,7 +92,7 @@ export class Reads {
       `SELECT ${JOURNAL_COLUMNS} FROM journal WHERE ${fromSeq} AND seq <= ?3 AND checkpoint = 1 ORDER BY seq`,
     );
     this.#children = driver.prepare(
-      `SELECT s.session_id, t.status, s.origin ->> '$.parent.onEnd' AS on_end
+      `SELECT s.session_id, t.status, s.origin ->> '$.parent.onEnd' AS on_end, s.origin ->> '$.placement.owner' AS owner
          FROM session s JOIN state t ON t.session = s.session WHERE s.parent = ? ORDER BY s.session`,
     );
     this.#exhausted = driver.prepare(
@@ -145,6 +145,7 @@ export class Reads {
       sessionId: row["session_id"] as string,
       status: row["status"] as SessionStatus,
       onEnd: row["on_end"] as ChildRow["onEnd"],
+      owner: (row["owner"] as string | null) ?? undefined,
     }));
   }
 

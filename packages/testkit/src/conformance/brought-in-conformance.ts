@@ -59,6 +59,56 @@ export function broughtInConformance(fixture: Fixture): void {
       });
     }
 
+    for (const [whose, placement] of [
+      ["another owner's", EVE],
+      ["their owner's", { owner: "ada" }],
+    ] as const) {
+      const isOwn = placement !== EVE;
+      const made = () => bring("ses-desk", { placement, account, payers: ["ses-desk"] });
+      const ada = { placement: { owner: "ada" }, parent: below("ses-desk") };
+      const hard = cancelling("ses-desk", { mode: "hard" });
+
+      test(`ST36: those that name what is made later as their parent are cancelled with it if it is ${whose}: ${isOwn}`, async () => {
+        await bring("ses-1", ada);
+        await bring("ses-2", { ...ada, status: "completed", endedAt: 1 });
+        await bring("ses-3", { ...ada, parent: below("ses-2") });
+        await made();
+        expect(await fixture.apply(hard)).toMatchObject({ status: "requested" });
+        for (const sessionId of ["ses-1", "ses-3"])
+          expect((await fixture.session(sessionId)).status).toBe(isOwn ? "cancelled" : "submitted");
+      });
+
+      test(`ST36: those that name what is made later as their parent move and are deleted with it if it is ${whose}: ${isOwn}`, async () => {
+        await bring("ses-1", ada);
+        await made();
+        const move = { type: "begin_move", sessionId: "ses-desk", moveId: "mov-1" } as const;
+        expect((await fixture.apply({ ...move, to: "elsewhere" })).status).toBe(
+          isOwn ? "invalid" : "requested",
+        );
+        await fixture.apply({ ...move, type: "end_move", outcome: "stayed" });
+        await fixture.apply(hard);
+        expect(await fixture.apply(raising("ses-desk", { maxTokens: 95 }))).toMatchObject({
+          status: "ended",
+        });
+        const deletion = { type: "delete_session", sessionId: "ses-desk", subtree: "refuse" } as const;
+        expect((await fixture.apply(deletion)).status).toBe(isOwn ? "has_children" : "deleted");
+        if (!isOwn) await made();
+        await fixture.apply(hard);
+        expect(await remove("ses-desk")).toEqual({ status: "deleted", sessions: isOwn ? 2 : 1 });
+      });
+
+      test(`ST36: one that names what is made later as its payer is resumed with its budget if it is ${whose}: ${isOwn}`, async () => {
+        const exhausted = { payer: "ses-desk", limit: "maxTokens", used: 50, max: 50, then: "park" } as const;
+        const paused = { status: "paused", pauseReason: "budget_exceeded", exhausted } as const;
+        await bring("ses-1", { ...ada, ...paused, payers: ["ses-desk"] });
+        await made();
+        expect(await fixture.apply(raising("ses-desk", { maxTokens: 90 }))).toMatchObject({
+          status: "requested",
+        });
+        expect((await fixture.session("ses-1")).status).toBe(isOwn ? "working" : "paused");
+      });
+    }
+
     test("ST36: whom it says to be paused for says nothing of another owner's limits", async () => {
       const budget = { maxTokens: 100 };
       await fixture.apply(creating("ses-desk", { placement: { owner: "ada" }, budget }));

@@ -138,12 +138,19 @@ export function placementConformance(fixture: Fixture): void {
       expect((await fixture.told("ses-1")).map(([name]) => name)).toEqual(["go", "child:0", "child-end:0"]);
     });
 
-    test("ST36: a cancel reaches the whole tree, of whatever owners", async () => {
+    test("ST36: a cancel reaches those below of its owner, and all below one of no owner", async () => {
+      const bert = { placement: { owner: "bert" } };
+      const below = (sessionId: string) => ({ parent: { sessionId, child: 0, onEnd: "leave" } }) as const;
       await placed("ses-1", ANNA);
-      const parent = { sessionId: "ses-1", child: 0, onEnd: "leave" } as const;
-      await fixture.apply(creating("ses-2", { parent, placement: { owner: "bert" } }), 0);
-      await fixture.apply(cancelling("ses-1"));
-      expect((await fixture.session("ses-2")).status).toBe("cancelling");
+      await placed("ses-2", undefined);
+      await fixture.apply(creating("ses-1-annas", below("ses-1")), 0);
+      await fixture.apply(creating("ses-1-berts", { ...below("ses-1"), ...bert }), 0);
+      await fixture.apply(creating("ses-2-berts", { ...below("ses-2"), ...bert }), 0);
+      for (const sessionId of ["ses-1", "ses-2"]) await fixture.apply(cancelling(sessionId));
+      const statusOf = async (sessionId: string) => (await fixture.session(sessionId)).status;
+      expect(await statusOf("ses-1-annas")).toBe("cancelling");
+      expect(await statusOf("ses-1-berts")).toBe("submitted");
+      expect(await statusOf("ses-2-berts")).toBe("cancelling");
     });
 
     test("ST36: an owner's schedule signals nobody else's session", async () => {
