@@ -112,7 +112,7 @@ import type { PutSchedule, RemoveSchedule, Schedule } from "./schedules.ts";
  *         attempts were lost.
  *   ST40. A document is put or removed only at the version that is `expected`, if one is, else `conflict` says which it has;
  *         0 is that of one that does not exist. Each put makes the version one higher. A body is kept to the byte.
- *   ST41. The reader gives documents of a collection in the order of their ids.
+ *   ST41. The reader gives documents of a collection in the order of their ids, but those that are damaged.
  *   ST42. An audited change and its row are one transaction, whatever becomes of the change; its result is the change's. Rows are
  *         a chain of hashes, in the order they were written.
  *   ST43. Only a session that has ended is deleted, with all below it or with none there, and only when no session that took over
@@ -565,7 +565,7 @@ export interface StorageReader {
   /** All of them, the next to fire first. */
   schedules(): Promise<readonly Schedule[]>;
   document(collection: string, id: string): Promise<StoredDocument | undefined>;
-  /** In the order of their ids, behind `after`. */
+  /** In the order of their ids, behind `after`. Fewer than `limit` are the last. */
   documents(query: {
     readonly collection: string;
     readonly after?: string;

@@ -217,6 +217,20 @@ test("what is damaged keeps nothing else from being found: not one whose time is
   await expect(storage.reader.schedules()).rejects.toMatchObject({ code: "corrupt_record" });
 });
 
+test("ST41: a damaged document is passed over where many are listed, page by page", async () => {
+  const put = (id: string): Change => ({ type: "put_document", collection: "runner", id, body: "1" });
+  await storage.commit(["a", "b", "c", "d"].map(put), 1);
+  await sql("UPDATE $S.item SET body = body || ' ' WHERE key IN ('a', 'c')");
+  await reopen();
+  const { reader } = storage;
+  const page = async (limit: number, after = "") =>
+    (await reader.documents({ collection: "runner", limit, after })).map(({ id }) => id);
+  expect(await page(9)).toEqual(["b", "d"]);
+  expect(await page(1)).toEqual(["b"]);
+  expect(await page(1, "b")).toEqual(["d"]);
+  await expect(reader.document("runner", "a")).rejects.toMatchObject({ code: "corrupt_record" });
+});
+
 describe("ST4: one that cannot be stored keeps nobody else from being stored", () => {
   test("a damaged session in a group", async () => {
     await fill();

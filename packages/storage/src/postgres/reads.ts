@@ -20,6 +20,7 @@ import {
   type StoredDocument,
   type StoredSignal,
 } from "@holdfast/core";
+import { unlessCorrupt } from "@holdfast/core/internal";
 import type { Database, Row, Statement } from "./database.ts";
 import { gather } from "./gather.ts";
 import { Pending, withoutContent, type Head } from "./heads.ts";
@@ -481,8 +482,16 @@ export class Reads {
   }
 
   async documents(collection: string, after: string, limit: number): Promise<StoredDocument[]> {
-    const rows = await this.#db.run(ITEMS, [documentKind(collection), after, limit]);
-    return rows.map((row) => JSON.parse(readItem(row, this.at).body) as StoredDocument);
+    const found: StoredDocument[] = [];
+    for (let behind = after; found.length < limit;) {
+      const asked = limit - found.length;
+      const rows = await this.#db.run(ITEMS, [documentKind(collection), behind, asked]);
+      const items = rows.flatMap((row) => unlessCorrupt(() => readItem(row, this.at)) ?? []);
+      found.push(...items.map(({ body }) => JSON.parse(body) as StoredDocument));
+      if (rows.length < asked) break;
+      behind = rows.at(-1)!["key"] as string;
+    }
+    return found;
   }
 
   async audit(after: number, limit: number): Promise<AuditRow[]> {

@@ -54,3 +54,23 @@ test("what is damaged keeps nothing else from being found: not one whose time is
   await expect(again.reader.schedules()).rejects.toMatchObject({ code: "corrupt_record" });
   await again.close();
 });
+
+test("ST41: a damaged document is passed over where many are listed, page by page", async () => {
+  const path = `${newFolder()}/test.db`;
+  const storage = await openSqliteStorage({ path });
+  const put = (id: string): Change => ({ type: "put_document", collection: "runner", id, body: "1" });
+  await storage.commit(["a", "b", "c", "d"].map(put), 1);
+  await storage.close();
+  const database = new DatabaseSync(path);
+  database.exec("UPDATE document SET body = '2' WHERE id IN ('a', 'c')");
+  database.close();
+  const again = await openSqliteStorage({ path });
+  const { reader } = again;
+  const page = async (limit: number, after = "") =>
+    (await reader.documents({ collection: "runner", limit, after })).map(({ id }) => id);
+  expect(await page(9)).toEqual(["b", "d"]);
+  expect(await page(1)).toEqual(["b"]);
+  expect(await page(1, "b")).toEqual(["d"]);
+  await expect(reader.document("runner", "a")).rejects.toMatchObject({ code: "corrupt_record" });
+  await again.close();
+});

@@ -4,6 +4,7 @@
 // then there is nothing to read.
 
 import type { AuditRow, JsonText, StorageReader, StoredDocument } from "@holdfast/core";
+import { unlessCorrupt } from "@holdfast/core/internal";
 import { rowChecksum } from "./checksum.ts";
 import type { SqlDriver, SqlRow, SqlValue } from "./driver.ts";
 import { assertChecksum, list, marks, valuesOf } from "./row-checks.ts";
@@ -39,7 +40,15 @@ export class Ledger {
     const page = this.#driver.prepare(
       `${SELECT_DOCUMENT} WHERE collection = ? AND id > ? ORDER BY id LIMIT ?`,
     );
-    return page.all(collection, after ?? "", limit).map((row) => readDocument(row, this.#path));
+    const found: StoredDocument[] = [];
+    for (let behind = after ?? ""; found.length < limit;) {
+      const asked = limit - found.length;
+      const rows = page.all(collection, behind, asked);
+      found.push(...rows.flatMap((row) => unlessCorrupt(() => readDocument(row, this.#path)) ?? []));
+      if (rows.length < asked) break;
+      behind = rows.at(-1)!["id"] as string;
+    }
+    return found;
   }
 
   put(collection: string, { id, body, version, updatedAt }: StoredDocument): void {
