@@ -1,6 +1,8 @@
 // Trees of sessions, budgets and pauses, as a user meets them in a terminal.
 
 import { writeFileSync } from "node:fs";
+import type { Change } from "@holdfast/core";
+import { openSqliteStorage } from "@holdfast/storage/sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Project } from "./testing/holdfast-process.ts";
 
@@ -61,6 +63,35 @@ describe("in a terminal", () => {
     expect(await statusOf("o-0")).toBe("submitted");
     const resumed = await project.run("resume", "o-0");
     expect(resumed).toMatchObject({ code: 0, stdout: "2\n" });
+  });
+
+  test("a family that goes round, as one that was brought in can, is gone through once", async () => {
+    await project.run("run", "wait.ts", "--session", "w", "--park");
+    const storage = await openSqliteStorage({ path: project.path(".holdfast/holdfast.db") });
+    const { agent, ...rest } = (await storage.reader.session("w"))!;
+    const { file: _file, ...named } = agent;
+    const bring = (sessionId: string, above: string): Change => {
+      const parent = { sessionId: above, child: 0, onEnd: "leave" } as const;
+      const row = {
+        status: "submitted",
+        waits: [],
+        nextSeq: 0,
+        entryCount: 0,
+        inbox: 0,
+        children: 1,
+      } as const;
+      const session = { ...rest, ...row, sessionId, agent: named, parent };
+      return { type: "import_session", sessionId, session, records: [], entries: [] };
+    };
+    const results = await storage.commit([bring("p", "q"), bring("q", "p")], 1);
+    await storage.close();
+    expect(results).toEqual([{ status: "created" }, { status: "created" }]);
+    const { code, stderr } = await project.run("resume", "p");
+    expect(code).not.toBe(0);
+    expect(stderr).toContain("session p was not started from a file");
+    expect((await project.run("trace", "p")).stdout).toContain("1 session below it");
+    await project.run("pause", "p");
+    expect((await project.run("unpause", "p")).stderr).toContain("goes on with: holdfast resume q");
   });
 
   describe("a family", () => {

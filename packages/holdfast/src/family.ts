@@ -12,19 +12,24 @@ export interface KinNode {
   readonly children: readonly KinNode[];
 }
 
-/** The sessions below one, the oldest first. @param most `Infinity` for who adds them up. */
+/** The sessions below one, the oldest first, each once. @param most `Infinity` for who adds them up. */
 export async function readBelow(
   reader: StorageReader,
   session: Session,
   most = TREE_SESSIONS,
 ): Promise<readonly KinNode[]> {
   let left = most;
+  const seen = new Set([session.sessionId]); // Rows that were brought in may name each other in a circle.
   const below = async ({ sessionId, children }: Session): Promise<readonly KinNode[]> => {
     if (children === 0 || left <= 0) return [];
     const found = await reader.sessions({ parent: sessionId, limit: Math.min(left, LIMITS.children) });
     left -= found.length;
     const nodes: KinNode[] = [];
-    for (const child of found.toReversed()) nodes.push({ session: child, children: await below(child) });
+    for (const child of found.toReversed()) {
+      if (seen.has(child.sessionId)) continue;
+      seen.add(child.sessionId);
+      nodes.push({ session: child, children: await below(child) });
+    }
     return nodes;
   };
   return below(session);
@@ -47,6 +52,21 @@ export function asTrees(sessions: readonly Session[]): readonly KinNode[] {
 
 function childOf({ parent }: Session): number {
   return parent?.child ?? 0;
+}
+
+/** Those above a session, the nearest first, each once. */
+export async function* walkUp(
+  reader: StorageReader,
+  { sessionId, parent }: Session,
+): AsyncGenerator<Session, void> {
+  const seen = new Set([sessionId]);
+  for (let next = parent; next !== undefined && !seen.has(next.sessionId);) {
+    seen.add(next.sessionId);
+    const above: Session | undefined = await reader.session(next.sessionId);
+    if (above === undefined) return;
+    yield above;
+    next = above.parent;
+  }
 }
 
 /** Each with how deep it stands, a parent before its children. */

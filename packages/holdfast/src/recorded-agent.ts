@@ -4,6 +4,7 @@ import { HoldfastError, NotFoundError, type Session } from "@holdfast/core";
 import type { Agent } from "@holdfast/runtime";
 import { refuse, takeNothing, takeOnly } from "./arguments.ts";
 import type { Arguments, Io } from "./command.ts";
+import { walkUp } from "./family.ts";
 import { findUnfinished, withReader, withReaderOf } from "./find-session.ts";
 import { loadAgent } from "./load-agent.ts";
 import type { Database } from "./project.ts";
@@ -42,10 +43,9 @@ export async function agentOf(session: Session, database: Database, args: Argume
 async function fileAbove(session: Session, database: Database): Promise<string | undefined> {
   if (session.parent === undefined) return undefined;
   return withReader(database, async (reader) => {
-    let above: Session | undefined = session;
-    while (above?.parent !== undefined && above.agent.file === undefined)
-      above = await reader?.session(above.parent.sessionId);
-    return above?.agent.file;
+    if (reader === undefined) return undefined;
+    for await (const { agent } of walkUp(reader, session)) if (agent.file !== undefined) return agent.file;
+    return undefined;
   });
 }
 

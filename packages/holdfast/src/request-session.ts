@@ -3,6 +3,7 @@
 import { isEnded, type AgentStorage, type Session, type StorageReader } from "@holdfast/core";
 import { createRuntime, type Runtime } from "@holdfast/runtime";
 import type { Io } from "./command.ts";
+import { walkUp } from "./family.ts";
 import { withSession } from "./find-session.ts";
 import type { Database } from "./project.ts";
 import { isIdle } from "./send-signal.ts";
@@ -41,9 +42,6 @@ export async function resumeHint(
 /** The topmost session above it that has not ended; itself when there is none. */
 async function topOf(reader: StorageReader, session: Session): Promise<Session> {
   let top = session;
-  for (let at: Session | undefined = session; at?.parent !== undefined;) {
-    at = await reader.session(at.parent.sessionId);
-    if (at !== undefined && !isEnded(at.status)) top = at;
-  }
+  for await (const above of walkUp(reader, session)) if (!isEnded(above.status)) top = above;
   return top;
 }
