@@ -489,8 +489,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "H8: a back-off outlives its process, also under a budget",
     file: "packages/runtime/src/attempts.ts",
-    find: "} else if (task.retryAt !== undefined && task.retryAt > at) {",
-    replace: "} else if (task.retryAt !== undefined && task.retryAt > at && this.#host.mayHaveRun(task)) {",
+    find: "task.retryAt > at && wasBegun !== true) {",
+    replace: "task.retryAt > at && wasBegun === undefined) {",
     tests: ["packages/runtime/src/task-starts.test.ts"],
   },
   {

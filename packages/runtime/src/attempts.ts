@@ -66,8 +66,8 @@ export interface AttemptsHost {
   /** Integers in [0, 2^32), for jitter. */
   readonly random: () => number;
   readonly prices: Prices | undefined;
-  /** Whether an attempt may have run before its process ended. */
-  mayHaveRun(task: OpenTask): boolean;
+  /** Whether its attempt was begun before its process ended; `undefined` where that is not stored. */
+  wasBegun(task: OpenTask): boolean | undefined;
   /** Start what is open and not running, once it may: tasks that never ran, and those to be tried again. */
   begin(tasks: readonly OpenTask[]): void;
   /** Of the claim the session is driven under. */
@@ -299,11 +299,12 @@ export class Attempts {
     const fresh: OpenTask[] = [];
     for (const task of tasks) {
       const { id, attempt, kind } = task;
+      const wasBegun = this.#host.wasBegun(task);
       if (task.kept !== undefined) {
         this.#deliverKept(task);
-      } else if (task.retryAt !== undefined && task.retryAt > at) {
-        this.#retries.set(id, task); // Never early, so it cannot have been started.
-      } else if (!this.#host.mayHaveRun(task)) {
+      } else if (task.retryAt !== undefined && task.retryAt > at && wasBegun !== true) {
+        this.#retries.set(id, task); // Never early, so it was not begun. Leaky: unless the clock went back since.
+      } else if (wasBegun === false) {
         fresh.push(task);
       } else {
         const taskId = positionId(this.#host.sessionId, id);

@@ -487,7 +487,7 @@ export class SessionDriver implements SliceMember {
       clock,
       random,
       prices: this.#world.prices,
-      mayHaveRun: (task) => this.#starts.mayHaveRun(task),
+      wasBegun: (task) => this.#starts.wasBegun(task),
       begin: (tasks) => this.#starts.begin(tasks),
       claimToken: () => this.#claim.token,
       openTask: (id) => (this.#over ? undefined : this.#kernel.open.get(id)?.task),

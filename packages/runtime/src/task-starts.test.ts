@@ -12,6 +12,42 @@ afterEach(async () => {
   await Promise.all(opened.splice(0).map((runtime) => runtime.close()));
 });
 
+// H8. That it was begun is known by what is held for it, which only a session has that somebody pays for.
+test("an attempt that was begun is not begun again where the clock says that its back-off is not over", async () => {
+  const storage = new MemoryStorage();
+  const clock = new TestClock();
+  const attempts: number[] = [];
+  const agent = defineAgent({
+    name: "flaky",
+    run: async (ctx) =>
+      ctx.run(
+        "flaky",
+        async ({ attempt }) => {
+          attempts.push(attempt);
+          if (attempt === 1) throw new Error("x");
+          return new Promise(() => {});
+        },
+        { retry: { initialDelayMs: 1_000, maxAttempts: 2 } },
+      ),
+  });
+  const openOver = (): Runtime => {
+    const runtime = createRuntime({ storage, clock, agents: [agent], owner: "one", development: false });
+    opened.push(runtime);
+    return runtime;
+  };
+  const first = openOver();
+  const { sessionId } = await first.start(agent, undefined, { budget: { maxSteps: 5 } });
+  await clock.advance(1_000);
+  expect(attempts).toEqual([1, 2]);
+  vanishRuntime(first);
+  clock.jump(-3_600_000);
+  const handle = await openOver().resume(sessionId);
+  await clock.advance(3_700_000);
+  expect(attempts).toEqual([1, 2]);
+  const message = expect.stringContaining("attempt 2 of 2 was running when its process ended") as unknown;
+  expect(await handle.settled()).toMatchObject({ status: "failed", error: { message } });
+});
+
 test("a task that goes on elsewhere is found again, also when that is known while a batch is in flight", async () => {
   const memory = new MemoryStorage();
   const [held, known, done] = [gate(), gate<boolean>(), gate()];

@@ -61,9 +61,9 @@ export class TaskStarts {
     return this.#spending?.remaining;
   }
 
-  /** Whether an attempt may have run before its process ended. */
-  mayHaveRun({ id }: OpenTask): boolean {
-    return this.#spending?.isHeld(id) ?? true;
+  /** Whether its attempt was begun before its process ended; `undefined` where nobody pays, and so nothing is stored of that. */
+  wasBegun({ id }: OpenTask): boolean | undefined {
+    return this.#spending?.isHeld(id);
   }
 
   /** What storage said is left. */
