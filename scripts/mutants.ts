@@ -482,7 +482,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "K6: a refused end keeps what it was made of",
     file: "packages/runtime/src/session-driver.ts",
-    find: 'if (result.status !== "invalid" || !segment.records.some(isOutcome))',
+    find: 'if (result.status !== "invalid" || !isToBeKept)',
     replace: "if (refusal !== undefined)",
     tests: ["packages/runtime/src/cancel.test.ts"],
   },

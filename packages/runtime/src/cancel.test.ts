@@ -261,9 +261,15 @@ describe("against completion", () => {
 });
 
 describe("that is stored right before the end", () => {
-  test.each(["what was done", new Error("what went wrong")])(
-    "does nothing again that was done: %s is what the agent hears once more",
-    async (outcome) => {
+  test.each([
+    ["what was done", "full", "at once"],
+    [new Error("what went wrong"), "full", "at once"],
+    ["what was done", "minimal", "at once"],
+    ["what was done", "ephemeral", "at once"],
+    ["what was done", "minimal", "upon a signal"],
+  ] as const)(
+    "does nothing again that was done: %s is what the agent hears once more (%s, its end: %s)",
+    async (outcome, persistence, ends) => {
       const memory = new MemoryStorage();
       const [done, heard] = [gate(), [] as string[]];
       let [isCancelled, ran] = [false, 0];
@@ -289,11 +295,16 @@ describe("that is stored right before the end", () => {
         };
         const options = { retry: { maxAttempts: 1 } };
         heard.push(await ctx.run("once", work, options).then(String, (error: Error) => error.message));
+        if (ends === "upon a signal") await ctx.waitForSignal("go").catch(() => {});
         return ctx.isCancellationRequested() ? "tidied" : "whole";
       });
-      const handle = await runtime.start(agent);
+      const handle = await runtime.start(agent, undefined, { persistence });
       await until(() => ran === 1, "it is at work");
       done.open();
+      if (ends === "upon a signal") {
+        await until(() => heard.length === 1, "its work is done");
+        await handle.signal("go");
+      }
       expect(await handle.settled()).toMatchObject({ status: "cancelled", output: "tidied" });
       expect(ran).toBe(1);
       expect(heard).toHaveLength(2);

@@ -90,6 +90,8 @@ export class SessionClaim {
   ): void {
     const onResult = (result: ChangeResult): void => {
       this.#flushing = undefined;
+      if (result.status === "committed" && this.#unstored !== undefined)
+        addSegment(this.#unstored, commit.segment);
       if (result.status === "invalid" && result.isTooLarge === true) this.#park(commit, result, onError);
       else onAnswer(result);
     };
@@ -142,17 +144,16 @@ export class SessionClaim {
   /** K11. Only the row, what is consumed and what concerns others; all there is, once that is asked for. */
   #minimalBatch(unstored: Unstored, commit: Commit): Batch | undefined {
     const { segment, patch, status, charges } = commit;
-    for (const record of segment.records) unstored.records.push(record);
-    for (const entry of segment.entries) unstored.entries.push({ ...entry, createdAt: 0 });
     const whole = wholeBatch(commit);
     // A person who mends what it is paused for wants it to go on, not to start over.
     if (segment.enablesPersistence || patch?.status === "paused") {
       this.#unstored = undefined;
+      addSegment(unstored, segment);
       this.#flushing = unstored;
-      const { resumedFrom } = unstored;
+      const { records, entries, resumedFrom } = unstored;
       const told = resumedFrom === undefined ? {} : { resumedFrom };
       const session = { status, ...whole.session, persistence: "full", ...told } as const;
-      return { ...whole, firstSeq: 0, records: unstored.records, entries: unstored.entries, session };
+      return { ...whole, firstSeq: 0, records, entries, session };
     }
     const isNothing =
       typeof this.#claim === "number" &&
@@ -167,6 +168,11 @@ interface Unstored {
   readonly resumedFrom: JsonText | undefined;
   readonly records: JournalRecord[];
   readonly entries: Entry[];
+}
+
+function addSegment({ records, entries }: Unstored, segment: SealedSegment): void {
+  for (const record of segment.records) records.push(record);
+  for (const entry of segment.entries) entries.push({ ...entry, createdAt: 0 });
 }
 
 type Batch = Omit<CommitBatch, "type" | "sessionId" | "token">;

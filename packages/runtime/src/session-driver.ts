@@ -380,9 +380,14 @@ export class SessionDriver implements SliceMember {
       return;
     }
     const refusal = refusalOf(this.sessionId, result);
-    if (result.status !== "invalid" || !segment.records.some(isOutcome)) return this.abandon(refusal);
-    // K6. It goes on here, with what was delivered.
-    const kept = salvaged(segment.firstSeq, segment.records, this.#kernel.now);
+    const { isMinimal } = this.#claim;
+    const isToBeKept = isMinimal || segment.records.some(isOutcome);
+    if (result.status !== "invalid" || !isToBeKept) return this.abandon(refusal);
+    // K6. It goes on here, with what was delivered: of one that keeps no journal, with all there is.
+    const kept = {
+      ...salvaged(segment.firstSeq, segment.records, this.#kernel.now),
+      enablesPersistence: isMinimal,
+    };
     this.#commit(kept, undefined, () => this.abandon(refusal));
   }
 
