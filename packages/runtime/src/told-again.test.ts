@@ -358,3 +358,48 @@ test.each(["minimal", "ephemeral"] as const)(
     expect(await runtime.handle(sessionId).result()).toEqual([8, 1]);
   },
 );
+
+test("a wait for a child or a parent that timed out says whom it was for", async () => {
+  const told = async (wait: PromiseLike<unknown>): Promise<unknown> => {
+    try {
+      return await wait;
+    } catch (error) {
+      return (error as Error).message;
+    }
+  };
+  const asking = defineAgent({
+    name: "asking",
+    run: async (ctx) => told(ctx.requestFromParent("advise", 1, { timeoutMs: 1_000 })),
+  });
+  const advised = gate();
+  const advise = defineTask({ name: "advise", run: async () => advised.opened });
+  const clock = new TestClock();
+  const { runtime } = open({ clock });
+  const deafOne = defineAgent({ name: "deaf", run: async (ctx) => ctx.waitForSignal("word") });
+  const waiting = defineAgent({
+    name: "parent",
+    agents: [asking, deafOne],
+    handlers: { advise },
+    run: async (ctx) => {
+      const [deaf, child] = [ctx.spawnAgent(local(deafOne)), ctx.spawnAgent(local(asking))];
+      const answers = [
+        await told(ctx.waitForChild(deaf, { timeoutMs: 1_000 })),
+        await told(ctx.waitForChildEvent(deaf, { timeoutMs: 1_000 })),
+        await told(ctx.waitForChild(child)),
+      ];
+      ctx.cancelChild(deaf);
+      return answers;
+    },
+  });
+  const session = await runtime.start(waiting, undefined, { sessionId: "s" });
+  for (let i = 0; i < 3; i++) {
+    await turns(20);
+    await clock.advance(1_000);
+  }
+  advised.open();
+  expect(await session.result()).toEqual([
+    "the wait for the end of child s-0 timed out",
+    "the wait for word of child s-0 timed out",
+    'the wait for the answer to request "advise" timed out',
+  ]);
+});

@@ -249,6 +249,7 @@ export class Asks implements FutureOwner {
     mode: "consume" | "ready",
     timeoutMs: number | undefined,
     sheltered: boolean,
+    what = `signal "${name}"`,
   ): DurableFuture<unknown> {
     this.#door.guard();
     const lineOf = this.#door.options.development ? laterCallerLine() : undefined;
@@ -261,7 +262,7 @@ export class Asks implements FutureOwner {
       ...(timeoutAt === undefined ? {} : { timeoutAt }),
     });
     const type = mode === "consume" ? "signal" : "signal_ready";
-    const future = new DurableFuture<unknown>(this, type, id, `the wait for signal "${name}"`);
+    const future = new DurableFuture<unknown>(this, type, id, `the wait for ${what}`);
     this.#door.open.add({ future, name, at: timeoutAt, sheltered, lineOf });
     return future;
   }

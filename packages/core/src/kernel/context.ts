@@ -370,7 +370,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     this.#asks.checkOptions("waitForChild", options, PATIENCE);
     const ask = (name: string): DurableFuture<unknown> =>
       this.#asks
-        .waitSignal(name, "consume", options.timeoutMs, this.#sheltered)
+        .waitSignal(name, "consume", options.timeoutMs, this.#sheltered, `the end of child ${sessionId}`)
         .mapped(async (event) => this.#outputOf(child as Spawned, event as ChildEvent, options));
     return this.#children.endOf(sessionId, ask) as DurableFuture<O>;
   }
@@ -380,13 +380,15 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     child: ChildHandle,
     options: { readonly timeoutMs?: number } = {},
   ): DurableFuture<ChildEvent> {
-    const name = childEventName(this.#children.numberOf(child.sessionId));
+    const { sessionId } = child;
+    const name = childEventName(this.#children.numberOf(sessionId));
     this.#asks.checkOptions("waitForChildEvent", options, PATIENCE);
     return this.#asks.waitSignal(
       name,
       "consume",
       options.timeoutMs,
       this.#sheltered,
+      `word of child ${sessionId}`,
     ) as DurableFuture<ChildEvent>;
   }
 
@@ -429,7 +431,13 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     this.#checkName(name, "request");
     this.#asks.checkOptions("requestFromParent", options, PATIENCE);
     const request = this.#children.requestParent(name, payload);
-    const reply = this.#asks.waitSignal(replyName(request), "consume", options.timeoutMs, this.#sheltered);
+    const reply = this.#asks.waitSignal(
+      replyName(request),
+      "consume",
+      options.timeoutMs,
+      this.#sheltered,
+      `the answer to request "${name}"`,
+    );
     return reply.mapped(async (answer) => {
       const { output, error, ended } = answer as { output?: unknown; error?: RecordedError; ended?: string };
       if (ended !== undefined) throw parentHasEnded(name, ended);
