@@ -108,6 +108,24 @@ describe("one runner's token in two processes", () => {
 });
 
 describe("a runner that goes", () => {
+  test("takes nothing from the process that is that runner when this is heard", async () => {
+    const first = await fleet.runner({ process: FIRST });
+    await first.poll({ waitMs: 0 });
+    await clock.advance(LEASE_MS);
+    const second = first.at(fleet.url, SECOND);
+    expect((await second.register(first.person.token)).status).toBe(200);
+    await fleet.admin.start();
+    const [claim] = (await second.poll()).claims;
+    const leave = (process: string) =>
+      first.person.post(`/v1/runners/${first.runnerId}/deregister`, { process });
+    expect((await leave(FIRST)).status).toBe(200);
+    expect((await second.say(claim!, { status: "working" })).status).toBe("committed");
+    expect(await heldBy(second)).toEqual([claim!.sessionId]);
+    await leave(SECOND);
+    expect(await heldBy(second)).toEqual([]);
+    await expect(second.poll({ waitMs: 0 })).rejects.toThrow("runner_not_found");
+  });
+
   test("holds nothing any more, not even what it was given and never heard of", async () => {
     const other = await openFleet({ clock, storage: fleet.storage, seed: 1_000 });
     try {

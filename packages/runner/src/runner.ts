@@ -335,9 +335,10 @@ class CoordinatedRunner implements Runner {
     await this.#runtime.close();
     // Nobody may be there to hear it: then it is removed after a while (N3).
     const { runnerId } = this;
+    const leaving = { runnerId, process: this.#parts.process };
     if (error === undefined)
       await connection
-        .ask(() => connection.client(RunnerService).deregister({ runnerId }, { timeoutMs: 2_000 }))
+        .ask(() => connection.client(RunnerService).deregister(leaving, { timeoutMs: 2_000 }))
         .catch(() => {});
     await this.#storage.close();
     await this.#health?.close();

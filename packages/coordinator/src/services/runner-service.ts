@@ -8,10 +8,18 @@
 //       told so by its poll.
 //   R6. One that goes holds nothing any more: what it was given and never heard of, by whichever coordinator, is released before it is
 //       forgotten. Nobody would release that after this coordinator's end, and of claims of who is no runner the length is not known.
+//       Said late, when another process is the runner, it does nothing.
 
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { ConflictError, HoldfastError, mintId, NotFoundError, UsageError } from "@holdfast/core";
+import {
+  ConflictError,
+  HoldfastError,
+  mintId,
+  NotFoundError,
+  UsageError,
+  type HeldClaim,
+} from "@holdfast/core";
 import type { RegisterRequest, RunnerSchema, RunnerService } from "@holdfast/proto";
 import type { Caller } from "../api/caller.ts";
 import { nameOf, type OfferedAgent, type StoredRunner } from "../dispatch/registry.ts";
@@ -214,15 +222,18 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
       return { secret: text };
     },
 
-    async deregister({ runnerId }, context) {
+    async deregister({ runnerId, process: given }, context) {
       const call = callOf(context);
       await own(call.caller, runnerId);
+      const process = given === undefined ? undefined : hashOf(given);
+      const held = await claimsOf(host, runnerId);
+      // Read after what it holds: another process that has come since holds none of that.
+      const known = await registry.findAnew(runnerId);
+      if (known === undefined || isOther(known, process)) return {};
       dispatcher.forget(runnerId);
-      await releaseHeld(host, runnerId); // R6.
-      await registry.change(
-        runnerId,
-        auditOf(call, "runner.deregister", `runner:${runnerId}`),
-        () => undefined,
+      await releaseAll(host, held); // R6.
+      await registry.change(runnerId, auditOf(call, "runner.deregister", `runner:${runnerId}`), (runner) =>
+        runner !== undefined && isOther(runner, process) ? runner : undefined,
       );
       return {};
     },
@@ -268,24 +279,22 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
   };
 }
 
-/** R6. */
-async function releaseHeld(
-  { storage, clock, commit, dispatcher }: ServiceHost,
-  owner: string,
-): Promise<void> {
+async function claimsOf({ storage, clock }: ServiceHost, owner: string): Promise<readonly HeldClaim[]> {
+  const held: HeldClaim[] = [];
   for (let after: string | undefined; ;) {
-    const page = await storage.heldClaims({
-      now: clock.now(),
-      owner,
-      limit: HELD_PAGE,
-      ...(after !== undefined && { after }),
-    });
-    if (page.length > 0)
-      await commit(page.map(({ sessionId, token }) => ({ type: "release_claim", sessionId, token })));
-    for (const { sessionId } of page) dispatcher.released(sessionId, false);
+    const place = after === undefined ? {} : { after };
+    const page = await storage.heldClaims({ now: clock.now(), owner, limit: HELD_PAGE, ...place });
+    held.push(...page);
     after = page.at(-1)?.sessionId;
-    if (page.length < HELD_PAGE) return;
+    if (page.length < HELD_PAGE) return held;
   }
+}
+
+/** R6. */
+async function releaseAll({ commit, dispatcher }: ServiceHost, claims: readonly HeldClaim[]): Promise<void> {
+  if (claims.length > 0)
+    await commit(claims.map(({ sessionId, token }) => ({ type: "release_claim", sessionId, token })));
+  for (const { sessionId } of claims) dispatcher.released(sessionId, false);
 }
 
 /** Who registers. */

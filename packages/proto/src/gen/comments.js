@@ -22,6 +22,7 @@ export const COMMENTS = {
   "holdfast.v1.CreateTokenResponse.secret": "The token itself, shown this once.",
   "holdfast.v1.DeleteSessionRequest.subtree": "What becomes of sessions below it: it is refused (the default), or they are deleted too if all have ended.",
   "holdfast.v1.DeleteSessionResponse.sessions": "How many were deleted.",
+  "holdfast.v1.DeregisterRequest.process": "As it registered: what comes late, when another process is the runner, does nothing.",
   "holdfast.v1.DueRequest.agents": "Of all agents when absent.",
   "holdfast.v1.DueResponse.due": "A `Due`.",
   "holdfast.v1.Entry": "One item of the conversation.",

@@ -97,7 +97,7 @@ export class RunnerNode {
       await life.sleep(GRACE_MS);
       await loop.stop();
       await runtime.close();
-      await runners.deregister({ runnerId }, { timeoutMs: 2_000 }).catch(() => {});
+      await runners.deregister({ runnerId, process: processOf(life) }, { timeoutMs: 2_000 }).catch(() => {});
       if (isHere()) this.kill("has closed");
     };
     void end();
@@ -178,7 +178,7 @@ export class RunnerNode {
               {
                 runnerId,
                 pollId,
-                process: life.name,
+                process: processOf(life),
                 number: BigInt(number),
                 ackCommandIds: [...ackCommandIds],
                 free,
@@ -199,10 +199,21 @@ export class RunnerNode {
       register: () => register(),
       lost: () => {},
       back: () => {},
-      refused: (error) => violated("O3", `${life.name} was refused: ${error.message}`),
+      refused: (error) => {
+        // A registration of the process before it may come late, where nobody has heard of this one. Whoever started it does so again.
+        if (error.code === "duplicate_runner") this.kill("is told that another process is this runner");
+        else violated("O3", `${life.name} was refused: ${error.message}`);
+      },
     });
     const register = async (): Promise<void> => {
-      const runner = { protocol: 1, hostname: runnerId, project: "", labels: {}, agents: offered };
+      const runner = {
+        protocol: 1,
+        hostname: runnerId,
+        project: "",
+        process: processOf(life),
+        labels: {},
+        agents: offered,
+      };
       await connection.time.asking(() =>
         connection.ask(() => runners.register({ ...runner, taskKinds: [], maxRuns })),
       );
@@ -226,4 +237,9 @@ export class RunnerNode {
       ended: ({ sessionId }, node, end) => effects.ended(sessionId, node, end),
     };
   }
+}
+
+/** As long as a coordinator wants it. */
+function processOf({ name }: ProcessLife): string {
+  return name.padEnd(32, ".");
 }

@@ -418,6 +418,13 @@ export declare type DeregisterRequest = Message<"holdfast.v1.DeregisterRequest">
    * @generated from field: string runner_id = 1;
    */
   runnerId: string;
+
+  /**
+   * As it registered: what comes late, when another process is the runner, does nothing.
+   *
+   * @generated from field: optional string process = 2;
+   */
+  process?: string | undefined;
 };
 
 /**
