@@ -70,7 +70,7 @@ export { createdBy, salvaged } from "./kernel/segment.ts";
 export { openAccount, remainingOf } from "./session/budget.ts";
 export { isAnsweredBy, isChildOf, isLost, resumedFromOf, UNKNOWN_VERSION } from "./session/session.ts";
 export { exportLines, notOurs, SessionFile, type RunningHash } from "./session/session-file.ts";
-export { readWhole } from "./session/whole-session.ts";
+export { readOrigin, readWhole } from "./session/whole-session.ts";
 export {
   noSuchQuestion,
   openQuestion,

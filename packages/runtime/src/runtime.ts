@@ -37,7 +37,7 @@ import {
   type SignalSource,
   type TaskExecutor,
 } from "@holdfast/core";
-import { readWhole, refuseIfLarge, refuseSignalName, UNKNOWN_VERSION } from "@holdfast/core/internal";
+import { readOrigin, refuseIfLarge, refuseSignalName, UNKNOWN_VERSION } from "@holdfast/core/internal";
 import { checkRuntimeOptions, withCheckedCalls } from "./runtime-arguments.ts";
 import type { Agent } from "./define.ts";
 import { installDevelopmentChecks } from "./development-checks.ts";
@@ -307,7 +307,7 @@ class LocalRuntime implements Runtime {
       options.input === undefined
         ? {}
         : { input: { text: await this.#inputText(origin.agent.name, agent?.input, options.input) } };
-    const change = forkSession(await readWhole(this.#storage.reader, origin), {
+    const change = forkSession(await readOrigin(this.#storage.reader, origin), {
       sessionId: id,
       ...(at === undefined ? {} : { at }),
       ...input,

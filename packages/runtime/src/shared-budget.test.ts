@@ -41,6 +41,49 @@ function spenders() {
   return { call, spender, spent };
 }
 
+describe("a fork of one that others pay for", () => {
+  const ttlMs = 60_000;
+  test.each([
+    ["is allowed what the one above it was, anew", { maxTokens: 300, ttlMs }, undefined, 300],
+    ["is allowed what it was itself", { maxTokens: 300, ttlMs }, { maxTokens: 200 }, 200],
+  ])("%s", async (_how, above, own, limit) => {
+    const { runtime, clock } = open();
+    const { spender, spent } = spenders();
+    const agent = defineAgent({
+      name: "parent",
+      agents: [spender],
+      run: async (ctx) => ctx.waitForChild(ctx.spawnAgent(local(spender), 2, own && { budget: own })),
+    });
+    const handle = await runtime.start(agent, undefined, { budget: above });
+    expect(await handle.result()).toBe(2);
+    const fork = await runtime.fork(`${handle.sessionId}-0`, { at: 0, input: 50 });
+    expect(await fork.settled()).toMatchObject({ status: "paused", fault: { code: "budget_exceeded" } });
+    expect(spent).toHaveLength(2 + limit / 100);
+    const row = await fork.session();
+    expect(row).toMatchObject({ payers: [fork.sessionId], account: { limits: { maxTokens: limit } } });
+    expect(row.deadlineAt).toBe(own === undefined ? clock.now() + ttlMs : undefined);
+  });
+
+  test("is allowed what the one was that it took over from", async () => {
+    const { runtime } = open();
+    const { spender, spent } = spenders();
+    const agent = defineAgent({
+      name: "first",
+      agents: [spender],
+      run: async (ctx) => ctx.handoffToAgent(local(spender), 2, { completion: "immediate" }),
+    });
+    const { sessionId } = await runtime.start(agent, undefined, { budget: { maxTokens: 300 } });
+    const heir = runtime.handle(`${sessionId}-0`);
+    await until(
+      async () => (await heir.session().catch(() => undefined))?.status === "completed",
+      "it has ended",
+    );
+    const fork = await runtime.fork(heir.sessionId, { at: 0, input: 50 });
+    expect(await fork.settled()).toMatchObject({ status: "paused" });
+    expect(spent).toHaveLength(5);
+  });
+});
+
 describe("what is left", () => {
   test("is known to an agent that hears of its child's end", async () => {
     const { runtime } = open();

@@ -31,7 +31,7 @@ import {
   exportLines,
   noSuchQuestion,
   openQuestion,
-  readWhole,
+  readOrigin,
   refuseAnswer,
   refuseIfLarge,
   refuseSignalName,
@@ -454,7 +454,7 @@ async function forkOf(host: ServiceHost, origin: Session, request: ForkRequest):
   const { clock, random, storage } = host;
   const input = textOf(request.input, "input");
   refuseIfLarge(input, "input", LIMITS.payloadChars);
-  return forkSession(await readWhole(storage.reader, origin), {
+  return forkSession(await readOrigin(storage.reader, origin), {
     sessionId: request.newSessionId ?? mintId("ses", clock.now(), () => random.u32()),
     ...(request.at === undefined ? {} : { at: Number(request.at) }),
     ...(input === undefined ? {} : { input: { text: input } }),

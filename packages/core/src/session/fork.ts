@@ -3,7 +3,8 @@
 //   X1. A point is a standstill: the agent had been told everything before it and had asked for all it would. In the journal that
 //       is wherever an event or a note follows, or nothing. Each commit ends at one, and each checkpoint is one.
 //   X2. What ended the session, or was to end it, is not part of a fork: the outcome its agent returned or threw upon, and a cancel.
-//   X3. Nothing of it belongs to others: no parent, children, signals or spend. What a budget or a deadline allowed is allowed anew.
+//   X3. Nothing of it belongs to others: no parent, children, signals or spend. What a budget or a deadline allowed is allowed anew;
+//       where others paid for it, what the nearest of them was allowed.
 //   X4. At a checkpoint, or at the beginning, chance is another from the first line on, and the input may be. Anywhere else the
 //       agent's function is gone through again: under the old ids, on the old input and the old chance up to the point, on its own
 //       from the `forked` event on.
@@ -14,7 +15,7 @@ import { UsageError } from "../errors.ts";
 import type { JsonText } from "../json.ts";
 import { isCommand, type JournalRecord } from "../journal/record.ts";
 import type { Entry, ImportSession } from "../ports/storage.ts";
-import { openAccount } from "./budget.ts";
+import { openAccount, type Budget } from "./budget.ts";
 import type { ForkOrigin, ParentRef, Session } from "./session.ts";
 
 /** A session as a whole. */
@@ -23,6 +24,8 @@ export interface WholeSession {
   /** From position 0 on, `session.nextSeq` of them. */
   readonly records: readonly JournalRecord[];
   readonly entries: readonly Entry[];
+  /** Of the nearest that pays for it, when it has no budget of its own. */
+  readonly payerLimits?: Budget;
 }
 
 export interface ForkRequest {
@@ -43,7 +46,7 @@ export interface ForkRequest {
 
 /** @throws UsageError when there is no such point, or another input is not possible there. */
 export function forkSession(origin: WholeSession, request: ForkRequest): ImportSession {
-  const { session } = origin;
+  const { session, payerLimits } = origin;
   const { sessionId, input, tasks, seed, now } = request;
   const at = findPoint(origin, request.at);
   const records = origin.records.slice(0, at);
@@ -52,7 +55,9 @@ export function forkSession(origin: WholeSession, request: ForkRequest): ImportS
   const baseSeq = checkpoint === undefined ? 0 : checkpoint.seq + 1;
   if (input !== undefined && baseSeq !== at) throw inputTooLate(session, at, baseSeq);
   const parent = parentAt(session, baseSeq);
-  const { shared, resumedFrom, account, deadlineAt, flags, format, placement } = session;
+  const { shared, resumedFrom, account, flags, format, placement } = session;
+  const limits = account?.limits ?? payerLimits;
+  const allowedMs = session.deadlineAt === undefined ? limits?.ttlMs : session.deadlineAt - session.createdAt;
   const row: Session = {
     sessionId,
     agent: agentOf(session),
@@ -69,9 +74,9 @@ export function forkSession(origin: WholeSession, request: ForkRequest): ImportS
     format,
     depth: 0,
     children: 0,
-    payers: account === undefined ? [] : [sessionId],
-    ...(account === undefined ? {} : { account: openAccount(account.limits) }),
-    ...(deadlineAt === undefined ? {} : { deadlineAt: now + (deadlineAt - session.createdAt) }),
+    payers: limits === undefined ? [] : [sessionId],
+    ...(limits === undefined ? {} : { account: openAccount(limits) }),
+    ...(allowedMs === undefined ? {} : { deadlineAt: now + allowedMs }),
     ...(shared === undefined ? {} : { shared }),
     ...(placement === undefined ? {} : { placement }),
     ...(resumedFrom === undefined ? {} : { resumedFrom }),

@@ -4,6 +4,7 @@
 import { CorruptRecordError } from "../errors.ts";
 import type { JournalRecord } from "../journal/record.ts";
 import type { Entry, StorageReader } from "../ports/storage.ts";
+import type { Budget } from "./budget.ts";
 import type { WholeSession } from "./fork.ts";
 import type { Session } from "./session.ts";
 
@@ -20,6 +21,23 @@ export function entriesOf(reader: StorageReader, { sessionId, entryCount }: Sess
   return paged(`entries of ${sessionId}`, entryCount, (from, limit) =>
     reader.entries(sessionId, from, limit),
   );
+}
+
+/** A session as a fork is made of it: with what it may spend. */
+export async function readOrigin(reader: StorageReader, session: Session): Promise<WholeSession> {
+  const [whole, payerLimits] = await Promise.all([readWhole(reader, session), limitsFor(reader, session)]);
+  return payerLimits === undefined ? whole : { ...whole, payerLimits };
+}
+
+/** ST36. Another owner's pays nothing. */
+async function limitsFor(reader: StorageReader, { payers, placement }: Session): Promise<Budget | undefined> {
+  for (const payer of payers) {
+    const row = await reader.session(payer);
+    const owner = row?.placement?.owner;
+    if (row?.account !== undefined && (owner === undefined || owner === placement?.owner))
+      return row.account.limits;
+  }
+  return undefined;
 }
 
 export async function readWhole(reader: StorageReader, session: Session): Promise<WholeSession> {
