@@ -325,7 +325,7 @@ class QueuedAttempt implements RunningAttempt {
       }
       case "failed": {
         const error = result.error ?? { name: "Error", message: "unknown" };
-        return { status: "failed", error, retryable: error.code !== "no_matching_runner" };
+        return { status: "failed", error, retryable: !FOR_GOOD.has(error.code) };
       }
       case "cancelled":
         return { status: "failed", error: result.error ?? CANCELLED, retryable: false };
@@ -341,6 +341,8 @@ class QueuedAttempt implements RunningAttempt {
   }
 }
 
+/** Another attempt would end as this one. */
+const FOR_GOOD: ReadonlySet<string | undefined> = new Set(["no_matching_runner", "too_large"]);
 const CANCELLED = { name: "CancelledError", message: "the queued task was cancelled", code: "cancelled" };
 const REMOVED = { name: "HoldfastError", message: "the queued task was removed", code: "session_not_found" };
 

@@ -41,6 +41,7 @@ import type { Watchdog } from "./watchdog.ts";
 
 /** When a session that storage could not be asked for, or told of, is tried again. */
 const RETRY_MS = 500;
+const EXISTS: ChangeResult = { status: "exists" };
 /** Nothing is wrong with the session: another time it will do. */
 const STORAGE_IS_AWAY: ReadonlySet<string> = new Set([
   "storage_unavailable",
@@ -233,11 +234,11 @@ export class LiveSessions {
   }
 
   /** Run the agent to its first standstill and store the session with what it asked for, in one transaction. */
-  create(agent: Agent, creation: CreateSession): Promise<ChangeResult["status"]> {
+  create(agent: Agent, creation: CreateSession): Promise<ChangeResult> {
     const { sessionId } = creation;
     const known = this.#activating.get(sessionId);
-    if (known !== undefined) return known.then(() => "exists" as const);
-    if (this.#live.has(sessionId)) return Promise.resolve("exists");
+    if (known !== undefined) return known.then(() => EXISTS);
+    if (this.#live.has(sessionId)) return Promise.resolve(EXISTS);
     const snapshot = {
       session: createSession(creation, this.#host.world.clock.now()),
       records: [],
@@ -246,7 +247,7 @@ export class LiveSessions {
       holds: [],
       ...(creation.budget === undefined ? {} : { remaining: remainingOf([openAccount(creation.budget)]) }),
     };
-    const creating = new Promise<ChangeResult["status"]>((resolve, reject) => {
+    const creating = new Promise<ChangeResult>((resolve, reject) => {
       const claim: Creator = (first, onCreated, onError) =>
         this.#host.committer.submit({
           change: { ...creation, agent: this.#tracedAgent(creation), first },
@@ -254,7 +255,7 @@ export class LiveSessions {
             if (result.status === "created" && result.token !== undefined) onCreated(result.token, result);
             else this.#live.delete(sessionId); // What it did was only thought: another of this id is stored.
             if (result.status !== "created") driver.abandon();
-            resolve(result.status);
+            resolve(result);
           },
           onError: (error) => {
             onError(error);

@@ -65,6 +65,7 @@ import type {
   SignalOptions,
   StartOptions,
 } from "./runtime-api.ts";
+import { tooLarge } from "./session-claim.ts";
 import { SessionRequests, unexpected } from "./session-requests.ts";
 import type { DriverWorld, RunningCode } from "./driver-world.ts";
 import { outputOf, type Settled } from "./settled.ts";
@@ -262,7 +263,9 @@ class LocalRuntime implements Runtime {
       ...this.#deadline(Math.min(timeoutMs ?? Infinity, budget?.ttlMs ?? Infinity)),
       claimFor: this.#claimTerms(),
     };
-    const status = await this.#create(agent as unknown as Agent, creation);
+    const made = await this.#create(agent as unknown as Agent, creation);
+    const { status } = made;
+    if (status === "invalid" && made.isTooLarge === true) throw tooLarge(id, made.reason, "start it again");
     if (status !== "created" && status !== "exists") throw unexpected("creating a session", status);
     if (status === "exists") await this.#goOn(id);
     return this.#handle<Output>(id, status === "created");
@@ -272,13 +275,13 @@ class LocalRuntime implements Runtime {
    * K4a: where a watchdog may end the process in the first slice, the session is stored before its agent is called. So is one that
    * could not be begun again (K11): when the answer is lost, nothing else is.
    */
-  async #create(agent: Agent, creation: CreateSession): Promise<ChangeResult["status"]> {
+  async #create(agent: Agent, creation: CreateSession): Promise<ChangeResult> {
     const isStoredFirst = this.#watchdog !== undefined || creation.persistence === "ephemeral";
     if (!isStoredFirst) return this.#sessions.create(agent, creation);
     const { claimFor: _, ...unclaimed } = creation;
-    const { status } = await this.#committer.commit(unclaimed);
-    if (status === "created") await this.#sessions.activate(creation.sessionId);
-    return status;
+    const result = await this.#committer.commit(unclaimed);
+    if (result.status === "created") await this.#sessions.activate(creation.sessionId);
+    return result;
   }
 
   /** With a session that exists: ours, when the first answer was lost. Another's is run elsewhere, and nothing is to do here. */

@@ -53,7 +53,11 @@ export class SessionClaim {
   /** The same, while it is being stored. */
   #flushing: Unstored | undefined;
 
+  /** Whether it is an attempt of a task of another session, which is told of its end, and of nothing else (K10b). */
+  readonly #isQueuedTask: boolean;
+
   constructor(session: Session, claim: number | Creator, submit: Submit) {
+    this.#isQueuedTask = session.agent.name.startsWith("task:");
     this.#sessionId = session.sessionId;
     this.#claim = claim;
     this.#submit = submit;
@@ -119,22 +123,19 @@ export class SessionClaim {
     this.#submit({ type: "commit_batch", sessionId, token: this.#claim, ...batch }, onResult, onError);
   }
 
-  /** What is never taken would be done again for ever: its last commit stands, and a person decides. Calls `onError` all the same. */
+  /**
+   * What is never taken would be done again for ever: its last commit stands, and a person decides; of a queued task, who asked for it.
+   * Calls `onError` all the same.
+   */
   #park(
     { segment, status }: Commit,
     { reason }: { readonly reason: string },
     onError: (error: HoldfastError) => void,
   ): void {
     const sessionId = this.#sessionId;
-    const error = new HoldfastError(
-      "too_large",
-      `session ${sessionId} has too much to store at once: ${reason}`,
-      {
-        fix: "keep large content in a file and pass its path, or have the coordinator's limits.batchBytes raised; then unpause it",
-      },
-    );
+    const error = tooLarge(sessionId, reason, this.#isQueuedTask ? "ask for it again" : "unpause it");
     if (typeof this.#claim === "function") return onError(error);
-    const session = faultPatch(error, status === "cancelling");
+    const session = faultPatch(error, status === "cancelling" || this.#isQueuedTask);
     const nothing = { records: [], entries: [], consumed: [], session };
     const { firstSeq } = this.#unstored === undefined ? segment : { firstSeq: 0 };
     const parked = { type: "commit_batch", sessionId, token: this.#claim, firstSeq, ...nothing } as const;
@@ -189,6 +190,14 @@ function wholeBatch({ segment, patch, status, charges }: Commit): Batch {
     ...(effects.length === 0 ? {} : { effects }),
     ...(charges.length === 0 ? {} : { charges }),
   };
+}
+
+/** @param then what there is to be done once that is mended. */
+export function tooLarge(sessionId: string, reason: string, then: string): HoldfastError {
+  const fix = `keep large content in a file and pass its path, or have the coordinator's limits.batchBytes raised; then ${then}`;
+  return new HoldfastError("too_large", `session ${sessionId} has too much to store at once: ${reason}`, {
+    fix,
+  });
 }
 
 /** Why a commit that was answered with anything but `committed` was refused. */

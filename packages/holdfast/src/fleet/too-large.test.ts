@@ -1,9 +1,16 @@
 // What is more than a coordinator takes at once: a session that is pushed, an output of a task.
 
-import { createRuntime, defineAgent, MemoryStorage, moveSession, type Agent } from "@holdfast/runtime";
+import {
+  createRuntime,
+  defineAgent,
+  defineTask,
+  MemoryStorage,
+  moveSession,
+  type Agent,
+} from "@holdfast/runtime";
 import { afterEach, expect, test } from "vitest";
 import { startSession } from "../testing/coordinator-client.ts";
-import { outputOf, standing } from "../testing/fleet-sessions.ts";
+import { outputOf, PATIENCE, sessionsOf, standing } from "../testing/fleet-sessions.ts";
 import { openFleet, type Fleet } from "../testing/fleet.ts";
 
 let fleet: Fleet;
@@ -57,4 +64,45 @@ test("an output that is too large for a coordinator is not made again and again:
   });
   expect(await outputOf(fleet, ids[1]!)).toBe("done");
   expect(made).toBe(1);
+});
+
+test("a session that asks for more than a coordinator takes before it is stored is refused, with the reason", async () => {
+  fleet = await openFleet();
+  const runtime = createRuntime({ storage: fleet.remote, agents: [talker as Agent], development: false });
+  const large = defineAgent({
+    name: "large",
+    run: async (ctx) => {
+      for (let n = 0; n < 10; n++) ctx.appendEntry({ role: "user", content: "x".repeat(1_000_000) });
+      await ctx.waitForSignal("word");
+    },
+  });
+  await expect(runtime.start(large, undefined, { sessionId: "s" })).rejects.toMatchObject({
+    code: "too_large",
+    message: expect.stringContaining("has too much to store at once"),
+  });
+  expect(await fleet.storage.reader.session("s")).toBeUndefined();
+  await runtime.close();
+});
+
+test("a queued task whose output is too large for a coordinator fails, and whoever asked for it is told", async () => {
+  fleet = await openFleet();
+  let made = 0;
+  const asks = defineAgent({
+    name: "asks",
+    run: async (ctx) => {
+      try {
+        return await ctx.scheduleTask("write", null);
+      } catch (error) {
+        const { code, cause } = error as { code: string; cause: { code: string } };
+        return [code, cause.code];
+      }
+    },
+  });
+  const write = defineTask({ name: "write", run: () => `${"x".repeat(5_000_000)}${made++}` });
+  await fleet.runner({ agents: [asks] });
+  await fleet.runner({ tasks: [write] });
+  const sessionId = await startSession(fleet, { agent: "asks" });
+  expect(await outputOf(fleet, sessionId)).toEqual(["task_failed", "too_large"]);
+  expect(made).toBe(1);
+  await expect.poll(() => sessionsOf(fleet, "task:write"), PATIENCE).toEqual([]);
 });
