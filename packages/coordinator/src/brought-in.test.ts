@@ -74,6 +74,17 @@ test("what names a session as its parent before that is there is not below it, a
   expect((await ada.post("/v1/sessions", child)).status).toBe(201);
 });
 
+test.each(["submitted", "working"] as const)(
+  "what is brought in %s has waited since then, whatever times it says",
+  async (status) => {
+    await clock.advance(60 * 60_000);
+    const first = await ada.start({ priority: 1 });
+    await eve.commit(imported("eves", { status, createdAt: 1, updatedAt: 2 }));
+    const runner = await fleet.runner();
+    expect((await runner.poll({ free: 1 })).claims.map(({ sessionId }) => sessionId)).toEqual([first]);
+  },
+);
+
 test("families and conversations that go round are gone through once", async () => {
   const below = (sessionId: string) => ({ sessionId, child: 1, onEnd: "leave" }) as const;
   const seeing = (sessionId: string) => ({ kind: "conversation", sessionId }) as const;

@@ -7,6 +7,7 @@
 //   X5. An admin has everything.
 
 import {
+  isEnded,
   UsageError,
   type Change,
   type ChangeResult,
@@ -73,7 +74,7 @@ async function scopeForUser(host: ServiceHost, caller: Caller, change: Change): 
       if (await anyForeign(host, caller, [...referencesOf(session), ...session.payers], change.sessionId))
         return NOT_FOUND;
       const placement = { ...session.placement, owner: caller.name };
-      return { change: { ...change, session: { ...session, placement } } };
+      return { change: { ...change, session: { ...session, ...waitingSince(host, session), placement } } };
     }
     case "commit_batch":
     case "release_claim":
@@ -109,6 +110,13 @@ async function scopeForUser(host: ServiceHost, caller: Caller, change: Change): 
     case "audited":
       return forbidden(change);
   }
+}
+
+/** It has waited here since it came, whatever it says: who has waited longest is given away first. */
+function waitingSince({ clock }: ServiceHost, { status }: Session): Partial<Session> {
+  if (isEnded(status)) return {};
+  const now = clock.now();
+  return status === "submitted" ? { createdAt: now, updatedAt: now } : { updatedAt: now };
 }
 
 /** Changes that are told in an audit row: all but a runtime's own work, whose record is the journal. */
