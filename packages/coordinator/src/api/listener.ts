@@ -80,8 +80,9 @@ export async function listen(
   const http2 = createHttp2(
     {
       settings: { maxConcurrentStreams: limits.http2Streams, maxHeaderListSize: limits.headerBytes },
-      // Nobody has to read what an attacker makes us send.
-      maxSessionMemory: 10,
+      // In megabytes: nobody has to read what an attacker makes us send. But while a runner is sent a large session, it must be heard: above
+      // this Node refuses its requests.
+      maxSessionMemory: 100,
     },
     (request, response) => {
       const timer = setTimeout(() => request.stream.close(), limits.requestMs);

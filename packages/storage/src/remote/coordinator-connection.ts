@@ -32,6 +32,11 @@ import { unaryTransport } from "./unary-transport.ts";
 
 /** How long a call may take that says nothing else. */
 const TIMEOUT_MS = 30_000;
+/**
+ * What is under way on a connection at most, in megabytes. Above that Node breaks off whatever is answered next, also the refusal of what is
+ * too large: it must hold the largest requests that are made at once.
+ */
+const MEMORY_MB = 1_000;
 /** A connection that is cut without a word is noticed after the two of them. */
 const PING_MS = 10_000;
 const PING_TIMEOUT_MS = 5_000;
@@ -87,10 +92,8 @@ export class CoordinatorConnection {
       acceptCompression: [],
     };
     if (httpVersion === "2") {
-      const sessions = new Http2SessionManager(this.url, {
-        pingIntervalMs: PING_MS,
-        pingTimeoutMs: PING_TIMEOUT_MS,
-      });
+      const pings = { pingIntervalMs: PING_MS, pingTimeoutMs: PING_TIMEOUT_MS };
+      const sessions = new Http2SessionManager(this.url, pings, { maxSessionMemory: MEMORY_MB });
       this.#transport = unaryTransport({
         sessions,
         basePath: parsed.pathname.replace(/\/+$/, ""),
