@@ -230,8 +230,8 @@ export class RemoteStorage implements AgentStorage {
       if (result.status === "created" && result.token !== undefined && !isOver)
         this.#held.set(change.sessionId, result.token);
     } else if (change.type === "commit_batch") {
-      const isOver = result.status === "fenced" || isEnded(change.session?.status ?? "working");
-      if (isOver) this.#release(change);
+      const isEnd = result.status === "committed" && isEnded(change.session?.status ?? "working");
+      if (isEnd || result.status === "fenced") this.#release(change);
     }
   }
 

@@ -68,6 +68,14 @@ export function leaseConformance(fixture: Fixture): void {
     expect(await first.commit({ records: [STARTED] }, 2 * LEASE_MS)).toMatchObject({ status: "committed" });
   });
 
+  test("ST37: a claim is renewed also when an end under it was refused", async () => {
+    await fixture.apply(creating("ses-1"), 0);
+    const claimant = await fixture.claim("ses-1", "owner-1", 0);
+    const refused = claimant.batch({ consumed: ["sig-none"], session: PATCH_TO.completed });
+    expect(await fixture.apply(refused, 1)).toMatchObject({ status: "invalid" });
+    expect(await renew("owner-1", 2)).toEqual({ sessions: 1 });
+  });
+
   test("ST37: what was taken over, released or ended is not renewed", async () => {
     for (const n of [1, 2, 3, 4]) await fixture.apply(creating(`ses-${n}`), 0);
     const [lost, released, ended] = [
