@@ -1,7 +1,7 @@
 // A session whose row is damaged: it is nobody's, and keeps no other one from its runner.
 
 import { CorruptRecordError, type AgentStorage, type StorageReader } from "@holdfast/core";
-import { MemoryStorage, storageWith, TestClock } from "@holdfast/testkit/test-runtime";
+import { MemoryStorage, readerWith, storageWith, TestClock } from "@holdfast/testkit/test-runtime";
 import { describe, expect, test } from "vitest";
 import { creation, openDispatch } from "../testing/dispatch-stand.ts";
 import { Registry } from "./registry.ts";
@@ -13,26 +13,11 @@ function damaged({ reader }: AgentStorage): { readonly reader: StorageReader } {
   const session: StorageReader["session"] = async (sessionId) => {
     return sessionId === "bad" ? refuse() : reader.session(sessionId);
   };
-  return { reader: { ...readerOf(reader), session } };
+  return { reader: readerWith(reader, { session }) };
 }
 
 async function refuse(): Promise<never> {
   throw new CorruptRecordError("table session, row 1", "not what was written");
-}
-
-function readerOf(reader: StorageReader): StorageReader {
-  return {
-    session: (sessionId) => reader.session(sessionId),
-    sessions: (query) => reader.sessions(query),
-    journal: (sessionId, fromSeq, limit) => reader.journal(sessionId, fromSeq, limit),
-    entries: (sessionId, from, limit) => reader.entries(sessionId, from, limit),
-    pendingSignals: (sessionId) => reader.pendingSignals(sessionId),
-    seenSignals: (sessionId) => reader.seenSignals(sessionId),
-    schedules: () => reader.schedules(),
-    document: (collection, id) => reader.document(collection, id),
-    documents: (query) => reader.documents(query),
-    audit: (query) => reader.audit(query),
-  };
 }
 
 describe("D6: a damaged session", () => {
