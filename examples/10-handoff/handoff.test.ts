@@ -19,7 +19,7 @@ describe("handing over", () => {
   const named = async (name: string) =>
     (await project.json<Listed[]>("list")).find(({ agent }) => agent.name === name);
 
-  test("the successor takes the place, asks a person, and tells who asked for the first one", async () => {
+  test("the heir takes the place, asks a person, and tells who asked for the first one", async () => {
     const input = '{"text": "refund my invoice"}';
     const running = project.start(["run", FILE, "--session", "t", "--input", input]);
     while ((await named("billing"))?.status !== "input_required");
@@ -38,7 +38,7 @@ describe("handing over", () => {
     });
   });
 
-  test("another ticket, another successor", async () => {
+  test("another ticket, another heir", async () => {
     const { stdout } = await project.run("run", FILE, "--input", '{"text": "it is slow"}');
     expect(JSON.parse(stdout)).toEqual({ by: "technical", advice: "restart it (it is slow)" });
   });

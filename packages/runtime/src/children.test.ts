@@ -50,7 +50,7 @@ describe("a child", () => {
   test.each([
     ["is another session's", "order-0", (ctx: AgentContext) => ctx.run("work", () => 1)],
     [
-      "is, or its successor's, another session's",
+      "is, or its heir's, another session's",
       "order-0-0",
       (ctx: AgentContext) => ctx.handoffToAgent(local(double), 1, { completion: "immediate" }),
     ],
@@ -369,7 +369,7 @@ describe("a hand-over", () => {
     expect(await (await runtime.start(agent)).result()).toBe(8);
   });
 
-  test("at once completes, and the successor tells the grandparent", async () => {
+  test("at once completes, and the heir tells the grandparent", async () => {
     const { runtime } = open();
     const middle = defineAgent({
       name: "middle",
@@ -386,7 +386,7 @@ describe("a hand-over", () => {
     });
   });
 
-  test("at once has the grandparent's signals and its cancel reach the successor", async () => {
+  test("at once has the grandparent's signals and its cancel reach the heir", async () => {
     const { runtime } = open();
     const heir = defineAgent({
       name: "heir",
@@ -410,9 +410,9 @@ describe("a hand-over", () => {
       "top",
     );
     const handle = await runtime.start(top);
-    const successor = runtime.handle(`${handle.sessionId}-0-0`);
+    const goesOn = runtime.handle(`${handle.sessionId}-0-0`);
     const waitsFor = async (name: string): Promise<boolean> => {
-      const { waits } = await successor.session().catch(() => ({ waits: [] }));
+      const { waits } = await goesOn.session().catch(() => ({ waits: [] }));
       return isAnsweredBy(waits, name);
     };
     await until(() => waitsFor("word"), "it waits");

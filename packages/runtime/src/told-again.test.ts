@@ -53,7 +53,7 @@ describe("the end of a child that was heard before a checkpoint", () => {
     expect(await (await runtime.start(agent)).result()).toBe(8);
   });
 
-  test("is told again by its successor's row, when it handed over", async () => {
+  test("is told again by its heir's row, when it handed over", async () => {
     const { runtime } = open();
     const agent = remembering(async (ctx, childId) => ctx.waitForChild(ctx.child(childId)), heir);
     expect(await (await runtime.start(agent)).result()).toBe(8);

@@ -177,18 +177,18 @@ export const familyScenarios: readonly CrashScenario[] = [
 
   ...(["wait_for_child", "immediate"] as const).map((completion) =>
     scenario(`a hand-over: ${completion}`, (outside) => {
-      const successor = worker(outside);
+      const heir = worker(outside);
       const middle = defineAgent({
         name: "gives",
-        agents: [successor],
+        agents: [heir],
         run: async (ctx) => {
           const n = await ctx.run("work", () => 7);
-          return ctx.handoffToAgent(local(successor), n, { completion });
+          return ctx.handoffToAgent(local(heir), n, { completion });
         },
       });
       return {
         agent: defineAgent({
-          name: "hears-the-successor",
+          name: "hears-the-heir",
           agents: [middle],
           run: async (ctx) => ctx.waitForChild(ctx.spawnAgent(local(middle))),
         }),
@@ -197,12 +197,12 @@ export const familyScenarios: readonly CrashScenario[] = [
   ),
 
   scenario("a hand-over that nobody waits for", (outside) => {
-    const successor = worker(outside);
+    const heir = worker(outside);
     return {
       agent: defineAgent({
         name: "gives-and-ends",
-        agents: [successor],
-        run: async (ctx) => ctx.handoffToAgent(local(successor), 7, { completion: "immediate" }),
+        agents: [heir],
+        run: async (ctx) => ctx.handoffToAgent(local(heir), 7, { completion: "immediate" }),
       }),
     };
   }),

@@ -9,8 +9,8 @@
 //   C4. After a fork, what was asked of children and told by them is another session's; what is recorded of it still replays.
 //   C5. A child's end that was heard, before a checkpoint or since, is told again to who waits for it: by the runtime, which is
 //       told here whose it may be.
-//   C6. A hand-over is an end: the successor is made by the batch that ends this session, so that at any time one of the two has
-//       the place (S4). What the end waits for, it waits for; one that fails or is cancelled before has no successor.
+//   C6. A hand-over is an end: the heir is made by the batch that ends this session, so that at any time one of the two has
+//       the place (S4). What the end waits for, it waits for; one that fails or is cancelled before has no heir.
 
 import { CancelledError, HoldfastError, UsageError } from "../errors.ts";
 import { isName, positionId, positionIn } from "../ids.ts";

@@ -78,22 +78,22 @@ describe("K13: on return", () => {
       return ctx.handoffToAgent({ type: "local", name: "next" }, 1, { completion: "immediate" });
     };
 
-    test("the successor is made by the batch that ends it, and not before what it left is done", async () => {
+    test("the heir is made by the batch that ends it, and not before what it left is done", async () => {
       const stand = new KernelStand(handsOver, { agents });
       expect(await stand.start()).toEqual({ type: "open" });
       expect(stand.seal()).toMatchObject({ newTasks: [{ kind: "work" }], effects: [] });
-      const successor = "ses_test-1";
+      const heir = "ses_test-1";
       expect(await stand.completeTask(0)).toEqual({
         type: "ended",
         ending: {
           type: "returned",
-          output: JSON.stringify({ handedOffTo: successor }),
-          handedOffTo: successor,
+          output: JSON.stringify({ handedOffTo: heir }),
+          handedOffTo: heir,
         },
       });
       expect(stand.seal()).toMatchObject({
         records: [{ type: "task_completed" }, { type: "complete" }],
-        effects: [{ type: "create_session", sessionId: successor, input: "1" }],
+        effects: [{ type: "create_session", sessionId: heir, input: "1" }],
       });
     });
 

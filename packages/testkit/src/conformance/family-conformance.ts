@@ -307,8 +307,8 @@ export function familyConformance(fixture: Fixture): void {
         children: 0,
       });
       expect(await fixture.told("ses-parent")).toEqual([]);
-      const successor = await fixture.claim("ses-heir", "owner-1", 2);
-      await successor.commit({ session: PATCH_TO.completed });
+      const claimant = await fixture.claim("ses-heir", "owner-1", 2);
+      await claimant.commit({ session: PATCH_TO.completed });
       expect((await fixture.told("ses-parent")).map(([name]) => name)).toEqual(["child:0", "child-end:0"]);
     });
 

@@ -244,7 +244,7 @@ export function expectedOf({ turns, prelude = [], end }: Program): Expected {
   if (end.type !== "hand_over") return { ...expectation, output, heard: output };
   const { heard, told } = expectedOf(end.program);
   const isWaiting = end.completion === "wait_for_child";
-  // Who waits for its successor tells nothing more; the successor tells the one that waits.
+  // Who waits for its heir tells nothing more; the heir tells the one that waits.
   return isWaiting
     ? { ...expectation, output: heard, heard }
     : { ...expectation, output: HANDED_OVER, heard, told: [...expectation.told, ...told] };
