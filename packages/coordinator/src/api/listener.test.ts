@@ -153,6 +153,18 @@ it("closes a connection of HTTP/2 over which nothing is asked, and none that wai
   await Promise.all([over, isOver]);
 });
 
+it("hears what is asked over a connection of HTTP/2 while a large answer on it is not read yet", async () => {
+  const input = new TextEncoder().encode(JSON.stringify("x".repeat(20_000_000)));
+  api = await startStubApi(() => ({ sessionId: "a1", input }));
+  const session = connectHttp2(api.url);
+  const large = session.request({ ":path": "/v1/sessions/a1", authorization: "Bearer admin" });
+  await once(large, "response");
+  const small = session.request({ ":path": "/healthz" });
+  const [headers] = (await once(small, "response")) as [{ readonly ":status": number }];
+  expect(headers[":status"]).toBe(200);
+  session.destroy();
+});
+
 it("P3: ends what is asked over a connection of HTTP/2 whose other side was closed, as a killed process's is", async () => {
   api = await startStubApi(() => forever(), { limits: { silentMs: 1 } });
   const socket = await openSocket(api.port);
