@@ -5,9 +5,9 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { JOURNAL_FORMAT, type Arrival, type Change, type Clock, type JournalRecord } from "@holdfast/core";
 import { EventReader } from "@holdfast/testkit/event-reader";
-import { MemoryStorage, storageWith } from "@holdfast/testkit/test-runtime";
+import { MemoryStorage, storageWith, systemClock } from "@holdfast/testkit/test-runtime";
 import { afterEach, beforeEach, describe, expect, it, test, vi } from "vitest";
-import { openFleet, realClock, type Fleet } from "./testing/fleet.ts";
+import { openFleet, type Fleet } from "./testing/fleet.ts";
 
 const HEALTHY = 5;
 const RECORDS = 64;
@@ -163,8 +163,8 @@ function reachable(): number {
 // It counts on a little slower than the clocks go, and plans by that what is to end when.
 test("S3: whoever listens for arrivals is told the time again and again", async () => {
   const clock: Clock = {
-    ...realClock,
-    setTimer: (callback, ms, isIdle) => realClock.setTimer(callback, ms === 10_000 ? 10 : ms, isIdle),
+    ...systemClock,
+    setTimer: (callback, ms, isIdle) => systemClock.setTimer(callback, ms === 10_000 ? 10 : ms, isIdle),
   };
   const fleet = await openFleet({ clock });
   const over = new AbortController();

@@ -14,14 +14,19 @@ export const systemClock: Clock = {
   now: wallNow,
   monotonic: monotonicNow,
   setTimer(callback, ms, isIdle = false) {
-    // `setTimeout` fires at once beyond 2^31-1 ms, so longer ones are made of several.
+    // `setTimeout` counts from when its turn of the event loop began, so it may be early; and beyond 2^31-1 ms it fires at once.
     let timer: NodeJS.Timeout;
-    const arm = (left: number): void => {
-      const now = Math.min(left, MAX_TIMEOUT_MS);
-      timer = realTimeout(() => (left > now ? arm(left - now) : callback()), now);
+    const dueAt = monotonicNow() + ms;
+    const arm = (leftMs: number): void => {
+      timer = realTimeout(look, Math.min(Math.ceil(leftMs), MAX_TIMEOUT_MS));
       if (isIdle) timer.unref();
     };
-    arm(Math.max(0, Math.ceil(ms)));
+    const look = (): void => {
+      const leftMs = dueAt - monotonicNow();
+      if (leftMs > 0) arm(leftMs);
+      else callback();
+    };
+    arm(Math.max(0, ms));
     return () => clearTimeout(timer);
   },
 };

@@ -2,7 +2,7 @@
 // one property changed.
 
 /** For tests of packages that may not know the runtime. */
-export { MemoryStorage } from "@holdfast/runtime";
+export { MemoryStorage, systemClock } from "@holdfast/runtime";
 
 import {
   HoldfastError,

@@ -9,7 +9,7 @@ import {
   type SessionPatch,
   type SessionSnapshot,
 } from "@holdfast/core";
-import { countingRandom, MemoryStorage, until } from "@holdfast/testkit/test-runtime";
+import { countingRandom, MemoryStorage, systemClock, until } from "@holdfast/testkit/test-runtime";
 import { createCoordinator, type Coordinator, type CoordinatorConfig } from "../coordinator.ts";
 
 export interface FleetOptions {
@@ -40,7 +40,7 @@ export interface Answer {
 }
 
 export async function openFleet(options: FleetOptions = {}): Promise<Fleet> {
-  const { storage = new MemoryStorage(), clock = realClock, seed = 1 } = options;
+  const { storage = new MemoryStorage(), clock = systemClock, seed = 1 } = options;
   const log: string[] = [];
   const coordinator = createCoordinator({
     storage,
@@ -289,14 +289,3 @@ export class FakeRunner {
     return (this.#options.agents ?? ["greeter"]).map((name) => ({ name }));
   }
 }
-
-/** Real time. */
-export const realClock: Clock = {
-  now: () => Date.now(),
-  monotonic: () => performance.now(),
-  setTimer(callback, ms, isIdle = false) {
-    const timer = setTimeout(callback, ms);
-    if (isIdle) timer.unref();
-    return () => clearTimeout(timer);
-  },
-};
