@@ -50,7 +50,7 @@ test("it is told where it went, alone and in lists", async () => {
 test("its result is waited for while it may come back, and no longer", async () => {
   await freeze();
   expect((await ada.get(path("/result?waitMs=1"))).body).toMatchObject({ ended: false });
-  const waiting = ada.get(path("/result?waitMs=500"));
+  const waiting = ada.get(path("/result?waitMs=30000"));
   await move();
   expect((await waiting).body).toMatchObject(MOVED);
   expect((await ada.get(path("/result"))).body).toMatchObject(MOVED);

@@ -68,7 +68,14 @@ export { isForkPending, parentAt, seedAt } from "./session/fork.ts";
 export { isDone } from "./kernel/open-items.ts";
 export { createdBy, salvaged } from "./kernel/segment.ts";
 export { openAccount, remainingOf } from "./session/budget.ts";
-export { isAnsweredBy, isChildOf, isLost, resumedFromOf, UNKNOWN_VERSION } from "./session/session.ts";
+export {
+  goesOn,
+  isAnsweredBy,
+  isChildOf,
+  isLost,
+  resumedFromOf,
+  UNKNOWN_VERSION,
+} from "./session/session.ts";
 export { exportLines, notOurs, SessionFile, type RunningHash } from "./session/session-file.ts";
 export { readOrigin, readWhole } from "./session/whole-session.ts";
 export {

@@ -46,6 +46,7 @@ import {
   isAnsweredBy,
   lookAt,
   NO_CLAIM,
+  goesOn,
   nextClaim,
   provenClaim,
   refuseBatch,
@@ -461,6 +462,6 @@ export class MemoryStorage implements AgentStorage {
     if (this.#changed.size === 0) return;
     const changed = this.#changed;
     this.#changed = new Set();
-    for (const { session } of changed) this.#followers.tell(session.sessionId, !isEnded(session.status));
+    for (const { session } of changed) this.#followers.tell(session.sessionId, goesOn(session));
   }
 }

@@ -221,7 +221,7 @@ export interface AgentStorage {
 
   /**
    * Have `onNotice` called whenever a session's row has changed (ST47), whether there is such a session or not; a notice is only a
-   * reason to look, and may be one too many; `goesOn` when it is known that the session has not ended. It must not throw and must not
+   * reason to look, and may be one too many; `goesOn` when it is known that it has not ended and has not moved away. It must not throw and must not
    * call back synchronously. Returns how to leave. An adapter that cannot tell leaves it out: then whoever wants to know looks again
    * and again.
    */

@@ -31,7 +31,7 @@ export class Followers {
     };
   }
 
-  /** @param goesOn whether the session is known not to have ended. */
+  /** @param goesOn whether the session is known to go on here. */
   tell(sessionId: string, goesOn = false): void {
     for (const notice of this.#followers.get(sessionId) ?? []) notice(goesOn);
   }

@@ -71,6 +71,11 @@ export function isEnded(status: SessionStatus): status is "completed" | "failed"
   return NEXT[status].length === 0;
 }
 
+/** Whether more may come of a session in this storage: it has not ended, and has not moved away. */
+export function goesOn({ status, move }: Pick<Session, "status" | "move">): boolean {
+  return !isEnded(status) && move?.isDone !== true;
+}
+
 /** What a session stands on, by the number of the command that asked. Tasks that run are not waits: with them a session is `working`. */
 export type Wait =
   | { readonly type: "timer"; readonly id: number; readonly at: number }

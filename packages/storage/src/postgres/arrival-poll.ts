@@ -10,7 +10,7 @@
 //   L5. What was claimed here and goes on elsewhere, or has ended there, is not watched any more: what is watched is what is held.
 
 import { isEnded, type Arrival } from "@holdfast/core";
-import type { Followers } from "@holdfast/core/internal";
+import { goesOn, type Followers } from "@holdfast/core/internal";
 import type { Database, Statement } from "./database.ts";
 import type { Head, Heads } from "./heads.ts";
 import { reap } from "./instance.ts";
@@ -130,7 +130,7 @@ export class ArrivalPoll {
       this.#watchOn(head);
       const { sessionId, lane, version } = head;
       if (this.#followed.has(sessionId)) this.#followed.set(sessionId, { lane, version });
-      followers.tell(sessionId, !isEnded(head.session.status) && !writes.removed.has(head));
+      followers.tell(sessionId, goesOn(head.session) && !writes.removed.has(head));
     }
     for (const sessionId of writes.created.keys()) followers.tell(sessionId);
     for (const { sessionId } of writes.removed) followers.tell(sessionId);

@@ -33,6 +33,7 @@ import {
   applyOverdue,
   type Claim,
   Followers,
+  goesOn,
   isCorrupt,
   pageOfClaims,
   refuseClaim,
@@ -408,8 +409,7 @@ export class SqliteStorage implements AgentStorage {
     }
     this.#writer.touched = new Map();
     for (const arrival of arrived.splice(0)) for (const listener of this.#listeners) listener(arrival);
-    for (const { session } of touched.keys())
-      this.#followers.tell(session.sessionId, !isEnded(session.status));
+    for (const { session } of touched.keys()) this.#followers.tell(session.sessionId, goesOn(session));
   }
 
   #guard<T>(doing: string, work: () => T): T {

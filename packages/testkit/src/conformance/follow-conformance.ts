@@ -81,6 +81,18 @@ export function followConformance(fixture: Fixture): void {
     leave();
   });
 
+  test("ST47: of a session that has moved away no follower hears that it goes on here", async () => {
+    await fixture.createClaimed("ses-1");
+    const move = { sessionId: "ses-1", moveId: "mov-1" };
+    await fixture.apply({ type: "begin_move", ...move, to: "elsewhere" });
+    const heard: boolean[] = [];
+    const leave = fixture.storage.follow!("ses-1", (goesOn) => void heard.push(goesOn));
+    await fixture.apply({ type: "end_move", ...move, outcome: "moved" });
+    expect(heard.length).toBeGreaterThan(0);
+    expect(heard).not.toContain(true);
+    leave();
+  });
+
   test("ST47: nobody hears of other sessions, of what was refused, or after having left", async () => {
     const claimant = await fixture.createClaimed("ses-1");
     await fixture.createClaimed("ses-2");
