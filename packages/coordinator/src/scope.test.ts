@@ -378,6 +378,18 @@ describe("L7: idempotency keys", () => {
     expect(await fleet.storage.reader.sessions({ limit: 9 })).toHaveLength(2);
   });
 
+  test("a session whose budget was changed since is the one that was asked for; another budget or time is a conflict", async () => {
+    const body = { agent: "greeter", idempotencyKey: "order-4", budget: { maxSteps: 5 }, timeoutMs: 60_000 };
+    const sessionId = await ada.start(body);
+    expect((await ada.call("PATCH", `/v1/sessions/${sessionId}/budget`, { maxSteps: 9 })).status).toBe(200);
+    expect((await ada.post("/v1/sessions", body)).body).toMatchObject({ sessionId });
+    for (const other of [{ budget: { maxSteps: 9 } }, { timeoutMs: 90_000 }, { timeoutMs: undefined }])
+      expect((await ada.post("/v1/sessions", { ...body, ...other })).body).toMatchObject({
+        status: 409,
+        code: "idempotency_conflict",
+      });
+  });
+
   test("a session that was to be kept whole meanwhile is the one that was asked for", async () => {
     const body = { agent: "greeter", persistence: "minimal", idempotencyKey: "order-2" };
     const sessionId = await ada.start(body);

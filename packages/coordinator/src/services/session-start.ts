@@ -21,6 +21,7 @@ import {
   mintId,
   NotFoundError,
   UsageError,
+  type Budget,
   type CreateSession,
   type HeldAs,
   type Placement,
@@ -68,8 +69,7 @@ export async function creationOf(
       ...(traceparent === undefined ? {} : { traceparent }),
     },
     input,
-    // Under a key it is the same session, whoever of those who ask at once makes it.
-    seed: idempotencyKey === undefined ? host.random.u32() : seedOf(sessionId),
+    seed: idempotencyKey === undefined ? host.random.u32() : seedOf(sessionId, request, budget),
     flags: BEHAVIOUR_FLAGS,
     format: JOURNAL_FORMAT,
     ...(parent === undefined
@@ -101,7 +101,9 @@ export function refuseOther(stored: Session, change: CreateSession, request: Sta
     stored.placement?.owner === change.placement?.owner &&
     sorted(stored.placement?.demands) === sorted(change.placement?.demands) &&
     (stored.placement?.priority ?? 0) === (change.placement?.priority ?? 0) &&
-    sorted(stored.account?.limits) === sorted(change.budget);
+    (request.idempotencyKey === undefined
+      ? sorted(stored.account?.limits) === sorted(change.budget)
+      : stored.seed === change.seed);
   if (same) return;
   if (request.idempotencyKey !== undefined && request.sessionId === undefined)
     throw new ConflictError(
@@ -246,8 +248,12 @@ function derivedId(...parts: readonly string[]): string {
   return `ses_${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(18, 20)}-${hex.slice(20, 32)}`;
 }
 
-function seedOf(sessionId: string): number {
-  return digestOf(`seed of ${sessionId}`).readUInt32BE(0);
+/**
+ * Under a key it is the same session, whoever of those who ask at once makes it. What may be another later, or is not kept as it was
+ * asked for, is in the seed, which stays: by that a request is known again.
+ */
+function seedOf(sessionId: string, { timeoutMs }: StartRequest, budget: Budget | undefined): number {
+  return digestOf(`seed of ${sessionId} ${timeoutMs ?? ""} ${sorted(budget)}`).readUInt32BE(0);
 }
 
 /** J1. */
