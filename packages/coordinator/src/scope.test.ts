@@ -88,6 +88,23 @@ describe("X3: users", () => {
     expect((await ada.call("DELETE", "/v1/schedules/nightly")).status).toBe(200);
   });
 
+  test("what a schedule starts has the demands, the priority and the budget that it was given", async () => {
+    const wishes = { demands: { gpu: "a100" }, priority: 3, budget: { maxSteps: 5, ttlMs: 60_000 } };
+    const start = { agent: "greeter", ...wishes };
+    const put = await ada.call("PUT", "/v1/schedules/nightly", { cron: "0 3 * * *", start });
+    expect(put.body).toMatchObject({ start: wishes });
+    await clock.advance(2_000);
+    const [fired] = await fleet.storage.reader.sessions({ limit: 1 });
+    expect(fired).toMatchObject({
+      placement: { owner: "ada", demands: { gpu: "a100" }, priority: 3 },
+      account: { limits: { maxSteps: 5, ttlMs: 60_000 } },
+      deadlineAt: fired!.createdAt + 60_000,
+    });
+    const endless = { ...start, budget: { ttlMs: Number.MAX_SAFE_INTEGER } };
+    const refused = await ada.call("PUT", "/v1/schedules/endless", { cron: "0 3 * * *", start: endless });
+    expect(refused.body).toMatchObject({ status: 422, errors: [{ pointer: "/start/budget/ttlMs" }] });
+  });
+
   test("a runtime of a user has that user's sessions, and brings nothing in that refers to another's", async () => {
     const sessionId = await ada.start();
     const row = (await fleet.storage.reader.session(sessionId))!;

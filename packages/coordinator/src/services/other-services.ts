@@ -3,6 +3,7 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import {
+  checkBudget,
   HoldfastError,
   NotFoundError,
   UsageError,
@@ -29,9 +30,9 @@ import type { WriteHealth } from "../write-health.ts";
 import { auditOf, callOf } from "./call.ts";
 import { audited, unexpected, unknownCursor, type ServiceHost } from "./service-host.ts";
 import { taskAgent } from "../dispatch/registry.ts";
-import { time } from "./session-message.ts";
+import { budgetMessage, budgetOf, time } from "./session-message.ts";
 import { ownSession } from "./session-scope.ts";
-import { noTaskAgent } from "./session-start.ts";
+import { noTaskAgent, placementOf, refuseTooLate } from "./session-start.ts";
 
 const PAGE = 100;
 
@@ -112,7 +113,16 @@ async function actionOf(
     if (start.agent.startsWith(taskAgent(""))) throw noTaskAgent(start.agent, "start.agent");
     const input = textOf(start.input, "start.input");
     refuseIfLarge(input, "start.input", LIMITS.payloadChars);
-    return { type: "start", agent: { name: start.agent, version: start.agentVersion ?? "1" }, input };
+    const budget = start.budget === undefined ? undefined : checkBudget(budgetOf(start.budget));
+    refuseTooLate(host, budget?.ttlMs ?? Infinity, "/start/budget/ttlMs");
+    const placement = placementOf(start, undefined);
+    return {
+      type: "start",
+      agent: { name: start.agent, version: start.agentVersion ?? "1" },
+      input,
+      ...(budget === undefined ? {} : { budget }),
+      ...(placement === undefined ? {} : { placement }),
+    };
   }
   const { sessionId, name, payload: bytes } = signal!;
   refuseSignalName(name);
@@ -138,6 +148,9 @@ function scheduleMessage(schedule: Schedule): MessageInitShape<typeof ScheduleSc
             agent: action.agent.name,
             agentVersion: action.agent.version,
             ...(action.input === undefined ? {} : { input: bytesOf(action.input) }),
+            ...(action.budget === undefined ? {} : { budget: budgetMessage(action.budget) }),
+            demands: { ...action.placement?.demands },
+            ...(action.placement?.priority === undefined ? {} : { priority: action.placement.priority }),
           },
         }
       : {

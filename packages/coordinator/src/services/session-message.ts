@@ -116,7 +116,7 @@ const BUDGET_LIMITS = [
   "ttlMs",
 ] as const;
 
-function budgetMessage(limits: Budget): MessageInitShape<typeof BudgetSchema> {
+export function budgetMessage(limits: Budget): MessageInitShape<typeof BudgetSchema> {
   return {
     ...Object.fromEntries(
       BUDGET_LIMITS.flatMap((name) => (limits[name] === undefined ? [] : [[name, BigInt(limits[name])]])),

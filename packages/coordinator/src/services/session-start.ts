@@ -53,11 +53,7 @@ export async function creationOf(
   const budget = request.budget === undefined ? undefined : checkBudget(budgetOf(request.budget));
   const sessionId = idOf(host, request, owner);
   const timeoutMs = Math.min(Number(request.timeoutMs ?? Infinity), budget?.ttlMs ?? Infinity);
-  const isTooLate = timeoutMs !== Infinity && !Number.isSafeInteger(host.clock.now() + timeoutMs);
-  if (isTooLate)
-    throw invalid([
-      { pointer: timeoutPointer(request), code: "too_large", message: "ends after what an integer can tell" },
-    ]);
+  refuseTooLate(host, timeoutMs, request.timeoutMs === undefined ? "/budget/ttlMs" : "/timeoutMs");
   const placement = placementOf(request, owner);
   const persistence = request.persistence as CreateSession["persistence"] | "full" | undefined;
   return {
@@ -86,8 +82,9 @@ export async function creationOf(
   };
 }
 
-function timeoutPointer({ timeoutMs }: StartRequest): string {
-  return timeoutMs === undefined ? "/budget/ttlMs" : "/timeoutMs";
+export function refuseTooLate({ clock }: ServiceHost, timeoutMs: number, pointer: string): void {
+  if (timeoutMs === Infinity || Number.isSafeInteger(clock.now() + timeoutMs)) return;
+  throw invalid([{ pointer, code: "too_large", message: "ends after what an integer can tell" }]);
 }
 
 /** Whether a session that is there is what was asked for: the answer to the first request was lost, or two came at once. */
@@ -265,7 +262,10 @@ function digestOf(text: string): Buffer {
   return createHash("sha256").update(text).digest();
 }
 
-function placementOf({ demands, priority }: StartRequest, owner: string | undefined): Placement | undefined {
+export function placementOf(
+  { demands, priority }: Pick<StartRequest, "demands" | "priority">,
+  owner: string | undefined,
+): Placement | undefined {
   const hasDemands = Object.keys(demands).length > 0;
   if (owner === undefined && !hasDemands && priority === undefined) return undefined;
   return {

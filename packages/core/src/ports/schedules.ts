@@ -2,7 +2,7 @@
 
 import type { JsonText } from "../json.ts";
 import type { Budget } from "../session/budget.ts";
-import type { AgentRef } from "../session/session.ts";
+import type { AgentRef, Placement } from "../session/session.ts";
 
 /** A schedule as it is stored. Times in epoch milliseconds. */
 export interface Schedule {
@@ -28,8 +28,9 @@ export type ScheduledAction =
       readonly type: "start";
       readonly agent: AgentRef;
       readonly input: JsonText | undefined;
-      /** Of each session it starts. */
+      /** Of each session it starts; whose it is, the schedule says. */
       readonly budget?: Budget;
+      readonly placement?: Omit<Placement, "owner">;
     }
   | {
       readonly type: "signal";

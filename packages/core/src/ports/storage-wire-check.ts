@@ -290,7 +290,12 @@ const isSchedule = hasShape({
   cron: isText,
   timeZone: isText,
   action: isOfType({
-    start: hasShape({ agent: isAgent, input: optional(isJson), budget: optional(isBudget) }),
+    start: hasShape({
+      agent: isAgent,
+      input: optional(isJson),
+      budget: optional(isBudget),
+      placement: optional(isPlacement),
+    }),
     signal: hasShape({ sessionId: isText, name: isText, payload: optional(isJson) }),
   }),
   nextAt: isTime,

@@ -19,7 +19,7 @@ export async function effectOfFiring(
   { name, agent, seed, now }: Firing,
 ): Promise<CreateSession | SendSignal> {
   if (action.type === "signal") return { ...action, type: "send_signal", signalId: name };
-  const { budget, input } = action;
+  const { budget, input, placement } = action;
   return {
     type: "create_session",
     sessionId: name,
@@ -28,6 +28,7 @@ export async function effectOfFiring(
     seed,
     flags: BEHAVIOUR_FLAGS,
     format: JOURNAL_FORMAT,
+    ...(placement === undefined ? {} : { placement }),
     ...(budget === undefined ? {} : { budget }),
     ...(budget?.ttlMs === undefined ? {} : { deadlineAt: now + budget.ttlMs }),
   };

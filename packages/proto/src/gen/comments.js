@@ -130,6 +130,7 @@ export const COMMENTS = {
   "holdfast.v1.SessionService.Watch": "How it stands, its journal from a position on, and then what is added, until it has ended.",
   "holdfast.v1.SignalRequest.dedup_key": "A second one with it is a duplicate, which stores nothing.",
   "holdfast.v1.SignalResponse.status": "`stored` or `duplicate`.",
+  "holdfast.v1.StartAction.demands": "Of each session it starts, as when one is started by hand.",
   "holdfast.v1.StartRequest.claim_token": "With `task_id`: the token of the claim under which its session is run. It is made only while that is the session's newest claim, and once under it; of a session that is not here nothing is known, and this is not asked for.",
   "holdfast.v1.StartRequest.demands": "Labels a runner must have, with these values.",
   "holdfast.v1.StartRequest.idempotency_key": "The session's id is made of it and of its owner: asked again with the same body it is the same session.",

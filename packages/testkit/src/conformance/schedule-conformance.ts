@@ -9,7 +9,13 @@ const NIGHTLY: Schedule = {
   scheduleId: "nightly",
   cron: "0 3 * * *",
   timeZone: "Europe/Berlin",
-  action: { type: "start", agent: { name: "agent", version: "1" }, input: '{"n":1}' },
+  action: {
+    type: "start",
+    agent: { name: "agent", version: "1" },
+    input: '{"n":1}',
+    budget: { maxSteps: 5 },
+    placement: { demands: { gpu: "a100" }, priority: 3 },
+  },
   nextAt: 100,
   createdAt: 1,
 };

@@ -6,6 +6,7 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
+import type { Budget } from "./session_pb.js";
 
 /**
  * Describes the file holdfast/v1/schedule_service.proto.
@@ -72,6 +73,23 @@ export declare type StartAction = Message<"holdfast.v1.StartAction"> & {
    * @generated from field: optional bytes input = 3;
    */
   input?: Uint8Array | undefined;
+
+  /**
+   * Of each session it starts, as when one is started by hand.
+   *
+   * @generated from field: map<string, string> demands = 4;
+   */
+  demands: { [key: string]: string };
+
+  /**
+   * @generated from field: optional int32 priority = 5;
+   */
+  priority?: number | undefined;
+
+  /**
+   * @generated from field: holdfast.v1.Budget budget = 6;
+   */
+  budget?: Budget | undefined;
 };
 
 /**
