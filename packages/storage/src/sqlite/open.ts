@@ -22,7 +22,7 @@ export interface OpenSqlite {
   readonly create?: boolean;
 }
 
-/** How long whoever lost the race for the lock asks again, and how often. */
+/** How long whoever lost the race for the lock asks again while the same one owns it, and how often. */
 const RACE_MS = 2_000;
 const RACE_STEP_MS = 25;
 /** Enough to ask a live owner for its pid; a busy one is named from its file. */
@@ -90,7 +90,7 @@ export type StorageAccess =
 /**
  * Do something with a database whoever owns it: over the owner's socket, or else as its owner for as long as it takes.
  *
- * @throws ConflictError `locked` when for two seconds somebody owned it whom nobody could reach.
+ * @throws ConflictError `locked` when for two seconds the same one owned it, and could not be reached.
  */
 export async function withSqliteStorage<T>(
   open: OpenSqlite,
@@ -105,7 +105,8 @@ export async function withSqliteStorage<T>(
 }
 
 async function reachStorage(open: OpenSqlite): Promise<StorageAccess> {
-  const giveUpAt = performance.now() + RACE_MS;
+  let giveUpAt = performance.now() + RACE_MS;
+  let lostTo: number | undefined;
   for (;;) {
     const paths = findPaths(open.path);
     const client = paths === undefined ? undefined : await connectToOwner(paths, HELLO_TIMEOUT_MS);
@@ -114,7 +115,11 @@ async function reachStorage(open: OpenSqlite): Promise<StorageAccess> {
       return { role: "owner", storage: await openSqliteStorage(open) };
     } catch (error) {
       // Between our two questions somebody became the owner, or is just leaving.
-      if (!isLocked(error) || performance.now() >= giveUpAt) throw error;
+      if (!isLocked(error)) throw error;
+      const since = paths && readOwner(paths)?.since;
+      if (since !== lostTo) giveUpAt = performance.now() + RACE_MS; // Others have their turn: ours comes.
+      else if (performance.now() >= giveUpAt) throw error;
+      lostTo = since;
     }
     await sleep(RACE_STEP_MS);
   }

@@ -1,6 +1,6 @@
 // One owner, and everybody else through it.
 
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname } from "node:path";
@@ -326,6 +326,28 @@ describe("whoever owns it", () => {
       ids.map((id) => withSqliteStorage({ path }, ({ storage }) => storage.commit([signalling(id)], 2))),
     );
     expect(results.every(([result]) => result?.status === "stored")).toBe(true);
+  });
+
+  test("it waits while one after another has its turn, and not for one that is not reached", async () => {
+    const path = `${newFolder()}/test.db`;
+    await withSqliteStorage({ path }, ({ storage }) => storage.commit([creating], 1));
+    const { lock, owner } = resolvePaths(path, false);
+    const holder = new DatabaseSync(lock);
+    onTestFinished(() => {
+      if (holder.isOpen) holder.close();
+    });
+    holder.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
+    const turn = (since: number) => writeFileSync(owner, JSON.stringify({ pid: 1, since }));
+    turn(0);
+    await expect(withSqliteStorage({ path }, async () => 1)).rejects.toMatchObject({ code: "locked" });
+    let turns = 0;
+    const turning = setInterval(() => turn(++turns), 200);
+    const patient = withSqliteStorage({ path }, async () => 2);
+    await vi.waitFor(() => expect(turns).toBeGreaterThan(12), { timeout: 10_000 });
+    clearInterval(turning);
+    rmSync(owner);
+    holder.close();
+    expect(await patient).toBe(2);
   });
 
   test("it makes no database where one must be", async () => {
