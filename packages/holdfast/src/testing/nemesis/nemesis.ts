@@ -3,6 +3,7 @@
 //
 //   N1. All that is seen is in files in the folder it names, whatever becomes of it.
 //   N2. The same seed draws the same faults and sessions; when they fall is the machine's affair.
+//   N3. A fault finds somebody at work: where a machine is so slow that none begins between two, they come further apart.
 
 import { appendFileSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -173,6 +174,7 @@ class Nemesis {
     };
     while (!isEnough() && this.#faults.length > 0) {
       await sleep(chance.between(Math.floor(this.#options.pauseMs / 2), this.#options.pauseMs));
+      await this.#world.untilStaffed(); // N3.
       const drawn = this.#draw(chance, chance.between(1, atOnce));
       await Promise.all(drawn.map((fault) => this.#happen(fault, context)));
     }

@@ -44,6 +44,10 @@ export class Member {
     return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
+  get isReady(): boolean {
+    return this.isRunning && this.said.includes(this.#options.ready);
+  }
+
   /** What it has written since it was started the last time. */
   get said(): string {
     return readFileSync(this.#options.output).subarray(this.#from).toString();
@@ -71,7 +75,7 @@ export class Member {
   /** @throws Error when it ends before. */
   async ready(): Promise<void> {
     const until = monotonicMs() + READY_MS;
-    while (!this.said.includes(this.#options.ready)) {
+    while (!this.isReady) {
       if (!this.isRunning) throw new Error(`${this.name} ended: ${this.said}`);
       if (monotonicMs() > until) throw new Error(`${this.name} does not begin: ${this.said}`);
       await sleep(LOOK_EVERY_MS);

@@ -12,13 +12,15 @@ import { startServer, type PostgresServer } from "@holdfast/storage/postgres-tes
 import { LAUNCHER } from "../holdfast-process.ts";
 import { watchDatabase } from "./database-watch.ts";
 import { endProcess, openNetwork, removeOwnNetwork, sweepNetworks, type Network } from "./network.ts";
-import { EFFECTS_FOLDER, RUNNER_NAME } from "./observed.ts";
+import { EFFECTS_FOLDER, monotonicMs, RUNNER_NAME } from "./observed.ts";
 import { Member, sightings, sweepProcesses } from "./processes.ts";
 
 const FAKETIME = ["x86_64-linux-gnu", "aarch64-linux-gnu"]
   .map((machine) => `/usr/lib/${machine}/faketime/libfaketime.so.1`)
   .find((path) => existsSync(path));
 const LOOK_EVERY_MS = 250;
+/** So long somebody may take to begin before what is done to the fleet goes on all the same. */
+const STAFFED_MS = 30_000;
 /** As `startServer` names them. */
 const SERVER_FOLDER = "holdfast-postgres-";
 const COORDINATOR_PORT = 8765;
@@ -199,6 +201,14 @@ export class World {
 
   get effectsFolder(): string {
     return join(this.options.folder, "effects");
+  }
+
+  /** Until some coordinator and some runner have begun; not for ever, for what hinders them may be what is done to them. */
+  async untilStaffed(): Promise<void> {
+    const until = monotonicMs() + STAFFED_MS;
+    const isShort = (): boolean =>
+      ![this.coordinators, this.runners].every((all) => all.some(({ isReady }) => isReady));
+    while (isShort() && monotonicMs() < until) await sleep(LOOK_EVERY_MS);
   }
 
   get members(): readonly Member[] {
