@@ -11,6 +11,7 @@ import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { readArguments, refuse } from "./arguments.ts";
 import { COORDINATOR_MUTANTS } from "./mutants-coordinator.ts";
+import { FAMILY_MUTANTS } from "./mutants-families.ts";
 import { FLEET_MUTANTS } from "./mutants-fleet.ts";
 
 export interface Mutant {
@@ -528,6 +529,7 @@ export const MUTANTS: readonly Mutant[] = [
     replace: "this.#kernel.cancelNotice !== undefined",
     tests: ["packages/runtime/src/children.test.ts"],
   },
+  ...FAMILY_MUTANTS,
   ...FLEET_MUTANTS,
   ...COORDINATOR_MUTANTS,
 ];

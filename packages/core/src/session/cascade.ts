@@ -159,7 +159,12 @@ export function applyChange(door: CascadeDoor, change: Change, now: number): Cha
       return deleteSession(door, change);
     case "begin_move":
       return decide(door, change.sessionId, now, (session) =>
-        decideBeginMove(session, change, familyOf(door, session), now),
+        decideBeginMove(
+          session,
+          change,
+          { family: familyOf(door, session), paid: paidFor(door, session) },
+          now,
+        ),
       );
     case "end_move":
       return decide(door, change.sessionId, now, (session) => decideEndMove(session, change, now));
@@ -216,6 +221,11 @@ function familyOf(
   const above = parent === undefined ? undefined : door.session(parent.sessionId);
   const below = childrenOf(door, sessionId);
   return above === undefined ? below : [above, ...below];
+}
+
+/** Those that a session's account pays for besides it: that goes along with it, and would be there twice (MV3). */
+function paidFor(door: CascadeDoor, session: Session): readonly Session[] {
+  return session.account === undefined ? [] : paidBy(door, session);
 }
 
 function commitBatch(door: CascadeDoor, batch: CommitBatch, now: number): ChangeResult {

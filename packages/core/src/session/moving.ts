@@ -7,7 +7,8 @@
 //        asks is told where it goes, so that nothing is acknowledged that does not go along.
 //   MV2. It stays only by the word of who froze it, who knows that it is nowhere else. Once gone it is gone from here for good: when
 //        it comes back, a home further on, its tombstone is deleted first, and nothing but that.
-//   MV3. Families are not torn apart: with a parent or a child that has not ended, or paid for by another one, it does not go.
+//   MV3. Families are not torn apart: with a parent or a child that has not ended, paid for by another one, or paying for one
+//        that goes on, it does not go.
 //   MV4. Nor does what is nowhere but in a process: an ephemeral one that has begun would arrive as lost.
 //
 // It knows no other storage, and no claims: whoever drives the session learns by being fenced.
@@ -28,11 +29,20 @@ export function movedAway({
   return move === undefined ? undefined : { status: "moved", to: move.to };
 }
 
-/** @param family its parent and its children, those that are stored here. */
+/** Those that are stored here. */
+export interface Relatives {
+  /** Its parent and its children. */
+  readonly family: readonly Relative[];
+  /** Whom its account pays for besides itself. */
+  readonly paid: readonly Relative[];
+}
+
+type Relative = Pick<Session, "sessionId" | "status">;
+
 export function decideBeginMove(
   session: Session,
   { moveId, to }: BeginMove,
-  family: readonly Pick<Session, "sessionId" | "status">[],
+  { family, paid }: Relatives,
   now: number,
 ): MoveDecision {
   const { sessionId, status, move, payers } = session;
@@ -48,6 +58,11 @@ export function decideBeginMove(
   }
   if (isLost(session)) {
     const reason = `session ${sessionId} is ephemeral, and is only in the process that runs it`;
+    return { result: { status: "invalid", reason } };
+  }
+  const paying = paid.find((one) => !isEnded(one.status));
+  if (paying !== undefined) {
+    const reason = `session ${sessionId} pays for ${paying.sessionId}, which has not ended`;
     return { result: { status: "invalid", reason } };
   }
   const payer = payers.find((each) => each !== sessionId);

@@ -102,6 +102,20 @@ export function moveConformance(fixture: Fixture): void {
     expect(await begin("ses-none")).toEqual({ status: "not_found" });
   });
 
+  // Of its account there would be two, each as if the other spent nothing.
+  test("ST45: nor does one that pays for another which goes on, below a child that has ended", async () => {
+    await fixture.apply(creating("ses-top", { budget: { maxTokens: 10 } }));
+    const top = await fixture.claim("ses-top", "owner-1", 1, Infinity);
+    const child = await fixture.spawn(top, "ses-child");
+    const left = await fixture.spawn(child, "ses-left", {
+      parent: { sessionId: "ses-child", child: 0, onEnd: "leave" },
+    });
+    await child.commit({ session: PATCH_TO.completed });
+    expect(await begin("ses-top")).toEqual(INVALID);
+    await left.commit({ session: PATCH_TO.completed });
+    expect(await begin("ses-top")).toMatchObject({ status: "requested" });
+  });
+
   test("ST46: what is held for its tasks and what it has seen of signals comes along", async () => {
     await fixture.apply(creating("ses-paid", { budget: { maxTokens: 10 } }));
     const claimant = await fixture.claim("ses-paid", "owner-1", 1, Infinity);
