@@ -11,4 +11,11 @@ export const FAMILY_MUTANTS = [
     replace: "return [];",
     tests: [MEMORY],
   },
+  {
+    name: "K10c, ST34: what an heir has not read is unread",
+    file: CASCADE,
+    find: "reader = unread === undefined ? undefined : goingOn(door, sessionId);",
+    replace: "reader = unread === undefined ? undefined : door.session(sessionId);",
+    tests: [MEMORY],
+  },
 ];

@@ -132,18 +132,31 @@ export class ScheduleKeeper {
     return { ...agent, ...this.#host.agents.describe(agent.name) };
   }
 
-  async #run(sessionId: string): Promise<void> {
-    const { storage, agents, goOn, failedToRun } = this.#host;
+  async #run(named: string): Promise<void> {
+    const { agents, goOn, failedToRun } = this.#host;
     let session: Session | undefined;
     try {
-      session = await storage.reader.session(sessionId);
+      session = await this.#goingOn(named);
     } catch (error) {
-      failedToRun(sessionId, toHoldfastError(error));
+      failedToRun(named, toHoldfastError(error));
     }
-    if (session === undefined || isEnded(session.status)) return;
-    await this.#learn(session.agent, sessionId);
-    if (!this.#isClosed && agents.latest(session.agent.name) !== undefined)
-      await goOn(sessionId).catch(() => {}); // Told by whoever could not.
+    if (session === undefined) return;
+    const { sessionId, agent } = session;
+    await this.#learn(agent, sessionId);
+    if (!this.#isClosed && agents.latest(agent.name) !== undefined) await goOn(sessionId).catch(() => {}); // Told by whoever could not.
+  }
+
+  /** The session, or who took over from it. */
+  async #goingOn(named: string): Promise<Session | undefined> {
+    const { reader } = this.#host.storage;
+    const seen = new Set<string>(); // Rows that were brought in may go round.
+    for (let id: string | undefined = named; id !== undefined && !seen.has(id);) {
+      const session: Session | undefined = await reader.session(id);
+      if (session === undefined || !isEnded(session.status)) return session;
+      seen.add(id);
+      id = session.handedOffTo;
+    }
+    return undefined;
   }
 
   /** Have the agent known here, if it can be found. */

@@ -9,7 +9,7 @@ import {
 } from "@holdfast/core";
 import { countingRandom, gate, storageWith, TestClock, turns, until } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
-import { defineAgent, type Agent } from "./define.ts";
+import { defineAgent, local, type Agent } from "./define.ts";
 import { vanishRuntime } from "./internal.ts";
 import { MemoryStorage } from "./memory-storage.ts";
 import type { Firing, Runtime, RuntimeOptions } from "./runtime-api.ts";
@@ -341,6 +341,30 @@ describe("agents of schedules", () => {
     });
     await after.clock.advance(30_000);
     expect(await after.runtime.handle("desk").result()).toBe(5);
+  });
+
+  test("of who took over from a session that is signalled are run here as its own was", async () => {
+    const heir = defineAgent({ name: "heir", run: (ctx) => ctx.waitForSignal("go") });
+    const desk = defineAgent({
+      name: "desk",
+      agents: [heir],
+      run: (ctx) => ctx.handoffToAgent(local(heir), undefined, { completion: "immediate" }),
+    });
+    const storage = new MemoryStorage();
+    const before = open("2026-11-21T08:59:30Z", { storage });
+    await before.runtime.start(desk, undefined, { sessionId: "desk" });
+    await before.runtime.schedule({ ...everyMinute, signal: { sessionId: "desk", name: "go", payload: 5 } });
+    const heirId = (await storage.reader.session("desk"))?.handedOffTo ?? "";
+    await until(async () => (await storage.reader.session(heirId))?.status === "waiting", "it waits");
+    await before.runtime.close();
+    const after = open("2026-11-21T08:59:30Z", {
+      storage,
+      agents: [],
+      adopt: false,
+      schedules: { findAgent: async ({ name }) => (name === "heir" ? heir : undefined) },
+    });
+    await after.clock.advance(30_000);
+    expect(await storage.reader.session(heirId)).toMatchObject({ status: "completed", output: "5" });
   });
 
   test("that cannot be found leave their sessions to whoever knows them, and it is told", async () => {

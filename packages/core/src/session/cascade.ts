@@ -321,8 +321,10 @@ function fire(door: CascadeDoor, change: FireSchedule, now: number): ChangeResul
   return result;
 }
 
+/** By the session, or by who took over from it, which is sent what is for that one. */
 function isUnread(door: CascadeDoor, sessionId: string, { unread }: Schedule): boolean {
-  return unread !== undefined && door.session(sessionId) !== undefined && door.isPending(sessionId, unread);
+  const reader = unread === undefined ? undefined : goingOn(door, sessionId);
+  return reader !== undefined && door.isPending(reader.sessionId, unread!);
 }
 
 function deleteSession(door: CascadeDoor, change: DeleteSession): ChangeResult {

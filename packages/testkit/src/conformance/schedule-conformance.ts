@@ -3,7 +3,7 @@
 import type { Change, FireSchedule, Schedule } from "@holdfast/core";
 import { expect, test } from "vitest";
 import { listen } from "./ear.ts";
-import { cancelling, creating, INVALID, signalling, type Fixture } from "./fixture.ts";
+import { cancelling, creating, INVALID, PATCH_TO, signalling, spawning, type Fixture } from "./fixture.ts";
 
 const NIGHTLY: Schedule = {
   scheduleId: "nightly",
@@ -153,6 +153,27 @@ export function scheduleConformance(fixture: Fixture): void {
     await again.commit({ records: [], consumed: ["poke-50"] });
     expect(await fixture.apply(firing(70))).toEqual({ status: "done" });
     expect(await pending()).toEqual(["of-others", "poke-70"]);
+  });
+
+  test("ST34: nor to who took over from the one it signals, which reads it in its place", async () => {
+    const before = await fixture.createClaimed("ses-1");
+    await before.commit({
+      records: [spawning("agent")],
+      effects: [creating("ses-heir")],
+      session: { ...PATCH_TO.completed, handedOffTo: "ses-heir" },
+    });
+    await fixture.apply(put(POKE));
+    const firing = (dueAt: number) =>
+      fire({ scheduleId: "poke", dueAt, nextAt: dueAt + 10, effect: signalling("ses-1", `poke-${dueAt}`) });
+    const pending = async () =>
+      (await fixture.storage.reader.pendingSignals("ses-heir")).map(({ signalId }) => signalId);
+    expect(await fixture.apply(firing(50))).toEqual({ status: "done" });
+    expect(await fixture.apply(firing(60))).toEqual({ status: "done" });
+    expect(await pending()).toEqual(["poke-50"]);
+    const heir = await fixture.claim("ses-heir", "owner-1", 1, Infinity);
+    await heir.commit({ records: [], consumed: ["poke-50"] });
+    expect(await fixture.apply(firing(70))).toEqual({ status: "done" });
+    expect(await pending()).toEqual(["poke-70"]);
   });
 
   test("ST34: what it starts cannot be claimed in passing", async () => {
