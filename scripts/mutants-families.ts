@@ -18,4 +18,18 @@ export const FAMILY_MUTANTS = [
     replace: "reader = unread === undefined ? undefined : door.session(sessionId);",
     tests: [MEMORY],
   },
+  {
+    name: "S4, K11: a child that is asked for again tells its end again",
+    file: CASCADE,
+    find: "for (const { signalId, ...signal } of tellAgain(parent, lastHeir(door, child)))",
+    replace: "for (const { signalId, ...signal } of tellAgain(parent, lastHeir(door, child)).slice(2))",
+    tests: [MEMORY],
+  },
+  {
+    name: "K1, K11: what another life asked for is not what this one did",
+    file: CASCADE,
+    find: "agent.name === change.agent.name && seed === change.seed;",
+    replace: "agent.name === change.agent.name && seed >= 0;",
+    tests: [MEMORY],
+  },
 ];

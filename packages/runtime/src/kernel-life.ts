@@ -122,9 +122,7 @@ function relationsOf(
 ): KernelLife["relations"] {
   const { depth, shared, flags, format } = session;
   const isEphemeral = session.persistence === "ephemeral";
-  const startsOver = session.persistence !== undefined && session.children > 0;
   return {
-    startsOver,
     ...(session.persistence === undefined ? {} : { life: session.inbox }),
     parent: parentAt(session, baseSeq),
     depth,

@@ -359,6 +359,84 @@ test.each(["minimal", "ephemeral"] as const)(
   },
 );
 
+describe("a session that keeps no journal and starts over", () => {
+  const done = defineAgent({ name: "done", run: async () => "done" });
+  const other = defineAgent({ name: "other", run: async () => "other" });
+
+  /** Run it from life to life: each but the last ends when the session waits for the signal of its name. */
+  async function live(agent: Agent, ...names: readonly string[]): Promise<unknown> {
+    const storage = new MemoryStorage();
+    let { runtime } = open({ storage });
+    await runtime.start(agent, undefined, { sessionId: "s", persistence: "minimal" });
+    for (const name of names) {
+      const waitsForIt = async () =>
+        (await storage.reader.session("s"))?.waits.some((wait) => "name" in wait && wait.name === name);
+      await until(async () => (await waitsForIt()) === true, `it waits for ${name}`);
+      await runtime.close();
+      ({ runtime } = open({ storage, agents: [agent] }));
+      await runtime.resume("s");
+    }
+    await runtime.signal("s", names.at(-1)!);
+    await turns(50);
+    return runtime.handle("s").session();
+  }
+
+  test("is told how a child ended also in a life after the one that is stored whole", async () => {
+    let lives = 0;
+    const agent = defineAgent({
+      name: "parent",
+      agents: [done],
+      run: async (ctx) => {
+        const child = ctx.spawnAgent(local(done));
+        const life = await ctx.run("life", () => ++lives);
+        if (life === 1) await ctx.waitForChild(child);
+        if (life === 1) await ctx.waitForSignal("first");
+        ctx.enablePersistence();
+        await ctx.waitForSignal("second");
+        return ctx.waitForChild(child);
+      },
+    });
+    expect(await live(agent, "first", "second")).toMatchObject({ status: "completed", output: '"done"' });
+  });
+
+  test("is told so as often as it asks, in each life", async () => {
+    const agent = defineAgent({
+      name: "parent",
+      agents: [done],
+      run: async (ctx) => {
+        const child = ctx.spawnAgent(local(done));
+        const told = [await ctx.waitForChildEvent(child), await ctx.waitForChildEvent(child)];
+        await ctx.waitForSignal("go");
+        return told.map(({ type }) => type);
+      },
+    });
+    const output = '["completed","completed"]';
+    expect(await live(agent, "go", "go")).toMatchObject({ status: "completed", output });
+  });
+
+  test.each([
+    { what: "agent", ask: (life: number) => [local(life === 1 ? done : other), 1] as const },
+    { what: "input", ask: (life: number) => [local(done), life] as const },
+  ])("is not given for its child's what another $what gave in its place", async ({ ask }) => {
+    let lives = 0;
+    const agent = defineAgent({
+      name: "parent",
+      agents: [done, other],
+      run: async (ctx) => {
+        const life = await ctx.run("life", () => ++lives);
+        const [mode, input] = ask(life);
+        const child = ctx.spawnAgent(mode, input);
+        const told = await ctx
+          .waitForChild(child)
+          .catch(({ cause }: { cause: { code: string } }) => cause.code);
+        await ctx.waitForSignal("go");
+        return told;
+      },
+    });
+    expect(await live(agent, "go")).toMatchObject({ status: "completed", output: '"session_exists"' });
+  });
+});
+
 test("a wait for a child or a parent that timed out says whom it was for", async () => {
   const told = async (wait: PromiseLike<unknown>): Promise<unknown> => {
     try {

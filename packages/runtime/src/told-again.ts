@@ -76,10 +76,8 @@ export class ToldAgain {
       row = await this.#world.find(row.handedOffTo);
     }
     if (row !== undefined && !isEnded(row.status)) return; // It will tell.
-    const living = this.#living();
-    const startsOver = living?.kernel.children.startsOver === true;
-    const life = startsOver ? `:${living?.seen}` : ""; // Each of its lives asks under the same numbers.
-    const signalId = `${positionId(sessionId, wait)}:again${life}`;
+    const life = this.#living()?.kernel.children.life; // Each life of one that starts over asks under the same numbers.
+    const signalId = `${positionId(sessionId, wait)}:again${life === undefined ? "" : `:${life}`}`;
     const payload = row === undefined ? goneEvent(childId) : endEvent(row);
     await this.#send({ type: "send_signal", sessionId, signalId, name, payload }, wait);
   }

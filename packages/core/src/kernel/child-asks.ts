@@ -101,9 +101,9 @@ export class ChildAsks {
     return this.#parent?.sessionId;
   }
 
-  /** Whether it has asked for children before, in lives of which nothing is kept: what they told then is gone. */
-  get startsOver(): boolean {
-    return this.#door.options.relations.startsOver === true;
+  /** Of a session that keeps no journal: which life of it this is. */
+  get life(): number | undefined {
+    return this.#door.options.relations.life;
   }
 
   /** Whether this session is gone with its process. */
@@ -143,7 +143,7 @@ export class ChildAsks {
   mayHaveEnded(name: string): number | undefined {
     const child = tellingChild(name);
     if (child === undefined) return undefined;
-    if (child >= this.#door.options.baseId && !this.#ended.has(child) && !this.startsOver) return undefined;
+    if (child >= this.#door.options.baseId && !this.#ended.has(child)) return undefined;
     return child;
   }
 
@@ -248,7 +248,7 @@ export class ChildAsks {
       const request: Omit<ChildRequest, "payload"> = { request: id, from: this.#sessionId, name };
       const asked = JSON.stringify(request);
       const whole = text === undefined ? asked : `${asked.slice(0, -1)},"payload":${text}}`;
-      const signalId = requestId(this.#sessionId, id, this.#door.options.relations.life);
+      const signalId = requestId(this.#sessionId, id, this.life);
       return { ...this.#signal(id, parent.sessionId, requestName(parent.child), whole), signalId };
     });
     return id;
@@ -381,7 +381,7 @@ export class ChildAsks {
       sessionId: positionId(this.#sessionId, id),
       agent: this.#described(agent),
       input,
-      seed: (this.#seed ^ Math.imul(id + 1, 0x9e3779b1)) >>> 0,
+      seed: (this.#seed ^ Math.imul(id + 1, 0x9e3779b1) ^ this.#askedAs(child)) >>> 0,
       flags: relations.flags,
       format: relations.format,
       depth: relations.depth + 1,
@@ -392,6 +392,14 @@ export class ChildAsks {
       ...(deadline === Infinity ? {} : { deadlineAt: Math.ceil(this.#door.now() + deadline) }),
       ...(resumed === undefined ? {} : { resumedFrom: resumed }),
     };
+  }
+
+  /** Nothing is recorded of what a session asks for that keeps no journal: another life of it is known to ask for the same by this. */
+  #askedAs({ hash }: DraftChild): number {
+    let sum = 0;
+    if (this.life !== undefined)
+      for (let i = 0; i < hash.length; i++) sum = Math.imul(sum, 31) ^ hash.charCodeAt(i);
+    return sum;
   }
 
   #described(agent: string): AgentRef {

@@ -8,8 +8,6 @@ export interface Relations {
   readonly depth: number;
   /** Children asked for before this kernel's life. */
   readonly children: number;
-  /** Whether it has asked for some of them in a life that was not kept. */
-  readonly startsOver?: boolean;
   /** Of those, whose end the session's own waits for, unheard so far. */
   readonly awaited: readonly number[];
   /** Of a session that keeps no journal: what had arrived when this life of it began. In each life it asks under the same numbers. */

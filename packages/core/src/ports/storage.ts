@@ -74,6 +74,7 @@ import type { PutSchedule, RemoveSchedule, Schedule } from "./schedules.ts";
  *         in the same transaction; sent again, none is applied again. One that finds its target ended or gone does nothing
  *         and refuses nothing; where another took over from it, a cancel and an agent's signal are for that one. A child that
  *         cannot be made, as another session has its id, is told to its parent as one that failed; what is asked of it does nothing.
+ *         One that is there already, asked for in the same way, is that child, and if it has ended its end is told again.
  *   ST27. What a change does to those above and below follows in the same transaction: a session that ends tells its parent
  *         once (or, when another took over from it, not at all), answers what its children asked of it and wait for, and has
  *         them cancelled unless they were to be left; what is asked of one that has ended is answered at once; a cancel

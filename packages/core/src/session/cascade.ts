@@ -50,13 +50,14 @@ import {
   becameLow,
   consequencesOf,
   refuseRequest,
+  tellAgain,
   tellLow,
   tellTaken,
   type CancelChildren,
 } from "./consequences.ts";
 import { decideDeletion } from "./deletion.ts";
 import { decidePut, decideRemove } from "./documents.ts";
-import { childrenOf, goingOn, paidBy } from "./heirs.ts";
+import { childrenOf, goingOn, lastHeir, paidBy } from "./heirs.ts";
 import { decideBeginMove, decideEndMove } from "./moving.ts";
 import { isChildOf, isEnded, ownedBy, type Session, type SessionStatus } from "./session.ts";
 import {
@@ -445,11 +446,25 @@ function isForStranger(door: CascadeDoor, { sessionId }: Session, effect: Effect
   return child !== undefined && !isChildOf(door.session(effect.sessionId), { sessionId, child });
 }
 
-/** Q5. Unless it is that child: one that keeps no journal asks for it again when it starts over. */
-function refuseBirth(door: CascadeDoor, { sessionId, parent }: CreateSession, now: number): void {
-  if (parent === undefined || isChildOf(door.session(sessionId), parent)) return;
-  const { inbox = 0 } = door.session(parent.sessionId) ?? {};
-  for (const signal of tellTaken(parent, sessionId, inbox)) door.send(signal, now);
+/** Q5, Q6. Who asks for a child that cannot be made: another session has its id, or it was made before. */
+function refuseBirth(door: CascadeDoor, change: CreateSession, now: number): void {
+  const { sessionId, parent } = change;
+  const asking = parent && door.session(parent.sessionId);
+  if (parent === undefined || asking === undefined) return;
+  const { inbox } = asking;
+  const child = door.session(sessionId);
+  if (child === undefined || !isChildOf(child, parent) || !isAskedForAgain(child, change)) {
+    for (const signal of tellTaken(parent, sessionId, inbox)) door.send(signal, now);
+    return;
+  }
+  for (const { signalId, ...signal } of tellAgain(parent, lastHeir(door, child)))
+    if (!door.isPending(parent.sessionId, signalId))
+      door.send({ ...signal, signalId: `${signalId}:again:${inbox}` }, now);
+}
+
+/** By its seed, which a session that keeps no journal makes of what it asks for. */
+function isAskedForAgain({ agent, seed }: Session, change: CreateSession): boolean {
+  return agent.name === change.agent.name && seed === change.seed;
 }
 
 /** Where an agent's code is found again, which is where that of the agents it asks for is. */

@@ -8,6 +8,8 @@
 //       before the end it comes to: that a budget is used up is the same event whatever it leads to.
 //   Q4. Who asked something of a parent that has ended, or ends before it answers, is answered that.
 //   Q5. Who asked for a child whose id another session has, which anybody may choose, hears of its end as of one that failed.
+//   Q6. One that keeps no journal and starts over asks for its children again. Of one that has ended it hears the end once more; what
+//       is asked for otherwise than before is another child, which cannot be made (Q5).
 //
 // It knows rows and makes changes; finding children and applying changes is the adapters'.
 
@@ -132,6 +134,11 @@ export function tellTaken(parent: ParentRef, sessionId: string, inbox: number): 
   const error = { name: "ConflictError", message, code: "session_exists" };
   const event = { type: "failed", error } satisfies ChildEvent;
   return lastWords(parent, `${sessionId}:taken:${inbox}`, JSON.stringify(event));
+}
+
+/** Q6. The end of a child that is asked for again. @param last the one that took over from it last, or itself. */
+export function tellAgain(parent: ParentRef, last: Session): readonly SendSignal[] {
+  return isEnded(last.status) ? lastWords(parent, last.sessionId, endEvent(last)) : NONE;
 }
 
 /** What a session that has ended told, or would have told, its parent last. */

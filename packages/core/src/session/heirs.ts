@@ -28,13 +28,21 @@ export function childrenOf<Child extends ChildLike>(
 
 /** The session itself or, where it has ended, the heir that goes on; `undefined` when none does. */
 export function goingOn(lookups: Pick<FamilyLookups, "session">, sessionId: string): Session | undefined {
-  const seen = new Set<string>();
-  for (let at = lookups.session(sessionId); at !== undefined && !seen.has(at.sessionId);) {
-    if (!isEnded(at.status)) return at;
-    seen.add(at.sessionId);
-    at = heirOf(lookups, at);
+  const session = lookups.session(sessionId);
+  const last = session && lastHeir(lookups, session);
+  return last === undefined || isEnded(last.status) ? undefined : last;
+}
+
+/** The last that took over from a session, as far as they are here; itself, when none did. */
+export function lastHeir(lookups: Pick<FamilyLookups, "session">, session: Session): Session {
+  const seen = new Set([session.sessionId]);
+  let last = session;
+  for (let heir = heirOf(lookups, last); heir !== undefined && !seen.has(heir.sessionId);) {
+    seen.add(heir.sessionId);
+    last = heir;
+    heir = heirOf(lookups, last);
   }
-  return undefined;
+  return last;
 }
 
 /** Who took over from a session, as far as it is here. */
