@@ -32,4 +32,11 @@ export const FAMILY_MUTANTS = [
     replace: "agent.name === change.agent.name && seed >= 0;",
     tests: [MEMORY],
   },
+  {
+    name: "B1, K11: what a life that is gone was held for pays for nothing in the next",
+    file: "packages/runtime/src/spending.ts",
+    find: "new Spending(host, startsOver ? [] : holds, startsOver ? holds : [], remaining);",
+    replace: "new Spending(host, startsOver ? [] : holds, [], remaining);",
+    tests: ["packages/runtime/src/persistence.test.ts"],
+  },
 ];

@@ -67,7 +67,7 @@ export { Followers } from "./session/followers.ts";
 export { isForkPending, parentAt, seedAt } from "./session/fork.ts";
 export { isDone } from "./kernel/open-items.ts";
 export { createdBy, salvaged } from "./kernel/segment.ts";
-export { openAccount, remainingOf } from "./session/budget.ts";
+export { openAccount, remainingOf, settleAll } from "./session/budget.ts";
 export {
   goesOn,
   isAnsweredBy,

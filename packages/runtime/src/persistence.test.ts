@@ -492,6 +492,44 @@ test("minimal: what a task used is spent once, also when the answer to its commi
   expect((await session.session()).account?.reserved).toMatchObject({ tokens: 0 });
 });
 
+test("minimal: what was held for tasks of a life that is gone is spent, and holds for none of the next", async () => {
+  const storage = new MemoryStorage();
+  const ran: number[] = [];
+  const { opened: isReady, open: ready } = gate();
+  const work = defineTask({
+    name: "work",
+    cost: ({ tokens }: { tokens: number }) => ({ maxTokens: tokens }),
+    run: async ({ tokens }, task) => {
+      if (ran.push(tokens) === 1) await isReady;
+      task.reportUsage({ model: "m", inputTokens: tokens, outputTokens: 0 });
+    },
+  });
+  let lives = 0;
+  const agent = defineAgent({
+    name: "one",
+    tasks: [work],
+    run: async (ctx) => {
+      const tokens = await ctx.run("life", () => (++lives === 1 ? 10 : 95));
+      await ctx.scheduleTask(work, { tokens });
+    },
+  }) as Agent;
+  const before = life(storage, agent);
+  const budget = { maxTokens: 100 };
+  await before.runtime.start(agent, undefined, { sessionId: ID, persistence: "minimal", budget });
+  await until(() => ran.length === 1, "it works");
+  await before.kill();
+  ready();
+
+  const { runtime } = life(storage, agent);
+  const session = await runtime.resume(ID);
+  expect(await session.settled()).toMatchObject({ status: "paused" });
+  expect(ran).toEqual([10]);
+  expect((await session.session()).account).toMatchObject({ spent: { tokens: 10 }, reserved: { tokens: 0 } });
+  await session.setBudget({ maxTokens: 105 });
+  await until(async () => (await session.session()).status === "completed", "it ends");
+  expect((await session.session()).account?.spent.tokens).toBe(105);
+});
+
 describe("a conversation that is shared is seen whole by the child", () => {
   const read = defineTask({
     name: "read",

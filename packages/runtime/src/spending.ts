@@ -1,7 +1,8 @@
 // What a session's tasks may cost and have cost: what is to be reserved and settled with each commit, and what came of it.
 //
 //   P1. Every attempt is held for before it starts, in the commit that makes it start; with its outcome it is settled, once.
-//   P2. An attempt whose usage nobody told counts as its worst case; so does one that died with its process.
+//   P2. An attempt whose usage nobody told counts as its worst case; so does one that died with its process. Of a session that keeps
+//       no journal all that is held when it starts over died so: its tasks get the same numbers again, and may cost something else.
 //
 // Only for sessions that somebody pays for. It knows no storage: it makes charges and is told the admissions.
 
@@ -21,6 +22,7 @@ import {
   type TaskTraits,
   type TokenUsage,
 } from "@holdfast/core";
+import { settleAll } from "@holdfast/core/internal";
 
 export interface SpendingHost {
   readonly prices: Prices | undefined;
@@ -40,11 +42,19 @@ export interface Decided {
 export class Spending {
   readonly #host: SpendingHost;
   readonly #held = new Map<number, Amount>();
+  #lost: readonly Hold[];
   #remaining: Remaining | undefined;
 
-  constructor(host: SpendingHost, holds: readonly Hold[], remaining: Remaining | undefined) {
+  /** @param lost what was held in a life of which nothing is left. */
+  constructor(
+    host: SpendingHost,
+    holds: readonly Hold[],
+    lost: readonly Hold[],
+    remaining: Remaining | undefined,
+  ) {
     this.#host = host;
     for (const { task, amount } of holds) this.#held.set(task, amount);
+    this.#lost = lost;
     this.#remaining = remaining;
   }
 
@@ -83,6 +93,13 @@ export class Spending {
     const plain = prices?.(usage);
     if (plain === undefined) return undefined;
     return Math.max(plain, prices?.({ ...usage, cacheWriteTokens: usage.inputTokens }) ?? 0);
+  }
+
+  /** P2. What the first commit of a session that starts over is charged, and nothing else that is held for its tasks with it. */
+  takeLost(): readonly Charge[] {
+    const charges = settleAll(this.#lost);
+    this.#lost = [];
+    return charges;
   }
 
   /** What a commit of this segment is charged, before the reservations of tasks it starts. */
@@ -175,7 +192,9 @@ export function spendingOf(
   { prices, executor }: { readonly prices: Prices | undefined; readonly executor: TaskExecutor },
 ): Spending | undefined {
   if (session.payers.length === 0) return undefined;
-  return new Spending({ prices, describeTask: (kind) => executor.describe(kind) }, holds, remaining);
+  const host: SpendingHost = { prices, describeTask: (kind) => executor.describe(kind) };
+  const startsOver = session.persistence !== undefined;
+  return new Spending(host, startsOver ? [] : holds, startsOver ? holds : [], remaining);
 }
 
 /** Two reports of one attempt as one; of several models the last names it. */

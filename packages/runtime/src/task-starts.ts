@@ -90,7 +90,13 @@ export class TaskStarts {
     const tasks = begins ? this.#toStart(segment) : [];
     const spending = this.#spending;
     if (spending === undefined) return tasks.length === 0 ? NOTHING : { tasks, charges: [], asked: [] };
-    const charges = spending.settlements(segment);
+    const lost = spending.takeLost();
+    const charges = [...lost, ...spending.settlements(segment)];
+    if (lost.length > 0) {
+      // A commit of a session that keeps no journal is applied again when it is sent again: these numbers are not held for until it is.
+      this.begin(tasks);
+      return { tasks: [], charges, asked: [] };
+    }
     const asked: { task: OpenTask; amount: Amount }[] = [];
     for (const task of tasks) {
       try {
