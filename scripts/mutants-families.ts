@@ -39,4 +39,18 @@ export const FAMILY_MUTANTS = [
     replace: "new Spending(host, startsOver ? [] : holds, [], remaining);",
     tests: ["packages/runtime/src/persistence.test.ts"],
   },
+  {
+    name: "S1, K11: what another life sent is not what this one sends",
+    file: "packages/core/src/journal/signal-names.ts",
+    find: "return life === undefined ? id :",
+    replace: "return life !== -1 ? id :",
+    tests: ["packages/runtime/src/told-again.test.ts"],
+  },
+  {
+    name: "S1, K11: an answer is taken by the life that asked",
+    file: "packages/core/src/kernel/child-asks.ts",
+    find: "if (life === this.life) return false;",
+    replace: "if (life !== -1) return false;",
+    tests: ["packages/runtime/src/told-again.test.ts"],
+  },
 ];

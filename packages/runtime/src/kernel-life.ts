@@ -36,9 +36,14 @@ export type KernelLife = Pick<
 /**
  * The life of a session as it is stored: its records begin with the checkpoint, if there was one.
  *
+ * @param token of the claim it is run under: none yet for one that is not stored.
  * @throws HoldfastError `state_version` when its state is of a version that this agent cannot read.
  */
-export function storedLife({ session, records, signals, states }: SessionSnapshot, agent: Agent): KernelLife {
+export function storedLife(
+  { session, records, signals, states }: SessionSnapshot,
+  agent: Agent,
+  token = 0,
+): KernelLife {
   const [first, ...rest] = records;
   if (first?.type === "checkpoint") {
     const stored = readState([...states, first.payload ?? "null"] as readonly JsonText[], first);
@@ -58,6 +63,7 @@ export function storedLife({ session, records, signals, states }: SessionSnapsho
       // Children a fork's origin waited for are not the fork's.
       relations: relationsOf(session, {
         baseSeq: first.seq + 1,
+        token,
         children: session.children,
         awaited: session.fork?.at === first.seq + 1 ? [] : (first.awaited ?? []),
       }),
@@ -76,7 +82,7 @@ export function storedLife({ session, records, signals, states }: SessionSnapsho
     cancel: undefined,
     ...descentOf(session, 0),
     forkPending: isForkPending(session, 0, records),
-    relations: relationsOf(session, { baseSeq: 0, children: session.children, awaited: [] }),
+    relations: relationsOf(session, { baseSeq: 0, token, children: session.children, awaited: [] }),
     repeats: [],
   };
 }
@@ -98,6 +104,7 @@ export function nextLife(last: Kernel, state: SessionState, session: Session): K
     relations: {
       ...relationsOf(session, {
         baseSeq: last.nextSeq,
+        token: last.children.life ?? 0,
         children: last.children.children,
         awaited: last.children.awaited,
       }),
@@ -112,18 +119,21 @@ function descentOf(session: Session, baseSeq: number): Pick<KernelLife, "seed" |
   return { seed: seedAt(session, baseSeq), origins: session.fork?.origins ?? [] };
 }
 
+interface Beginning {
+  readonly baseSeq: number;
+  readonly token: number;
+  readonly children: number;
+  readonly awaited: readonly number[];
+}
+
 function relationsOf(
   session: Session,
-  {
-    baseSeq,
-    children,
-    awaited,
-  }: { readonly baseSeq: number; readonly children: number; readonly awaited: readonly number[] },
+  { baseSeq, token, children, awaited }: Beginning,
 ): KernelLife["relations"] {
   const { depth, shared, flags, format } = session;
   const isEphemeral = session.persistence === "ephemeral";
   return {
-    ...(session.persistence === undefined ? {} : { life: session.inbox }),
+    ...(session.persistence === undefined ? {} : { life: token }),
     parent: parentAt(session, baseSeq),
     depth,
     children,

@@ -104,7 +104,7 @@ export class SessionDriver implements SliceMember {
     this.#attempts = new Attempts(this.#attemptsHost());
     this.#recovering = snapshot.records.length > 0;
     this.#rowStale = this.#recovering;
-    const life = storedLife(snapshot, agent);
+    const life = storedLife(snapshot, agent, this.#claim.token);
     this.#forkPending = life.forkPending === true;
     this.#kernel = this.#makeKernel(life);
     this.#cancel = new CancelWatch(this.#cancelHost(), session);

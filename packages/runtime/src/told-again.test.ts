@@ -399,6 +399,79 @@ describe("a session that keeps no journal and starts over", () => {
     expect(await live(agent, "first", "second")).toMatchObject({ status: "completed", output: '"done"' });
   });
 
+  test("tells its child in each life what it tells it, also when that is something else", async () => {
+    const counting = defineAgent({
+      name: "counting",
+      run: async (ctx) => [await ctx.waitForSignal("word"), await ctx.waitForSignal("word")],
+    });
+    let lives = 0;
+    const agent = defineAgent({
+      name: "parent",
+      agents: [counting],
+      run: async (ctx) => {
+        const child = ctx.spawnAgent(local(counting));
+        ctx.signalChild(child, "word", await ctx.run("life", () => ++lives));
+        await ctx.waitForSignal("go");
+        return ctx.waitForChild(child);
+      },
+    });
+    expect(await live(agent, "go")).toMatchObject({ status: "completed", output: "[1,2]" });
+  });
+
+  test("takes no answer to what an earlier life of it asked", async () => {
+    const storage = new MemoryStorage();
+    const { opened: isReady, open: ready } = gate();
+    const answered: number[] = [];
+    const answer = defineTask({
+      name: "answer",
+      run: async (asked: number) => {
+        if (asked === 1) await isReady;
+        answered.push(asked);
+        return `to ${asked}`;
+      },
+    });
+    let lives = 0;
+    const asking = defineAgent({
+      name: "asking",
+      run: async (ctx) => {
+        const life = await ctx.run("life", () => ++lives);
+        await ctx.waitForSignal("ask");
+        return ctx.requestFromParent("answer", life);
+      },
+    });
+    const agent = defineAgent({
+      name: "parent",
+      agents: [asking],
+      handlers: { answer },
+      run: async (ctx) =>
+        ctx.waitForChild(ctx.spawnAgent(local(asking), undefined, { persistence: "minimal" })),
+    });
+    const { runtime } = open({ storage });
+    const session = await runtime.start(agent, undefined, { sessionId: "s" });
+    const waitsFor = (name: string) =>
+      until(
+        async () =>
+          (await storage.reader.session("s-0"))?.waits.some((one) => "name" in one && one.name === name) ===
+          true,
+        `it waits for ${name}`,
+      );
+    await waitsFor("ask");
+    await runtime.signal("s-0", "ask");
+    await waitsFor("reply:2");
+    runtime.abandon("s-0");
+    await until(
+      async () => (await runtime.resume("s-0").catch(() => undefined)) !== undefined,
+      "it is released",
+    );
+    await waitsFor("ask");
+    ready();
+    await until(() => answered.length === 1, "the first is answered");
+    await turns(20);
+    await runtime.signal("s-0", "ask");
+    expect(await session.result()).toBe("to 2");
+    expect(answered).toEqual([1, 2]);
+  });
+
   test("is told so as often as it asks, in each life", async () => {
     const agent = defineAgent({
       name: "parent",

@@ -271,6 +271,8 @@ export interface ChildRequest {
   /** The session that asks and is answered. */
   readonly from: string;
   readonly name: string;
+  /** The life it asks in, of a session that keeps no journal: the answer says the same. */
+  readonly life?: number;
   readonly payload?: unknown;
 }
 

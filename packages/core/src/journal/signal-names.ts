@@ -42,12 +42,13 @@ export function replyName(request: number): string {
 }
 
 /**
- * The id of the signal that asks: sent twice it is asked once. Who starts over asks again, as the answer may have been heard.
+ * The id of a signal that a session sends: sent twice it is one. Who starts over sends it again, as it may have been read by one that
+ * starts over, too, and may say something else.
  *
  * @param life of a session that keeps no journal.
  */
-export function requestId(sessionId: string, request: number, life: number | undefined): string {
-  const id = positionId(sessionId, request);
+export function sentId(sessionId: string, position: number, life: number | undefined): string {
+  const id = positionId(sessionId, position);
   return life === undefined ? id : `${id}:${life}`;
 }
 

@@ -11,13 +11,22 @@
 //       told here whose it may be.
 //   C6. A hand-over is an end: the heir is made by the batch that ends this session, so that at any time one of the two has
 //       the place (S4). What the end waits for, it waits for; one that fails or is cancelled before has no heir.
+//   C7. One that keeps no journal and starts over sends what it sends under ids of this life, and takes no answer to what an earlier
+//       one asked.
 
 import { CancelledError, HoldfastError, UsageError } from "../errors.ts";
 import { isName, positionId, positionIn } from "../ids.ts";
-import { encodeJson, type JsonText } from "../json.ts";
+import { decodeJson, encodeJson, type JsonText } from "../json.ts";
 import type { ChildRequest, CommandRecord } from "../journal/record.ts";
-import { childEndName, replyName, requestId, requestName, tellingChild } from "../journal/signal-names.ts";
-import type { CreateSession, Effect } from "../ports/storage.ts";
+import {
+  childEndName,
+  replyName,
+  requestName,
+  repliedRequest,
+  sentId,
+  tellingChild,
+} from "../journal/signal-names.ts";
+import type { CreateSession, Effect, StoredSignal } from "../ports/storage.ts";
 import { checkBudget, type Budget } from "../session/budget.ts";
 import { isLastEvent, toParent, type ChildEvent } from "../session/consequences.ts";
 import type { AgentRef, ParentEndPolicy, ParentRef, Persistence, SharedContext } from "../session/session.ts";
@@ -99,6 +108,15 @@ export class ChildAsks {
   /** Who asked for this session, as far as its agent knows. */
   get parentId(): string | undefined {
     return this.#parent?.sessionId;
+  }
+
+  /** C7. Whether a signal answers what was asked in another life: then it is read, and nobody hears of it. */
+  dropsStale({ signalId, name, payload }: StoredSignal): boolean {
+    if (this.life === undefined || repliedRequest(name) === undefined) return false;
+    const { life = this.life } = decodeJson(payload) as { readonly life?: number };
+    if (life === this.life) return false;
+    this.#door.segment.consume(signalId);
+    return true;
   }
 
   /** Of a session that keeps no journal: which life of it this is. */
@@ -221,7 +239,7 @@ export class ChildAsks {
     const text = this.#door.encodeFor(event, "what is told to the parent") ?? "null";
     if (parent === undefined) return false;
     const id = this.#append({ type: "tell_session", to: "parent", name, hash: this.#hash(text) });
-    this.#effect(() => toParent(parent, positionId(this.#sessionId, id), text));
+    this.#effect(() => toParent(parent, sentId(this.#sessionId, id, this.life), text));
     return true;
   }
 
@@ -245,17 +263,18 @@ export class ChildAsks {
     const text = this.#door.encodeFor(payload, `payload of request "${name}"`);
     const id = this.#append({ type: "request_parent", name, hash: this.#hash(text) });
     this.#effect(() => {
-      const request: Omit<ChildRequest, "payload"> = { request: id, from: this.#sessionId, name };
+      const life = this.life === undefined ? {} : { life: this.life };
+      const request: Omit<ChildRequest, "payload"> = { request: id, from: this.#sessionId, name, ...life };
       const asked = JSON.stringify(request);
       const whole = text === undefined ? asked : `${asked.slice(0, -1)},"payload":${text}}`;
-      const signalId = requestId(this.#sessionId, id, this.life);
-      return { ...this.#signal(id, parent.sessionId, requestName(parent.child), whole), signalId };
+      return this.#signal(id, parent.sessionId, requestName(parent.child), whole);
     });
     return id;
   }
 
   /** C3. */
-  reply({ request, from }: ChildRequest, payload: JsonText): void {
+  reply({ request, from, life }: ChildRequest, answer: JsonText): void {
+    const payload = life === undefined ? answer : `{"life":${life},${answer.slice(1)}`;
     this.#askedByKernel(() => {
       const id = this.#append({ type: "reply_child", request, hash: this.#hash(payload) });
       this.#effect(() => this.#signal(id, from, replyName(request), payload));
@@ -427,7 +446,13 @@ export class ChildAsks {
   }
 
   #signal(id: number, sessionId: string, name: string, payload: JsonText | undefined): Effect {
-    return { type: "send_signal", sessionId, signalId: positionId(this.#sessionId, id), name, payload };
+    return {
+      type: "send_signal",
+      sessionId,
+      signalId: sentId(this.#sessionId, id, this.life),
+      name,
+      payload,
+    };
   }
 
   #append(draft: Draft<CommandRecord>): number {

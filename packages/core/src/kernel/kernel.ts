@@ -63,7 +63,7 @@ export class Kernel {
   readonly #cursor: JournalCursor;
   readonly #tip: ConversationTip;
   readonly #open = new OpenItems();
-  readonly #pending = new PendingSignals();
+  readonly #pending = new PendingSignals((signal) => this.children.dropsStale(signal));
   /** Arrived while a slice is open: a probe must answer the same until its end (K9a). */
   readonly #offered: StoredSignal[] = [];
 
@@ -85,7 +85,6 @@ export class Kernel {
     this.#cancel = options.cancel;
     this.#turn = options.turn;
     this.repeats = new RepeatGuard(options);
-    for (const signal of options.signals) this.#pending.add(signal);
     const door: AskDoor = {
       options,
       cursor: this.#cursor,
@@ -113,6 +112,7 @@ export class Kernel {
     };
     this.asks = new Asks(door);
     this.children = new ChildAsks(door);
+    for (const signal of options.signals) this.#pending.add(signal);
   }
 
   // ---- for the runtime: replay, slices, delivery -------------------------------------------------------------------

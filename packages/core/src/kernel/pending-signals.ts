@@ -5,10 +5,16 @@ import type { StoredSignal } from "../ports/storage.ts";
 
 export class PendingSignals {
   readonly #byName = new Map<string, StoredSignal[]>();
-
+  /** Of signals that are none of this session's. */
+  readonly #isDropped: (signal: StoredSignal) => boolean;
   #requests = 0;
 
+  constructor(isDropped: (signal: StoredSignal) => boolean = () => false) {
+    this.#isDropped = isDropped;
+  }
+
   add(signal: StoredSignal): void {
+    if (this.#isDropped(signal)) return;
     if (signal.name.startsWith(REQUEST_PREFIX)) this.#requests++;
     const queue = this.#byName.get(signal.name);
     if (queue === undefined) this.#byName.set(signal.name, [signal]);

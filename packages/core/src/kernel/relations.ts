@@ -10,7 +10,7 @@ export interface Relations {
   readonly children: number;
   /** Of those, whose end the session's own waits for, unheard so far. */
   readonly awaited: readonly number[];
-  /** Of a session that keeps no journal: what had arrived when this life of it began. In each life it asks under the same numbers. */
+  /** Of a session that keeps no journal: the token of the claim that this life of it began under. In each it asks under the same numbers. */
   readonly life?: number;
   readonly shared: SharedContext | undefined;
   /** Whether this session is gone with its process: then its children are, too, unless they are asked for otherwise. */
