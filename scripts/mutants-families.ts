@@ -53,4 +53,11 @@ export const FAMILY_MUTANTS = [
     replace: "if (life !== -1) return false;",
     tests: ["packages/runtime/src/told-again.test.ts"],
   },
+  {
+    name: "S2, K11: what a child asked is unread until it is answered",
+    file: "packages/runtime/src/session-claim.ts",
+    find: "taken.add(record.signalId);",
+    replace: "",
+    tests: ["packages/runtime/src/told-again.test.ts"],
+  },
 ];

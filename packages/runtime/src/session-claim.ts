@@ -3,9 +3,11 @@
 // From the first commit on there is a token and nothing else; a refusal is told as the error it is to whoever drove the session.
 
 import {
+  decodeJson,
   HoldfastError,
   type Change,
   type ChangeResult,
+  type ChildRequest,
   type Charge,
   type CommitBatch,
   type Entry,
@@ -18,7 +20,7 @@ import {
   type SessionPatch,
   type SessionStatus,
 } from "@holdfast/core";
-import { resumedFromOf } from "@holdfast/core/internal";
+import { replyName, resumedFromOf } from "@holdfast/core/internal";
 import { faultPatch } from "./session-row.ts";
 
 /** Store a session together with the first batch of its agent. Calls one of the two, once. */
@@ -52,6 +54,9 @@ export class SessionClaim {
   #unstored: Unstored | undefined;
   /** The same, while it is being stored. */
   #flushing: Unstored | undefined;
+
+  /** K11. Children's requests of which only the answer is told: they stay unread until then, for the life after this one. */
+  readonly #unanswered = new Map<string, string>();
 
   /** Whether it is an attempt of a task of another session, which is told of its end, and of nothing else (K10b). */
   readonly #isQueuedTask: boolean;
@@ -145,7 +150,7 @@ export class SessionClaim {
   /** K11. Only the row, what is consumed and what concerns others; all there is, once that is asked for. */
   #minimalBatch(unstored: Unstored, commit: Commit): Batch | undefined {
     const { segment, patch, status, charges } = commit;
-    const whole = wholeBatch(commit);
+    const whole = { ...wholeBatch(commit), consumed: this.#read(segment) };
     // A person who mends what it is paused for wants it to go on, not to start over.
     if (segment.enablesPersistence || patch?.status === "paused") {
       this.#unstored = undefined;
@@ -154,13 +159,34 @@ export class SessionClaim {
       const { records, entries, resumedFrom } = unstored;
       const told = resumedFrom === undefined ? {} : { resumedFrom };
       const session = { status, ...whole.session, persistence: "full", ...told } as const;
-      return { ...whole, firstSeq: 0, records, entries, session };
+      const consumed = [...whole.consumed, ...this.#unanswered.values()];
+      return { ...whole, consumed, firstSeq: 0, records, entries, session };
     }
     const isNothing =
       typeof this.#claim === "number" &&
       whole.session === undefined &&
-      segment.consumed.length + segment.effects.length + charges.length === 0;
+      whole.consumed.length + segment.effects.length + charges.length === 0;
     return isNothing ? undefined : { ...whole, firstSeq: 0, records: [], entries: [] };
+  }
+
+  /** What of it is read for good: a request once it is answered. */
+  #read({ records, consumed, effects }: SealedSegment): readonly string[] {
+    const taken = new Set<string>();
+    for (const record of records) {
+      if (record.type !== "request_received") continue;
+      const { from, request } = decodeJson(record.payload) as ChildRequest;
+      this.#unanswered.set(`${from} ${replyName(request)}`, record.signalId);
+      taken.add(record.signalId);
+    }
+    const read = consumed.filter((signalId) => !taken.has(signalId));
+    for (const effect of effects) {
+      if (effect.type !== "send_signal") continue;
+      const answered = `${effect.sessionId} ${effect.name}`;
+      const signalId = this.#unanswered.get(answered);
+      if (signalId !== undefined) read.push(signalId);
+      this.#unanswered.delete(answered);
+    }
+    return read;
   }
 }
 

@@ -472,6 +472,52 @@ describe("a session that keeps no journal and starts over", () => {
     expect(answered).toEqual([1, 2]);
   });
 
+  test.each(["before its process dies", "by the next one"])(
+    "answers what its child asked of it, %s, whatever it was lost at",
+    async (when) => {
+      const storage = new MemoryStorage();
+      let asked = 0;
+      const never = gate();
+      const answer = defineTask({
+        name: "answer",
+        run: async (n: number) => {
+          if (++asked === 2 && when === "by the next one") await never.opened;
+          return n + asked;
+        },
+      });
+      const asking = defineAgent({
+        name: "asking",
+        run: async (ctx) => [
+          await ctx.requestFromParent("answer", 10),
+          await ctx.requestFromParent("answer", 20),
+        ],
+      });
+      const agent = defineAgent({
+        name: "parent",
+        agents: [asking],
+        handlers: { answer },
+        run: async (ctx) => {
+          const child = ctx.spawnAgent(local(asking));
+          await ctx.waitForSignal("go");
+          return ctx.waitForChild(child);
+        },
+      });
+      const first = open({ storage });
+      await first.runtime.start(agent, undefined, { sessionId: "s", persistence: "minimal" });
+      await until(() => asked === 2, "it is asked twice");
+      await turns(30);
+      await first.runtime.close();
+      const { runtime } = open({ storage, agents: [agent] });
+      await runtime.resume("s");
+      await turns(50);
+      expect(await storage.reader.pendingSignals("s")).toHaveLength(2);
+      await runtime.signal("s", "go");
+      const twice = when === "by the next one";
+      expect(await runtime.handle("s").result()).toEqual([11, twice ? 23 : 22]);
+      expect(asked).toBe(twice ? 3 : 2);
+    },
+  );
+
   test("is told so as often as it asks, in each life", async () => {
     const agent = defineAgent({
       name: "parent",
