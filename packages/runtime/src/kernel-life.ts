@@ -45,6 +45,8 @@ export function storedLife(
   token = 0,
 ): KernelLife {
   const [first, ...rest] = records;
+  // Who starts over asks for them again.
+  const children = session.persistence === undefined ? session.children : 0;
   if (first?.type === "checkpoint") {
     const stored = readState([...states, first.payload ?? "null"] as readonly JsonText[], first);
     return {
@@ -64,7 +66,7 @@ export function storedLife(
       relations: relationsOf(session, {
         baseSeq: first.seq + 1,
         token,
-        children: session.children,
+        children,
         awaited: session.fork?.at === first.seq + 1 ? [] : (first.awaited ?? []),
       }),
       repeats: first.repeats ?? [],
@@ -82,7 +84,7 @@ export function storedLife(
     cancel: undefined,
     ...descentOf(session, 0),
     forkPending: isForkPending(session, 0, records),
-    relations: relationsOf(session, { baseSeq: 0, token, children: session.children, awaited: [] }),
+    relations: relationsOf(session, { baseSeq: 0, token, children, awaited: [] }),
     repeats: [],
   };
 }

@@ -457,6 +457,7 @@ function refuseBirth(door: CascadeDoor, change: CreateSession, now: number): voi
     for (const signal of tellTaken(parent, sessionId, inbox)) door.send(signal, now);
     return;
   }
+  door.replace({ ...asking, children: asking.children - 1 }); // It is counted already.
   for (const { signalId, ...signal } of tellAgain(parent, lastHeir(door, child)))
     if (!door.isPending(parent.sessionId, signalId))
       door.send({ ...signal, signalId: `${signalId}:again:${inbox}` }, now);

@@ -129,6 +129,7 @@ export function familyConformance(fixture: Fixture): void {
       const child = await fixture.claim("ses-child", "owner-1", 1, Infinity);
       await parent.commit(birth);
       expect(await fixture.told("ses-parent")).toEqual([]);
+      expect((await fixture.session("ses-parent")).children).toBe(1);
       await child.commit({
         records: [spawning("agent")],
         effects: [childOf("ses-parent", "ses-heir")],
