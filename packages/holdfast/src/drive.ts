@@ -5,6 +5,7 @@
 //   P3. At a coordinator others may run it, too, before this process or after: it is followed to its end whoever does. Where nobody does
 //       any more although there is something to do, as its process is gone, this one takes it.
 //   P4. What runs here runs with all it asks for, whatever labels that demands: no process but a runner has labels. It is said.
+//   P5. It does not park while those below it are at work here: what their tasks have begun would be lost, and paid for again.
 // When the owner of the database changes it goes on: P2, in `across-owners.ts`.
 
 import { setTimeout as delay } from "node:timers/promises";
@@ -374,11 +375,24 @@ class Life {
     }
   }
 
-  /** It waits, and nothing that has arrived already will wake it. */
+  /** It and those below that run here wait, and nothing that has arrived already will wake any of them (P5). */
   async #standsStill(): Promise<boolean> {
+    const { options, storage } = this.#parts;
     const session = await this.#session();
-    if (session === undefined || (session.status !== "waiting" && session.status !== "input_required"))
-      return false;
+    if (session === undefined || !(await this.#waits(session))) return false;
+    if (options.agent === undefined || session.children === 0) return true;
+    const runHere = new Set([...everyAgent(options.agent)].map(({ name }) => name));
+    for (const { session: below } of walk(await readBelow(storage.reader, session))) {
+      if (isEnded(below.status) || below.status === "paused" || !runHere.has(below.agent.name)) continue;
+      if (!(await this.#waits(below))) return false;
+    }
+    // Read before those below it were: what one of them has told meanwhile may have woken it.
+    const after = await this.#session();
+    return after?.nextSeq === session.nextSeq && (await this.#waits(after));
+  }
+
+  async #waits(session: Session): Promise<boolean> {
+    if (session.status !== "waiting" && session.status !== "input_required") return false;
     if (session.wakeAt !== undefined && session.wakeAt <= Date.now()) return false;
     const pending = await this.#parts.storage.reader.pendingSignals(session.sessionId);
     return !session.waits.some((wait) => "name" in wait && pending.some(({ name }) => name === wait.name));
@@ -486,14 +500,17 @@ function isElsewhere(settled: Settled): boolean {
 const RUN_FAILED_EXIT = 1;
 const USAGE_EXIT = 2;
 
-/** Whether a task of it, or of an agent it asks for, may cost something. */
-function declaresCost(agent: Agent, seen = new Set<Agent>()): boolean {
-  if (seen.has(agent)) return false;
+/** An agent, and all that it and they ask for. */
+function everyAgent(agent: Agent, seen = new Set<Agent>()): ReadonlySet<Agent> {
+  if (seen.has(agent)) return seen;
   seen.add(agent);
-  return (
-    agent.tasks.some(({ cost }) => cost !== undefined) ||
-    agent.agents.some((child) => declaresCost(child, seen))
-  );
+  for (const child of agent.agents) everyAgent(child, seen);
+  return seen;
+}
+
+/** Whether a task of it, or of an agent it asks for, may cost something. */
+function declaresCost(agent: Agent): boolean {
+  return [...everyAgent(agent)].some(({ tasks }) => tasks.some(({ cost }) => cost !== undefined));
 }
 
 /** Ctrl-C once stops cleanly; twice, at once. */

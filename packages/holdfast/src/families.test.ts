@@ -164,6 +164,25 @@ describe("in a terminal", () => {
     });
   });
 
+  test("told to park, it stays while a child is at work, and leaves when all of them wait", async () => {
+    writeFileSync(
+      project.path("slow.ts"),
+      `import { defineAgent, local } from "holdfast";
+       const slow = defineAgent({ name: "slow", run: async (ctx) => {
+         const done = await ctx.run("work", () => new Promise((resolve) => setTimeout(() => resolve("done"), 1_500)));
+         await ctx.waitForSignal("go");
+         return done;
+       } });
+       export default defineAgent({ name: "parent", agents: [slow],
+         run: async (ctx) => ctx.waitForChild(ctx.spawnAgent(local(slow))) });`,
+    );
+    const parked = await project.run("run", "slow.ts", "--session", "s", "--park");
+    expect(parked).toMatchObject({ code: 0, stderr: expect.stringContaining("parked") });
+    expect(await statusOf("s-0")).toBe("waiting");
+    await project.run("signal", "s-0", "go");
+    expect(await project.run("resume", "s", "--park")).toMatchObject({ code: 0, stdout: "done\n" });
+  });
+
   describe("limits", () => {
     test("a cost budget ends `run` with exit code 9 and the command that raises it", async () => {
       writeFileSync(project.path("go"), "");

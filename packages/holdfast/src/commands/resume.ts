@@ -13,7 +13,9 @@ export const resume: Command = {
     agent: { help: "load the agent from another file", value: "FILE" },
     "accept-drift": { help: "recorded results stand although the agent now asks with other inputs" },
     trace: TRACE_OPTION,
-    park: { help: "leave as soon as the session waits, with exit code 0" },
+    park: {
+      help: "leave as soon as the session waits, and nothing below it is at work here, with exit code 0",
+    },
   },
   examples: [
     ["resume ses_019a", "the beginning of an id will do, if only one begins like it"],

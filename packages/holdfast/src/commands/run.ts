@@ -51,7 +51,10 @@ export const run: Command = {
     },
     ttl: { help: "cancel it this long after its start: 90s, 10m, 1h30m", value: "TIME" },
     trace: TRACE_OPTION,
-    park: { help: "leave as soon as the session waits, with exit code 0", excludes: ["ephemeral"] },
+    park: {
+      help: "leave as soon as the session waits, and nothing below it is at work here, with exit code 0",
+      excludes: ["ephemeral"],
+    },
     persistence: {
       help: "minimal: store only how the session stands, and start over after a crash (default: full)",
       value: "full|minimal",
