@@ -126,6 +126,19 @@ describe("a runner that goes", () => {
     await expect(second.poll({ waitMs: 0 })).rejects.toThrow("runner_not_found");
   });
 
+  // Its machine may be stolen just then: its token would make it a runner again.
+  test("is deleted by its id all the same, so that it cannot come back", async () => {
+    const runner = await fleet.runner({ process: FIRST });
+    await runner.person.post(`/v1/runners/${runner.runnerId}/deregister`);
+    const erase = () => fleet.admin.call("DELETE", `/v1/runners/${runner.runnerId}`);
+    expect((await erase()).status).toBe(200);
+    expect((await runner.at(fleet.url, SECOND).register(runner.person.token)).body).toMatchObject({
+      status: 401,
+      code: "token_revoked",
+    });
+    expect((await erase()).body).toMatchObject({ status: 404, code: "runner_not_found" });
+  });
+
   test("holds nothing any more, not even what it was given and never heard of", async () => {
     const other = await openFleet({ clock, storage: fleet.storage, seed: 1_000 });
     try {

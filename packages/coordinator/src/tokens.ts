@@ -205,6 +205,18 @@ export class Tokens {
     return true;
   }
 
+  /** Those of a runner, whether or not it is there. @returns whether any was good until now. */
+  async revokeOf(runnerId: string, audit: Audit): Promise<boolean> {
+    let isAny = false;
+    for (let after: string | undefined; ;) {
+      const page = await this.list(after, SWEEP_PAGE);
+      for (const { hash, runnerId: of, revokedAt } of page)
+        if (of === runnerId && revokedAt === undefined) isAny = (await this.revoke(hash, audit)) || isAny;
+      after = page.at(-1)?.hash;
+      if (page.length < SWEEP_PAGE) return isAny;
+    }
+  }
+
   async list(after: string | undefined, limit: number): Promise<readonly StoredToken[]> {
     const { reader } = this.#host.storage;
     const documents = await reader.documents({

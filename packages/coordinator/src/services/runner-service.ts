@@ -51,8 +51,9 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
 
   /** For an admin, who may call it by its name. */
   const found = async (caller: Caller, text: string): Promise<StoredRunner> => {
-    const runner = caller.kind === "admin" ? await registry.named(text) : await own(caller, text);
-    if (runner === undefined) throw runnerNotFound(text);
+    if (caller.kind !== "admin") return own(caller, text);
+    const runner = await registry.named(text);
+    if (runner === undefined) throw noSuchRunner(text);
     return runner;
   };
 
@@ -270,7 +271,13 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
 
     async delete({ runnerId: text }, context) {
       const call = callOf(context);
-      const { runnerId, tokenId: ofRunner } = await found(call.caller, text);
+      const known = await registry.named(text);
+      if (known === undefined) {
+        // One that has left, or was silent for too long, is not among the runners, and its token would bring it back.
+        if (!(await tokens.revokeOf(text, auditOf(call, "token.revoke", "")))) throw noSuchRunner(text);
+        return {};
+      }
+      const { runnerId, tokenId: ofRunner } = known;
       await registry.change(runnerId, auditOf(call, "runner.delete", `runner:${runnerId}`), () => undefined);
       dispatcher.forget(runnerId);
       await tokens.revoke(ofRunner, auditOf(call, "token.revoke", ""));
@@ -329,6 +336,15 @@ function isAnother({ runnerId, hostname, processSince = 0 }: StoredRunner, lease
 
 function offeredOf({ name, version }: { name: string; version?: string | undefined }): OfferedAgent {
   return version === undefined ? { name } : { name, version };
+}
+
+/** Told to an admin, who may know it by a name. */
+function noSuchRunner(text: string): NotFoundError {
+  return new NotFoundError("runner_not_found", `there is no runner ${text}`, {
+    fix:
+      "list the runners to see which there are; one that has left, or was silent for ten minutes, can still be deleted by its " +
+      "id, which stands beside its token in the list of tokens",
+  });
 }
 
 function runnerNotFound(runnerId: string): NotFoundError {

@@ -10,7 +10,7 @@ export const runners: Command = {
     "`drain` gives a runner nothing new: what waits is handed back at once, what is at work may go on until it has ended or waits, " +
     "however long that takes, and then the runner ends. Who is in a hurry stops the runner's process: then its --grace counts. `delete` forgets it and revokes its " +
     "token: what it held goes on elsewhere when its lease has passed, and registering again takes another registration token. One that is " +
-    "silent for ten minutes is forgotten by itself, and may come back. Which coordinator: --url, HOLDFAST_URL, or " +
+    "silent for ten minutes, or has ended, is forgotten by itself and may come back: deleted by its id it may not. Which coordinator: --url, HOLDFAST_URL, or " +
     "http://127.0.0.1:8765. Exit codes: 4 no such runner, 5 not an admin, 7 the coordinator cannot be reached.",
   options: {},
   examples: [
