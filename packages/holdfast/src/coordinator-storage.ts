@@ -44,7 +44,7 @@ export async function openCoordinatorStorage(
     }
     case "postgres": {
       const { url } = named;
-      const { openPostgresStorage, shownUrl } = await import("@holdfast/storage/postgres");
+      const { openPostgresStorage, shownUrl } = await importPostgres();
       await makeFolder(folder);
       // Several coordinators, on machines whose clocks nobody keeps together: the database's time counts.
       const storage = await openPostgresStorage({ url, clock: "database" });
@@ -53,6 +53,21 @@ export async function openCoordinatorStorage(
     case "memory":
       await makeFolder(folder);
       return { storage: new MemoryStorage(), name: "memory:", folder };
+  }
+}
+
+/** Its driver is installed by who needs it. @throws HoldfastError `config_invalid` where that was not done. */
+export async function importPostgres(): Promise<typeof import("@holdfast/storage/postgres")> {
+  try {
+    return await import("@holdfast/storage/postgres");
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException;
+    if (code !== "ERR_MODULE_NOT_FOUND" || !message.includes("'pg'")) throw cause;
+    throw new HoldfastError("config_invalid", "PostgreSQL needs the package pg, and it is not installed", {
+      at: "--storage",
+      fix: "install it beside holdfast: npm install pg",
+      cause,
+    });
   }
 }
 

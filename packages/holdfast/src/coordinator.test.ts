@@ -134,6 +134,23 @@ describe("holdfast coordinator", () => {
     expect((await waits).claims ?? []).toEqual([]);
   });
 
+  test.each(["coordinator", "doctor"])(
+    "%s says that PostgreSQL needs a driver, where there is none",
+    async (name) => {
+      // As in a project that has installed the packages alone.
+      writeFileSync(
+        project.path("without-pg.mjs"),
+        `import { registerHooks } from "node:module";
+       registerHooks({ resolve: (wanted, context, next) =>
+         next(wanted, wanted === "pg" ? { ...context, parentURL: import.meta.url } : context) });`,
+      );
+      const refused = await project.start([name, "--storage", "postgres://u@127.0.0.1:1/d"], {
+        env: { NODE_OPTIONS: `--import ${project.path("without-pg.mjs")}` },
+      }).finished;
+      expect(refused).toMatchObject({ code: 3, stderr: expect.stringContaining("npm install pg") });
+    },
+  );
+
   test("what the configuration says wrongly is told by name, and nothing is begun", async () => {
     const file = project.path("c.json");
     const refused: readonly (readonly [content: string, says: string])[] = [

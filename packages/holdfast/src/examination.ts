@@ -100,7 +100,8 @@ function logOf(path: string): { readonly logBytes?: number } {
 
 /** A fleet's database. What is unfinished in it is its runners' to go on with, so no commands are told for it. */
 export async function examinePostgres(url: string, io: Io): Promise<Examination> {
-  const { openPostgresReader } = await import("@holdfast/storage/postgres");
+  const { importPostgres } = await import("./coordinator-storage.ts");
+  const { openPostgresReader } = await importPostgres();
   const reader = await openPostgresReader({ url });
   try {
     const report = await reader.verify();
