@@ -93,6 +93,16 @@ describe("a coordinator in place of a database", () => {
     expect((await project.run("list", "--db", "other.db")).stdout).toContain("waiting");
   });
 
+  test("a push to nobody says that nothing was moved", { timeout: 60_000 }, async () => {
+    await project.run("run", "counter.ts", "--session", "s", "--park");
+    coordinator.kill("SIGKILL");
+    await coordinator.finished;
+    const pushed = await project.run(...there("push", "s"));
+    expect(pushed).toMatchObject({ code: 7, stderr: expect.stringContaining("nothing of s was moved") });
+    expect(pushed.stderr).not.toContain("is not known");
+    expect((await project.run("list")).stdout).toContain("waiting");
+  });
+
   test("what is not there is said in words", { timeout: 60_000 }, async () => {
     expect(await project.run(...there("pull", "none"))).toMatchObject({ code: 4 });
     expect(await project.run(...there("push", "none"))).toMatchObject({ code: 4 });

@@ -34,8 +34,16 @@ export async function moveBetween(
         await moveSession({ sessionId, from, to, toName });
       } catch (thrown) {
         const error = toHoldfastError(thrown);
-        if (error.code === "storage_unavailable")
-          io.note(`how far it came is not known; ${io.call(`${way} ${sessionId}`)} again finishes it`);
+        if (error.code === "storage_unavailable") {
+          // Of the database here it is known; what was asked of a coordinator may still come to pass.
+          const isUntouched =
+            way === "push" && (await here.storage.reader.session(sessionId))?.move === undefined;
+          io.note(
+            isUntouched
+              ? `nothing of ${sessionId} was moved: it lives here, as before`
+              : `how far it came is not known; ${io.call(`${way} ${sessionId}`)} again finishes it`,
+          );
+        }
         throw error;
       }
       io.result({ sessionId, from: fromName, to: toName }, toName);
