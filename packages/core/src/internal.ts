@@ -70,6 +70,7 @@ export { createdBy, salvaged } from "./kernel/segment.ts";
 export { openAccount, remainingOf, settleAll } from "./session/budget.ts";
 export {
   goesOn,
+  newsOf,
   isAnsweredBy,
   isChildOf,
   isLost,

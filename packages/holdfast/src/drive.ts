@@ -29,7 +29,7 @@ import {
   type SessionHandle,
   type Settled,
 } from "@holdfast/runtime";
-import { settledAs } from "@holdfast/runtime/internal";
+import { leftAs } from "@holdfast/runtime/internal";
 import { acrossOwners } from "./across-owners.ts";
 import { BelowView, mayNeedSomebody } from "./below-view.ts";
 import { accountText } from "./budget-text.ts";
@@ -225,8 +225,8 @@ class Life {
       signal,
       onNews: () => this.#pump(),
     });
-    const session = (await this.#session())!;
-    return { type: "settled", settled: settledAs(session) };
+    const settled = leftAs(sessionId, await this.#session());
+    return { type: "settled", settled: settled ?? { status: "released", error: undefined } };
   }
 
   /** Loaded only where somebody counts: the table costs a start some milliseconds. */
@@ -351,17 +351,6 @@ class Life {
       if (owner !== undefined && !(await owner.look())) looked.resolve({ type: "owner_gone" });
       else if (options.parks && (await this.#standsStill())) looked.resolve({ type: "parked" });
     };
-    // It waits here, and its process would never hear that it was moved: nothing more arrives here.
-    const unsubscribe = this.#parts.storage.subscribe(({ sessionId }) => {
-      if (sessionId !== options.sessionId) return;
-      void this.#session().then(
-        (session) => {
-          if (session?.move?.isDone !== true) return;
-          looked.resolve({ type: "settled", settled: { status: "released", error: undefined } });
-        },
-        () => {},
-      );
-    });
     // A look that fails is followed by another.
     const timer = setInterval(() => void look().catch(() => {}), LOOK_MS);
     const over = new AbortController();
@@ -370,7 +359,6 @@ class Life {
       return await Promise.race([settled, stopped, looked.promise, this.#follow(before, over.signal)]);
     } finally {
       over.abort();
-      unsubscribe();
       clearInterval(timer);
     }
   }

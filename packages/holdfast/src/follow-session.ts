@@ -1,11 +1,12 @@
 // Following a session of a coordinator, where runners may have it as well as this process.
 //
-//   F1. It is told of everything that is committed, by whomever, until the session has ended or is paused, or nobody wants to hear
-//       more. While the coordinator is away it tries again for ever.
+//   F1. It is told of everything that is committed, by whomever, until the session has ended, is paused or has moved away, or nobody
+//       wants to hear more. While the coordinator is away it tries again for ever.
 //   F2. Where this process runs the session itself, what ends it here is heard of in another way, and says more: `GRACE_MS` is what
 //       that is given.
 
 import { setTimeout as delay } from "node:timers/promises";
+import { HoldfastError } from "@holdfast/core";
 import { createClient } from "./client.ts";
 import type { CoordinatorAccess } from "./coordinator-access.ts";
 
@@ -21,7 +22,7 @@ export interface Following {
   readonly onNews: () => void;
 }
 
-/** @returns when the session has ended or is paused, or the signal was given. @throws HoldfastError what the coordinator refuses. */
+/** @returns when one of these is so, or the signal was given. @throws HoldfastError what the coordinator refuses. */
 export async function followSession({
   coordinator,
   sessionId,
@@ -36,8 +37,10 @@ export async function followSession({
       onNews();
       if (event.type === "status" && event.status.status === "paused") break;
     }
-    if (!signal.aborted) await delay(GRACE_MS); // F2.
+  } catch (error) {
+    if (!HoldfastError.is(error) || error.code !== "session_moved") throw error;
   } finally {
     client.close();
   }
+  if (!signal.aborted) await delay(GRACE_MS); // F2.
 }

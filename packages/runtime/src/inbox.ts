@@ -6,7 +6,14 @@
 // once more afterwards, as what is being fetched may be older, unless it is known how far the inbox goes and it was fetched so far.
 // When storage cannot be read for a moment, it is read later.
 
-import { toHoldfastError, type Arrivals, type Clock, type HoldfastError } from "@holdfast/core";
+import {
+  toHoldfastError,
+  type AgentStorage,
+  type Arrivals,
+  type Clock,
+  type HoldfastError,
+} from "@holdfast/core";
+import { sessionMoved } from "./session-errors.ts";
 import { alarm, type Timers } from "./timers.ts";
 
 const RETRY_MS = 500;
@@ -21,6 +28,18 @@ export interface InboxHost {
   receive(arrivals: Arrivals): void;
   /** Storage answers with what no waiting mends. */
   fail(error: HoldfastError): void;
+}
+
+/** What arrived for a session. @throws ConflictError when it has moved away: one that waits commits nothing, and is fenced by nobody. */
+export async function arrivalsHere(
+  storage: AgentStorage,
+  sessionId: string,
+  after: number,
+): Promise<Arrivals> {
+  const arrivals = await storage.arrivals(sessionId, after);
+  const { move } = arrivals.session;
+  if (move?.isDone === true) throw sessionMoved(sessionId, move.to);
+  return arrivals;
 }
 
 export class Inbox {

@@ -3,5 +3,5 @@
 export { vanishRuntime } from "./runtime.ts";
 export { readCron } from "./cron.ts";
 export { firingName } from "./schedule-keeper.ts";
-export { settledAs } from "./settled.ts";
+export { leftAs } from "./settled.ts";
 export { EXECUTION_MARKER } from "./started-processes.ts";

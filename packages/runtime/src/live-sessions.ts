@@ -37,6 +37,7 @@ import { leaseLost, poisonFault, sessionMoved, sessionNotFound } from "./session
 import { lostPatch } from "./session-row.ts";
 import { settledAs, settledBy, type Settled } from "./settled.ts";
 import { alarm } from "./timers.ts";
+import { Waiters } from "./waiters.ts";
 import type { Watchdog } from "./watchdog.ts";
 
 /** When a session that storage could not be asked for, or told of, is tried again. */
@@ -97,7 +98,7 @@ export class LiveSessions {
   readonly #activating = new Map<string, Promise<void>>();
   /** Sessions being loaded, and whether something arrived for them meanwhile. */
   readonly #loading = new Map<string, boolean>();
-  readonly #waiters = new Map<string, PromiseWithResolvers<Settled>>();
+  readonly #waiters: Waiters;
   /** Why sessions that were abandoned here were, the last ones; forgotten when they are driven again, which may be elsewhere. */
   readonly #abandoned = new LastErrors();
   /** How often everything was let go of: what was claimed before that is not held any more. */
@@ -108,6 +109,14 @@ export class LiveSessions {
 
   constructor(host: LiveSessionsHost) {
     this.#host = host;
+    this.#waiters = new Waiters({
+      storage: host.storage,
+      isHere: (sessionId) => this.#isHere(sessionId),
+      isClosed: () => this.#closed,
+      whyAbandoned: (sessionId) => this.#abandoned.get(sessionId),
+      found: (sessionId, settled) => this.#settle(sessionId, settled),
+      failed: (sessionId, error) => this.failedToRun(sessionId, error),
+    });
   }
 
   get size(): number {
@@ -291,10 +300,9 @@ export class LiveSessions {
   async #wakeUp(sessionId: string): Promise<void> {
     if (this.#closed) return;
     try {
-      const session = await this.#host.storage.reader.session(sessionId);
-      if (session === undefined) return;
-      if (isEnded(session.status)) this.#settle(sessionId, settledAs(session));
-      else if (session.status !== "paused" && this.#agents.latest(session.agent.name) !== undefined)
+      const session = await this.#waiters.look(sessionId);
+      if (session === undefined || isEnded(session.status) || session.move !== undefined) return;
+      if (session.status !== "paused" && this.#agents.latest(session.agent.name) !== undefined)
         await this.activate(sessionId, session);
       // Nobody runs it here: if it is being cancelled, its time is what ends it.
       else if (session.cancel !== undefined) this.#host.lookAt(session.cancel.deadlineAt);
@@ -305,9 +313,12 @@ export class LiveSessions {
 
   /** Nobody may be waiting for it, so it is told; and when storage was only away, it is tried again (K10, D1). */
   failedToRun(sessionId: string, error: HoldfastError): void {
-    if (error.code === "session_claimed") return; // It runs: somebody else was told of the same arrival.
-    this.#host.warn(sessionId, error.message);
-    if (!STORAGE_IS_AWAY.has(error.code) || this.#closed) return;
+    const isElsewhere = error.code === "session_claimed"; // It runs: somebody else was told of the same arrival.
+    if (!isElsewhere) this.#host.warn(sessionId, error.message);
+    const isAway = STORAGE_IS_AWAY.has(error.code);
+    const isToBeTold = isAway || (isElsewhere && this.#waiters.areTold) || this.#isHere(sessionId);
+    if (!isToBeTold) this.#settle(sessionId, { status: "released", error });
+    if (!isAway || this.#closed) return;
     const { clock, timers } = this.#host.world;
     timers.set(
       alarm(() => void this.#wakeUp(sessionId)),
@@ -324,6 +335,7 @@ export class LiveSessions {
     const { token } = driver;
     if (token === undefined) return false;
     this.#live.delete(sessionId);
+    this.#waiters.follow(sessionId);
     this.#host.watchdog?.clear(sessionId); // W1: it waits.
     driver.abandon();
     this.#host.committer.submit({
@@ -378,23 +390,14 @@ export class LiveSessions {
 
   /** How it ends here, or that nothing more happens to it here. */
   async settledOf(sessionId: string): Promise<Settled> {
-    const known = this.#waiters.get(sessionId);
-    if (known !== undefined) return known.promise;
     // It may come to nothing, as when it has ended meanwhile: then nothing more is told of it here.
-    for (let coming; (coming = this.#activating.get(sessionId)) !== undefined;) await coming.catch(() => {});
-    const isHere = () =>
-      this.#live.has(sessionId) || this.#activating.has(sessionId) || this.#loading.has(sessionId);
-    if (!isHere() || this.#closed) {
-      const session = await this.find(sessionId);
-      if (isEnded(session.status)) return settledAs(session);
-      if (session.status === "paused" && !isHere()) return settledAs(session);
-      const isAtWork = session.status === "working" || session.status === "submitted";
-      if (this.#closed || (isAtWork && !isHere()))
-        return { status: "released", error: this.#abandoned.get(sessionId) };
-    }
-    const waiter = this.#waiters.get(sessionId) ?? Promise.withResolvers<Settled>();
-    this.#waiters.set(sessionId, waiter);
-    return waiter.promise;
+    while (this.#activating.has(sessionId) && !this.#waiters.has(sessionId))
+      await this.#activating.get(sessionId)?.catch(() => {});
+    return this.#waiters.wait(sessionId);
+  }
+
+  #isHere(sessionId: string): boolean {
+    return this.#live.has(sessionId) || this.#activating.has(sessionId) || this.#loading.has(sessionId);
   }
 
   /** Whether any session is claimed here, or about to be. */
@@ -429,6 +432,7 @@ export class LiveSessions {
     const held = Array.from(this.#live, ([, { driver }]) => driver);
     this.#ending = held.map(({ sessionId }) => sessionId);
     for (const driver of held) driver.abandon();
+    this.#waiters.close();
     await tasksEnded();
     this.#ending = [];
     for (const { sessionId, token } of held) if (token !== undefined) this.#release(sessionId, token);
@@ -441,6 +445,7 @@ export class LiveSessions {
       driver.abandon();
       this.#live.delete(sessionId);
     }
+    this.#waiters.vanish();
   }
 
   // ---- inside ------------------------------------------------------------------------------------------------------
@@ -557,9 +562,7 @@ export class LiveSessions {
       this.#owned.delete(sessionId);
       this.#drifting.delete(sessionId);
     }
-    const waiter = this.#waiters.get(sessionId);
-    this.#waiters.delete(sessionId);
-    waiter?.resolve(settled);
+    this.#waiters.settle(sessionId, settled);
   }
 
   /** Whoever runs a session runs those it asked for, also when it comes back. */

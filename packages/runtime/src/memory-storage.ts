@@ -47,6 +47,7 @@ import {
   lookAt,
   NO_CLAIM,
   goesOn,
+  newsOf,
   nextClaim,
   provenClaim,
   refuseBatch,
@@ -170,13 +171,12 @@ export class MemoryStorage implements AgentStorage {
 
   async arrivals(sessionId: string, after: number): Promise<Arrivals> {
     const { session, pending } = this.#rows.find(sessionId);
-    const { inbox, status, cancel } = session;
     const signals = pending.slice(firstAbove(pending, after));
     const remaining = remainingFor(this.#door, session);
     return {
-      inbox,
+      inbox: session.inbox,
       signals,
-      session: cancel === undefined ? { status } : { status, cancel },
+      session: newsOf(session),
       ...(remaining === undefined ? {} : { remaining }),
     };
   }

@@ -44,6 +44,7 @@ import { installDevelopmentChecks } from "./development-checks.ts";
 import { awaitConversation } from "./conversation.ts";
 import { DueSessions } from "./due-sessions.ts";
 import { GroupCommitter } from "./group-committer.ts";
+import { arrivalsHere } from "./inbox.ts";
 import { guardedTrace, guardedTraceparent } from "./guarded-tracer.ts";
 import { LeaseKeeper } from "./lease-keeper.ts";
 import { LiveSessions, type ClaimTerms } from "./live-sessions.ts";
@@ -540,7 +541,7 @@ class LocalRuntime implements Runtime {
       random: () => this.#random.u32(),
       checkLease: () => this.#leases.check(),
       submit: (change, onResult, onError) => this.#committer.submit({ change, onResult, onError }),
-      arrivals: (sessionId, after) => storage.arrivals(sessionId, after),
+      arrivals: (sessionId, after) => arrivalsHere(storage, sessionId, after),
       find: (sessionId) => storage.reader.session(sessionId),
       conversation: (session, leaf, isOver) =>
         awaitConversation(

@@ -5,6 +5,7 @@ import {
   ERROR_TABLE,
   errorFrom,
   HoldfastError,
+  isEnded,
   type ErrorCode,
   type ErrorDetails,
   type RecordedError,
@@ -12,6 +13,7 @@ import {
   type SessionPatch,
 } from "@holdfast/core";
 import type { Departure } from "./departure.ts";
+import { sessionMoved, sessionNotFound } from "./session-errors.ts";
 
 /** How a session stands when this process is done with it. */
 export type Settled<Output = unknown> =
@@ -54,6 +56,14 @@ export function settledAs(session: Session): Settled {
   }
   const error = session.error ?? (session.cancel?.mode === "hard" ? endedBy(session) : undefined);
   return ended(session.status as "completed", session.output, error);
+}
+
+/** How a session stands that nobody drives here, unless more may come of it by itself. */
+export function leftAs(sessionId: string, session: Session | undefined): Settled | undefined {
+  if (session === undefined) return { status: "released", error: sessionNotFound(sessionId) };
+  const { status, move } = session;
+  if (move?.isDone === true) return { status: "released", error: sessionMoved(sessionId, move.to) };
+  return isEnded(status) || status === "paused" ? settledAs(session) : undefined;
 }
 
 /** Why a session ended that storage has ended, without its agent. */

@@ -191,7 +191,7 @@ export interface AgentStorage {
   load(sessionId: string): Promise<SessionSnapshot | undefined>;
 
   /**
-   * Pending signals with a number above `after`, and a cancel request if there is one.
+   * Pending signals with a number above `after`, and what others decide of the session: a cancel, a move.
    *
    * @throws NotFoundError when there is no such session.
    */
@@ -506,7 +506,7 @@ export interface StoredSignal {
 export interface Arrivals {
   readonly inbox: number;
   readonly signals: readonly StoredSignal[];
-  readonly session: Pick<Session, "status" | "cancel">;
+  readonly session: Pick<Session, "status" | "cancel" | "move">;
   /** What is left to spend, when anybody pays for the session: others may have spent of it. */
   readonly remaining?: Remaining;
 }

@@ -76,6 +76,13 @@ export function goesOn({ status, move }: Pick<Session, "status" | "move">): bool
   return !isEnded(status) && move?.isDone !== true;
 }
 
+type News = Pick<Session, "status" | "cancel" | "move">;
+
+/** What of a row others decide, for whoever drives the session. */
+export function newsOf({ status, cancel, move }: News): News {
+  return { status, ...(cancel === undefined ? {} : { cancel }), ...(move === undefined ? {} : { move }) };
+}
+
 /** What a session stands on, by the number of the command that asked. Tasks that run are not waits: with them a session is `working`. */
 export type Wait =
   | { readonly type: "timer"; readonly id: number; readonly at: number }

@@ -77,6 +77,19 @@ test.concurrent(
   },
 );
 
+test.concurrent("who follows one that was pulled from there is told where it went", TIMEOUT, async () => {
+  const env = { HOLDFAST_TOKEN: fleet.adminToken };
+  const followed = ["run", "--agent", "absent", "--session", "pulled", "--url", fleet.url];
+  const run = project.start(followed, { env, stdin: "" });
+  await run.says("followed from here");
+  const db = project.path("pulled.db");
+  const { code } = await cli("pull", "pulled", "--db", db);
+  const { code: left, stderr } = await run.finished;
+  expect([code, left]).toEqual([0, 6]);
+  expect(stderr).toContain(`session pulled has moved to ${db}`);
+  expect(stderr).toContain(`holdfast logs pulled -f --db ${db}`);
+});
+
 test.concurrent(
   "one that was paused for want of a runner says the command that goes on with it",
   TIMEOUT,

@@ -4,6 +4,7 @@
 //   R2. Each session is decoded by itself: what is damaged is told only to who asked about it.
 
 import type { Arrivals } from "@holdfast/core";
+import { newsOf } from "@holdfast/core/internal";
 import type { Database, Row, Statement } from "./database.ts";
 import { gather } from "./gather.ts";
 import { sessionNotFound, type Reads } from "./reads.ts";
@@ -47,13 +48,13 @@ export class ArrivalReads {
     const [state, ...signals] = await this.#ask({ sessionId, after });
     if (state === undefined) throw sessionNotFound(sessionId);
     const { at } = this.#reads;
-    const { inbox, status, cancel } = readState(state, at);
+    const body = readState(state, at);
     return {
-      inbox,
+      inbox: body.inbox,
       signals: await this.#reads.decode([sessionId], (texts) =>
         signals.map((row) => readSignal(row, at, texts)),
       ),
-      session: cancel === undefined ? { status } : { status, cancel },
+      session: newsOf(body),
     };
   }
 }

@@ -35,6 +35,7 @@ import {
   Followers,
   goesOn,
   isCorrupt,
+  newsOf,
   pageOfClaims,
   refuseClaim,
   remainingFor,
@@ -266,13 +267,12 @@ export class SqliteStorage implements AgentStorage {
     return this.#guard("reading", () => {
       const head = this.#heads.get(sessionId);
       if (head === undefined) throw notFound(sessionId);
-      const { inbox, status, cancel } = head.session;
       const signals = head.pending.atHand(after) ?? this.#reads.signals(head.number, after);
       const remaining = remainingFor(this.#writer, head.session);
       return {
-        inbox,
+        inbox: head.session.inbox,
         signals,
-        session: cancel === undefined ? { status } : { status, cancel },
+        session: newsOf(head.session),
         ...(remaining === undefined ? {} : { remaining }),
       };
     });

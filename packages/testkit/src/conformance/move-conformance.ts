@@ -64,6 +64,16 @@ export function moveConformance(fixture: Fixture): void {
     expect(await fixture.everything("ses-1")).toEqual(before);
   });
 
+  test("ST45: who looks what arrived for a session that has moved is told where it went", async () => {
+    await parked();
+    await begin("ses-1");
+    const moving = { moveId: "mov-1", to: MOVED.to };
+    expect((await fixture.storage.arrivals("ses-1", 0)).session).toEqual({ status: "waiting", move: moving });
+    await end("ses-1", "moved");
+    const { session } = await fixture.storage.arrivals("ses-1", 0);
+    expect(session).toEqual({ status: "waiting", move: { ...moving, isDone: true } });
+  });
+
   test("ST45: a session that is moving is not due, whatever the time, and neither is its deadline", async () => {
     await fixture.apply(creating("ses-1", { deadlineAt: 50 }));
     await begin("ses-1");
