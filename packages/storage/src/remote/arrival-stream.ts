@@ -2,14 +2,20 @@
 //
 //   S1. Whatever is asked after `subscribe` is heard of: `ready` resolves when the coordinator has begun to tell.
 //   S2. What was missed while nothing was heard is found by asking again: whoever listens is told to look at all it holds.
+//   S3. A stream that does not begin in time is given up and opened again, and so is one of which nothing is heard for long, not even
+//       what time it is: the connection may be cut without a word, or something in between may hold it.
 
 import type { Arrival } from "@holdfast/core";
 
 const RETRY_MS = [100, 200, 500, 1_000, 2_000, 5_000];
+/** A coordinator says what time it is three times as often. */
+const SILENT_MS = 30_000;
 
 export interface ArrivalStreamHost {
-  /** Open the stream; `onOpen` as soon as everything that happens from then on will be told. */
-  open(signal: AbortSignal, onOpen: () => void): AsyncIterable<Arrival>;
+  /** How long it may take to begin. */
+  readonly openMs: number;
+  /** Open the stream; `onHeard` whenever it says anything, first when everything that happens from then on will be told. */
+  open(signal: AbortSignal, onHeard: () => void): AsyncIterable<Arrival>;
   /** Sessions this process holds. */
   held(): Iterable<string>;
 }
@@ -50,17 +56,28 @@ export class ArrivalStream {
     let failures = 0;
     let isFirst = true;
     while (!signal.aborted) {
+      const attempt = new AbortController();
+      const giveUp = (): void => attempt.abort();
+      signal.addEventListener("abort", giveUp);
+      let isOpen = false;
+      let timer = setTimeout(giveUp, this.#host.openMs); // S3.
+      const onHeard = (): void => {
+        clearTimeout(timer);
+        timer = setTimeout(giveUp, SILENT_MS);
+        if (isOpen) return;
+        isOpen = true;
+        failures = 0;
+        this.#opened.resolve();
+        if (!isFirst) this.#lookAtAll();
+        isFirst = false;
+      };
       try {
-        const onOpen = (): void => {
-          failures = 0;
-          this.#opened.resolve();
-          if (!isFirst) this.#lookAtAll();
-          isFirst = false;
-        };
-        for await (const arrival of this.#host.open(signal, onOpen)) this.#tell(arrival);
+        for await (const arrival of this.#host.open(attempt.signal, onHeard)) this.#tell(arrival);
       } catch {
         // What is asked next says why; here it is only a matter of time.
       }
+      clearTimeout(timer);
+      signal.removeEventListener("abort", giveUp);
       this.#opened.resolve();
       isFirst = false;
       if (!signal.aborted) await pause(RETRY_MS[Math.min(failures++, RETRY_MS.length - 1)]!, signal);

@@ -2,6 +2,10 @@
 
 import { MemoryStorage } from "@holdfast/testkit/test-runtime";
 import type { Arrival, Change, HoldfastError } from "@holdfast/core";
+import { createServer as createHttpServer } from "node:http";
+import { createServer as createHttp2Server } from "node:http2";
+import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { CoordinatorConnection, openRemoteStorage } from "./index.ts";
 import { RemoteStorage } from "./remote-storage.ts";
@@ -65,6 +69,21 @@ describe.each(HTTP)("over HTTP/%s", (httpVersion) => {
     await vi.waitFor(() => expect(heard).toEqual([{ sessionId: "held", awaited: false }]), PATIENCE);
     await memory.commit([signalling("other", "sig-2")], 3);
     await vi.waitFor(() => expect(heard[1]).toEqual({ sessionId: "other", awaited: true }), PATIENCE);
+  });
+
+  test("a coordinator that takes connections and says nothing is unavailable, also for who listens (T1)", async () => {
+    const silent = httpVersion === "2" ? createHttp2Server() : createHttpServer();
+    silent.on("stream", (stream: Duplex) => stream.on("error", () => {}));
+    await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+    const { port } = silent.address() as AddressInfo;
+    const url = `http://127.0.0.1:${port}`;
+    const storage = openRemoteStorage({ url, token: TOKEN, httpVersion, timeoutMs: 200 });
+    closers.push(
+      () => new Promise<void>((resolve) => void silent.close(() => resolve())),
+      () => storage.close(),
+    );
+    storage.subscribe(() => {});
+    await expect(storage.load("s")).rejects.toMatchObject({ code: "storage_unavailable", at: url });
   });
 
   test("a group larger than a request goes in several, in order", async () => {

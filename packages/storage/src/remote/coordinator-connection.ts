@@ -59,6 +59,8 @@ const CERTIFICATE = /certificate|altname/i;
 
 export class CoordinatorConnection {
   readonly url: string;
+  /** How long a call may take that says nothing else. */
+  readonly timeoutMs: number;
   /** As it says with some of its answers. */
   readonly time: CoordinatorTime;
   readonly #transport: Transport;
@@ -80,6 +82,7 @@ export class CoordinatorConnection {
     this.time = new CoordinatorTime(clock);
     const parsed = checkUrl(url, insecure); // C1.
     this.url = parsed.href.replace(/\/+$/, "");
+    this.timeoutMs = timeoutMs;
     this.#token = token;
     const authorize: Interceptor = (next) => (request) => {
       request.header.set("authorization", `Bearer ${this.#token}`);

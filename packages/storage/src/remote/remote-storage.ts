@@ -54,7 +54,8 @@ export class RemoteStorage implements AgentStorage {
     this.#connection = connection;
     this.#client = connection.client(StorageService);
     this.#stream = new ArrivalStream({
-      open: (signal, onOpen) => this.#openStream(signal, onOpen),
+      openMs: connection.timeoutMs,
+      open: (signal, onHeard) => this.#openStream(signal, onHeard),
       held: () => this.#held.keys(),
     });
     this.reader = {
@@ -207,19 +208,14 @@ export class RemoteStorage implements AgentStorage {
     return result === undefined ? undefined : decode<T>(result);
   }
 
-  async *#openStream(signal: AbortSignal, onOpen: () => void): AsyncIterable<Arrival> {
-    // What names no session says what time it is; the first of it, that everything from then on is told.
-    let isOpen = false;
+  async *#openStream(signal: AbortSignal, onHeard: () => void): AsyncIterable<Arrival> {
     const { time } = this.#connection;
     const askedAt = time.monotonic();
     for await (const told of this.#client.subscribe({}, { signal, timeoutMs: 0 })) {
       const { sessionId, awaited, now } = told;
       if (now !== undefined) time.heard(Number(now), askedAt);
-      if (sessionId !== "") yield { sessionId, awaited };
-      else if (!isOpen) {
-        isOpen = true;
-        onOpen();
-      }
+      onHeard();
+      if (sessionId !== "") yield { sessionId, awaited }; // What names none says what time it is. It is the first.
     }
   }
 

@@ -1,0 +1,73 @@
+// The stream alone: what is held without a word, by a network or by something in between, is opened again.
+
+import type { Arrival } from "@holdfast/core";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { ArrivalStream } from "./arrival-stream.ts";
+
+const OPEN_MS = 5_000;
+const ARRIVAL: Arrival = { sessionId: "held", awaited: true };
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+/** Streams that were opened, each to be told what to say; they end when they are given up, and not otherwise. */
+function open() {
+  const streams: { readonly say: (arrival?: Arrival) => void; readonly signal: AbortSignal }[] = [];
+  const stream = new ArrivalStream({
+    openMs: OPEN_MS,
+    held: () => ["held"],
+    async *open(signal, onHeard) {
+      const said: (Arrival | undefined)[] = [];
+      let wake = (): void => {};
+      signal.addEventListener("abort", () => wake());
+      const say = (arrival?: Arrival): void => {
+        said.push(arrival);
+        wake();
+      };
+      streams.push({ signal, say });
+      while (!signal.aborted) {
+        for (const each of said.splice(0)) {
+          onHeard();
+          if (each !== undefined) yield each;
+        }
+        await new Promise<void>((resolve) => (wake = resolve));
+      }
+    },
+  });
+  const heard: Arrival[] = [];
+  stream.subscribe((arrival) => void heard.push(arrival));
+  return { stream, streams, heard };
+}
+
+test("S3: one that does not begin holds up nobody for longer than a call may take, and is opened again", async () => {
+  const { stream, streams, heard } = open();
+  let isReady = false;
+  void stream.ready?.then(() => (isReady = true));
+  await vi.advanceTimersByTimeAsync(OPEN_MS - 1);
+  expect(isReady).toBe(false);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(isReady).toBe(true);
+  expect(streams.map(({ signal }) => signal.aborted)).toEqual([true, false]);
+  streams[1]?.say();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(heard).toEqual([{ sessionId: "held", awaited: false }]); // S2.
+  await stream.close();
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test("S3: one that falls silent is opened again, and one that says what time it is is not silent", async () => {
+  const { stream, streams, heard } = open();
+  for (let i = 0; i < 12; i++) {
+    streams[0]?.say();
+    await vi.advanceTimersByTimeAsync(10_000);
+  }
+  expect(streams).toHaveLength(1);
+  await vi.advanceTimersByTimeAsync(21_000);
+  expect(streams).toHaveLength(2);
+  streams[1]?.say();
+  streams[1]?.say(ARRIVAL);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(heard).toEqual([{ sessionId: "held", awaited: false }, ARRIVAL]);
+  await stream.close();
+  expect(vi.getTimerCount()).toBe(0);
+});
