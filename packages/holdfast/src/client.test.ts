@@ -115,6 +115,19 @@ describe("a session", () => {
   });
 });
 
+test("a result is waited for as long as was said, also while the coordinator is away (S1)", async () => {
+  const away = createClient({ url: "http://127.0.0.1:1", token: "t" });
+  try {
+    const since = performance.now();
+    await expect(away.sessions.get("s").result({ timeoutMs: 300 })).rejects.toMatchObject({
+      code: "unavailable",
+    });
+    expect(performance.now() - since).toBeLessThan(2_000);
+  } finally {
+    away.close();
+  }
+});
+
 describe("a connection that is lost", () => {
   test("before the answer arrives does nothing twice, and loses nothing", async () => {
     const through = createClient({ url: proxy.url, token: await fleet.token("user", "eve") });

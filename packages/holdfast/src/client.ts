@@ -2,7 +2,7 @@
 //
 //   S1. What is safe to send twice is sent again when the connection is lost, for `retryMs`: a start under a key that is made before it
 //       is sent first, a signal under a dedup key, an answer, a cancel, every read. So nothing is done twice, and nothing is lost
-//       because an answer was.
+//       because an answer was. Who waits for a result for a time of his own is told when that is over, also then.
 //   S2. Values are decoded from the JSON the session has; types are the caller's word, or the agent's.
 //   S3. Events are told by number: after a lost connection they go on behind the last one that was told.
 //   S4. Who gave up is told at once, and nothing is asked for him again: a result rejects with his signal's reason, events end, and what
@@ -122,6 +122,8 @@ const FIRST_WAIT_MS = 100;
 const WAIT_MAX_MS = 5_000;
 /** What one question for a result waits for at most. */
 const LONG_POLL_MS = 25_000;
+/** What its answer may take beyond that. */
+const ANSWER_MS = 5_000;
 
 /** @throws UsageError for options that cannot be right; every method refuses its own so. */
 export function createClient(settings: ClientOptions): HoldfastClient {
@@ -135,10 +137,13 @@ export function createClient(settings: ClientOptions): HoldfastClient {
   const service = connection.client(SessionService);
   const closing = new AbortController();
   /** S1, S4. */
-  const ask = <T>(call: () => Promise<T>, signal?: AbortSignal): Promise<T> =>
+  const ask = <T>(call: () => Promise<T>, signal?: AbortSignal, leftMs = Infinity): Promise<T> =>
     retried(
       () => connection.ask(call),
-      new Retry(retryMs, signal === undefined ? closing.signal : AbortSignal.any([closing.signal, signal])),
+      new Retry(
+        Math.min(retryMs, leftMs),
+        signal === undefined ? closing.signal : AbortSignal.any([closing.signal, signal]),
+      ),
     );
 
   const session = <Output>(sessionId: string): RemoteSession<Output> => ({
@@ -149,10 +154,15 @@ export function createClient(settings: ClientOptions): HoldfastClient {
       const { timeoutMs = Infinity, signal } = options;
       const until = performance.now() + timeoutMs;
       for (;;) {
-        const waitMs = Math.max(0, Math.min(LONG_POLL_MS, Math.ceil(until - performance.now())));
+        const leftMs = (): number => Math.max(0, until - performance.now());
         const found = await ask(
-          () => service.getResult({ sessionId, waitMs }, signal === undefined ? {} : { signal }),
+          () => {
+            const waitMs = Math.ceil(Math.min(LONG_POLL_MS, leftMs()));
+            const call = { timeoutMs: waitMs + ANSWER_MS, ...(signal === undefined ? {} : { signal }) };
+            return service.getResult({ sessionId, waitMs }, call);
+          },
           signal,
+          leftMs(),
         );
         if (found.ended) return outputOf(sessionId, found) as Output;
         if (performance.now() >= until)
