@@ -50,6 +50,22 @@ describe("a poll loop", () => {
     await stand.loop.stop();
   });
 
+  test("leaves a poll that asked for nothing when a slot becomes free while it pauses", async () => {
+    const stand = open();
+    stand.free = 0;
+    stand.loop.start();
+    await turns(5);
+    stand.reject(away());
+    await turns(5);
+    stand.free = 1;
+    stand.loop.slotFreed();
+    await stand.clock.advance(10_000);
+    expect(stand.polls.slice(1)).toMatchObject([{ pollId: "p2", ackPollId: undefined, free: 1 }]);
+    await stand.answer({});
+    expect(stand.told).toEqual(["lost", "back"]);
+    await stand.loop.stop();
+  });
+
   test("takes nothing of an answer that came to a poll it had left", async () => {
     const stand = open();
     stand.free = 0;

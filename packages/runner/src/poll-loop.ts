@@ -4,8 +4,8 @@
 // coordinator cannot be reached; the same poll is sent again, with growing pauses. *Over*: stopped, or refused for good.
 //
 //   L1. A poll whose answer was lost is sent again under its id, and so gets the same answer; the next one acknowledges it.
-//   L2. A poll that asked for nothing, because all slots were taken, is left for a new one when a slot is free. What it may have
-//       been answered is told again, because it is never acknowledged.
+//   L2. A poll that asked for nothing, because all slots were taken, is left for a new one when a slot is free, also between two tries
+//       of it. What it may have been answered is told again, because it is never acknowledged.
 //   L3. It never ends because nobody answers, or because something on the way there is set up wrong.
 //   L4. Polls are numbered in their order, so that one that was left and arrives late is known to be.
 //
@@ -66,6 +66,7 @@ export class PollLoop<Answer> {
   #under: { readonly free: number; readonly controller: AbortController } | undefined;
   #heard: readonly string[] = [];
   #last: string | undefined;
+  #isAway = false;
   /** How often it was registered again for the poll under way. */
   #takenIn = 0;
   #loop: Promise<void> | undefined;
@@ -112,11 +113,13 @@ export class PollLoop<Answer> {
     const { signal } = this.#controller;
     this.#takenIn = 0;
     for (let failures = 0; ; failures++) {
+      if (failures > 0 && poll.free === 0 && this.#host.free() > 0) return "left"; // L2.
       const controller = new AbortController();
       this.#under = { free: poll.free, controller };
       try {
         const answer = await this.#host.poll(poll, controller.signal);
-        if (failures > 0) this.#host.back();
+        if (this.#isAway) this.#host.back();
+        this.#isAway = false;
         // Left and answered at once: nobody may act on what is told again.
         return controller.signal.aborted ? "left" : { answer };
       } catch (thrown) {
@@ -141,7 +144,10 @@ export class PollLoop<Answer> {
       this.#host.refused(problem);
       return false;
     }
-    if (problem !== undefined && failures === 0) this.#host.lost(problem);
+    if (problem !== undefined && !this.#isAway) {
+      this.#isAway = true;
+      this.#host.lost(problem);
+    }
     await pause(pauseMs(failures, random), clock, this.#controller.signal);
     return !this.#controller.signal.aborted;
   }
