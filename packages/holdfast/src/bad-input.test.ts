@@ -42,6 +42,11 @@ export const two = defineAgent({ name: "second", run: async () => 2 });
   "missing-package.ts": 'import "no-such-package-here";\n',
   "missing-file.ts": 'import "./no-such-file.ts";\n',
   "missing-export.ts": 'import { nothing } from "holdfast";\nexport default nothing;\n',
+  "missing-builtin.ts": 'import "node:fs/promise";\n',
+  "missing-subpath.ts": 'import "holdfast/agents";\n',
+  "types.ts": "export interface Input {}\n",
+  "imports-type.ts":
+    'import { Input } from "./types.ts";\nexport default async (): Promise<Input> => ({});\n',
   "nameless.ts":
     'import { defineAgent } from "holdfast";\nexport default defineAgent({ name: "", run: async () => 1 });\n',
   "agent.json": "{}",
@@ -118,6 +123,21 @@ describe("bad input", () => {
       "E_AGENT_INVALID",
       ["no-such-file.ts"],
     ],
+    [
+      "a module that Node does not have",
+      ["run", "missing-builtin.ts"],
+      3,
+      "E_AGENT_INVALID",
+      ["imports something that is not there", "node:fs/promise", "missing-builtin.ts"],
+    ],
+    [
+      "a part of a package that is not there",
+      ["run", "missing-subpath.ts"],
+      3,
+      "E_AGENT_INVALID",
+      ["imports something that is not there", "./agents", "missing-subpath.ts"],
+    ],
+    ["a type imported as a value", ["run", "imports-type.ts"], 3, "E_AGENT_INVALID", ["`import type`"]],
     ["an import that is not exported", ["run", "missing-export.ts"], 3, "E_AGENT_INVALID", ["nothing"]],
     [
       "an agent without a name",

@@ -201,12 +201,15 @@ function nameOfFile(file: string): string {
 
 // ---- errors ------------------------------------------------------------------------------------------------------
 
+/** Node's, of an import that leads nowhere. */
+const NOT_THERE = ["ERR_MODULE_NOT_FOUND", "ERR_PACKAGE_PATH_NOT_EXPORTED", "ERR_UNKNOWN_BUILTIN_MODULE"];
+
 function importError(thrown: unknown, file: string): HoldfastError {
   const error = toError(thrown);
   const code = "code" in error ? String(error.code) : "";
   const at = placeIn(error, file);
   const details = { at, cause: error };
-  if (code === "ERR_MODULE_NOT_FOUND" || code === "ERR_PACKAGE_PATH_NOT_EXPORTED") {
+  if (NOT_THERE.includes(code)) {
     const message = `the file imports something that is not there: ${withoutPath(error.message)}`;
     return invalid(message, file, { ...details, fix: "install the package, or correct the import" });
   }
@@ -226,7 +229,9 @@ function importError(thrown: unknown, file: string): HoldfastError {
     const fix =
       code === "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX"
         ? "types are stripped, not compiled: enums, namespaces and parameter properties must be written otherwise"
-        : "correct the line";
+        : error.message.includes("does not provide an export")
+          ? "correct the name; what is only a type is imported by `import type`, as types are stripped"
+          : "correct the line";
     return invalid(`the file cannot be read: ${error.message}`, file, {
       ...details,
       ...(line === undefined ? {} : { at: line }),
@@ -278,7 +283,9 @@ function withoutPath(message: string): string {
 
 function placeIn(error: Error, file: string): string {
   const importedFrom = / imported from (.+)$/.exec(error.message)?.[1];
-  if (importedFrom !== undefined) return decodedPlace(importedFrom.replace(/^file:\/\//, ""));
+  const place = importedFrom && decodedPlace(importedFrom.replace(/^file:\/\//, ""));
+  // What it looks for in this installation is looked for from here.
+  if (place !== undefined && place !== fileURLToPath(import.meta.url)) return place;
   return placeOf(error) ?? file;
 }
 
