@@ -21,7 +21,12 @@ test("times of children are whole numbers, and endless ones are none", async () 
   expect(cancel).toMatchObject({ graceMs: 1 });
 });
 
+const none = undefined as unknown as typeof one;
 const wrong: readonly (readonly [string, (ctx: AgentContext) => unknown])[] = [
+  ['"one" as mode', (ctx) => ctx.spawnAgent("one" as unknown as typeof one)],
+  ["undefined as mode", (ctx) => ctx.spawnAgent(none)],
+  ["undefined as mode", (ctx) => ctx.handoffToAgent(none)],
+  ["undefined as mode", (ctx) => ctx.handoffToAgent(none, 1, { completion: "immediate" })],
   ["a time-out of -1 ms", (ctx) => ctx.spawnAgent(one, 1, { timeoutMs: -1 })],
   ["a time-out of NaN ms", (ctx) => ctx.spawnAgent(one, 1, { timeoutMs: Number.NaN })],
   ['"some" as persistence', (ctx) => ctx.spawnAgent(one, 1, { persistence: "some" as "full" })],

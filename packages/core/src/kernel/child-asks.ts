@@ -26,6 +26,7 @@ import {
   sentId,
   tellingChild,
 } from "../journal/signal-names.ts";
+import { shown } from "../options.ts";
 import type { CreateSession, Effect, StoredSignal } from "../ports/storage.ts";
 import { checkBudget, type Budget } from "../session/budget.ts";
 import { isLastEvent, toParent, type ChildEvent } from "../session/consequences.ts";
@@ -197,7 +198,7 @@ export class ChildAsks {
 
   /** Ask for a child. Answers its session id. */
   spawn(mode: AgentMode, input: unknown, options: SpawnOptions, resumedFrom?: unknown): string {
-    const { name } = mode;
+    const name = this.#named("spawnAgent", mode);
     const draft = this.#draftChild(name, input, options, resumedFrom);
     const { onParentEnd: onEnd = "cancel" } = options;
     const hash = this.#placedHash(draft.hash, options);
@@ -211,11 +212,12 @@ export class ChildAsks {
 
   /** Ask for a session that is to take this one's place: what would have been told to the parent, it tells. C6. */
   handOff(mode: AgentMode, input: unknown, options: SpawnOptions): void {
-    const draft = this.#draftChild(mode.name, input, options, undefined);
+    const name = this.#named("handoffToAgent", mode);
+    const draft = this.#draftChild(name, input, options, undefined);
     const hash = this.#placedHash(draft.hash, options);
-    const id = this.#append({ type: "spawn_child", agent: mode.name, hash, handOff: true });
+    const id = this.#append({ type: "spawn_child", agent: name, hash, handOff: true });
     this.#heir = () => this.#placed(this.#creation(id, draft, this.#parent), mode, options);
-    if (this.#door.cursor.slice === "live") this.#described(mode.name);
+    if (this.#door.cursor.slice === "live") this.#described(name);
   }
 
   /** C6. It ends now: the id of the session that takes over from it, if one does. */
@@ -335,6 +337,20 @@ export class ChildAsks {
 
   get #sessionId(): string {
     return this.#door.cursor.self;
+  }
+
+  /** Which agent is asked for. */
+  #named(call: string, mode: AgentMode): string {
+    this.#door.guard();
+    const name: unknown = (mode as AgentMode | undefined)?.name;
+    if (typeof name === "string") return name;
+    throw this.#door.faults.fail(
+      new UsageError(`ctx.${call} cannot take ${shown(mode)} as mode`, {
+        ...at(callerLine()),
+        expected: "local(agent) or remote(agent)",
+        fix: "say where the agent is to run by one of these",
+      }),
+    );
   }
 
   #draftChild(agent: string, input: unknown, options: SpawnOptions, resumedFrom: unknown): DraftChild {
