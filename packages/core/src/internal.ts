@@ -62,7 +62,7 @@ export {
 export { dueAt, lookAt } from "./session/due.ts";
 export { endEvent, refuseRequest } from "./session/consequences.ts";
 export { isOutcome, noticeOf } from "./journal/record.ts";
-export { repliedRequest, replyName } from "./journal/signal-names.ts";
+export { repliedRequest, replyName, tellingChild } from "./journal/signal-names.ts";
 export { Followers } from "./session/followers.ts";
 export { isForkPending, parentAt, seedAt } from "./session/fork.ts";
 export { isDone } from "./kernel/open-items.ts";

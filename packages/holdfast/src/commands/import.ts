@@ -1,4 +1,5 @@
-import { isEnded, isSessionId } from "@holdfast/core";
+import { isEnded, isSessionId, positionId, type Session, type StorageReader } from "@holdfast/core";
+import { tellingChild } from "@holdfast/core/internal";
 import { refuse, takeOnly } from "../arguments.ts";
 import type { Command } from "../command.ts";
 
@@ -36,9 +37,17 @@ export const importSession: Command = {
       try {
         const options = { name: file, ...(wanted === undefined ? {} : { sessionId: wanted }) };
         const { sessionId, session } = await runtime.import(chunks, options);
-        const { status } = await session();
+        const row = await session();
+        const { status } = row;
         const next = io.call(isEnded(status) ? `result ${sessionId}` : `resume ${sessionId}`);
         io.result({ sessionId, status, ...(isEnded(status) ? {} : { resume: next }) }, sessionId);
+        for (const child of await absentChildren(row, storage.reader))
+          io.note(
+            `${io.notes.symbols.warn} it waits for child ${child}, which is not here` +
+              (wanted === undefined
+                ? ": import its file, too"
+                : " and cannot be: a child keeps its id. A fork of the session goes on without it"),
+          );
         io.note(isEnded(status) ? `it has ended: ${next}` : `go on with: ${next}`);
         return 0;
       } finally {
@@ -47,3 +56,13 @@ export const importSession: Command = {
     });
   },
 };
+
+/** Those whose telling it waits for, and who are not stored where it is: nobody else ever answers such a wait. */
+async function absentChildren(session: Session, reader: StorageReader): Promise<readonly string[]> {
+  const numbers = session.waits.flatMap((wait) =>
+    wait.type === "signal" ? (tellingChild(wait.name) ?? []) : [],
+  );
+  const ids = [...new Set(numbers)].map((number) => positionId(session.sessionId, number));
+  const rows = await Promise.all(ids.map((id) => reader.session(id)));
+  return ids.filter((_, index) => rows[index] === undefined);
+}
