@@ -86,7 +86,10 @@ async function keep({
     ...leaseOf(database),
     ...(watchdog === undefined ? {} : { watchdog }),
     tracer: tracer === undefined ? watcher : compositeTracer([watcher, tracer]),
-    schedules: { findAgent: (ref) => agents.find(ref), onFired: (firing) => tellFiring(firing, io) },
+    schedules: {
+      findAgent: (ref) => agents.find(ref),
+      onFired: (firing) => void tellFiring(firing, storage.reader, io),
+    },
   });
   const gone = Promise.withResolvers<undefined>();
   const look = async (): Promise<void> => {
@@ -168,15 +171,35 @@ function tellSchedules(schedules: readonly Schedule[], io: Io): void {
   io.note(`${what}. Ctrl-C stops`);
 }
 
-function tellFiring({ scheduleId, sessionId, type, dueAt, nextAt }: Firing, io: Io): void {
+/** Never rejects. */
+async function tellFiring(
+  { scheduleId, sessionId, type, dueAt, nextAt }: Firing,
+  reader: StorageReader,
+  io: Io,
+): Promise<void> {
   const now = Date.now();
   if (io.isJson) return io.result({ type: "fired", scheduleId, sessionId, action: type, dueAt, nextAt }, "");
   const { paint, symbols } = io.notes;
   const late = now - dueAt < LATE_MS ? "" : ` (was due at ${localTime(dueAt)})`;
-  const did = type === "start" ? `started ${sessionId}` : `signalled ${sessionId}`;
+  const isOver = type === "signal" && (await wasOver(sessionId, dueAt, reader));
+  const did = isOver
+    ? `sent nothing: ${sessionId} is over. \`${io.call(`schedule remove ${scheduleId}`)}\` ends it`
+    : type === "start"
+      ? `started ${sessionId}`
+      : `signalled ${sessionId}`;
   io.note(
     `${symbols.begin} ${localTime(now)} ${paint.bold(scheduleId)} ${did}${late}${paint.dim(`, next at ${localTime(nextAt)}`)}`,
   );
+}
+
+/** Whether a session had ended before it was to be signalled, or was deleted: then it took nothing. */
+async function wasOver(sessionId: string, dueAt: number, reader: StorageReader): Promise<boolean> {
+  try {
+    const session = await reader.session(sessionId);
+    return session === undefined || (session.endedAt !== undefined && session.endedAt < dueAt);
+  } catch {
+    return false; // Storage is away: whoever watches is told so elsewhere.
+  }
 }
 
 function tellEvent(event: TraceEvent, io: Io): void {

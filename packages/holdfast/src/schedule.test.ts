@@ -177,6 +177,16 @@ describe("holdfast schedule", () => {
     });
   });
 
+  test("of a session that is over it is said that it takes no signal, and what ends the schedule", async () => {
+    await project.run("run", "desk.ts", "--session", "desk", "--park");
+    await project.run("schedule", "add", "* * * * * *", "--signal", "desk", "go", "--id", "poke");
+    await project.run("cancel", "desk", "--hard");
+    const running = project.start(["schedule", "run"]);
+    await running.says("poke sent nothing: desk is over. `holdfast schedule remove poke` ends it");
+    running.kill("SIGINT");
+    await running.finished;
+  });
+
   test("an agent that cannot be loaded holds up no other, and its session waits for it", async () => {
     writeFileSync(project.path("breaks.ts"), AGENTS["echo.ts"]!);
     await project.run("schedule", "add", "* * * * * *", "--run", "breaks.ts", "--id", "breaks");
