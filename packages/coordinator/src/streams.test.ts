@@ -1,11 +1,12 @@
 // V2: readers of event streams that do not read, beside those that do. Real sockets, and a coordinator as it is.
 
 import { ServerResponse } from "node:http";
+import { setTimeout as delay } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { JOURNAL_FORMAT, type Arrival, type Change, type Clock, type JournalRecord } from "@holdfast/core";
 import { EventReader } from "@holdfast/testkit/event-reader";
-import { MemoryStorage, storageWith, systemClock } from "@holdfast/testkit/test-runtime";
+import { gate, MemoryStorage, readerWith, storageWith, systemClock } from "@holdfast/testkit/test-runtime";
 import { afterEach, beforeEach, describe, expect, it, test, vi } from "vitest";
 import { openFleet, type Fleet } from "./testing/fleet.ts";
 
@@ -215,4 +216,44 @@ test("V2: what arrives for one session, again and again until it is told, is tol
     over.abort();
     await fleet.close();
   }
+});
+
+test("a result is waited for no longer when who asked for it was gone before the token was looked up", async () => {
+  const memory = new MemoryStorage();
+  const known = await openFleet({ storage: memory });
+  const sessionId = await known.admin.start();
+  await known.close();
+  const lookedUp = gate();
+  let isSlow = false;
+  const followed = { ever: 0, now: 0 };
+  const storage = storageWith(memory, {
+    reader: readerWith(memory.reader, {
+      async document(collection, id) {
+        if (isSlow) await lookedUp.opened;
+        return memory.reader.document(collection, id);
+      },
+    }),
+    follow(id, onNotice) {
+      followed.ever++;
+      followed.now++;
+      const leave = memory.follow(id, onNotice);
+      return () => {
+        followed.now--;
+        leave();
+      };
+    },
+  });
+  const fleet = await openFleet({ storage, seed: 2 });
+  isSlow = true;
+  const asking = new AbortController();
+  const headers = { authorization: `Bearer ${known.admin.token}` };
+  const result = `${fleet.url}/v1/sessions/${sessionId}/result?waitMs=20000`;
+  const asked = fetch(result, { headers, signal: asking.signal });
+  await delay(50);
+  asking.abort();
+  await expect(asked).rejects.toThrow("aborted");
+  await delay(50);
+  lookedUp.open();
+  await expect.poll(() => followed, { ...PATIENCE, timeout: 5_000 }).toEqual({ ever: 1, now: 0 });
+  await fleet.close();
 });

@@ -170,6 +170,7 @@ function contextOf(exchange: Exchange, method: Method, caller: Caller, closing: 
     requestHeader: authorization === undefined ? [] : [["authorization", authorization]],
   });
   response.once("close", () => context.abort(OVER));
+  if (response.destroyed) context.abort(OVER); // It went while its token was looked up.
   identify(context, caller, requestId);
   return context;
 }
