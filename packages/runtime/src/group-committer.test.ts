@@ -116,6 +116,31 @@ describe("a group", () => {
     expect(clock.armed).toBe(0);
   });
 
+  test.each([
+    ["is away", () => Promise.reject(new UnavailableError("storage_unavailable", "gone"))],
+    ["does not answer", () => new Promise<never>(() => {})],
+  ])(
+    "of who is in a hurry is given up soon where storage %s, and so is what comes after it",
+    async (_, commit) => {
+      const clock = new TestClock();
+      const committer = new GroupCommitter({ commit } as unknown as AgentStorage, clock);
+      const told: string[] = [];
+      const submit = (sessionId: string): void =>
+        void committer.commit(release(sessionId)).catch(({ code }: HoldfastError) => told.push(code));
+      submit("before");
+      await turns(1);
+      committer.hurry();
+      submit("after");
+      let isIdle = false;
+      void committer.idle().then(() => (isIdle = true));
+      await clock.advance(3_999);
+      expect([told, isIdle]).toEqual([[], false]);
+      await clock.advance(1);
+      expect([told, isIdle]).toEqual([["storage_unavailable", "storage_unavailable"], true]);
+      expect(clock.armed).toBe(0);
+    },
+  );
+
   test("answered too short is an error for those left out, not a hang", async () => {
     const storage = { commit: async () => [{ status: "released" }] } as unknown as AgentStorage;
     const committer = new GroupCommitter(storage, new TestClock());

@@ -7,10 +7,14 @@
 //       However much waits while storage is away, what is submitted then costs the same (`name-lines.ts`).
 //   G4. When storage cannot take it (full, read-only, gone for too long) every change of the group is answered with that
 //       error; nothing is half-done, and the next group is tried afresh.
+//   G5. In a hurry, as when its process ends, a group has `HURRIED_MS` to be taken, and no other one after that. Nothing is lost by that:
+//       what a claim's end would have told storage it knows when the claim has run out, and who asked for anything else is told that it
+//       is not known.
 
 import {
   HoldfastError,
   toHoldfastError,
+  UnavailableError,
   type AgentStorage,
   type Change,
   type ChangeResult,
@@ -33,6 +37,17 @@ interface Queued extends Submission {
   readonly names: readonly string[];
 }
 
+/** A group that is given to storage, until it is answered. */
+interface Flight {
+  readonly group: readonly Queued[];
+  failures: number;
+  /** The last one. */
+  error: HoldfastError | undefined;
+  cancelRetry: () => void;
+  cancelEnd: () => void;
+}
+
+const HURRIED_MS = 4_000;
 const RETRY_DELAYS_MS = [5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 5_000, 5_000, 5_000, 5_000];
 
 export class GroupCommitter {
@@ -47,6 +62,10 @@ export class GroupCommitter {
   #submitted = 0;
   /** How many groups. */
   #inFlight = 0;
+  readonly #flights = new Set<Flight>();
+  #isHurried = false;
+  /** G5. */
+  #patienceMs = HURRIED_MS;
   #scheduled = false;
   readonly #idle: (() => void)[] = [];
 
@@ -81,7 +100,7 @@ export class GroupCommitter {
     if (group.length > 0) {
       this.#inFlight++;
       this.#lines.take(group);
-      this.#send(group, 0);
+      this.#send(group);
     } else if (this.#inFlight === 0) {
       for (const resolve of this.#idle.splice(0)) resolve();
     }
@@ -95,37 +114,69 @@ export class GroupCommitter {
     });
   }
 
-  #landed(group: readonly Queued[]): void {
-    this.#inFlight--;
-    const freed = this.#lines.leave(group);
-    if (freed.length > 0) this.#free = [...this.#free, ...freed].sort((a, b) => a.number - b.number); // G1.
+  /** G5. */
+  hurry(): void {
+    this.#isHurried = true;
+    for (const flight of this.#flights) this.#expectSoon(flight);
   }
 
-  #send(group: readonly Queued[], failures: number): void {
+  #send(group: readonly Queued[]): void {
+    const flight: Flight = {
+      group,
+      failures: 0,
+      error: undefined,
+      cancelRetry: () => {},
+      cancelEnd: () => {},
+    };
+    this.#flights.add(flight);
+    if (this.#isHurried) this.#expectSoon(flight);
+    this.#try(flight);
+  }
+
+  #try(flight: Flight): void {
+    const { group } = flight;
     const changes = group.map((submission) => submission.change);
     this.#storage.commit(changes, this.#clock.now()).then(
       (results) => {
-        this.#landed(group);
-        group.forEach(({ onResult, onError }, i) => {
+        this.#land(flight, ({ onResult, onError }, i) => {
           const result = results[i];
           if (result !== undefined) return onResult(result);
           const answered = `storage answered ${results.length} of ${group.length} changes`;
           onError(new HoldfastError("internal", answered));
         });
-        this.flush();
       },
       (thrown: unknown) => {
         const error = toHoldfastError(thrown);
-        const delay = RETRY_DELAYS_MS[failures];
-        if (error.code === "storage_unavailable" && delay !== undefined) {
-          this.#clock.setTimer(() => this.#send(group, failures + 1), delay); // G3.
-          return;
-        }
-        this.#landed(group);
-        for (const { onError } of group) onError(error); // G4.
-        this.flush();
+        const delay = RETRY_DELAYS_MS[flight.failures++];
+        if (error.code !== "storage_unavailable" || delay === undefined)
+          return this.#land(flight, ({ onError }) => onError(error)); // G4.
+        if (!this.#flights.has(flight)) return;
+        flight.error = error;
+        flight.cancelRetry = this.#clock.setTimer(() => this.#try(flight), delay); // G3.
       },
     );
+  }
+
+  /** G5. */
+  #expectSoon(flight: Flight): void {
+    flight.cancelEnd = this.#clock.setTimer(() => {
+      this.#patienceMs = 0;
+      const error = flight.error ?? new UnavailableError("storage_unavailable", "storage does not answer");
+      this.#land(flight, ({ onError }) => onError(error));
+    }, this.#patienceMs);
+  }
+
+  /** What is answered after it was given up is told to nobody. */
+  #land(flight: Flight, tell: (submission: Submission, i: number) => void): void {
+    if (!this.#flights.delete(flight)) return;
+    const { group, cancelRetry, cancelEnd } = flight;
+    cancelRetry();
+    cancelEnd();
+    this.#inFlight--;
+    const freed = this.#lines.leave(group);
+    if (freed.length > 0) this.#free = [...this.#free, ...freed].sort((a, b) => a.number - b.number); // G1.
+    group.forEach(tell);
+    this.flush();
   }
 }
 

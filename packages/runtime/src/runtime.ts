@@ -429,6 +429,7 @@ class LocalRuntime implements Runtime {
 
   async #close(): Promise<void> {
     this.#keeper?.close();
+    this.#committer.hurry();
     await this.#sessions.close(() => this.#executor.close());
     await this.#committer.idle();
     this.#leases.close();

@@ -72,18 +72,22 @@ describe.each(HTTP)("over HTTP/%s", (httpVersion) => {
   });
 
   test("a coordinator that takes connections and says nothing is unavailable, also for who listens (T1)", async () => {
-    const silent = httpVersion === "2" ? createHttp2Server() : createHttpServer();
-    silent.on("stream", (stream: Duplex) => stream.on("error", () => {}));
-    await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
-    const { port } = silent.address() as AddressInfo;
-    const url = `http://127.0.0.1:${port}`;
+    const { url, close } = await serveSilence(httpVersion);
     const storage = openRemoteStorage({ url, token: TOKEN, httpVersion, timeoutMs: 200 });
-    closers.push(
-      () => new Promise<void>((resolve) => void silent.close(() => resolve())),
-      () => storage.close(),
-    );
+    closers.push(close, () => storage.close());
     storage.subscribe(() => {});
     await expect(storage.load("s")).rejects.toMatchObject({ code: "storage_unavailable", at: url });
+  });
+
+  test("what a coordinator does not answer keeps nobody from closing, and is unavailable then", async () => {
+    const { url, close } = await serveSilence(httpVersion);
+    closers.push(close);
+    const storage = openRemoteStorage({ url, token: TOKEN, httpVersion });
+    const asked = expect(storage.load("s")).rejects.toMatchObject({ code: "storage_unavailable" });
+    const since = performance.now();
+    await storage.close();
+    await asked;
+    expect(performance.now() - since).toBeLessThan(10_000);
   });
 
   test("a group larger than a request goes in several, in order", async () => {
@@ -158,6 +162,16 @@ async function open(httpVersion: (typeof HTTP)[number]) {
   const storage = openRemoteStorage({ url: server.url, token: TOKEN, httpVersion });
   closers.push(server.close, () => storage.close());
   return { memory, server, storage };
+}
+
+/** Takes connections and requests, and says nothing. */
+async function serveSilence(httpVersion: (typeof HTTP)[number]) {
+  const server = httpVersion === "2" ? createHttp2Server() : createHttpServer();
+  server.on("stream", (stream: Duplex) => stream.on("error", () => {}));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const close = (): Promise<void> => new Promise((resolve) => void server.close(() => resolve()));
+  return { url: `http://127.0.0.1:${port}`, close };
 }
 
 function creating(sessionId: string): Change & { readonly type: "create_session" } {

@@ -30,6 +30,8 @@ import { CoordinatorConnection, type ConnectionOptions } from "./coordinator-con
 const REQUEST_BYTES = 4 * 1024 * 1024;
 const REQUEST_CHANGES = 10_000;
 const LIMIT_MAX = 100_000;
+/** How long what is under way may take to be answered when it is closed: a coordinator that does not answer keeps nobody here. */
+const CLOSE_MS = 2_000;
 
 export type RemoteStorageOptions = ConnectionOptions;
 
@@ -171,7 +173,10 @@ export class RemoteStorage implements AgentStorage {
     if (this.#isClosing) return;
     this.#isClosing = true;
     await this.#stream.close();
-    await Promise.allSettled(this.#underWay);
+    const late = Promise.withResolvers<void>();
+    const timer = setTimeout(late.resolve, CLOSE_MS);
+    await Promise.race([Promise.allSettled(this.#underWay), late.promise]);
+    clearTimeout(timer);
     this.#connection.close();
   }
 
