@@ -1,7 +1,14 @@
 // What is due is run by whoever knows its agent, however much else is due.
 
-import type { CreateSession } from "@holdfast/core";
-import { countingRandom, gate, storageWith, TestClock } from "@holdfast/testkit/test-runtime";
+import { CorruptRecordError, type CreateSession } from "@holdfast/core";
+import {
+  countingRandom,
+  gate,
+  readerWith,
+  recordingTracer,
+  storageWith,
+  TestClock,
+} from "@holdfast/testkit/test-runtime";
 import { expect, test, vi } from "vitest";
 import { defineAgent } from "./define.ts";
 import { MemoryStorage } from "./memory-storage.ts";
@@ -27,6 +34,35 @@ test("an agent that is known here does not starve behind 1,200 sessions of other
   expect(await runtime.recover()).toEqual(["known"]);
   expect(await runtime.handle("known").result()).toBe("done");
   expect((await storage.reader.session("foreign-0"))?.status).toBe("submitted");
+  await runtime.close();
+});
+
+test("a session that is damaged keeps none of the others from being run, and is told of", async () => {
+  const storage = new MemoryStorage();
+  const ids = ["s1", "s2", "s3"];
+  await storage.commit(
+    ids.map((sessionId) => creating(sessionId, "known")),
+    0,
+  );
+  const reader = readerWith(storage.reader, {
+    async session(sessionId) {
+      if (sessionId === "s1") throw new CorruptRecordError("row s1", "it is not what was written");
+      return storage.reader.session(sessionId);
+    },
+  });
+  const known = defineAgent({ name: "known", run: async () => "done" });
+  const tracer = recordingTracer();
+  const runtime = createRuntime({
+    storage: storageWith(storage, { reader }),
+    agents: [known],
+    clock: new TestClock(),
+    random: countingRandom(),
+    development: false,
+    tracer,
+  });
+  expect(await runtime.recover()).toEqual(["s2", "s3"]);
+  expect(await runtime.handle("s3").result()).toBe("done");
+  expect(tracer.events.filter(({ type }) => type === "warned")).toMatchObject([{ sessionId: "s1" }]);
   await runtime.close();
 });
 

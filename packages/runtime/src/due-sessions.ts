@@ -73,9 +73,9 @@ export class DueSessions {
     });
     for (const sessionId of sessionIds) {
       if (this.#host.sessions.closed || this.#host.sessions.isLive(sessionId)) continue;
-      const session = await this.#host.storage.reader.session(sessionId);
-      if (session === undefined) continue;
       try {
+        const session = await this.#host.storage.reader.session(sessionId);
+        if (session === undefined) continue;
         await this.#host.sessions.activate(sessionId, session);
         started.push(sessionId);
       } catch (error) {
