@@ -67,4 +67,11 @@ export const FAMILY_MUTANTS = [
     replace: "children: asking.children }",
     tests: [MEMORY],
   },
+  {
+    name: "S4, MV1: a child that is asked for where its parent moved to is heard there",
+    file: "packages/runtime/src/move-session.ts",
+    find: "if (persistence === undefined) return { ...seen, ids };",
+    replace: "if (persistence !== null) return { ...seen, ids };",
+    tests: ["packages/runtime/src/move-session.test.ts"],
+  },
 ];

@@ -84,6 +84,41 @@ describe("a session that moves", () => {
     expect(await (await second.resume("s")).result()).toEqual(["a", "b"]);
   });
 
+  test("and keeps no journal hears there of the children that it asks for again", async () => {
+    const [here, there] = [new MemoryStorage(), new MemoryStorage()];
+    const telling = defineAgent({
+      name: "telling",
+      run: async (ctx) => {
+        ctx.signalParent("ready", 1);
+        return "done";
+      },
+    });
+    const asking = defineAgent({
+      name: "asking",
+      agents: [telling],
+      run: async (ctx) => {
+        const child = ctx.spawnAgent(local(telling));
+        const told = [await ctx.waitForChildEvent(child), await ctx.waitForChildEvent(child)];
+        return [
+          ...told.map(({ type }) => type),
+          await ctx.waitForChild(child),
+          await ctx.waitForSignal("go"),
+        ];
+      },
+    });
+    const session = await open(here, [asking]).start(asking, undefined, {
+      sessionId: "s",
+      persistence: "minimal",
+    });
+    const waitsForIt = async () =>
+      (await session.session()).waits.some((one) => "name" in one && one.name === "go");
+    await until(waitsForIt, "it has heard of its child");
+    await move(here, there);
+    const second = open(there, [asking]);
+    await second.signal("s", "go", 2);
+    expect(await (await second.resume("s")).result()).toEqual(["signal", "completed", "done", 2]);
+  });
+
   test("goes on where it lives now, and the old place says where that is", async () => {
     const [here, there] = [new MemoryStorage(), new MemoryStorage()];
     const first = open(here);

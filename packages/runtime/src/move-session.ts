@@ -19,6 +19,7 @@ import {
   type Clock,
   type ImportSession,
   type Random,
+  type SeenSignals,
   type Session,
 } from "@holdfast/core";
 import { readWhole } from "@holdfast/core/internal";
@@ -101,13 +102,33 @@ async function pack(from: AgentStorage, sessionId: string, moveId: string): Prom
   return {
     type: "import_session",
     sessionId,
-    session: { ...session, inbox: 0, home: { number: (session.home?.number ?? 0) + 1, moveId } },
+    session: {
+      ...session,
+      ...startingOver(session),
+      inbox: 0,
+      home: { number: (session.home?.number ?? 0) + 1, moveId },
+    },
     records,
     entries,
     signals: snapshot.signals.map(({ signalId, name, payload }) => ({ signalId, name, payload })),
     holds: snapshot.holds,
-    seen: await from.reader.seenSignals(sessionId),
+    seen: seenThere(session, await from.reader.seenSignals(sessionId)),
   };
+}
+
+/** It counts those that it asks for there. */
+function startingOver({ persistence }: Session): Partial<Session> {
+  return persistence === undefined ? {} : { children: 0 };
+}
+
+/**
+ * Who keeps no journal starts over there, and asks for its children again: others than those that stay, of the same ids. What these
+ * have told, those are yet to tell.
+ */
+function seenThere({ sessionId, persistence }: Session, { ids, ...seen }: SeenSignals): SeenSignals {
+  if (persistence === undefined) return { ...seen, ids };
+  const below = `${sessionId}-`;
+  return { ...seen, ids: ids.filter((id) => !id.startsWith(below) || !/^\d/.test(id.slice(below.length))) };
 }
 
 /** MS1: an answer may have been lost. */
