@@ -9,6 +9,8 @@
 //   Q5. It is asked for under the claim its session is run by, and made once under it, so that an ask that hangs and comes late makes
 //       nothing: neither where the session went on elsewhere, nor after the outcome. So what is given up before an ask was answered is
 //       asked for once more: only what is known to have been made is known not to come.
+//   Q6. A session that keeps no journal starts over under the same numbers. What it asks for as before is found; what an earlier life
+//       asked for otherwise, and nobody waits for any more, makes way.
 //
 // Leaky: of a session in its user's own storage a coordinator knows no claims. An ask for one of its tasks that hangs until the task is
 // done and removed, or lost and done again, is done once more.
@@ -277,12 +279,25 @@ class QueuedAttempt implements RunningAttempt {
     if (signal.aborted) return { status: "aborted" };
     const asked = { sessionId: this.#sessionId, taskId, kind, input, claimToken, traceparent };
     this.#asked = asked;
-    await persist(() => queue.start(asked), signal);
+    await this.#start(asked, signal);
     this.#isMade = true;
     for (;;) {
       const result = await persist(() => queue.result(this.#sessionId, WAIT_MS, signal), signal);
       const outcome = this.#outcomeOf(result);
       if (outcome !== undefined) return outcome;
+    }
+  }
+
+  async #start(asked: QueuedTask, signal: AbortSignal): Promise<void> {
+    const { queue, persist } = this.#host;
+    const start = (): Promise<void> => persist(() => queue.start(asked), signal);
+    try {
+      await start();
+    } catch (error) {
+      if (!HoldfastError.is(error) || error.code !== "session_exists") throw error;
+      await persist(() => queue.cancel(asked.sessionId), signal).catch(() => {}); // Q6. It may have ended.
+      await persist(() => queue.remove(asked.sessionId), signal);
+      await start();
     }
   }
 

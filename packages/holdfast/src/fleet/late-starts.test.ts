@@ -80,6 +80,25 @@ test("a task is not done when it was withdrawn before its start was answered", a
   expect(begun).toEqual([]);
 });
 
+test("a task that a session asks for otherwise when it starts over takes the place of the one before", async () => {
+  fleet = await openFleet();
+  let lives = 0;
+  const asking = defineAgent({
+    name: "asking",
+    run: async (ctx) => ctx.scheduleTask("work", await ctx.run("life", () => ++lives)),
+  });
+  const first = await fleet.runner({ agents: [asking], graceMs: 1 });
+  const sessionId = await startSession(fleet, { agent: "asking", persistence: "minimal" });
+  await vi.waitFor(async () => expect(await sessionsOf(fleet!, "task:work")).toHaveLength(1), PATIENCE);
+  await first.stop();
+
+  await fleet.runner({ agents: [asking] });
+  await vi.waitFor(() => expect(lives).toBe(2), PATIENCE);
+  await fleet.runner({ tasks: [defineTask({ name: "work", run: (life: number) => life })] });
+  expect(await outputOf(fleet, sessionId)).toBe(2);
+  await vi.waitFor(nothingIsLeft, PATIENCE);
+});
+
 const goesOn = defineAgent({
   name: "goes-on",
   run: async (ctx) => {
