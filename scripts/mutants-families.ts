@@ -40,10 +40,17 @@ export const FAMILY_MUTANTS = [
     tests: ["packages/runtime/src/persistence.test.ts"],
   },
   {
-    name: "S1, K11: what another life sent is not what this one sends",
-    file: "packages/core/src/journal/signal-names.ts",
-    find: "return life === undefined ? id :",
-    replace: "return life !== -1 ? id :",
+    name: "S1, K11: who starts over, too, is told the same again",
+    file: "packages/core/src/kernel/child-asks.ts",
+    find: "return this.#forgetful.has(child) ? signal :",
+    replace: "return this.#forgetful.has(-1) ? signal :",
+    tests: ["packages/runtime/src/starting-over.test.ts"],
+  },
+  {
+    name: "S1, K11: what another life told is not something else that this one tells",
+    file: "packages/core/src/kernel/child-asks.ts",
+    find: "return this.life === undefined ? own :",
+    replace: "return this.life !== -1 ? own :",
     tests: ["packages/runtime/src/starting-over.test.ts"],
   },
   {

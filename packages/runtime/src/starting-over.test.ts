@@ -35,6 +35,7 @@ describe("a session that keeps no journal and starts over", () => {
       const waitsForIt = async () =>
         (await storage.reader.session("s"))?.waits.some((wait) => "name" in wait && wait.name === name);
       await until(async () => (await waitsForIt()) === true, `it waits for ${name}`);
+      await turns(30); // Its children have read what it told them.
       await runtime.close();
       ({ runtime } = open({ storage, agents: [agent], ...options }));
       await runtime.resume("s");
@@ -62,10 +63,13 @@ describe("a session that keeps no journal and starts over", () => {
     expect(await live(agent, {}, "first", "second")).toMatchObject({ status: "completed", output: '"done"' });
   });
 
-  test("tells its child in each life what it tells it, also when that is something else", async () => {
+  test("tells its child something else in its next life, and nothing twice", async () => {
     const counting = defineAgent({
       name: "counting",
-      run: async (ctx) => [await ctx.waitForSignal("word"), await ctx.waitForSignal("word")],
+      run: async (ctx) => {
+        const told = [await ctx.waitForSignal("word"), await ctx.waitForSignal("word")];
+        return [...told, ctx.drainSignals("*").length];
+      },
     });
     let lives = 0;
     const agent = defineAgent({
@@ -73,8 +77,28 @@ describe("a session that keeps no journal and starts over", () => {
       agents: [counting],
       run: async (ctx) => {
         const child = ctx.spawnAgent(local(counting));
+        ctx.signalChild(child, "once");
         ctx.signalChild(child, "word", await ctx.run("life", () => ++lives));
         await ctx.waitForSignal("go");
+        return ctx.waitForChild(child);
+      },
+    });
+    expect(await live(agent, {}, "go")).toMatchObject({ status: "completed", output: "[1,2,1]" });
+  });
+
+  test("tells its child the same again when that has started over, too", async () => {
+    const listening = defineAgent({
+      name: "listening",
+      run: async (ctx) => [await ctx.waitForSignal("word"), await ctx.waitForSignal("end")],
+    });
+    const agent = defineAgent({
+      name: "parent",
+      agents: [listening],
+      run: async (ctx) => {
+        const child = ctx.spawnAgent(local(listening), undefined, { persistence: "minimal" });
+        ctx.signalChild(child, "word", 1);
+        await ctx.waitForSignal("go");
+        ctx.signalChild(child, "end", 2);
         return ctx.waitForChild(child);
       },
     });

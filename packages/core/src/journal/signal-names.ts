@@ -42,8 +42,8 @@ export function replyName(request: number): string {
 }
 
 /**
- * The id of a signal that a session sends: sent twice it is one. Who starts over sends it again, as it may have been read by one that
- * starts over, too, and may say something else.
+ * The id of a signal that a session sends: sent twice it is one. Who starts over sends it again: it is another question, or may have been
+ * read by one that starts over, too.
  *
  * @param life of a session that keeps no journal.
  */

@@ -11,8 +11,8 @@
 //       told here whose it may be.
 //   C6. A hand-over is an end: the heir is made by the batch that ends this session, so that at any time one of the two has
 //       the place (S4). What the end waits for, it waits for; one that fails or is cancelled before has no heir.
-//   C7. One that keeps no journal and starts over sends what it sends under ids of this life, and takes no answer to what an earlier
-//       one asked.
+//   C7. One that keeps no journal and starts over asks its parent, answers its children, and tells those of them that start over, too,
+//       anew. What it tells others it tells once, unless it is something else. It takes no answer to what an earlier life asked.
 
 import { CancelledError, HoldfastError, UsageError } from "../errors.ts";
 import { isName, positionId, positionIn } from "../ids.ts";
@@ -82,6 +82,8 @@ export class ChildAsks {
   /** Children whose ends are waited for by the session's own, and the waits: asked for one by one, at each slice of the end. */
   readonly #endsAwaited = new Set<number>();
   readonly #endWaits = new Set<DurableFuture<unknown>>();
+  /** Children that keep no journal, and may start over. */
+  readonly #forgetful = new Set<number>();
   #children: number;
   #parent: ParentRef | undefined;
   #seed: number;
@@ -205,6 +207,7 @@ export class ChildAsks {
     const id = this.#append({ type: "spawn_child", agent: name, hash });
     if (this.#door.cursor.slice === "live") this.#children++; // What is recorded is counted already.
     if (onEnd === "wait") this.#awaited.add(id);
+    if ((options.persistence ?? this.#inherited) === "minimal") this.#forgetful.add(id);
     const parent: ParentRef = { sessionId: this.#sessionId, child: id, onEnd };
     this.#effect(() => this.#placed(this.#creation(id, draft, parent), mode, options));
     return positionId(this.#sessionId, id);
@@ -231,7 +234,10 @@ export class ChildAsks {
     const child = this.numberOf(childId);
     const text = this.#door.encodeFor(payload, `payload of signal "${name}"`);
     const id = this.#append({ type: "tell_session", to: child, name, hash: this.#hash(text) });
-    this.#effect(() => this.#signal(id, childId, name, text));
+    this.#effect(() => {
+      const signal = this.#signal(id, childId, name, text);
+      return this.#forgetful.has(child) ? signal : { ...signal, signalId: this.#toldId(id, name, text) };
+    });
   }
 
   /** Tell the parent, if there is one. Answers whether there is. */
@@ -241,7 +247,7 @@ export class ChildAsks {
     const text = this.#door.encodeFor(event, "what is told to the parent") ?? "null";
     if (parent === undefined) return false;
     const id = this.#append({ type: "tell_session", to: "parent", name, hash: this.#hash(text) });
-    this.#effect(() => toParent(parent, sentId(this.#sessionId, id, this.life), text));
+    this.#effect(() => toParent(parent, this.#toldId(id, name, text), text));
     return true;
   }
 
@@ -469,6 +475,12 @@ export class ChildAsks {
       name,
       payload,
     };
+  }
+
+  /** C7. */
+  #toldId(id: number, name: string, text: JsonText | undefined): string {
+    const own = positionId(this.#sessionId, id);
+    return this.life === undefined ? own : `${own}:${this.#hash(`${name} ${text ?? ""}`)}`;
   }
 
   #append(draft: Draft<CommandRecord>): number {
