@@ -19,6 +19,34 @@ const asks = defineAgent({
   },
 });
 
+test("a question that nobody answers in time, asked on the way of a cancel, keeps nobody busy until the end", async () => {
+  const clock = new TestClock();
+  const runtime = createRuntime({ storage: new MemoryStorage(), clock, development: false });
+  opened.push(runtime);
+  const asksAtTheEnd = defineAgent({
+    name: "asks-at-the-end",
+    run: async (ctx) => {
+      await ctx.waitForSignal("never").catch(() => {});
+      return ctx.cleanup(async (c) => {
+        const question = c.requestInput("keep it?", { ttlMs: 1_000 });
+        return (await c.select({ question, late: c.sleep(5_000) })).key;
+      });
+    },
+  });
+  const session = await runtime.start(asksAtTheEnd);
+  await turns(10);
+  await session.cancel({ graceMs: 9_000 });
+  await turns(10);
+  let timers = 0;
+  const { setTimer } = clock;
+  clock.setTimer = (...timer) => {
+    if (++timers > 20) throw new Error("it is called again and again");
+    return setTimer.apply(clock, timer);
+  };
+  await clock.advance(5_000);
+  expect(await session.settled()).toMatchObject({ status: "cancelled", output: "late" });
+});
+
 test.each([
   ["is heard", 2, { status: "completed", output: [{ approved: true }, { approved: true }] }],
   ["does not stand for the other one", 1, { status: "cancelled" }],

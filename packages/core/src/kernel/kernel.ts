@@ -83,6 +83,7 @@ export class Kernel {
     this.#cursor = new JournalCursor(options, this.#segment, this.#faults);
     this.#tip = new ConversationTip(options);
     this.#cancel = options.cancel;
+    this.#open.isCancelled = options.cancel !== undefined;
     this.#turn = options.turn;
     this.repeats = new RepeatGuard(options);
     const door: AskDoor = {
@@ -103,9 +104,7 @@ export class Kernel {
       encode: (value, what) => this.#encode(value, what),
       encodeFor: (value, what) => this.#encodeFor(value, what),
       mustProgress: () => this.#deliveries === 1 && options.turn > 0,
-      checkpoint: (request) => {
-        this.#checkpoint = request;
-      },
+      checkpoint: (request) => void (this.#checkpoint = request),
       endByHandOver: () => {
         this.#ending ??= { type: "returned", output: undefined };
       },
@@ -530,6 +529,7 @@ export class Kernel {
 
   #requestCancel(notice: CancelNotice): void {
     this.#cancel ??= notice;
+    this.#open.isCancelled = true;
     for (const item of this.#open.values()) {
       if (item.task !== undefined || item.sheltered === true) continue;
       this.#drop(item.future.id);

@@ -65,6 +65,8 @@ export class OpenItems {
   #timed = 0;
   /** Answer no waits and timers but those asked inside `ctx.cleanup`: the others hang, after a cancel and its patience. */
   onlySheltered = false;
+  /** It cannot be cancelled for want of an answer any more: such a question stays open until its session ends. */
+  isCancelled = false;
 
   get size(): number {
     return this.#items.size;
@@ -171,7 +173,7 @@ export class OpenItems {
   }
 
   #earliestCancel(): OpenItem | undefined {
-    if (this.#timed === 0) return undefined;
+    if (this.#timed === 0 || this.isCancelled) return undefined;
     let earliest: OpenItem | undefined;
     for (const item of this.#items.values()) {
       if (item.cancelAt === undefined) continue;
