@@ -81,4 +81,11 @@ export const FAMILY_MUTANTS = [
     replace: "if (persistence !== null) return { ...seen, ids };",
     tests: ["packages/runtime/src/move-session.test.ts"],
   },
+  {
+    name: "S1, K11: what is asked again can be answered again",
+    file: "packages/core/src/session/requests.ts",
+    find: "return life === undefined ? name :",
+    replace: "return life !== -1 ? name :",
+    tests: ["packages/runtime/src/starting-over.test.ts"],
+  },
 ];

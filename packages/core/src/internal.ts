@@ -81,6 +81,7 @@ export { exportLines, notOurs, SessionFile, type RunningHash } from "./session/s
 export { readOrigin, readWhole } from "./session/whole-session.ts";
 export {
   noSuchQuestion,
+  answerKey,
   openQuestion,
   refuseAnswer,
   refuseIfLarge,

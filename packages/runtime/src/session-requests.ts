@@ -22,6 +22,7 @@ import {
   type StoredSignal,
 } from "@holdfast/core";
 import {
+  answerKey,
   checkGrace,
   noSuchQuestion,
   openQuestion,
@@ -61,7 +62,7 @@ export class SessionRequests {
     const wait = openQuestion(session, question, new Set(pending.map(({ name }) => name)));
     if (wait === undefined) return { status: "refused", reason: noSuchQuestion(session, question) };
     refuseAnswer(wait, answer);
-    return this.send(sessionId, wait.name, answer, { ...options, dedupKey: wait.name });
+    return this.send(sessionId, wait.name, answer, { ...options, dedupKey: answerKey(wait) });
   }
 
   async send(

@@ -105,6 +105,35 @@ describe("a session that keeps no journal and starts over", () => {
     expect(await live(agent, {}, "go")).toMatchObject({ status: "completed", output: "[1,2]" });
   });
 
+  test("may be answered in each life what it asks a person again, and once", async () => {
+    const storage = new MemoryStorage();
+    const agent = defineAgent({
+      name: "asks",
+      run: async (ctx) => {
+        const { approved } = await ctx.requestInput("may I?");
+        await ctx.waitForSignal("go");
+        return approved;
+      },
+    });
+    let { runtime } = open({ storage });
+    await runtime.start(agent, undefined, { sessionId: "s", persistence: "minimal" });
+    const stands = (status: string) =>
+      until(async () => (await storage.reader.session("s"))?.status === status, `it is ${status}`);
+    for (const approved of [true, false]) {
+      await stands("input_required");
+      const answers = [runtime.answer("s", { approved }), runtime.answer("s", { approved: !approved })];
+      const told = (await Promise.all(answers)).map(({ status }) => status);
+      expect(told).toEqual(["stored", "duplicate"]);
+      await stands("waiting");
+      if (!approved) break;
+      await runtime.close();
+      ({ runtime } = open({ storage, agents: [agent] }));
+      await runtime.resume("s");
+    }
+    await runtime.signal("s", "go");
+    expect(await runtime.handle("s").result()).toBe(false);
+  });
+
   test("takes no answer to what an earlier life of it asked", async () => {
     const storage = new MemoryStorage();
     const { opened: isReady, open: ready } = gate();

@@ -28,6 +28,7 @@ import {
   type SessionStatus,
 } from "@holdfast/core";
 import {
+  answerKey,
   exportLines,
   noSuchQuestion,
   openQuestion,
@@ -203,8 +204,8 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
         });
       }
       refuseAnswer(wait, decodeJson(text));
-      // The question's name is the key: of several answers the first one counts.
-      await send(host, { sessionId, name: wait.name, text, dedupKey: wait.name }, "session.answer", call);
+      const dedupKey = answerKey(wait); // Of several answers the first one counts.
+      await send(host, { sessionId, name: wait.name, text, dedupKey }, "session.answer", call);
       return { question: wait.name };
     },
 

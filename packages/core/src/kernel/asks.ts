@@ -288,6 +288,7 @@ export class Asks implements FutureOwner {
       payload,
     });
     const future = new DurableFuture<unknown>(this, "input", id, `the question "${question.prompt}"`);
+    const { life } = this.#door.options.relations;
     this.#door.open.add({
       future,
       name: answerSignalName(id),
@@ -295,6 +296,7 @@ export class Asks implements FutureOwner {
       cancelAt,
       prompt: question.prompt,
       answer,
+      ...(life === undefined ? {} : { life }),
       sheltered,
     });
     return future;

@@ -53,6 +53,8 @@ export interface OpenItem {
   /** The question to a person. */
   readonly prompt?: string;
   readonly answer?: AnswerShape;
+  /** As of the wait. */
+  readonly life?: number;
   /** Asked inside `ctx.cleanup`: a graceful cancel leaves it alone. */
   readonly sheltered?: boolean;
   /** Where it was asked, for errors; only in development. */
@@ -186,7 +188,7 @@ export class OpenItems {
   waits(): Wait[] {
     if (this.waitCount === 0) return [];
     const waits: Wait[] = [];
-    for (const [id, { future, name = "", at, cancelAt, prompt = "", answer }] of this.#items) {
+    for (const [id, { future, name = "", at, cancelAt, prompt = "", answer, life }] of this.#items) {
       const end = earlier(at, cancelAt);
       const until = end === undefined ? {} : { until: end };
       switch (future.type) {
@@ -202,6 +204,7 @@ export class OpenItems {
             name,
             prompt,
             ...(answer === undefined ? {} : { answer }),
+            ...(life === undefined ? {} : { life }),
             ...until,
           });
           break;

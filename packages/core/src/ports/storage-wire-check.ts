@@ -79,6 +79,7 @@ const WAITS: { readonly [type in Wait["type"]]: Check } = {
     name: isText,
     prompt: isText,
     answer: optional(isText),
+    life: optional(isCount),
     until: optional(isTime),
   }),
 };

@@ -43,6 +43,11 @@ export function openQuestion(
   return open.find(({ name }) => pending?.has(name) !== true) ?? open[0];
 }
 
+/** By which a second answer is known: the first counts. What a life of which nothing is left was answered is no answer to the next. */
+export function answerKey({ name, life }: OpenQuestion): string {
+  return life === undefined ? name : `${name}:${life}`;
+}
+
 /** Why there is nothing to answer. */
 export function noSuchQuestion(
   { sessionId, status, waits }: Pick<Session, "sessionId" | "status" | "waits">,

@@ -94,6 +94,8 @@ export type Wait =
       readonly prompt: string;
       /** What it takes for an answer, where that is recorded. */
       readonly answer?: AnswerShape;
+      /** Which life of it asks, of a session that keeps no journal: the next one asks under the same number. */
+      readonly life?: number;
       readonly until?: number;
     };
 
