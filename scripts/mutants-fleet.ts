@@ -112,8 +112,8 @@ export const FLEET_MUTANTS = [
   {
     name: "ST43: who took over keeps what it builds on",
     file: "packages/core/src/session/heirs.ts",
-    find: "at = heirOf(lookups, at);",
-    replace: "at = undefined;",
+    find: "const last = session && lastHeir(lookups, session);",
+    replace: "const last = session;",
     tests: [MEMORY],
   },
   {
