@@ -88,4 +88,11 @@ export const FAMILY_MUTANTS = [
     replace: "return life !== -1 ? name :",
     tests: ["packages/runtime/src/starting-over.test.ts"],
   },
+  {
+    name: "S4, S4a: an end that was told where a family came from is told where it is brought in",
+    file: CASCADE,
+    find: "if (session !== undefined) tellEndsOf(door, session, now);",
+    replace: "",
+    tests: ["packages/runtime/src/told-again.test.ts"],
+  },
 ];

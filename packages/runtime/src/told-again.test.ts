@@ -327,6 +327,39 @@ describe("a request to a parent that has ended", () => {
   });
 });
 
+test.each([
+  ["before", ["s", "s-0"]],
+  ["after", ["s-0", "s"]],
+])(
+  "a parent that is brought in %s its child, which has ended meanwhile, hears of that",
+  async (_when, order) => {
+    const { runtime, storage } = open();
+    const waiting = defineAgent({ name: "waiting", run: async (ctx) => ctx.waitForSignal("word") });
+    const agent = defineAgent({
+      name: "parent",
+      agents: [waiting],
+      run: async (ctx) => ctx.waitForChild(ctx.spawnAgent(local(waiting))),
+    });
+    await runtime.start(agent, undefined, { sessionId: "s" });
+    const stands = (status: string) =>
+      until(async () => (await storage.reader.session("s-0"))?.status === status, `the child is ${status}`);
+    await stands("waiting");
+    const files: Record<string, string[]> = { s: await linesOf(runtime.export("s")) };
+    await runtime.signal("s-0", "word", 5);
+    await stands("completed");
+    files["s-0"] = await linesOf(runtime.export("s-0"));
+    const { runtime: there } = open({ agents: [agent] });
+    for (const sessionId of order) await there.import(bytesOf(files[sessionId] ?? []));
+    expect(await (await there.resume("s")).result()).toBe(5);
+  },
+);
+
+async function linesOf(file: AsyncIterable<string>): Promise<string[]> {
+  const lines: string[] = [];
+  for await (const line of file) lines.push(line);
+  return lines;
+}
+
 async function* bytesOf(lines: readonly string[]): AsyncIterable<Uint8Array> {
   for (const line of lines) yield new TextEncoder().encode(line);
 }

@@ -51,6 +51,7 @@ import {
   consequencesOf,
   refuseRequest,
   tellAgain,
+  tellEnd,
   tellLow,
   tellTaken,
   type CancelChildren,
@@ -211,7 +212,17 @@ function importSession(door: CascadeDoor, change: ImportSession, now: number): C
   for (const signal of signals) door.send({ type: "send_signal", sessionId, ...signal }, now);
   for (const { task, amount } of holds) door.setHold(sessionId, task, amount);
   if (seen !== undefined) door.addSeen(sessionId, seen);
+  const session = door.session(sessionId);
+  if (session !== undefined) tellEndsOf(door, session, now);
   return result;
+}
+
+/** Q1. A family may be brought in one by one, each as it stood at another time: who ended meanwhile told it elsewhere. */
+function tellEndsOf(door: CascadeDoor, session: Session, now: number): void {
+  const below = childrenOf(door, session.sessionId).map((child) => door.session(child.sessionId));
+  for (const one of [session, ...below])
+    if (one !== undefined && isEnded(one.status))
+      for (const signal of tellEnd(one)) tell(door, one, signal, now);
 }
 
 /** Its parent and its children, those that are here. */

@@ -117,7 +117,8 @@ export function refuseRequest(
   return { type: "send_signal", sessionId: asking, signalId, name: replyName(request), payload };
 }
 
-function tellEnd(session: Session): readonly Consequence[] {
+/** Q1. */
+export function tellEnd(session: Session): readonly SendSignal[] {
   const { sessionId, parent, handedOffTo } = session;
   if (parent === undefined || handedOffTo !== undefined) return NONE;
   return lastWords(parent, sessionId, endEvent(session));
