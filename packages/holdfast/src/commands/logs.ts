@@ -1,7 +1,8 @@
-import { isEnded } from "@holdfast/core";
+import { HoldfastError, isEnded } from "@holdfast/core";
 import type { Command } from "../command.ts";
 
 const POLL_MS = 200;
+const AWAY_MS = 1_000;
 
 export const logs: Command = {
   name: "logs",
@@ -41,7 +42,8 @@ export const logs: Command = {
         const time = when === undefined ? "" : localTime(when);
         io.show(line, `${io.results.paint.dim(`${" ".repeat(4)}  ${time.padEnd(19)}`)}  ${line}`);
       };
-      for (;;) {
+      /** @returns whether that was all. */
+      const show = async (): Promise<boolean> => {
         // Asked before the journal, so that nothing that was committed before the end is missed.
         const session = await reader.session(sessionId);
         const isCancelled = session?.status === "cancelled";
@@ -60,16 +62,30 @@ export const logs: Command = {
         if (session === undefined || isEnded(session.status)) {
           if (session !== undefined && io.isJson) io.show(resultOf(session), "");
           else if (last !== undefined) showLast(last, session?.endedAt);
-          return 0;
+          return true;
         }
         const elsewhere = watchElsewhere(session, io);
         if (elsewhere !== undefined) {
           io.note(`it went on elsewhere: ${elsewhere}`);
-          return 0;
+          return true;
         }
         if (!args.has("follow") && last !== undefined && !io.isJson) showLast(last, session.updatedAt);
-        if (!args.has("follow") || io.isOutputClosed) return 0;
-        await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+        return !args.has("follow") || io.isOutputClosed;
+      };
+      // Who follows goes on when the coordinator is back.
+      let isAway = false;
+      for (;;) {
+        try {
+          if (await show()) return 0;
+          isAway = false;
+        } catch (error) {
+          const isPassing = HoldfastError.is(error) && error.code === "storage_unavailable";
+          if (!args.has("follow") || !isPassing || io.isOutputClosed) throw error;
+          if (!isAway)
+            io.note(io.notes.paint.yellow(`${io.notes.symbols.warn} ${error.message}; tried again`));
+          isAway = true;
+        }
+        await new Promise((resolve) => setTimeout(resolve, isAway ? AWAY_MS : POLL_MS));
       }
     });
   },

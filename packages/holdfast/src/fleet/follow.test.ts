@@ -55,6 +55,22 @@ test("one that nobody runs any more is taken over", { timeout: 60_000 }, async (
   expect(await run.finished).toMatchObject({ code: 0, stdout: "on\n" });
 });
 
+test("who follows its journal does so to its end, also when the coordinator is away for a while", async () => {
+  await fleet.runner({ agents: [waits] });
+  const sessionId = await startSession(fleet, { agent: "waits" });
+  await standing(fleet, sessionId, { status: "waiting" });
+  const env = { HOLDFAST_TOKEN: fleet.adminToken };
+  const logs = project.start(["logs", sessionId, "-f", "--url", fleet.url], { env });
+  await logs.says('"go"');
+  await fleet.restart(1_000);
+  await signal(fleet, sessionId, "go", "gone");
+  const { code, stdout, stderr } = await logs.finished;
+  expect([code, stderr.match(/cannot be reached/g)]).toEqual([0, ["cannot be reached"]]);
+  expect(stdout).toContain("gone");
+  const numbers = [...stdout.matchAll(/^ +(\d+) /gm)].map(([, number]) => Number(number));
+  expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
+}, 60_000);
+
 test("what pauses it elsewhere is told, and how it goes on", { timeout: 60_000 }, async () => {
   await fleet.runner({ agents: [waits] });
   const sessionId = await startSession(fleet, { agent: "waits" });

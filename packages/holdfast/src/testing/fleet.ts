@@ -7,6 +7,7 @@ import { startRunner, type Runner, type RunnerEvent, type RunnerOptions } from "
 import { openRemoteStorage } from "@holdfast/storage/remote";
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
+import { setTimeout as delay } from "node:timers/promises";
 import { join } from "node:path";
 
 export interface Fleet {
@@ -19,8 +20,8 @@ export interface Fleet {
   runner(options: Partial<RunnerOptions> & { readonly owner?: string }): Promise<FleetRunner>;
   /** What no request heard of. */
   readonly log: readonly string[];
-  /** The coordinator ends, and another one begins on the same storage and port. */
-  restart(): Promise<void>;
+  /** The coordinator ends, and another one begins on the same storage and port, so long after that. */
+  restart(awayMs?: number): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -76,8 +77,9 @@ export async function openFleet(
       runners.push(told);
       return told;
     },
-    async restart() {
+    async restart(awayMs = 0) {
       await coordinator.close();
+      await delay(awayMs);
       coordinator = make();
       await coordinator.listen({ host: "127.0.0.1", port });
     },
