@@ -1,15 +1,16 @@
 // What other processes stored, for listeners in this one: found by looking, a few times a second and whenever somebody says that
 // there is something (`commit-notices.ts`). Nothing depends on it being found at once.
 //
-//   L1. Sessions that were claimed through this storage are looked at for an inbox that has grown, and those that somebody follows
-//       for anything that is new: all of them by one statement, which answers only what has changed.
+//   L1. Sessions that were claimed through this storage are looked at for an inbox that has grown and for having moved away, and those
+//       that somebody follows for anything that is new: all of them by one statement, which answers only what has changed.
 //   L2. Sessions that nobody holds and that have something to do are named once for each version they have: whoever listens
 //       here may run them. At most `READY_MAX` are looked at; `due` knows all of them.
 //   L3. What this storage announced by itself may be announced once more. An arrival is a hint: it is never wrong to look.
 //   L4. However often somebody says that there is something, most of the time nobody looks: what it costs grows with what is known.
-//   L5. What was claimed here and goes on elsewhere, or has ended there, is not watched any more: what is watched is what is held.
+//   L5. What was claimed here and goes on elsewhere, has ended there, or has moved away, is not watched any more: what is watched is what
+//       is held.
 
-import { isEnded, type Arrival } from "@holdfast/core";
+import type { Arrival } from "@holdfast/core";
 import { goesOn, type Followers } from "@holdfast/core/internal";
 import type { Database, Statement } from "./database.ts";
 import type { Head, Heads } from "./heads.ts";
@@ -116,7 +117,7 @@ export class ArrivalPoll {
     const { sessionId, session, claim } = head;
     const known = this.#watched.get(sessionId);
     if (known === undefined) return;
-    const isHeld = claim.owner !== undefined && claim.token === known.token && !isEnded(session.status);
+    const isHeld = claim.owner !== undefined && claim.token === known.token && goesOn(session);
     if (isHeld) this.watch(head);
     else this.#watched.delete(sessionId);
   }
@@ -195,7 +196,8 @@ export class ArrivalPoll {
       this.#tellFollowers(head);
       const known = this.#watched.get(sessionId);
       if (known === undefined || head.version <= known.version) continue;
-      if (head.session.inbox > known.inbox) arrivals.push({ sessionId, awaited: true });
+      const hasMoved = head.session.move?.isDone === true; // Nothing more arrives at it here.
+      if (hasMoved || head.session.inbox > known.inbox) arrivals.push({ sessionId, awaited: true });
       this.#watchOn(head);
       this.#options.heads.put(head);
     }

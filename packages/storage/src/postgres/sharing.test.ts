@@ -528,6 +528,15 @@ describe("arrivals that another process stored", () => {
     expect(heard.map(({ sessionId }) => sessionId)).toEqual(["ses-1", "ses-1", "ses-2"]);
   });
 
+  test("ST22: a holder hears that another process moved its session away", async () => {
+    await a.commit([creating("ses-1", FOR_EVER)], 1);
+    const move = { sessionId: "ses-1", moveId: "mov-1" };
+    await b.commit([{ type: "begin_move", ...move, to: "elsewhere" }], 2);
+    await b.commit([{ type: "end_move", ...move, outcome: "moved" }], 3);
+    await until(() => heard.length > 0);
+    expect((await a.arrivals("ses-1", 0)).session.move).toMatchObject({ isDone: true });
+  });
+
   test("who has left hears nothing, and the others still do", async () => {
     const others: Arrival[] = [];
     const leave = a.subscribe((arrival) => others.push(arrival));
