@@ -9,6 +9,7 @@ export type Wanted =
   | { readonly type: "head"; readonly sessionId: string }
   | { readonly type: "landing"; readonly flight: Promise<unknown> }
   | { readonly type: "children"; readonly head: Head }
+  | { readonly type: "waiting"; readonly sessionId: string }
   | { readonly type: "exhausted"; readonly payer: string }
   | { readonly type: "journal"; readonly head: Head; readonly from: number; readonly to: number }
   | { readonly type: "seen"; readonly head: Head; readonly mark: string }
@@ -34,14 +35,16 @@ export class Facts {
   readonly damaged = new Map<string, Error>();
   readonly journals = new Map<string, readonly JournalRecord[]>();
   readonly seen = new Map<string, boolean>();
+  /** Whoever names a session as the parent that is not there yet. */
+  readonly waiting = new Map<string, readonly string[]>();
   readonly exhausted = new Map<string, readonly string[]>();
   readonly items = new Map<string, Item | undefined>();
 
   /** Somebody else was faster: nothing of it holds any more. */
   reset(): void {
     this.isCareful = true;
-    const { heads, absent, damaged, journals, seen, exhausted, items } = this;
-    for (const known of [heads, absent, damaged, journals, seen, exhausted, items]) known.clear();
+    const { heads, absent, damaged, journals, seen, waiting, exhausted, items } = this;
+    for (const known of [heads, absent, damaged, journals, seen, waiting, exhausted, items]) known.clear();
   }
 }
 

@@ -28,6 +28,11 @@ export interface Head {
   flight: Promise<unknown> | undefined;
 }
 
+/** Whether it names that session as its parent. */
+export function isBelow(head: Head | undefined, sessionId: string): boolean {
+  return head?.session.parent?.sessionId === sessionId;
+}
+
 /** Which signals of a session are pending. A backlog of many thousand makes no single step slower. */
 export class Pending {
   readonly #byId = new Map<string, { readonly order: number; readonly name: string }>();

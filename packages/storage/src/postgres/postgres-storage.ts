@@ -45,7 +45,7 @@ import { ArrivalReads } from "./arrival-reads.ts";
 import { CommitNotices } from "./commit-notices.ts";
 import type { Database } from "./database.ts";
 import { listDue, overdue } from "./due.ts";
-import { Heads, type Head } from "./heads.ts";
+import { Heads, isBelow, type Head } from "./heads.ts";
 import { Instance } from "./instance.ts";
 import { beginLeases, readClaims, renewLeases, writeClaim } from "./leases.ts";
 import { describeRefusal, isConflict, isEnvironmental, toStorageError } from "./pg-errors.ts";
@@ -460,6 +460,15 @@ export class PostgresStorage implements AgentStorage {
           this.#keep(id, found, facts);
         }
         return;
+      }
+      case "waiting": {
+        const tree = await this.#reads.tree(wanted.sessionId);
+        for (const [id, found] of tree) this.#keep(id, found, facts);
+        const below = [...tree].filter(([, found]) => isBelow(asHead(found), wanted.sessionId));
+        return void facts.waiting.set(
+          wanted.sessionId,
+          below.map(([id]) => id),
+        );
       }
       case "exhausted":
         return void facts.exhausted.set(wanted.payer, await this.#reads.exhaustedBy(wanted.payer));

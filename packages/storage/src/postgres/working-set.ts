@@ -65,7 +65,7 @@ import {
 } from "../texts.ts";
 import { keyOf, Need, type Facts } from "./group-facts.ts";
 import { noWrites } from "./group-writes.ts";
-import { Pending, withoutContent, type Head, type Heads } from "./heads.ts";
+import { isBelow, Pending, withoutContent, type Head, type Heads } from "./heads.ts";
 import { AUDIT, documentKind, keepText, marksOf, sha256, type Item } from "./rows.ts";
 
 export interface WorkingSetOptions {
@@ -244,10 +244,20 @@ export class WorkingSet implements CascadeDoor {
     if (problem !== undefined) return { status: "invalid", reason: `session ${sessionId} ${problem}` };
     const above = session.parent === undefined ? undefined : this.#look(session.parent.sessionId);
     const head = this.#insert(session, above, undefined);
+    head.childIds = this.#waitingFor(sessionId);
     this.writes.imported.add(head);
     for (const part of partsOf(records)) this.#appendRow(head, part, session.updatedAt);
     for (const entry of entries) this.writes.entries.push({ head, entry, createdAt: entry.createdAt });
     return { status: "created" };
+  }
+
+  /** A family may be brought in one by one, in any order. */
+  #waitingFor(sessionId: string): string[] {
+    const stored = this.#options.facts.waiting.get(sessionId);
+    if (stored === undefined) throw new Need({ type: "waiting", sessionId });
+    const made = this.#newHeads().filter((head) => isBelow(head, sessionId));
+    const there = stored.filter((id) => this.#look(id) !== undefined);
+    return [...there, ...made.map((head) => head.sessionId)];
   }
 
   #insert(session: Session, above: Head | undefined, leaseMs: number | undefined): Head {

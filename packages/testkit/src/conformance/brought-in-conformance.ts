@@ -130,6 +130,20 @@ export function broughtInConformance(fixture: Fixture): void {
         expect(await remove(sessionId)).toEqual({ status: "deleted", sessions: 1 });
     });
 
+    for (const isParentFirst of [true, false]) {
+      test(`ST46: an end that was told elsewhere is told again, and only to its own owner's (parent first: ${isParentFirst})`, async () => {
+        const family = [
+          ["ses-ada", { placement: { owner: "ada" } }],
+          ["ses-ada-0", { placement: { owner: "ada" }, parent: below("ses-ada") }],
+          ["ses-eve-0", { placement: EVE, parent: { ...below("ses-ada"), child: 1 } }],
+        ] as const;
+        const ended = { status: "completed", output: "5", endedAt: 1 } as const;
+        for (const [sessionId, more] of isParentFirst ? family : family.toReversed())
+          await bring(sessionId, "parent" in more ? { ...more, ...ended } : more);
+        expect((await fixture.told("ses-ada")).map(([name]) => name)).toEqual(["child:0", "child-end:0"]);
+      });
+    }
+
     test("ST26: what is for one whose heirs go round reaches nobody", async () => {
       await bring("ses-1", { status: "completed", endedAt: 1, handedOffTo: "ses-2" });
       await bring("ses-2", { status: "completed", endedAt: 1, handedOffTo: "ses-1" });
