@@ -115,7 +115,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "K10: a session that could not be claimed for a moment is tried again",
     file: "packages/runtime/src/live-sessions.ts",
-    find: "if (!STORAGE_IS_AWAY.has(error.code) || this.#closed) return;",
+    find: "if (!isAway || this.#closed) return;",
     replace: "if (error.code.length > 0) return;",
     tests: ["packages/runtime/src/storage-away.test.ts"],
   },
@@ -444,7 +444,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "S4: who takes over is made by the end of the one before",
     file: "packages/core/src/kernel/child-asks.ts",
-    find: 'if (this.#door.cursor.slice === "live") this.#described(mode.name);',
+    find: 'if (this.#door.cursor.slice === "live") this.#described(name);',
     replace: "this.#effect(this.#heir);",
     tests: [`${KERNEL}end.test.ts`],
   },
