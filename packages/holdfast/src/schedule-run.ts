@@ -18,6 +18,7 @@ import {
 import { compositeTracer, createRuntime, Watchdog, type Agent, type Firing } from "@holdfast/runtime";
 import { acrossOwners } from "./across-owners.ts";
 import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "./command.ts";
+import { readInPlaceOf } from "@holdfast/core/internal";
 import { isDebugged, stopper } from "./drive.ts";
 import { loadAgent } from "./load-agent.ts";
 import type { GuardedStorage } from "./owner-guard.ts";
@@ -192,10 +193,10 @@ async function tellFiring(
   );
 }
 
-/** Whether a session had ended before it was to be signalled, or was deleted: then it took nothing. */
+/** Whether a session, or who took over from it, had ended before it was to be signalled, or was deleted: then it took nothing. */
 async function wasOver(sessionId: string, dueAt: number, reader: StorageReader): Promise<boolean> {
   try {
-    const session = await reader.session(sessionId);
+    const session = await readInPlaceOf((id) => reader.session(id), sessionId);
     return session === undefined || (session.endedAt !== undefined && session.endedAt < dueAt);
   } catch {
     return false; // Storage is away: whoever watches is told so elsewhere.

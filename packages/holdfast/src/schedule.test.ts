@@ -15,6 +15,13 @@ const AGENTS: Readonly<Record<string, string>> = {
   "desk.ts": `import { defineAgent } from "holdfast";
 export default defineAgent({ name: "desk", run: async (ctx) => [await ctx.waitForSignal("go"), await ctx.waitForSignal("go")] });
 `,
+  "front.ts": `import { defineAgent, local } from "holdfast";
+import desk from "./desk.ts";
+export default defineAgent({ name: "front", agents: [desk], run: async (ctx) => {
+  await ctx.waitForSignal("go");
+  return ctx.handoffToAgent(local(desk), undefined, { completion: "immediate" });
+} });
+`,
   "work.ts": `import { defineAgent } from "holdfast";
 import { appendFileSync } from "node:fs";
 export default defineAgent({ name: "work", run: async (ctx, { ledger }) => {
@@ -185,6 +192,20 @@ describe("holdfast schedule", () => {
     await running.says("poke sent nothing: desk is over. `holdfast schedule remove poke` ends it");
     running.kill("SIGINT");
     await running.finished;
+  });
+
+  test("a session that handed over is not over as long as who took over is not", async () => {
+    await project.run("run", "front.ts", "--session", "front", "--park");
+    await project.run("schedule", "add", "* * * * * *", "--signal", "front", "go", "1", "--id", "poke");
+    const running = project.start(["schedule", "run"]);
+    await running.says("poke sent nothing: front is over");
+    running.kill("SIGINT");
+    const { stderr } = await running.finished;
+    expect(stderr.split("poke signalled front").length - 1).toBeGreaterThanOrEqual(3);
+    expect(await project.json("show", "front-1")).toMatchObject({
+      agent: { name: "desk" },
+      status: "completed",
+    });
   });
 
   test("an agent that cannot be loaded holds up no other, and its session waits for it", async () => {

@@ -23,7 +23,7 @@ import {
   type SendSignal,
   type Session,
 } from "@holdfast/core";
-import { effectOfFiring } from "@holdfast/core/internal";
+import { effectOfFiring, readInPlaceOf } from "@holdfast/core/internal";
 import { readCron } from "./cron.ts";
 import type { Agent } from "./define.ts";
 import type { GroupCommitter } from "./group-committer.ts";
@@ -133,30 +133,17 @@ export class ScheduleKeeper {
   }
 
   async #run(named: string): Promise<void> {
-    const { agents, goOn, failedToRun } = this.#host;
+    const { storage, agents, goOn, failedToRun } = this.#host;
     let session: Session | undefined;
     try {
-      session = await this.#goingOn(named);
+      session = await readInPlaceOf((id) => storage.reader.session(id), named);
     } catch (error) {
       failedToRun(named, toHoldfastError(error));
     }
-    if (session === undefined) return;
+    if (session === undefined || isEnded(session.status)) return;
     const { sessionId, agent } = session;
     await this.#learn(agent, sessionId);
     if (!this.#isClosed && agents.latest(agent.name) !== undefined) await goOn(sessionId).catch(() => {}); // Told by whoever could not.
-  }
-
-  /** The session, or who took over from it. */
-  async #goingOn(named: string): Promise<Session | undefined> {
-    const { reader } = this.#host.storage;
-    const seen = new Set<string>(); // Rows that were brought in may go round.
-    for (let id: string | undefined = named; id !== undefined && !seen.has(id);) {
-      const session: Session | undefined = await reader.session(id);
-      if (session === undefined || !isEnded(session.status)) return session;
-      seen.add(id);
-      id = session.handedOffTo;
-    }
-    return undefined;
   }
 
   /** Have the agent known here, if it can be found. */

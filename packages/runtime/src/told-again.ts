@@ -16,7 +16,7 @@ import {
   type SendSignal,
   type Wait,
 } from "@holdfast/core";
-import { endEvent, isChildOf, refuseRequest, repliedRequest } from "@holdfast/core/internal";
+import { endEvent, isChildOf, readInPlaceOf, refuseRequest, repliedRequest } from "@holdfast/core/internal";
 import type { DriverWorld } from "./driver-world.ts";
 import { alarm } from "./timers.ts";
 
@@ -68,13 +68,10 @@ export class ToldAgain {
   async #tellEnd(child: number, name: string, wait: number): Promise<void> {
     const sessionId = this.#sessionId;
     const childId = positionId(sessionId, child);
-    const known = await this.#world.find(childId);
-    let row = isChildOf(known, { sessionId, child }) ? known : undefined;
-    const seen = new Set<string>(); // Rows that were brought in may go round.
-    while (row?.handedOffTo !== undefined && !seen.has(row.sessionId)) {
-      seen.add(row.sessionId);
-      row = await this.#world.find(row.handedOffTo);
-    }
+    const row = await readInPlaceOf(async (id) => {
+      const found = await this.#world.find(id);
+      return id !== childId || isChildOf(found, { sessionId, child }) ? found : undefined;
+    }, childId);
     if (row !== undefined && !isEnded(row.status)) return; // It will tell.
     const life = this.#living()?.kernel.children.life; // Each life of one that starts over asks under the same numbers.
     const signalId = `${positionId(sessionId, wait)}:again${life === undefined ? "" : `:${life}`}`;

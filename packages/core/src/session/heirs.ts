@@ -52,6 +52,20 @@ export function heirOf(lookups: Pick<FamilyLookups, "session">, session: Session
   return owner === undefined || heir?.placement?.owner === owner ? heir : undefined;
 }
 
+/** Read who has a session's place now: itself, or the last that took over; `undefined` when that one is not there. */
+export async function readInPlaceOf(
+  read: (sessionId: string) => Promise<Session | undefined>,
+  sessionId: string,
+): Promise<Session | undefined> {
+  const seen = new Set<string>();
+  let session = await read(sessionId);
+  while (session?.handedOffTo !== undefined && !seen.has(session.sessionId)) {
+    seen.add(session.sessionId);
+    session = await read(session.handedOffTo);
+  }
+  return session;
+}
+
 /** Whom a session's account pays for besides itself: who took over from it, those below it, and so on with each of these. */
 export function paidBy(lookups: FamilyLookups, session: Session): readonly Session[] {
   const found = new Map([[session.sessionId, session]]);
