@@ -1,16 +1,16 @@
 // Asking something of a session over whoever owns its database: what `pause`, `unpause` and `budget` have in common.
 
-import { isEnded, type AgentStorage, type Session, type StorageReader } from "@holdfast/core";
+import { isEnded, type Session, type StorageReader } from "@holdfast/core";
 import { createRuntime, type Runtime } from "@holdfast/runtime";
 import type { Io } from "./command.ts";
 import { walkUp } from "./family.ts";
-import { withSession } from "./find-session.ts";
+import { withSession, type Access } from "./find-session.ts";
 import type { Database } from "./project.ts";
 import { isIdle } from "./send-signal.ts";
 
 export interface Requests {
   readonly session: Session;
-  readonly storage: AgentStorage;
+  readonly access: Access;
   readonly runtime: Runtime;
 }
 
@@ -19,10 +19,10 @@ export async function withRequests(
   id: string,
   work: (requests: Requests) => Promise<number>,
 ): Promise<number> {
-  return withSession(database, id, async (session, { storage }) => {
-    const runtime = createRuntime({ storage, adopt: false, development: false });
+  return withSession(database, id, async (session, access) => {
+    const runtime = createRuntime({ storage: access.storage, adopt: false, development: false });
     try {
-      return await work({ session, storage, runtime });
+      return await work({ session, access, runtime });
     } finally {
       await runtime.close();
     }
@@ -31,12 +31,12 @@ export async function withRequests(
 
 /** The command that goes on with a session and all above it, when no process does. */
 export async function resumeHint(
-  storage: AgentStorage,
+  access: Access,
   session: Session,
   io: Pick<Io, "call">,
 ): Promise<string | undefined> {
-  if (!(await isIdle(storage, session.sessionId))) return undefined;
-  return io.call(`resume ${(await topOf(storage.reader, session)).sessionId}`);
+  if (!(await isIdle(access, session.sessionId))) return undefined;
+  return io.call(`resume ${(await topOf(access.storage.reader, session)).sessionId}`);
 }
 
 /** The topmost session above it that has not ended; itself when there is none. */

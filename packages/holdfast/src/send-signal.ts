@@ -1,5 +1,6 @@
 // One signal to one session, over whoever owns the database: what `signal`, `approve` and `answer` have in common.
 
+import { setTimeout as delay } from "node:timers/promises";
 import {
   ConflictError,
   HoldfastError,
@@ -15,7 +16,7 @@ import {
 } from "@holdfast/core";
 import { createRuntime, type Runtime } from "@holdfast/runtime";
 import type { Arguments, Io } from "./command.ts";
-import { withSession } from "./find-session.ts";
+import { withSession, type Access } from "./find-session.ts";
 import { guardOwner } from "./owner-guard.ts";
 import { findDatabase } from "./project.ts";
 import { randomU32 } from "./random.ts";
@@ -65,7 +66,7 @@ export async function sendSignal(args: Arguments, io: Io, sending: Sending): Pro
         const pending = await reader.pendingSignals(session.sessionId);
         chosen ??= await sending.choose(session, new Set(pending.map(({ name }) => name)), reader);
         const status = isSent ? "stored" : await send(storage, session, chosen, signalId);
-        return tell(io, storage, { session, message: chosen, status });
+        return tell(io, access, { session, message: chosen, status });
       });
     } catch (error) {
       if (chosen === undefined || !isLost(error)) throw error;
@@ -132,11 +133,11 @@ interface Sent {
   readonly status: "stored" | "duplicate";
 }
 
-async function tell(io: Io, storage: AgentStorage, { session, message, status }: Sent): Promise<number> {
+async function tell(io: Io, access: Access, { session, message, status }: Sent): Promise<number> {
   const { sessionId } = session;
   const { name, said, repeated } = message;
   const isWaiting = isAwaited(session, name);
-  const resume = isWaiting && (await isIdle(storage, sessionId)) ? io.call(`resume ${sessionId}`) : undefined;
+  const resume = isWaiting && (await isIdle(access, sessionId)) ? io.call(`resume ${sessionId}`) : undefined;
   io.result({ sessionId, name, status, awaited: isWaiting, ...(resume === undefined ? {} : { resume }) }, "");
   io.note(status === "stored" ? said : repeated);
   if (resume !== undefined) io.note(`no process runs the session; it goes on with: ${resume}`);
@@ -146,11 +147,18 @@ async function tell(io: Io, storage: AgentStorage, { session, message, status }:
   return 0;
 }
 
+/** How long a process that has let go of a session, as it waited for long, may take to go on with it. */
+const TAKEN_MS = 2_000;
+const LOOK_MS = 20;
+
 /** Whether a session has something to do and no process does it. */
-export async function isIdle(storage: AgentStorage, sessionId: string): Promise<boolean> {
-  if (storage.name === "remote") return false; // Its runners see to it.
-  const { sessionIds } = await storage.due({ now: Date.now(), limit: Number.MAX_SAFE_INTEGER });
-  return sessionIds.includes(sessionId);
+export async function isIdle({ role, storage }: Access, sessionId: string): Promise<boolean> {
+  if (role === "remote") return false; // Its runners see to it.
+  for (const until = performance.now() + TAKEN_MS; ; await delay(LOOK_MS)) {
+    const { sessionIds } = await storage.due({ now: Date.now(), limit: Number.MAX_SAFE_INTEGER });
+    if (!sessionIds.includes(sessionId)) return false;
+    if (role === "owner" || performance.now() >= until) return true;
+  }
 }
 
 function sessionEnded({ sessionId, status }: Session): ConflictError {

@@ -30,13 +30,13 @@ export const budget: Command = {
     const { parseBudget } = await import("../budget-text.ts");
     const limits = parseBudget(text, "--raise");
     const { resumeHint, withRequests } = await import("../request-session.ts");
-    return withRequests(database, id, async ({ session, runtime, storage }) => {
+    return withRequests(database, id, async ({ session, runtime, access }) => {
       const { sessionId } = session;
       await checkRaise(session, limits, io);
       const status = await runtime.setBudget(sessionId, limits);
-      const now = (await storage.reader.session(sessionId)) ?? session;
-      const resume = isEnded(status) ? undefined : await resumeHint(storage, now, io);
-      await tell(now, storage.reader, io, resume);
+      const now = (await access.storage.reader.session(sessionId)) ?? session;
+      const resume = isEnded(status) ? undefined : await resumeHint(access, now, io);
+      await tell(now, access.storage.reader, io, resume);
       io.note(`the budget of session ${sessionId} is raised`);
       if (isEnded(status))
         io.note(`it has ended; those it left to go on spend it: ${io.call("list --unfinished")}`);

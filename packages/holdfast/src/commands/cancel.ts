@@ -26,8 +26,9 @@ export const cancel: Command = {
     const { withSession } = await import("../find-session.ts");
     const { createRuntime } = await import("@holdfast/runtime");
     const { isIdle } = await import("../send-signal.ts");
-    return withSession(findDatabase(args, io), id, async (session, { storage }) => {
+    return withSession(findDatabase(args, io), id, async (session, access) => {
       const { sessionId } = session;
+      const { storage } = access;
       const runtime = createRuntime({ storage, adopt: false, development: false });
       try {
         const receipt = await runtime.cancel(sessionId, {
@@ -36,7 +37,7 @@ export const cancel: Command = {
         });
         const status = (await storage.reader.session(sessionId))?.status ?? session.status;
         const resume =
-          isEnded(status) || !(await isIdle(storage, sessionId)) ? undefined : io.call(`resume ${sessionId}`);
+          isEnded(status) || !(await isIdle(access, sessionId)) ? undefined : io.call(`resume ${sessionId}`);
         io.result(
           {
             sessionId,

@@ -17,7 +17,7 @@ export const unpause: Command = {
     const { findDatabase } = await import("../project.ts");
     const { resumeHint, withRequests } = await import("../request-session.ts");
     const database = findDatabase(args, io);
-    return withRequests(database, id, async ({ session, runtime, storage }) => {
+    return withRequests(database, id, async ({ session, runtime, access }) => {
       const { sessionId } = session;
       const before = session.status;
       const status = isEnded(before) ? before : await runtime.unpause(sessionId);
@@ -29,7 +29,7 @@ export const unpause: Command = {
             fix: `${io.call(`result ${sessionId}`)} tells its result; ${io.call(`fork ${sessionId}`)} goes on from it`,
           },
         );
-      const resume = await resumeHint(storage, session, io);
+      const resume = await resumeHint(access, session, io);
       io.result({ sessionId, status, ...(resume === undefined ? {} : { resume }) }, "");
       // Success: what was asked for is so already.
       io.note(
