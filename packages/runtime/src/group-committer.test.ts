@@ -123,7 +123,14 @@ describe("a group", () => {
     "of who is in a hurry is given up soon where storage %s, and so is what comes after it",
     async (_, commit) => {
       const clock = new TestClock();
-      const committer = new GroupCommitter({ commit } as unknown as AgentStorage, clock);
+      const given: string[] = [];
+      const storage = {
+        commit: (changes: readonly { readonly sessionId: string }[]) => {
+          given.push(...changes.map(({ sessionId }) => sessionId));
+          return commit();
+        },
+      };
+      const committer = new GroupCommitter(storage as unknown as AgentStorage, clock);
       const told: string[] = [];
       const submit = (sessionId: string): void =>
         void committer.commit(release(sessionId)).catch(({ code }: HoldfastError) => told.push(code));
@@ -138,6 +145,7 @@ describe("a group", () => {
       await clock.advance(1);
       expect([told, isIdle]).toEqual([["storage_unavailable", "storage_unavailable"], true]);
       expect(clock.armed).toBe(0);
+      expect(given, "what was not given to it yet is not done later").not.toContain("after");
     },
   );
 

@@ -7,7 +7,7 @@
 //       However much waits while storage is away, what is submitted then costs the same (`name-lines.ts`).
 //   G4. When storage cannot take it (full, read-only, gone for too long) every change of the group is answered with that
 //       error; nothing is half-done, and the next group is tried afresh.
-//   G5. In a hurry, as when its process ends, a group has `HURRIED_MS` to be taken, and no other one after that. Nothing is lost by that:
+//   G5. In a hurry, as when its process ends, a group has `HURRIED_MS` to be taken, and no other one is sent after that. Nothing is lost by that:
 //       what a claim's end would have told storage it knows when the claim has run out, and who asked for anything else is told that it
 //       is not known.
 
@@ -65,7 +65,7 @@ export class GroupCommitter {
   readonly #flights = new Set<Flight>();
   #isHurried = false;
   /** G5. */
-  #patienceMs = HURRIED_MS;
+  #isGivenUp = false;
   #scheduled = false;
   readonly #idle: (() => void)[] = [];
 
@@ -129,6 +129,8 @@ export class GroupCommitter {
       cancelEnd: () => {},
     };
     this.#flights.add(flight);
+    // What storage was not given has not been done, and does not come late: another process may have gone on since it was asked for.
+    if (this.#isGivenUp) return this.#giveUp(flight);
     if (this.#isHurried) this.#expectSoon(flight);
     this.#try(flight);
   }
@@ -160,10 +162,14 @@ export class GroupCommitter {
   /** G5. */
   #expectSoon(flight: Flight): void {
     flight.cancelEnd = this.#clock.setTimer(() => {
-      this.#patienceMs = 0;
-      const error = flight.error ?? new UnavailableError("storage_unavailable", "storage does not answer");
-      this.#land(flight, ({ onError }) => onError(error));
-    }, this.#patienceMs);
+      this.#isGivenUp = true;
+      this.#giveUp(flight);
+    }, HURRIED_MS);
+  }
+
+  #giveUp(flight: Flight): void {
+    const error = flight.error ?? new UnavailableError("storage_unavailable", "storage does not answer");
+    this.#land(flight, ({ onError }) => onError(error));
   }
 
   /** What is answered after it was given up is told to nobody. */
