@@ -24,13 +24,15 @@ import { appendFileSync, existsSync } from "node:fs";
 import { defineAgent } from "holdfast";
 const note = (task, step) => appendFileSync("ledger", \`\${process.pid} \${task.sessionId} \${step}\\n\`);
 const until = async (file) => { while (!existsSync(file)) await new Promise((resolve) => setTimeout(resolve, 20)); };
-export const sleeps = defineAgent({ name: "sleeps", run: async (ctx) => {
+export const sleeps = defineAgent({ name: "sleeps", run: async (ctx, input) => {
   const slept = [];
   for (let i = 0; i < 6; i++) {
     const from = ctx.now();
     await ctx.sleep(${SLEEP_MS});
     slept.push([from, ctx.now()]);
     await ctx.run("step", async (task) => { note(task, i); if (i === 2) await until("set"); });
+    // A runner hears what time it is with its next renewal at the latest.
+    if (input === "until set" && i === 4) while (ctx.now() - slept[0][0] < ${HOUR_MS / 2}) await ctx.sleep(100);
   }
   return slept;
 } });
@@ -66,7 +68,7 @@ test(
     await startRunnerProcess(project, coordinator, "fast", agents, clocks.fast);
     await startRunnerProcess(project, coordinator, "slow", agents, clocks.slow);
     const sleeping = await Promise.all(
-      [1, 2, 3, 4].map(() => startSession(coordinator, { agent: "sleeps" })),
+      [1, 2, 3, 4].map(() => startSession(coordinator, { agent: "sleeps", input: "until set" })),
     );
     const held = await Promise.all([1, 2].map(() => startSession(coordinator, { agent: "holds" })));
 
