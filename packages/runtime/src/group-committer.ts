@@ -7,9 +7,9 @@
 //       However much waits while storage is away, what is submitted then costs the same (`name-lines.ts`).
 //   G4. When storage cannot take it (full, read-only, gone for too long) every change of the group is answered with that
 //       error; nothing is half-done, and the next group is tried afresh.
-//   G5. In a hurry, as when its process ends, a group has `HURRIED_MS` to be taken, and no other one is sent after that. Nothing is lost by that:
-//       what a claim's end would have told storage it knows when the claim has run out, and who asked for anything else is told that it
-//       is not known.
+//   G5. In a hurry, as when its process ends, a group has `HURRIED_MS` to be taken, and no other one is sent after that. Nothing is
+//       lost by it: what a claim's end would have told storage it knows when the claim has run out, and who asked for anything else is
+//       told that storage did not answer.
 
 import {
   HoldfastError,
