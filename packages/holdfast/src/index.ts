@@ -34,6 +34,7 @@ export {
   type Settled,
   type SignalOptions,
   type StartOptions,
+  type ResultOptions,
   type StdoutTracerOptions,
   type TaskContext,
   type TaskDefinition,

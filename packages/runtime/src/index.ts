@@ -33,6 +33,7 @@ export {
   type SessionHandle,
   type SignalOptions,
   type StartOptions,
+  type ResultOptions,
 } from "./runtime-api.ts";
 export { channelSignals, type ChannelSignals } from "./channel-signals.ts";
 export { readSignalLine, stdinSignals, type LineMeaning, type StdinSignalsOptions } from "./stdin-signals.ts";

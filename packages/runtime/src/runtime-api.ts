@@ -184,15 +184,20 @@ export interface CancelOptions {
   readonly reason?: string;
 }
 
+export interface ResultOptions {
+  /** The process may end although the promise is pending. Otherwise the promise keeps the process alive. */
+  readonly unref?: boolean;
+}
+
 /** A session, from any process: everything it says is asked of storage. */
 export interface SessionHandle<Output = unknown> {
   readonly sessionId: string;
   /** False when `start` found a session of this id. */
   readonly created: boolean;
-  /** The output. @throws HoldfastError when it failed, was cancelled, or is paused. */
-  result(): Promise<Output>;
-  /** How it ends in this process; never throws. */
-  settled(): Promise<Settled<Output>>;
+  /** The output. Keeps the process alive meanwhile. @throws HoldfastError when it failed, was cancelled, or is paused. */
+  result(options?: ResultOptions): Promise<Output>;
+  /** How it ends in this process, whatever the end. Keeps the process alive meanwhile. */
+  settled(options?: ResultOptions): Promise<Settled<Output>>;
   session(): Promise<Session>;
   signal(name: string, payload?: unknown, options?: SignalOptions): Promise<SignalReceipt>;
   answer(answer: unknown, options?: AnswerOptions): Promise<SignalReceipt>;

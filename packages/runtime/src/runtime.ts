@@ -69,7 +69,7 @@ import type {
 import { tooLarge } from "./session-claim.ts";
 import { SessionRequests, unexpected } from "./session-requests.ts";
 import type { DriverWorld, RunningCode } from "./driver-world.ts";
-import { outputOf, type Settled } from "./settled.ts";
+import { ProcessHold, sessionHandle } from "./session-handle.ts";
 import { SliceLoop, type Immediate } from "./slice-loop.ts";
 import { watchStrayRejections } from "./stray-rejections.ts";
 import { Timers } from "./timers.ts";
@@ -117,6 +117,7 @@ class LocalRuntime implements Runtime {
   readonly #owner: string;
   readonly #dispatched: RuntimeOptions["dispatched"];
   readonly #leases: LeaseKeeper;
+  readonly #aliveness = new ProcessHold();
   #closing: Promise<void> | undefined;
   readonly #closers: (() => void | Promise<void>)[] = [];
 
@@ -436,6 +437,7 @@ class LocalRuntime implements Runtime {
     for (const close of this.#closers.splice(0)) await close();
     this.#timers.close();
     this.#idleTimers.close();
+    this.#aliveness.close();
     await this.#tracer.flush?.().catch(() => {});
   }
 
@@ -448,6 +450,7 @@ class LocalRuntime implements Runtime {
     for (const close of this.#closers.splice(0)) void close();
     this.#timers.close();
     this.#idleTimers.close();
+    this.#aliveness.close();
   }
 
   // ---- inside ------------------------------------------------------------------------------------------------------
@@ -579,18 +582,12 @@ class LocalRuntime implements Runtime {
   }
 
   #handle<Output>(sessionId: string, created: boolean): SessionHandle<Output> {
-    return {
-      sessionId,
-      created,
-      result: async () => outputOf(sessionId, (await this.#sessions.settledOf(sessionId)) as Settled<Output>),
-      settled: () => this.#sessions.settledOf(sessionId) as Promise<Settled<Output>>,
-      session: () => this.#sessions.find(sessionId),
-      signal: (name, payload, options) => this.signal(sessionId, name, payload, options),
-      answer: (answer, options) => this.answer(sessionId, answer, options),
-      cancel: (options) => this.cancel(sessionId, options),
-      pause: () => this.pause(sessionId),
-      unpause: () => this.unpause(sessionId),
-      setBudget: (limits) => this.setBudget(sessionId, limits),
+    const host = {
+      runtime: this,
+      find: (id: string) => this.#sessions.find(id),
+      settledOf: (id: string) => this.#sessions.settledOf(id),
+      aliveness: this.#aliveness,
     };
+    return sessionHandle(host, sessionId, created);
   }
 }
