@@ -1,6 +1,7 @@
-import { defineAgent, defineTask } from "@holdfast/runtime";
+import { storageWith } from "@holdfast/core/internal";
+import { defineAgent, defineTask, MemoryStorage } from "@holdfast/runtime";
 import { describe, expect, test } from "vitest";
-import { crashEverywhere, type CrashWorld } from "./crash-everywhere.ts";
+import { crashEverywhere, type CrashSubject, type CrashWorld } from "./crash-everywhere.ts";
 import { crashScenarios } from "./crash-scenarios.ts";
 
 describe("H9: a crash at any point, and a resume, is the same as no crash (memory)", () => {
@@ -83,6 +84,51 @@ describe("the harness sees what it is there to see", () => {
     const seen = looks.length;
     await new Promise((resolve) => setTimeout(resolve, 20));
     expect(looks.length).toBe(seen);
+  });
+
+  // The dedup of storage would drop the second of two signals with one id, which looks like a signal that was lost.
+  test("two incarnations of a process never mint the same id, and restart the session with the same seed", async () => {
+    const shared: string[] = [];
+    let incarnation = 0;
+    let signals = 0;
+    const seeds = new Set<number>();
+    const recording: CrashSubject = {
+      name: "recording",
+      open: async () => {
+        const inner = new MemoryStorage();
+        const minted = new Map<string, number>();
+        return storageWith(inner, {
+          commit: (changes, now) => {
+            for (const change of changes) {
+              if (change.type === "send_signal") {
+                // An id begins with the time, which two incarnations may share; the rest is their draws.
+                const drawn = change.signalId.split("-").slice(2).join("-");
+                if ((minted.get(drawn) ?? incarnation) !== incarnation) shared.push(drawn);
+                minted.set(drawn, incarnation);
+                signals++;
+              }
+              if (change.type === "create_session") seeds.add(change.seed);
+            }
+            return inner.commit(changes, now);
+          },
+        });
+      },
+    };
+    const run = await crashEverywhere(
+      {
+        name: "signals without dedup keys",
+        agent: defineAgent({ name: "patient", run: (ctx) => ctx.waitForSignal("go") }),
+        world: async ({ runtime, sessionId }) => {
+          incarnation++;
+          await runtime.signal(sessionId, "go", true);
+        },
+      },
+      recording,
+    );
+    expect(run.failures).toEqual([]);
+    expect(signals).toBeGreaterThan(1);
+    expect(shared).toEqual([]);
+    expect(seeds.size).toBe(1);
   });
 
   test("a scenario that does not end is told what it waits for", { timeout: 30_000 }, async () => {

@@ -128,6 +128,8 @@ const SESSION_ID = "crash-scenario";
 const RUN_LIMIT_MS = 10_000;
 const LIVES_MAX = 5;
 const SESSIONS_MAX = 1_000;
+/** Of one incarnation: far more than a scenario draws, and far less than 2^32 / `LIVES_MAX`. */
+const DRAWS_MAX = 2 ** 24;
 
 /**
  * @returns the report; it is crash-proof when `failures` is empty. Throws only when the undisturbed run does not end.
@@ -277,7 +279,8 @@ class Run<Input, Output> {
         storage,
         ...(queue === undefined ? {} : { queue: queue.executor }),
         tasks: this.#countingExecutor(storage, life),
-        random: countingRandom(),
+        owner: `incarnation ${life}`, // Given, so that the runtime's first draw is the seed of the session.
+        random: incarnationRandom(life),
         signals: this.#sources(),
         development: false,
         warmMs: Infinity,
@@ -546,10 +549,14 @@ function tasksOf(agent: Agent, seen = new Set<Agent>()): readonly TaskDefinition
   return [...agent.tasks, ...agent.agents.flatMap((child) => tasksOf(child, seen))];
 }
 
-/** Every run draws the same seeds. */
-function countingRandom(): { u32(): number } {
-  let next = 1;
-  return { u32: () => next++ };
+/**
+ * The first draw is the seed of the scenario's session: equal in every run and incarnation, so that a creation that was lost is
+ * repeated with the same chance. Later draws become ids, so no two incarnations share one: storage takes a second signal of an
+ * id for a repeat of the first, and drops it.
+ */
+function incarnationRandom(incarnation: number): { u32(): number } {
+  let draws = 0;
+  return { u32: () => (draws++ === 0 ? 1 : incarnation * DRAWS_MAX + draws) };
 }
 
 function plain(settled: Settled): unknown {
