@@ -20,7 +20,13 @@ test("every row has a cell for each system of its table", () => {
   const columns = rows.map((row) => row.split("|").length);
   expect(new Set(columns.slice(0, SESSION_STATUSES.length))).toEqual(new Set([9]));
   expect(new Set(columns.slice(SESSION_STATUSES.length))).toEqual(new Set([6]));
-  for (const row of rows) expect(row.split("|").slice(1, -1).map((cell) => cell.trim())).not.toContain("");
+  for (const row of rows)
+    expect(
+      row
+        .split("|")
+        .slice(1, -1)
+        .map((cell) => cell.trim()),
+    ).not.toContain("");
 });
 
 function inOrderOf(names: readonly string[]): (a: string, b: string) => number {
