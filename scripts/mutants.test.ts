@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { expect, test } from "vitest";
-import { MUTANTS, runMutant } from "./mutants.ts";
+import { describe, expect, test } from "vitest";
+import { judge, runMutant } from "./mutant-run.ts";
+import { MUTANTS } from "./mutants.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
@@ -29,8 +30,8 @@ test.each(isAll ? MUTANTS : MUTANTS.filter(({ name }) => ALWAYS.includes(name)))
   "planted mutant is killed: $name",
   { timeout: 120_000 },
   async (mutant) => {
-    const { isKilled, output } = await runMutant(mutant);
-    expect(isKilled, output.slice(-2_000)).toBe(true);
+    const { isKilled, why } = await runMutant(mutant);
+    expect(isKilled, why).toBe(true);
   },
 );
 
@@ -39,4 +40,34 @@ test("each mutant has a name of its own, and its text is in the source once", ()
   expect(ALWAYS.filter((name) => MUTANTS.every((mutant) => mutant.name !== name))).toEqual([]);
   const stale = MUTANTS.filter(({ file, find }) => !readFileSync(root + file, "utf8").includes(find));
   expect(stale.map(({ name }) => name)).toEqual([]);
+});
+
+describe("a mutant is killed", () => {
+  const report = (...failures: readonly (string | undefined)[]) => ({
+    testResults: [
+      {
+        message: "",
+        assertionResults: failures.map((failure) => ({
+          fullName: "the promise holds",
+          status: failure === undefined ? "passed" : "failed",
+          failureMessages: failure === undefined ? [] : [failure],
+        })),
+      },
+    ],
+  });
+
+  test("by a test that fails at an assertion, and by no test that runs out of time", () => {
+    expect(judge(report("AssertionError: expected 1 to be 2")).isKilled).toBe(true);
+    const late = judge(
+      report("Error: Test timed out in 15000ms.\nIf this is a long-running test", undefined),
+    );
+    expect(late).toEqual({ isKilled: false, why: "only time-outs: the promise holds" });
+  });
+
+  test("neither by files that do not load, nor by a name that no test has", () => {
+    const unloaded = { testResults: [{ message: "the text of the mutant is gone", assertionResults: [] }] };
+    expect(judge(unloaded).why).toContain("did not load");
+    expect(judge(report()).why).toBe("no test ran: none has that name");
+    expect(judge(report(undefined))).toEqual({ isKilled: false, why: "1 tests passed" });
+  });
 });

@@ -1,4 +1,5 @@
-// Planted mutants: each takes one guard out, and the tests named beside it must notice.
+// Planted mutants: each takes one guard out, and a test named beside it must fail because of that. A test that only runs out of
+// time has not noticed: on a busy machine it would without the mutant.
 //
 // `npm run mutants`: all of them; `npm test` runs some, by way of `scripts/mutants.test.ts`.
 //
@@ -7,25 +8,11 @@
 // Sources are never touched: the change is made as the file is loaded, by vitest (see `vitest.config.ts`) or by Node (see
 // `mutant-hook.ts`). A mutant whose text is no longer there is an error, so that the list cannot go stale.
 
-import { spawn } from "node:child_process";
-import { fileURLToPath } from "node:url";
 import { readArguments, refuse } from "./arguments.ts";
 import { COORDINATOR_MUTANTS } from "./mutants-coordinator.ts";
 import { FAMILY_MUTANTS } from "./mutants-families.ts";
 import { FLEET_MUTANTS } from "./mutants-fleet.ts";
-
-export interface Mutant {
-  /** The promise it breaks. */
-  readonly name: string;
-  readonly file: string;
-  readonly find: string;
-  readonly replace: string;
-  /** Test files that must fail. */
-  readonly tests: readonly string[];
-}
-
-/** A mutant can make the tests go on for ever: that, too, is noticed. */
-const TESTS_MAX_MS = 100_000;
+import { runMutant, type Mutant } from "./mutant-run.ts";
 
 const CRASHES = "packages/testkit/src/crash-everywhere.test.ts";
 const MEMORY = "packages/runtime/src/memory-storage.test.ts";
@@ -534,50 +521,6 @@ export const MUTANTS: readonly Mutant[] = [
   ...COORDINATOR_MUTANTS,
 ];
 
-const root = fileURLToPath(new URL("..", import.meta.url));
-
-/** Whether the tests fail with the mutant in, as they must. `output` tells why not, if they did not. */
-export function runMutant({
-  file,
-  find,
-  replace,
-  tests,
-}: Mutant): Promise<{ readonly isKilled: boolean; readonly output: string }> {
-  return new Promise((resolve) => {
-    const child = spawn(
-      process.execPath,
-      [
-        "node_modules/vitest/vitest.mjs",
-        "run",
-        "--bail=1",
-        "--reporter=dot",
-        "--testTimeout=15000",
-        ...tests,
-      ],
-      {
-        cwd: root,
-        env: {
-          ...process.env,
-          HOLDFAST_MUTANT: JSON.stringify({ file, find, replace }),
-          NODE_OPTIONS: `--import=${new URL("mutant-hook.ts", import.meta.url).href}`,
-        },
-        stdio: ["ignore", "pipe", "pipe"],
-        detached: true, // A group of its own: a worker that spins outlives the vitest that started it.
-      },
-    );
-    const timer = setTimeout(() => process.kill(-child.pid!, "SIGKILL"), TESTS_MAX_MS);
-    let output = "";
-    for (const stream of [child.stdout, child.stderr])
-      stream.on("data", (data: Buffer) => (output += data.toString()));
-    child.on("close", (code) => {
-      clearTimeout(timer);
-      // A mutant that could not be planted makes every file fail to load: that kills nothing.
-      const isPlanted = !output.includes("no longer in the source");
-      resolve({ isKilled: code !== 0 && isPlanted, output });
-    });
-  });
-}
-
 if (import.meta.main) {
   const { positionals } = readArguments(import.meta.filename, {}, true);
   const chosen = MUTANTS.filter(
@@ -590,10 +533,9 @@ if (import.meta.main) {
     );
   let survived = 0;
   for (const mutant of chosen) {
-    const { isKilled, output } = await runMutant(mutant);
+    const { isKilled, why } = await runMutant(mutant);
     if (!isKilled) survived++;
-    console.log(`${isKilled ? "killed  " : "SURVIVED"}  ${mutant.name}`);
-    if (!isKilled) console.log(output.slice(-2_000));
+    console.log(isKilled ? `killed    ${mutant.name}` : `SURVIVED  ${mutant.name}: ${why}`);
   }
   console.log(`${chosen.length - survived} of ${chosen.length} mutants killed`);
   process.exitCode = survived > 0 ? 1 : 0;

@@ -1,0 +1,113 @@
+// Runs the tests of one planted mutant, and judges whether a test that is meant to notice has noticed.
+//
+// It does not know which mutants there are: that is the list in `mutants.ts`.
+
+import { spawn } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export interface Mutant {
+  /** The promise it breaks. */
+  readonly name: string;
+  readonly file: string;
+  readonly find: string;
+  readonly replace: string;
+  /** The files of the tests that are meant to notice. */
+  readonly tests: readonly string[];
+  /** Part of the name of the test that must fail; without it any test of `tests` will do. */
+  readonly test?: string;
+}
+
+/** Tests that a mutant keeps from ending are ended, and have noticed nothing. */
+const TESTS_MAX_MS = 100_000;
+/** How vitest reports a test or a hook that was given up. Whatever made it slow, it has shown nothing about the mutant. */
+const TIMED_OUT = /\b(?:Test|Hook) timed out in \d+ ?ms/;
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+
+/** What the tests made of a mutant. */
+export interface MutantRun {
+  /** A test that is meant to notice failed, and not because it ran out of time. */
+  readonly isKilled: boolean;
+  /** Why it is not killed, for people. */
+  readonly why: string;
+}
+
+/** The part of vitest's JSON report that is read here. */
+interface Report {
+  readonly testResults: readonly {
+    readonly message: string;
+    readonly assertionResults: readonly {
+      readonly fullName: string;
+      readonly status: string;
+      readonly failureMessages?: readonly string[];
+    }[];
+  }[];
+}
+
+/** Run the tests of a mutant with the mutant planted. */
+export async function runMutant({ file, find, replace, tests, test }: Mutant): Promise<MutantRun> {
+  const folder = mkdtempSync(join(tmpdir(), "holdfast-mutant-"));
+  try {
+    const reportFile = join(folder, "report.json");
+    const args = [
+      "node_modules/vitest/vitest.mjs",
+      "run",
+      "--bail=1",
+      "--reporter=json",
+      `--outputFile=${reportFile}`,
+      "--testTimeout=15000",
+      ...(test === undefined ? [] : ["-t", test.replaceAll(/[^\w ]/g, "\\$&")]),
+      ...tests,
+    ];
+    const output = await runToEnd(args, {
+      HOLDFAST_MUTANT: JSON.stringify({ file, find, replace }),
+      NODE_OPTIONS: `--import=${new URL("mutant-hook.ts", import.meta.url).href}`,
+    });
+    if (!existsSync(reportFile))
+      return { isKilled: false, why: `the tests gave no report:\n${output.slice(-2_000)}` };
+    return judge(JSON.parse(readFileSync(reportFile, "utf8")) as Report);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** A mutant that could not be planted makes files fail to load, which is no failure of a test: it kills nothing. */
+export function judge({ testResults }: Report): MutantRun {
+  const results = testResults.flatMap(({ assertionResults }) => assertionResults);
+  const failed = results.filter(({ status }) => status === "failed");
+  const noticed = failed.filter(
+    ({ failureMessages = [] }) => !failureMessages.every((m) => TIMED_OUT.test(m)),
+  );
+  if (noticed.length > 0) return { isKilled: true, why: "" };
+  if (failed.length > 0)
+    return { isKilled: false, why: `only time-outs: ${failed.map(({ fullName }) => fullName).join("; ")}` };
+  const unloaded = testResults.map(({ message }) => message).filter((message) => message !== "");
+  if (unloaded.length > 0) return { isKilled: false, why: `test files did not load: ${unloaded.join("; ")}` };
+  const passed = results.filter(({ status }) => status === "passed").length;
+  return {
+    isKilled: false,
+    why: passed === 0 ? "no test ran: none has that name" : `${passed} tests passed`,
+  };
+}
+
+function runToEnd(args: readonly string[], environment: Readonly<Record<string, string>>): Promise<string> {
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, args, {
+      cwd: root,
+      env: { ...process.env, ...environment },
+      stdio: ["ignore", "pipe", "pipe"],
+      detached: true, // A group of its own: a worker that spins outlives the vitest that started it.
+    });
+    const timer = setTimeout(() => process.kill(-child.pid!, "SIGKILL"), TESTS_MAX_MS);
+    let output = "";
+    for (const stream of [child.stdout, child.stderr])
+      stream.on("data", (data: Buffer) => (output += data.toString()));
+    child.on("close", () => {
+      clearTimeout(timer);
+      resolve(output);
+    });
+  });
+}
