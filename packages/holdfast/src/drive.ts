@@ -5,6 +5,7 @@
 //   P3. At a coordinator others may run it, too, before this process or after: it is followed to its end whoever does. Where nobody does
 //       any more although there is something to do, as its process is gone, this one takes it.
 //   P4. What runs here runs with all it asks for, whatever labels that demands: no process but a runner has labels. It is said.
+//   P6. It ends as well when sessions below it are paused and nothing else in the family moves on: as if it were paused itself.
 //   P5. It does not park while those below it are at work here: what their tasks have begun would be lost, and paid for again.
 // When the owner of the database changes it goes on: P2, in `across-owners.ts`.
 
@@ -45,6 +46,7 @@ import { pauseAdvice } from "./pause-advice.ts";
 import { plainLine, quoted } from "./plain-text.ts";
 import { resultOf, tellEnd, tellEndedBefore } from "./session-end.ts";
 import { StdinListener } from "./stdin-listener.ts";
+import { adviceBelow, findPausedBelow, type PausedBelow } from "./stuck-family.ts";
 
 export interface DriveOptions {
   /** Without one it is run elsewhere, and followed from here (P3). */
@@ -68,7 +70,8 @@ export interface DriveOptions {
 type Outcome =
   | { readonly type: "settled"; readonly settled: Settled }
   | { readonly type: "stopped"; readonly signal: StopSignal }
-  | { readonly type: "parked" }
+  | { readonly type: "parked"; readonly paused: PausedBelow | undefined }
+  | { readonly type: "stuck"; readonly paused: PausedBelow }
   | { readonly type: "owner_gone" };
 
 const NAME_CHARS = 100;
@@ -344,23 +347,42 @@ class Life {
     }
   }
 
-  async #outcome(runtime: Runtime, here: RunHere | undefined, before: Session | undefined): Promise<Outcome> {
+  async #outcome(runtime: Runtime, here: RunHere | undefined, begun: Session | undefined): Promise<Outcome> {
     const { owner, stopped, options } = this.#parts;
     const looked = Promise.withResolvers<Outcome>();
     const look = async (): Promise<void> => {
       if (owner !== undefined && !(await owner.look())) looked.resolve({ type: "owner_gone" });
-      else if (options.parks && (await this.#standsStill())) looked.resolve({ type: "parked" });
+      else if (options.parks && (await this.#standsStill()))
+        looked.resolve({ type: "parked", paused: await this.#pausedBelow(true) });
+    };
+    let before: PausedBelow | undefined;
+    const lookBelow = async (): Promise<void> => {
+      const paused = await this.#pausedBelow(false);
+      if (paused !== undefined && paused.stand === before?.stand) looked.resolve({ type: "stuck", paused });
+      before = paused;
     };
     // A look that fails is followed by another.
-    const timer = setInterval(() => void look().catch(() => {}), LOOK_MS);
+    const timers = [
+      setInterval(() => void look().catch(() => {}), LOOK_MS),
+      setInterval(
+        () => void lookBelow().catch(() => {}),
+        options.database?.coordinator === undefined ? LOOK_MS : TAKE_MS,
+      ),
+    ];
     const over = new AbortController();
     try {
       const settled = this.#settled(runtime, here, over.signal);
-      return await Promise.race([settled, stopped, looked.promise, this.#follow(before, over.signal)]);
+      return await Promise.race([settled, stopped, looked.promise, this.#follow(begun, over.signal)]);
     } finally {
       over.abort();
-      clearInterval(timer);
+      for (const timer of timers) clearInterval(timer);
     }
+  }
+
+  /** P6. */
+  async #pausedBelow(parks: boolean): Promise<PausedBelow | undefined> {
+    const session = await this.#session();
+    return session && findPausedBelow(this.#parts.storage.reader, session, parks);
   }
 
   /** It and those below that run here wait, and nothing that has arrived already will wake any of them (P5). */
@@ -426,8 +448,11 @@ class Life {
     const moved = session === undefined ? undefined : movedAway(session, io);
     if (moved !== undefined) return io.complain(moved); // However that was noticed.
     const hint = this.#resumeHint();
-    if (session !== undefined && io.isJson) io.result(resultOf(session, hint), "");
+    const below =
+      outcome.type === "stuck" || outcome.type === "parked" ? outcome.paused?.sessions : undefined;
+    if (session !== undefined && io.isJson) io.result(resultOf(session, hint, below), "");
     const code = this.#tellOpen(outcome);
+    if (below !== undefined) return this.#adviseBelow(below, hint, code);
     const goOn =
       options.agent === undefined && session?.status !== "paused" ? "follow it with" : "go on with";
     const label = session !== undefined && isAuthorsFault(session) ? "correct the code, then" : goOn;
@@ -438,6 +463,18 @@ class Life {
     return code;
   }
 
+  /** The commands that help those below, and then the one that goes on with all. @returns the exit code, as it is given. */
+  #adviseBelow(below: readonly Session[], hint: string | undefined, code: number): number {
+    const { io, options } = this.#parts;
+    const isRemote = options.database?.coordinator !== undefined;
+    if (options.database === undefined || hint === undefined) return code;
+    const label = below.some(isAuthorsFault) ? "correct the code, then" : "go on with";
+    for (const { commands } of adviceBelow(below, io, isRemote))
+      for (const command of commands) io.note(`${label}: ${command}`);
+    io.note(`and then: ${hint}`);
+    return code;
+  }
+
   #tellOpen(outcome: Exclude<Outcome, { type: "owner_gone" }>): number {
     const { io, options } = this.#parts;
     switch (outcome.type) {
@@ -445,7 +482,9 @@ class Life {
         io.note(
           `${io.notes.symbols.wait} parked: it waits${options.agent === undefined ? "" : ", and no process runs it"}`,
         );
-        return 0;
+        return outcome.paused === undefined ? 0 : this.#complainOfBelow(outcome.paused);
+      case "stuck":
+        return this.#complainOfBelow(outcome.paused);
       case "stopped":
         io.note(
           options.database === undefined
@@ -466,10 +505,17 @@ class Life {
         const code = io.complain(
           error ?? new Error(`the session left this process as "${settled.status}", and does not say why`),
         );
-        // A wrong use by the agent's code is no wrong use of the command.
-        return settled.status === "paused" && code === USAGE_EXIT ? RUN_FAILED_EXIT : code;
+        return settled.status === "paused" ? exitOfPaused(code) : code;
       }
     }
+  }
+
+  #complainOfBelow({ sessions: [first] }: PausedBelow): number {
+    const left = leftAs(first.sessionId, first);
+    const { code, message } = left?.status === "paused" ? left.fault : PAUSED;
+    const { sessionId } = this.#parts.options;
+    const why = `session ${sessionId} cannot go on by itself: ${first.sessionId} below it is paused: ${message}`;
+    return exitOfPaused(this.#parts.io.complain(new HoldfastError(code, why)));
   }
 }
 
@@ -485,8 +531,14 @@ function isElsewhere(settled: Settled): boolean {
   return settled.status === "released" && (settled.error?.code ?? "session_claimed") === "session_claimed";
 }
 
+const PAUSED = { code: "session_paused", message: "it does not say why" } as const;
 const RUN_FAILED_EXIT = 1;
 const USAGE_EXIT = 2;
+
+/** A wrong use by the agent's code is no wrong use of the command. */
+function exitOfPaused(code: number): number {
+  return code === USAGE_EXIT ? RUN_FAILED_EXIT : code;
+}
 
 /** An agent, and all that it and they ask for. */
 function everyAgent(agent: Agent, seen = new Set<Agent>()): ReadonlySet<Agent> {

@@ -1,12 +1,13 @@
 // What `doctor` looks at: this Node, the database, and the sessions in it.
 
 import { existsSync, statSync } from "node:fs";
-import { exitCodeOf, isEnded, toHoldfastError, type StorageReader } from "@holdfast/core";
+import { exitCodeOf, isEnded, toHoldfastError, type Session, type StorageReader } from "@holdfast/core";
 import type { SqliteFileReader, VerifyReport } from "@holdfast/storage/sqlite";
 import type { Io, Look } from "./command.ts";
 import { isAuthorsFault, standings, statusText } from "./describe-session.ts";
 import { newestFirst } from "./find-session.ts";
 import { findOwner } from "./owner.ts";
+import { pauseAdvice } from "./pause-advice.ts";
 import { count, plainLine, table } from "./plain-text.ts";
 import type { Database } from "./project.ts";
 
@@ -34,7 +35,10 @@ export interface Examination {
     readonly status: string;
     readonly agent: string;
     readonly waitsFor: string;
+    /** What goes on with it, and with its family. */
     readonly resume: string;
+    /** What a person calls first, if it is paused: one of these. */
+    readonly commands: readonly string[];
     /** Whether its agent's code has to be corrected first. */
     readonly isAuthors: boolean;
   }[];
@@ -133,20 +137,25 @@ async function countSessions(reader: StorageReader, io: Io) {
   const unfinished: Examination["unfinished"][number][] = [];
   const problems: string[] = [];
   const now = Date.now();
+  const living = new Map<string, Session>();
   try {
     for await (const session of newestFirst(reader)) {
       sessions[session.status] = (sessions[session.status] ?? 0) + 1;
-      if (isEnded(session.status)) continue;
+      if (!isEnded(session.status)) living.set(session.sessionId, session);
+    }
+    for (const session of living.values()) {
       const waitsFor = standings(session, { io, now })
         .map(({ what, until }) => what + until)
         .join("; ");
-      const resume = io.call(`resume ${session.sessionId}`);
+      const resume = io.call(`resume ${topOf(session, living).sessionId}`);
+      const paused = pauseAdvice(session, io, false)?.commands ?? [];
       unfinished.push({
         sessionId: session.sessionId,
         status: statusText(session),
         agent: session.agent.name,
         waitsFor,
         resume,
+        commands: paused,
         isAuthors: isAuthorsFault(session),
       });
     }
@@ -154,6 +163,17 @@ async function countSessions(reader: StorageReader, io: Io) {
     problems.push(`sessions cannot be listed: ${toHoldfastError(error).message}`);
   }
   return { sessions, unfinished, problems };
+}
+
+/** The topmost session above one that has not ended: the process that runs that one runs all below it. */
+function topOf(session: Session, living: ReadonlyMap<string, Session>): Session {
+  const seen = new Set([session]); // Rows that were imported may name each other in a circle.
+  for (let top = session; ;) {
+    const above = top.parent === undefined ? undefined : living.get(top.parent.sessionId);
+    if (above === undefined || seen.has(above)) return top;
+    seen.add(above);
+    top = above;
+  }
 }
 
 export function examinationText(found: Examination, { paint, symbols }: Look): string {
@@ -186,13 +206,18 @@ export function examinationText(found: Examination, { paint, symbols }: Look): s
 
   if (found.unfinished.length > 0) {
     lines.push("", paint.bold(count(found.unfinished.length, "unfinished session")));
-    for (const { status, agent, waitsFor, resume, isAuthors } of found.unfinished.slice(
+    for (const { status, agent, waitsFor, commands, resume, isAuthors } of found.unfinished.slice(
       0,
       UNFINISHED_SHOWN,
     )) {
+      const before = commands.map((command, i) => `${i > 0 ? "or: " : ""}${paint.cyan(command)}`);
+      const isLast = !commands.some((command) => command.startsWith(resume));
+      const after = isLast ? [`${before.length > 0 ? "then: " : ""}${paint.cyan(resume)}`] : [];
+      const [first = "", ...others] = [...before, ...after];
       lines.push(
         `  ${status}  ${plainLine(agent, 60)}${waitsFor === "" ? "" : `: waits for ${waitsFor}`}`,
-        `      ${isAuthors ? "correct the code, then: " : ""}${paint.cyan(resume)}`,
+        `      ${isAuthors ? "correct the code, then: " : ""}${first}`,
+        ...others.map((line) => `      ${line}`),
       );
     }
     if (found.unfinished.length > UNFINISHED_SHOWN)

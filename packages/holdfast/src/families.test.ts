@@ -115,31 +115,108 @@ describe("in a terminal", () => {
       expect((await project.run("show", "f-0")).stdout).toMatch(/parent +f \(cancelled with it\)/);
     });
 
-    test("a budget parks all of it; a raise from another terminal goes on in the process that runs it", async () => {
+    test("a budget that its children use up ends `run` with exit code 9, and a raise and a resume go on", async () => {
       letGo();
-      const running = project.start(["run", "family.ts", "--session", "f", "--budget", "250tokens"]);
-      while ((await project.run("list")).stdout.split("paused (budget_exceeded)").length < 3);
-      const { stdout } = await project.run("show", "f-0");
-      expect(stdout).toContain("the budget of f has too little left: 200 of 250 tokens spent");
-      expect(stdout).toContain("holdfast budget f --raise Ntokens");
-
-      await running.says("child f-0 (child) is paused"); // Whoever runs the family is told.
-
-      const raised = await project.json<{ accounts: object[] }>("budget", "f", "--raise", "1000tokens");
-
-      expect(raised).toMatchObject({ accounts: [{ payer: "f", limits: [{ max: 1_000 }] }] });
-      const { stderr } = await running.finished;
-      expect(await running.finished).toMatchObject({ code: 0, stdout: expect.stringContaining("90") });
+      const { code, stderr } = await project.run(
+        "run",
+        "family.ts",
+        "--session",
+        "f",
+        "--budget",
+        "250tokens",
+      );
+      expect(code).toBe(9);
+      expect(stderr).toContain("session f cannot go on by itself: f-0 below it is paused");
       expect(stderr).toMatch(
         /child f-0 \(child\) is paused \(budget_exceeded\): .*\n {2}holdfast budget f --raise Ntokens\n/,
       );
-      expect(stderr.split("child f-0 (child) is paused")).toHaveLength(2);
+      expect(stderr).toMatch(/go on with: holdfast budget f --raise Ntokens\nand then: holdfast resume f\n$/);
+      const shown = await project.run("show", "f-0");
+      expect(shown.stdout).toContain("the budget of f has too little left: 200 of 250 tokens spent");
+      expect(shown.stdout).toContain("holdfast budget f --raise Ntokens");
+      const above = await project.run("show", "f");
+      expect(above.stdout).toMatch(
+        /Paused below it\n {2}f-0: .*\n {6}holdfast budget f --raise Ntokens\n {2}f-2: .*\n {2}and then: holdfast resume f\n/,
+      );
+      const { stdout: examined } = await project.run("doctor");
+      expect(examined).toMatch(
+        /paused \(budget_exceeded\) {2}child\n {6}holdfast budget f --raise Ntokens\n {6}then: holdfast resume f\n/,
+      );
+      expect(examined).not.toContain("resume f-0");
+      expect(await project.run("resume", "f")).toMatchObject({ code: 9 }); // Nothing was raised.
+
+      const raised = await project.start(["budget", "f", "--raise", "1000tokens", "--json"], { stdin: "" })
+        .finished;
+
+      expect(JSON.parse(raised.stdout)).toMatchObject({
+        accounts: [{ payer: "f", limits: [{ max: 1_000 }] }],
+        resume: "holdfast resume f",
+      });
+      expect(await project.run("resume", "f")).toMatchObject({
+        code: 0,
+        stdout: expect.stringContaining("90"),
+      });
       expect((await project.run("trace", "f")).stdout).toMatch(
         /\n2 sessions below it\n {2}f-0 {2}child {2}completed .*120\+80 tokens.*\n {2}f-2 .*\nin all 240\+160 tokens/,
       );
       expect((await project.run("budget", "f-0")).stdout).toMatch(
         /^f\n.*\n {2}tokens {2}1,000 +400 +0 +600\n$/,
       );
+    });
+
+    test("a child that somebody pauses ends `run`, as a pause of the session itself does", async () => {
+      const running = project.start(["run", "family.ts", "--session", "f"]);
+      while ((await project.run("list")).stdout.split('{"done":1}').length < 3);
+      await project.run("pause", "f-0");
+      letGo();
+      expect(await running.finished).toMatchObject({
+        code: 1,
+        stderr: expect.stringMatching(/go on with: holdfast unpause f-0\nand then: holdfast resume f\n$/),
+      });
+      expect((await project.run("unpause", "f-0")).stderr).toContain("holdfast resume f");
+      expect(await project.run("resume", "f")).toMatchObject({ code: 0 });
+    });
+
+    test.each([[[]], [["--park"]]])(
+      "a child with a mistake ends `run`, and the commands it names go on with all %j",
+      async (options) => {
+        const agents = (fixed: string): string => `import { defineAgent, local } from "holdfast";
+          const child = defineAgent({ name: "child", run: async (ctx) => ${fixed} });
+          export default defineAgent({ name: "parent", agents: [child], run: async (ctx) =>
+            ctx.waitForChild(ctx.spawnAgent(local(child))) });`;
+        writeFileSync(project.path("wrong.ts"), agents("ctx.waitForSignal(7)"));
+        const { code, stderr } = await project.run("run", "wrong.ts", "--session", "f", ...options);
+        expect({ code, stderr }).toMatchObject({
+          code: 1,
+          stderr: expect.stringMatching(
+            /correct the code, then: holdfast resume f-0\nand then: holdfast resume f\n$/,
+          ),
+        });
+        writeFileSync(project.path("wrong.ts"), agents('ctx.run("say", () => "right")'));
+        expect(await project.run("resume", "f-0")).toMatchObject({ code: 0 });
+        expect(await project.run("resume", "f")).toMatchObject({ code: 0, stdout: "right\n" });
+      },
+    );
+
+    test("a question or a signal that a child waits for keeps `run`, and parks it with exit code 0, as its own do", async () => {
+      writeFileSync(
+        project.path("asks.ts"),
+        `import { defineAgent, local } from "holdfast";
+         const child = defineAgent({ name: "child", run: async (ctx) => ctx.requestInput("Go on?") });
+         const other = defineAgent({ name: "other", run: async (ctx) => ctx.waitForSignal("go") });
+         export default defineAgent({ name: "parent", agents: [child, other], run: async (ctx) => ctx.all([
+           ctx.waitForChild(ctx.spawnAgent(local(child))), ctx.waitForChild(ctx.spawnAgent(local(other)))]) });`,
+      );
+      expect(await project.run("run", "asks.ts", "--session", "f", "--park")).toMatchObject({ code: 0 });
+      const running = project.start(["resume", "f"]);
+      await running.says("child f-0 (child) asks");
+      await project.run("pause", "f-2");
+      await running.says("child f-2 (other) is paused"); // A person may still answer the other one here.
+      await project.run("approve", "f-0");
+      expect(await running.finished).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining("holdfast unpause f-2"),
+      });
     });
 
     test("a cancel covers it, and says so", async () => {
@@ -195,7 +272,7 @@ describe("in a terminal", () => {
         "0.001usd,9steps",
         "--park",
       );
-      expect(parked.code).toBe(0); // The parent waits; its child is paused.
+      expect(parked.code).toBe(9); // The parent waits; its child is paused.
       writeFileSync(
         project.path("solo.ts"),
         AGENTS["family.ts"]!.replace("export default", "const parent =") + "export default child;\n",

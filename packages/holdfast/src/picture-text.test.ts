@@ -43,6 +43,7 @@ const shown = (session: Partial<Session>, picture: Partial<Picture> = {}): strin
       starts: [],
       paused: undefined,
       children: [],
+      pausedBelow: [],
       tasks: [],
       entries: [],
       pending: [],

@@ -100,7 +100,7 @@ function childLines({ children }: Picture, look: Look): string[] {
 }
 
 function waiting(picture: Picture, look: Look): string[] {
-  const { session, waits, questions, resume, elsewhere, starts, paused, ownerPid } = picture;
+  const { session, waits, questions, resume, elsewhere, starts, paused, pausedBelow, ownerPid } = picture;
   const { paint } = look;
   if (elsewhere !== undefined)
     return ["", paint.bold("Watch it where it lives"), `  ${paint.cyan(elsewhere)}`];
@@ -132,6 +132,13 @@ function waiting(picture: Picture, look: Look): string[] {
       ...others.map((line) => `    ${line}`),
     );
     lines.push(...commands.map((command) => `      ${paint.cyan(command)}`));
+  }
+  if (pausedBelow.length > 0) {
+    lines.push("", paint.bold("Paused below it"));
+    for (const { sessionId, why, commands } of pausedBelow.slice(0, CHILDREN_SHOWN))
+      lines.push(`  ${sessionId}: ${why}`, ...commands.map((command) => `      ${paint.cyan(command)}`));
+    if (resume !== undefined) lines.push(`  and then: ${paint.cyan(resume)}`);
+    return lines;
   }
   if (resume !== undefined) lines.push(`  ${waits.length > 0 ? `and ${label}: ` : ""}${paint.cyan(resume)}`);
   return lines;

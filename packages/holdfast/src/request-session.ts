@@ -3,7 +3,7 @@
 import { isEnded, type Session, type StorageReader } from "@holdfast/core";
 import { createRuntime, type Runtime } from "@holdfast/runtime";
 import type { Io } from "./command.ts";
-import { walkUp } from "./family.ts";
+import { readBelow, walk, walkUp } from "./family.ts";
 import { withSession, type Access } from "./find-session.ts";
 import type { Database } from "./project.ts";
 import { isIdle } from "./send-signal.ts";
@@ -29,13 +29,16 @@ export async function withRequests(
   });
 }
 
-/** The command that goes on with a session and all above it, when no process does. */
+/** The command that goes on with a session, all above it and all below it, when one of its family has to do and no process does it. */
 export async function resumeHint(
   access: Access,
   session: Session,
   io: Pick<Io, "call">,
 ): Promise<string | undefined> {
-  if (!(await isIdle(access, session.sessionId))) return undefined;
+  const below = [...walk(await readBelow(access.storage.reader, session))].map(
+    (node) => node.session.sessionId,
+  );
+  if (!(await isIdle(access, [session.sessionId, ...below]))) return undefined;
   return io.call(`resume ${(await topOf(access.storage.reader, session)).sessionId}`);
 }
 

@@ -23,13 +23,13 @@ async function accessAs(role: "client" | "owner"): Promise<Access> {
 
 test("a session that another process takes in a moment is not idle", async () => {
   const access = await accessAs("client");
-  const asked = isIdle(access, "s");
+  const asked = isIdle(access, ["s"]);
   await delay(50);
   await access.storage.claim({ sessionId: "s", owner: "other", now: Date.now(), leaseMs: Infinity });
   expect(await asked).toBe(false);
 });
 
 test("one that nobody takes is, at once where there is no other process", async () => {
-  expect(await isIdle(await accessAs("owner"), "s")).toBe(true);
-  expect(await isIdle(await accessAs("client"), "s")).toBe(true);
+  expect(await isIdle(await accessAs("owner"), ["s"])).toBe(true);
+  expect(await isIdle(await accessAs("client"), ["s"])).toBe(true);
 });

@@ -137,7 +137,8 @@ async function tell(io: Io, access: Access, { session, message, status }: Sent):
   const { sessionId } = session;
   const { name, said, repeated } = message;
   const isWaiting = isAwaited(session, name);
-  const resume = isWaiting && (await isIdle(access, sessionId)) ? io.call(`resume ${sessionId}`) : undefined;
+  const resume =
+    isWaiting && (await isIdle(access, [sessionId])) ? io.call(`resume ${sessionId}`) : undefined;
   io.result({ sessionId, name, status, awaited: isWaiting, ...(resume === undefined ? {} : { resume }) }, "");
   io.note(status === "stored" ? said : repeated);
   if (resume !== undefined) io.note(`no process runs the session; it goes on with: ${resume}`);
@@ -151,12 +152,12 @@ async function tell(io: Io, access: Access, { session, message, status }: Sent):
 const TAKEN_MS = 2_000;
 const LOOK_MS = 20;
 
-/** Whether a session has something to do and no process does it. */
-export async function isIdle({ role, storage }: Access, sessionId: string): Promise<boolean> {
+/** Whether one of these sessions has something to do and no process does it. */
+export async function isIdle({ role, storage }: Access, sessionIds: readonly string[]): Promise<boolean> {
   if (role === "remote") return false; // Its runners see to it.
   for (const until = performance.now() + TAKEN_MS; ; await delay(LOOK_MS)) {
-    const { sessionIds } = await storage.due({ now: Date.now(), limit: Number.MAX_SAFE_INTEGER });
-    if (!sessionIds.includes(sessionId)) return false;
+    const due = await storage.due({ now: Date.now(), limit: Number.MAX_SAFE_INTEGER });
+    if (!due.sessionIds.some((sessionId) => sessionIds.includes(sessionId))) return false;
     if (role === "owner" || performance.now() >= until) return true;
   }
 }

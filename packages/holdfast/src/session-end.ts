@@ -53,7 +53,7 @@ export function tellEndedBefore(session: Session, io: Io): number {
 }
 
 /** The last line of `run --json`, and all of `result --json`. */
-export function resultOf(session: Session, resume?: string): object {
+export function resultOf(session: Session, resume?: string, pausedBelow: readonly Session[] = []): object {
   const { sessionId, status, pauseReason, waits } = session;
   const error = standingError(session);
   return {
@@ -67,6 +67,15 @@ export function resultOf(session: Session, resume?: string): object {
     ...(error === undefined ? {} : { error }),
     ...(waits.length === 0 ? {} : { waits }),
     ...(resume === undefined ? {} : { resume }),
+    ...(pausedBelow.length === 0
+      ? {}
+      : {
+          pausedBelow: pausedBelow.map((below) => ({
+            sessionId: below.sessionId,
+            pauseReason: below.pauseReason,
+            ...definedOf({ error: below.error }),
+          })),
+        }),
   };
 }
 

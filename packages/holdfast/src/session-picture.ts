@@ -2,7 +2,7 @@
 
 import { isEnded, type RecordedError, type Session, type StorageReader } from "@holdfast/core";
 import type { Io } from "./command.ts";
-import { kinJson, readBelow, type KinNode } from "./family.ts";
+import { kinJson, readBelow, walk, type KinNode } from "./family.ts";
 import { goesOnWith, standings, type Standing } from "./describe-session.ts";
 import { JournalTail, type JournalEvent } from "./journal-events.ts";
 import { findOwner } from "./owner.ts";
@@ -12,6 +12,7 @@ import { watchElsewhere } from "./moved-session.ts";
 import { readRunOf, type RunJson } from "./run-list.ts";
 import { runnerAdvice } from "./runner-advice.ts";
 import { sessionJson } from "./session-json.ts";
+import { adviceBelow, type PausedAdvice } from "./stuck-family.ts";
 
 export interface TaskPicture {
   /** Of the command that asked for it. */
@@ -56,6 +57,8 @@ export interface Picture {
   readonly starts: readonly string[];
   readonly paused: PauseAdvice | undefined;
   readonly children: readonly KinNode[];
+  /** Those below it that are paused, unless it is paused itself or has ended. */
+  readonly pausedBelow: readonly PausedAdvice[];
   readonly tasks: readonly TaskPicture[];
   readonly entries: readonly EntryPicture[];
   /** Names of the signals that were not taken yet. */
@@ -94,15 +97,23 @@ export async function readPicture(
   const { coordinator } = database;
   const isElsewhere = coordinator !== undefined;
   const run = isElsewhere && !isEnded(session.status) ? await readRunOf(coordinator, sessionId) : undefined;
+  const children = await readBelow(reader, session);
+  const paused = [...walk(children)].map((node) => node.session).filter(({ status }) => status === "paused");
+  const isAbovePaused = !isEnded(session.status) && session.status !== "paused";
   return {
     session,
     waits,
     questions,
-    resume: isElsewhere ? undefined : goesOnWith(session, waits, io),
+    resume: isElsewhere
+      ? undefined
+      : isAbovePaused && paused.length > 0
+        ? io.call(`resume ${sessionId}`)
+        : goesOnWith(session, waits, io),
     elsewhere: watchElsewhere(session, io),
     starts: run?.blockedUntil === undefined ? [] : runnerAdvice(session, io),
     paused: pauseAdvice(session, io, isElsewhere),
-    children: await readBelow(reader, session),
+    children,
+    pausedBelow: isAbovePaused ? adviceBelow(paused, io, isElsewhere) : [],
     tasks: [...tasks.values()],
     entries,
     pending,
@@ -151,7 +162,7 @@ function noteTask(tasks: Map<string, TaskPicture>, event: JournalEvent, at: numb
 
 export function pictureJson(picture: Picture, now: number): object {
   const { session, waits, questions, resume, paused, children, tasks, entries, pending, ownerPid } = picture;
-  const { run, starts, elsewhere } = picture;
+  const { run, starts, elsewhere, pausedBelow } = picture;
   return {
     ...sessionJson(session),
     waitsFor: waits,
@@ -161,6 +172,7 @@ export function pictureJson(picture: Picture, now: number): object {
     ...(starts.length === 0 ? {} : { starts }),
     ...(elsewhere === undefined ? {} : { elsewhere }),
     ...(paused === undefined ? {} : { paused }),
+    ...(pausedBelow.length === 0 ? {} : { pausedBelow }),
     ...(children.length === 0 ? {} : { tree: children.map(treeJson) }),
     ...(ownerPid === undefined ? {} : { ownerPid }),
     tasks,

@@ -37,7 +37,9 @@ export const cancel: Command = {
         });
         const status = (await storage.reader.session(sessionId))?.status ?? session.status;
         const resume =
-          isEnded(status) || !(await isIdle(access, sessionId)) ? undefined : io.call(`resume ${sessionId}`);
+          isEnded(status) || !(await isIdle(access, [sessionId]))
+            ? undefined
+            : io.call(`resume ${sessionId}`);
         io.result(
           {
             sessionId,

@@ -1,11 +1,11 @@
 // `holdfast run FILE --url` beside runners that offer the same agent: whoever runs the session, it is followed to its end.
 
-import { defineAgent } from "@holdfast/runtime";
+import { defineAgent, local } from "@holdfast/runtime";
 import { writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { startSession } from "../testing/coordinator-client.ts";
 import { openFleet, type Fleet } from "../testing/fleet.ts";
-import { signal, standing } from "../testing/fleet-sessions.ts";
+import { ended, signal, standing } from "../testing/fleet-sessions.ts";
 import { Project } from "../testing/holdfast-process.ts";
 
 let project: Project;
@@ -139,5 +139,34 @@ test(
     expect(stdout).toBe("done\n");
     expect(stderr).toMatch(/child \S+ demands gpu=yes, and runs in this process all the same/);
     expect(stderr).toContain(`holdfast run --agent parent --url ${fleet.url}`);
+  },
+);
+
+test(
+  "a family whose children have used up its budget at a runner ends who follows it, with exit code 9",
+  { timeout: 60_000 },
+  async () => {
+    const step = defineAgent({
+      name: "step",
+      run: async (ctx) => [await ctx.run("one", () => 1), await ctx.run("two", () => 2)],
+    });
+    const family = defineAgent({
+      name: "family",
+      agents: [step],
+      run: async (ctx) => ctx.waitForChild(ctx.spawnAgent(local(step))),
+    });
+    await fleet.runner({ agents: [family, step] });
+    const env = { HOLDFAST_TOKEN: fleet.adminToken };
+    const started = ["run", "--agent", "family", "--session", "f", "--budget", "1steps"];
+    const followed = await project.start([...started, "--url", fleet.url], { env, stdin: "" }).finished;
+    expect(followed).toMatchObject({
+      code: 9,
+      stderr: expect.stringMatching(
+        /go on with: holdfast budget f --raise Nsteps .*\nand then: holdfast logs f -f/,
+      ),
+    });
+    const raise = ["budget", "f", "--raise", "9steps", "--url", fleet.url];
+    expect(await project.start(raise, { env, stdin: "" }).finished).toMatchObject({ code: 0 });
+    expect(await ended(fleet, "f")).toMatchObject({ status: "completed", output: "[1,2]" });
   },
 );
