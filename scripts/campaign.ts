@@ -186,7 +186,7 @@ async function disturb(
     ...(report.requeuedMs === undefined
       ? []
       : [`of killed runners gone on with after ${report.requeuedMs.join("/")} ms (p50/p99/most)`]),
-    `${report.unpaused} that a person let go on, lost three times in a row with what was killed`,
+    `${report.unpaused} taken for poison, though none is, and resumed by a person`,
     `all settled ${report.settledMs} ms after the last`,
     `${violations.length} promises broken`,
   ];

@@ -25,6 +25,7 @@ import type { ApiLimits } from "./api/limits.ts";
 import type { Listener, ListenOptions } from "./api/listener.ts";
 import { Dispatcher } from "./dispatch/dispatcher.ts";
 import { Registry } from "./dispatch/registry.ts";
+import { ALONE_LOSSES_MAX } from "./dispatch/rules.ts";
 import { SWEEP_MS, Unmatched } from "./dispatch/unmatched.ts";
 import { Metrics } from "./metrics.ts";
 import { joinCommits } from "./joined-commits.ts";
@@ -48,6 +49,8 @@ export interface CoordinatorConfig {
   readonly leaseMs?: number;
   /** How often runners are told to renew; at most a third of `leaseMs`. */
   readonly renewMs?: number;
+  /** How often in a row a session may be lost with a runner that holds nothing else, before it is paused as poison: 5 when absent. */
+  readonly poisonLosses?: number;
   readonly limits?: Partial<ApiLimits>;
   /** Hosts it is called by beside its own address. */
   readonly hosts?: readonly string[];
@@ -125,6 +128,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     clock,
     registry,
     leaseMs,
+    lossesMax: config.poisonLosses ?? ALONE_LOSSES_MAX,
     warn: log,
     claimed: (waitedMs) => metrics.claimed(waitedMs),
   });

@@ -3,7 +3,7 @@
 import type { JournalRecord } from "@holdfast/core";
 import { MemoryStorage, TestClock } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
-import { LOSSES_MAX, NO_MATCH_MS } from "./dispatch/rules.ts";
+import { ALONE_LOSSES_MAX, NO_MATCH_MS, SUSPECT_LOSSES } from "./dispatch/rules.ts";
 import {
   openFleet,
   type FakeClaim,
@@ -267,11 +267,11 @@ describe("runners", () => {
     expect(given.toSorted()).toEqual(started.toSorted());
   });
 
-  test("poison: lost three times in a row without a commit, it is paused and others go on", async () => {
+  test("poison: lost seven times in a row without a commit, the last five alone, it is paused and others go on", async () => {
     const fleet = await open();
     const ada = await fleet.user("ada");
     const sessionId = await ada.start();
-    for (let lost = 0; lost < LOSSES_MAX; lost++) {
+    for (let lost = 0; lost < SUSPECT_LOSSES + ALONE_LOSSES_MAX; lost++) {
       await lose(fleet, await fleet.runner());
     }
     const other = await ada.start();

@@ -68,6 +68,11 @@ const SETTINGS: Readonly<Record<string, Setting>> = {
   // A runner lets go three seconds before the end, and what it hears of may be two seconds old.
   leaseMs: integer(6_000, DAY_MS, "How long a runner's claim lasts without renewal."),
   renewMs: integer(100, DAY_MS, "How often runners are told to renew; at most a third of leaseMs."),
+  poisonLosses: integer(
+    1,
+    1_000,
+    "How often in a row a session may be lost with a runner that holds nothing else, before it is paused as poison: 5 when absent.",
+  ),
   limits: {
     type: "object",
     description: "Limits of the API.",

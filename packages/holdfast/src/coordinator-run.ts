@@ -43,19 +43,12 @@ async function serve(args: Arguments, io: Io, stopped: Promise<StopSignal>): Pro
     throw explained(error);
   });
   try {
-    const { leaseMs, renewMs, limits, hosts, origins } = file;
     const coordinator = createCoordinator({
       storage,
       clock: clockFor(storage),
       random: systemRandom(),
       schedules: { readCron, firingName },
-      config: {
-        ...(leaseMs === undefined ? {} : { leaseMs }),
-        ...(renewMs === undefined ? {} : { renewMs }),
-        ...(limits === undefined ? {} : { limits }),
-        ...(hosts === undefined ? {} : { hosts }),
-        ...(origins === undefined ? {} : { origins }),
-      },
+      config: file,
       log: (message, error) => warn(io, message, error),
     });
     try {
@@ -65,7 +58,7 @@ async function serve(args: Arguments, io: Io, stopped: Promise<StopSignal>): Pro
       const scheme = where.tls === undefined ? "http" : "https";
       const url = `${scheme}://${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
       // Nobody is called by the address of all; a certificate is for a name.
-      const named = where.tls === undefined ? undefined : hosts?.[0];
+      const named = where.tls === undefined ? undefined : file.hosts?.[0];
       const callUrl = ANY_ADDRESS.has(host) ? `${scheme}://${named ?? `localhost:${port}`}` : url;
       tellStart(io, { url, callUrl, storage: name, adminTokenFile: admin.path, isNew: admin.isNew });
       return STOP_EXIT[await stopped];

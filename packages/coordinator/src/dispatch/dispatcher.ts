@@ -16,7 +16,7 @@
 //       out, and the claim given back, `AGAIN_MS` later: until then it is nobody's candidate. Where storage did not say which claim was
 //       made, one that another coordinator has given since is told by its lease, and left alone.
 //   D7. Only the claim of a session says how often it was lost. Who learns so that it is a suspect gives the claim back, which counts
-//       as nothing, and matches it anew as what it is.
+//       as nothing, and matches it anew as what it is. A suspect that gets company is pardoned first, in storage.
 //   D8. What is known of a runner that was not heard of here for `FORGET_MS` is forgotten, and what waits for runners that poll elsewhere
 //       is compared with what is due every `PRUNE_MS`: so nothing here grows with all the sessions and runners there ever were.
 //
@@ -29,12 +29,12 @@ import {
   type HeldClaim,
   type ReleaseClaim,
   type Session,
-  type SessionSnapshot,
 } from "@holdfast/core";
 import type { Commit } from "../joined-commits.ts";
 import { fitnessOf, type Registry, type StoredRunner } from "./registry.ts";
 import { Holdings } from "./holdings.ts";
-import { hasSomethingToDo, isSuspect, LOSSES_MAX, match, type Match, type Offer } from "./rules.ts";
+import { hasSomethingToDo, isPoison, isSuspect, match, type Match, type Offer } from "./rules.ts";
+import { park, pardon } from "./suspects.ts";
 import { DRAIN, Seat, type GivenClaim, type PollAnswer, type PollRequest } from "./seat.ts";
 import { SCAN_MS, WaitingSessions } from "./waiting-sessions.ts";
 
@@ -51,6 +51,8 @@ export interface DispatcherHost {
   readonly clock: Clock;
   readonly registry: Registry;
   readonly leaseMs: number;
+  /** P4. How often a session may be lost with a runner that holds nothing else. */
+  readonly lossesMax: number;
   /** Told of what storage did not do. Must not throw. */
   readonly warn: (message: string, error: unknown) => void;
   /** Told of each claim that was given, and how long the session had waited for it. Must not throw. */
@@ -78,6 +80,8 @@ export class Dispatcher {
   readonly #waiting: WaitingSessions;
   readonly #owed = new Map<string, Owed>();
   readonly #unsubscribe: () => void;
+  /** Runners of which storage was asked what they hold. */
+  readonly #looked = new WeakSet<Seat>();
   /** Sessions something arrived for since the last round. */
   #arrived = new Set<string>();
   #isScanWanted = true;
@@ -356,10 +360,12 @@ export class Dispatcher {
   async #lookAtHeld(): Promise<void> {
     const seats = [...this.#seats.values()].filter(({ waiting }) => waiting !== undefined);
     if (seats.length > 0) this.#wakeAt(SCAN_MS);
-    if (this.#host.clock.monotonic() - this.#lookedAt < SCAN_MS) return;
-    this.#lookedAt = this.#host.clock.monotonic();
+    const isDue = this.#host.clock.monotonic() - this.#lookedAt >= SCAN_MS;
+    if (isDue) this.#lookedAt = this.#host.clock.monotonic();
     await Promise.all(
       seats.map(async (seat) => {
+        if (!isDue && this.#looked.has(seat)) return;
+        this.#looked.add(seat);
         for (const sessionId of await this.#holdings.look(seat.runnerId)) seat.arrived(sessionId, true);
       }),
     );
@@ -479,8 +485,9 @@ export class Dispatcher {
    *
    * @param asked is filled with what is known of it.
    */
-  async #claim({ sessionId, runnerId }: Match, asked: AskedClaim): Promise<GivenClaim | undefined> {
-    const { storage, clock, registry, claimed } = this.#host;
+  async #claim({ sessionId, runnerId, isAlone }: Match, asked: AskedClaim): Promise<GivenClaim | undefined> {
+    const { storage, clock, registry, lossesMax, claimed } = this.#host;
+    if (!isAlone) await this.#pardonHeldBy(runnerId);
     const { since, suspectSince } = this.#waiting.get(sessionId) ?? {};
     this.#waiting.remove(sessionId);
     // What it registered with may have been configured otherwise: nobody else may have it while its runner believes to.
@@ -496,21 +503,27 @@ export class Dispatcher {
     }
     if (result.status !== "claimed") return undefined;
     this.#holdings.drop(sessionId);
-    const { token, losses } = result;
+    const { token } = result;
+    let { losses } = result;
     asked.token = token;
-    const snapshot = await storage.load(sessionId);
+    let snapshot = await storage.load(sessionId);
     if (snapshot === undefined || !hasSomethingToDo(snapshot, now)) {
       await this.#host.commit([{ type: "release_claim", sessionId, token }]);
       return undefined;
     }
-    if (losses >= LOSSES_MAX) {
-      await this.#poison(snapshot, token, losses);
+    if (isPoison(losses, lossesMax)) {
+      await this.#host.commit(park(snapshot.session, token, lossesMax));
       return undefined;
     }
     if (isSuspect(losses) && suspectSince === undefined) {
       await this.#host.commit([{ type: "release_claim", sessionId, token }]);
       this.#waiting.suspected(snapshot.session, now); // D7.
       return undefined;
+    }
+    if (isSuspect(losses) && !isAlone) {
+      await this.#host.commit(pardon(snapshot.session, token));
+      losses = 0;
+      snapshot = (await storage.load(sessionId))!;
     }
     const { nextSeq, updatedAt, inbox } = snapshot.session;
     this.#holdings.hold(sessionId, { runnerId, token, inbox, losses, givenAt: now });
@@ -519,28 +532,13 @@ export class Dispatcher {
     return { sessionId, token, askedAt, leaseMs, asGiven, snapshot: JSON.stringify(snapshot) };
   }
 
-  /** P4. */
-  async #poison({ session }: SessionSnapshot, token: number, losses: number): Promise<void> {
-    const { sessionId, nextSeq } = session;
-    const message = `the session was lost with its runner ${losses} times in a row, without a commit between`;
-    const fix = "look what it does first, and unpause it when that is mended";
-    await this.#host.commit([
-      {
-        type: "commit_batch",
-        sessionId,
-        token,
-        firstSeq: nextSeq,
-        records: [],
-        entries: [],
-        consumed: [],
-        session: {
-          status: "paused",
-          pauseReason: "poison",
-          error: { name: "HoldfastError", message, code: "session_paused", fix },
-        },
-      },
-      { type: "release_claim", sessionId, token },
-    ]);
+  /** P6. A batch that storage refuses comes after one of its holder, which proves as much. */
+  async #pardonHeldBy(runnerId: string): Promise<void> {
+    for (const [sessionId, holding] of this.#holdings.suspectsOf(runnerId)) {
+      const row = await this.#host.storage.reader.session(sessionId);
+      if (row !== undefined) await this.#host.commit(pardon(row, holding.token));
+      this.#holdings.hold(sessionId, { ...holding, losses: 0 });
+    }
   }
 
   #answer(given: ReadonlyMap<string, readonly GivenClaim[]>): void {

@@ -46,10 +46,14 @@ export class Holdings {
 
   /** Since when a runner holds a suspect; the last one's, if it holds several. */
   suspectSince(runnerId: string): number | undefined {
-    let last: number | undefined;
-    for (const [sessionId, since] of this.#suspects)
-      if (this.find(sessionId)?.runnerId === runnerId) last = Math.max(last ?? since, since);
-    return last;
+    const sinces = this.suspectsOf(runnerId).map(([sessionId]) => this.#suspects.get(sessionId)!);
+    return sinces.length === 0 ? undefined : Math.max(...sinces);
+  }
+
+  /** The suspects that a runner holds. */
+  suspectsOf(runnerId: string): readonly (readonly [string, Holding])[] {
+    const held = [...this.#suspects.keys()].map((sessionId) => [sessionId, this.find(sessionId)!] as const);
+    return held.filter(([, holding]) => holding.runnerId === runnerId);
   }
 
   /** H1. */

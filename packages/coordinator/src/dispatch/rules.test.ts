@@ -5,9 +5,11 @@ import {
   dueSince,
   fits,
   isKept,
-  LOSSES_MAX,
+  isPoison,
+  isSuspect,
   match,
   STARVING_MS,
+  TRIAL_MS,
   unmetBy,
   whyNotTaken,
   type Candidate,
@@ -230,7 +232,7 @@ describe("P6: suspects", () => {
     const offers = [offer("r1", { free: 5, held: 3 }), offer("r2", { free: 6, held: 2 })];
     const [one, two, other] = [suspect("s1"), suspect("s2"), candidate("s3")];
     expect(pairs(offers, [one, two, other])).toEqual(["s3→r1"]);
-    expect(pairs(offers, [one, two, other], NOW + ALONE_MS)).toEqual(["s1→r2", "s2→r1"]);
+    expect(pairs(offers, [one, two, other], NOW + ALONE_MS)).toEqual(["s1→r2", "s2→r1", "s3→r2"]);
   });
 
   test("one that no runner fits keeps none", () => {
@@ -240,34 +242,29 @@ describe("P6: suspects", () => {
 
   test("nothing joins one that has committed nothing, for a while", () => {
     const held = offer("r1", { free: 7, held: 1, suspectSince: NOW });
-    expect(pairs([held], [candidate("s1")], NOW + ALONE_MS - 1)).toEqual([]);
-    expect(pairs([held], [candidate("s1")], NOW + ALONE_MS)).toEqual(["s1→r1"]);
+    expect(pairs([held, offer("r2")], [candidate("s1")], NOW + TRIAL_MS)).toEqual(["s1→r2"]);
+    expect(pairs([held], [candidate("s1")], NOW + TRIAL_MS - 1)).toEqual([]);
+    expect(pairs([held], [candidate("s1")], NOW + TRIAL_MS)).toEqual(["s1→r1"]);
     expect(pairs([{ ...held, held: 2 }], [candidate("s1")])).toEqual(["s1→r1"]);
-  });
-
-  test("another suspect does so only after ten minutes", () => {
-    const held = offer("r1", { free: 7, held: 1, suspectSince: NOW });
-    expect(pairs([held], [suspect("s1")], NOW + STARVING_MS - 1)).toEqual([]);
-    expect(pairs([held], [suspect("s1")], NOW + STARVING_MS)).toEqual(["s1→r1"]);
   });
 
   test("a runner of one slot takes one when it has room, like any session", () => {
     expect(pairs([offer("r1")], [suspect("s1"), candidate("s2")])).toEqual(["s1→r1"]);
   });
 
-  test("given with nothing else, never to a runner that has another one, and to one that holds something only late", () => {
+  test("said to be alone where its runner holds nothing else and gets nothing else; in company only late", () => {
     fc.assert(
       fc.property(OFFERS, CANDIDATES, (offers, candidates) => {
         const [o, c] = [offers as Offer[], candidates as Candidate[]];
         const matches = match(o, c, NOW);
-        for (const { sessionId, runnerId } of matches) {
+        for (const { sessionId, runnerId, isAlone } of matches) {
           const { suspectSince } = c.find((each) => each.sessionId === sessionId)!;
           const runner = o.find((each) => each.runnerId === runnerId)!;
           expect(isKept(runner, NOW)).toBe(false);
-          if (suspectSince === undefined) continue;
-          expect(matches.filter((each) => each.runnerId === runnerId)).toHaveLength(1);
-          expect(NOW - (runner.suspectSince ?? -Infinity)).toBeGreaterThanOrEqual(STARVING_MS);
-          if (runner.held > 0) expect(NOW - suspectSince).toBeGreaterThanOrEqual(ALONE_MS);
+          if (isAlone) {
+            expect([runner.held, suspectSince]).toEqual([0, expect.any(Number)]);
+            expect(matches.filter((each) => each.runnerId === runnerId)).toHaveLength(1);
+          } else if (suspectSince !== undefined) expect(NOW - suspectSince).toBeGreaterThanOrEqual(ALONE_MS);
         }
       }),
       { numRuns: 500 },
@@ -309,6 +306,10 @@ interface Life {
 /** A fleet that goes by the rules alone, in steps of five seconds, until nothing is left to do. */
 function live({ runners, slots, innocents, proofMs, workMs, killsAfterMs }: Life) {
   const STEP_MS = 5_000;
+  const LOSSES_MAX = 3;
+  const pardon = (session: { losses: number; suspectSince: number }): void => {
+    [session.losses, session.suspectSince] = [0, NaN];
+  };
   interface Held {
     readonly runnerId: string;
     readonly givenAt: number;
@@ -327,7 +328,7 @@ function live({ runners, slots, innocents, proofMs, workMs, killsAfterMs }: Life
           if (its !== runnerId) continue;
           held.delete(other);
           const lost = sessions.get(other)!;
-          if (++lost.losses < LOSSES_MAX) continue;
+          if (!isPoison(++lost.losses, LOSSES_MAX)) continue;
           poisoned.push(other);
           sessions.delete(other);
         }
@@ -342,19 +343,25 @@ function live({ runners, slots, innocents, proofMs, workMs, killsAfterMs }: Life
     }
     const offers = Array.from({ length: runners }, (_, i) => {
       const its = [...held].filter(([, { runnerId }]) => runnerId === `r${i}`);
-      const suspects = its.filter(([id]) => sessions.get(id)!.losses === LOSSES_MAX - 1);
+      const suspects = its.filter(([id]) => isSuspect(sessions.get(id)!.losses));
       const since = suspects.map(([, { givenAt }]) => givenAt);
       const suspectSince = since.length === 0 ? {} : { suspectSince: Math.max(...since) };
       return offer(`r${i}`, { free: slots - its.length, held: its.length, ...suspectSince });
     });
     const waiting = [...sessions].filter(([id]) => !held.has(id));
     const candidates = waiting.map(([sessionId, session]) => {
-      if (session.losses < LOSSES_MAX - 1) return candidate(sessionId, { since: session.since });
+      if (!isSuspect(session.losses)) return candidate(sessionId, { since: session.since });
       if (Number.isNaN(session.suspectSince)) session.suspectSince = now;
       return candidate(sessionId, session);
     });
-    for (const { sessionId, runnerId } of match(offers, candidates, now))
+    for (const { sessionId, runnerId, isAlone } of match(offers, candidates, now)) {
+      if (!isAlone) {
+        for (const [other, { runnerId: its }] of held)
+          if (its === runnerId && isSuspect(sessions.get(other)!.losses)) pardon(sessions.get(other)!);
+        if (isSuspect(sessions.get(sessionId)!.losses)) pardon(sessions.get(sessionId)!);
+      }
       held.set(sessionId, { runnerId, givenAt: now });
+    }
   }
   return { poisoned, ended };
 }

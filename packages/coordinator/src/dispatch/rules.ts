@@ -6,14 +6,15 @@
 //       priority, so that nobody waits for ever.
 //   P3. The runner that had a session last gets it again if it waits; else the one with the most free slots, then the one that
 //       has waited longest: work spreads.
-//   P4. A session that was lost three times in a row without a commit between is poison: it is paused, and a person decides.
+//   P4. A session that was lost so often with a runner that held nothing else, without a commit between, is poison: it is paused, and a
+//       person decides. A loss beside other sessions makes it a suspect at most.
 //   P5. What no registered runner fits for five minutes ends (never begun) or is paused (begun), naming what is missing.
 //
-//   P6. A suspect, which its next loss would make poison, is given alone: to a runner that holds nothing, in an answer of its own, and
-//       nothing else is given to that runner until the suspect has committed, for `ALONE_MS` at most. As long as it waits no more
-//       than that, one runner that it fits is kept until it holds nothing. Then it is given beside others, but not beside another
-//       suspect, unless that one has proven nothing for `STARVING_MS`. So what another session takes with it is not called poison,
-//       and neither a suspect nor anybody else waits for ever.
+//   P6. A suspect was lost twice in a row. It is given alone: to a runner that holds nothing, in an answer of its own. While it waits, one
+//       runner that it fits is kept until it holds nothing, for `ALONE_MS` at most. Nothing else is given to the runner that holds a
+//       suspect until the suspect has committed, for `TRIAL_MS` at most. A suspect that then gets company is pardoned before: its
+//       losses count as none. So every loss of a suspect is one that it had alone, and neither a suspect nor another session waits
+//       for ever.
 //
 // It knows no storage, no connections and no time but the one it is told.
 
@@ -63,20 +64,31 @@ export type Needs = Pick<Candidate, "agent" | "version" | "owner" | "demands">;
 export interface Match {
   readonly sessionId: string;
   readonly runnerId: string;
+  /** P6. The runner holds nothing else, and gets nothing else. */
+  readonly isAlone: boolean;
 }
 
-/** How often in a row a session may be lost with its runner. */
-export const LOSSES_MAX = 3;
+/** P6. A session that was lost so often in a row is a suspect. */
+export const SUSPECT_LOSSES = 2;
+/** P4. Unless it is configured, how often a suspect may be lost. */
+export const ALONE_LOSSES_MAX = 5;
 /** How long a session waits for a runner that fits. */
 export const NO_MATCH_MS = 5 * 60_000;
 /** Who has waited so long goes before every priority. */
 export const STARVING_MS = 10 * 60_000;
-/** So long a runner is kept for a suspect, and so long for the suspect that it was given. */
+/** A runner is kept so long for a suspect that waits. */
 export const ALONE_MS = 60_000;
+/** A runner is kept so long for the suspect that it holds. */
+export const TRIAL_MS = 5 * 60_000;
 
-/** P6. Whether the next loss after so many makes a session poison. */
+/** P6. */
 export function isSuspect(losses: number): boolean {
-  return losses >= LOSSES_MAX - 1;
+  return losses >= SUSPECT_LOSSES;
+}
+
+/** P4. @param lossesMax how often a session may be lost alone. */
+export function isPoison(losses: number, lossesMax: number): boolean {
+  return losses >= SUSPECT_LOSSES + lossesMax;
 }
 
 /** Give sessions to those who wait, in the order the sessions are due to go. */
@@ -95,41 +107,39 @@ export function match(
   };
   let isKeeping = false;
   const matches: Match[] = [];
+  const give = ({ sessionId }: Candidate, offer: Offer, isAlone: boolean): void => {
+    matches.push({ sessionId, runnerId: offer.runnerId, isAlone });
+    take(offer, isAlone ? undefined : 1);
+  };
   for (const candidate of inOrder(candidates, now)) {
     if (left === 0) break;
-    if (candidate.suspectSince === undefined) {
-      const offer = bestOf(polls, candidate, free);
-      if (offer === undefined) continue;
-      matches.push({ sessionId: candidate.sessionId, runnerId: offer.runnerId });
-      take(offer, 1);
-      continue;
+    if (candidate.suspectSince !== undefined) {
+      const untouched = polls.filter(
+        ({ runnerId, free: slots }) => slots > 0 && free.get(runnerId) === slots,
+      );
+      const empty = untouched.filter(({ held }) => held === 0);
+      const alone = bestOf(empty, candidate, free);
+      if (alone !== undefined) {
+        give(candidate, alone, true);
+        continue;
+      }
+      if (now - candidate.suspectSince < ALONE_MS) {
+        const kept = isKeeping ? undefined : emptiestOf(untouched, candidate);
+        if (kept === undefined) continue;
+        isKeeping = true;
+        take(kept);
+        continue;
+      }
     }
-    const isPatient = now - candidate.suspectSince < ALONE_MS;
-    const able = polls.filter(
-      (offer) => isForSuspects(offer, now) && free.get(offer.runnerId) === offer.free,
-    );
-    const empty = able.filter(({ held }) => held === 0);
-    const offer = bestOf(empty, candidate, free) ?? (isPatient ? undefined : bestOf(able, candidate, free));
-    const kept = isPatient && !isKeeping ? emptiestOf(able, candidate) : undefined;
-    if (offer !== undefined) {
-      matches.push({ sessionId: candidate.sessionId, runnerId: offer.runnerId });
-      take(offer);
-    } else if (kept !== undefined) {
-      isKeeping = true;
-      take(kept);
-    }
+    const offer = bestOf(polls, candidate, free);
+    if (offer !== undefined) give(candidate, offer, false);
   }
   return matches;
 }
 
 /** P6. What is given to no one but the suspect that it holds. */
 export function isKept({ held, suspectSince }: Pick<Offer, "held" | "suspectSince">, now: number): boolean {
-  return suspectSince !== undefined && held === 1 && now - suspectSince < ALONE_MS;
-}
-
-/** P6. Suspects do not share a runner. */
-function isForSuspects({ free, suspectSince = -Infinity }: Offer, now: number): boolean {
-  return free > 0 && now - suspectSince >= STARVING_MS;
+  return suspectSince !== undefined && held === 1 && now - suspectSince < TRIAL_MS;
 }
 
 /** P6. The same one each time, as long as it is the next to hold nothing. */
@@ -149,7 +159,7 @@ function inOrder(candidates: readonly Candidate[], now: number): readonly Candid
   });
 }
 
-/** P3. */
+/** P3; one that holds a suspect only where no other fits (P6). */
 function bestOf(
   polls: readonly Offer[],
   candidate: Candidate,
@@ -159,9 +169,12 @@ function bestOf(
   for (const offer of polls) {
     const slots = free.get(offer.runnerId)!;
     if (slots === 0 || !fits(offer, candidate)) continue;
-    if (offer.runnerId === candidate.lastRunner) return offer;
+    if (offer.runnerId === candidate.lastRunner && offer.suspectSince === undefined) return offer;
     const most = best === undefined ? 0 : free.get(best.runnerId)!;
-    if (best === undefined || slots > most || (slots === most && offer.since < best.since)) best = offer;
+    const isFreer = slots > most || (slots === most && offer.since < best!.since);
+    const isSpared =
+      best !== undefined && (best.suspectSince === undefined) !== (offer.suspectSince === undefined);
+    if (best === undefined || (isSpared ? offer.suspectSince === undefined : isFreer)) best = offer;
   }
   return best;
 }

@@ -1,8 +1,10 @@
-// P6 as storage and runners see it: what was lost twice is tried alone, and asking how often it was lost costs nobody a loss.
+// P4 and P6 as storage and runners see them: a session that was lost twice is tried alone, only losses of that kind make it poison,
+// and asking how often it was lost costs nobody a loss.
 
 import type { CommitBatch } from "@holdfast/core";
 import { turns } from "@holdfast/testkit/test-runtime";
 import { expect, test } from "vitest";
+import { ALONE_MS, TRIAL_MS } from "./rules.ts";
 import { openDispatch, type StandOptions } from "../testing/dispatch-stand.ts";
 
 const LEASE_MS = 15_000;
@@ -88,6 +90,51 @@ test("one that is lost a third time, alone, is poison", async () => {
   await clock.advance(LEASE_MS);
   expect(await given(stand, "p2", "p1")).toEqual([]);
   expect(await storage.reader.session("suspect")).toMatchObject({ status: "paused", pauseReason: "poison" });
+});
+
+test("one that was lost twice in company is paused after five losses alone, and not before", async () => {
+  const stand = await open({ lossesMax: 5 });
+  const { clock, storage } = stand;
+  await lose(stand, "suspect", 2);
+  for (let alone = 1; alone <= 5; alone++) {
+    expect(await given(stand, `p${alone}`), `loss ${alone}`).toHaveLength(1);
+    await clock.advance(LEASE_MS);
+  }
+  expect(await given(stand, "p6")).toEqual([]);
+  const row = await storage.reader.session("suspect");
+  expect(row).toMatchObject({ status: "paused", pauseReason: "poison" });
+  expect(row?.error?.message).toContain("was lost 5 times in a row with a runner that held nothing else");
+});
+
+test("one that found no empty runner for a minute is given in company, and what it was lost before counts as none", async () => {
+  const stand = await open();
+  const { create, clock, storage } = stand;
+  await create("other");
+  expect(await given(stand, "p1")).toHaveLength(1);
+  await storage.renew({ owner: "r1", now: clock.now(), leaseMs: 4 * ALONE_MS });
+  await lose(stand, "suspect", 2);
+  expect(await given(stand, "p2", "p1")).toEqual([]);
+  await clock.advance(ALONE_MS);
+  const [suspect] = await given(stand, "p3", "p2");
+  expect(suspect?.sessionId).toBe("suspect");
+  await clock.advance(LEASE_MS);
+  const again = { sessionId: "suspect", owner: "r2", now: clock.now(), leaseMs: LEASE_MS };
+  expect(await storage.claim(again)).toMatchObject({ status: "claimed", losses: 1 });
+});
+
+test("one that has lived with its runner for five minutes is pardoned before another session joins it", async () => {
+  const stand = await open();
+  const { create, clock, storage } = stand;
+  await lose(stand, "suspect", 2);
+  const [suspect] = await given(stand, "p1");
+  await storage.renew({ owner: "r1", now: clock.now(), leaseMs: 2 * TRIAL_MS });
+  await clock.advance(TRIAL_MS);
+  expect((await storage.heldClaims({ now: clock.now(), limit: 1 }))[0]).toMatchObject({ losses: 2 });
+  await create("other");
+  expect(await given(stand, "p2", "p1")).toMatchObject([{ sessionId: "other" }]);
+  expect(await storage.heldClaims({ now: clock.now(), limit: 1, sessionId: "suspect" })).toMatchObject([
+    { token: suspect!.token, losses: 0 },
+  ]);
 });
 
 test("one that something arrives for stays one, and is not claimed again to learn so", async () => {

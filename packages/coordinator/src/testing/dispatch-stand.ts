@@ -26,6 +26,8 @@ export interface StandOptions {
   readonly loadMs?: number;
   /** What the runner has room for. */
   readonly free?: number;
+  /** How often a session may be lost with a runner that holds nothing else. */
+  readonly lossesMax?: number;
   /** What of storage is otherwise for this coordinator. */
   readonly changes?: (storage: AgentStorage) => Partial<AgentStorage>;
 }
@@ -35,6 +37,7 @@ export async function openDispatch({
   clock = new TestClock(),
   loadMs = 0,
   free = 1,
+  lossesMax = 1,
   changes = () => ({}),
 }: StandOptions = {}) {
   const seen = storageWith(storage, {
@@ -53,6 +56,7 @@ export async function openDispatch({
     clock,
     registry,
     leaseMs: 15_000,
+    lossesMax,
     warn: () => {},
     claimed: () => {},
   });

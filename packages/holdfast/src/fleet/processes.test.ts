@@ -161,7 +161,7 @@ describe.concurrent("KILL", () => {
            return "done";
          }) });`,
       );
-      const coordinator = await startCoordinator(project, { leaseMs: SHORT_LEASE_MS });
+      const coordinator = await startCoordinator(project, { leaseMs: SHORT_LEASE_MS, poisonLosses: 1 });
       const ids = await Promise.all(Array.from({ length: 8 }, (_, i) => start(coordinator, i === 3)));
       const [guilty, innocent] = [ids[3]!, ids.filter((_, i) => i !== 3)];
       for (let died = 0; died < 3; died++) {

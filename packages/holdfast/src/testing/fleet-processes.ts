@@ -19,6 +19,8 @@ export interface CoordinatorOptions {
   readonly folder?: string;
   /** By which its wall clock is set (`settableClock`). */
   readonly clock?: SettableClock;
+  /** How often a session may be lost alone with its runner; 5 by default. */
+  readonly poisonLosses?: number;
 }
 
 /** The wall clock of a process, which a test sets. */
@@ -40,10 +42,10 @@ export function settableClock(project: Project, name: string): SettableClock {
 
 export async function startCoordinator(
   project: Project,
-  { port = 0, leaseMs = 15_000, folder = ".", clock }: CoordinatorOptions = {},
+  { port = 0, leaseMs = 15_000, folder = ".", clock, poisonLosses }: CoordinatorOptions = {},
 ): Promise<CoordinatorProcess> {
   const config = project.path("coordinator.json");
-  writeFileSync(config, JSON.stringify({ leaseMs, renewMs: Math.floor(leaseMs / 4) }));
+  writeFileSync(config, JSON.stringify({ leaseMs, renewMs: Math.floor(leaseMs / 4), poisonLosses }));
   const storage = `sqlite:${project.path(`${folder}/fleet.db`)}`;
   const args = ["coordinator", "--config", config, "--storage", storage, "--port", String(port), "--json"];
   const started = project.start(args, { env: { ...clock?.env } });

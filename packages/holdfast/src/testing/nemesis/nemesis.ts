@@ -236,7 +236,7 @@ class Nemesis {
     }
   }
 
-  /** What was lost three times in a row with runners that were killed is taken for poison: a person decides, as here. */
+  /** A session that was lost again and again, alone with runners that were killed, is taken for poison: a person decides, as here. */
   async #decide(): Promise<void> {
     while (!this.#isOver) {
       for (const sessionId of await this.#takenForPoison()) {

@@ -172,6 +172,7 @@ export class CoordinatorNode implements Server<Coordinator> {
         clock,
         registry,
         leaseMs,
+        lossesMax: 1,
         warn,
         claimed: () => {},
       }),
