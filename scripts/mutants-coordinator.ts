@@ -88,8 +88,22 @@ export const COORDINATOR_MUTANTS = [
   {
     name: "L4: what was lost twice is tried alone",
     file: "packages/coordinator/src/dispatch/rules.ts",
-    find: "if (candidate.suspectSince === undefined) {",
-    replace: "if (true) {",
+    find: "if (candidate.suspectSince !== undefined) {",
+    replace: "if (candidate.sessionId === undefined) {",
+    tests: ["packages/coordinator/src/dispatch/suspects.test.ts"],
+  },
+  {
+    name: "L4: losses before a suspect gets company do not count",
+    file: DISPATCHER,
+    find: "if (!isAlone) await this.#pardonHeldBy(runnerId);",
+    replace: "",
+    tests: ["packages/coordinator/src/dispatch/suspects.test.ts"],
+  },
+  {
+    name: "L4: only losses alone make a session poison",
+    file: "packages/coordinator/src/dispatch/rules.ts",
+    find: "return losses >= SUSPECT_LOSSES + lossesMax;",
+    replace: "return losses >= lossesMax;",
     tests: ["packages/coordinator/src/dispatch/suspects.test.ts"],
   },
   {
