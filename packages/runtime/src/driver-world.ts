@@ -6,6 +6,7 @@ import type {
   Clock,
   ConversationEntry,
   Hash,
+  KernelOptions,
   Limits,
   Prices,
   Session,
@@ -78,8 +79,8 @@ export interface DriverWorld {
     sessionId: string,
     attempt?: { readonly taskId: string; readonly attempt: number },
   ): string | undefined;
-  /** It is committed that the session waits. */
-  noteWaiting(sessionId: string): void;
+  /** It is committed that the session waits. `bytes` is an estimate of the memory it takes. */
+  noteWaiting(sessionId: string, bytes: number): void;
   /** Call the agent, or what is done for a task of it, in a context in which their stray rejections can be told from others'. */
   enter<T>(whose: RunningCode, fn: () => T): T;
   /** What is known of the code that runs this very moment. */
@@ -94,4 +95,35 @@ export interface DriverOptions {
   /** Of its claim; of a session that is yet to be created, what creates it with its first batch. */
   readonly claim: number | Creator;
   readonly acceptDrift: boolean;
+}
+
+/** What a session's kernels know of the process around them. */
+export function kernelWorld(
+  world: DriverWorld,
+  sessionId: string,
+): Pick<
+  KernelOptions,
+  | "sessionId"
+  | "hash"
+  | "limits"
+  | "describeTask"
+  | "taskKinds"
+  | "describeAgent"
+  | "agentNames"
+  | "machine"
+  | "development"
+  | "whereabouts"
+> {
+  return {
+    sessionId,
+    hash: world.hash,
+    limits: world.limits,
+    describeTask: (kind) => world.executor.describe(kind),
+    taskKinds: () => world.executor.kinds(),
+    describeAgent: (name) => world.describeAgent(name),
+    agentNames: () => world.agentNames(),
+    machine: world.machine,
+    development: world.development,
+    whereabouts: () => world.whereabouts(sessionId),
+  };
 }

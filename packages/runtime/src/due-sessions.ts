@@ -1,6 +1,9 @@
 // When sessions come and go by time: those that are due are run, those that only wait are let go of.
 //
 //   T3. What only waits is kept warm for `warmMs`, then released; an arrival or its time brings it back (K10a).
+//   due-1. More sessions that only wait than `warm` allows are not kept: the least recently used one is released at once, as one
+//          whose time is up. A busy one that is met there was used just now. The search meets at most two of them for each session
+//          that begins to wait, so its cost does not grow with how many are busy.
 //   T5. When to look next is said by the answer to what was asked last: an older one that comes after it does not know of what was
 //       released since. No answer knows of what was asked for after its question.
 //
@@ -9,6 +12,7 @@
 import { toHoldfastError, type AgentStorage, type Clock } from "@holdfast/core";
 import type { LiveSessions } from "./live-sessions.ts";
 import { alarm, type Timers } from "./timers.ts";
+import { WarmSessions, type WarmLimits, type WarmSession } from "./warm-sessions.ts";
 
 const DUE_BATCH = 1_000;
 const DUE_RETRY_MS = 1_000;
@@ -24,6 +28,8 @@ export interface DueSessionsHost {
   readonly sessions: LiveSessions;
   /** How long a session that only waits is kept in memory. */
   readonly warmMs: number;
+  /** How many of them are, and how much memory they may take. */
+  readonly warm: WarmLimits;
   /** Whether to look by itself; otherwise only when asked to. */
   readonly adopt: boolean;
   /** Look at least this often: leases of other processes may pass, of which nobody tells. `Infinity` where there are none. */
@@ -34,8 +40,9 @@ export interface DueSessionsHost {
 
 export class DueSessions {
   readonly #host: DueSessionsHost;
-  /** Until when those that only wait are kept, nearly in that order. */
-  readonly #warm = new Map<string, number>();
+  readonly #warm: WarmSessions;
+  /** How many sessions began to wait since the last eviction. */
+  #noted = 0;
   #isLooking = false;
   #asked = 0;
   /** T5. */
@@ -47,6 +54,7 @@ export class DueSessions {
 
   constructor(host: DueSessionsHost) {
     this.#host = host;
+    this.#warm = new WarmSessions(host.warm);
   }
 
   /** Look for what is due at this time, too. */
@@ -94,28 +102,43 @@ export class DueSessions {
   }
 
   /** T3. A session waits: note since when, and look at the oldest when its time is up. */
-  noteWaiting(sessionId: string): void {
-    if (this.#host.adopt) this.#keepWarm(sessionId, this.#host.warmMs);
+  noteWaiting(sessionId: string, bytes: number): void {
+    if (!this.#host.adopt) return;
+    this.#keepWarm(sessionId, bytes, this.#host.warmMs);
+    this.#noted++;
+    // Once for all the commits of a group, and not in the middle of what the driver does after its commit.
+    if (this.#noted === 1) queueMicrotask(() => this.#evict());
   }
 
-  #keepWarm(sessionId: string, ms: number): void {
+  /** due-1. */
+  #evict(): void {
+    let busyLeft = 2 * this.#noted;
+    this.#noted = 0;
+    while (busyLeft > 0 && this.#warm.isOverLimit && !this.#host.sessions.closed) {
+      const { oldest } = this.#warm;
+      if (oldest === undefined) return;
+      if (!this.#release(oldest)) busyLeft--;
+    }
+  }
+
+  #keepWarm(sessionId: string, bytes: number, ms: number): void {
     const until = this.#host.clock.now() + ms;
-    this.#warm.delete(sessionId);
-    this.#warm.set(sessionId, until);
+    this.#warm.keep({ sessionId, until, bytes });
     if (this.#coolAlarm.queuedFor === Infinity) this.#host.idleTimers.set(this.#coolAlarm, until);
   }
 
-  #lookAgain(sessionId: string): void {
-    this.#keepWarm(sessionId, Math.max(this.#host.warmMs, BUSY_MS));
+  /** Release one that only waits. Answers whether it is driven no longer: one that is busy is kept, and looked at again. */
+  #release({ sessionId, bytes }: WarmSession): boolean {
+    this.#warm.delete(sessionId);
+    // Whatever arrived between the last commit and this release finds nobody driving it: look once more (K10).
+    if (!this.#host.sessions.letGo(sessionId, () => this.#lookForDue())) return true;
+    this.#keepWarm(sessionId, bytes, Math.max(this.#host.warmMs, BUSY_MS));
+    return false;
   }
 
   /** Let go of all that only wait. */
   letGo(): void {
-    const waiting = [...this.#warm.keys()]; // Those that are not let go of are noted anew.
-    for (const sessionId of waiting) {
-      this.#warm.delete(sessionId);
-      if (this.#host.sessions.letGo(sessionId, () => this.#lookForDue())) this.#lookAgain(sessionId);
-    }
+    for (const session of this.#warm.all()) this.#release(session);
   }
 
   /** It is driven here no longer. */
@@ -138,15 +161,12 @@ export class DueSessions {
 
   #cool(): void {
     const now = this.#host.clock.now();
-    for (const [sessionId, until] of this.#warm) {
-      if (until > now) {
-        this.#host.idleTimers.set(this.#coolAlarm, until);
+    for (let oldest = this.#warm.oldest; oldest !== undefined; oldest = this.#warm.oldest) {
+      if (oldest.until > now) {
+        this.#host.idleTimers.set(this.#coolAlarm, oldest.until);
         return;
       }
-      this.#warm.delete(sessionId);
-      // Whatever arrived between the last commit and this release finds nobody driving it: look once more (K10).
-      const isBusy = this.#host.sessions.letGo(sessionId, () => this.#lookForDue());
-      if (isBusy) this.#lookAgain(sessionId);
+      this.#release(oldest);
     }
   }
 }

@@ -87,7 +87,7 @@ interface Live {
 export class LiveSessions {
   readonly #host: LiveSessionsHost;
   readonly #agents = new KnownAgents();
-  /** Sessions that are run here whether or not others are adopted: those that sessions of this process asked for. */
+  /** Where others are not adopted, those that are run all the same: sessions of this process asked for them. */
   readonly #owned = new Set<string>();
   /** Sessions that a person has go on although their code, or its version, is another: as often as they are driven here. */
   readonly #drifting = new Set<string>();
@@ -149,7 +149,7 @@ export class LiveSessions {
   spawned(sessionIds: readonly string[]): void {
     if (this.#host.dispatched) return;
     for (const sessionId of sessionIds) {
-      this.#owned.add(sessionId);
+      if (!this.#host.adopt) this.#owned.add(sessionId);
       if (this.#closed || this.#live.has(sessionId)) continue;
       this.activate(sessionId).catch((error: unknown) => {
         if (!this.#closed) this.#host.warn(sessionId, toHoldfastError(error).message);
@@ -565,7 +565,7 @@ export class LiveSessions {
     this.#waiters.settle(sessionId, settled);
   }
 
-  /** Whoever runs a session runs those it asked for, also when it comes back. */
+  /** Whoever runs a session runs those it asked for, also when it comes back. A paused one is owned, too: it may be cancelled. */
   async #ownChildren(parent: string): Promise<void> {
     let before: string | undefined;
     for (;;) {
@@ -575,7 +575,7 @@ export class LiveSessions {
         ...(before === undefined ? {} : { before }),
       });
       const living = page.filter(({ status }) => !isEnded(status));
-      for (const { sessionId } of living) this.#owned.add(sessionId); // Also one that is paused: it may be cancelled.
+      if (!this.#host.adopt) for (const { sessionId } of living) this.#owned.add(sessionId);
       this.spawned(living.flatMap(({ sessionId, status }) => (status === "paused" ? [] : sessionId)));
       before = page.at(-1)?.sessionId;
       if (page.length < PAGE || before === undefined) return;

@@ -42,8 +42,15 @@ export interface RuntimeOptions {
   readonly prices?: Prices;
   /** Attempts of tasks running at once. */
   readonly concurrency?: number;
-  /** How long a session that only waits is kept in memory. */
+  /** How long a session that only waits is kept in memory, in milliseconds: 30,000 by default. */
   readonly warmMs?: number;
+  /**
+   * How many sessions that only wait are kept in memory: 500 by default. The least recently used one is evicted first; it costs its
+   * rows in the storage and nothing more, and what it waits for brings it back.
+   */
+  readonly warmSessions?: number;
+  /** As `warmSessions`, but how many bytes they may take by the runtime's estimate: 16 MiB by default. */
+  readonly warmBytes?: number;
   /** Run sessions of known agents whenever something they wait for arrives or is due, not only those started here. */
   readonly adopt?: boolean;
   /**

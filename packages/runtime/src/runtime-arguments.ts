@@ -50,6 +50,8 @@ const RUNTIME = {
   prices: any,
   concurrency: whole(1, "attempts of tasks at once"),
   warmMs: ms(0),
+  warmSessions: whole(0, "sessions kept in memory"),
+  warmBytes: whole(0, "bytes of sessions kept in memory"),
   adopt: flag,
   dispatched: object("{ claimAgeMs }"),
   machine: text,

@@ -74,6 +74,7 @@ import { SliceLoop, type Immediate } from "./slice-loop.ts";
 import { watchStrayRejections } from "./stray-rejections.ts";
 import { Timers } from "./timers.ts";
 import { executorsOf } from "./task-placement.ts";
+import { warmLimits } from "./warm-sessions.ts";
 import type { Watchdog } from "./watchdog.ts";
 import { exportLines, readSessionFile, storeImported } from "./session-file.ts";
 export type { Runtime, RuntimeOptions } from "./runtime-api.ts";
@@ -185,6 +186,7 @@ class LocalRuntime implements Runtime {
       idleTimers: this.#idleTimers,
       sessions: this.#sessions,
       warmMs: options.warmMs ?? WARM_MS,
+      warm: warmLimits(options),
       adopt,
       lookEveryMs: this.#leases.renewMs,
       warn,
@@ -563,7 +565,7 @@ class LocalRuntime implements Runtime {
       awaitSettlement: (driver) => this.#sessions.awaitSettlement(driver),
       trace: guardedTrace(this.#tracer),
       traceparent: guardedTraceparent(this.#tracer),
-      noteWaiting: (sessionId) => this.#due.noteWaiting(sessionId),
+      noteWaiting: (sessionId, bytes) => this.#due.noteWaiting(sessionId, bytes),
       enter: (whose, fn) => this.#context.run(whose, fn),
       whereabouts: (sessionId) => ({
         task: this.#context.getStore()?.task,

@@ -38,14 +38,16 @@ import { Attempts, keptOutcome, type AttemptsHost, type EventDraft, type NoteDra
 import { CancelWatch, type CancelHost } from "./cancel-watch.ts";
 import type { Agent } from "./define.ts";
 import type { Departure } from "./departure.ts";
-import type { DriverOptions, DriverWorld } from "./driver-world.ts";
+import { kernelWorld, type DriverOptions, type DriverWorld } from "./driver-world.ts";
 import { Inbox, type InboxHost } from "./inbox.ts";
 import { callAgent } from "./call-agent.ts";
 import { nextLife, storedLife, type KernelLife } from "./kernel-life.ts";
+import { NothingWatch } from "./nothing-watch.ts";
 import { refusalOf, SessionClaim } from "./session-claim.ts";
 import { endedBy, faultedBy } from "./settled.ts";
 import { endPatch, exhaustedPatch, faultPatch, pausedBy, PAUSED_BY_USER, SessionRow } from "./session-row.ts";
 import { SessionTrace } from "./session-trace.ts";
+import { SessionWeight } from "./session-weight.ts";
 import type { SliceMember } from "./slice-loop.ts";
 import { spendingOf } from "./spending.ts";
 import { TaskStarts, type Opening, type TaskStartsHost } from "./task-starts.ts";
@@ -69,7 +71,8 @@ export class SessionDriver implements SliceMember {
   readonly #row: SessionRow;
   readonly #toldAgain: ToldAgain;
   readonly #alarm = alarm(() => this.#world.loop.wake(this));
-  readonly #nothingAlarm = alarm(() => this.#stoodOnNothing());
+  readonly #nothing: NothingWatch;
+  readonly #weight: SessionWeight;
   readonly #cancel: CancelWatch;
 
   #kernel: Kernel;
@@ -100,6 +103,8 @@ export class SessionDriver implements SliceMember {
     this.#inbox = new Inbox(this.#inboxHost(), seen);
     const living: Living = () => (this.#over ? undefined : { kernel: this.#kernel, seen: this.#inbox.seen });
     this.#toldAgain = new ToldAgain(this.sessionId, world, living);
+    this.#weight = new SessionWeight(snapshot);
+    this.#nothing = new NothingWatch(world, () => this.#stoodOnNothing());
     this.#starts = this.#makeStarts(snapshot);
     this.#attempts = new Attempts(this.#attemptsHost());
     this.#recovering = snapshot.records.length > 0;
@@ -264,19 +269,10 @@ export class SessionDriver implements SliceMember {
   #makeKernel(life: KernelLife): Kernel {
     return new Kernel({
       ...life,
-      sessionId: this.sessionId,
-      hash: this.#world.hash,
-      limits: this.#world.limits,
-      describeTask: (kind) => this.#world.executor.describe(kind),
-      taskKinds: () => this.#world.executor.kinds(),
-      describeAgent: (name) => this.#world.describeAgent(name),
-      agentNames: () => this.#world.agentNames(),
-      machine: this.#world.machine,
+      ...kernelWorld(this.#world, this.sessionId),
       handlerOf: (request) => this.#agent.handlers[request]?.name,
       remaining: () => this.#starts.remaining,
-      development: this.#world.development,
       acceptDrift: this.#acceptDrift,
-      whereabouts: () => this.#world.whereabouts(this.sessionId),
       // Outside a slice nobody is looking: take the fault at the next one.
       onStrayFault: () => this.#world.immediate(() => this.#settleStrayFault()),
     });
@@ -285,7 +281,7 @@ export class SessionDriver implements SliceMember {
   /** After a standstill that ended nothing: more to deliver, or time to commit. */
   #goOn(standsOnNothing: boolean): void {
     const kernel = this.#kernel;
-    this.#watchForNothing(standsOnNothing && !kernel.replaying);
+    this.#nothing.watch(standsOnNothing && !kernel.replaying);
     if (this.#standDown !== undefined && !kernel.replaying) {
       if (this.#standsDown) this.#sealLast(this.#standDown);
       else if (kernel.dirty) this.#seal(undefined);
@@ -368,6 +364,7 @@ export class SessionDriver implements SliceMember {
     this.#inFlight = false;
     if (result.status === "committed") {
       this.#trace.committed(segment);
+      this.#weight.committed(segment);
       this.#attempts.recorded(segment.records);
       const refused = this.#starts.committed(opening, result); // D1.
       if (opening.charges.some(({ type }) => type === "settle")) this.#world.settled();
@@ -415,7 +412,9 @@ export class SessionDriver implements SliceMember {
     this.#trace.turnEnded("checkpointed");
     const cancels = this.#outcomes.filter((event) => event.type === "cancel_requested");
     this.#outcomes.splice(0, Infinity, ...cancels);
-    this.#kernel = this.#makeKernel(nextLife(last, state, this.#session));
+    const life = nextLife(last, state, this.#session);
+    this.#weight.checkpointed(state.chars, life.signals);
+    this.#kernel = this.#makeKernel(life);
     this.#startPending = true;
     this.#world.loop.wake(this);
   }
@@ -431,7 +430,7 @@ export class SessionDriver implements SliceMember {
     if (waits.length === 0) return;
     this.#toldAgain.stands(waits, recovered);
     this.#trace.waiting(waits);
-    this.#world.noteWaiting(this.sessionId);
+    this.#world.noteWaiting(this.sessionId, this.#weight.bytes);
   }
 
   #end(patch: SessionPatch): void {
@@ -458,11 +457,6 @@ export class SessionDriver implements SliceMember {
   #crash(thrown: unknown): void {
     this.#inSlice = false;
     this.abandon(toHoldfastError(thrown));
-  }
-
-  #watchForNothing(standsOnNothing: boolean): void {
-    const { timers, clock, limits } = this.#world;
-    timers.set(this.#nothingAlarm, standsOnNothing ? clock.now() + limits.standsOnNothingMs : Infinity);
   }
 
   #stoodOnNothing(): void {
@@ -539,6 +533,7 @@ export class SessionDriver implements SliceMember {
   #receive({ signals, session, remaining }: Arrivals): void {
     if (this.#over) return;
     this.#starts.noteRemaining(remaining);
+    this.#weight.received(signals);
     for (const signal of signals) {
       this.#kernel.offer(signal);
       this.#trace.signalReceived(signal.name);
@@ -588,7 +583,8 @@ export class SessionDriver implements SliceMember {
   #depart(departure: Departure): void {
     this.#over = true;
     this.#inFlight = false;
-    for (const item of [this.#alarm, this.#nothingAlarm]) this.#world.timers.set(item, Infinity);
+    this.#world.timers.set(this.#alarm, Infinity);
+    this.#nothing.watch(false);
     this.#cancel.close();
     this.#inbox.close();
     if (departure.type === "abandoned") this.#attempts.leaveAll("the session is over here"); // D4.

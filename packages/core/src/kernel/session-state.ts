@@ -76,6 +76,12 @@ export class SessionState {
     return this.#value;
   }
 
+  /** How long its texts are, as they are stored. */
+  get chars(): number {
+    const { text, base } = this.#stored ?? {};
+    return text?.length ?? (base === undefined ? 0 : base.wholeChars + base.changedChars);
+  }
+
   get isTyped(): boolean {
     return this.#definition !== undefined;
   }

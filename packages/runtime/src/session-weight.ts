@@ -1,0 +1,44 @@
+// `SessionWeight`: how much memory a session takes while it is driven here, by estimate.
+//
+// What an agent's own variables hold is not known. They are made of what the agent was given and asked for since its last
+// checkpoint, so the texts of that are counted, twice: once as text, once as the values read from it.
+
+import type { SealedSegment, SessionSnapshot, StoredSignal } from "@holdfast/core";
+
+/** Of a session that has only begun to wait: measured 15.5 KB on Node 24. */
+const SESSION_BYTES = 16 * 1024;
+/** The texts of most sessions are of one byte per character. */
+const BYTES_PER_CHAR = 2;
+
+export class SessionWeight {
+  #chars: number;
+
+  constructor({ session, records, signals, states }: SessionSnapshot) {
+    this.#chars = (session.input?.length ?? 0) + payloadChars(records) + payloadChars(signals);
+    for (const state of states) this.#chars += state.length;
+  }
+
+  get bytes(): number {
+    return SESSION_BYTES + BYTES_PER_CHAR * this.#chars;
+  }
+
+  received(signals: readonly StoredSignal[]): void {
+    this.#chars += payloadChars(signals);
+  }
+
+  committed({ records, entries }: Pick<SealedSegment, "records" | "entries">): void {
+    this.#chars += payloadChars(records);
+    for (const { content } of entries) this.#chars += content.length;
+  }
+
+  /** Only what a checkpoint keeps is left. */
+  checkpointed(stateChars: number, signals: readonly StoredSignal[]): void {
+    this.#chars = stateChars + payloadChars(signals);
+  }
+}
+
+function payloadChars(items: readonly { readonly payload?: string | undefined }[]): number {
+  let chars = 0;
+  for (const { payload } of items) chars += payload?.length ?? 0;
+  return chars;
+}
