@@ -13,7 +13,7 @@ import type {
 } from "@holdfast/core";
 import { readDedupMark } from "@holdfast/core/internal";
 import type { Ledger } from "./memory-ledger.ts";
-import { byNextAt, firstFrom, type Rows } from "./memory-rows.ts";
+import { byNextAt, type Rows } from "./memory-rows.ts";
 
 export class MemoryReader implements StorageReader {
   readonly #rows: Rows;
@@ -25,13 +25,12 @@ export class MemoryReader implements StorageReader {
   }
 
   async sessions(query: SessionQuery): Promise<readonly Session[]> {
-    const { limit, before, parent } = query;
-    const all = parent === undefined ? this.#rows.created : this.#rows.childrenOf(parent);
+    const { limit, before } = query;
     const below = before === undefined ? Infinity : this.#rows.find(before).position;
     const page: Session[] = [];
-    for (let i = firstFrom(all, below) - 1; i >= 0 && page.length < limit; i--) {
-      const { session } = all[i]!;
-      if (isAskedFor(session, query)) page.push(session);
+    if (limit <= 0) return page;
+    for (const { session } of this.#rows.shortestFor(query).below(below)) {
+      if (isAskedFor(session, query) && page.push(session) === limit) break;
     }
     return page;
   }
@@ -77,8 +76,9 @@ export class MemoryReader implements StorageReader {
 
 type SessionQuery = Parameters<StorageReader["sessions"]>[0];
 
-function isAskedFor({ status, agent, placement }: Session, query: SessionQuery): boolean {
+function isAskedFor({ status, agent, parent, placement }: Session, query: SessionQuery): boolean {
   return (
+    (query.parent === undefined || parent?.sessionId === query.parent) &&
     (query.status === undefined || status === query.status) &&
     (query.agent === undefined || agent.name === query.agent) &&
     (query.owner === undefined || placement?.owner === query.owner)

@@ -3,6 +3,8 @@
 //   M1. Rows, records, entries and signals are never changed in place, so they are handed out without copying.
 //   M3. Pending signals are a list in the order of arrival. `seen` knows the `order` of each, 0 once it is consumed, so a
 //       backlog of many thousand signals makes neither the next one nor taking one out slower.
+//   M6. Every session is in one list of its agent and one of its status, and in one of its owner and its parent where it has them.
+//       A page by one filter reads as many sessions as it answers; filters together walk the shortest of their lists.
 //   M4. What few sessions have (children, holds) is made when the first of it comes.
 
 import {
@@ -17,6 +19,8 @@ import {
   type Schedule,
   type SeenSignals,
   type Session,
+  type SessionStatus,
+  type StorageReader,
   type StoredSignal,
 } from "@holdfast/core";
 import {
@@ -28,21 +32,28 @@ import {
   type ChildRow,
   type Claim,
 } from "@holdfast/core/internal";
+import { ListsByKey, lowest, PositionList } from "./position-list.ts";
 import type { Queued } from "./wake-queue.ts";
+
+type SessionFilters = Omit<Parameters<StorageReader["sessions"]>[0], "limit" | "before">;
 
 /** What is stored, and how it is found. */
 export class Rows {
   readonly sessions = new Map<string, Stored>();
-  /** In the order they were created, for paging. */
-  readonly created: Stored[] = [];
+  /** In the order they were created, for paging: all of them, and by what lists of sessions are filtered by (M6). */
+  readonly created = new PositionList<Stored>();
+  readonly #byAgent = new ListsByKey<Stored>();
+  readonly #byOwner = new ListsByKey<Stored>();
+  readonly #byStatus = new ListsByKey<Stored>();
+  /** By the id of their parent, which may not be here. */
+  readonly #byParent = new ListsByKey<Stored>();
   #nextPosition = 0;
   readonly schedules = new Map<string, Schedule>();
-  /** By the id of their parent, which may not be here. */
-  readonly #children = new Map<string, Stored[]>();
 
   add(session: Session): Stored {
     const stored: Stored = {
       session,
+      listedStatus: session.status,
       claim: NO_CLAIM,
       answered: false,
       position: this.#nextPosition++,
@@ -56,23 +67,47 @@ export class Rows {
       queueIndex: -1,
     };
     this.sessions.set(session.sessionId, stored);
-    this.created.push(stored);
-    const parent = session.parent?.sessionId;
-    if (parent === undefined) return stored;
-    const siblings = this.#children.get(parent);
-    if (siblings === undefined) this.#children.set(parent, [stored]);
-    else siblings.push(stored);
+    this.created.add(stored);
+    for (const [lists, key] of this.#fixedLists(session)) lists.add(key, stored);
+    this.#byStatus.add(session.status, stored);
     return stored;
   }
 
   remove(stored: Stored): void {
-    const { sessionId, parent } = stored.session;
-    this.sessions.delete(sessionId);
-    cut(this.created, stored);
-    const siblings = parent === undefined ? undefined : this.#children.get(parent.sessionId);
-    if (parent === undefined || siblings === undefined) return;
-    cut(siblings, stored);
-    if (siblings.length === 0) this.#children.delete(parent.sessionId);
+    const { session, listedStatus } = stored;
+    this.sessions.delete(session.sessionId);
+    this.created.remove(stored);
+    for (const [lists, key] of this.#fixedLists(session)) lists.remove(key, stored);
+    this.#byStatus.remove(listedStatus, stored);
+  }
+
+  /** M6. After every change of its status. */
+  listStatus(stored: Stored): void {
+    const { status } = stored.session;
+    if (status === stored.listedStatus) return;
+    this.#byStatus.remove(stored.listedStatus, stored);
+    this.#byStatus.add(status, stored);
+    stored.listedStatus = status;
+  }
+
+  /** The shortest of the lists that hold all sessions which a query asks for. */
+  shortestFor({ agent, owner, parent, status }: SessionFilters): PositionList<Stored> {
+    let shortest = this.created;
+    const consider = (list: PositionList<Stored>) => {
+      if (list.size < shortest.size) shortest = list;
+    };
+    if (agent !== undefined) consider(this.#byAgent.get(agent));
+    if (owner !== undefined) consider(this.#byOwner.get(owner));
+    if (parent !== undefined) consider(this.#byParent.get(parent));
+    if (status !== undefined) consider(this.#byStatus.get(status));
+    return shortest;
+  }
+
+  /** By what never changes. */
+  *#fixedLists({ agent, placement, parent }: Session): Generator<readonly [ListsByKey<Stored>, string]> {
+    yield [this.#byAgent, agent.name];
+    if (placement?.owner !== undefined) yield [this.#byOwner, placement.owner];
+    if (parent !== undefined) yield [this.#byParent, parent.sessionId];
   }
 
   find(sessionId: string): Stored {
@@ -84,30 +119,23 @@ export class Rows {
   }
 
   childrenOf(sessionId: string): readonly Stored[] {
-    return this.#children.get(sessionId) ?? [];
+    return [...this.#byParent.get(sessionId)];
   }
 
-  /** A walk over everything: budgets are raised by people. */
+  /** A walk over all that are paused: budgets are raised by people. */
   exhaustedBy(payer: string): string[] {
-    const paused = this.created.filter(
-      ({ session }) => session.status === "paused" && session.exhausted?.payer === payer,
-    );
-    return paused.map(({ session }) => session.sessionId);
+    const paused = [...this.#byStatus.get("paused" satisfies SessionStatus)];
+    return paused
+      .filter(({ session }) => session.exhausted?.payer === payer)
+      .map(({ session }) => session.sessionId);
   }
-}
-
-/** Where those begin that were created at this position or later. */
-export function firstFrom(all: readonly Stored[], position: number): number {
-  return lowest(all.length, (i) => all[i]!.position >= position);
-}
-
-function cut(all: Stored[], { position }: Stored): void {
-  all.splice(firstFrom(all, position), 1);
 }
 
 /** One session. `session` and what stands in the lists is never changed, only replaced (M1). */
 export interface Stored extends Queued {
   session: Session;
+  /** Its status as the lists know it (M6). */
+  listedStatus: SessionStatus;
   claim: Claim;
   /** Whether a pending signal is one it waits for. */
   answered: boolean;
@@ -214,16 +242,4 @@ export function firstAbove(pending: readonly StoredSignal[], order: number): num
 export function findEntry(entries: readonly Entry[], id: number): Entry | undefined {
   const entry = entries[lowest(entries.length, (i) => entries[i]!.id >= id)];
   return entry?.id === id ? entry : undefined;
-}
-
-/** The first index for which it holds, as it does for all after that; `length` when for none. */
-function lowest(length: number, holds: (index: number) => boolean): number {
-  let low = 0;
-  let high = length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (holds(middle)) high = middle;
-    else low = middle + 1;
-  }
-  return low;
 }

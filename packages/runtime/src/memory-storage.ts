@@ -404,6 +404,7 @@ export class MemoryStorage implements AgentStorage {
   /** M2. After every change of row, claim or `answered`. */
   #index(stored: Stored): void {
     this.#noteChange(stored);
+    this.#rows.listStatus(stored);
     const { session, claim, answered } = stored;
     const at = dueAt(session, claim, answered);
     if (at !== stored.dueAt) {

@@ -13,6 +13,11 @@ const signalling = (name: string, signalId: string): Change => {
   return { type: "send_signal", sessionId: "ses-1", signalId, name, payload: "1", dedupKey: "key" };
 };
 
+function creating(sessionId: string, name: string): Change {
+  const agent = { name, version: "1" };
+  return { type: "create_session", sessionId, agent, input: "1", seed: 1, flags: 0, format: 1 };
+}
+
 /** As the first step made it, with a session, a signal of which a key was seen, and a schedule. */
 async function oldDatabase(): Promise<string> {
   const path = `${newFolder()}/test.db`;
@@ -32,7 +37,7 @@ async function oldDatabase(): Promise<string> {
   );
   await storage.close();
   const database = new DatabaseSync(path);
-  database.exec("DROP INDEX session_owner");
+  database.exec("DROP INDEX session_agent; DROP INDEX state_status; DROP INDEX session_owner");
   for (const table of ["claim", "document", "audit", "blob_use", "removed"])
     database.exec(`DROP TABLE ${table}`);
   database.exec("UPDATE seen SET key = 'k:key' WHERE key LIKE 'd:%'");
@@ -53,6 +58,29 @@ test("a reader reads a file of the first step as it is, and leaves it so", async
   expect(reader.verify().problems).toEqual([]);
   reader.close();
   expect(versionOf(path)).toBe(1);
+});
+
+test("a file of the second step with a damaged session opens, and its lists hold all others", async () => {
+  const path = `${newFolder()}/test.db`;
+  const before = await openSqliteStorage({ path });
+  const damaged = creating("ses-damaged", "writer");
+  await before.commit([creating("ses-1", "writer"), damaged, creating("ses-2", "reviewer")], 1);
+  await before.close();
+  const database = new DatabaseSync(path);
+  database.exec("DROP INDEX session_agent; DROP INDEX state_status; PRAGMA user_version = 2");
+  database.exec("UPDATE session SET agent = 'no JSON' WHERE session_id = 'ses-damaged'");
+  database.close();
+
+  const storage = await openSqliteStorage({ path });
+  expect(versionOf(path)).toBe(SCHEMA_VERSION);
+  await storage.commit([creating("ses-3", "writer")], 2);
+  const listed = async (agent: string) =>
+    (await storage.reader.sessions({ limit: 5, agent })).map(({ sessionId }) => sessionId);
+  expect(await listed("writer")).toEqual(["ses-3", "ses-1"]);
+  expect(await listed("reviewer")).toEqual(["ses-2"]);
+  const newest = await storage.reader.sessions({ limit: 2, status: "submitted" });
+  expect(newest.map(({ sessionId }) => sessionId)).toEqual(["ses-3", "ses-2"]);
+  await storage.close();
 });
 
 test("its owner brings it up to date, and all of it is there", async () => {

@@ -3,6 +3,8 @@
 //   Q1. Each method is one statement, or several whose later ones are about rows that are never changed again; so none
 //       needs a transaction, and none is held open.
 //   Q2. Synchronous. `SqliteReader` wraps it in the promises of the port.
+//   Q3. An index finds a page of sessions. A page by one filter (owner, agent, status, parent) or by none reads as many rows as it
+//       answers; filters together walk the index of one of them.
 
 import {
   decodeRecords,
@@ -124,14 +126,17 @@ export class Reads {
     return row === undefined ? undefined : readSession(row, this.#rows);
   }
 
-  /** Newest first, below session number `below`. */
+  /** Newest first, below session number `below`. A filter by itself reads the page's rows alone (Q3). */
   sessions(below: number, query: SessionQuery): Session[] {
     const filters = FILTERS.filter(({ name }) => query[name] !== undefined);
-    const where = ["s.session < ?", ...filters.map(({ sql }) => sql)].join(" AND ");
+    const tables = new Set(filters.map(({ table }) => table));
+    const from = tables.size === 2 ? "session JOIN state USING (session)" : ([...tables][0] ?? "session");
+    const where = ["session < ?", ...filters.map(({ sql }) => sql)].join(" AND ");
     const values = filters.map(({ name }) => query[name]!);
+    const page = `SELECT session FROM ${from} WHERE ${where} ORDER BY session DESC LIMIT ?`;
     // Each combination is prepared when it is first asked for.
     return this.#driver
-      .prepare(`${SELECT_SESSION} WHERE ${where} ORDER BY s.session DESC LIMIT ?`)
+      .prepare(`${SELECT_SESSION} WHERE s.session IN (${page}) ORDER BY s.session DESC`)
       .all(below, ...values, query.limit)
       .map((row) => readSession(row, this.#rows).session);
   }
@@ -250,11 +255,11 @@ export class Reads {
 type SessionQuery = Parameters<StorageReader["sessions"]>[0];
 
 const FILTERS = [
-  { name: "owner", sql: "s.origin ->> '$.placement.owner' = ?" },
-  { name: "agent", sql: "s.agent ->> '$.name' = ?" },
-  { name: "status", sql: "t.status = ?" },
-  { name: "parent", sql: "s.parent = ?" },
-] as const satisfies readonly { name: keyof SessionQuery; sql: string }[];
+  { name: "owner", table: "session", sql: "origin ->> '$.placement.owner' = ?" },
+  { name: "agent", table: "session", sql: "CASE WHEN json_valid(agent) THEN agent ->> '$.name' END = ?" },
+  { name: "status", table: "state", sql: "status = ?" },
+  { name: "parent", table: "session", sql: "parent = ?" },
+] as const satisfies readonly { name: keyof SessionQuery; table: "session" | "state"; sql: string }[];
 
 /** The port's reader over `Reads`. */
 export class SqliteReader implements StorageReader {
