@@ -5,7 +5,6 @@
 import { randomUUID } from "node:crypto";
 import { chmodSync } from "node:fs";
 import { startServer } from "@holdfast/storage/postgres-testing";
-import { Client } from "pg";
 
 const VARIABLE = "HOLDFAST_BENCH_POSTGRES_URL";
 
@@ -32,20 +31,6 @@ export function readPlace(place: string): { readonly url: string; readonly schem
   if (!/^postgres(ql)?:/.test(place)) return undefined;
   const [url = "", schema = ""] = place.split("#");
   return { url, schema };
-}
-
-/** Whoever held something in this schema was killed by the bench: nobody need wait until that is certain. */
-export async function forgetDead(place: string): Promise<void> {
-  const database = readPlace(place);
-  if (database === undefined) return;
-  const client = new Client({ connectionString: database.url });
-  await client.connect();
-  const [found] = (
-    await client.query<{ known: string | null }>(`SELECT to_regclass('${database.schema}.instance') AS known`)
-  ).rows;
-  if (found !== undefined && found.known !== null)
-    await client.query(`UPDATE ${database.schema}.instance SET said_at = '-infinity'`);
-  await client.end();
 }
 
 function serverUrl(): string {

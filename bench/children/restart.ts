@@ -1,14 +1,15 @@
-// Runs one session until `steps` of its steps are committed and the next one runs; that one hangs, to be killed.
+// Runs one session until `steps` of its steps are committed and the next one runs; that one hangs, to be killed. A stand-by only
+// waits until the session is due.
 
 import { createRuntime, defineAgent, type AgentContext } from "@holdfast/runtime";
-import { forgetDead } from "../postgres.ts";
 import { openPlace } from "../storages.ts";
 import { optionsOf, tell } from "./parent.ts";
 
-const { place, steps, checkpointEvery } = optionsOf<{
+const { place, steps, checkpointEvery, standsBy } = optionsOf<{
   place: string;
   steps: number;
   checkpointEvery: number;
+  standsBy?: boolean;
 }>();
 const SESSION_ID = "ses_restart";
 
@@ -34,7 +35,11 @@ const agent =
 
 // Killed at the parent's pleasure; without a parent there is nobody to go on for.
 process.once("disconnect", () => process.exit());
-await forgetDead(place);
 const runtime = createRuntime({ storage: await openPlace(place), agents: [agent] });
-const session = await runtime.start(agent, undefined, { sessionId: SESSION_ID });
-if (!session.created) await runtime.resume(SESSION_ID);
+if (standsBy === true) {
+  await runtime.recover();
+  tell("standing-by");
+} else {
+  const session = await runtime.start(agent, undefined, { sessionId: SESSION_ID });
+  if (!session.created) await runtime.resume(SESSION_ID);
+}

@@ -23,6 +23,7 @@ export const restart: Workload = {
   async *run(bench) {
     const counts = bench.isQuick ? [20] : [500, 5_000, 20_000];
     yield await measureFailover(bench);
+    if (bench.storage === "postgres") yield await measureTakeover(bench, counts[0]!);
     for (const checkpointEvery of [0, CHECKPOINT_EVERY]) yield* measure(bench, counts, checkpointEvery);
   },
 };
@@ -58,6 +59,33 @@ async function* measure(
       ...(checkpointEvery === 0 ? {} : { goal: `<= ${GOAL_MS} ms`, isGoalMet: value <= GOAL_MS }),
     };
   }
+}
+
+/** From kill -9 of the process that runs a session until a process that was there already runs its next step. */
+async function measureTakeover(bench: Bench, steps: number): Promise<Measured> {
+  const options = { place: newPlace(), steps, checkpointEvery: 0 };
+  const tookMs: number[] = [];
+  let holder = startChild("restart", options);
+  await holder.next("running");
+  for (let i = 0; i < bench.repeats; i++) {
+    const successor = startChild("restart", { ...options, standsBy: true });
+    await successor.next("standing-by");
+    const killedAt = nowMs();
+    await holder.kill();
+    tookMs.push((await successor.next("running")).at - killedAt);
+    holder = successor;
+  }
+  await holder.kill();
+  const value = median(tookMs);
+  return {
+    variant: "to another process of the same host",
+    unit: "ms",
+    value,
+    p50Ms: value,
+    p99Ms: percentile(tookMs, 0.99),
+    goal: `<= ${GOAL_MS} ms`,
+    isGoalMet: value <= GOAL_MS,
+  };
 }
 
 /** Start or go on until `steps` are committed and the next one runs, then kill -9. Answers how long that took. */

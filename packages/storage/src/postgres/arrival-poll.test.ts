@@ -26,7 +26,7 @@ function polling(moved = new Map<string, Head>()) {
     db: { run },
     reads: { heads: async () => moved },
     heads: { put: () => {} },
-    instance: "ours",
+    peers: { look: async () => [], reap: async () => [] },
     everyMs: 250,
     announce: () => {},
     followers: new Followers(),

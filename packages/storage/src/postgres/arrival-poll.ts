@@ -14,7 +14,7 @@ import type { Arrival } from "@holdfast/core";
 import { goesOn, type Followers } from "@holdfast/core/internal";
 import type { Database, Statement } from "./database.ts";
 import type { Head, Heads } from "./heads.ts";
-import { reap } from "./instance.ts";
+import type { Peers } from "./peers.ts";
 import type { Reads } from "./reads.ts";
 import type { WorkingSet } from "./working-set.ts";
 
@@ -23,7 +23,9 @@ const READY_MAX = 1_000;
 const FOLLOWED_FEW = 500;
 /** How many times as long as it took to look nobody looks again. */
 const REST = 3;
-/** How often it is looked whether some other storage has died, counted in looks. */
+/** How often it is looked which other storages there are, and whether one has died, counted in looks. */
+const PEERS_EVERY = 4;
+/** The same for what is held by a storage that nobody knows any more: it goes through all that is held. */
 const REAP_EVERY = 20;
 
 const MOVED: Statement = {
@@ -60,8 +62,7 @@ export interface ArrivalPollOptions {
   readonly db: Pick<Database, "run">;
   readonly reads: Pick<Reads, "heads">;
   readonly heads: Pick<Heads, "put">;
-  /** Who looks. */
-  readonly instance: string;
+  readonly peers: Pick<Peers, "look" | "reap">;
   readonly everyMs: number;
   readonly announce: (arrivals: readonly Arrival[]) => void;
   readonly followers: Followers;
@@ -155,9 +156,7 @@ export class ArrivalPoll {
     const begunAt = performance.now();
     try {
       const arrivals = [...(await this.#lookAtKnown()), ...(await this.#lookForReady())];
-      if (this.#looks++ % REAP_EVERY === 0)
-        for (const sessionId of await reap(this.#options.db, this.#options.instance))
-          arrivals.push({ sessionId, awaited: true });
+      for (const sessionId of await this.#lookForDead()) arrivals.push({ sessionId, awaited: true });
       if (this.#timer !== undefined) this.#options.announce(arrivals);
     } catch {
       // The database is away: the next look finds what this one did not.
@@ -169,6 +168,15 @@ export class ArrivalPoll {
     if (!this.#isLate) return this.#wait(this.#options.everyMs);
     this.#isLate = false;
     this.#lookRested();
+  }
+
+  async #lookForDead(): Promise<readonly string[]> {
+    const looks = this.#looks++;
+    const { peers } = this.#options;
+    return [
+      ...(looks % PEERS_EVERY === 0 ? await peers.look() : []),
+      ...(looks % REAP_EVERY === 0 ? await peers.reap() : []),
+    ];
   }
 
   /** L1. */

@@ -3,7 +3,7 @@
 import type { Due, Schedule } from "@holdfast/core";
 import { unlessCorrupt } from "@holdfast/core/internal";
 import type { Database, Statement } from "./database.ts";
-import { COUNT_DEAD, reap } from "./instance.ts";
+import type { Peers } from "./peers.ts";
 import { readItem } from "./rows.ts";
 import { readSchedule } from "./working-set.ts";
 
@@ -44,22 +44,21 @@ export async function overdue(db: Database, now: number): Promise<string[]> {
 export async function listDue(
   db: Database,
   at: string,
-  instance: string,
+  peers: Peers,
   { now, limit, agents }: { now: number; limit: number; agents?: readonly string[] },
 ): Promise<Due> {
   const asked =
     agents === undefined
       ? ([DUE, [now, limit]] as const)
       : ([DUE_OF_AGENTS, [now, limit, [...agents]]] as const);
-  const [rows, items, next, dead] = await db.readAll([
+  const [rows, items, next, found] = await db.readAll([
     asked,
     [DUE_SCHEDULES, [now]],
     [NEXT, [now]],
-    [COUNT_DEAD, [instance]],
+    peers.question,
   ]);
-  if (dead![0]!["dead"] !== 0) {
-    await reap(db, instance);
-    return listDue(db, at, instance, { now, limit, ...(agents === undefined ? {} : { agents }) });
+  if ((await peers.heed(found!)) !== undefined) {
+    return listDue(db, at, peers, { now, limit, ...(agents === undefined ? {} : { agents }) });
   }
   const sessionIds = rows!.map((row) => row["session_id"] as string);
   const schedules: Schedule[] = items!.flatMap(

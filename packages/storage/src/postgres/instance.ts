@@ -4,10 +4,12 @@
 //       clock is compared with another one's.
 //   I2. Whoever finds another one that has not said so for `ALIVE_MS` releases what it held. If it lives after all, its batches are
 //       fenced from then on: liveness is by time, safety by tokens.
+//       A process of the same host that is gone is found without waiting for that (`peers.ts`).
 //   I3. Nobody can say anything to a server that is down: until it has been up for as long nobody is taken for dead, and
 //       nobody ever takes itself for dead.
 
 import { randomUUID } from "node:crypto";
+import { showPresence, type Presence } from "../host-presence.ts";
 import type { Database, Statement } from "./database.ts";
 
 const ALIVE_MS = 15_000;
@@ -26,7 +28,7 @@ export const JUST_SAID_MS = SAY_EVERY_MS * 1.5;
 
 const SAY: Statement = {
   name: "say_alive",
-  text: `INSERT INTO instance (instance, said_at) VALUES ($1, clock_timestamp())
+  text: `INSERT INTO instance (instance, said_at, presence) VALUES ($1, clock_timestamp(), $2)
     ON CONFLICT (instance) DO UPDATE SET said_at = excluded.said_at`,
 };
 
@@ -46,11 +48,6 @@ const LEAVE: Statement = {
   text: `WITH gone AS (DELETE FROM instance WHERE instance = $1) ${RELEASE} WHERE t.instance = $1`,
 };
 
-export const COUNT_DEAD: Statement = {
-  name: "count_dead",
-  text: `SELECT count(*) AS dead FROM instance WHERE instance <> $1 AND NOT ${livesSince("said_at")}`,
-};
-
 /**
  * Release what the dead held for ever, and what one held that had been taken for dead before. Answers which sessions.
  *
@@ -65,6 +62,7 @@ export class Instance {
   readonly #db: Database;
   #saying: Promise<unknown> | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #presence: Presence | undefined;
 
   constructor(db: Database) {
     this.#db = db;
@@ -72,7 +70,7 @@ export class Instance {
 
   /** To be awaited before the first claim is made. */
   async begin(): Promise<void> {
-    this.#saying ??= this.#say().then(() => {
+    this.#saying ??= this.#sayFirst().then(() => {
       this.#timer = setInterval(() => void this.#say().catch(() => undefined), SAY_EVERY_MS);
       this.#timer.unref();
     });
@@ -84,14 +82,25 @@ export class Instance {
     }
   }
 
-  #say(): Promise<unknown> {
-    return this.#db.run(SAY, [this.id]);
+  /** Peers learn of it and of its mark at once: before that they could not find out that it is gone. */
+  async #sayFirst(): Promise<void> {
+    this.#presence ??= await showPresence(this.id);
+    await this.#say();
   }
 
-  /** Release all it holds for ever. */
+  #say(): Promise<unknown> {
+    const mark = this.#presence?.mark;
+    return this.#db.run(SAY, [this.id, mark === undefined ? null : JSON.stringify(mark)]);
+  }
+
+  /**
+   * Release all it holds for ever. Where that fails its presence is left to the process: peers find what it held when the
+   * process ends.
+   */
   async end(): Promise<void> {
     if (this.#saying === undefined) return;
     clearInterval(this.#timer);
     await this.#db.run(LEAVE, [this.id]);
+    await this.#presence?.close();
   }
 }

@@ -1,9 +1,10 @@
 // How a database is found, made and refused: nobody may be left with a stack trace, or with their password in a log.
 
+import { readFileSync } from "node:fs";
 import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { openPostgresStorage, type PostgresStorage } from "./index.ts";
 import { toStorageError } from "./pg-errors.ts";
-import { SCHEMA_VERSION } from "./schema.ts";
+import { SCHEMA_VERSION, stepsFrom } from "./schema.ts";
 import { LOCKED_USER, newSchema, runSql, sharedServerUrl } from "./testing/shared-server.ts";
 
 let url: string;
@@ -161,6 +162,33 @@ describe("the schema", () => {
     expect(await runSql(url, `SELECT value FROM ${schema}.meta WHERE key = 'schema_version'`)).toEqual([
       { value: "99" },
     ]);
+  });
+
+  test("one of version 1 is brought forward with all that is in it, also by several at the same time", async () => {
+    const schema = newSchema();
+    const rows = readFileSync(new URL("testing/version-1.sql", import.meta.url), "utf8");
+    await runSql(
+      url,
+      `CREATE SCHEMA ${schema}; SET search_path = ${schema};
+       CREATE TABLE meta (key text PRIMARY KEY, value text NOT NULL);
+       INSERT INTO meta VALUES ('schema_version', '1'), ('lanes', '8');
+       ${stepsFrom(0)[0]!} ${rows}`,
+    );
+    const [storage] = await Promise.all(Array.from({ length: 4 }, () => open(schema)));
+    expect(await runSql(url, `SELECT value FROM ${schema}.meta WHERE key = 'schema_version'`)).toEqual([
+      { value: String(SCHEMA_VERSION) },
+    ]);
+    const ended = { sessionId: "ses-ended", status: "completed", output: "1" };
+    const waiting = { sessionId: "ses-waiting", status: "waiting" };
+    expect(await storage!.reader.sessions({ limit: 9 })).toMatchObject([waiting, ended]);
+    for (const { sessionId, status } of [waiting, ended])
+      expect((await storage!.load(sessionId))?.session.status).toBe(status);
+    expect(await storage!.reader.pendingSignals("ses-waiting")).toMatchObject([{ signalId: "sig-1" }]);
+    expect(
+      await storage!.claim({ sessionId: "ses-waiting", owner: "owner", now: 0, leaseMs: Infinity }),
+    ).toMatchObject({
+      status: "claimed",
+    });
   });
 
   test("lanes are chosen when it is made, and kept", async () => {

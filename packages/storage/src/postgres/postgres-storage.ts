@@ -48,6 +48,7 @@ import { listDue, overdue } from "./due.ts";
 import { Heads, isBelow, type Head } from "./heads.ts";
 import { Instance } from "./instance.ts";
 import { beginLeases, readClaims, renewLeases, writeClaim } from "./leases.ts";
+import { Peers } from "./peers.ts";
 import { describeRefusal, isConflict, isEnvironmental, toStorageError } from "./pg-errors.ts";
 import { PostgresReader, Reads } from "./reads.ts";
 import { Turns } from "./turns.ts";
@@ -93,6 +94,7 @@ export class PostgresStorage implements AgentStorage {
   readonly #arrivals: ArrivalReads;
   readonly #heads: Heads;
   readonly #instance: Instance;
+  readonly #peers: Peers;
   readonly #poll: ArrivalPoll;
   readonly #notices: CommitNotices | undefined;
   readonly #listeners = new Set<(arrival: Arrival) => void>();
@@ -115,11 +117,14 @@ export class PostgresStorage implements AgentStorage {
     this.#instance = new Instance(db);
     this.#reads = new Reads(db, at, this.#instance.id);
     this.#arrivals = new ArrivalReads(db, this.#reads);
+    const announceReleased = (sessionIds: readonly string[]): void =>
+      this.#tell(sessionIds.map((sessionId) => ({ sessionId, awaited: true })));
+    this.#peers = new Peers({ db, instance: this.#instance.id, released: announceReleased });
     this.#poll = new ArrivalPoll({
       db,
       reads: this.#reads,
       heads: this.#heads,
-      instance: this.#instance.id,
+      peers: this.#peers,
       everyMs: pollMs,
       announce: (arrivals) => this.#tell(arrivals),
       followers: this.#followers,
@@ -204,7 +209,7 @@ export class PostgresStorage implements AgentStorage {
         if (late.length === 0) break;
         await this.#actOverdue(late, now, damaged);
       }
-      return listDue(this.#db, this.#options.at, this.#instance.id, { ...query, now });
+      return listDue(this.#db, this.#options.at, this.#peers, { ...query, now });
     });
   }
 
@@ -261,6 +266,7 @@ export class PostgresStorage implements AgentStorage {
 
   async #close(): Promise<void> {
     this.#poll.stop();
+    this.#peers.close();
     this.#listeners.clear();
     await Promise.allSettled([...this.#calls, this.#notices?.close()]);
     try {
@@ -275,7 +281,8 @@ export class PostgresStorage implements AgentStorage {
   /** The first one is when leases that outlived those who could renew them begin anew. */
   async #beginAt(now: number): Promise<number> {
     if (this.#hasBegun) return now;
-    this.#beginning ??= beginLeases(this.#db, now, this.#instance.id);
+    // Whoever is known to be gone could not be asked to renew a lease.
+    this.#beginning ??= this.#peers.look().then(() => beginLeases(this.#db, now, this.#instance.id));
     try {
       await this.#beginning;
       this.#hasBegun = true;
@@ -493,6 +500,7 @@ export class PostgresStorage implements AgentStorage {
 
   async #claim(asked: Parameters<AgentStorage["claim"]>[0]): Promise<ClaimResult> {
     const { sessionId, owner, now, leaseMs, unlessHeld } = asked;
+    let hasLooked = false;
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       await this.#landed(sessionId);
       // A claim is somebody's until a time that is renewed behind our back: it is always read.
@@ -500,7 +508,13 @@ export class PostgresStorage implements AgentStorage {
       if (found === undefined) return { status: "not_found" };
       if (found instanceof Error) throw found;
       const refusal = refuseClaim(found.session, found.claim, { owner, now, unlessHeld });
-      if (refusal !== undefined) return refusal;
+      if (refusal !== undefined && (refusal.status !== "busy" || hasLooked)) return refusal;
+      if (refusal !== undefined) {
+        // Perhaps its holder is gone.
+        await this.#peers.look();
+        hasLooked = true;
+        continue;
+      }
       const token = Math.max(found.claim.token + 1, this.#options.stamp());
       const claim = { ...nextClaim(found.claim, asked, token), owner };
       // From here on it is alive: without it nobody would know when to renew.

@@ -14,7 +14,8 @@
 //             and NULL while an instance that lives holds it for ever.
 //             The row of a session that has ended keeps its holder, who may send its last batch again; no index has it.
 //   item      Small keyed things that are read and written whole: schedules, documents, the end of the audit chain.
-//   instance  Storages that claim, each with when it last said that it is alive, by the database's clock.
+//   instance  Storages that claim, each with when it last said that it is alive, by the database's clock, and by what processes
+//             of the same host find out that its process is gone.
 //
 // Times are float8, so that Infinity is one of them. Texts are `text`, never `jsonb`: they come back to the byte. Ids sort as
 // bytes (COLLATE "C"), the same on every server.
@@ -145,6 +146,9 @@ const STEPS: readonly string[] = [
     instance  text COLLATE "C" PRIMARY KEY,
     said_at   timestamptz NOT NULL
   );
+  `,
+  `
+  ALTER TABLE instance ADD COLUMN presence text;
   `,
 ];
 

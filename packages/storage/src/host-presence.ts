@@ -1,0 +1,166 @@
+// Whether another process of this host is gone, proven by something that dies with it: a Unix socket on which it listens.
+//
+//   B1. Only one thing proves a death: the socket's own file, in this very kernel, refuses a connection. A process that is
+//       stopped or busy still accepts connections, because its kernel does so in its name.
+//   B2. A missing file proves nothing: it may be in another container, or a cleaner removed it. Another file at its path
+//       proves nothing either, so the mark names device and inode; and the kernel, because a network file system or a copied
+//       disk shows the same file to a kernel in which nobody listens.
+//   B3. A mark is published only once its owner listens. A close that goes well removes the file.
+//   B4. macOS also refuses where a queue is full, so there the process id must be unused as well. It has no separate id spaces.
+
+import { spawnSync } from "node:child_process";
+import { lstatSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { connect, createServer, type Server, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { isAbsolute, join } from "node:path";
+import { errno, isOurFolder } from "./sqlite/paths.ts";
+
+/** Where a process shows that it is there. Plain JSON, to be stored where peers read it. */
+export interface PresenceMark {
+  /** Names this start of the host's kernel. */
+  readonly boot: string;
+  readonly socket: string;
+  /** Device and inode of the socket's file (B2). */
+  readonly file: string;
+  readonly pid: number;
+}
+
+export interface Presence {
+  readonly mark: PresenceMark;
+  close(): Promise<void>;
+}
+
+/**
+ * Listen on a socket of this user's runtime folder for as long as the process lives.
+ *
+ * @param name a file name that no other process uses, such as a UUID.
+ * @returns `undefined` where the host offers no safe way. Peers then find out by time.
+ */
+export async function showPresence(name: string): Promise<Presence | undefined> {
+  const boot = bootId();
+  const folder = boot === undefined ? undefined : runtimeFolder();
+  if (boot === undefined || folder === undefined) return undefined;
+  const socket = join(folder, name);
+  const peers = new Set<Socket>();
+  const server = createServer((peer) => {
+    peers.add(peer.unref());
+    peer.on("error", () => undefined);
+    peer.on("close", () => peers.delete(peer));
+    peer.resume();
+  });
+  server.unref();
+  if (!(await listens(server, socket))) return undefined;
+  const file = fileId(socket);
+  const close = async (): Promise<void> => {
+    for (const peer of peers) peer.destroy();
+    await new Promise<void>((resolve) => void server.close(() => resolve()));
+  };
+  if (file !== undefined) return { mark: { boot, socket, file, pid: process.pid }, close };
+  await close();
+  return undefined;
+}
+
+/** `gone` is proven; `unknown` says nothing about the process. */
+export type Found = "gone" | "unknown" | Connected;
+
+/** The process is there, or was a moment ago. */
+export interface Connected {
+  /** Resolves when the connection ends: then it is worth looking again. */
+  readonly ended: Promise<void>;
+  leave(): void;
+}
+
+/** Look for a process by its mark, and stay connected to it. The connection keeps no process alive. */
+export function findPresence(mark: PresenceMark): Promise<Found> {
+  if (mark.boot !== bootId() || fileId(mark.socket) !== mark.file) return Promise.resolve("unknown");
+  return new Promise((resolve) => {
+    const socket = connect(mark.socket);
+    const ended = new Promise<void>((end) => void socket.once("close", () => end()));
+    socket.on("error", (error) => resolve(isRefusal(error, mark) ? "gone" : "unknown"));
+    socket.once("connect", () => {
+      socket.unref().resume();
+      resolve({ ended, leave: () => void socket.destroy() });
+    });
+  });
+}
+
+/** Remove what a dead process has left. */
+export function forgetPresence({ socket, file }: PresenceMark): void {
+  if (fileId(socket) === file) rmSync(socket, { force: true });
+}
+
+/** Read a mark that was stored. @returns `undefined` for what is none. */
+export function readMark(text: string): PresenceMark | undefined {
+  try {
+    const { boot, socket, file, pid } = JSON.parse(text) as Record<string, unknown>;
+    if (typeof boot !== "string" || typeof socket !== "string") return undefined;
+    if (typeof file !== "string" || typeof pid !== "number") return undefined;
+    return isAbsolute(socket) ? { boot, socket, file, pid } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** B1, B4. */
+function isRefusal(error: Error, mark: PresenceMark): boolean {
+  // The file is looked at once more: a name may have been given to another file meanwhile.
+  if (errno(error) !== "ECONNREFUSED" || fileId(mark.socket) !== mark.file) return false;
+  return process.platform === "linux" || !isInUse(mark.pid);
+}
+
+function isInUse(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return errno(error) !== "ESRCH";
+  }
+}
+
+function listens(server: Server, path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    server.once("error", () => resolve(false));
+    // `exclusive`: in a cluster the primary would listen, and outlive the worker.
+    server.listen({ path, exclusive: true }, () => resolve(true));
+  });
+}
+
+function fileId(path: string): string | undefined {
+  try {
+    const { dev, ino } = lstatSync(path, { bigint: true });
+    return `${dev}:${ino}`;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A socket's path has 104 bytes on macOS and 108 on Linux, of which a UUID takes 37. */
+const FOLDER_BYTES = 64;
+
+/** Of this user alone, so that a name in it can only be ours. Peers know it from the mark, whatever their own is. */
+function runtimeFolder(): string | undefined {
+  const folder = join(tmpdir(), `holdfast-${process.getuid?.()}`);
+  if (Buffer.byteLength(folder) > FOLDER_BYTES) return undefined;
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+  } catch {
+    // It is there already, or cannot be made: the check says which.
+  }
+  return isOurFolder(folder) ? folder : undefined;
+}
+
+let knownBoot: { readonly id: string | undefined } | undefined;
+
+function bootId(): string | undefined {
+  return (knownBoot ??= { id: readBootId() }).id;
+}
+
+function readBootId(): string | undefined {
+  try {
+    if (process.platform === "linux") return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+    if (process.platform !== "darwin") return undefined;
+    const said = spawnSync("/usr/sbin/sysctl", ["-n", "kern.bootsessionuuid"], { encoding: "utf8" });
+    return said.stdout.trim() || undefined;
+  } catch {
+    return undefined;
+  }
+}
