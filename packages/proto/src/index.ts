@@ -246,3 +246,17 @@ export { http as httpOption } from "./gen/google/api/annotations_pb.js";
 export { type HttpRule } from "./gen/google/api/http_pb.js";
 export { type FieldRules, field as fieldOption } from "./gen/buf/validate/validate_pb.js";
 export { COMMENTS } from "./gen/comments.js";
+export {
+  callOf as lineCallOf,
+  FrameKind,
+  frameOf,
+  FrameReader,
+  GREETING,
+  greetingOf,
+  LINE_PATH,
+  LINE_TYPE,
+  readCall as readLineCall,
+  readGreeting,
+  type Frame,
+  type Greeting,
+} from "./line.ts";

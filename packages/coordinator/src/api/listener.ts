@@ -20,6 +20,7 @@ import { createServer as createHttps } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { HoldfastError } from "@holdfast/core";
+import { LINE_PATH } from "@holdfast/proto";
 import type { ApiLimits } from "./limits.ts";
 import { Refusal, toProblem } from "./refusal.ts";
 
@@ -85,8 +86,10 @@ export async function listen(
       maxSessionMemory: 100,
     },
     (request, response) => {
-      const timer = setTimeout(() => request.stream.close(), limits.requestMs);
-      request.once("end", () => clearTimeout(timer)).once("close", () => clearTimeout(timer));
+      if (request.url !== LINE_PATH) {
+        const timer = setTimeout(() => request.stream.close(), limits.requestMs);
+        request.once("end", () => clearTimeout(timer)).once("close", () => clearTimeout(timer));
+      } // A line is a request without an end, and keeps its own clock (line.ts).
       serve(request as unknown as IncomingMessage, response as unknown as ServerResponse);
     },
   );

@@ -13,11 +13,13 @@ import {
 import type { UniversalHandler } from "@connectrpc/connect/protocol";
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
 import { toHoldfastError, type HoldfastError } from "@holdfast/core";
+import { LINE_PATH } from "@holdfast/proto";
 import { contextValuesOf, identify, requestIdOf } from "./caller.ts";
 import type { Calls } from "./calls.ts";
 import { methodOf, METHODS } from "./contract.ts";
 import type { Exchange } from "./exchange.ts";
 import { checkBody } from "./gates.ts";
+import { createLines } from "./line.ts";
 import type { ApiLimits } from "./limits.ts";
 import { Refusal, toConnectError } from "./refusal.ts";
 import { codecOf, LONGEST_TIMER_MS, serveUnary } from "./unary.ts";
@@ -46,8 +48,10 @@ export function createRpc(options: RpcOptions): ServeRpc {
   const handlers = new Map<string, UniversalHandler>(
     router.handlers.map((handler) => [handler.requestPath, handler]),
   );
+  const serveLine = createLines(options, (desc) => maxBytesOf(desc, limits));
   return async (exchange) => {
     const { request, response, requestId } = exchange;
+    if (exchange.path === LINE_PATH) return serveLine(exchange);
     const handler = handlers.get(exchange.path);
     if (handler === undefined)
       throw new Refusal("not_implemented", "there is no such method", {

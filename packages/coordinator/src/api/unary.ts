@@ -30,7 +30,7 @@ interface Codec {
   readonly write: (desc: DescMessage, message: Message) => string | Uint8Array;
 }
 
-const BINARY: Codec = {
+export const BINARY: Codec = {
   type: "application/proto",
   read(desc, bytes) {
     try {
@@ -87,7 +87,7 @@ export interface UnaryOptions {
 }
 
 /** Made once: a reason of their own costs more than the rest of the signal. */
-const OVER = new Refusal("unavailable", "the call is over");
+export const OVER = new Refusal("unavailable", "the call is over");
 
 /** Which codec a unary call is for here; none when it is not Connect's. */
 export function codecOf({ request }: Exchange): Codec | undefined {
@@ -113,11 +113,17 @@ export async function serveUnary(
   let cancel = (): void => {};
   try {
     cancel = abortAfter(request.headers["connect-timeout-ms"], call);
-    const caller = await calls.enter(desc, request.headers.authorization);
-    const message = codec.read(desc.input, await readAll(exchange, maxBytes));
-    const context = { values: createContextValues(), signal: call.signal } as HandlerContext;
-    identify(context, caller, requestId);
-    const given = codec.write(desc.output, await calls.unary(desc, message, context));
+    const given = await answerOf(
+      {
+        desc,
+        codec,
+        authorization: request.headers.authorization,
+        requestId,
+        signal: call.signal,
+        body: () => readAll(exchange, maxBytes),
+      },
+      calls,
+    );
     answer(exchange, 200, codec.type, given);
   } catch (thrown) {
     const error = toHoldfastError(thrown);
@@ -128,6 +134,28 @@ export async function serveUnary(
     closing.removeEventListener("abort", onClose);
     response.off("close", onClose);
   }
+}
+
+export interface UnaryCall {
+  readonly desc: DescMethodUnary;
+  readonly codec: Codec;
+  readonly authorization: string | undefined;
+  readonly requestId: string;
+  readonly signal: AbortSignal;
+  /** Read once the caller may call. */
+  readonly body: () => Uint8Array | Promise<Uint8Array>;
+}
+
+/** The body of the answer. @throws HoldfastError, whatever it is that the caller did wrong. */
+export async function answerOf(
+  { desc, codec, authorization, requestId, signal, body }: UnaryCall,
+  calls: Calls,
+): Promise<string | Uint8Array> {
+  const caller = await calls.enter(desc, authorization);
+  const message = codec.read(desc.input, await body());
+  const context = { values: createContextValues(), signal } as HandlerContext;
+  identify(context, caller, requestId);
+  return codec.write(desc.output, await calls.unary(desc, message, context));
 }
 
 /** B2. */

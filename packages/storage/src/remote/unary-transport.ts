@@ -6,6 +6,7 @@
 
 import { create, fromBinary, toBinary, type DescMethodUnary, type Message } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
+import { LINE_PATH } from "@holdfast/proto";
 import type { Http2SessionManager } from "@connectrpc/connect-node";
 import { codeFromHttpStatus, errorFromJsonBytes } from "@connectrpc/connect/protocol-connect";
 import {
@@ -14,6 +15,7 @@ import {
   type IncomingHttpHeaders,
   type IncomingHttpStatusHeader,
 } from "node:http2";
+import { Lines } from "./line.ts";
 
 const BINARY = "application/proto";
 
@@ -39,9 +41,20 @@ export function unaryTransport({
   authorization,
   others,
 }: UnaryOptions): Transport {
+  const lines = new Lines({
+    open: (headers) => sessions.request("POST", `${basePath}${LINE_PATH}`, headers, {}),
+    onRead: (stream) => sessions.notifyResponseByteRead(stream),
+    authorization,
+  });
   return {
     stream: (...asked) => others.stream(...asked),
     async unary(method, signal, timeoutMs = usualMs, header, input) {
+      const path = `${method.parent.typeName}/${method.name}`;
+      const body = toBinary(method.input, create(method.input, input));
+      const none = new Headers();
+      const rest = { stream: false, service: method.parent, method, header: none, trailer: none } as const;
+      const byLine = header === undefined ? askByLine(lines, { path, body, timeoutMs, signal }) : undefined;
+      if (byLine !== undefined) return { ...rest, message: fromBinary(method.output, await byLine) };
       const headers: Record<string, string> = {
         authorization: authorization(),
         "content-type": BINARY,
@@ -49,19 +62,61 @@ export function unaryTransport({
         ...(timeoutMs > 0 ? { "connect-timeout-ms": String(Math.ceil(timeoutMs)) } : {}),
       };
       if (header !== undefined) new Headers(header).forEach((value, name) => (headers[name] = value));
-      const path = `${basePath}/${method.parent.typeName}/${method.name}`;
       const answer = await ask({
-        open: () => sessions.request("POST", path, headers, {}),
-        body: toBinary(method.input, create(method.input, input)),
+        open: () => sessions.request("POST", `${basePath}/${path}`, headers, {}),
+        body,
         timeoutMs,
         signal,
         onRead: (stream) => sessions.notifyResponseByteRead(stream),
       });
-      const none = new Headers();
-      const message = read(method, answer) as never;
-      return { stream: false, service: method.parent, method, header: none, trailer: none, message };
+      return { ...rest, message: read(method, answer) as never };
     },
   };
+}
+
+type Limits = Pick<Asked, "timeoutMs" | "signal">;
+
+/** `undefined` where the call has to go as a request. */
+function askByLine(
+  lines: Lines,
+  { path, body, timeoutMs, signal }: Limits & { readonly path: string; readonly body: Uint8Array },
+): Promise<Uint8Array> | undefined {
+  if (signal?.aborted === true) return undefined;
+  const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
+  const over = (): void => {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", onAbort);
+  };
+  const cancel = lines.call({
+    path,
+    request: body,
+    onAnswer: (answer) => {
+      over();
+      resolve(answer);
+    },
+    onError: (error) => {
+      over();
+      reject(error);
+    },
+  });
+  if (cancel === undefined) return undefined;
+  const fail = (message: string, code: Code): void => {
+    over();
+    cancel();
+    reject(new ConnectError(message, code));
+  };
+  const onAbort = (): void => fail("the call was given up", Code.Canceled);
+  const timer = timeoutAfter(timeoutMs, fail);
+  signal?.addEventListener("abort", onAbort);
+  return promise;
+}
+
+function timeoutAfter(
+  timeoutMs: number,
+  fail: (message: string, code: Code) => void,
+): NodeJS.Timeout | undefined {
+  if (timeoutMs <= 0) return undefined;
+  return setTimeout(() => fail("the call took too long", Code.DeadlineExceeded), timeoutMs);
 }
 
 interface Asked {
@@ -91,10 +146,7 @@ function ask({ open, body, timeoutMs, signal, onRead }: Asked): Promise<Answer> 
       reject(ConnectError.from(typeof why === "string" ? new ConnectError(why, code) : why, code));
     };
     const onAbort = (): void => fail("the call was given up", Code.Canceled);
-    const timer =
-      timeoutMs > 0
-        ? setTimeout(() => fail("the call took too long", Code.DeadlineExceeded), timeoutMs)
-        : undefined;
+    const timer = timeoutAfter(timeoutMs, fail);
     signal?.addEventListener("abort", onAbort);
     if (signal?.aborted === true) return onAbort();
     const send = (opened: ClientHttp2Stream): void => {

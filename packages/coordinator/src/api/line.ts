@@ -1,0 +1,242 @@
+// A line: a stream of HTTP/2 over which our own processes make unary calls, each as a frame (`packages/proto/src/line.ts`).
+//
+//   N1. A call over a line is checked as a request is: token, role, rate and constraints, each time.
+//   N2. A line takes at most `http2Streams` calls at once, and reads no more while that many are open, or while more than
+//       `unreadBytes` of its answers wait for the caller. A connection has at most `LINES` lines.
+//   N3. A frame that has begun is complete after `requestMs`, or the line is closed. A line without an open call is closed after
+//       `http2IdleMs`.
+//   N4. The calls of a line are over when their caller cancels them, when the line is closed, or when the API closes. In the last case
+//       what is open is answered, and then the line ends.
+
+import type { DescMethod, DescMethodUnary } from "@bufbuild/protobuf";
+import { errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
+import { toHoldfastError } from "@holdfast/core";
+import {
+  FrameKind,
+  frameOf,
+  FrameReader,
+  GREETING,
+  greetingOf,
+  LINE_TYPE,
+  readLineCall,
+  type Frame,
+} from "@holdfast/proto";
+import { randomUUID } from "node:crypto";
+import { constants, type Http2ServerRequest, type Http2Session, type ServerHttp2Stream } from "node:http2";
+import { METHODS } from "./contract.ts";
+import type { Exchange } from "./exchange.ts";
+import { tooLarge } from "./gates.ts";
+import type { ApiLimits } from "./limits.ts";
+import { Refusal, toConnectError } from "./refusal.ts";
+import { answerOf, BINARY, OVER, type UnaryOptions } from "./unary.ts";
+
+/** N2. One is in use; others are closing, or are of callers behind a proxy that share its connection. */
+const LINES = 4;
+/** A call that is larger goes as a request: on a line others would wait behind it. */
+const FRAME_BYTES = 128 * 1024;
+
+const UNARY: ReadonlyMap<string, DescMethodUnary> = new Map(
+  METHODS.filter(({ desc }) => desc.methodKind === "unary").map(({ desc }) => [
+    `${desc.parent.typeName}/${desc.name}`,
+    desc as DescMethodUnary,
+  ]),
+);
+
+interface LineOptions extends UnaryOptions {
+  readonly limits: ApiLimits;
+}
+
+type MaxBytes = (desc: DescMethod) => number;
+
+/** Serves the requests that open a line. @throws HoldfastError, when nothing has been answered yet. */
+export function createLines(
+  options: LineOptions,
+  maxBytesOf: MaxBytes,
+): (exchange: Exchange) => Promise<void> {
+  const open = new WeakMap<Http2Session, number>();
+  return async ({ request, response }: Exchange) => {
+    const { method, headers, httpVersionMajor } = request;
+    if (httpVersionMajor !== 2 || method !== "POST" || headers["content-type"] !== LINE_TYPE)
+      throw new Refusal("not_implemented", "this is no way to open a line", {
+        expected: `POST over HTTP/2 with Content-Type: ${LINE_TYPE}`,
+      });
+    const { authorization } = headers;
+    await options.calls.authenticate(authorization);
+    const { stream } = request as unknown as Http2ServerRequest;
+    const { session } = stream;
+    if (session === undefined || stream.destroyed) return;
+    const lines = open.get(session) ?? 0;
+    if (lines >= LINES)
+      throw new Refusal("rate_limited", `this connection has ${lines} lines open`, {
+        expected: `at most ${LINES} at once`,
+        fix: "make the call as a request of its own",
+      });
+    open.set(session, lines + 1);
+    stream.once("close", () => open.set(session, (open.get(session) ?? 1) - 1));
+    response.writeHead(200, { "Content-Type": LINE_TYPE });
+    response.flushHeaders();
+    new Line(stream, authorization, options, maxBytesOf).begin();
+  };
+}
+
+class Line {
+  readonly #stream: ServerHttp2Stream;
+  readonly #authorization: string | undefined;
+  readonly #options: LineOptions;
+  readonly #maxBytesOf: MaxBytes;
+  readonly #reader = new FrameReader(FRAME_BYTES);
+  readonly #open = new Map<number, AbortController>();
+  #answers: Uint8Array[] = [];
+  /** N3. */
+  readonly #idleClock: NodeJS.Timeout;
+  #frameClock: NodeJS.Timeout | undefined;
+  #isEnding = false;
+
+  constructor(
+    stream: ServerHttp2Stream,
+    authorization: string | undefined,
+    options: LineOptions,
+    maxBytesOf: MaxBytes,
+  ) {
+    this.#stream = stream;
+    this.#authorization = authorization;
+    this.#options = options;
+    this.#maxBytesOf = maxBytesOf;
+    this.#idleClock = setTimeout(() => this.#closeIfIdle(), options.limits.http2IdleMs);
+  }
+
+  begin(): void {
+    const { closing } = this.#options;
+    const onClosing = (): void => this.#end();
+    closing.addEventListener("abort", onClosing);
+    this.#stream.on("error", () => {});
+    this.#stream.on("data", (bytes: Uint8Array) => this.#read(bytes));
+    this.#stream.on("drain", () => this.#pace());
+    this.#stream.once("end", () => this.#end());
+    this.#stream.once("close", () => {
+      closing.removeEventListener("abort", onClosing);
+      clearTimeout(this.#idleClock);
+      clearTimeout(this.#frameClock);
+      this.#abort();
+    });
+    if (closing.aborted) this.#end();
+  }
+
+  #read(bytes: Uint8Array): void {
+    let frames: readonly Frame[];
+    try {
+      frames = this.#reader.read(bytes);
+    } catch {
+      this.#stream.close(constants.NGHTTP2_PROTOCOL_ERROR);
+      return;
+    }
+    for (const frame of frames) this.#take(frame);
+    this.#watch(frames.length > 0);
+    this.#pace();
+  }
+
+  #take({ number, kind, content }: Frame): void {
+    if (kind === FrameKind.call) void this.#call(number, content);
+    else if (kind === FrameKind.cancel) this.#open.get(number)?.abort(OVER);
+    else if (kind === FrameKind.greeting) {
+      const calls = this.#options.limits.http2Streams;
+      this.#send(frameOf(GREETING, FrameKind.greeting, greetingOf({ calls, frameBytes: FRAME_BYTES })));
+    } // Other kinds are those of a later version, which knows that this one does not answer them.
+  }
+
+  /** Answers whatever becomes of it. */
+  async #call(number: number, content: Uint8Array): Promise<void> {
+    const { calls, onError } = this.#options;
+    const requestId = `req_${randomUUID()}`;
+    const call = new AbortController();
+    this.#open.set(number, call);
+    let answer: Uint8Array;
+    try {
+      if (this.#isEnding) throw OVER;
+      const { desc, request } = this.#methodOf(content);
+      const given = await answerOf(
+        {
+          desc,
+          codec: BINARY,
+          authorization: this.#authorization,
+          requestId,
+          signal: call.signal,
+          body: () => request,
+        },
+        calls,
+      );
+      answer = frameOf(number, FrameKind.answer, given as Uint8Array);
+    } catch (thrown) {
+      const error = toHoldfastError(thrown);
+      onError(error, requestId);
+      const told = errorToJsonBytes(toConnectError(error, requestId), undefined);
+      answer = frameOf(number, FrameKind.error, told);
+    }
+    this.#open.delete(number);
+    this.#send(answer);
+  }
+
+  /** @throws Refusal */
+  #methodOf(content: Uint8Array): { readonly desc: DescMethodUnary; readonly request: Uint8Array } {
+    const call = readLineCall(content);
+    const desc = call && UNARY.get(Buffer.from(call.path).toString("latin1"));
+    if (call === undefined || desc === undefined)
+      throw new Refusal("not_implemented", "there is no such method", {
+        expected: "holdfast.v1.SERVICE/METHOD, a unary one of the contract",
+      });
+    const maxBytes = this.#maxBytesOf(desc);
+    if (call.request.length > maxBytes) throw tooLarge(call.request.length, maxBytes);
+    return { desc, request: call.request };
+  }
+
+  /** What is answered before the event loop goes on is one write. */
+  #send(frame: Uint8Array): void {
+    if (this.#answers.push(frame) === 1) process.nextTick(() => this.#flush());
+  }
+
+  #flush(): void {
+    const answers = this.#answers;
+    this.#answers = [];
+    if (this.#stream.destroyed || this.#stream.writableEnded) return;
+    this.#stream.write(answers.length === 1 ? answers[0]! : Buffer.concat(answers));
+    if (this.#isEnding && this.#open.size === 0) this.#stream.end();
+    this.#pace();
+  }
+
+  /** N2. */
+  #pace(): void {
+    const { http2Streams, unreadBytes } = this.#options.limits;
+    const isFull = this.#open.size >= http2Streams || this.#stream.writableLength > unreadBytes;
+    if (isFull && !this.#stream.isPaused()) this.#stream.pause();
+    else if (!isFull && this.#stream.isPaused()) this.#stream.resume();
+  }
+
+  /** N3. */
+  #watch(hasEndedOne: boolean): void {
+    this.#idleClock.refresh();
+    const { isWithin } = this.#reader;
+    if (hasEndedOne || !isWithin) {
+      clearTimeout(this.#frameClock);
+      this.#frameClock = undefined;
+    }
+    if (!isWithin) return;
+    const cut = (): void => this.#stream.close(constants.NGHTTP2_CANCEL);
+    this.#frameClock ??= setTimeout(cut, this.#options.limits.requestMs);
+  }
+
+  #closeIfIdle(): void {
+    if (this.#open.size === 0) this.#end();
+    else this.#idleClock.refresh();
+  }
+
+  /** N4. */
+  #end(): void {
+    this.#isEnding = true;
+    this.#abort();
+    if (this.#open.size === 0 && this.#answers.length === 0 && !this.#stream.destroyed) this.#stream.end();
+  }
+
+  #abort(): void {
+    for (const call of this.#open.values()) call.abort(OVER);
+  }
+}

@@ -1,0 +1,200 @@
+// The caller's end of a line, against coordinators that speak it, that do not, and that break off.
+
+import { create, toBinary } from "@bufbuild/protobuf";
+import {
+  FrameKind,
+  frameOf,
+  FrameReader,
+  GetHealthResponseSchema,
+  GREETING,
+  greetingOf,
+  HealthService,
+  LINE_PATH,
+  LINE_TYPE,
+  type Frame,
+} from "@holdfast/proto";
+import { createServer, type ServerHttp2Stream } from "node:http2";
+import type { AddressInfo } from "node:net";
+import { afterEach, expect, test } from "vitest";
+import { CoordinatorConnection } from "./coordinator-connection.ts";
+
+const closers: (() => void)[] = [];
+afterEach(() => {
+  for (const close of closers.splice(0).reverse()) close();
+});
+
+const HEALTHY = toBinary(GetHealthResponseSchema, create(GetHealthResponseSchema, { status: "ok" }));
+
+interface ServedLine {
+  readonly stream: ServerHttp2Stream;
+  readonly token: string | undefined;
+}
+
+/** A coordinator whose lines do as they are told; requests are answered, and counted. */
+async function open(onFrame: (frame: Frame, line: ServerHttp2Stream) => void, refuse?: number) {
+  const server = createServer();
+  const lines: ServedLine[] = [];
+  const seen = { requests: 0 };
+  let wake = (): void => {};
+  server.on("stream", (stream, headers) => {
+    stream.on("error", () => {});
+    if (headers[":path"] !== LINE_PATH) {
+      seen.requests++;
+      stream.respond({ ":status": 200, "content-type": "application/proto" });
+      stream.end(HEALTHY);
+      return;
+    }
+    lines.push({ stream, token: headers.authorization });
+    stream.respond({ ":status": refuse ?? 200, "content-type": LINE_TYPE });
+    const reader = new FrameReader(1_000_000);
+    stream.on("data", (bytes: Uint8Array) => reader.read(bytes).forEach((frame) => onFrame(frame, stream)));
+    stream.on("end", () => stream.end());
+    stream.on("close", () => wake());
+    wake();
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const connection = new CoordinatorConnection({
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    token: "t",
+  });
+  closers.push(
+    () => server.close(),
+    () => connection.close(),
+  );
+  const client = connection.client(HealthService);
+  const get = (options: { signal?: AbortSignal; timeoutMs?: number } = {}) =>
+    connection.ask(() => client.get({}, options));
+  /** Calls until one went over a line, whatever became of it. */
+  const untilByLine = async (): Promise<void> => {
+    for (let before = seen.requests; ; before = seen.requests) {
+      await get();
+      if (seen.requests === before) return;
+    }
+  };
+  const until = async (isSo: () => boolean): Promise<void> => {
+    while (!isSo()) await new Promise<void>((resolve) => (wake = resolve));
+  };
+  return { connection, get, lines, seen, untilByLine, until };
+}
+
+const greet = (line: ServerHttp2Stream, calls = 100, frameBytes = 1_000): void => {
+  line.write(frameOf(GREETING, FrameKind.greeting, greetingOf({ calls, frameBytes })));
+};
+const isCall = ({ kind }: Frame): boolean => kind === FrameKind.call;
+const answers = (frame: Frame, line: ServerHttp2Stream): void => {
+  if (isCall(frame)) line.write(frameOf(frame.number, FrameKind.answer, HEALTHY));
+  else if (frame.kind === FrameKind.greeting) greet(line);
+};
+
+test("L1: the first calls go as requests, and once a line has greeted back, calls go over it", async () => {
+  const { get, seen, lines, untilByLine } = await open(answers);
+  await get();
+  expect(lines).toHaveLength(0);
+  await untilByLine();
+  const { requests } = seen;
+  for (let i = 0; i < 20; i++) expect(await get()).toMatchObject({ status: "ok" });
+  expect(seen.requests).toBe(requests);
+  expect(lines).toHaveLength(1);
+});
+
+test("L1: where nobody greets back, or a line is refused, every call goes as a request", async () => {
+  for (const refuse of [undefined, 404]) {
+    const { get, seen, lines } = await open(() => {}, refuse);
+    for (let i = 0; i < 30; i++) await get();
+    expect(seen.requests).toBe(30);
+    expect(lines).toHaveLength(1);
+  }
+});
+
+test("a call that the line has no room for goes as a request", async () => {
+  const held: (() => void)[] = [];
+  const { get, seen, untilByLine } = await open((frame, line) => {
+    if (frame.kind === FrameKind.greeting) greet(line, 1);
+    else if (isCall(frame)) held.push(() => answers(frame, line));
+    if (held.length === 1) held[0]!();
+  });
+  await untilByLine();
+  const { requests } = seen;
+  const waiting = get();
+  await get();
+  expect(seen.requests).toBe(requests + 1);
+  held.at(-1)!();
+  await waiting;
+});
+
+test("L2: a call over a line that is cut is unavailable, and is not made again", async () => {
+  let isCut = false;
+  let calls = 0;
+  const { get, seen, untilByLine } = await open((frame, line) => {
+    if (isCall(frame)) calls++;
+    if (isCut && isCall(frame)) line.close(2);
+    else answers(frame, line);
+  });
+  await untilByLine();
+  isCut = true;
+  const before = { requests: seen.requests, calls };
+  await expect(get()).rejects.toMatchObject({ code: "storage_unavailable" });
+  expect({ requests: seen.requests, calls }).toEqual({ ...before, calls: before.calls + 1 });
+  expect(await get()).toMatchObject({ status: "ok" });
+});
+
+test("an error over a line keeps its code, and one that cannot be read is unavailable", async () => {
+  const told = { code: "not_found", message: "no" };
+  let content = JSON.stringify(told);
+  let isError = false;
+  const { get, untilByLine } = await open((frame, line) => {
+    if (isError && isCall(frame)) line.write(frameOf(frame.number, FrameKind.error, Buffer.from(content)));
+    else answers(frame, line);
+  });
+  await untilByLine();
+  isError = true;
+  await expect(get()).rejects.toMatchObject({ code: "storage_unavailable", got: "NotFound: no" });
+  content = "{";
+  await expect(get()).rejects.toMatchObject({ code: "storage_unavailable" });
+});
+
+test.each(["given up", "too late"])("a call over a line that is %s is cancelled there", async (how) => {
+  const cancelled = Promise.withResolvers<number>();
+  const controller = new AbortController();
+  let isHeld = false;
+  let last = 0;
+  const { get, untilByLine } = await open((frame, line) => {
+    if (frame.kind === FrameKind.cancel) cancelled.resolve(frame.number);
+    else if (isHeld && isCall(frame)) {
+      last = frame.number;
+      controller.abort();
+    } else answers(frame, line);
+  });
+  await untilByLine();
+  isHeld = true;
+  const options = how === "given up" ? { signal: controller.signal } : { timeoutMs: 20 };
+  await expect(get(options)).rejects.toMatchObject({ code: "storage_unavailable" });
+  expect(await cancelled.promise).toBe(last);
+});
+
+test("L3: a line over which nothing is asked is ended", async () => {
+  const { lines, untilByLine, until } = await open(answers);
+  await untilByLine();
+  await until(() => lines[0]!.stream.closed);
+  expect(lines[0]!.stream.rstCode).toBe(0);
+});
+
+test("L4: with another token the line is ended, and the next one has that token", async () => {
+  const { connection, lines, untilByLine, until } = await open(answers);
+  await untilByLine();
+  connection.useToken("other");
+  await untilByLine();
+  await until(() => lines[0]!.stream.closed);
+  expect(lines.map(({ token }) => token)).toEqual(["Bearer t", "Bearer other"]);
+});
+
+test("L5: a line that has carried much is followed by another one, and no call is lost in between", async () => {
+  const { get, lines, seen, until } = await open(answers);
+  const path = "holdfast.v1.HealthService/Get";
+  for (let carried = 0; carried < 900 * 1024; carried += path.length + 10)
+    expect(await get()).toMatchObject({ status: "ok" });
+  expect(lines.length).toBeGreaterThan(1);
+  expect(seen.requests).toBeLessThan(100);
+  await until(() => lines[0]!.stream.closed);
+  expect(lines[0]!.stream.rstCode).toBe(0);
+});
