@@ -1,6 +1,7 @@
 // Users' JSON, as the contract carries it (bytes) and as storage keeps it (text on one line).
 
 import { FORMAT_LIMITS, UsageError, type JsonText } from "@holdfast/core";
+import { jsonSyntaxProblem } from "@holdfast/core/internal";
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const encoder = new TextEncoder();
@@ -12,12 +13,13 @@ const encoder = new TextEncoder();
  */
 export function textOf(bytes: Uint8Array | undefined, field: string): JsonText | undefined {
   if (bytes === undefined) return undefined;
-  let text: string;
+  let text: string | undefined;
   try {
     text = decoder.decode(bytes);
     JSON.parse(text);
   } catch (cause) {
-    throw new UsageError(`${field} is not JSON`, {
+    const problem = text === undefined ? "its bytes are no UTF-8" : jsonSyntaxProblem(text);
+    throw new UsageError(`${field} is not JSON: ${problem}`, {
       code: "not_json",
       at: field,
       cause,

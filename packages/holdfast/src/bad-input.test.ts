@@ -151,7 +151,7 @@ describe("bad input", () => {
       ["run", "good.ts", "--input", "hello"],
       2,
       "E_NOT_JSON",
-      ["hello", `'"hello"'`],
+      ["hello", `'"hello"'`, "line 1, column 1"],
     ],
     [
       "input that does not match",
@@ -193,7 +193,7 @@ describe("bad input", () => {
       ["run", "good.ts", "--input", "@input.json"],
       2,
       "E_NOT_JSON",
-      ["input.json"],
+      ["input.json", "line 1, column 2"],
     ],
     [
       "an input file that is not UTF-8",
@@ -217,7 +217,13 @@ describe("bad input", () => {
       ["cannot be the name of a signal"],
     ],
     ["an answer sent as a signal", ["signal", "ses_nope", "answer:1"], 2, "E_USAGE", ["holdfast answer"]],
-    ["a payload that is not JSON", ["signal", "ses_nope", "go", "{a:1}"], 2, "E_NOT_JSON", ["{a:1}"]],
+    [
+      "a payload that is not JSON",
+      ["signal", "ses_nope", "go", "{a:1}"],
+      2,
+      "E_NOT_JSON",
+      ["{a:1}", "line 1, column 2"],
+    ],
     ["a payload in pieces", ["signal", "ses_nope", "go", "{", "}"], 2, "E_USAGE", ["single quotes"]],
     ["an approval of nothing", ["approve"], 2, "E_USAGE", ["the session (its id, or --last) is missing"]],
     ["an answer that is missing", ["answer", "ses_nope"], 2, "E_USAGE", ["the answer is missing"]],

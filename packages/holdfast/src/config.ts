@@ -5,8 +5,8 @@
 
 import { isAbsolute, join } from "node:path";
 import { HoldfastError } from "@holdfast/core";
-import { didYouMean } from "@holdfast/core/internal";
-import { jsonProblem, kindOfValue, readGiven } from "./given-file.ts";
+import { didYouMean, jsonSyntaxProblem } from "@holdfast/core/internal";
+import { kindOfValue, readGiven } from "./given-file.ts";
 
 export const CONFIG_SCHEMA = {
   $schema: "https://json-schema.org/draft/2020-12/schema",
@@ -68,8 +68,8 @@ export function readConfig(path: string): Config {
   let config: unknown;
   try {
     config = JSON.parse(text);
-  } catch (error) {
-    throw invalid(path, `the configuration is not JSON${jsonProblem(error)}`);
+  } catch {
+    throw invalid(path, `the configuration is not JSON: ${jsonSyntaxProblem(text)}`);
   }
   if (typeof config !== "object" || config === null || Array.isArray(config)) {
     throw invalid(path, "the configuration is not a JSON object", {

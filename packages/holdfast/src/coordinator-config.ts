@@ -7,9 +7,9 @@
 
 import { resolve } from "node:path";
 import { HoldfastError } from "@holdfast/core";
-import { didYouMean } from "@holdfast/core/internal";
+import { didYouMean, jsonSyntaxProblem } from "@holdfast/core/internal";
 import { readBounded } from "./config.ts";
-import { jsonProblem, kindOfValue } from "./given-file.ts";
+import { kindOfValue } from "./given-file.ts";
 import { API_LIMITS, type ApiLimits, type CoordinatorConfig } from "@holdfast/coordinator";
 
 interface Setting {
@@ -112,8 +112,8 @@ export function readCoordinatorFile(path: string): CoordinatorFile {
   let value: unknown;
   try {
     value = JSON.parse(content);
-  } catch (error) {
-    throw invalid(path, `the configuration is not JSON${jsonProblem(error)}`);
+  } catch {
+    throw invalid(path, `the configuration is not JSON: ${jsonSyntaxProblem(content)}`);
   }
   check(path, "", { ...COORDINATOR_SCHEMA, description: "" }, value);
   const { $schema: _, tls, ...file } = value as CoordinatorFile & { $schema?: string };

@@ -162,7 +162,7 @@ describe("holdfast coordinator", () => {
       ['{"hosts": "x"}', "a list of texts"],
       ['{"tls": {"cert": "c.pem"}}', '"key" is missing'],
       ["[]", "not a JSON object"],
-      ["{oops", "not JSON"],
+      ["{\n  oops", "not JSON: unexpected character at line 2, column 3"],
       ['{"origins": ["*"]}', "/origins/0"],
       ['{"origins": ["https://ok.example", "ok.example"]}', "/origins/1"],
       ['{"hosts": ["https://ok.example"]}', "/hosts/0"],

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { fileTracer } from "@holdfast/runtime";
 import { sqliteTracer } from "@holdfast/storage/sqlite-tracer";
-import { isFolder, jsonProblem, readGiven } from "./given-file.ts";
+import { isFolder, readGiven } from "./given-file.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "holdfast-given-"));
 const path = (name: string): string => join(folder, name);
@@ -42,11 +42,6 @@ test("what cannot be there is no folder", () => {
   ]);
 });
 
-test("nothing of a text that is no JSON is told: it may be a secret", () => {
-  for (const text of ["hunter2", '{"a": hunter2}', `{"a": "hunter2${"x".repeat(100)}", b`, "", '["hunter2"'])
-    expect(jsonProblem(errorOf(() => JSON.parse(text)))).not.toContain("unter");
-});
-
 test("a pipe that nobody reads is neither waited for by a tracer nor taken for a database", async () => {
   const problems: string[] = [];
   const tracer = fileTracer({ path: path("pipe"), onProblem: (message) => problems.push(message) });
@@ -57,11 +52,3 @@ test("a pipe that nobody reads is neither waited for by a tracer nor taken for a
   expect(problems).toEqual([expect.stringContaining("ENXIO")]);
   expect(() => sqliteTracer({ path: path("pipe") })).toThrow("it is not a file");
 });
-
-function errorOf(throws: () => unknown): unknown {
-  try {
-    return throws();
-  } catch (error) {
-    return error;
-  }
-}

@@ -52,12 +52,6 @@ export function isFolder(path: string): boolean {
   return typeof found !== "string" && found.isDirectory();
 }
 
-/** What is wrong with a text that is no JSON, without the text: it may hold a secret. */
-export function jsonProblem(error: unknown): string {
-  const said = (error as Error).message.replace(/,? ?(?:\.\.\.)?".*is not valid JSON$/s, "");
-  return said === "" ? "" : `: ${said}`;
-}
-
 /** What a value is, and itself only where it can be no secret. */
 export function kindOfValue(value: unknown): string {
   if (typeof value === "string") return value === "" ? '""' : "a text";

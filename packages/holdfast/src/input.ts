@@ -2,7 +2,7 @@
 
 import { resolve } from "node:path";
 import { encodeJson, HoldfastError, LIMITS, NotFoundError, UsageError } from "@holdfast/core";
-import { findPayloadProblem } from "@holdfast/core/internal";
+import { findPayloadProblem, jsonSyntaxProblem } from "@holdfast/core/internal";
 import type { Io } from "./command.ts";
 import { readGiven } from "./given-file.ts";
 import { plainLine } from "./plain-text.ts";
@@ -13,8 +13,8 @@ export function readJson(text: string, what: string, at: string): unknown {
   let value: unknown;
   try {
     value = JSON.parse(json);
-  } catch (error) {
-    throw new UsageError(`${what} is not JSON: ${plainLine((error as Error).message, 200)}`, {
+  } catch {
+    throw new UsageError(`${what} is not JSON: ${jsonSyntaxProblem(json)}`, {
       code: "not_json",
       at,
       got: plainLine(text, 120) || "nothing",

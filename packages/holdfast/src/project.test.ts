@@ -94,7 +94,9 @@ describe("the project", () => {
   });
 
   test.each([
-    ["{", "is not JSON", ""],
+    ["{", "is not JSON: the text ends too early, at line 1, column 2", ""],
+    ['{\n  "db": hunter2\n}', "is not JSON: unexpected character at line 2, column 9", ""],
+    ['{ "db": "x",\r\n}', 'is not JSON: unexpected "}" at line 2, column 1', ""],
     ["[]", "is not a JSON object", ""],
     ['{"dbb": "x"}', 'no "dbb"; did you mean db?', "#/dbb"],
     ['{"a/b~c": "x"}', 'no "a/b~c"', "#/a~1b~0c"],

@@ -9,7 +9,7 @@
 
 import { isFieldSet, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
 import type { FieldRules } from "@holdfast/proto";
-import { findPayloadProblem } from "@holdfast/core/internal";
+import { findPayloadProblem, jsonSyntaxProblem } from "@holdfast/core/internal";
 import { factsOf, valueOf } from "./fields.ts";
 import type { FieldError } from "./refusal.ts";
 
@@ -131,12 +131,13 @@ function isUnkept(text: string): boolean {
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 function inJson(bytes: Uint8Array, pointer: string): readonly FieldError[] {
-  let text: string;
+  let text: string | undefined;
   try {
     text = UTF8.decode(bytes);
     JSON.parse(text);
   } catch {
-    return [{ pointer, code: "not_json", message: "is not JSON in UTF-8" }];
+    const problem = text === undefined ? "its bytes are no UTF-8" : jsonSyntaxProblem(text);
+    return [{ pointer, code: "not_json", message: `is not JSON in UTF-8: ${problem}` }];
   }
   const problem = findPayloadProblem(text, { start: 0, end: text.length });
   return problem === undefined ? [] : [{ pointer, ...problem }];

@@ -7,7 +7,7 @@
 //   J2. A user's JSON is kept to the byte.
 
 import { create, ScalarType, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
-import { didYouMean, type Span } from "@holdfast/core/internal";
+import { didYouMean, jsonSyntaxProblem, type Span } from "@holdfast/core/internal";
 import { escapePointer } from "./constraints.ts";
 import { factsOf } from "./fields.ts";
 import { elementsOf, membersOf, trimmed } from "./json-spans.ts";
@@ -33,7 +33,7 @@ export function readBody(
   errors: FieldError[],
   { at = "", elsewhere = [] }: { readonly at?: string; readonly elsewhere?: readonly string[] } = {},
 ): void {
-  const { text, value } = parse(body);
+  const { text, value } = parseBody(body);
   readInto(desc, message, value, trimmed(text), { text, errors }, at, elsewhere);
 }
 
@@ -67,16 +67,27 @@ export function readTexts(
   return errors;
 }
 
-function parse(body: Uint8Array): { text: string; value: unknown } {
-  try {
-    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(body);
-    return { text, value: JSON.parse(text) };
-  } catch {
-    const got = body.length === 0 ? "an empty body" : `${body.length} bytes`;
-    throw new Refusal("malformed_json", "the body is not JSON in UTF-8", {
+/** @throws Refusal `malformed_json`, with the place of the mistake and nothing else of the body. */
+export function parseBody(
+  body: Uint8Array,
+  decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }),
+): { text: string; value: unknown } {
+  const got = body.length === 0 ? "an empty body" : `${body.length} bytes`;
+  const refused = (problem: string): Refusal =>
+    new Refusal("malformed_json", `the body is not JSON in UTF-8: ${problem}`, {
       got,
       expected: "one JSON object",
     });
+  let text: string;
+  try {
+    text = decoder.decode(body);
+  } catch {
+    throw refused("its bytes are no UTF-8");
+  }
+  try {
+    return { text, value: JSON.parse(text) };
+  } catch {
+    throw refused(jsonSyntaxProblem(text) ?? "it is no JSON");
   }
 }
 

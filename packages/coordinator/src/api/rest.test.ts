@@ -100,13 +100,17 @@ describe("a body", () => {
   });
 
   it.each([
-    ["nothing", ""],
-    ["half of JSON", '{"agent":'],
-    ["something after JSON", '{"agent":"a"} x'],
-    ["a lone surrogate in no escape", '{"agent":"\\ud8"}'],
-  ])("of %s is no JSON", async (_what, body) => {
+    ["nothing", "", "line 1, column 1"],
+    ["half of JSON", '{"agent":', "line 1, column 10"],
+    ["something after JSON", '{"agent":"a"}\n x', "line 2, column 2"],
+    ["a lone surrogate in no escape", '{"agent":"\\ud8"}', "line 1, column 15"],
+  ])("of %s is no JSON, and the place is named", async (_what, body, place) => {
     api = await startStubApi();
-    expect(await send("/v1/sessions", { body })).toMatchObject({ status: 400, code: "malformed_json" });
+    expect(await send("/v1/sessions", { body })).toMatchObject({
+      status: 400,
+      code: "malformed_json",
+      text: expect.stringContaining(place),
+    });
   });
 
   it("keeps NUL and lone surrogates as they were given", async () => {

@@ -21,6 +21,7 @@ import { identify } from "./caller.ts";
 import type { Calls } from "./calls.ts";
 import { answer, readAll, refuse, type Exchange } from "./exchange.ts";
 import { isJsonType } from "./gates.ts";
+import { parseBody } from "./json-read.ts";
 import { Refusal } from "./refusal.ts";
 
 /** How messages stand in a body. */
@@ -49,13 +50,7 @@ export const BINARY: Codec = {
 const JSON_CODEC: Codec = {
   type: "application/json",
   read(desc, bytes) {
-    let text: string;
-    try {
-      text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-      JSON.parse(text);
-    } catch {
-      throw new Refusal("malformed_json", "the body is not JSON in UTF-8", { expected: "one JSON object" });
-    }
+    const { text } = parseBody(bytes, new TextDecoder("utf-8", { fatal: true }));
     try {
       return fromJsonString(desc, text);
     } catch (cause) {
