@@ -115,10 +115,17 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "D1: a session that met a full disk is gone on with once there is room",
-    file: "packages/runtime/src/live-sessions.ts",
-    find: '  "storage_full",\n',
+    file: "packages/runtime/src/session-errors.ts",
+    find: '"storage_full", ',
     replace: "",
     tests: ["packages/runtime/src/storage-away.test.ts"],
+  },
+  {
+    name: "D1a: a commit to a removed database is not acknowledged",
+    file: "packages/storage/src/sqlite/sqlite-storage.ts",
+    find: "this.#options.guard?.check(); // S5.",
+    replace: "",
+    tests: ["packages/storage/src/sqlite/removed.test.ts"],
   },
   {
     name: "D3: a clock that was set forward is noticed",

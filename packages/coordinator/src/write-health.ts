@@ -18,6 +18,7 @@ import {
 const REASONS: { readonly [code in ErrorCode]?: string } = {
   storage_unavailable: "storage does not answer",
   storage_full: "nothing can be written: the disk of the storage is full",
+  storage_lost: "nothing can be written: the database of the storage was removed or replaced",
   storage_readonly: "nothing can be written: the storage is read-only",
 };
 

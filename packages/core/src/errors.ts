@@ -81,6 +81,7 @@ export const ERROR_TABLE = {
   storage_unavailable: { exit: 10, http: 503, rpc: "unavailable" },
   storage_full: { exit: 10, http: 503, rpc: "unavailable" },
   storage_readonly: { exit: 10, http: 503, rpc: "unavailable" },
+  storage_lost: { exit: 10, http: 503, rpc: "unavailable" },
   corrupt_record: { exit: 10, http: 500, rpc: "data_loss" },
   version_unsupported: { exit: 11, http: 409, rpc: "failed_precondition" },
   policy_denied: { exit: 12, http: 403, rpc: "permission_denied" },

@@ -1,11 +1,13 @@
 // Working on a database for as long as it takes, whichever process owns it.
 //
 //   P2. When the process that owns the database ends while we work over its socket, we go on as after a crash of ours: with
-//       storage opened anew, from the last commit, as the owner or as a client of the next one.
+//       storage opened anew, from the last commit, as the owner or as a client of the next one. A database that is gone with its
+//       owner was lost: an empty one in its place would hide that.
 
-import type { AgentStorage } from "@holdfast/core";
+import { existsSync } from "node:fs";
+import { HoldfastError, type AgentStorage } from "@holdfast/core";
 import type { Io } from "./command.ts";
-import { tellWarnings, withStorage } from "./find-session.ts";
+import { tellWarnings, withStorage, type Access } from "./find-session.ts";
 import { guardOwner, type GuardedStorage } from "./owner-guard.ts";
 import type { Database } from "./project.ts";
 
@@ -15,8 +17,8 @@ export async function acrossOwners<T>(
   io: Io,
   work: (storage: AgentStorage, owner?: GuardedStorage) => Promise<T | undefined>,
 ): Promise<T> {
-  for (;;) {
-    const done = await withStorage(database, async (access) => {
+  for (let isFirst = true; ; isFirst = false) {
+    const attempt = async (access: Access): Promise<T | undefined> => {
       tellWarnings(access, io);
       if (access.role !== "client") return work(access.storage);
       const owner = guardOwner(access.storage);
@@ -27,8 +29,25 @@ export async function acrossOwners<T>(
         if (await owner.look()) throw error;
         return undefined;
       }
+    };
+    const done = await withStorage(database, attempt, isFirst).catch((error: unknown) => {
+      throw isFirst || existsSync(database.path) ? error : databaseLost(database, error);
     });
     if (done !== undefined) return done;
     io.note(io.notes.paint.dim("the process that owned the database has ended; going on from here"));
   }
+}
+
+/** What was there while another process owned it is not there any more. */
+export function databaseLost({ path }: Pick<Database, "path">, cause?: unknown): HoldfastError {
+  return new HoldfastError(
+    "storage_lost",
+    `the database was removed or replaced while it was in use: ${path}`,
+    {
+      at: path,
+      expected: "the database that another process owned a moment ago",
+      fix: "restore it; the process that owned it has said where it saved a copy",
+      cause,
+    },
+  );
 }

@@ -61,7 +61,9 @@ async function serve(args: Arguments, io: Io, stopped: Promise<StopSignal>): Pro
       const named = where.tls === undefined ? undefined : file.hosts?.[0];
       const callUrl = ANY_ADDRESS.has(host) ? `${scheme}://${named ?? `localhost:${port}`}` : url;
       tellStart(io, { url, callUrl, storage: name, adminTokenFile: admin.path, isNew: admin.isNew });
-      return STOP_EXIT[await stopped];
+      const end = await Promise.race([stopped, ...(storage.lost === undefined ? [] : [storage.lost])]);
+      if (typeof end !== "string") throw end; // Runners wait for one that can store what they send.
+      return STOP_EXIT[end];
     } finally {
       await coordinator.close(); // C5.
     }

@@ -31,7 +31,7 @@ import {
   type Settled,
 } from "@holdfast/runtime";
 import { leftAs } from "@holdfast/runtime/internal";
-import { acrossOwners } from "./across-owners.ts";
+import { acrossOwners, databaseLost } from "./across-owners.ts";
 import { BelowView, mayNeedSomebody } from "./below-view.ts";
 import { accountText } from "./budget-text.ts";
 import { STOP_EXIT, type Io, type StopSignal } from "./command.ts";
@@ -100,7 +100,16 @@ export async function drive(options: DriveOptions, io: Io): Promise<number> {
     canType: stdin !== undefined && io.stdin.isTTY === true,
     isDurable: database !== undefined,
   });
-  const common = { options, io, view, stdin, stopped: stopped.promise, startedAt: performance.now() };
+  const startedAt = performance.now();
+  const common = {
+    options,
+    io,
+    view,
+    stdin,
+    stopped: stopped.promise,
+    startedAt,
+    progress: { isStored: false },
+  };
   // A session that waits holds nothing that would keep the process alive.
   const alive = setInterval(() => {}, 60_000);
   try {
@@ -124,6 +133,8 @@ interface LifeParts {
   readonly stdin: StdinListener | undefined;
   readonly stopped: Promise<Outcome>;
   readonly startedAt: number;
+  /** Of all its lives together. */
+  readonly progress: { isStored: boolean };
   readonly storage: AgentStorage;
   /** When the storage is another process's. */
   readonly owner?: GuardedStorage;
@@ -155,7 +166,11 @@ class Life {
   /** @returns the exit code; `undefined` when the owner of the storage ended and it goes on elsewhere. */
   async run(): Promise<number | undefined> {
     const { storage, options, view, stdin, io } = this.#parts;
+    const { progress } = this.#parts;
     const before = await this.#session();
+    // Begun a second time it would do again what it has done.
+    if (before === undefined && progress.isStored && options.database !== undefined)
+      throw databaseLost(options.database);
     const pending = before === undefined ? [] : await storage.reader.pendingSignals(before.sessionId);
     if (before !== undefined) await this.#tail.skip(before);
     const path = options.database === undefined ? undefined : suspectsFile(options.database);
@@ -166,6 +181,7 @@ class Life {
     try {
       const settled = await this.#begin(runtime);
       const session = (await this.#session())!;
+      progress.isStored = true;
       if (!isEnded(session.status)) {
         view.began(session, before !== undefined, new Set(pending.map(({ name }) => name)));
         if (before !== undefined) this.#inLine(() => this.#below.lookBelow(session));

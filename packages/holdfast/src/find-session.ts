@@ -25,12 +25,20 @@ const WHOLE_ID = /^ses_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** Storage that somebody works on: a database as its owner or over its owner's socket, or a coordinator's. */
 export type Access = StorageAccess | { readonly role: "remote"; readonly storage: AgentStorage };
 
-/** Write to a database, whoever owns it. It is made when it is missing. */
-export async function withStorage<T>(database: Database, work: (access: Access) => Promise<T>): Promise<T> {
+/**
+ * Write to a database, whoever owns it.
+ *
+ * @param create whether it is made when it is missing.
+ */
+export async function withStorage<T>(
+  database: Database,
+  work: (access: Access) => Promise<T>,
+  create = true,
+): Promise<T> {
   if (database.coordinator !== undefined) return withRemoteStorage(database.coordinator, work);
   const { withSqliteStorage } = await import("@holdfast/storage/sqlite");
-  makeProjectFolder(database);
-  return withSqliteStorage({ path: database.path }, work);
+  if (create) makeProjectFolder(database);
+  return withSqliteStorage({ path: database.path, create }, work);
 }
 
 export async function withRemoteStorage<T>(
@@ -69,18 +77,31 @@ export async function withSession<T>(
   }
 }
 
-/** Read a database beside whoever owns it; `undefined` when it was never made. */
+/**
+ * Read a database beside whoever owns it; `undefined` when it was never made. One that was removed while it is in use is read
+ * through its owner.
+ */
 export async function withReader<T>(
   database: Database,
   work: (reader: StorageReader | undefined) => Promise<T>,
 ): Promise<T> {
   if (database.coordinator !== undefined)
     return withRemoteStorage(database.coordinator, ({ storage }) => work(storage.reader));
-  const { openSqliteReader } = await import("@holdfast/storage/sqlite");
+  const { connectSqliteStorage, openSqliteReader } = await import("@holdfast/storage/sqlite");
   let reader: SqliteFileReader | undefined;
   try {
     reader = openSqliteReader({ path: database.path });
   } catch (error) {
+    const owner = isMissing(error, database)
+      ? await connectSqliteStorage({ path: database.path })
+      : undefined;
+    if (owner !== undefined) {
+      try {
+        return await work(owner.reader);
+      } finally {
+        await owner.close();
+      }
+    }
     // Who names a file means that it is there; the default one is made by the first session.
     if (!isMissing(error, database) || database.origin !== "default") throw error;
   }

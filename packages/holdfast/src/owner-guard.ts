@@ -36,6 +36,8 @@ export function guardOwner(storage: AgentStorage): GuardedStorage {
       try {
         return await storage.commit(changes, now);
       } catch (error) {
+        // The owner of a lost database lives, and ends the connection after this answer.
+        if (HoldfastError.is(error) && error.code === "storage_lost") throw error;
         if (await look()) throw error;
         throw new ConflictError("locked", "the process that owned the database has ended", { cause: error });
       }

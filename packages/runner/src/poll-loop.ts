@@ -53,6 +53,7 @@ const PASSING: ReadonlySet<string> = new Set([
   "storage_unavailable",
   "storage_full",
   "storage_readonly",
+  "storage_lost",
   "internal",
 ]);
 

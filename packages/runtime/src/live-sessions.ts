@@ -33,7 +33,7 @@ import type { Creator } from "./session-claim.ts";
 import type { Departure } from "./departure.ts";
 import type { Driven, DriverOptions, DriverWorld } from "./driver-world.ts";
 import { SessionDriver } from "./session-driver.ts";
-import { leaseLost, poisonFault, sessionMoved, sessionNotFound } from "./session-errors.ts";
+import { isStorageAway, leaseLost, poisonFault, sessionMoved, sessionNotFound } from "./session-errors.ts";
 import { lostPatch } from "./session-row.ts";
 import { settledAs, settledBy, type Settled } from "./settled.ts";
 import { alarm } from "./timers.ts";
@@ -43,12 +43,6 @@ import type { Watchdog } from "./watchdog.ts";
 /** When a session that storage could not be asked for, or told of, is tried again. */
 const RETRY_MS = 500;
 const EXISTS: ChangeResult = { status: "exists" };
-/** Nothing is wrong with the session: another time it will do. */
-const STORAGE_IS_AWAY: ReadonlySet<string> = new Set([
-  "storage_unavailable",
-  "storage_full",
-  "storage_readonly",
-]);
 
 /** What the sessions of a process need of it. */
 export interface LiveSessionsHost {
@@ -315,7 +309,7 @@ export class LiveSessions {
   failedToRun(sessionId: string, error: HoldfastError): void {
     const isElsewhere = error.code === "session_claimed"; // It runs: somebody else was told of the same arrival.
     if (!isElsewhere) this.#host.warn(sessionId, error.message);
-    const isAway = STORAGE_IS_AWAY.has(error.code);
+    const isAway = isStorageAway(error);
     const isToBeTold = isAway || (isElsewhere && this.#waiters.areTold) || this.#isHere(sessionId);
     if (!isToBeTold) this.#settle(sessionId, { status: "released", error });
     if (!isAway || this.#closed) return;
@@ -420,6 +414,12 @@ export class LiveSessions {
   letGoOfAll(): void {
     this.#letGoes++;
     for (const [, { driver }] of this.#live) driver.abandon(leaseLost(driver.sessionId));
+  }
+
+  /** Nothing can be stored any more: every session is abandoned, and everybody who waits for one is told why. */
+  storageLost(error: HoldfastError): void {
+    for (const [, { driver }] of this.#live) driver.abandon(error);
+    this.#waiters.release(error);
   }
 
   /**

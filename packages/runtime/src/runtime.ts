@@ -192,6 +192,7 @@ class LocalRuntime implements Runtime {
       warn,
     });
     for (const agent of options.agents ?? []) this.#know(agent);
+    void this.#storage.lost?.then((error) => this.#sessions.storageLost(error));
     this.#closers.push(
       this.#storage.subscribe(({ sessionId, awaited }) => this.#sessions.arrived(sessionId, awaited)),
       watchStrayRejections(this.#context, (sessionId, reason) => {

@@ -2,6 +2,11 @@
 
 import { ConflictError, HoldfastError, NotFoundError, UnavailableError } from "@holdfast/core";
 
+/** Whether nothing is wrong with the session, and storage will do another time. */
+export function isStorageAway({ code }: HoldfastError): boolean {
+  return ["storage_unavailable", "storage_full", "storage_readonly"].includes(code);
+}
+
 export function leaseLost(sessionId: string): UnavailableError {
   return new UnavailableError(
     "storage_unavailable",

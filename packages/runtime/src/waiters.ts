@@ -96,6 +96,11 @@ export class Waiters {
     for (const sessionId of this.#waiters.keys()) this.settle(sessionId, this.#released(sessionId));
   }
 
+  /** Nothing more can happen to any session, for this reason. */
+  release(error: HoldfastError): void {
+    for (const sessionId of this.#waiters.keys()) this.settle(sessionId, { status: "released", error });
+  }
+
   /** As `close`, but nobody is told. */
   vanish(): void {
     for (const sessionId of this.#waiters.keys()) this.#take(sessionId);

@@ -21,7 +21,10 @@ import type { AgentStorage, Change, StorageReader } from "./storage.ts";
 
 /** Everything that can be asked for, by the port's own names. */
 export type StorageMethod =
-  | Exclude<keyof AgentStorage, "name" | "durable" | "groupsMax" | "now" | "reader" | "close" | "follow">
+  | Exclude<
+      keyof AgentStorage,
+      "name" | "durable" | "groupsMax" | "now" | "reader" | "lost" | "close" | "follow"
+    >
   | `reader.${keyof StorageReader}`;
 
 /** A change as it was meant, from one that has the shape of a change (J2). */

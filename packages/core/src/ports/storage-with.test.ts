@@ -21,6 +21,7 @@ function everything() {
     due: vi.fn(),
     subscribe: vi.fn(),
     follow: vi.fn(),
+    lost: new Promise<never>(() => {}),
     reader: {} as StorageReader,
     close: vi.fn(),
   } satisfies Required<AgentStorage>;
@@ -46,7 +47,7 @@ test("what is not changed is passed on, as it is when it is asked for", () => {
 });
 
 test("what a storage leaves out is left out, and what is changed is changed", () => {
-  const { groupsMax: _groupsMax, now: _now, follow: _follow, ...rest } = everything();
+  const { groupsMax: _groupsMax, now: _now, follow: _follow, lost: _lost, ...rest } = everything();
   const commit = vi.fn();
   const wrapped = storageWith(rest, { commit, name: "other" });
   expect(Object.keys(wrapped).sort()).toEqual(Object.keys(rest).sort());

@@ -22,6 +22,7 @@ export function storageWith(storage: AgentStorage, changes: Partial<AgentStorage
     due: (query) => storage.due(query),
     subscribe: (listener) => storage.subscribe(listener),
     follow: storage.follow && ((sessionId, onNotice) => storage.follow!(sessionId, onNotice)),
+    lost: storage.lost,
     reader: storage.reader,
     close: () => storage.close(),
   };

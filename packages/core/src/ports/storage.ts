@@ -17,7 +17,7 @@ import type {
   SharedContext,
   Wait,
 } from "../session/session.ts";
-import type { RecordedError } from "../errors.ts";
+import type { HoldfastError, RecordedError } from "../errors.ts";
 import type { Audit, AuditRow } from "./audit.ts";
 import type { ClaimResult, HeldClaim } from "./claim-results.ts";
 import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts";
@@ -227,6 +227,12 @@ export interface AgentStorage {
    * and again.
    */
   follow?(sessionId: string, onNotice: (goesOn: boolean) => void): () => void;
+
+  /**
+   * Resolves, with the reason, when nothing can be stored here any more: `commit` and `claim` reject with it from then on, and reads
+   * still answer. Never rejects. An adapter that cannot be lost, or does not know, leaves it out.
+   */
+  readonly lost?: Promise<HoldfastError> | undefined;
 
   /** Reads for people: never on the path of a commit. */
   readonly reader: StorageReader;

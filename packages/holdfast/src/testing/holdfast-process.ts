@@ -36,7 +36,12 @@ export class Project {
     return this.#spawn(process.execPath, [LAUNCHER, ...args], options);
   }
 
-  /** The same on a terminal of its own, which `script` makes; what it writes is all on standard output. */
+  /** Start a program of this folder without the command. */
+  startNode(file: string): HoldfastProcess {
+    return this.#spawn(process.execPath, ["--no-warnings", file], {});
+  }
+
+  /** Start `holdfast` on a terminal of its own, which `script` makes; what it writes is all on standard output. */
   startOnTerminal(args: readonly string[]): HoldfastProcess {
     const commandLine = [process.execPath, LAUNCHER, ...args].map((word) => `'${word}'`).join(" ");
     return this.#spawn("script", ["-qefc", commandLine, "/dev/null"], {

@@ -6,6 +6,7 @@ import { Blobs } from "./blobs.ts";
 import { connectToOwner, HELLO_TIMEOUT_MS, type SocketStorage } from "./client.ts";
 import { inspectDatabase, openForReading, openForWriting } from "./database.ts";
 import { assertSqliteVersion, type SqlDriver } from "./driver.ts";
+import { FileGuard } from "./file-guard.ts";
 import { acquireOwnership, readOwner, type OwnerInfo } from "./ownership.ts";
 import { fileNotFound, resolvePaths, statFile, type DatabasePaths } from "./paths.ts";
 import { Reads, SqliteReader } from "./reads.ts";
@@ -46,18 +47,22 @@ export async function openSqliteStorage({ path, create = true }: OpenSqlite): Pr
   const ownership = await acquireOwnership(paths, info);
   if (ownership === undefined) throw await locked(paths);
   let driver: SqlDriver | undefined;
+  let guard: FileGuard | undefined;
   let storage: SqliteStorage;
   try {
     const warnings = ownership.wasLeftOpen ? findLoss(paths) : [];
     driver = openForWriting(paths.file, create);
+    guard = new FileGuard(driver, paths.file);
     storage = new SqliteStorage({
       driver,
+      guard,
       path: paths.file,
       warnings,
       beforeClose: () => server.close(),
       afterClose: () => ownership.release(),
     });
   } catch (error) {
+    guard?.close();
     driver?.close();
     ownership.release();
     throw toStorageError(error, paths.file, "opening it");

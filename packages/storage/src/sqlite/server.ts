@@ -40,6 +40,12 @@ export class StorageServer {
     this.#server = createServer((socket) => this.#accept(socket));
     this.#server.maxConnections = CONNECTIONS_MAX;
     this.#server.unref(); // V4.
+    // A client must not wait for arrivals that never come: its next connection is told why. Answers are written first.
+    void options.storage.lost?.then(() => {
+      setImmediate(() => {
+        for (const connection of this.#connections) if (connection.isSubscribed) connection.end();
+      });
+    });
     options.storage.subscribe((arrival) => {
       for (const connection of this.#connections) connection.tell(arrival);
     });

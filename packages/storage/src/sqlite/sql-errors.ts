@@ -36,6 +36,9 @@ const OF_ONE_CHANGE: ReadonlySet<number> = new Set([
   SQLITE.range,
 ]);
 
+/** What the file system says of a path, in words of ours. */
+const OF_THE_FILE: ReadonlySet<string> = new Set(["storage_lost", "storage_unavailable", "storage_readonly"]);
+
 /** The `-shm` file could not grow: on a full disk this comes instead of `full`. */
 const IOERR_SHMSIZE = 10 | (19 << 8);
 
@@ -55,6 +58,7 @@ function extendedCode(thrown: unknown): number | undefined {
  * would only fail again.
  */
 export function isEnvironmental(thrown: unknown): boolean {
+  if (HoldfastError.is(thrown)) return OF_THE_FILE.has(thrown.code);
   const code = sqliteCode(thrown);
   return code !== undefined && !OF_ONE_CHANGE.has(code);
 }

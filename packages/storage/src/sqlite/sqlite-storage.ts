@@ -8,6 +8,7 @@
 //       rolled back and the group halved until the one change at fault stands alone (ST4).
 //   S3. When the environment is at fault (disk full, read-only, a failing disk) nothing of the group is applied, the call
 //       rejects, and the next one starts from what the file holds.
+//   S5. What was written to a file that its path does not lead to any more is not acknowledged (`file-guard.ts`).
 //   S4. Claims that are asked for at once are one transaction: whoever gives sessions to others claims many at a time. They are made
 //       before anything that is asked after them.
 
@@ -45,6 +46,7 @@ import {
 import { Blobs } from "./blobs.ts";
 import type { SqlDriver, SqlStatement } from "./driver.ts";
 import { DueIndex } from "./due-index.ts";
+import type { FileGuard } from "./file-guard.ts";
 import { Heads } from "./heads.ts";
 import { Leases } from "./leases.ts";
 import { Reads, SqliteReader } from "./reads.ts";
@@ -63,6 +65,8 @@ export interface ChangeGroup {
 export interface SqliteStorageOptions {
   readonly driver: SqlDriver;
   readonly path: string;
+  /** Asked before a commit is answered (S5). Closed with the storage. */
+  readonly guard?: FileGuard;
   /** Sessions nobody has claimed whose row is kept at hand. */
   readonly headsMax?: number;
   /** What a person should know about how the file was found. */
@@ -80,6 +84,7 @@ export class SqliteStorage implements AgentStorage {
   readonly durable = true;
   readonly path: string;
   readonly reader: StorageReader;
+  readonly lost: Promise<HoldfastError> | undefined;
   readonly warnings: readonly string[];
 
   readonly #driver: SqlDriver;
@@ -104,6 +109,7 @@ export class SqliteStorage implements AgentStorage {
     this.warnings = options.warnings ?? [];
     this.#driver = driver;
     this.#options = options;
+    this.lost = options.guard?.lost;
     this.#begin = driver.prepare("BEGIN");
     this.#commit = driver.prepare("COMMIT");
     const blobs = new Blobs(driver, path);
@@ -175,6 +181,7 @@ export class SqliteStorage implements AgentStorage {
   }
 
   #makeClaims(claims: readonly AskedClaim[]): ClaimResult[] {
+    this.#options.guard?.refuseIfLost();
     this.#beginLeases(claims[0]!.now);
     const free = claims.filter((claim) => this.#refuseClaim(claim) === undefined);
     const isFiled = ({ sessionId, leaseMs }: AskedClaim): boolean =>
@@ -343,6 +350,7 @@ export class SqliteStorage implements AgentStorage {
       this.#claimAll();
       this.#isClosed = true;
       this.#listeners.clear();
+      this.#options.guard?.close();
       this.#driver.close();
     } finally {
       this.#options.afterClose?.();
@@ -376,11 +384,15 @@ export class SqliteStorage implements AgentStorage {
    */
   #transact<T>(work: () => T, writes = true): T {
     let result: T;
+    this.#options.guard?.refuseIfLost();
     this.#leases.refresh();
     try {
       if (writes) this.#begin.run();
       result = work();
-      if (writes) this.#commit.run();
+      if (writes) {
+        this.#commit.run();
+        this.#options.guard?.check(); // S5.
+      }
     } catch (error) {
       this.#undo();
       throw error;

@@ -1,0 +1,157 @@
+// FileGuard: notices that an open database is not what its path leads to any more.
+//
+// A file that was removed, renamed or replaced can still be written to through an open descriptor; what is written is gone when
+// the process ends. The write-ahead log is such a file as well. A folder that was renamed and a disk that was unmounted count as
+// removals: nobody would find the database again.
+//
+//   guard-1. `check` runs between the commit of a transaction and its answer, so nothing is acknowledged after a removal. It
+//            costs two calls of `stat`, 4 microseconds; the index of the log, without which nothing is lost, is looked at by a
+//            timer alone.
+//   guard-2. A loss is final: the storage refuses every write until it is closed. Reads go on, as they are how to save sessions.
+//   guard-3. At a loss the log is written into the database, and a copy is made of a database that is lost itself: this process may
+//            be about to end, and it has the only one. A log that stays beside the lost database is removed, as SQLite would
+//            apply it to whatever is put there next.
+
+import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, dirname, join } from "node:path";
+import { HoldfastError, toError } from "@holdfast/core";
+import type { SqlDriver } from "./driver.ts";
+import { pathError } from "./paths.ts";
+import { makeEmptyFile, syncPath } from "./plain-files.ts";
+
+/** How often a database is looked at to which nothing is written. */
+const LOOK_MS = 1_000;
+
+interface Kept {
+  readonly path: string;
+  /** Device and inode. */
+  readonly identity: string;
+}
+
+export class FileGuard {
+  /** Resolves with the reason when nothing can be stored here any more; never rejects. */
+  readonly lost: Promise<HoldfastError>;
+  readonly #driver: SqlDriver;
+  readonly #file: string;
+  /** The database, then its log. */
+  readonly #kept: readonly Kept[];
+  readonly #index: Kept | undefined;
+  readonly #looking: NodeJS.Timeout;
+  #error: HoldfastError | undefined;
+  #tell!: (error: HoldfastError) => void;
+
+  /** @param driver has opened `file` for writing. */
+  constructor(driver: SqlDriver, file: string) {
+    this.#driver = driver;
+    this.#file = file;
+    this.#kept = [file, `${file}-wal`].flatMap(keep);
+    [this.#index] = keep(`${file}-shm`);
+    this.lost = new Promise((resolve) => (this.#tell = resolve));
+    this.#looking = setInterval(() => this.#look(), LOOK_MS).unref();
+  }
+
+  /** @throws HoldfastError `storage_lost`; what the file system says when it cannot be asked. */
+  check(): void {
+    this.refuseIfLost();
+    for (const kept of this.#kept) this.#compare(kept);
+  }
+
+  /** @throws HoldfastError `storage_lost` when an earlier check found a loss. */
+  refuseIfLost(): void {
+    if (this.#error !== undefined) throw this.#error;
+  }
+
+  close(): void {
+    clearInterval(this.#looking);
+  }
+
+  #look(): void {
+    try {
+      this.check();
+      if (this.#index !== undefined) this.#compare(this.#index);
+    } catch {
+      // A loss was noted, and ends the looks; anything else is looked at again.
+      if (this.#error !== undefined) this.close();
+    }
+  }
+
+  #compare({ path, identity }: Kept): void {
+    const found = identityOf(path);
+    if (found === identity) return;
+    this.#error = path === this.#file ? this.#databaseLost(found) : this.#logLost(path, found);
+    this.#tell(this.#error);
+    throw this.#error;
+  }
+
+  #databaseLost(found: string | undefined): HoldfastError {
+    this.#foldLog();
+    const copy = this.#save();
+    const fix =
+      copy === undefined
+        ? "save every session with `holdfast export ID` while this process runs, then end it"
+        : `end this process; all that was stored is in ${copy}, which can be moved to the database's path`;
+    return lostError(this.#file, "the database", found, fix);
+  }
+
+  #logLost(path: string, found: string | undefined): HoldfastError {
+    const fix = this.#foldLog()
+      ? "end this process and start it again; all that was stored is in the database"
+      : "end this process with SIGTERM or Ctrl-C, not by force: only then it writes what was stored into the database";
+    return lostError(path, "a part of the database", found, fix);
+  }
+
+  /** Whether all of the log is in the database now, wherever that is. A reader may keep it from that. */
+  #foldLog(): boolean {
+    try {
+      return this.#driver.value("PRAGMA wal_checkpoint(TRUNCATE)") === 0;
+    } catch {
+      return false;
+    }
+  }
+
+  /** guard-3. Beside the database, or where that folder is gone in the temporary one. `undefined`: in neither. */
+  #save(): string | undefined {
+    const name = `${basename(this.#file)}-saved-${new Date().toISOString().replaceAll(/[:.]/g, "")}`;
+    const folders = [() => dirname(this.#file), () => mkdtempSync(join(tmpdir(), "holdfast-saved-"))];
+    for (const folder of folders) {
+      try {
+        const copy = join(folder(), name);
+        makeEmptyFile(copy);
+        this.#driver.prepare("VACUUM INTO ?").run(copy);
+        syncPath(copy);
+        const beside = [...this.#kept.slice(1), ...(this.#index === undefined ? [] : [this.#index])];
+        for (const { path, identity } of beside) if (identityOf(path) === identity) rmSync(path);
+        return copy;
+      } catch {
+        // No room or no folder; the next one may do.
+      }
+    }
+    return undefined;
+  }
+}
+
+function keep(path: string): Kept[] {
+  const identity = identityOf(path);
+  return identity === undefined ? [] : [{ path, identity }];
+}
+
+/** Device and inode of what stands there; `undefined` for nothing. */
+function identityOf(path: string): string | undefined {
+  try {
+    const found = statSync(path, { bigint: true, throwIfNoEntry: false });
+    return found && `${found.dev}:${found.ino}`;
+  } catch (error) {
+    throw pathError(toError(error), path);
+  }
+}
+
+function lostError(path: string, what: string, found: string | undefined, fix: string): HoldfastError {
+  const happened = found === undefined ? "was removed" : "was replaced";
+  return new HoldfastError("storage_lost", `${what} ${happened} while it was in use: ${path}`, {
+    at: path,
+    got: found === undefined ? "no file" : "another file",
+    expected: "the file that this process opened",
+    fix,
+  });
+}
