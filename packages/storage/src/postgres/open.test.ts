@@ -166,29 +166,37 @@ describe("the schema", () => {
 
   test("one of version 1 is brought forward with all that is in it, also by several at the same time", async () => {
     const schema = newSchema();
-    const rows = readFileSync(new URL("testing/version-1.sql", import.meta.url), "utf8");
+    const rows = readFileSync(new URL("testing/version-1.sql", import.meta.url), "utf8").split(
+      /;\n(?=INSERT)/,
+    );
+    const rowsOf = (sessionId: string) => rows.filter((row) => row.includes(`'${sessionId}'`)).join(";");
     await runSql(
       url,
       `CREATE SCHEMA ${schema}; SET search_path = ${schema};
        CREATE TABLE meta (key text PRIMARY KEY, value text NOT NULL);
        INSERT INTO meta VALUES ('schema_version', '1'), ('lanes', '8');
-       ${stepsFrom(0)[0]!} ${rows}`,
+       ${stepsFrom(0)[0]!} ${rowsOf("ses-waiting")}`,
     );
     const [storage] = await Promise.all(Array.from({ length: 4 }, () => open(schema)));
     expect(await runSql(url, `SELECT value FROM ${schema}.meta WHERE key = 'schema_version'`)).toEqual([
       { value: String(SCHEMA_VERSION) },
     ]);
-    const ended = { sessionId: "ses-ended", status: "completed", output: "1" };
-    const waiting = { sessionId: "ses-waiting", status: "waiting" };
-    expect(await storage!.reader.sessions({ limit: 9 })).toMatchObject([waiting, ended]);
-    for (const { sessionId, status } of [waiting, ended])
+    // By a process of that version that has been there since before.
+    await runSql(url, `SET search_path = ${schema}; ${rowsOf("ses-ended")}`);
+    const ended = { sessionId: "ses-ended", status: "completed", output: "1" } as const;
+    const waiting = { sessionId: "ses-waiting", status: "waiting" } as const;
+    const { reader } = storage!;
+    expect(await reader.sessions({ limit: 9 })).toMatchObject([waiting, ended]);
+    for (const session of [waiting, ended]) {
+      const { sessionId, status } = session;
       expect((await storage!.load(sessionId))?.session.status).toBe(status);
-    expect(await storage!.reader.pendingSignals("ses-waiting")).toMatchObject([{ signalId: "sig-1" }]);
-    expect(
-      await storage!.claim({ sessionId: "ses-waiting", owner: "owner", now: 0, leaseMs: Infinity }),
-    ).toMatchObject({
-      status: "claimed",
-    });
+      expect(await reader.sessions({ limit: 9, status })).toMatchObject([session]);
+      expect(await reader.sessions({ limit: 9, status, before: sessionId })).toEqual([]);
+    }
+    expect(await reader.sessions({ limit: 9, agent: "beta" })).toMatchObject([waiting]);
+    expect(await reader.pendingSignals("ses-waiting")).toMatchObject([{ signalId: "sig-1" }]);
+    const claim = { sessionId: "ses-waiting", owner: "owner", now: 0, leaseMs: Infinity };
+    expect(await storage!.claim(claim)).toMatchObject({ status: "claimed" });
   });
 
   test("lanes are chosen when it is made, and kept", async () => {

@@ -45,6 +45,7 @@ import {
   type Item,
   readMarks,
 } from "./rows.ts";
+import { pageOf } from "./session-page.ts";
 import { readSchedule, SCHEDULE } from "./working-set.ts";
 
 /** Rows fetched at a time where it is not known how many will be needed. */
@@ -175,33 +176,6 @@ const SCHEDULES: Statement = {
   name: "schedules",
   text: `SELECT kind, key, version, next_at, body, checksum FROM item WHERE kind = '${SCHEDULE}' ORDER BY next_at, key`,
 };
-
-/** Newest first. Each combination of filters is a statement of its own, so that each finds its index. */
-function pageOf(query: Parameters<StorageReader["sessions"]>[0]): readonly [Statement, readonly unknown[]] {
-  const { limit, before, status, parent, owner, agent } = query;
-  const values: unknown[] = [limit];
-  const used: string[] = [];
-  const when = (name: string, value: unknown, condition: (mark: string) => string): string => {
-    if (value === undefined) return "";
-    used.push(name);
-    return ` AND ${condition(`$${values.push(value)}`)}`;
-  };
-  const conditions = [
-    when("status", status, (mark) => `t.status = ${mark}`),
-    when("owner", owner, (mark) => `s.owner = ${mark}`),
-    when("agent", agent, (mark) => `s.agent = ${mark}`),
-    when("parent", parent, (mark) => `s.parent = ${mark}`),
-    when(
-      "before",
-      before,
-      (mark) =>
-        `(s.born, s.session_id) < ((SELECT born FROM session WHERE session_id = ${mark}), ${mark}::text COLLATE "C")`,
-    ),
-  ].join("");
-  const text = `SELECT ${SESSION_COLUMNS} ${FROM_SESSION} WHERE true${conditions}
-    ORDER BY s.born DESC, s.session_id DESC LIMIT $1`;
-  return [{ name: ["page", ...used].join("_"), text }, values];
-}
 
 /** A session with what is pending, for whoever goes on with it. */
 export interface Loaded {

@@ -12,6 +12,8 @@
 //             compare (`write-statement.ts`); it changes with everything of the session that a rule looks at.
 //             `ready_at` is when it has something to do, whoever holds it; `due_at` the same with its claim taken into account,
 //             and NULL while an instance that lives holds it for ever.
+//             `born` is that of `session`, for lists by status; its default is for processes of older versions that were there
+//             before the column.
 //             The row of a session that has ended keeps its holder, who may send its last batch again; no index has it.
 //   item      Small keyed things that are read and written whole: schedules, documents, the end of the audit chain.
 //   instance  Storages that claim, each with when it last said that it is alive, by the database's clock, and by what processes
@@ -149,6 +151,14 @@ const STEPS: readonly string[] = [
   `,
   `
   ALTER TABLE instance ADD COLUMN presence text;
+  `,
+  `
+  CREATE INDEX session_agent ON session (agent, born, session_id);
+  ALTER TABLE state ADD COLUMN born int8;
+  UPDATE state t SET born = coalesce((SELECT s.born FROM session s WHERE s.session_id = t.session_id), 0);
+  ALTER TABLE state ALTER COLUMN born SET DEFAULT (extract(epoch FROM clock_timestamp()) * 1000000)::int8,
+    ALTER COLUMN born SET NOT NULL;
+  CREATE INDEX state_status ON state (status, born, session_id);
   `,
 ];
 

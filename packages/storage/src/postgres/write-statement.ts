@@ -206,7 +206,7 @@ function insertSessions(parts: Parts, set: WorkingSet, { instance }: WriteOption
     "began",
     "state",
     `lane, session_id, version, status, ended, agent, body, checksum, ready_at, due_at, overdue_at, exhausted,
-     token, holder, until, lease_ms, losses, instance`,
+     token, holder, until, lease_ms, losses, instance, born`,
     columnsOf(
       rows,
       ...OF_HEAD,
@@ -226,6 +226,7 @@ function insertSessions(parts: Parts, set: WorkingSet, { instance }: WriteOption
       ["float8", ({ leaseMs }) => leaseMs],
       ["int4", ({ head }) => head.claim.losses],
       ["text", ({ head, state }) => (isForEver(head) && state.ended === 0 ? instance : null)],
+      ["int8", ({ born }) => born],
     ),
   );
 }
