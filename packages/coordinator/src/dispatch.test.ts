@@ -219,6 +219,28 @@ describe("what arrives", () => {
     expect((await ada.get(`/v1/sessions/${sessionId}`)).body.runnerId).toBe(holder.runnerId);
   });
 
+  test("comes with its notice to a runner that wants it so, each time what it has not been sent", async () => {
+    const fleet = await open();
+    const ada = await fleet.user("ada");
+    const holder = await fleet.runner();
+    const sessionId = await ada.start();
+    const [claim] = (await holder.poll({ free: 1 })).claims;
+    await holder.say(claim!, { status: "waiting", waits: [{ type: "signal", id: 0, name: "go" }] });
+    const sent = async (name: string) => {
+      await ada.post(`/v1/sessions/${sessionId}/signals`, { name });
+      const [notice] = (await holder.poll({ free: 0, withArrivals: true })).arrivals;
+      const { after, arrivals } = notice ?? {};
+      return { after, names: arrivals?.signals.map((signal) => signal.name), inbox: arrivals?.inbox };
+    };
+    const first = await sent("go");
+    expect(first).toMatchObject({ after: 0, names: ["go"] });
+    expect(await sent("on")).toMatchObject({ after: first.inbox, names: ["on"] });
+    // What is large, the runner asks for.
+    await ada.post(`/v1/sessions/${sessionId}/signals`, { name: "much", payload: "x".repeat(100_000) });
+    const [notice] = (await holder.poll({ free: 0, withArrivals: true })).arrivals;
+    expect(notice).toEqual({ sessionId, awaited: expect.any(Boolean) });
+  });
+
   test("for a session that nobody holds goes to a runner, the one that had it first", async () => {
     const fleet = await open();
     const ada = await fleet.user("ada");

@@ -4,16 +4,17 @@ import { createSession } from "@holdfast/core/internal";
 import {
   UnavailableError,
   type Arrival,
+  type Arrivals,
   type Change,
   type ChangeResult,
   type SessionSnapshot,
 } from "@holdfast/core";
-import type { Claim } from "@holdfast/proto";
+import type { ArrivalNotice, Claim } from "@holdfast/proto";
 import type { RemoteStorage } from "@holdfast/storage/remote";
 import { TestClock, turns } from "@holdfast/testkit/test-runtime";
 import { describe, expect, test } from "vitest";
 import { CoordinatorTime } from "@holdfast/storage/remote";
-import { DispatchedStorage, givenBy } from "./dispatched-storage.ts";
+import { DispatchedStorage, givenBy, sentWith } from "./dispatched-storage.ts";
 
 const CLAIM = { sessionId: "s", owner: "rnr", now: 0, leaseMs: 1_000 };
 
@@ -149,6 +150,59 @@ describe("a session that was given", () => {
   });
 });
 
+describe("what arrived and came with its notice", () => {
+  const sent = { after: 2, arrivals: arrivals(5) };
+
+  test("G5: answers the question that the notice leads to, from the place it asks for, and no later one", async () => {
+    const { storage, asked, askOnArrival } = open();
+    const answers = askOnArrival(3);
+    storage.arrived({ sessionId: "s", awaited: true }, sent);
+    expect((await answers[0])?.signals.map(({ order }) => order)).toEqual([4, 5]);
+    expect(asked).toEqual([]);
+    await storage.arrivals("s", 3);
+    expect(asked).toEqual(["arrivals s after 3"]);
+  });
+
+  test.each([
+    ["begins after the place that is asked for", 1],
+    ["has nothing after the place that is asked for", 5],
+  ])("G5: is left aside where it %s", async (_, after) => {
+    const { storage, asked, askOnArrival } = open();
+    const answers = askOnArrival(after);
+    storage.arrived({ sessionId: "s", awaited: true }, sent);
+    await answers[0];
+    expect(asked).toEqual([`arrivals s after ${after}`]);
+  });
+
+  test("G5: is forgotten where the notice leads to no question", async () => {
+    const { storage, asked } = open();
+    storage.arrived({ sessionId: "s", awaited: true }, sent);
+    await storage.arrivals("s", 3);
+    expect(asked).toEqual(["arrivals s after 3"]);
+  });
+
+  test("is read from the notice, where the coordinator sends it", () => {
+    const bytes = new TextEncoder().encode(JSON.stringify(sent.arrivals));
+    const notice = { sessionId: "s", awaited: true };
+    expect(
+      sentWith({ ...notice, arrivals: bytes, after: 2n } as Partial<ArrivalNotice> as ArrivalNotice),
+    ).toEqual(sent);
+    expect(sentWith(notice as Partial<ArrivalNotice> as ArrivalNotice)).toBeUndefined();
+  });
+});
+
+/** Signals at places 3 to `inbox`. */
+function arrivals(inbox: number): Arrivals {
+  const signals = [3, 4, 5].map((order) => ({
+    signalId: `sig_${order}`,
+    name: "go",
+    payload: undefined,
+    order,
+    sentAt: 0,
+  }));
+  return { inbox, signals, session: { status: "waiting" } };
+}
+
 function open() {
   const clock = new TestClock();
   const asked: string[] = [];
@@ -173,12 +227,23 @@ function open() {
       committed.push(...changes);
       return changes.map((): ChangeResult => ({ status: "released" }));
     },
+    arrivals: async (sessionId, after) => {
+      asked.push(`arrivals ${sessionId} after ${after}`);
+      return arrivals(5);
+    },
+    heard: (_, heard) => heard,
     reader: {} as RemoteStorage["reader"],
   };
   const storage = new DispatchedStorage(remote as RemoteStorage, clock, () => void stand.told++);
   const heard: Arrival[] = [];
   storage.subscribe((arrival) => heard.push(arrival));
-  return Object.assign(stand, { storage, clock, asked, committed, heard });
+  /** Whoever hears a notice asks what arrived after this place. */
+  const askOnArrival = (after: number): Promise<Arrivals>[] => {
+    const answers: Promise<Arrivals>[] = [];
+    storage.subscribe(({ sessionId }) => answers.push(storage.arrivals(sessionId, after)));
+    return answers;
+  };
+  return Object.assign(stand, { storage, clock, asked, committed, heard, askOnArrival });
 }
 
 function snapshot(sessionId: string): SessionSnapshot {

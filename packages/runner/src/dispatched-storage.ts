@@ -7,12 +7,14 @@
 //   G3. A claim that nobody takes is given back.
 //   G4. So is one that is older than `CLAIM_AGE_MS` when it is to be used, because its way was long or this process stood still: by
 //       then it may be another's.
+//   G5. What came with a notice answers the question that the notice leads to, and no later one: by then it may be old.
 //
 // A segment costs one request, its commit. It knows no polls: it is told what they said.
 
 import type {
   AgentStorage,
   Arrival,
+  Arrivals,
   Change,
   ChangeResult,
   ClaimResult,
@@ -21,7 +23,7 @@ import type {
   SessionSnapshot,
   StorageReader,
 } from "@holdfast/core";
-import type { Claim } from "@holdfast/proto";
+import type { ArrivalNotice, Claim } from "@holdfast/proto";
 import type { CoordinatorTime, RemoteStorage } from "@holdfast/storage/remote";
 
 const NOT_TO_BE_HAD: ClaimResult = { status: "busy", owner: "whom the coordinator gave it to" };
@@ -51,6 +53,18 @@ export function givenBy(
   };
 }
 
+/** What arrived for a session after a place of its inbox, as it came with the notice. */
+export interface SentArrivals {
+  readonly after: number;
+  readonly arrivals: Arrivals;
+}
+
+/** What a notice brought along, if it did. */
+export function sentWith({ arrivals, after }: ArrivalNotice): SentArrivals | undefined {
+  if (arrivals === undefined || after === undefined) return undefined;
+  return { after: Number(after), arrivals: JSON.parse(new TextDecoder().decode(arrivals)) as Arrivals };
+}
+
 interface Given extends GivenClaim {
   isClaimed: boolean;
   isStale: boolean;
@@ -65,6 +79,8 @@ export class DispatchedStorage implements AgentStorage {
   readonly #clock: Clock;
   readonly #onChange: () => void;
   readonly #given = new Map<string, Given>();
+  /** G5. */
+  readonly #sent = new Map<string, SentArrivals>();
   readonly #listeners = new Set<(arrival: Arrival) => void>();
 
   /** @param onChange told whenever sessions may have become fewer. Must not throw. */
@@ -103,11 +119,14 @@ export class DispatchedStorage implements AgentStorage {
     this.#tell({ sessionId, awaited: true });
   }
 
-  /** Something arrived for a session that is held here. */
-  arrived(arrival: Arrival): void {
-    const given = this.#given.get(arrival.sessionId);
+  /** Something arrived for a session that is held here. @param sent what it is, where that is known. */
+  arrived(arrival: Arrival, sent?: SentArrivals): void {
+    const { sessionId } = arrival;
+    const given = this.#given.get(sessionId);
     if (given !== undefined) given.isStale = true; // G2.
+    if (sent !== undefined) this.#sent.set(sessionId, sent);
     this.#tell(arrival);
+    this.#sent.delete(sessionId); // G5.
   }
 
   async commit(changes: readonly Change[], now: number): Promise<readonly ChangeResult[]> {
@@ -159,7 +178,11 @@ export class DispatchedStorage implements AgentStorage {
   }
 
   async arrivals(sessionId: string, after: number): ReturnType<AgentStorage["arrivals"]> {
-    const arrivals = await this.#remote.arrivals(sessionId, after);
+    const sent = this.#sent.get(sessionId);
+    this.#sent.delete(sessionId);
+    const arrivals = isEnough(sent, after)
+      ? this.#remote.heard(sessionId, sentAfter(sent.arrivals, after))
+      : await this.#remote.arrivals(sessionId, after);
     this.#onChange();
     return arrivals;
   }
@@ -208,4 +231,13 @@ export class DispatchedStorage implements AgentStorage {
   #tell(arrival: Arrival): void {
     for (const listener of this.#listeners) listener(arrival);
   }
+}
+
+/** Whether what was sent has everything after a place, and something. */
+function isEnough(sent: SentArrivals | undefined, after: number): sent is SentArrivals {
+  return sent !== undefined && sent.after <= after && sent.arrivals.inbox > after;
+}
+
+function sentAfter(arrivals: Arrivals, after: number): Arrivals {
+  return { ...arrivals, signals: arrivals.signals.filter(({ order }) => order > after) };
 }

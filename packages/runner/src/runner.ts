@@ -32,7 +32,7 @@ import {
 } from "@holdfast/runtime";
 import { CoordinatorConnection, RemoteStorage, type ConnectionOptions } from "@holdfast/storage/remote";
 import { hostname as osHostname } from "node:os";
-import { CLAIM_AGE_MS, DispatchedStorage, givenBy } from "./dispatched-storage.ts";
+import { CLAIM_AGE_MS, DispatchedStorage, givenBy, sentWith } from "./dispatched-storage.ts";
 import { serveHealth, type Health, type HealthServer } from "./health.ts";
 import { pause, PollLoop, type Command, type Poll } from "./poll-loop.ts";
 import { coordinatorQueue, queuedTasks } from "./queued-tasks.ts";
@@ -289,6 +289,7 @@ class CoordinatedRunner implements Runner {
       taskKinds: [...offers.taskKinds],
       waitMs: pollTimeoutMs,
       process,
+      withArrivals: true,
       ...(ackPollId === undefined ? {} : { ackPollId }),
     };
     const call = { signal, timeoutMs: pollTimeoutMs + ANSWER_MS };
@@ -307,7 +308,7 @@ class CoordinatedRunner implements Runner {
       });
       this.#storage.give(given);
     }
-    for (const { sessionId, awaited } of arrivals) this.#storage.arrived({ sessionId, awaited });
+    for (const notice of arrivals) this.#storage.arrived(notice, sentWith(notice));
     for (const command of commands) this.#obey(command);
     return commands.map(({ commandId }) => commandId);
   }

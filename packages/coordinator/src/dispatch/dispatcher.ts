@@ -152,9 +152,9 @@ export class Dispatcher {
     return true;
   }
 
-  /** Who holds a session, as far as is known here. */
-  holderOf(sessionId: string): string | undefined {
-    return this.#holdings.find(sessionId)?.runnerId;
+  /** What runners hold, as far as is known here. */
+  get holdings(): Holdings {
+    return this.#holdings;
   }
 
   /** When a claim was given, if it was here. */
@@ -526,7 +526,7 @@ export class Dispatcher {
       snapshot = (await storage.load(sessionId))!;
     }
     const { nextSeq, updatedAt, inbox } = snapshot.session;
-    this.#holdings.hold(sessionId, { runnerId, token, inbox, losses, givenAt: now });
+    this.#holdings.hold(sessionId, { runnerId, token, inbox, losses, read: inbox, givenAt: now });
     claimed(Math.max(0, now - (since ?? now)));
     const asGiven = { nextSeq, updatedAt };
     return { sessionId, token, askedAt, leaseMs, asGiven, snapshot: JSON.stringify(snapshot) };

@@ -137,10 +137,10 @@ test("D8: a runner that was not heard of for long is forgotten with all that it 
   dispatcher.used("r1", "s1");
   await clock.advance(FORGET_MS - 1);
   dispatcher.sweep();
-  expect(dispatcher.holderOf("s1")).toBe("r1");
+  expect(dispatcher.holdings.find("s1")?.runnerId).toBe("r1");
   await clock.advance(1);
   dispatcher.sweep();
-  expect(dispatcher.holderOf("s1")).toBeUndefined();
+  expect(dispatcher.holdings.find("s1")?.runnerId).toBeUndefined();
   expect(dispatcher.quietFor("r1")).toBe(Infinity);
   expect((await poll("p2")).claims).toHaveLength(1); // Its lease is over.
 });

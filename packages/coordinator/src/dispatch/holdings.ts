@@ -17,6 +17,8 @@ export interface Holding {
   readonly token: number;
   /** How much had arrived for the session when its runner was last told of it, or knew it by itself. */
   readonly inbox: number;
+  /** How far its runner has read the inbox, or was sent it, if that was here. */
+  readonly read?: number;
   /** When it was given, if that was here. */
   readonly givenAt?: number;
   /** How many before it were lost, as far as no commit has taken that back. */
@@ -74,6 +76,19 @@ export class Holdings {
   knows(sessionId: string, inbox: number): void {
     const known = this.#bySession.get(sessionId);
     if (known !== undefined && known.inbox < inbox) this.#bySession.set(sessionId, { ...known, inbox });
+  }
+
+  /** How far a runner has read the inbox of a session that it holds; `undefined` where that is not known here. */
+  readBy(runnerId: string, sessionId: string): number | undefined {
+    const known = this.#bySession.get(sessionId);
+    return known?.runnerId === runnerId ? known.read : undefined;
+  }
+
+  /** A runner has read the inbox of a session that it holds so far, or was sent it. */
+  reads(runnerId: string, sessionId: string, read: number): void {
+    const known = this.#bySession.get(sessionId);
+    if (known?.runnerId === runnerId && (known.read ?? -1) < read)
+      this.#bySession.set(sessionId, { ...known, read });
   }
 
   /** Nobody holds it, as far as is known here. @returns who did. */

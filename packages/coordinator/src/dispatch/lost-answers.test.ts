@@ -118,7 +118,7 @@ test("W5: a poll that was left, and arrives after the one that followed it, take
   const third = await poll("p3", 0, "p1", ofProcess(3));
   expect(third.claims.map(({ sessionId }) => sessionId)).toEqual(["s1"]);
   expect(await poll("p2", 10_000, "p1", ofProcess(2))).toMatchObject({ claims: [] });
-  expect(dispatcher.holderOf("s1")).toBe("r1");
+  expect(dispatcher.holdings.find("s1")?.runnerId).toBe("r1");
   expect(await storage.heldClaims({ now: clock.now(), limit: 9, owner: "r1" })).toHaveLength(1);
   // The first of another process is none of these; what it does not acknowledge did not arrive, and is given anew.
   const first = await poll("q1", 0, undefined, ofProcess(1, "q"));

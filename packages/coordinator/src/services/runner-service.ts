@@ -20,9 +20,10 @@ import {
   UsageError,
   type HeldClaim,
 } from "@holdfast/core";
-import type { RegisterRequest, RunnerSchema, RunnerService } from "@holdfast/proto";
+import type { ArrivalNoticeSchema, RegisterRequest, RunnerSchema, RunnerService } from "@holdfast/proto";
 import type { Caller } from "../api/caller.ts";
 import { nameOf, type OfferedAgent, type StoredRunner } from "../dispatch/registry.ts";
+import type { PollAnswer } from "../dispatch/seat.ts";
 import { bytesOf } from "../json-field.ts";
 import { auditOf, callOf, type Call } from "./call.ts";
 import { hashOf, tokenId } from "../tokens.ts";
@@ -202,7 +203,9 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
           snapshot: bytesOf(snapshot),
           claimedAt: BigInt(Math.floor(now - (monotonic - askedAt))),
         })),
-        arrivals: [...answer.arrivals],
+        arrivals: request.withArrivals
+          ? await Promise.all(answer.arrivals.map((notice) => withContent(host, runnerId, notice)))
+          : [...answer.arrivals],
         commands: answer.commands.map((command) => ({ ...command })),
       };
     },
@@ -305,6 +308,26 @@ async function releaseAll({ commit, dispatcher }: ServiceHost, claims: readonly 
 }
 
 /** Who registers. */
+/** A notice of more than this is told without what arrived: an answer to a poll stays small. */
+const CONTENT_CHARS = 64 * 1024;
+
+/** A notice with what arrived, where it is known how far its runner has read. */
+async function withContent(
+  { storage, dispatcher: { holdings } }: ServiceHost,
+  runnerId: string,
+  notice: PollAnswer["arrivals"][number],
+): Promise<MessageInitShape<typeof ArrivalNoticeSchema>> {
+  const { sessionId } = notice;
+  const after = holdings.readBy(runnerId, sessionId);
+  if (after === undefined) return { ...notice };
+  // Without it the runner asks by itself, and is told what is wrong.
+  const arrivals = await storage.arrivals(sessionId, after).catch(() => undefined);
+  const text = arrivals && JSON.stringify(arrivals);
+  if (arrivals === undefined || text === undefined || text.length > CONTENT_CHARS) return { ...notice };
+  holdings.reads(runnerId, sessionId, arrivals.inbox);
+  return { ...notice, arrivals: bytesOf(text), after: BigInt(after) };
+}
+
 interface Admitted {
   readonly runnerId: string;
   /** Its token's, and the token itself when it is new. */

@@ -70,7 +70,9 @@ const WAIT_MS = 30_000;
 export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionService> {
   const toldInList = (session: Session, pending?: ReadonlySet<string>): SessionMessage =>
     sessionMessage(session, {
-      runnerId: isEnded(session.status) ? undefined : host.dispatcher.holderOf(session.sessionId),
+      runnerId: isEnded(session.status)
+        ? undefined
+        : host.dispatcher.holdings.find(session.sessionId)?.runnerId,
       blocked: host.unmatched.reasonFor(session.sessionId),
       pending,
     });
@@ -224,7 +226,7 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
         "session.cancel",
         call,
       );
-      const holder = host.dispatcher.holderOf(sessionId);
+      const holder = host.dispatcher.holdings.find(sessionId)?.runnerId;
       if (isHard && holder !== undefined) host.dispatcher.stop(holder, sessionId);
       if (before.cancel !== undefined) setRestStatus(context, 200); // R1: nothing new was accepted.
       return message;

@@ -78,8 +78,11 @@ export function storageService(host: ServiceHost): ServiceImpl<typeof StorageSer
     },
 
     async arrivals({ sessionId, after }, context) {
-      await ownSession(host, callOf(context).caller, sessionId);
-      return { arrivals: bytesOfValue(await storage.arrivals(sessionId, Number(after))) };
+      const { caller } = callOf(context);
+      await ownSession(host, caller, sessionId);
+      const arrivals = await storage.arrivals(sessionId, Number(after));
+      if (caller.kind === "runner") dispatcher.holdings.reads(caller.name, sessionId, arrivals.inbox);
+      return { arrivals: bytesOfValue(arrivals) };
     },
 
     async conversation({ sessionId, leaf }, context) {

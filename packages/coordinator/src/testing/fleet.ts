@@ -156,7 +156,12 @@ export interface FakeClaim {
 export interface FakePoll {
   readonly pollId: string;
   readonly claims: readonly FakeClaim[];
-  readonly arrivals: readonly { readonly sessionId: string; readonly awaited?: boolean }[];
+  readonly arrivals: readonly {
+    readonly sessionId: string;
+    readonly awaited?: boolean;
+    readonly arrivals?: { readonly inbox: number; readonly signals: readonly { readonly name: string }[] };
+    readonly after?: number;
+  }[];
   readonly commands: readonly {
     readonly commandId: string;
     readonly type: string;
@@ -216,6 +221,7 @@ export class FakeRunner {
       ackPollId?: string | null;
       free?: number;
       waitMs?: number;
+      withArrivals?: boolean;
       ackCommandIds?: string[];
     } = {},
   ): Promise<FakePoll> {
@@ -225,12 +231,14 @@ export class FakeRunner {
       waitMs = 30_000,
       ackPollId = this.#acked,
       ackCommandIds = [],
+      withArrivals = false,
     } = body;
     const { status, body: answer } = await this.person.post(`/v1/runners/${this.runnerId}/poll`, {
       pollId,
       free,
       waitMs,
       ackCommandIds,
+      withArrivals,
       agents: this.#agents,
       taskKinds: this.#options.taskKinds ?? [],
       ...this.#process,

@@ -2,6 +2,7 @@
 
 export const COMMENTS = {
   "holdfast.v1.AnswerRequest.question": "Name of the question; the oldest open one when absent.",
+  "holdfast.v1.ArrivalNotice.arrivals": "`Arrivals` of the storage port, from the place `after` of the inbox on. Not there where the runner did not ask for it, and where the coordinator does not know how far the runner has read.",
   "holdfast.v1.ArrivalsResponse.arrivals": "An `Arrivals`.",
   "holdfast.v1.AuditService.List": "Oldest first.",
   "holdfast.v1.Budget": "Limits; what is absent has none.",
@@ -64,6 +65,7 @@ export const COMMENTS = {
   "holdfast.v1.PollRequest.number": "Counts the polls of the process; a poll that is sent again keeps its number. One that was overtaken by a later one is answered with nothing, and acknowledges nothing.",
   "holdfast.v1.PollRequest.poll_id": "Chosen by the runner, another one for each poll.",
   "holdfast.v1.PollRequest.process": "As it registered.",
+  "holdfast.v1.PollRequest.with_arrivals": "It reads `arrivals` of what it is told of, and does not ask for that again.",
   "holdfast.v1.PollResponse.now": "The coordinator's time.",
   "holdfast.v1.PutScheduleRequest.cron": "Five or six fields.",
   "holdfast.v1.PutScheduleRequest.start": "One of the two.",

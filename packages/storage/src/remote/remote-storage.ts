@@ -148,9 +148,13 @@ export class RemoteStorage implements AgentStorage {
 
   async arrivals(sessionId: string, after: number): Promise<Arrivals> {
     const { arrivals } = await this.#ask(() => this.#client.arrivals({ sessionId, after: BigInt(after) }));
-    const decoded = decode<Arrivals>(arrivals);
-    if (isEnded(decoded.session.status)) this.#held.delete(sessionId);
-    return decoded;
+    return this.heard(sessionId, decode<Arrivals>(arrivals));
+  }
+
+  /** What arrived for a session, however it became known here. */
+  heard(sessionId: string, arrivals: Arrivals): Arrivals {
+    if (isEnded(arrivals.session.status)) this.#held.delete(sessionId);
+    return arrivals;
   }
 
   async conversation(sessionId: string, leaf: number): Promise<readonly Entry[]> {

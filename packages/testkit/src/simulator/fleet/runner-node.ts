@@ -5,7 +5,14 @@
 
 import type { Random } from "@holdfast/core";
 import { RunnerService, type PollResponse } from "@holdfast/proto";
-import { CLAIM_AGE_MS, DispatchedStorage, givenBy, PollLoop, type Poll } from "@holdfast/runner/internal";
+import {
+  CLAIM_AGE_MS,
+  DispatchedStorage,
+  givenBy,
+  sentWith,
+  PollLoop,
+  type Poll,
+} from "@holdfast/runner/internal";
 import { createRuntime, type Runtime } from "@holdfast/runtime";
 import { vanishRuntime } from "@holdfast/runtime/internal";
 import { RemoteStorage, type CoordinatorConnection } from "@holdfast/storage/remote";
@@ -185,6 +192,7 @@ export class RunnerNode {
                 agents: offered,
                 taskKinds: [],
                 waitMs: POLL_WAIT_MS,
+                withArrivals: true,
                 ...(ackPollId === undefined ? {} : { ackPollId }),
               },
               { signal, timeoutMs: POLL_WAIT_MS + ANSWER_MS },
@@ -193,7 +201,7 @@ export class RunnerNode {
         ),
       take: ({ claims, arrivals, commands }) => {
         for (const claim of claims) storage.give(givenBy(claim, connection.time));
-        for (const { sessionId, awaited } of arrivals) storage.arrived({ sessionId, awaited });
+        for (const notice of arrivals) storage.arrived(notice, sentWith(notice));
         return commands.map(({ commandId }) => commandId);
       },
       register: () => register(),

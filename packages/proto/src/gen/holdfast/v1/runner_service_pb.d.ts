@@ -225,6 +225,13 @@ export declare type PollRequest = Message<"holdfast.v1.PollRequest"> & {
    * @generated from field: optional int64 number = 10;
    */
   number?: bigint | undefined;
+
+  /**
+   * It reads `arrivals` of what it is told of, and does not ask for that again.
+   *
+   * @generated from field: bool with_arrivals = 11;
+   */
+  withArrivals: boolean;
 };
 
 /**
@@ -326,6 +333,19 @@ export declare type ArrivalNotice = Message<"holdfast.v1.ArrivalNotice"> & {
    * @generated from field: bool awaited = 2;
    */
   awaited: boolean;
+
+  /**
+   * `Arrivals` of the storage port, from the place `after` of the inbox on. Not there where the runner did not ask for it, and where the
+   * coordinator does not know how far the runner has read.
+   *
+   * @generated from field: optional bytes arrivals = 3;
+   */
+  arrivals?: Uint8Array | undefined;
+
+  /**
+   * @generated from field: optional int64 after = 4;
+   */
+  after?: bigint | undefined;
 };
 
 /**
