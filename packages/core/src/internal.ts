@@ -71,6 +71,7 @@ export { isDone } from "./kernel/open-items.ts";
 export { createdBy, salvaged } from "./kernel/segment.ts";
 export { openAccount, remainingOf, settleAll } from "./session/budget.ts";
 export {
+  BEHAVIOUR,
   goesOn,
   newsOf,
   isAnsweredBy,

@@ -62,12 +62,13 @@ export function eventLine(
     }
     case "spawn_child": {
       const what = event.handOff === true ? "hands over to" : "asks for";
-      return `${symbols.begin} ${what} ${plainLine(String(event.agent), TEXT_CHARS)}  ${paint.dim(String(event.childId))}`;
+      const whom = `${plainLine(String(event.agent), TEXT_CHARS)}  ${paint.dim(String(event.childId))}`;
+      return `${symbols.begin} ${what} ${whom}${persistsOf(event, look)}`;
     }
     case "tell_session":
       return paint.dim(`${symbols.begin} tells ${toWhom(event.to, sessionId)} ${name}`);
     case "request_parent":
-      return paint.dim(`${symbols.begin} asks its parent for "${plainLine(event.name ?? "", TEXT_CHARS)}"`);
+      return `${paint.dim(`${symbols.begin} asks its parent for "${plainLine(event.name ?? "", TEXT_CHARS)}"`)}${persistsOf(event, look)}`;
     case "cancel_child":
       return `${paint.yellow(symbols.warn)} cancels child ${String(event.childId)}`;
     case "request_received":
@@ -104,6 +105,11 @@ export function eventLine(
     case "wait_cancelled":
       return undefined;
   }
+}
+
+/** By this command a minimal session became persistent. */
+function persistsOf({ persists }: JournalEvent, { paint }: Look): string {
+  return persists === true ? paint.dim("  (the session was minimal: by this it is stored in full)") : "";
 }
 
 /** The line of a session's end or pause that its journal cannot have: of a fault, or of a cancel that did not ask the agent. */

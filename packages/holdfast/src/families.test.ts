@@ -40,6 +40,19 @@ const heir = defineAgent({ name: "heir", run: async (_, n: number) => n + 1 });
 export default defineAgent({ name: "first", agents: [heir],
   run: async (ctx) => ctx.handoffToAgent(local(heir), 1, { completion: "immediate" }) });
 `,
+  "waits-below.ts": `import { defineAgent, local } from "holdfast";
+const child = defineAgent({ name: "child", run: async (ctx) => {
+  ctx.signalParent("ready");
+  return ctx.waitForSignal("go");
+} });
+export default defineAgent({ name: "waits-below", agents: [child], run: async (ctx) => {
+  const one = ctx.spawnAgent(local(child));
+  const { type } = await ctx.waitForChildEvent(one);
+  await ctx.waitForSignal("person");
+  ctx.signalChild(one, "go", type);
+  return ctx.waitForChild(one);
+} });
+`,
   "wait.ts": `import { defineAgent } from "holdfast";
 export default defineAgent({ name: "wait", run: (ctx) => ctx.waitForSignal("go") });
 `,
@@ -63,6 +76,17 @@ describe("in a terminal", () => {
     expect(await statusOf("o-0")).toBe("submitted");
     const resumed = await project.run("resume", "o-0");
     expect(resumed).toMatchObject({ code: 0, stdout: "2\n" });
+  });
+
+  test("a minimal session that asked for a child is shown as stored in full, with the reason, and hears it later", async () => {
+    await project.run("run", "waits-below.ts", "--persistence", "minimal", "--session", "m", "--park");
+    const shown = await project.run("show", "m");
+    expect(shown.stdout).toContain("full: it was minimal until it asked for child m-0");
+    expect(await project.json("show", "m")).toMatchObject({ persistedBy: "it asked for child m-0" });
+    const logs = await project.run("logs", "m");
+    expect(logs.stdout).toContain("m-0  (the session was minimal: by this it is stored in full)");
+    await project.run("signal", "m", "person");
+    expect(await project.run("resume", "m")).toMatchObject({ code: 0, stdout: "signal\n" });
   });
 
   test("a family that goes round, as one that was brought in can, is gone through once", async () => {

@@ -209,12 +209,12 @@ export class JournalTail {
           ...base,
           childId: positionId(this.#sessionId, record.id),
           agent: record.agent,
-          ...given(record, "handOff"),
+          ...given(record, "handOff", "persists"),
         };
       case "tell_session":
         return { ...base, to: record.to, name: record.name };
       case "request_parent":
-        return { ...base, name: record.name };
+        return { ...base, name: record.name, ...given(record, "persists") };
       case "reply_child":
         return { ...base, request: record.request };
       case "cancel_child":

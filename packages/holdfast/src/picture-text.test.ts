@@ -42,6 +42,7 @@ const shown = (session: Partial<Session>, picture: Partial<Picture> = {}): strin
       elsewhere: undefined,
       starts: [],
       paused: undefined,
+      persistedBy: undefined,
       children: [],
       pausedBelow: [],
       tasks: [],

@@ -46,12 +46,19 @@ export function pictureText(picture: Picture, look: Look, now: number): string {
 
 function facts(picture: Picture, look: Look, now: number): string[] {
   const { session } = picture;
-  const { agent, input, output, createdAt, updatedAt, endedAt, turn } = session;
+  const { agent, input, output, createdAt, updatedAt, endedAt, turn, persistence } = session;
+  const { persistedBy } = picture;
   const known: (readonly [string, string | undefined])[] = [
     ["status", paintStatus(session, look) + runBy(picture, look)],
     ...placeFacts(picture, now),
     ["agent", `${agent.name}, version ${agent.version}`],
     ["file", agent.file],
+    [
+      "persistence",
+      persistedBy === undefined
+        ? persistence
+        : plainLine(`full: it was minimal until ${persistedBy}`, LINE_CHARS),
+    ],
     ["started", moment(createdAt, now)],
     endedAt === undefined
       ? ["last change", moment(updatedAt, now)]

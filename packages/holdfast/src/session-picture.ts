@@ -56,6 +56,8 @@ export interface Picture {
   /** The commands of which one makes it go on where no runner fits it. */
   readonly starts: readonly string[];
   readonly paused: PauseAdvice | undefined;
+  /** By which act it became persistent, of one that was started as minimal. */
+  readonly persistedBy: string | undefined;
   readonly children: readonly KinNode[];
   /** Those below it that are paused, unless it is paused itself or has ended. */
   readonly pausedBelow: readonly PausedAdvice[];
@@ -81,9 +83,11 @@ export async function readPicture(
   const entries: EntryPicture[] = [];
   const questions = new Map<number, QuestionPicture>();
   let lastAt: number | undefined;
+  let persistedBy: string | undefined;
   await new JournalTail(reader, sessionId).advance((event) => {
     lastAt = event.at ?? lastAt;
     noteTask(tasks, event, lastAt);
+    persistedBy ??= persistingAct(event);
     const { type, id, entryId, role, content, prompt, details } = event;
     if (type === "append_entry") entries.push({ entryId: String(entryId), role: String(role), content });
     if (type === "request_input" && id !== undefined)
@@ -112,6 +116,7 @@ export async function readPicture(
     elsewhere: watchElsewhere(session, io),
     starts: run?.blockedUntil === undefined ? [] : runnerAdvice(session, io),
     paused: pauseAdvice(session, io, isElsewhere),
+    persistedBy,
     children,
     pausedBelow: isAbovePaused ? adviceBelow(paused, io, isElsewhere) : [],
     tasks: [...tasks.values()],
@@ -121,6 +126,12 @@ export async function readPicture(
     run,
     ownerPid: isEnded(session.status) ? undefined : await findOwner(database),
   };
+}
+
+function persistingAct({ type, persists, handOff, childId, name }: JournalEvent): string | undefined {
+  if (persists !== true) return undefined;
+  if (type === "request_parent") return `it asked its parent for "${name}"`;
+  return handOff === true ? "it handed over" : `it asked for child ${String(childId)}`;
 }
 
 function noteTask(tasks: Map<string, TaskPicture>, event: JournalEvent, at: number | undefined): void {
@@ -162,7 +173,7 @@ function noteTask(tasks: Map<string, TaskPicture>, event: JournalEvent, at: numb
 
 export function pictureJson(picture: Picture, now: number): object {
   const { session, waits, questions, resume, paused, children, tasks, entries, pending, ownerPid } = picture;
-  const { run, starts, elsewhere, pausedBelow } = picture;
+  const { run, starts, elsewhere, pausedBelow, persistedBy } = picture;
   return {
     ...sessionJson(session),
     waitsFor: waits,
@@ -173,6 +184,7 @@ export function pictureJson(picture: Picture, now: number): object {
     ...(elsewhere === undefined ? {} : { elsewhere }),
     ...(paused === undefined ? {} : { paused }),
     ...(pausedBelow.length === 0 ? {} : { pausedBelow }),
+    ...(persistedBy === undefined ? {} : { persistedBy }),
     ...(children.length === 0 ? {} : { tree: children.map(treeJson) }),
     ...(ownerPid === undefined ? {} : { ownerPid }),
     tasks,

@@ -110,7 +110,7 @@ export function nextLife(last: Kernel, state: SessionState, session: Session): K
         children: last.children.children,
         awaited: last.children.awaited,
       }),
-      isEphemeral: last.children.isEphemeral,
+      persistence: last.children.persistence,
     },
     repeats: last.repeats.seen,
   };
@@ -132,8 +132,7 @@ function relationsOf(
   session: Session,
   { baseSeq, token, children, awaited }: Beginning,
 ): KernelLife["relations"] {
-  const { depth, shared, flags, format } = session;
-  const isEphemeral = session.persistence === "ephemeral";
+  const { depth, shared, flags, format, persistence = "full" } = session;
   return {
     ...(session.persistence === undefined ? {} : { life: token }),
     parent: parentAt(session, baseSeq),
@@ -141,7 +140,7 @@ function relationsOf(
     children,
     awaited,
     shared,
-    isEphemeral,
+    persistence,
     flags,
     format,
   };

@@ -52,7 +52,7 @@ export class SessionClaim {
   #claim: number | Creator;
   /** What would be stored of a session of which only the row is; all of it, to be stored when it asks for that. */
   #unstored: Unstored | undefined;
-  /** The same, while it is being stored. */
+  /** The same with the segment that asked for that, while it is being stored. */
   #flushing: Unstored | undefined;
 
   /** K11. Children's requests of which only the answer is told: they stay unread until then, for the life after this one. */
@@ -72,12 +72,12 @@ export class SessionClaim {
 
   /** Whether nothing but the row and what arrived is stored (K11): then nobody else could go on with it. */
   get isMinimal(): boolean {
-    return this.#unstored !== undefined;
+    return this.#unstored !== undefined && this.#flushing === undefined;
   }
 
   /** The session's own entries up to one of them, oldest first, when they are not stored. */
   unstored(leaf: number): readonly Entry[] | undefined {
-    const unstored = this.#unstored ?? this.#flushing;
+    const unstored = this.#flushing ?? this.#unstored;
     if (unstored === undefined) return undefined;
     const branch: Entry[] = [];
     const byId = new Map(unstored.entries.map((entry) => [entry.id, entry]));
@@ -98,6 +98,7 @@ export class SessionClaim {
     onError: (error: HoldfastError) => void,
   ): void {
     const onResult = (result: ChangeResult): void => {
+      if (result.status === "committed" && this.#flushing !== undefined) this.#unstored = undefined;
       this.#flushing = undefined;
       if (result.status === "committed" && this.#unstored !== undefined)
         addSegment(this.#unstored, commit.segment);
@@ -153,10 +154,11 @@ export class SessionClaim {
     const whole = { ...wholeBatch(commit), consumed: this.#read(segment) };
     // A person who mends what it is paused for wants it to go on, not to start over.
     if (segment.enablesPersistence || patch?.status === "paused") {
-      this.#unstored = undefined;
-      addSegment(unstored, segment);
-      this.#flushing = unstored;
-      const { records, entries, resumedFrom } = unstored;
+      const { resumedFrom } = unstored;
+      const records = [...unstored.records];
+      const entries = [...unstored.entries];
+      this.#flushing = { resumedFrom, records, entries };
+      addSegment(this.#flushing, segment);
       const told = resumedFrom === undefined ? {} : { resumedFrom };
       const session = { status, ...whole.session, persistence: "full", ...told } as const;
       const consumed = [...whole.consumed, ...this.#unanswered.values()];

@@ -82,6 +82,7 @@ export class SessionDriver implements SliceMember {
   #inFlight = false;
   #wokenInFlight = false; // Then it is to have a slice once the batch is answered.
   #over = false;
+  #isSalvaging = false; // K6. What is refused then is lost: tried again, it would be refused for ever.
   #deliveries = 0;
   /** D5. What the last commit says. */
   #standDown: SessionPatch | undefined;
@@ -378,14 +379,12 @@ export class SessionDriver implements SliceMember {
     }
     const refusal = refusalOf(this.sessionId, result);
     const { isMinimal } = this.#claim;
-    const isToBeKept = isMinimal || segment.records.some(isOutcome);
+    const isToBeKept = !this.#isSalvaging && (isMinimal || segment.records.some(isOutcome));
     if (result.status !== "invalid" || !isToBeKept) return this.abandon(refusal);
     // K6. It goes on here, with what was delivered: of one that keeps no journal, with all there is.
-    const kept = {
-      ...salvaged(segment.firstSeq, segment.records, this.#kernel.now),
-      enablesPersistence: isMinimal,
-    };
-    this.#commit(kept, undefined, () => this.abandon(refusal));
+    this.#isSalvaging = true;
+    const kept = salvaged(segment.firstSeq, segment.records, this.#kernel.now);
+    this.#commit({ ...kept, enablesPersistence: isMinimal }, undefined, () => this.abandon(refusal));
   }
 
   /** D1. */

@@ -1,5 +1,8 @@
-// A session that keeps no journal starts over when its process dies: what its lives before did to others is still done.
+// A minimal session starts over when its process dies: what its lives before did to others is still done. Those here began under the
+// older rules, by which a session with children stayed minimal.
 
+import { BEHAVIOUR_FLAGS, JOURNAL_FORMAT } from "@holdfast/core";
+import { BEHAVIOUR } from "@holdfast/core/internal";
 import { gate, TestClock, turns, until } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
 import { defineAgent, defineTask, local, type Agent } from "./define.ts";
@@ -18,6 +21,22 @@ function open(options: Partial<RuntimeOptions> = {}): { runtime: Runtime; storag
   return { runtime, storage };
 }
 
+const OLDER = { flags: BEHAVIOUR_FLAGS & ~BEHAVIOUR.persistsFamilies, format: JOURNAL_FORMAT } as const;
+
+/** Store a session as it was made before minimal ones became persistent with their first child, and run it. */
+async function startOlder(
+  runtime: Runtime,
+  storage: MemoryStorage,
+  agent: Agent,
+  { isMinimal = true } = {},
+): Promise<void> {
+  const { name, version } = agent;
+  const creation = { type: "create_session", sessionId: "s", input: undefined, seed: 1, ...OLDER } as const;
+  const little = isMinimal ? ({ persistence: "minimal" } as const) : {};
+  await storage.commit([{ ...creation, agent: { name, version }, ...little }], 0);
+  await runtime.resume("s");
+}
+
 describe("a session that keeps no journal and starts over", () => {
   const done = defineAgent({ name: "done", run: async () => "done" });
   const other = defineAgent({ name: "other", run: async () => "other" });
@@ -29,8 +48,8 @@ describe("a session that keeps no journal and starts over", () => {
     ...names: readonly string[]
   ): Promise<unknown> {
     const storage = new MemoryStorage();
-    let { runtime } = open({ storage, ...options });
-    await runtime.start(agent, undefined, { sessionId: "s", persistence: "minimal" });
+    let { runtime } = open({ storage, agents: [agent], ...options });
+    await startOlder(runtime, storage, agent);
     for (const name of names) {
       const waitsForIt = async () =>
         (await storage.reader.session("s"))?.waits.some((wait) => "name" in wait && wait.name === name);
@@ -162,8 +181,8 @@ describe("a session that keeps no journal and starts over", () => {
       run: async (ctx) =>
         ctx.waitForChild(ctx.spawnAgent(local(asking), undefined, { persistence: "minimal" })),
     });
-    const { runtime } = open({ storage });
-    const session = await runtime.start(agent, undefined, { sessionId: "s" });
+    const { runtime } = open({ storage, agents: [agent] });
+    await startOlder(runtime, storage, agent, { isMinimal: false });
     const waitsFor = (name: string) =>
       until(
         async () =>
@@ -184,7 +203,7 @@ describe("a session that keeps no journal and starts over", () => {
     await until(() => answered.length === 1, "the first is answered");
     await turns(20);
     await runtime.signal("s-0", "ask");
-    expect(await session.result()).toBe("to 2");
+    expect(await runtime.handle("s").result()).toBe("to 2");
     expect(answered).toEqual([1, 2]);
   });
 
@@ -218,8 +237,8 @@ describe("a session that keeps no journal and starts over", () => {
           return ctx.waitForChild(child);
         },
       });
-      const first = open({ storage });
-      await first.runtime.start(agent, undefined, { sessionId: "s", persistence: "minimal" });
+      const first = open({ storage, agents: [agent] });
+      await startOlder(first.runtime, storage, agent);
       await until(() => asked === 2, "it is asked twice");
       await turns(30);
       await first.runtime.close();

@@ -261,6 +261,42 @@ export const familyScenarios: readonly CrashScenario[] = [
     };
   }),
 
+  scenario("a minimal session that hears its child, waits, and hears it again", (outside) => {
+    const step = effect(outside);
+    const child = defineAgent({
+      name: "ready-twice",
+      tasks: [step],
+      run: async (ctx) => {
+        ctx.signalParent("ready", 1);
+        await ctx.waitForSignal("go");
+        ctx.signalParent("ready", await ctx.scheduleTask(step, { value: 2 }));
+        await ctx.waitForSignal("go");
+        return "done";
+      },
+    });
+    return {
+      options: { persistence: "minimal" },
+      agent: defineAgent({
+        name: "hears-twice",
+        tasks: [step],
+        agents: [child],
+        run: async (ctx) => {
+          const first = await ctx.scheduleTask(step, { value: 1 });
+          const one = ctx.spawnAgent(local(child));
+          const told: unknown[] = [first, await ctx.waitForChildEvent(one)];
+          told.push(await ctx.waitForSignal("word"));
+          ctx.signalChild(one, "go");
+          told.push(await ctx.waitForChildEvent(one));
+          ctx.signalChild(one, "go");
+          return [...told, await ctx.waitForChild(one)];
+        },
+      }),
+      world: async ({ runtime, sessionId }) => {
+        await runtime.signal(sessionId, "word", "on", { dedupKey: "word" });
+      },
+    };
+  }),
+
   scenario("an ephemeral child that enables its persistence", (outside) => {
     const step = effect(outside, "value");
     const child = defineAgent({

@@ -79,12 +79,18 @@ export interface RecordProbe extends Command {
 }
 
 /** Another session is to be run for this one, as its child or, with `handOff`, in its place. Named by `{session}-{id}`. */
-export interface SpawnChild extends Command {
+export interface SpawnChild extends Command, Persisting {
   readonly type: "spawn_child";
   readonly agent: string;
   /** Of the input and the options. */
   readonly hash: string;
   readonly handOff?: true;
+}
+
+/** A command by which a minimal session becomes persistent. */
+export interface Persisting {
+  /** The session was minimal until this command; of sessions with the behaviour flag `persistsFamilies`. */
+  readonly persists?: true;
 }
 
 /** Something for a child's inbox (its number), or for the parent's. `payload` is what it is told. */
@@ -96,7 +102,7 @@ export interface TellSession extends Command {
 }
 
 /** A question to the handler of the parent. Answered by a signal named `replyName(id)`. */
-export interface RequestParent extends Command {
+export interface RequestParent extends Command, Persisting {
   readonly type: "request_parent";
   readonly name: string;
   readonly hash: string;

@@ -13,11 +13,13 @@
 //       the place (S4). What the end waits for, it waits for; one that fails or is cancelled before has no heir.
 //   C7. One that keeps no journal and starts over asks its parent, answers its children, and tells those of them that start over, too,
 //       anew. What it tells others it tells once, unless it is something else. It takes no answer to what an earlier life asked.
+//   C8. A minimal session that asks for another one, or asks its parent, becomes persistent by that command, in its commit. So no
+//       answer is ever lost with a life that asked. C7 is for ephemeral sessions, and for those that began under older rules.
 
 import { CancelledError, HoldfastError, UsageError } from "../errors.ts";
 import { isName, positionId, positionIn } from "../ids.ts";
 import { decodeJson, encodeJson, type JsonText } from "../json.ts";
-import type { ChildRequest, CommandRecord } from "../journal/record.ts";
+import type { ChildRequest, CommandRecord, Persisting } from "../journal/record.ts";
 import {
   childEndName,
   replyName,
@@ -30,7 +32,14 @@ import { shown } from "../options.ts";
 import type { CreateSession, Effect, StoredSignal } from "../ports/storage.ts";
 import { checkBudget, type Budget } from "../session/budget.ts";
 import { isLastEvent, toParent, type ChildEvent } from "../session/consequences.ts";
-import type { AgentRef, ParentEndPolicy, ParentRef, Persistence, SharedContext } from "../session/session.ts";
+import {
+  BEHAVIOUR,
+  type AgentRef,
+  type ParentEndPolicy,
+  type ParentRef,
+  type Persistence,
+  type SharedContext,
+} from "../session/session.ts";
 import type { AskDoor, Asks } from "./asks.ts";
 import { callerLine } from "./caller.ts";
 import { checkGrace, checkTimeout } from "./checks.ts";
@@ -87,8 +96,8 @@ export class ChildAsks {
   #children: number;
   #parent: ParentRef | undefined;
   #seed: number;
-  /** What children are that are not asked for otherwise. No part of what is asked: told otherwise on replay, it is the same. */
-  #inherited: Persistence;
+  /** Of this session so far. */
+  #persistence: Persistence;
   /** Children with a lower number are another session's (C4). */
   #firstChild = 0;
   /** Who takes over at the end. */
@@ -99,7 +108,7 @@ export class ChildAsks {
     this.#parent = door.options.relations.parent;
     this.#seed = door.options.seed;
     this.#children = door.options.relations.children;
-    this.#inherited = door.options.relations.isEphemeral ? "ephemeral" : "full";
+    this.#persistence = door.options.relations.persistence;
     this.#awaited = new Set(door.options.relations.awaited);
   }
 
@@ -127,14 +136,18 @@ export class ChildAsks {
     return this.#door.options.relations.life;
   }
 
-  /** Whether this session is gone with its process. */
-  get isEphemeral(): boolean {
-    return this.#inherited === "ephemeral";
+  /** How much of this session survives its process, so far. */
+  get persistence(): Persistence {
+    return this.#persistence;
   }
 
-  /** From here on it is not. */
   becomePersistent(): void {
-    this.#inherited = "full";
+    this.#persistence = "full";
+  }
+
+  /** What a child is that is not asked for otherwise. No part of what is asked: told otherwise on replay, it is the same. */
+  get #inherited(): Persistence {
+    return this.#persistence === "ephemeral" ? "ephemeral" : "full";
   }
 
   /** C4. */
@@ -204,7 +217,7 @@ export class ChildAsks {
     const draft = this.#draftChild(name, input, options, resumedFrom);
     const { onParentEnd: onEnd = "cancel" } = options;
     const hash = this.#placedHash(draft.hash, options);
-    const id = this.#append({ type: "spawn_child", agent: name, hash });
+    const id = this.#append({ type: "spawn_child", agent: name, hash, ...this.#persisting() });
     if (this.#door.cursor.slice === "live") this.#children++; // What is recorded is counted already.
     if (onEnd === "wait") this.#awaited.add(id);
     if ((options.persistence ?? this.#inherited) === "minimal") this.#forgetful.add(id);
@@ -218,7 +231,7 @@ export class ChildAsks {
     const name = this.#named("handoffToAgent", mode);
     const draft = this.#draftChild(name, input, options, undefined);
     const hash = this.#placedHash(draft.hash, options);
-    const id = this.#append({ type: "spawn_child", agent: name, hash, handOff: true });
+    const id = this.#append({ type: "spawn_child", agent: name, hash, handOff: true, ...this.#persisting() });
     this.#heir = () => this.#placed(this.#creation(id, draft, this.#parent), mode, options);
     if (this.#door.cursor.slice === "live") this.#described(name);
   }
@@ -269,7 +282,7 @@ export class ChildAsks {
       );
     }
     const text = this.#door.encodeFor(payload, `payload of request "${name}"`);
-    const id = this.#append({ type: "request_parent", name, hash: this.#hash(text) });
+    const id = this.#append({ type: "request_parent", name, hash: this.#hash(text), ...this.#persisting() });
     this.#effect(() => {
       const life = this.life === undefined ? {} : { life: this.life };
       const request: Omit<ChildRequest, "payload"> = { request: id, from: this.#sessionId, name, ...life };
@@ -287,6 +300,15 @@ export class ChildAsks {
       const id = this.#append({ type: "reply_child", request, hash: this.#hash(payload) });
       this.#effect(() => this.#signal(id, from, replyName(request), payload));
     });
+  }
+
+  /** C8. What a command of a family says of itself; it makes this session persistent, if that is minimal. */
+  #persisting(): Persisting {
+    if (this.#persistence !== "minimal") return {};
+    if ((this.#door.options.relations.flags & BEHAVIOUR.persistsFamilies) === 0) return {};
+    this.becomePersistent();
+    this.#door.segment.enablePersistence();
+    return { persists: true };
   }
 
   /** K4. Nobody's code is there to throw at: a fault is told at the standstill. */

@@ -1,7 +1,6 @@
 // What a session has to do with others, as its kernel knows it.
 
-import type { ParentRef, SharedContext } from "../session/session.ts";
-import type { AgentRef } from "../session/session.ts";
+import type { AgentRef, ParentRef, Persistence, SharedContext } from "../session/session.ts";
 
 export interface Relations {
   readonly parent: ParentRef | undefined;
@@ -13,8 +12,8 @@ export interface Relations {
   /** Of a session that keeps no journal: the token of the claim that this life of it began under. In each it asks under the same numbers. */
   readonly life?: number;
   readonly shared: SharedContext | undefined;
-  /** Whether this session is gone with its process: then its children are, too, unless they are asked for otherwise. */
-  readonly isEphemeral: boolean;
+  /** How much of this session survives its process. Children of an ephemeral one are ephemeral, unless asked for otherwise. */
+  readonly persistence: Persistence;
   /** Behaviour flags and format that children get. */
   readonly flags: number;
   readonly format: number;
@@ -27,7 +26,7 @@ export const NO_RELATIONS: Relations = {
   children: 0,
   awaited: [],
   shared: undefined,
-  isEphemeral: false,
+  persistence: "full",
   flags: 0,
   format: 1,
 };

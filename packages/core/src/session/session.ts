@@ -217,11 +217,13 @@ export const BEHAVIOUR = {
   recordsGuards: 2,
   /** Who cancels a task that is held back withdraws the question (K14). */
   withdrawsHeld: 4,
+  /** A minimal session becomes persistent when it asks for another one, or asks its parent. */
+  persistsFamilies: 8,
 } as const;
 
 /** Of a session that begins now. */
 export const BEHAVIOUR_FLAGS: number =
-  BEHAVIOUR.guardsRepeats | BEHAVIOUR.recordsGuards | BEHAVIOUR.withdrawsHeld;
+  BEHAVIOUR.guardsRepeats | BEHAVIOUR.recordsGuards | BEHAVIOUR.withdrawsHeld | BEHAVIOUR.persistsFamilies;
 
 /**
  * How much of a session survives its process: everything; its row, input and unread signals, so that it starts over; nothing but
