@@ -42,7 +42,94 @@ test("starting a session makes a run, claiming it gives it a holder, and its end
 
   await runner.complete(claim!);
   expect(await runsOf(fleet)).toEqual([]);
-  expect((await fleet.admin.get(`/v1/runs/${runId}`)).status).toBe(404);
+  expect((await fleet.admin.get(`/v1/runs/${runId}`)).body).toMatchObject({
+    runId,
+    status: "ended",
+    outcome: "completed",
+    holder: runner.runnerId,
+    since: run.since,
+    endedAt: expect.any(Number),
+  });
+});
+
+test("each run of a session has an end of its own, which can be read when later runs have ended", async () => {
+  const fleet = await open();
+  const runner = await fleet.runner();
+  const sessionId = await fleet.admin.start({ sessionId: "ses-1" });
+  const ids: string[] = [];
+  for (const name of ["go", "on"]) {
+    const [claim] = (await runner.poll()).claims;
+    ids.push(`run_${sessionId}.${claim!.token}`);
+    await runner.say(claim!, { status: "waiting", waits: [{ id: 1, type: "signal", name }] });
+    await runner.release(claim!);
+    await fleet.admin.post(`/v1/sessions/${sessionId}/signals`, { name });
+  }
+  const [last] = (await runner.poll()).claims;
+  ids.push(`run_${sessionId}.${last!.token}`);
+  await runner.complete(last!, "done");
+
+  const ended = await runsOf(fleet, "?status=ended");
+  expect(ended.map(({ runId, outcome }) => [runId, outcome])).toEqual([
+    [ids[2], "completed"],
+    [ids[1], "waiting"],
+    [ids[0], "waiting"],
+  ]);
+  expect(await runsOf(fleet, "?status=ended&sessionId=ses-1")).toEqual(ended);
+  expect(await runsOf(fleet, "?status=ended&agent=other")).toEqual([]);
+  const result = async (runId: string) => (await fleet.admin.get(`/v1/runs/${runId}/result`)).body;
+  expect(await result(ids[2]!)).toMatchObject({ ended: true, run: { runId: ids[2] }, output: "done" });
+  // The output of the session is not the answer of a run that only suspended it.
+  expect(await result(ids[0]!)).toEqual({ ended: true, run: ended[2] });
+});
+
+test("a caller that waits for one run is answered when that run ends, and for no other run", async () => {
+  const fleet = await open();
+  const runner = await fleet.runner();
+  const sessionId = await fleet.admin.start();
+  const waited = fleet.admin.get(`/v1/runs/run_${sessionId}.next/result?waitMs=30000`);
+  const [claim] = (await runner.poll()).claims;
+  await runner.say(claim!, { status: "waiting", waits: [{ id: 1, type: "signal", name: "go" }] });
+  await runner.release(claim!);
+  const runId = `run_${sessionId}.${claim!.token}`;
+  expect((await waited).body).toMatchObject({ ended: true, run: { runId, outcome: "waiting" } });
+
+  await fleet.admin.post(`/v1/sessions/${sessionId}/signals`, { name: "go" });
+  const [next] = (await runner.poll()).claims;
+  const now = await fleet.admin.get(`/v1/runs/run_${sessionId}.${next!.token}/result`);
+  expect(now.body).toMatchObject({ ended: false, run: { status: "claimed", token: next!.token } });
+  const again = await fleet.admin.get(`/v1/runs/${runId}/result`);
+  expect(again.body).toMatchObject({ ended: true, run: { runId, outcome: "waiting" } });
+});
+
+test("a run whose claim passed on is lost, and a run that there never was is not found", async () => {
+  const before = await open();
+  const { storage } = before;
+  const sessionId = await before.admin.start();
+  const [lost] = (await (await before.runner()).poll()).claims;
+  // As when the lease of the first runner has passed.
+  await storage.commit([{ type: "release_claim", sessionId, token: lost!.token }], Date.now());
+  const fleet = await open({ storage, seed: 1_000 });
+  const [claim] = (await (await fleet.runner()).poll()).claims;
+  const { body } = await fleet.admin.get(`/v1/runs/run_${sessionId}.${lost!.token}`);
+  expect(body).toMatchObject({ status: "ended", outcome: "lost", token: lost!.token });
+  const none = await fleet.admin.get(`/v1/runs/run_${sessionId}.${claim!.token + 1}/result`);
+  expect(none.status).toBe(404);
+});
+
+test("the runs of another user's session are found neither by their ids nor in a list", async () => {
+  const fleet = await open();
+  const runner = await fleet.runner();
+  const ada = await fleet.user("ada");
+  const sessionId = await ada.start();
+  const [claim] = (await runner.poll()).claims;
+  await runner.complete(claim!);
+  const runId = `run_${sessionId}.${claim!.token}`;
+  expect((await ada.get(`/v1/runs/${runId}`)).body).toMatchObject({ outcome: "completed" });
+  const bob = await fleet.user("bob");
+  expect((await bob.get(`/v1/runs/${runId}`)).status).toBe(404);
+  expect((await bob.get(`/v1/runs/${runId}/result`)).status).toBe(404);
+  expect((await bob.get("/v1/runs?status=ended")).body.runs).toEqual([]);
+  expect((await ada.get("/v1/runs?status=ended")).body.runs).toHaveLength(1);
 });
 
 test("a session that waits has no run, and what arrives for its wait makes one", async () => {

@@ -181,6 +181,7 @@ export {
 } from "./ports/storage.ts";
 export { type Audit, type AuditRow } from "./ports/audit.ts";
 export { type PutDocument, type RemoveDocument, type StoredDocument } from "./ports/documents.ts";
+export { type RunNote } from "./session/ended-runs.ts";
 export { AUDIT_START, verifyAudit, type AuditLink, type AuditVerdict } from "./session/audit-chain.ts";
 export {
   type AttemptOutcome,

@@ -102,3 +102,4 @@ export {
 } from "./ports/storage-wire.ts";
 export { effectOfFiring } from "./session/firing.ts";
 export { SteadyClock } from "./steady-clock.ts";
+export { ENDED_RUNS, endedRunsOf, type EndedRun } from "./session/ended-runs.ts";

@@ -356,6 +356,26 @@ describe("holdfast runs and holdfast runners", () => {
       .json<readonly Record<string, unknown>[]>("token", "list", ...as)
       .then((all) => all.toSorted((a, b) => String(a["kind"]).localeCompare(String(b["kind"]))));
     expect(of).toMatchObject({ kind: "runner", name: "box", runnerId });
+    const { sessionId: one, token: claimed } = claims[0];
+    const runId = `run_${one}.${claimed}`;
+    const open = await project.json("runs", runId, ...as);
+    expect(open).toMatchObject({ runId, ended: false, status: "claimed" });
+    const waited = project.json("runs", runId, "--wait", ...as);
+    const batch = {
+      type: "commit_batch",
+      sessionId: one,
+      token: claimed,
+      firstSeq: 0,
+      records: [],
+      entries: [],
+    };
+    const completed = { ...batch, consumed: [], session: { status: "completed", output: '"hello"' } };
+    await call(coordinator.url, token, "storage/commit", { changes: [completed] });
+    expect(await waited).toMatchObject({ runId, ended: true, outcome: "completed", output: "hello" });
+    const ended = await project.run("runs", "--status", "ended", ...as);
+    expect(ended.stdout).toMatch(new RegExp(`^RUN .*OUTCOME.*\n${runId} +greeter +completed `));
+    expect((await project.run("runs", "run_nobody.1", ...as)).code).toBe(4);
+
     expect((await project.run("runners", "delete", runnerId, ...as)).code).toBe(0);
     expect((await project.run("runners", "show", runnerId, ...as)).code).toBe(4);
     expect((await call(coordinator.url, token, `runners/${runnerId}/poll`, poll)).code).toBe("token_revoked");

@@ -1,4 +1,4 @@
-// Asks a coordinator what is to be done and who does it: `holdfast runs`, and for `show` the run of one session.
+// Asks a coordinator about runs: `holdfast runs`, the result of one run, and for `show` the run that a session has.
 
 import { toHoldfastError } from "@holdfast/core";
 import { RunService, type Run } from "@holdfast/proto";
@@ -10,11 +10,14 @@ import { duration, plainLine, table } from "./plain-text.ts";
 
 const PAGE = 500;
 const CELL_CHARS = 100;
+/** How long one request waits for the end of a run; the most that the contract allows. */
+const WAIT_MS = 30_000;
 
 /** @returns the exit code. */
 export async function listRuns(limit: number, args: Arguments, io: Io): Promise<number> {
   const [shown, isMore] = await readRuns(limit, args, io);
   const now = Date.now();
+  if (args.text("status") === "ended") return listEnded(shown, isMore, limit, io);
   const head = ["SESSION", "AGENT", "STATUS", "SINCE", "RUNNER", "LEASE", "WHY NOT TAKEN"];
   const rows = shown
     .map(runJson)
@@ -32,6 +35,52 @@ export async function listRuns(limit: number, args: Arguments, io: Io): Promise<
   io.show(shown.map(runJson), shown.length === 0 ? "" : table([head, ...rows]).join("\n"));
   if (shown.length === 0) io.note("no runs: nothing of this is to be done");
   if (isMore) io.note(io.notes.paint.dim(`there are more: --limit ${limit * 10}`));
+  return 0;
+}
+
+function listEnded(shown: readonly Run[], isMore: boolean, limit: number, io: Io): number {
+  const head = ["RUN", "AGENT", "OUTCOME", "TOOK", "ENDED", "RUNNER"];
+  const rows = shown
+    .map(runJson)
+    .map(({ runId, agent, outcome = "", since, endedAt, holder = "" }) =>
+      [
+        runId,
+        agent.name,
+        outcome,
+        since === undefined || endedAt === undefined ? "" : duration(Math.max(0, endedAt - since)),
+        endedAt === undefined ? "" : `${duration(Math.max(0, Date.now() - endedAt))} ago`,
+        holder,
+      ].map((cell) => plainLine(cell, CELL_CHARS)),
+    );
+  io.show(shown.map(runJson), shown.length === 0 ? "" : table([head, ...rows]).join("\n"));
+  if (shown.length === 0) io.note("no runs: no runner has finished one of these");
+  if (isMore) io.note(io.notes.paint.dim(`there are more: --limit ${limit * 10}`));
+  return 0;
+}
+
+/** Show one run and its result. @returns the exit code. @throws HoldfastError `not_found` */
+export async function showRun(runId: string, args: Arguments, io: Io): Promise<number> {
+  const { run, ended, output, error } = await askCoordinator(args, io, async (connection) => {
+    const service = connection.client(RunService);
+    if (!args.has("wait")) return service.getResult({ runId, waitMs: 0 });
+    for (let asked = runId; ;) {
+      const answer = await service.getResult({ runId: asked, waitMs: WAIT_MS });
+      if (answer.ended) return answer;
+      asked = answer.run?.token === undefined ? asked : answer.run.runId; // A queued run has been claimed meanwhile.
+    }
+  });
+  const shown = runJson(run!);
+  const text = output === undefined ? undefined : new TextDecoder().decode(output);
+  const result = {
+    ...shown,
+    ended,
+    ...(text === undefined ? {} : { output: JSON.parse(text) as unknown }),
+    ...(error === undefined ? {} : { error: { code: error.code, message: error.message } }),
+  };
+  const standing = ended ? `ended: ${shown.outcome ?? ""}` : shown.status;
+  const lines = [`${shown.runId}  ${standing}`, ...(text === undefined ? [] : [text])];
+  if (error !== undefined) lines.push(`${error.code}: ${error.message}`);
+  io.show(result, lines.map((line) => plainLine(line, Infinity)).join("\n"));
   return 0;
 }
 
@@ -98,7 +147,7 @@ export type RunJson = ReturnType<typeof runJson>;
 /** A run for programs; its agent as a session's is told. */
 function runJson(run: Run) {
   const { runId, sessionId, agent, agentVersion, status, demands, priority, owner, blocked, holder } = run;
-  const { since, token, leaseUntil, runnerName, blockedUntil } = run;
+  const { since, token, leaseUntil, runnerName, blockedUntil, endedAt, outcome } = run;
   return {
     runId,
     sessionId,
@@ -114,5 +163,7 @@ function runJson(run: Run) {
     ...(runnerName === undefined ? {} : { runnerName }),
     ...(token === undefined ? {} : { token: Number(token) }),
     ...(leaseUntil === undefined ? {} : { leaseUntil: Number(leaseUntil) }),
+    ...(endedAt === undefined ? {} : { endedAt: Number(endedAt) }),
+    ...(outcome === undefined ? {} : { outcome }),
   };
 }

@@ -44,6 +44,10 @@ export {
   ListRunsResponseSchema,
   type GetRunRequest,
   GetRunRequestSchema,
+  type GetRunResultRequest,
+  GetRunResultRequestSchema,
+  type GetRunResultResponse,
+  GetRunResultResponseSchema,
   RunService,
 } from "./gen/holdfast/v1/run_service_pb.js";
 export {

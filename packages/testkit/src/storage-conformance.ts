@@ -28,6 +28,7 @@ import { pauseConformance } from "./conformance/pause-conformance.ts";
 import { broughtInConformance } from "./conformance/brought-in-conformance.ts";
 import { placementConformance } from "./conformance/placement-conformance.ts";
 import { readConformance } from "./conformance/read-conformance.ts";
+import { runConformance } from "./conformance/run-conformance.ts";
 import { scheduleConformance } from "./conformance/schedule-conformance.ts";
 import { signalConformance } from "./conformance/signal-conformance.ts";
 import type { StorageSubject } from "./conformance/storage-subject.ts";
@@ -58,6 +59,7 @@ export function storageConformance(subject: StorageSubject): void {
     describe("schedules", () => scheduleConformance(fixture));
     describe("deletion", () => deletionConformance(fixture));
     describe("documents and audit", () => ledgerConformance(fixture));
+    describe("runs that have ended", () => runConformance(fixture));
     describe("what is due", () => dueConformance(fixture));
     describe("what is kept", () => contentConformance(fixture));
     describe("reading", () => readConformance(fixture));

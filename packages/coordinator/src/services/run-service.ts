@@ -1,8 +1,8 @@
 // Runs over the API: what is to be done and who does it, read off the sessions and claims there are.
 //
-//   N1. Nothing of a run is stored. Queued is what storage says is due, claimed what it says is held; so this is as true as they are,
-//       and one that is given away while it is read may be told twice, or not at all.
-//   N2. A run's id is its session and its token. Before it is claimed nobody knows its token: it is the session's next one.
+//   N1. A run that has not ended is not stored: queued is what storage says is due, claimed what it says is held. A run that passes
+//       on while a list is made may be listed twice, or not at all. Ended runs are stored (`ended-runs.ts`).
+//   N2. A run's id is its session and its token. A queued run has no token yet: its id ends in `next`.
 //   X3. A user sees those of own sessions; another's is told like one that is not there.
 //
 // It gives nothing to anybody: that is dispatch's.
@@ -10,12 +10,15 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { NotFoundError, type HeldClaim, type Session } from "@holdfast/core";
-import { dueAt, isAnsweredBy, NO_CLAIM } from "@holdfast/core/internal";
-import type { ListRunsRequest, RunSchema, RunService } from "@holdfast/proto";
+import { dueAt, isAnsweredBy, NO_CLAIM, type EndedRun } from "@holdfast/core/internal";
+import type { GetRunResultResponseSchema, ListRunsRequest, RunSchema, RunService } from "@holdfast/proto";
 import type { Caller } from "../api/caller.ts";
 import { fitnessOf, nameOf } from "../dispatch/registry.ts";
 import { dueSince, NO_MATCH_MS, unmetBy, whyNotTaken, type KnownRunner } from "../dispatch/rules.ts";
+import { bytesOf } from "../json-field.ts";
 import { callOf } from "./call.ts";
+import { endedRuns, endOfRun, hasEndedSession, sessionsWithEndedRuns, untilAnswered } from "./ended-runs.ts";
+import { errorMessage } from "./session-message.ts";
 import { heldBy, standingOf } from "./runner-standing.ts";
 import { unknownCursor, type ServiceHost } from "./service-host.ts";
 import { mayTouch } from "./session-scope.ts";
@@ -33,6 +36,7 @@ export function runService(host: ServiceHost): ServiceImpl<typeof RunService> {
   return {
     async list({ limit = PAGE, cursor, ...filter }, context) {
       const { caller } = callOf(context);
+      if (filter.status === "ended") return listEnded(host, caller, filter, limit, cursor);
       const [status, after] = readCursor(cursor);
       const wanted = caller.kind === "user" ? ofUser(caller, filter) : filter;
       if (wanted === undefined) return { runs: [] };
@@ -48,15 +52,108 @@ export function runService(host: ServiceHost): ServiceImpl<typeof RunService> {
     },
 
     async get({ runId }, context) {
-      const at = runId.lastIndexOf(".");
-      const sessionId = runId.startsWith("run_") && at > 0 ? runId.slice("run_".length, at) : undefined;
-      const session = sessionId === undefined ? undefined : await host.storage.reader.session(sessionId);
-      if (session === undefined || !(await mayTouch(host, callOf(context).caller, session)))
-        throw runNotFound(runId);
+      const { session, token } = await named(host, callOf(context).caller, runId);
       const run = await runOf(host, session, new Runners(host));
-      if (run?.runId !== runId) throw runNotFound(runId, run);
-      return run;
+      if (run?.runId === runId) return run;
+      const end = token === undefined ? undefined : await endOfRun(host, session.sessionId, token);
+      if (end === undefined) throw runNotFound(runId, run);
+      return endedRun(session, token!, end);
     },
+
+    async getResult({ runId, waitMs = 0 }, context) {
+      const call = callOf(context);
+      const { session: before, token: given } = await named(host, call.caller, runId);
+      const { sessionId } = before;
+      let token = given;
+      let run = await runOf(host, before, new Runners(host));
+      if (token === undefined && run === undefined) throw runNotFound(runId, run);
+      const end = await untilAnswered(host, sessionId, waitMs, call, async () => {
+        token ??= (await heldClaim(host, sessionId))?.token;
+        return token === undefined ? undefined : endOfRun(host, sessionId, token);
+      });
+      const session = (await named(host, call.caller, runId)).session;
+      if (end !== undefined) return resultOf(session, token!, end);
+      run = await runOf(host, session, new Runners(host));
+      // Asked for by its token, it must be the one that is claimed now.
+      if (run === undefined || (given !== undefined && run.runId !== runId)) throw runNotFound(runId, run);
+      return { run, ended: false };
+    },
+  };
+}
+
+/** The session and the token that a run's id names; a queued run's has no token. @throws NotFoundError */
+async function named(
+  host: ServiceHost,
+  caller: Caller,
+  runId: string,
+): Promise<{ readonly session: Session; readonly token: number | undefined }> {
+  const [, sessionId, token] = /^run_(.+)\.(next|\d{1,16})$/s.exec(runId) ?? [];
+  const session = sessionId === undefined ? undefined : await host.storage.reader.session(sessionId);
+  if (session === undefined || !(await mayTouch(host, caller, session))) throw runNotFound(runId);
+  return { session, token: token === NEXT ? undefined : Number(token) };
+}
+
+async function heldClaim({ storage, clock }: ServiceHost, sessionId: string): Promise<HeldClaim | undefined> {
+  return (await storage.heldClaims({ now: clock.now(), limit: 1, sessionId }))[0];
+}
+
+/** Newest first within a session. A page ends with a session, so it may be a little longer than `limit`. */
+async function listEnded(
+  host: ServiceHost,
+  caller: Caller,
+  filter: Filter,
+  limit: number,
+  cursor: string | undefined,
+): Promise<{ runs: RunMessage[]; nextCursor?: string }> {
+  const [, after] = cursor === undefined ? [] : (/^ended:(.+)$/s.exec(cursor) ?? [undefined, undefined]);
+  if (cursor !== undefined && after === undefined) throw unknownCursor();
+  const wanted = caller.kind === "user" ? ofUser(caller, filter) : filter;
+  if (wanted === undefined) return { runs: [] };
+  const page: RunMessage[] = [];
+  const add = (session: Session, runs: readonly EndedRun[]): void => {
+    if (!isAskedFor(session, wanted)) return;
+    for (const run of runs.toReversed())
+      if (isHolder(host, run.holder, wanted)) page.push(endedRun(session, run.token, run));
+  };
+  await host.registry.all(); // Which names their holders.
+  if (wanted.sessionId !== undefined) {
+    const session = await host.storage.reader.session(wanted.sessionId);
+    if (session !== undefined) add(session, await endedRuns(host, wanted.sessionId));
+    return { runs: page };
+  }
+  for await (const [session, runs] of sessionsWithEndedRuns(host, after)) {
+    add(session, runs);
+    if (page.length >= limit) return { runs: page, nextCursor: `ended:${session.sessionId}` };
+  }
+  return { runs: page };
+}
+
+function endedRun(session: Session, token: number, end: EndedRun | "lost"): RunMessage {
+  const fields = { ...runFields(session, String(token)), status: "ended", token: BigInt(token) };
+  if (end === "lost") return { ...fields, outcome: "lost" };
+  const { holder, since, endedAt, outcome } = end;
+  return {
+    ...fields,
+    outcome,
+    holder,
+    endedAt: BigInt(Math.round(endedAt)),
+    ...(since === undefined ? {} : { since: BigInt(Math.round(since)) }),
+  };
+}
+
+function resultOf(
+  session: Session,
+  token: number,
+  end: EndedRun | "lost",
+): MessageInitShape<typeof GetRunResultResponseSchema> {
+  const run = endedRun(session, token, end);
+  if (end === "lost" || !hasEndedSession(session, end)) return { run, ended: true };
+  const { output, error } = session;
+  return {
+    run,
+    ended: true,
+    ...(output === undefined ? {} : { output: bytesOf(output) }),
+    ...(error === undefined ? {} : { error: errorMessage(error) }),
   };
 }
 
@@ -146,7 +243,7 @@ async function runOf(host: ServiceHost, session: Session, runners: Runners): Pro
   const { storage, clock } = host;
   const { sessionId } = session;
   const now = clock.now();
-  const [claim] = await storage.heldClaims({ now, limit: 1, sessionId });
+  const claim = await heldClaim(host, sessionId);
   if (claim !== undefined) {
     await host.registry.all(); // Which names its holder.
     return claimedRun(host, session, claim);
@@ -234,7 +331,7 @@ function runNotFound(runId: string, now?: RunMessage): NotFoundError {
   return new NotFoundError("not_found", `there is no run ${runId}`, {
     fix:
       now === undefined
-        ? "one that is over is not kept: its session's journal tells what it did"
+        ? "list the session's ended runs (status=ended) to see which there were"
         : `its session's run is ${now.runId}`,
   });
 }

@@ -14,6 +14,8 @@ import {
   type CommitBatch,
   type CreateSession,
   type Effect,
+  type ReleaseClaim,
+  type RunNote,
   type Session,
 } from "@holdfast/core";
 import { UNKNOWN_VERSION } from "@holdfast/core/internal";
@@ -42,9 +44,20 @@ async function scopeForRunner(host: ServiceHost, caller: Caller, change: Change)
   if (change.type !== "commit_batch" && change.type !== "release_claim") return forbidden(change);
   const { sessionId, token } = change;
   if (!(await host.dispatcher.holds(caller.name, sessionId, token))) return FENCED;
-  if (change.type === "release_claim") return { change };
+  const run = runNote(host, caller, change);
+  if (change.type === "release_claim") return { change: { ...change, run } };
   if (await hasForeign(host, caller, change.effects ?? [], sessionId)) return NOT_FOUND;
-  return { change: await withVersions(host, change) };
+  return { change: { ...(await withVersions(host, change)), run } };
+}
+
+/** What is kept of the run when this change ends it (ST50), whatever the runner says of it. */
+function runNote(
+  { dispatcher }: ServiceHost,
+  { name: holder }: Caller,
+  { sessionId, token }: CommitBatch | ReleaseClaim,
+): RunNote {
+  const since = dispatcher.givenAt(sessionId, token);
+  return { holder, ...(since === undefined ? {} : { since }) };
 }
 
 /** A child of an agent that its parent's runner does not know is of the version that runners offer now. */

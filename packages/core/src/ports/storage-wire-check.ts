@@ -182,6 +182,8 @@ const isPatch = hasShape({
   error: optional(isError),
 });
 
+const isRunNote = hasShape({ holder: isText, since: optional(isTime) });
+
 const EFFECTS: { readonly [type in Effect["type"]]: Check } = {
   create_session: hasShape({
     sessionId: isNewId,
@@ -325,11 +327,13 @@ const UNAUDITED: { readonly [type in Exclude<Change["type"], "audited">]: Check 
     token: isToken,
     firstSeq: isCount,
     consumed: listOf(isText),
+    run: optional(isRunNote),
   }),
   release_claim: hasShape({
     sessionId: isText,
     token: isToken,
     ifUnchanged: optional(hasShape({ nextSeq: isCount, updatedAt: isTime })),
+    run: optional(isRunNote),
   }),
   put_schedule: hasShape({ schedule: isSchedule }),
   remove_schedule: hasShape({ scheduleId: isText }),

@@ -21,6 +21,7 @@ import type { HoldfastError, RecordedError } from "../errors.ts";
 import type { Audit, AuditRow } from "./audit.ts";
 import type { ClaimResult, HeldClaim } from "./claim-results.ts";
 import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts";
+import type { RunNote } from "../session/ended-runs.ts";
 import type { PutSchedule, RemoveSchedule, Schedule } from "./schedules.ts";
 
 /**
@@ -128,6 +129,8 @@ import type { PutSchedule, RemoveSchedule, Schedule } from "./schedules.ts";
  *         how much has arrived for each, and the losses before each that no commit has taken back yet (ST39). It changes nothing.
  *   ST49. A session made `under` a claim of another one is made only while that is the other's newest claim, unreleased, and its session
  *         has not ended, else `fenced`; and once under it: made before and deleted since it is `duplicate`. One that exists is `exists`.
+ *   ST50. A release, or a batch that ends its session, adds the run that its `run` note names to the session's document of ended runs
+ *         (`session/ended-runs.ts`), in the same transaction. A change that is not applied adds none; deletion removes the document.
  *   ST44. The reader's filters of sessions (owner, agent, status, parent) hold together, page by page.
  */
 export interface AgentStorage {
@@ -412,6 +415,8 @@ export interface CommitBatch {
   readonly session?: SessionPatch;
   readonly effects?: readonly Effect[];
   readonly charges?: readonly Charge[];
+  /** Keep a record of the run that this batch is of, if the batch ends its session (ST50). */
+  readonly run?: RunNote;
 }
 
 export interface SessionPatch {
@@ -440,6 +445,8 @@ export interface ReleaseClaim {
   readonly token: number;
   /** What its row said when it was claimed: then it is released only if it says so still. */
   readonly ifUnchanged?: Pick<Session, "nextSeq" | "updatedAt">;
+  /** Keep a record of the run that ends with this claim (ST50). */
+  readonly run?: RunNote;
 }
 
 /** It is due at `dueAt`, as stored: do what it says, and set when it fires next. */

@@ -58,6 +58,7 @@ import {
 } from "./consequences.ts";
 import { decideDeletion } from "./deletion.ts";
 import { decidePut, decideRemove } from "./documents.ts";
+import { keepEndedRun, keepReleasedRun, removeEndedRuns } from "./ended-runs.ts";
 import { childrenOf, goingOn, lastHeir, paidBy } from "./heirs.ts";
 import { decideBeginMove, decideEndMove } from "./moving.ts";
 import { isChildOf, isEnded, ownedBy, type Session, type SessionStatus } from "./session.ts";
@@ -140,7 +141,7 @@ export function applyChange(door: CascadeDoor, change: Change, now: number): Cha
     case "commit_batch":
       return commitBatch(door, change, now);
     case "release_claim":
-      return door.release(change);
+      return keepReleasedRun(door, change, door.release(change), now);
     case "request_cancel":
       return decide(door, change.sessionId, now, (session) => decideCancel(session, change, now));
     case "pause_session":
@@ -245,6 +246,7 @@ function commitBatch(door: CascadeDoor, batch: CommitBatch, now: number): Change
   if (result.status !== "committed") return result;
   if (rows === undefined) return answerAgain(door, batch, result);
   const { before, after } = rows;
+  if (isEnded(after.status)) keepEndedRun(door, batch, after, now);
   if (isAlone(before, after, batch)) return result; // N3.
   const admissions = follow(door, before, after, now, batch);
   const { inbox } = door.session(batch.sessionId) ?? after;
@@ -342,7 +344,10 @@ function isUnread(door: CascadeDoor, sessionId: string, { unread }: Schedule): b
 function deleteSession(door: CascadeDoor, change: DeleteSession): ChangeResult {
   const { result, sessionIds } = decideDeletion(door, change);
   // From below: nobody is left below one that is gone.
-  for (const sessionId of sessionIds.toReversed()) door.remove(sessionId);
+  for (const sessionId of sessionIds.toReversed()) {
+    door.remove(sessionId);
+    removeEndedRuns(door, sessionId);
+  }
   return result;
 }
 

@@ -1,35 +1,45 @@
 import { refuse, takeNothing } from "../arguments.ts";
 import type { Arguments, Command } from "../command.ts";
 
-const STATUSES = ["queued", "claimed"];
+const STATUSES = ["queued", "claimed", "ended"];
 
 export const runs: Command = {
   name: "runs",
-  summary: "Show what is to be done at a coordinator, and who does it",
+  summary: "Show what is to be done at a coordinator, who does it, and what was done",
   usage:
-    "runs [--status queued|claimed] [--session ID] [--agent NAME] [--runner RUNNER] [--owner USER] [--limit N]",
+    "runs [RUN [--wait]] [--status queued|claimed|ended] [--session ID] [--agent NAME] [--runner RUNNER] [--owner USER] [--limit N]",
   description:
-    "A run is one piece of work that advances a session: queued until a runner claims it, and over when that one has released it. A session " +
-    "that is paused or has ended has none, and one that waits only for the short while its runner keeps it at hand. Of a queued one it is " +
-    "told why nobody has taken it, of a claimed one who has it and until when, unless that is renewed: who is gone has it for as long. Which coordinator: --url, HOLDFAST_URL, or http://127.0.0.1:8765; a user sees those of own " +
-    "sessions. Exit codes: 2 an option is wrong, 5 the token is not good, 7 the coordinator cannot be reached.",
+    "A run is one piece of work that advances a session: queued until a runner claims it, and ended when the session has ended or the " +
+    "runner has released it. Queued runs show why no runner has claimed them; claimed runs show the runner and when its lease expires. " +
+    "A crashed runner keeps its claim until then. Ended runs are listed with --status ended: the newest 50 of each session, each with " +
+    "the status its session had when the run ended. With the id of a RUN, the command shows that run and how it ended; --wait waits " +
+    "for its end. Other runs of the session are never shown in its place. Which coordinator: --url, HOLDFAST_URL, or " +
+    "http://127.0.0.1:8765; users see the runs of their own sessions. " +
+    "Exit codes: 2 an option is wrong, 4 there is no such run, 5 the token is not good, 7 the coordinator cannot be reached.",
   options: {
-    status: { help: "only runs that are queued or claimed", value: "STATUS" },
-    session: { help: "only that of this session", value: "ID" },
+    status: { help: "only runs that are queued, claimed or ended", value: "STATUS" },
+    session: { help: "only runs of this session", value: "ID" },
     agent: { help: "only of this agent", value: "NAME" },
     runner: { help: "only what the runner of this name or id has claimed", value: "RUNNER" },
     owner: { help: "only of this user's sessions", value: "USER" },
+    wait: { help: "wait until the run has ended" },
     limit: { help: "how many (default: 100)", value: "N" },
   },
   examples: [
     ["runs", "what there is to do"],
     ["runs --status queued", "what nobody has taken, and why"],
     ["runs --runner box-1", "what this runner does"],
+    ["runs --status ended --session desk", "what was done for a session, newest first"],
+    ["runs run_desk.7 --wait", "how that run ends"],
     ["runs --json --limit 1000", "one JSON list, for programs"],
   ],
 
   async run(args, io) {
-    takeNothing(args.positionals, runs.usage);
+    const [runId, ...more] = args.positionals;
+    takeNothing(more, runs.usage);
+    if (runId !== undefined) return (await import("../run-list.ts")).showRun(runId, args, io);
+    if (args.has("wait"))
+      throw refuse("--wait waits for one run", runs.usage, { expected: "the id of a run" });
     const status = args.text("status");
     if (status !== undefined && !STATUSES.includes(status))
       throw refuse(`"${status}" is no status of a run`, runs.usage, { expected: STATUSES.join(", ") });

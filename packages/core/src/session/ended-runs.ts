@@ -1,0 +1,82 @@
+// The runs of a session that have ended: one document for each session that has any, newest run last.
+//
+//   R1. A run ends with its claim: when a batch under the claim ends the session, or when the claim is released.
+//   R2. At most `ENDED_RUNS_MAX` runs are kept for a session; the oldest are dropped first.
+//   R3. Its token identifies a run within its session: no two claims of a session have the same one (O2).
+//
+// Only claims whose change carries a `run` note are kept. A coordinator adds the note to what its runners commit; a process that
+// runs sessions by itself has no runs to list.
+
+import type { StoredDocument } from "../ports/documents.ts";
+import type { Session, SessionStatus } from "./session.ts";
+
+/** The collection of these documents; a document's id is its session's. */
+export const ENDED_RUNS = "runs";
+const ENDED_RUNS_MAX = 50;
+
+/** What storage cannot know of a run by itself. */
+export interface RunNote {
+  /** The runner that held the claim, by its id. */
+  readonly holder: string;
+  /** When the claim was given, epoch milliseconds; absent when that is not known. */
+  readonly since?: number;
+}
+
+export interface EndedRun extends RunNote {
+  readonly token: number;
+  /** Epoch milliseconds. */
+  readonly endedAt: number;
+  /**
+   * The status of the session when the run ended. `waiting`, `input_required` and `paused` are suspensions. `working` and `submitted`
+   * say that the runner released the session before it had finished.
+   */
+  readonly outcome: SessionStatus;
+}
+
+/** What these rules need of the transaction that a change is applied in. */
+interface EndedRunsDoor {
+  document(collection: string, id: string): StoredDocument | undefined;
+  putDocument(collection: string, document: StoredDocument): unknown;
+  removeDocument(collection: string, id: string): void;
+}
+
+/** ST50. Add the run that a change ends, when the change says which run that is. `session`: as it is after the change. */
+export function keepEndedRun(
+  door: EndedRunsDoor,
+  { token, run }: { readonly token: number; readonly run?: RunNote },
+  session: Pick<Session, "sessionId" | "status"> | undefined,
+  now: number,
+): void {
+  if (run === undefined || session === undefined) return;
+  const { sessionId, status: outcome } = session;
+  const stored = door.document(ENDED_RUNS, sessionId);
+  const ended: EndedRun = { token, ...run, endedAt: now, outcome };
+  const runs = [...(stored === undefined ? [] : endedRunsOf(stored)), ended].slice(-ENDED_RUNS_MAX); // R2.
+  door.putDocument(ENDED_RUNS, {
+    id: sessionId,
+    body: JSON.stringify(runs),
+    version: (stored?.version ?? 0) + 1,
+    updatedAt: now,
+  });
+}
+
+/** The same for a release. Answers what the release answered. */
+export function keepReleasedRun<Result extends { readonly status: string }>(
+  door: EndedRunsDoor & { session(sessionId: string): Session | undefined },
+  release: { readonly sessionId: string; readonly token: number; readonly run?: RunNote },
+  result: Result,
+  now: number,
+): Result {
+  if (release.run !== undefined && result.status === "released")
+    keepEndedRun(door, release, door.session(release.sessionId), now);
+  return result;
+}
+
+export function removeEndedRuns(door: EndedRunsDoor, sessionId: string): void {
+  if (door.document(ENDED_RUNS, sessionId) !== undefined) door.removeDocument(ENDED_RUNS, sessionId);
+}
+
+/** Oldest first. */
+export function endedRunsOf({ body }: Pick<StoredDocument, "body">): readonly EndedRun[] {
+  return JSON.parse(body) as readonly EndedRun[];
+}
