@@ -112,6 +112,9 @@ export const ERROR_TABLE = {
   headers_too_large: { exit: 2, http: 431, rpc: "resource_exhausted" },
   rate_limited: { exit: 7, http: 429, rpc: "resource_exhausted" },
   unavailable: { exit: 7, http: 503, rpc: "unavailable" },
+  // What a caller of the network meets, and no answer of the API is.
+  not_a_coordinator: { exit: 7, http: 500, rpc: "unknown" },
+  cannot_listen: { exit: 7, http: 500, rpc: "unknown" },
   runner_not_found: { exit: 4, http: 404, rpc: "not_found" },
   token_not_found: { exit: 4, http: 404, rpc: "not_found" },
   schedule_not_found: { exit: 4, http: 404, rpc: "not_found" },

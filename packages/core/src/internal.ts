@@ -19,6 +19,7 @@ export {
   type OptionRule,
   type OptionRules,
 } from "./options.ts";
+export { cannotListen } from "./cannot-listen.ts";
 export { jsonSyntaxProblem } from "./json-syntax.ts";
 export { endOfString, findPayloadProblem, NUMERIC, skip, type Span } from "./json-text.ts";
 export { checkGrace } from "./kernel/checks.ts";

@@ -280,6 +280,18 @@ describe("bad input", () => {
     expect(JSON.parse(stderr)).toMatchObject({ code, exitCode: exit, message: expect.any(String) });
   });
 
+  test.each(["list", "runs", "runner --agents good.ts", "run --agent x", "push ses_x", "token list"])(
+    "a URL that is none is named by its variable and by its flag, before a token is missed: %s",
+    async (words) => {
+      const args = words.split(" ");
+      const variable = await project.start(args, { env: { HOLDFAST_URL: "localhost:8765" }, stdin: "" })
+        .finished;
+      expectError(variable, 2, "E_USAGE", ["HOLDFAST_URL names no coordinator", "say http://localhost:8765"]);
+      const flag = await project.run(...args, "--url", "ftp://fleet.example");
+      expectError(flag, 2, "E_USAGE", ["--url names no coordinator", "not ftp"]);
+    },
+  );
+
   test("no arguments: usage on standard error, nothing on standard output", async () => {
     const { code, stdout, stderr } = await project.run();
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });

@@ -3,15 +3,15 @@
 // Tokens come from the environment or from a file, never from the command line itself, where others of this machine would see them.
 
 import { HoldfastError, toHoldfastError, UsageError, type ErrorCode } from "@holdfast/core";
+import { checkUrl } from "@holdfast/storage/coordinator-url";
 import { adminTokenFile, readToken } from "./admin-token.ts";
 import type { Arguments, Io } from "./command.ts";
+import { definedOf } from "./command-error.ts";
 import { dataFolder } from "./coordinator-storage.ts";
 import type { Origin } from "./origin.ts";
 
 export interface CoordinatorAccess {
   readonly url: string;
-  /** What named it: a flag or a variable; nothing for the one of this machine. */
-  readonly urlFrom?: string;
   readonly token: string;
   /** What the token was read from: a variable or a file. */
   readonly tokenFrom: string;
@@ -21,25 +21,43 @@ const VARIABLE = "HOLDFAST_URL";
 /** Of a coordinator that was started here, as it is. */
 export const URL_DEFAULT = "http://127.0.0.1:8765";
 
-/** The coordinator that somebody named; nothing when nobody did. */
-export function namedCoordinator(
-  args: Arguments,
-  io: Pick<Io, "env">,
-): { readonly url: string; readonly origin: Origin; readonly from: string } | undefined {
-  const flag = args.text("url");
-  if (flag !== undefined) return { url: flag, origin: "flag", from: "--url" };
-  const variable = io.env[VARIABLE];
-  if (args.has("db") || variable === undefined || variable === "") return undefined;
-  return { url: variable, origin: "environment", from: VARIABLE };
+interface NamedUrl {
+  readonly url: string;
+  readonly origin: Origin;
+  readonly from: string;
+}
+
+/** The coordinator that somebody named in place of a database; nothing when nobody did. */
+export function namedCoordinator(args: Arguments, io: Pick<Io, "env">): NamedUrl | undefined {
+  return args.has("db") && args.text("url") === undefined ? undefined : namedUrl(args, io);
 }
 
 /** For what has to do with a coordinator anyway: the one that is named, or the one that would be started here. */
 export function findCoordinator(args: Arguments, io: Pick<Io, "env" | "cwd">): CoordinatorAccess {
+  const url = namedUrl(args, io)?.url ?? URL_DEFAULT;
+  return { url, ...coordinatorToken(args, io) };
+}
+
+function namedUrl(args: Arguments, { env }: Pick<Io, "env">): NamedUrl | undefined {
   const flag = args.text("url");
-  const variable = io.env[VARIABLE];
-  const urlFrom = flag !== undefined ? "--url" : (variable ?? "") === "" ? undefined : VARIABLE;
-  const url = flag ?? (variable === "" ? undefined : variable) ?? URL_DEFAULT;
-  return { url, ...(urlFrom === undefined ? {} : { urlFrom }), ...coordinatorToken(args, io) };
+  if (flag !== undefined) return { url: checkedUrl(flag, "--url"), origin: "flag", from: "--url" };
+  const variable = env[VARIABLE];
+  if (variable === undefined || variable === "") return undefined;
+  return { url: checkedUrl(variable, VARIABLE), origin: "environment", from: VARIABLE };
+}
+
+/** A URL from a flag or a variable, which an error names. @throws UsageError before anything else is looked at, also the token. */
+export function checkedUrl(url: string, from: string, insecure = false): string {
+  try {
+    checkUrl(url, insecure);
+    return url;
+  } catch (thrown) {
+    const { message, got, expected, fix } = toHoldfastError(thrown);
+    throw new UsageError(`${from} names no coordinator that can be called: ${message}`, {
+      at: from,
+      ...definedOf({ got, expected, fix }),
+    });
+  }
 }
 
 /** @throws HoldfastError `unauthenticated` when there is none. */
@@ -78,12 +96,12 @@ const OF_TOKEN: ReadonlySet<string> = new Set<ErrorCode>([
   "insufficient_scope",
 ]);
 
-/** An error of asking it, with where its address or its token came from. */
-export function asAsked(thrown: unknown, { urlFrom, tokenFrom }: CoordinatorAccess): HoldfastError {
+/** An error of asking it, with where its token came from. */
+export function asAsked(thrown: unknown, { tokenFrom }: CoordinatorAccess): HoldfastError {
   const error = toHoldfastError(thrown);
   const { code, message, got, expected, fix } = error;
   const isOfToken = OF_TOKEN.has(code);
-  const at = isOfToken ? `the token in ${tokenFrom}` : error.at === "url" ? urlFrom : undefined;
+  const at = isOfToken ? `the token in ${tokenFrom}` : undefined;
   if (at === undefined) return error;
   const where =
     "a token is read from --token-file, else from HOLDFAST_TOKEN, else from the admin-token of a coordinator here";

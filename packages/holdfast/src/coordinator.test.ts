@@ -117,7 +117,15 @@ describe("holdfast coordinator", () => {
     expect(stderr).toContain(`process ${first.process.child.pid}`);
     expect(stderr).toContain("one coordinator on a SQLite file");
     const taken = await project.run("coordinator", "--storage", "memory:", "--port", new URL(first.url).port);
-    expect([taken.code, taken.stderr]).toEqual([3, expect.stringContaining("another process listens there")]);
+    const port = new URL(first.url).port;
+    expect([taken.code, taken.stderr]).toEqual([
+      7,
+      expect.stringMatching(
+        new RegExp(
+          `E_CANNOT_LISTEN.*port ${port}: another process listens there[^]*fix: .*--port \\(0 takes`,
+        ),
+      ),
+    ]);
     // Where a coordinator that listens may have its own.
     expect(existsSync(project.path(".local/share/holdfast/admin-token"))).toBe(false);
   });

@@ -16,7 +16,7 @@ export const EXIT_CODES: Readonly<Record<number, string>> = {
   4: "not found",
   5: "the model's provider refused the key, or the coordinator the token",
   6: "a conflict: claimed, locked, ended, cancelled",
-  7: "the model or the coordinator is not available",
+  7: "the model or the coordinator is not available, or a port is taken",
   9: "a budget",
   10: "storage",
   11: "incompatible version, also of Node",

@@ -34,7 +34,7 @@ export function findDatabase(args: Arguments, io: Pick<Io, "cwd" | "env">): Data
   const named = namedCoordinator(args, io);
   if (named === undefined) return local;
   const { url, origin, from } = named;
-  const coordinator = { url, urlFrom: from, ...coordinatorToken(args, io) };
+  const coordinator = { url, ...coordinatorToken(args, io) };
   return { path: url, origin, from, projectFolder: local.projectFolder, coordinator };
 }
 

@@ -6,7 +6,7 @@ import { startRunner, type Runner, type RunnerEvent, type RunnerOptions } from "
 import { join, resolve } from "node:path";
 import { parseDuration } from "./budget-text.ts";
 import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "./command.ts";
-import { checkToken, URL_DEFAULT } from "./coordinator-access.ts";
+import { checkedUrl, checkToken, URL_DEFAULT } from "./coordinator-access.ts";
 import { readBounded } from "./config.ts";
 import { dataFolder, makeFolder } from "./coordinator-storage.ts";
 import { definedOf } from "./command-error.ts";
@@ -79,6 +79,7 @@ async function started(options: RunnerOptions, stopped: Promise<StopSignal>): Pr
 }
 
 async function optionsOf(args: Arguments, io: Io): Promise<RunnerOptions> {
+  const url = urlOf(args, io);
   const workspace = workspaceOf(args, io);
   const cwd = io.cwd;
   const onSlow = (): void => io.note("a file is still being loaded");
@@ -100,12 +101,7 @@ async function optionsOf(args: Arguments, io: Io): Promise<RunnerOptions> {
   const renewMs = secondsOf(io, "HEARTBEAT_INTERVAL", RENEW_SECONDS_MAX);
   const pollTimeoutMs = secondsOf(io, "POLL_TIMEOUT", POLL_SECONDS_MAX);
   return {
-    url:
-      args.text("coordinator") ??
-      args.text("url") ??
-      nonEmpty(io.env["HOLDFAST_URL"]) ??
-      nonEmpty(io.env["AGENT_ORCHESTRATOR_API_URL"]) ??
-      URL_DEFAULT,
+    url,
     stateFolder: join(dataFolder(io), "runners"),
     workspace,
     agents,
@@ -120,6 +116,17 @@ async function optionsOf(args: Arguments, io: Io): Promise<RunnerOptions> {
     ...(renewMs === undefined ? {} : { renewMs }),
     ...(pollTimeoutMs === undefined ? {} : { pollTimeoutMs }),
   };
+}
+
+/** @throws UsageError that names the flag or the variable. */
+function urlOf(args: Arguments, { env }: Io): string {
+  const named = [
+    ["--coordinator", args.text("coordinator")],
+    ["--url", args.text("url")],
+    ...["HOLDFAST_URL", "AGENT_ORCHESTRATOR_API_URL"].map((name) => [name, nonEmpty(env[name])] as const),
+  ] as const;
+  for (const [from, url] of named) if (url !== undefined) return checkedUrl(url, from, args.has("insecure"));
+  return URL_DEFAULT;
 }
 
 /** A variable of whole seconds. @returns milliseconds. */

@@ -3,9 +3,11 @@
 // A port rather than a file: supervisors and containers ask by HTTP, and an answer proves that the process still does something,
 // which a file cannot. It tells no more than that, as it has no token; and it is off unless it is asked for.
 
-import { HoldfastError } from "@holdfast/core";
+import { cannotListen } from "@holdfast/core/internal";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+
+const HOST = "127.0.0.1";
 
 export interface Health {
   /** `away`: the coordinator cannot be reached. */
@@ -21,7 +23,7 @@ export interface HealthServer {
   close(): Promise<void>;
 }
 
-/** @param port 0 for any that is free. @throws HoldfastError when it is taken. */
+/** @param port 0 for any that is free. @throws HoldfastError `cannot_listen`. */
 export async function serveHealth(port: number, health: () => Health): Promise<HealthServer> {
   const server = createServer((request, response) => {
     const isAsked = request.method === "GET" && (request.url === "/healthz" || request.url === "/health");
@@ -32,15 +34,10 @@ export async function serveHealth(port: number, health: () => Health): Promise<H
   });
   server.unref();
   await new Promise<void>((resolve, reject) => {
-    server.once("error", (cause) =>
-      reject(
-        new HoldfastError("in_use", `the port for the runner's health cannot be used: ${cause.message}`, {
-          at: `127.0.0.1:${port}`,
-          fix: "choose another, or 0 for any that is free",
-        }),
-      ),
+    server.once("error", (error) =>
+      reject(cannotListen("the runner's health", { host: HOST, port, option: "--health-port" }, error)),
     );
-    server.listen(port, "127.0.0.1", resolve);
+    server.listen(port, HOST, resolve);
   });
   return {
     port: (server.address() as AddressInfo).port,

@@ -19,8 +19,8 @@ import { createServer as createHttp2, type Http2Session, type ServerHttp2Stream 
 import { createServer as createHttps } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
-import { HoldfastError } from "@holdfast/core";
 import { LINE_PATH } from "@holdfast/proto";
+import { cannotListen } from "@holdfast/core/internal";
 import type { ApiLimits } from "./limits.ts";
 import { Refusal, toProblem } from "./refusal.ts";
 
@@ -118,7 +118,9 @@ export async function listen(
   });
 
   await new Promise<void>((resolve, reject) => {
-    http1.once("error", (error) => reject(cannotListen(host, port, error)));
+    http1.once("error", (error) =>
+      reject(cannotListen("the coordinator", { host, port, option: "--port" }, error)),
+    );
     http1.listen({ host, port }, resolve);
   });
   const address = http1.address() as AddressInfo;
@@ -239,22 +241,4 @@ async function close(
   }, closeMs);
   await closed;
   clearTimeout(timer);
-}
-
-function cannotListen(host: string, port: number, cause: NodeJS.ErrnoException): HoldfastError {
-  const why: Readonly<Record<string, string>> = {
-    EADDRINUSE: "another process listens there",
-    EACCES: "this user may not",
-    EADDRNOTAVAIL: "this machine has no such address",
-  };
-  return new HoldfastError(
-    "config_invalid",
-    `cannot listen on ${host}:${port}: ${why[cause.code ?? ""] ?? "the system refuses"}`,
-    {
-      got: cause.code ?? cause.message,
-      expected: "a free port of an address of this machine",
-      fix: "stop the other process, or choose another port",
-      cause,
-    },
-  );
 }

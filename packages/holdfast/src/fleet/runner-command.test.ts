@@ -1,6 +1,8 @@
 // The command `runner`: what it says, what it refuses, and how it ends.
 
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { startSession } from "../testing/coordinator-client.ts";
 import { openFleet, type Fleet } from "../testing/fleet.ts";
@@ -33,6 +35,34 @@ async function fleetRunner(runnerId: string): Promise<unknown> {
 }
 
 describe("holdfast runner", () => {
+  test("a port that is taken ends it with exit code 7, and it is named", TIMEOUT, async () => {
+    const { port } = new URL(fleet.url);
+    const args = ["runner", "-c", fleet.url, "--agents", "agents.ts", "--health-port", port];
+    const env = { HOLDFAST_TOKEN: await fleet.token("registration", "r") };
+    const { code, stderr } = await project.start(args, { env, stdin: "" }).finished;
+    expect(code).toBe(7);
+    expect(stderr).toContain(
+      `the runner's health cannot listen on port ${port}: another process listens there`,
+    );
+    expect(stderr).toContain("choose another port with --health-port");
+  });
+
+  test("ends where another server answers at its URL, and does not wait for it", TIMEOUT, async () => {
+    const server = createServer((_request, response) => void response.writeHead(404).end("none"));
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const env = { HOLDFAST_TOKEN: "hf_reg_none" };
+    const { code, stderr } = await project.start(["runner", "-c", url, "--agents", "agents.ts"], {
+      env,
+      stdin: "",
+    }).finished;
+    expect([code, stderr]).toEqual([
+      7,
+      expect.stringContaining("answers, but is not a Holdfast coordinator"),
+    ]);
+    server.close();
+  });
+
   test(
     "tells what it does, runs in the project's folder, and ends by Ctrl-C with what it held handed back",
     TIMEOUT,

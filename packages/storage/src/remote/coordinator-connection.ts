@@ -4,8 +4,8 @@
 //   C1. A token goes over plain HTTP to this machine only, unless whoever opens the connection says that the network is safe.
 //   C2. What the coordinator answered as an error keeps its code. Everything else (refused, cut off, too late) is unavailable: it is
 //       not known whether it was done.
-//   C3. Until something has answered in our words, why a call was cut off is looked for (it may be TLS that answers there, or no TLS), and
-//       a refusal in other words says that the URL or the version is wrong. After that it is something in between that refuses, as a
+//   C3. Until something has answered in our words, why a call was cut off is looked for (it may be TLS that answers there, no TLS, or no
+//       coordinator at all), and a refusal in other words says that the URL or the version is wrong. After that it is something in between that refuses, as a
 //       proxy does for a while: unavailable.
 //   C4. Once closed, nothing that is asked opens it again.
 //
@@ -27,7 +27,8 @@ import { fromWireError } from "@holdfast/core/internal";
 import { Agent as HttpAgent } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
 import { CoordinatorTime } from "./coordinator-time.ts";
-import { checkUrl, isPlainThere, plainThere, tlsThere } from "./coordinator-url.ts";
+import { isPlainThere, plainThere, strangerThere, tlsThere } from "./coordinator-probe.ts";
+import { checkUrl } from "./coordinator-url.ts";
 import { unaryTransport } from "./unary-transport.ts";
 
 /** How long a call may take that says nothing else. */
@@ -136,8 +137,10 @@ export class CoordinatorConnection {
   /** Whatever a call threw, as ours; of one that was cut off the reason is looked for (C3). */
   async explained(thrown: unknown): Promise<HoldfastError> {
     const error = this.#toOurs(thrown);
-    if (error.code !== "storage_unavailable" || this.#speaksAsItSays) return error;
-    return (await tlsThere(this.url)) ?? error;
+    if (this.#speaksAsItSays) return error;
+    if (error.code === "storage_unavailable")
+      return (await tlsThere(this.url)) ?? (await strangerThere(this.url)) ?? error;
+    return error.code === "version_unsupported" ? ((await strangerThere(this.url)) ?? error) : error;
   }
 
   #toOurs(thrown: unknown): HoldfastError {
