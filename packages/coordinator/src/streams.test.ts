@@ -25,7 +25,7 @@ describe("V2: a reader that stops reading", () => {
   let made: number;
 
   beforeEach(async () => {
-    fleet = await openFleet({ config: { limits: { stalledMs: 300 } } });
+    fleet = await openFleet({ config: { limits: { stalledMs: 2_000 } } });
     await create(fleet, "ses_long");
     await create(fleet, "ses_live");
     await fleet.storage.commit([batch("ses_long", 0, RECORDS, "x".repeat(RECORD_CHARS))], 1);

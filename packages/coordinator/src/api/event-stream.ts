@@ -81,17 +81,25 @@ export function applyLastEventId(desc: DescMessage, message: Message, header: st
   (message as unknown as Record<string, unknown>)[field.localName] = BigInt(header);
 }
 
-/** Whether the reader takes what waits for it (S2). A slow one does: Node tells of a time without any movement. */
+/**
+ * Whether the reader takes what waits for it (S2). A slow one does: Node tells of a time without any movement. It passes over the first such
+ * time after a write, so that one is made short.
+ */
 async function isRead({ response }: Exchange, stalledMs: number): Promise<boolean> {
   const over = new AbortController();
   const { signal } = over;
-  const comes = async (name: string, isGood: boolean): Promise<boolean> => {
+  const comes = async (name: string): Promise<string> => {
     await once(response, name, { signal });
-    return isGood;
+    return name;
   };
-  response.setTimeout(stalledMs);
+  const end = Promise.race([comes("drain"), comes("close")]);
   try {
-    return await Promise.race([comes("drain", true), comes("close", false), comes("timeout", false)]);
+    for (const quietMs of [1, stalledMs]) {
+      response.setTimeout(quietMs);
+      const came = await Promise.race([end, comes("timeout")]);
+      if (came !== "timeout") return came === "drain";
+    }
+    return false;
   } finally {
     response.setTimeout(0);
     over.abort(); // Those that did not happen are waited for no longer.
