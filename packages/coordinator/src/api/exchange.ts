@@ -7,6 +7,7 @@ import { codeToHttpStatus, errorToJsonBytes } from "@connectrpc/connect/protocol
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import type { HoldfastError } from "@holdfast/core";
 import { tooLarge } from "./gates.ts";
+import { plainMessage } from "./grpc-message.ts";
 import { headersOf, Refusal, toConnectError, toProblem } from "./refusal.ts";
 
 export interface Exchange {
@@ -70,7 +71,7 @@ export function refuse(exchange: Exchange, error: HoldfastError): void {
     // A head that is the end as well, or clients look for a status behind it: it must not be written before the end is known.
     response.setHeader("Content-Type", "application/grpc");
     setTrailerStatus(new Headers(), toConnectError(error, requestId)).forEach((value, name) =>
-      response.setHeader(name, value),
+      response.setHeader(name, name === "grpc-message" ? plainMessage(value) : value),
     );
     response.end();
   } else {

@@ -20,6 +20,7 @@ import { methodOf, METHODS } from "./contract.ts";
 import type { Exchange } from "./exchange.ts";
 import { checkBody } from "./gates.ts";
 import { createLines } from "./line.ts";
+import { encodeTrailers } from "./grpc-message.ts";
 import type { ApiLimits } from "./limits.ts";
 import { Refusal, toConnectError } from "./refusal.ts";
 import { codecOf, LONGEST_TIMER_MS, serveUnary } from "./unary.ts";
@@ -63,6 +64,7 @@ export function createRpc(options: RpcOptions): ServeRpc {
     const codec = method.methodKind === "unary" ? codecOf(exchange) : undefined;
     if (codec !== undefined) return serveUnary(exchange, method as DescMethodUnary, codec, maxBytes, options);
     refuseUnspoken(handler, request);
+    encodeTrailers(response);
     const asked = universalRequestFromNodeRequest(request, response, undefined, contextValuesOf(requestId));
     const given = await handler(asked);
     // What fails from here on is the connection: there is nobody left to be told.
