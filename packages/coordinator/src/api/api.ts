@@ -3,7 +3,6 @@
 // It knows the contract and nothing of what a service does. A request goes through the gates, finds its protocol and becomes a call;
 // whatever it throws becomes an answer of that protocol, here and nowhere else.
 
-import { randomUUID } from "node:crypto";
 import { performance } from "node:perf_hooks";
 import type { ServiceImpl } from "@connectrpc/connect";
 import { toHoldfastError, type HoldfastError } from "@holdfast/core";
@@ -24,7 +23,7 @@ import { checkHead, type GatePolicy } from "./gates.ts";
 import { API_LIMITS, type ApiLimits } from "./limits.ts";
 import { listen, type Listener, type ListenOptions } from "./listener.ts";
 import { openApi } from "./openapi.ts";
-import { isOurFault, Refusal } from "./refusal.ts";
+import { isOurFault, newRequestId, Refusal } from "./refusal.ts";
 import { tokenFor } from "./token-advice.ts";
 import { serveRest } from "./rest.ts";
 import { createRpc } from "./rpc.ts";
@@ -127,7 +126,7 @@ function exchangeOf(request: Exchange["request"], response: Exchange["response"]
   const question = target.indexOf("?");
   const path = question < 0 ? target : target.slice(0, question);
   const query = question < 0 ? "" : target.slice(question + 1);
-  return { request, response, requestId: `req_${randomUUID()}`, path, query };
+  return { request, response, requestId: newRequestId(), path, query };
 }
 
 function headOf({ request }: Exchange) {

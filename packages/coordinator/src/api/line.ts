@@ -21,13 +21,12 @@ import {
   readLineCall,
   type Frame,
 } from "@holdfast/proto";
-import { randomUUID } from "node:crypto";
 import { constants, type Http2ServerRequest, type Http2Session, type ServerHttp2Stream } from "node:http2";
 import { METHODS } from "./contract.ts";
 import type { Exchange } from "./exchange.ts";
 import { tooLarge } from "./gates.ts";
 import type { ApiLimits } from "./limits.ts";
-import { Refusal, toConnectError } from "./refusal.ts";
+import { newRequestId, Refusal, toConnectError } from "./refusal.ts";
 import { answerOf, BINARY, OVER, type UnaryOptions } from "./unary.ts";
 
 /** N2. One is in use; others are closing, or are of callers behind a proxy that share its connection. */
@@ -147,7 +146,7 @@ class Line {
   /** Answers whatever becomes of it. */
   async #call(number: number, content: Uint8Array): Promise<void> {
     const { calls, onError } = this.#options;
-    const requestId = `req_${randomUUID()}`;
+    const requestId = newRequestId();
     const call = new AbortController();
     this.#open.set(number, call);
     let answer: Uint8Array;

@@ -42,6 +42,10 @@ describe("what is no request", () => {
     await start();
     const answer = await exchangeBytes(api.port, text);
     expect(statusOf(answer)).toBe(status);
+    const [head, body] = answer.split("\r\n\r\n") as [string, string];
+    const { instance } = JSON.parse(body) as { instance: string };
+    expect(instance).toMatch(/^req_[-0-9a-f]{36}$/);
+    expect(head.toLowerCase()).toContain(`x-request-id: ${instance}`);
     expect(await health()).toBe(200);
   });
 

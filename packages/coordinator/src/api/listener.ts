@@ -22,7 +22,7 @@ import type { TLSSocket } from "node:tls";
 import { LINE_PATH } from "@holdfast/proto";
 import { cannotListen } from "@holdfast/core/internal";
 import type { ApiLimits } from "./limits.ts";
-import { Refusal, toProblem } from "./refusal.ts";
+import { newRequestId, Refusal, toProblem } from "./refusal.ts";
 
 export interface ListenOptions {
   readonly host: string;
@@ -195,11 +195,12 @@ function refuseBroken(error: NodeJS.ErrnoException, socket: Socket): void {
     socket.destroy();
     return;
   }
-  const problem = toProblem(brokenAs(error.code), "");
-  const body = JSON.stringify({ ...problem, instance: undefined });
+  const requestId = newRequestId();
+  const problem = toProblem(brokenAs(error.code), requestId);
+  const body = JSON.stringify(problem);
   socket.end(
     `HTTP/1.1 ${problem.status} ${problem.title}\r\nConnection: close\r\nContent-Type: application/problem+json\r\n` +
-      `Content-Length: ${Buffer.byteLength(body)}\r\nX-Content-Type-Options: nosniff\r\n\r\n${body}`,
+      `Content-Length: ${Buffer.byteLength(body)}\r\nX-Content-Type-Options: nosniff\r\nX-Request-Id: ${requestId}\r\n\r\n${body}`,
   );
 }
 

@@ -223,5 +223,5 @@ const PROBLEM: Schema = {
       items: { type: "object", properties: { pointer: TEXT, code: TEXT, message: TEXT } },
     },
   },
-  required: ["type", "title", "status", "detail", "code"],
+  required: ["type", "title", "status", "detail", "instance", "code"],
 };

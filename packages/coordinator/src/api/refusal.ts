@@ -3,9 +3,15 @@
 //   E1. One table decides (`ERROR_TABLE` in core): the same code has the same meaning over every protocol.
 //   E2. What is our fault is told in fixed words and under the request's id. Stacks, statements, paths and secrets stay in the log.
 
+import { randomUUID } from "node:crypto";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { ERROR_TABLE, HoldfastError, type ErrorCode, type ErrorDetails, type RpcCode } from "@holdfast/core";
 import { ErrorDetailSchema } from "@holdfast/proto";
+
+/** Names one request, in its answer and in the log. */
+export function newRequestId(): string {
+  return `req_${randomUUID()}`;
+}
 
 /** One thing that is wrong with a request, and where: a JSON pointer into its body, or into the object of its path and query. */
 export interface FieldError {
@@ -56,7 +62,8 @@ export interface Problem {
   readonly title: string;
   readonly status: number;
   readonly detail: string;
-  readonly instance?: string;
+  /** The request's id. */
+  readonly instance: string;
   readonly code: ErrorCode;
   readonly at?: string;
   readonly got?: string;
@@ -73,8 +80,7 @@ export function toProblem(error: HoldfastError, requestId: string): Problem {
     title: code.replaceAll("_", " "),
     status,
     detail: message,
-    // Who is not known learns nothing by which two answers would differ.
-    ...(status === 401 ? {} : { instance: requestId }),
+    instance: requestId,
     code,
     ...given({ at, got, expected, fix }),
     ...(errors.length === 0 ? {} : { errors }),
