@@ -131,6 +131,15 @@ describe("X3: users", () => {
     expect((await eve.post("/v1/storage/commit", { changes: [documents] })).status).toBe(403);
   });
 
+  test("a runner of one owner learns by a claim nothing of another owner's session", async () => {
+    const [theirs, own] = [await ada.start(), await eve.start()];
+    const runner = await fleet.runner({ owner: "eve" });
+    const answerTo = async (sessionId: string) =>
+      (await runner.person.post("/v1/storage/claim", { sessionId, owner: "x", leaseMs: 1_000 })).body;
+    expect(await answerTo(theirs)).toEqual(await answerTo("unknown"));
+    expect((await answerTo(own)).result).toEqual({ status: "busy", owner: "coordinator" });
+  });
+
   test("nobody keeps another's claims alive: owners of claims are apart", async () => {
     const runner = await fleet.runner();
     await ada.start();

@@ -20,9 +20,10 @@ export function encodeTrailers(response: ServerResponse): void {
     headers: Readonly<Record<string, unknown>>,
   ) => void;
   response.addTrailers = (headers) => {
-    const { "grpc-message": message, ...others } = headers as Readonly<Record<string, unknown>>;
-    addTrailers(
-      typeof message === "string" ? { ...others, "grpc-message": plainMessage(message) } : { ...headers },
-    );
+    const trailers = Object.entries(headers as Readonly<Record<string, unknown>>).map(([name, value]) => [
+      name,
+      name === "grpc-message" ? plainMessage(String(value)) : value,
+    ]);
+    addTrailers(Object.fromEntries(trailers) as Readonly<Record<string, unknown>>);
   };
 }
