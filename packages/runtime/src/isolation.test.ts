@@ -139,6 +139,30 @@ describe("an agent", () => {
     });
   });
 
+  test.each([
+    ["is refused before it is sent", "http://127.0.0.1:1/", "fetch failed"],
+    ["cannot connect", "http://127.0.0.1:40999/", "fetch failed"],
+  ])(
+    "that awaits a fetch which %s is told of that await, with the line and the cause",
+    async (_, url, why) => {
+      const { runtime } = open({ development: true });
+      const handle = await runtime.start(
+        agentOf(async (ctx) => {
+          await ctx.run("work", () => 1);
+          await fetch(url);
+        }),
+      );
+      expect(await handle.settled()).toMatchObject({
+        status: "paused",
+        fault: {
+          code: "non_durable_await",
+          at: expect.stringMatching(/isolation\.test\.ts:\d+:\d+$/),
+          cause: { name: "TypeError", message: why },
+        },
+      });
+    },
+  );
+
   test("in turn form that awaits what is not durable is told the line of its own code", async () => {
     const { runtime } = open({ development: true });
     const agent = defineAgent({

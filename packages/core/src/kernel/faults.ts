@@ -4,12 +4,14 @@ import { HoldfastError, LimitError, UsageError } from "../errors.ts";
 import { positionId } from "../ids.ts";
 import type { Limits } from "../limits.ts";
 import { callerLine } from "./caller.ts";
-import type { Whereabouts } from "./kernel-options.ts";
+import type { KernelOptions } from "./kernel-options.ts";
 import type { OpenItem, OpenTask } from "./open-items.ts";
 
-function nonDurableAwait(message: string, line: string | undefined): HoldfastError {
+/** @param cause what the awaited promise was rejected with, if it was. */
+function nonDurableAwait(message: string, line: string | undefined, cause?: unknown): HoldfastError {
   return new HoldfastError("non_durable_await", message, {
     ...at(line),
+    ...(cause === undefined ? {} : { cause }),
     expected: "agents await only what ctx gives them: tasks, timers, signals, and helpers made of these",
     fix: "move fetch, files, setTimeout and other outside work into a task: ctx.run(name, fn) or defineTask()",
   });
@@ -19,9 +21,12 @@ function nonDurableAwait(message: string, line: string | undefined): HoldfastErr
 export function strayFault(
   message: string,
   line: string | undefined,
-  { task, outsideCall }: Partial<Whereabouts> = {},
+  { whereabouts }: Pick<KernelOptions, "whereabouts"> = {},
+  cause?: unknown,
 ): HoldfastError {
-  return task === undefined ? nonDurableAwait(message, line ?? outsideCall) : contextInsideTask(task, line);
+  const { task, outsideCall } = whereabouts?.() ?? {};
+  if (task !== undefined) return contextInsideTask(task, line);
+  return nonDurableAwait(message, line ?? outsideCall, cause);
 }
 
 /** The context is the agent's: a task runs outside of replay, where nothing it asked for could be found again. */
@@ -34,6 +39,8 @@ function contextInsideTask(task: string, line: string | undefined): HoldfastErro
   });
 }
 
+export const ENDED_ASTRAY = "the agent ended after awaiting something that is not durable";
+
 /** What the engine throws at code that is wrong, and what it gives us that cannot be recorded. */
 export function isMistake(thrown: unknown): thrown is Error {
   try {
@@ -45,8 +52,15 @@ export function isMistake(thrown: unknown): thrown is Error {
   }
 }
 
-export function mistakeOf(thrown: Error): HoldfastError {
+export function mistakeOf(
+  thrown: Error,
+  { whereabouts }: Pick<KernelOptions, "whereabouts"> = {},
+): HoldfastError {
   if (HoldfastError.is(thrown)) return thrown;
+  if (isRejectedFetch(thrown)) {
+    const line = whereabouts?.().outsideCall ?? callerLine(thrown);
+    return nonDurableAwait("the agent awaits fetch(), which failed", line, thrown);
+  }
   return new HoldfastError(
     "agent_error",
     `the agent's code has a mistake: ${thrown.name}: ${thrown.message}`,
@@ -56,6 +70,11 @@ export function mistakeOf(thrown: Error): HoldfastError {
       cause: thrown,
     },
   );
+}
+
+/** A request that is refused before it is sent is rejected within the slice that made it. */
+function isRejectedFetch({ message }: Error): boolean {
+  return message === "fetch failed";
 }
 
 export function limitReached(limit: keyof Limits, max: number, fix: string, line?: string): LimitError {

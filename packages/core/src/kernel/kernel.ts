@@ -36,6 +36,7 @@ import {
   askedTooLate,
   checkpointNotAwaited,
   checkpointWithoutProgress,
+  ENDED_ASTRAY,
   isMistake,
   mistakeOf,
   strayFault,
@@ -411,12 +412,9 @@ export class Kernel {
   // ---- inside ------------------------------------------------------------------------------------------------------
 
   #startAgent(start: () => Promise<unknown>): void {
-    const settle = (ending: () => Ending) => {
+    const settle = (ending: () => Ending, thrown?: unknown) => {
       if (this.#closed || this.#ending !== undefined) return;
-      if (this.#cursor.slice === "none") {
-        this.#strayFault("the agent ended after awaiting something that is not durable", undefined);
-        return;
-      }
+      if (this.#cursor.slice === "none") return void this.#strayFault(ENDED_ASTRAY, undefined, thrown);
       this.#ending = ending();
     };
     start().then(
@@ -428,7 +426,7 @@ export class Kernel {
             return this.#threw(error);
           }
         }),
-      (error: unknown) => settle(() => this.#threw(error)),
+      (error: unknown) => settle(() => this.#threw(error), error),
     );
   }
 
@@ -437,7 +435,8 @@ export class Kernel {
    * on with code that is mended. Once it is being cancelled there is nothing to go on to.
    */
   #threw(error: unknown): Ending {
-    if (this.#cancel === undefined && isMistake(error)) this.#faults.remember(mistakeOf(error));
+    if (this.#cancel === undefined && isMistake(error))
+      this.#faults.remember(mistakeOf(error, this.#options));
     return { type: "threw", error: recordError(error) };
   }
 
@@ -588,9 +587,9 @@ export class Kernel {
     return this.#closed || this.#checkpoint !== undefined || this.#ending !== undefined;
   }
 
-  #strayFault(what: string, line: string | undefined): HoldfastError {
+  #strayFault(what: string, line: string | undefined, why?: unknown): HoldfastError {
     const first = this.#faults.first === undefined && !this.#closed;
-    const fault = strayFault(`${what} (session ${this.#sessionId})`, line, this.#options.whereabouts?.());
+    const fault = strayFault(`${what} (session ${this.#sessionId})`, line, this.#options, why);
     if (first) {
       this.#faults.remember(fault);
       this.#options.onStrayFault();
