@@ -4,6 +4,7 @@
 //   S2. When more than `unreadBytes` wait in memory for a reader, nothing is made for it until it has read them; so it is these, and the
 //       event that came last. What waits is bytes, and counted as such: a text has one or two bytes a character here, and up to three
 //       on its way. If nothing of them moves for `stalledMs`, its connection is cut, which no reader takes for the end.
+//       A stream that has nothing more to say to this reader is answered with 204, by which an `EventSource` stops.
 //   S3. What ends a stream before its time is an event `error` with the problem: readers would take a plain end for a broken line.
 
 import { once } from "node:events";
@@ -17,6 +18,8 @@ import type { ApiLimits } from "./limits.ts";
 import { Refusal, toProblem } from "./refusal.ts";
 import { taken } from "../taken.ts";
 
+export const NO_CONTENT = 204;
+
 /** Sends each answer as it comes, until there are no more or the reader is gone. Throws only before anything was sent. */
 export async function sendEvents(
   exchange: Exchange,
@@ -24,11 +27,17 @@ export async function sendEvents(
   answers: AsyncGenerator<Message>,
   limits: ApiLimits,
   toError: (thrown: unknown) => HoldfastError,
+  statusOf: () => number | undefined,
 ): Promise<void> {
   const { response, requestId } = exchange;
   // A stream that is refused is answered with a status: only then is there one.
   let next = answers.next();
   await Promise.race([next, wait(limits.silentMs, undefined, { ref: false })]);
+  if (statusOf() === NO_CONTENT) {
+    response.writeHead(NO_CONTENT).end();
+    void answers.return(undefined);
+    return;
+  }
   response.writeHead(200, { "Content-Type": "text/event-stream" });
   response.write(":\n\n");
   const heartbeat = setInterval(() => {

@@ -41,7 +41,7 @@ export async function serveRest(exchange: Exchange, options: RestOptions): Promi
   if (route.method.isStream) {
     applyLastEventId(desc.input, message, valuesOf(request.rawHeaders, "last-event-id")[0]);
     const answers = calls.stream(desc, message, context, errors);
-    await sendEvents(exchange, desc.output, answers, limits, toHoldfastError); // R3.
+    await sendEvents(exchange, desc.output, answers, limits, toHoldfastError, () => restStatusOf(context)); // R3.
   } else {
     const given = await calls.unary(desc, message, context, errors);
     answer(exchange, restStatusOf(context) ?? status, "application/json", writeMessage(desc.output, given));

@@ -41,6 +41,7 @@ import {
 import type { ForkRequest, ListSessionsRequest, SessionService } from "@holdfast/proto";
 import { bytesOf, bytesOfValue, textOf } from "../json-field.ts";
 import { setRestStatus, type Caller } from "../api/caller.ts";
+import { NO_CONTENT } from "../api/event-stream.ts";
 import { auditOf, callOf, type Call } from "./call.ts";
 import {
   audited,
@@ -302,7 +303,9 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
     },
 
     watch: ({ sessionId, afterSeq }, context) =>
-      watchSession(host, sessionId, Number(afterSeq ?? -1), callOf(context), told),
+      watchSession(host, sessionId, Number(afterSeq ?? -1), callOf(context), told, () =>
+        setRestStatus(context, NO_CONTENT),
+      ),
 
     async *export({ sessionId }, context) {
       await ownSession(host, callOf(context).caller, sessionId);

@@ -4,6 +4,8 @@
 //       together are the journal, without a gap and without a duplicate.
 //   V3. Storage has only what is committed.
 //   E1. A stream ends when the session has ended and everything of it was told, or when the caller has gone or is no longer anybody.
+//       The event that says so has the position behind the journal. Whoever has seen that one gets an empty stream, and over REST the
+//       status 204, by which an `EventSource` stops.
 //   E2. Who waits for a session that has moved away is told where it went: it never ends here. One that is on its way may stay.
 
 import { isEnded, UsageError, type Session } from "@holdfast/core";
@@ -31,6 +33,7 @@ interface Seen {
 /**
  * @param afterSeq the last position that was seen; -1 for none.
  * @param told how a session is told.
+ * @param alreadyEnded called when the reader has seen the end of the session, before the empty stream ends.
  * @throws NotFoundError, UsageError `bad_event_id` for a position that is still to come.
  */
 export async function* watchSession(
@@ -39,19 +42,25 @@ export async function* watchSession(
   afterSeq: number,
   call: Call,
   told: (session: Session) => Promise<SessionMessage>,
+  alreadyEnded: () => void,
 ): AsyncGenerator<Seen> {
   // Following begins before looking: what is committed in between is news.
   const news = new News(host.storage, sessionId, call.signal, "news");
   let next = afterSeq + 1;
   let stood: string | undefined;
   let pageSize = 1;
-  const standing = async (session: Session): Promise<Seen> => ({
-    ...(next === 0 ? {} : { seq: BigInt(next - 1) }),
-    event: { case: "session", value: await told(session) },
-  });
+  const standing = async (session: Session): Promise<Seen> => {
+    const isEnd = isEnded(session.status) && next >= session.nextSeq;
+    const seq = isEnd ? session.nextSeq : next - 1;
+    return {
+      ...(seq < 0 ? {} : { seq: BigInt(seq) }),
+      event: { case: "session", value: await told(session) },
+    };
+  };
   try {
     for (;;) {
       const session = await ownSession(host, call.caller, sessionId);
+      if (isEnded(session.status) && afterSeq === session.nextSeq) return alreadyEnded();
       if (stood === undefined && afterSeq >= session.nextSeq) throw unknownEvent(afterSeq, session);
       const stands = standOf(session);
       if (stood === undefined) yield standing(session);

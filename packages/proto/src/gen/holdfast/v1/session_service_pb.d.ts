@@ -646,7 +646,7 @@ export declare type WatchRequest = Message<"holdfast.v1.WatchRequest"> & {
   sessionId: string;
 
   /**
-   * Only records above this position.
+   * Only records above this position; at most the position of the last event that was seen.
    *
    * @generated from field: optional int64 after_seq = 2;
    */
@@ -819,7 +819,8 @@ export declare const SessionService: GenService<{
     output: typeof AnswerResponseSchema;
   },
   /**
-   * Acknowledged, it never completes any more.
+   * Acknowledged, it never completes any more. A session that is being cancelled already is answered as it stands, over REST with the
+   * status 200. A session that has ended is refused with `run_terminal` (409).
    *
    * @generated from rpc holdfast.v1.SessionService.Cancel
    */
@@ -895,7 +896,8 @@ export declare const SessionService: GenService<{
     output: typeof ListEventsResponseSchema;
   },
   /**
-   * How it stands, its journal from a position on, and then what is added, until it has ended.
+   * How it stands, its journal from a position on, and then what is added, until it has ended. The event that says that it has ended has
+   * the position behind the journal. Asked again after that position, the stream is empty, and over REST the status is 204.
    *
    * @generated from rpc holdfast.v1.SessionService.Watch
    */
