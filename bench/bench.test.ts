@@ -28,8 +28,8 @@ function linesOf(...args: string[]): Json[] {
 /** Of each workload, its main variant. */
 const MAIN_VARIANTS: readonly (readonly [workload: string, unit: string, variant: RegExp])[] = [
   ["W1", "steps/s", /^40 steps$/],
-  ["W2", "tasks/s", /^50 tasks$/],
-  ["W3", "steps/s", /^80 sessions x 3 steps$/],
+  ["W2", "tasks/s", /^50 tasks, cold$/],
+  ["W3", "steps/s", /^80 sessions x 3 steps, cold$/],
   ["W4", "round trips/s", /^ping-pong with 64 sessions$/],
   ["W5", "ms", /a checkpoint every/],
   ["W6", "wakes/s", /^200 parked, 20 woken$/],

@@ -33,6 +33,7 @@ const SCRIPTS = {
   "floor-runner": import.meta.resolve("./children/floor-runner.ts"),
   herd: import.meta.resolve("./children/herd.ts"),
   readers: import.meta.resolve("./children/readers.ts"),
+  fresh: import.meta.resolve("./children/fresh.ts"),
 } as const;
 
 /** Start one of the scripts, with what it is to do as its argument. */

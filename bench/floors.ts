@@ -162,3 +162,11 @@ export async function keepInOrder(
     mark?.();
   }
 }
+
+/** A session: its start is kept, then each step after the one before, and its end with its last step. */
+export async function keepSession(floor: Floor, session: number, steps: number): Promise<void> {
+  await floor.keep(session, 0, '{"input":null}');
+  for (let seq = 1; seq < steps; seq++) await floor.keep(session, seq, `{"output":${seq}}`);
+  const last = floor.keep(session, steps, `{"output":${steps}}`);
+  await Promise.all([last, floor.keep(session, steps + 1, '{"status":"completed"}')]);
+}

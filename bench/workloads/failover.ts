@@ -6,7 +6,7 @@ import { assertDone, median, nowMs, percentile, until } from "../measure.ts";
 import type { Bench } from "../workload.ts";
 
 const LEASE_MS = 6_000;
-const GOAL_MS = LEASE_MS + 4_000;
+const GOAL_MS = LEASE_MS + 2_000;
 const STEP_MS = 20;
 const PATIENCE_MS = 120_000;
 
@@ -21,7 +21,7 @@ export async function measureFailover(bench: Bench): Promise<Measured> {
     value,
     p50Ms: value,
     p99Ms: percentile(tookMs, 0.99),
-    goal: `<= lease + 4 s = ${GOAL_MS} ms`,
+    goal: `<= lease + 2 s = ${GOAL_MS} ms`,
     isGoalMet: value <= GOAL_MS,
   };
 }

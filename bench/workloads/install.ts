@@ -24,9 +24,9 @@ import type { StorageKind } from "../storages.ts";
 import type { Bench, Workload } from "../workload.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const SIZE_GOAL_MB = 3;
+const SIZE_GOAL_MB = 1.5;
 const IMPORT_GOAL_MS = 25;
-const FIRST_RUN_GOAL_S = 10;
+const FIRST_RUN_GOAL_S = 5;
 
 type Installed = Exclude<StorageKind, "postgres">;
 

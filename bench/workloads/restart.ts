@@ -13,7 +13,7 @@ import { measureFailover } from "./failover.ts";
 
 /** Not a divisor of any N, so that there is something to replay. */
 const CHECKPOINT_EVERY = 128;
-const GOAL_MS = 1_000;
+const GOAL_MS = 500;
 
 export const restart: Workload = {
   id: "W5",

@@ -45,7 +45,7 @@ async function measureParked(bench: Bench, sender: Sender): Promise<Measured> {
     p99Ms,
     ...(bench.storage === "memory"
       ? {}
-      : { goal: "p50 <= 2 x one commit, p99 <= 10 ms", isGoalMet: p50Ms <= 2 * commit && p99Ms <= 10 }),
+      : { goal: "p50 <= 1.6 x one commit, p99 <= 5 ms", isGoalMet: p50Ms <= 1.6 * commit && p99Ms <= 5 }),
     more: { commitP99Ms: percentile(commitMs, 0.99) },
   };
 }
@@ -129,7 +129,7 @@ async function measurePingPong(bench: Bench, shape: PingPong): Promise<Measured>
     p99Ms: percentile(tripMs, 0.99),
     cpuMicrosPerStep: median(ours.map((run) => run.cpuMicros / all)),
     statementsPerStep: statements === undefined ? null : statements / all,
-    ...(hasGoal ? { goal: ">= 0.4 of the floor", isGoalMet: value >= 0.4 * floor } : {}),
+    ...(hasGoal ? { goal: ">= 0.5 of the floor", isGoalMet: value >= 0.5 * floor } : {}),
   };
 }
 

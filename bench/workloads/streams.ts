@@ -14,8 +14,8 @@ import type { Measured } from "../line.ts";
 import type { Bench, Workload } from "../workload.ts";
 
 const GROUP = 10;
-const P50_GOAL_MS = 5;
-const P99_GOAL_MS = 50;
+const P50_GOAL_MS = 2;
+const P99_GOAL_MS = 10;
 const BYTES_GOAL = 64 * 1024;
 const LEASE_MS = 3_600_000;
 /** Readers that read nothing, of a session that is many times what two kernels hold for a socket; they are stuck after so long. */

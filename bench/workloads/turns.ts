@@ -75,9 +75,9 @@ async function measure(
     p99Ms: percentile(lateMs, 0.99),
     goal:
       bytesPerByte === null
-        ? "<= 1.1 x a wake at turn 10"
-        : "<= 1.1 x a wake at turn 10, <= 2.5 bytes per byte",
-    isGoalMet: value <= 1.1 * floor && (bytesPerByte ?? 0) <= 2.5,
+        ? "<= 1.05 x a wake at turn 10"
+        : "<= 1.05 x a wake at turn 10, <= 2.2 bytes per byte",
+    isGoalMet: value <= 1.05 * floor && (bytesPerByte ?? 0) <= 2.2,
     more: {
       ...(bytesPerByte === null ? {} : { bytesPerByte }),
       ...(floorBytesPerByte === null ? {} : { floorBytesPerByte }),
