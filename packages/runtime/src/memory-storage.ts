@@ -236,6 +236,7 @@ export class MemoryStorage implements AgentStorage {
       children: (sessionId) => rows.childrenOf(sessionId).map(childRow),
       exhaustedBy: (payer) => rows.exhaustedBy(payer),
       holds: (sessionId) => holdsOf(rows.find(sessionId)),
+      held: (sessionId, task) => rows.find(sessionId).holds?.get(task),
       schedule: (scheduleId) => rows.schedules.get(scheduleId),
       isPending: (sessionId, id) => rows.find(sessionId).pending.some(({ signalId }) => signalId === id),
       document: (collection, id) => this.#ledger.document(collection, id),

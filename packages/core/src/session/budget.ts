@@ -208,7 +208,8 @@ export interface Charged {
 export function applyCharges(ledger: Ledger, charges: readonly Charge[]): Charged {
   const admissions: Admission[] = [];
   const holds = new Map<number, Amount | undefined>();
-  const drafts = new Map([...ledger.payers].map(([payer, account]) => [payer, draftOf(account)]));
+  const drafts = new Map<string, Draft>();
+  for (const [payer, account] of ledger.payers) drafts.set(payer, draftOf(account));
   const held = (task: number): Amount | undefined => (holds.has(task) ? holds.get(task) : ledger.held(task));
   for (const charge of charges) {
     if (charge.type === "settle") {
@@ -229,11 +230,12 @@ export function applyCharges(ledger: Ledger, charges: readonly Charge[]): Charge
     for (const draft of drafts.values()) reserve(draft, amount);
     if (charge.type === "reserve") holds.set(charge.task, amount);
   }
-  const payers = [...ledger.payers].map(([payer, account]) => {
-    const { isChanged, ...changed } = drafts.get(payer)!;
-    return [payer, isChanged ? changed : account] as const;
-  });
-  return { admissions, payers: new Map(payers), holds };
+  const payers = new Map<string, Account>();
+  for (const [payer, account] of ledger.payers) {
+    const { limits, spent, reserved, low, isChanged } = drafts.get(payer)!;
+    payers.set(payer, isChanged ? { limits, spent, reserved, low } : account);
+  }
+  return { admissions, payers, holds };
 }
 
 /** An account that is written over, as one batch may charge thousands of tasks. */
@@ -245,8 +247,8 @@ interface Draft extends Account {
 
 type Writable<T> = { -readonly [key in keyof T]: T[key] };
 
-function draftOf(account: Account): Draft {
-  return { ...account, spent: { ...account.spent }, reserved: { ...account.reserved }, isChanged: false };
+function draftOf({ limits, spent, reserved, low }: Account): Draft {
+  return { limits, spent: { ...spent }, reserved: { ...reserved }, low, isChanged: false };
 }
 
 /** What is counted when it starts cannot be given back: it is spent at once. */
@@ -267,7 +269,11 @@ function settle(draft: Draft, held: Amount, used: Amount): void {
   reserved.tokens -= held.tokens;
   reserved.costMicroUsd -= held.costMicroUsd;
   // Of a task that only counts as a step nothing is left: its account need not be stored anew.
-  draft.isChanged ||= [held, used].some(({ tokens, costMicroUsd }) => tokens !== 0 || costMicroUsd !== 0);
+  draft.isChanged ||= hasCost(held) || hasCost(used);
+}
+
+function hasCost({ tokens, costMicroUsd }: Amount): boolean {
+  return tokens !== 0 || costMicroUsd !== 0;
 }
 
 /**

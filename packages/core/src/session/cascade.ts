@@ -82,6 +82,8 @@ export interface CascadeDoor {
   /** Sessions that are paused because this one's account is exhausted, in the order they were created. */
   exhaustedBy(payer: string): readonly string[];
   holds(sessionId: string): readonly Hold[];
+  /** What is held for one task of it. A commit asks for the tasks it charges only, however many are open. */
+  held(sessionId: string, task: number): Amount | undefined;
   schedule(scheduleId: string): Schedule | undefined;
   /** Whether a session that is there has this signal and nobody has read it. */
   isPending(sessionId: string, signalId: string): boolean;
@@ -544,8 +546,7 @@ function charge(
   const payers = payersOf(door, session);
   if (charges.length === 0) return [];
   if (payers.size === 0) return admitAgain(charges, false, []);
-  const held = new Map(door.holds(sessionId).map(({ task, amount }) => [task, amount]));
-  const charged = applyCharges({ payers, held: (task) => held.get(task) }, charges);
+  const charged = applyCharges({ payers, held: (task) => door.held(sessionId, task) }, charges);
   for (const [task, amount] of charged.holds) door.setHold(sessionId, task, amount);
   for (const [payer, account] of charged.payers) {
     if (account === payers.get(payer)) continue;
@@ -578,7 +579,7 @@ export function remainingFor(
   door: Pick<CascadeDoor, "session">,
   session: Pick<Session, "payers" | "placement">,
 ): Remaining | undefined {
-  return session.payers.length === 0 ? undefined : remainingOf([...payersOf(door, session).values()]);
+  return session.payers.length === 0 ? undefined : remainingOf(payersOf(door, session).values());
 }
 
 function paid(

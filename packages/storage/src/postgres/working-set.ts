@@ -139,6 +139,10 @@ export class WorkingSet implements CascadeDoor {
     return [...holds].map(([task, amount]) => ({ task, amount })).sort((a, b) => a.task - b.task);
   }
 
+  held(sessionId: string, task: number): Amount | undefined {
+    return this.#find(sessionId).holds.get(task);
+  }
+
   isPending(sessionId: string, signalId: string): boolean {
     return this.#find(sessionId).pending.has(signalId);
   }

@@ -1,6 +1,10 @@
 // What payers may spend and have spent, and what is held for tasks: two narrow tables beside the sessions they belong to.
 //
 // It knows no rules and no heads; `cascade.ts` of the core decides, `writer.ts` keeps what is at hand.
+//
+//   A1. A session with an account keeps its first few holds in the account's own row, so that a step that settles one task and reserves
+//       for the next writes one row. Other holds have a row each: those of sessions without an account, and those beyond a few, or each
+//       commit of a wide fan-out would write all of them. Before schema 4 every hold had a row; such rows are read and settled as ever.
 
 import type { Account, Amount, Budget, Hold } from "@holdfast/core";
 import { rowChecksum } from "./checksum.ts";
@@ -31,12 +35,18 @@ export class Accounts {
     this.#holds = driver.prepare(`${SELECT_HOLDS} WHERE session = ? ORDER BY task`);
   }
 
-  put(number: number, { limits, spent, reserved, low }: Account): void {
+  /** @param holds those that its row keeps (A1). */
+  put(
+    number: number,
+    { limits, spent, reserved, low }: Account,
+    holds: Iterable<readonly [task: number, amount: Amount]>,
+  ): void {
+    const kept = Array.from(holds, ([task, amount]) => ({ task, amount }));
     const values: SqlValue[] = [
       number,
       JSON.stringify(limits),
       JSON.stringify(spent),
-      JSON.stringify(reserved),
+      JSON.stringify(kept.length === 0 ? reserved : { ...reserved, holds: kept }),
       low ? 1 : 0,
     ];
     this.#putAccount.run(...values, rowChecksum(values));
@@ -56,15 +66,28 @@ export class Accounts {
   }
 }
 
+/** What an account's row says. */
+export interface AccountRow {
+  readonly account: Account;
+  /** Those that are kept in it (A1). */
+  readonly holds: readonly Hold[];
+}
+
 /** The account of a row that has its columns, its checksum as `account_checksum`. */
-export function readAccount(row: SqlRow, path: string): Account {
+export function readAccount(row: SqlRow, path: string): AccountRow {
   const computed = rowChecksum(valuesOf(row, ACCOUNT_COLUMNS));
   assertChecksum(path, "account", String(row["session"]), row["account_checksum"], computed);
+  const { holds = [], ...reserved } = JSON.parse(row["reserved"] as string) as Amount & {
+    readonly holds?: readonly Hold[];
+  };
   return {
-    limits: JSON.parse(row["limits"] as string) as Budget,
-    spent: JSON.parse(row["spent"] as string) as Amount,
-    reserved: JSON.parse(row["reserved"] as string) as Amount,
-    low: row["low"] === 1,
+    account: {
+      limits: JSON.parse(row["limits"] as string) as Budget,
+      spent: JSON.parse(row["spent"] as string) as Amount,
+      reserved,
+      low: row["low"] === 1,
+    },
+    holds,
   };
 }
 

@@ -13,9 +13,10 @@
 //       it or waits for its end asks for it as a whole. A few small signals are, until they are consumed: who is told that one arrived
 //       asks for it at once.
 
-import { invariant, isEnded, type Amount, type Session, type StoredSignal, type Wait } from "@holdfast/core";
+import { invariant, isEnded, type Session, type StoredSignal, type Wait } from "@holdfast/core";
 import { ChurnMap, isAnsweredBy, NO_CLAIM, releasedClaim, type Claim } from "@holdfast/core/internal";
 import type { Reads } from "./reads.ts";
+import type { SessionHolds } from "./session-holds.ts";
 
 const TOKENS_MAX = 65_536;
 
@@ -41,7 +42,7 @@ export interface Head {
   /** Whether any session names it as its parent; most have none, and it is not asked for them. */
   hasChildren: boolean;
   /** What is held for its tasks; few sessions are paid for. */
-  holds: Map<number, Amount> | undefined;
+  holds: SessionHolds | undefined;
 }
 
 interface PendingSignal {
@@ -108,6 +109,8 @@ export class PendingSignals {
 }
 
 export class Heads {
+  /** Called before the file is asked for a session: what of this transaction is not written yet is written by it. */
+  beforeRead: () => void = () => undefined;
   readonly #reads: Reads;
   readonly #claimed = new ChurnMap<string, Head>();
   /** Unclaimed ones, the least recently used first. */
@@ -205,13 +208,13 @@ export class Heads {
   }
 
   #read(sessionId: string): Head | undefined {
+    this.beforeRead();
     const row = this.#reads.session(sessionId);
     if (row === undefined) return undefined;
     const head = newHead(row.number, row.session);
     head.writtenInbox = row.writtenInbox;
     head.hasChildren = row.hasChildren;
-    if (row.session.payers.length > 0)
-      head.holds = new Map(this.#reads.accounts.holds(row.number).map(({ task, amount }) => [task, amount]));
+    if (row.session.payers.length > 0) head.holds = this.#reads.holdsOf(row);
     if (row.session.inbox > 0 && !isEnded(row.session.status)) {
       this.#reads.pending(row.number, (signalId, order, name) => head.pending.add(signalId, order, name));
     }

@@ -13,7 +13,8 @@
 //            `inbox` and `updated_at` are those of its last write, and the rows behind them may be ahead, never behind.
 //   session  `origin` and `rest` of `state` are what few sessions have, as one JSON object each and NULL for most: relations to
 //            other sessions. A column for each would be bound and summed with every row that has none.
-//   account  Apart from `state`, because those of parents change with every task of their children. Only of payers.
+//   account  Apart from `state`, because those of parents change with every task of their children. Only of payers. `reserved` also keeps
+//            the first few holds of the session's own tasks; other holds have a row in `hold` (A1 of `accounts.ts`).
 //   entry    What the agent took from an outcome or a signal as it was is not stored twice: `record` is the position of the
 //            record that holds the text.
 //   signal   Pending ones only; a consumed one lives on in the journal.
@@ -195,6 +196,8 @@ const STEPS: readonly string[] = [
   CREATE INDEX session_agent ON session (CASE WHEN json_valid(agent) THEN agent ->> '$.name' END);
   CREATE INDEX state_status ON state (status);
   `,
+  // The tables stay as they are. From here on the row of an account keeps holds, which earlier versions would lose.
+  "",
 ];
 
 /** The version this program writes. */

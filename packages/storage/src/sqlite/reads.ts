@@ -42,6 +42,7 @@ import {
   type SessionRow,
 } from "./rows.ts";
 import { Schedules } from "./schedules.ts";
+import { SessionHolds } from "./session-holds.ts";
 
 /** Rows fetched at a time where it is not known how many will be needed. */
 const PAGE_ROWS = 256;
@@ -139,6 +140,12 @@ export class Reads {
       .prepare(`${SELECT_SESSION} WHERE s.session IN (${page}) ORDER BY s.session DESC`)
       .all(below, ...values, query.limit)
       .map((row) => readSession(row, this.#rows).session);
+  }
+
+  /** What is held for the tasks of a session that was read. */
+  holdsOf({ number, session, accountHolds }: SessionRow): SessionHolds | undefined {
+    if (session.payers.length === 0) return undefined;
+    return new SessionHolds(accountHolds, this.accounts.holds(number));
   }
 
   numberOf(sessionId: string): number | undefined {

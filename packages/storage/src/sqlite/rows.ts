@@ -11,6 +11,7 @@ import {
   overdueAt,
   type CancelRequest,
   type Entry,
+  type Hold,
   type JournalRecord,
   type JsonText,
   type NewEntry,
@@ -201,6 +202,8 @@ export interface SessionRow {
   readonly writtenInbox: number;
   /** Whether any session names it as its parent. */
   readonly hasChildren: boolean;
+  /** Holds that its account's row keeps (A1 of `accounts.ts`). */
+  readonly accountHolds: readonly Hold[];
 }
 
 /** The session of a `SELECT_SESSION` row (R3). */
@@ -212,7 +215,7 @@ export function readSession(row: SqlRow, { path, blobs }: RowPlace): SessionRow 
   const tail = readTail(row, number, path);
 
   const waits = row["waits"];
-  const account = row["limits"] === null ? undefined : readAccount(row, path);
+  const { account, holds = [] } = row["limits"] === null ? {} : readAccount(row, path);
   const output = blobs.fromColumns(row["output"], row["output_blob"]);
   const session: Session = {
     depth: 0,
@@ -268,6 +271,7 @@ export function readSession(row: SqlRow, { path, blobs }: RowPlace): SessionRow 
     session,
     writtenInbox: row["inbox"] as number,
     hasChildren: row["has_children"] === 1,
+    accountHolds: holds,
   };
 }
 

@@ -252,9 +252,12 @@ export class SqliteStorage implements AgentStorage {
 
   async load(sessionId: string): Promise<SessionSnapshot | undefined> {
     return this.#guard("loading", () => {
-      const found = this.#heads.whole(sessionId) ?? this.#reads.session(sessionId);
+      const head = this.#heads.whole(sessionId);
+      const row = head === undefined ? this.#reads.session(sessionId) : undefined;
+      const found = head ?? row;
       if (found === undefined) return undefined;
       const { number, session } = found;
+      const holds = row === undefined ? head?.holds : this.#reads.holdsOf(row);
       const records = this.#reads.journal(number, session.checkpointSeq ?? 0);
       const [first] = records;
       const base = first?.type === "checkpoint" ? first.base : undefined;
@@ -264,7 +267,7 @@ export class SqliteStorage implements AgentStorage {
         records,
         signals: session.inbox === 0 ? [] : this.#reads.signals(number, 0),
         states: base === undefined ? [] : this.#reads.states(number, base, first!.seq),
-        holds: session.payers.length === 0 ? [] : this.#reads.accounts.holds(number),
+        holds: holds?.list() ?? [],
         ...(remaining === undefined ? {} : { remaining }),
       };
     });
@@ -390,6 +393,7 @@ export class SqliteStorage implements AgentStorage {
       if (writes) this.#begin.run();
       result = work();
       if (writes) {
+        this.#writer.writeAccounts();
         this.#commit.run();
         this.#options.guard?.check(); // S5.
       }
@@ -404,8 +408,7 @@ export class SqliteStorage implements AgentStorage {
 
   #undo(): void {
     for (const [head, claim] of this.#writer.touched) this.#heads.forget(head.session.sessionId, claim);
-    this.#writer.touched = new Map();
-    this.#writer.arrived.length = 0;
+    this.#writer.undo();
     this.#tokens.forget();
     this.#leases.ended(false);
     if (this.#driver.inTransaction) this.#driver.exec("ROLLBACK");

@@ -7,6 +7,7 @@
 //       or the inbox says so.
 //   W3. Heads are changed here at once, so that later changes of the group see earlier ones (ST5). Which were touched, and
 //       the claims they had, is kept in `touched`: after a failed transaction all of that is forgotten.
+//   W5. An account is written once per transaction, when it ends or before the file is asked for a session.
 //   W4. Text that SQLite or the journal's lines would change without a word is refused (`texts.ts`).
 
 import {
@@ -73,6 +74,7 @@ import {
   stateValues,
   UPDATE_STATE,
 } from "./rows.ts";
+import { SessionHolds } from "./session-holds.ts";
 import { partsOf } from "../journal-parts.ts";
 import {
   findBatchProblem,
@@ -91,6 +93,8 @@ export class Writer implements CascadeDoor {
   readonly arrived: Arrival[] = [];
 
   readonly hash = sha256;
+  /** Those whose account or its holds have changed (W5). */
+  readonly #unwritten = new Set<Head>();
   readonly #heads: Heads;
   readonly #reads: Reads;
   readonly #blobs: Blobs;
@@ -115,6 +119,7 @@ export class Writer implements CascadeDoor {
     parts: { heads: Heads; reads: Reads; blobs: Blobs; tokens: Tokens; leases: Leases },
   ) {
     this.#heads = parts.heads;
+    this.#heads.beforeRead = () => this.writeAccounts();
     this.#reads = parts.reads;
     this.#blobs = parts.blobs;
     this.#tokens = parts.tokens;
@@ -148,8 +153,11 @@ export class Writer implements CascadeDoor {
   }
 
   holds(sessionId: string): readonly Hold[] {
-    const { holds } = this.#find(sessionId);
-    return holds === undefined ? [] : [...holds].map(([task, amount]) => ({ task, amount }));
+    return this.#find(sessionId).holds?.list() ?? [];
+  }
+
+  held(sessionId: string, task: number): Amount | undefined {
+    return this.#find(sessionId).holds?.get(task);
   }
 
   schedule(scheduleId: string): Schedule | undefined {
@@ -228,7 +236,7 @@ export class Writer implements CascadeDoor {
     const head = newHead(this.#nextNumber++, session);
     this.#touch(head);
     this.#insertSession.run(...sessionValues(head.number, session, this.#blobs));
-    if (session.account !== undefined) this.#reads.accounts.put(head.number, session.account);
+    if (session.account !== undefined) this.#unwritten.add(head);
     const parent = session.parent === undefined ? undefined : this.#heads.peek(session.parent.sessionId);
     if (parent !== undefined) parent.hasChildren = true;
     return head;
@@ -364,16 +372,32 @@ export class Writer implements CascadeDoor {
   setAccount(sessionId: string, account: Account): void {
     const head = this.#find(sessionId);
     this.#touch(head);
-    this.#reads.accounts.put(head.number, account);
+    this.#unwritten.add(head);
     head.session = { ...head.session, account };
   }
 
   setHold(sessionId: string, task: number, amount: Amount | undefined): void {
     const head = this.#find(sessionId);
     this.#touch(head);
-    this.#reads.accounts.putHold(head.number, task, amount);
-    if (amount === undefined) head.holds?.delete(task);
-    else (head.holds ??= new Map()).set(task, amount);
+    head.holds ??= new SessionHolds();
+    const place = head.holds.set(task, amount, head.session.account !== undefined);
+    if (place === "account") this.#unwritten.add(head);
+    else this.#reads.accounts.putHold(head.number, task, amount);
+  }
+
+  /** W5. */
+  writeAccounts(): void {
+    for (const { number, session, holds } of this.#unwritten)
+      if (session.account !== undefined)
+        this.#reads.accounts.put(number, session.account, holds?.inAccount ?? []);
+    this.#unwritten.clear();
+  }
+
+  /** After a transaction that failed: nothing of it is to be written any more. */
+  undo(): void {
+    this.#unwritten.clear();
+    this.touched = new Map();
+    this.arrived.length = 0;
   }
 
   putSchedule(schedule: Schedule): ChangeResult {
@@ -390,6 +414,7 @@ export class Writer implements CascadeDoor {
   remove(sessionId: string): void {
     const head = this.#find(sessionId);
     this.#touch(head);
+    this.#unwritten.delete(head);
     this.#removal.remove(head.number);
     this.#leases.drop(sessionId);
     this.#heads.remove(sessionId);

@@ -1,0 +1,41 @@
+// What is held for the tasks of one session, and where the file has it (A1 of `accounts.ts`).
+
+import type { Amount, Hold } from "@holdfast/core";
+
+/** Holds that the row of an account keeps. Every hold beyond has a row. */
+const ACCOUNT_HOLDS_MAX = 8;
+
+export class SessionHolds {
+  readonly #inAccount = new Map<number, Amount>();
+  readonly #inRows = new Map<number, Amount>();
+
+  constructor(inAccount: readonly Hold[] = [], inRows: readonly Hold[] = []) {
+    for (const { task, amount } of inAccount) this.#inAccount.set(task, amount);
+    for (const { task, amount } of inRows) this.#inRows.set(task, amount);
+  }
+
+  get inAccount(): Iterable<readonly [task: number, amount: Amount]> {
+    return this.#inAccount;
+  }
+
+  get(task: number): Amount | undefined {
+    return this.#inAccount.get(task) ?? this.#inRows.get(task);
+  }
+
+  /** All of them, in the order of the tasks. */
+  list(): Hold[] {
+    const all = [...this.#inAccount, ...this.#inRows].map(([task, amount]) => ({ task, amount }));
+    return all.sort((a, b) => a.task - b.task);
+  }
+
+  /** Answers which of the two places in the file is to be written. */
+  set(task: number, amount: Amount | undefined, hasAccount: boolean): "account" | "row" {
+    const isInAccount =
+      this.#inAccount.has(task) ||
+      (hasAccount && this.#inAccount.size < ACCOUNT_HOLDS_MAX && !this.#inRows.has(task));
+    const place = isInAccount ? this.#inAccount : this.#inRows;
+    if (amount === undefined) place.delete(task);
+    else place.set(task, amount);
+    return isInAccount ? "account" : "row";
+  }
+}
