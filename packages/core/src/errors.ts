@@ -187,8 +187,12 @@ export class UnavailableError extends HoldfastError {
 /** A named limit of `limits.ts` was reached. */
 export class LimitError extends HoldfastError {
   override name = "LimitError";
+  /** As `limits.ts` calls it. */
+  readonly limit: string;
+
   constructor(limit: string, message: string, details: ErrorDetails = {}) {
     super("limit_exceeded", message, { expected: `at most the limit "${limit}"`, ...details });
+    this.limit = limit;
   }
 }
 

@@ -339,27 +339,6 @@ describe("a child", () => {
       { entries: [["own", null]], shared: { a: 1 } },
     ]);
   });
-
-  test("too deep is too deep: a circle of agents ends visibly", async () => {
-    const { runtime } = open();
-    const circle: Agent = defineAgent({
-      name: "circle",
-      run: async (ctx) => ctx.waitForChild(ctx.spawnAgent(local("circle"))),
-    });
-    const handle = await runtime.start(circle);
-    const deepest = handle.sessionId + "-0".repeat(8);
-    await until(
-      async () =>
-        (
-          await runtime
-            .handle(deepest)
-            .session()
-            .catch(() => undefined)
-        )?.status === "paused",
-      "the deepest parks",
-    );
-    expect((await runtime.handle(deepest).session()).error?.message).toContain('"depth" (8)');
-  });
 });
 
 describe("a hand-over", () => {

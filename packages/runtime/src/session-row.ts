@@ -8,6 +8,7 @@
 
 import {
   HoldfastError,
+  LimitError,
   recordError,
   type Ending,
   type Exhausted,
@@ -78,11 +79,13 @@ export function endPatch(ending: Ending, cancelled: boolean): SessionPatch {
 
 /**
  * K5: the row of a session whose agent did what it must not. It goes on with code that is mended, unless the fault is ours, or it
- * was being cancelled and so has nothing to go on to.
+ * was being cancelled and so has nothing to go on to. The last of a chain of children that is too deep fails: each session above
+ * it hears why, up to the root.
  */
 export function faultPatch(fault: HoldfastError, cancelled: boolean): SessionPatch {
   const error = recordError(fault);
-  if (fault.code === "internal" || (cancelled && fault.code !== "nondeterminism"))
+  const isTooDeep = fault instanceof LimitError && fault.limit === "depth";
+  if (isTooDeep || fault.code === "internal" || (cancelled && fault.code !== "nondeterminism"))
     return { status: "failed", waits: [], error };
   const pauseReason = fault.code === "nondeterminism" ? "nondeterminism" : "agent_fault";
   return { status: "paused", pauseReason, waits: [], error };

@@ -387,7 +387,12 @@ export class ChildAsks {
     if (this.#door.cursor.slice === "live") {
       if (relations.depth >= limits.depth)
         throw this.#door.faults.fail(
-          limitReached("depth", limits.depth, "agents that ask for each other in a circle?", callerLine()),
+          limitReached(
+            "depth",
+            limits.depth,
+            "end the circle of agents that ask for each other",
+            callerLine(),
+          ),
         );
       if (this.#children >= limits.children)
         throw this.#door.faults.fail(
