@@ -40,8 +40,8 @@ describe("approval from another terminal", () => {
 
   test("parked, approved with nobody there, resumed: deployed", async () => {
     const parked = await project.run("run", FILE, "--park");
-    expect(parked).toMatchObject({ code: 0, stdout: "" });
-    const id = /ses_[\w-]+/.exec(parked.stderr)![0];
+    expect(parked).toMatchObject({ code: 0, stdout: expect.stringMatching(/^ses_[\w-]+\n$/) });
+    const id = parked.stdout.trimEnd();
     const approved = await project.run("approve", id);
     expect(approved.stderr).toContain(`holdfast resume ${id}`);
 

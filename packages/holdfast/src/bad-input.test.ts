@@ -177,7 +177,6 @@ describe("bad input", () => {
     ["a link to itself as agent", ["run", "circle.ts"], 2, "E_FILE_NOT_FOUND", ["circle.ts"]],
     ["a session whose id is empty", ["cancel", ""], 2, "E_USAGE", ["the session's id is missing"]],
     ["a verb that is nearly one", ["schedule", "lst"], 2, "E_USAGE", ["did you mean list?"]],
-    ["a session written to standard output", ["export", "ses_nope", "-o", "-"], 2, "E_USAGE", ["./-"]],
     ["no input where one is needed", ["run", "good.ts"], 2, "E_INVALID_INPUT", ["must be a text"]],
     ["input that is too deep", ["run", "good.ts", "--input", deep], 2, "E_NOT_JSON", ["64 levels"]],
     [
@@ -202,7 +201,13 @@ describe("bad input", () => {
       "E_NOT_JSON",
       ["UTF-8"],
     ],
-    ["an unknown session", ["show", "ses_nope"], 4, "E_SESSION_NOT_FOUND", ["ses_nope", "holdfast list"]],
+    [
+      "an unknown session",
+      ["show", "ses_nope"],
+      4,
+      "E_SESSION_NOT_FOUND",
+      ["ses_nope", "holdfast list", "--url URL"],
+    ],
     ["resuming an unknown session", ["resume", "ses_nope"], 4, "E_SESSION_NOT_FOUND", ["ses_nope"]],
     ["resuming the last of none", ["resume", "--last"], 4, "E_SESSION_NOT_FOUND", ["no unfinished session"]],
     ["resuming nothing", ["resume"], 2, "E_USAGE", ["--last"]],

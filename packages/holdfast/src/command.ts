@@ -84,6 +84,8 @@ export interface Io {
   result(value: unknown, text: string): void;
   /** A result that is our own text, with whatever colours it has. */
   show(value: unknown, text: string): void;
+  /** Data of the user's as it is, piece by piece, as fast as it is read. Resolves when all is written, or nobody reads any more. */
+  stream(pieces: AsyncIterable<string>): Promise<void>;
   /** A line for people, on standard error; not written with `--json`. */
   note(line: string): void;
   /** A piece of text for people, on standard error, without a line break of its own. */

@@ -467,6 +467,8 @@ class Life {
     const below =
       outcome.type === "stuck" || outcome.type === "parked" ? outcome.paused?.sessions : undefined;
     if (session !== undefined && io.isJson) io.result(resultOf(session, hint, below), "");
+    // For scripts: ID=$(holdfast run FILE --park).
+    else if (options.parks && outcome.type !== "stopped") io.result({}, options.sessionId);
     const code = this.#tellOpen(outcome);
     if (below !== undefined) return this.#adviseBelow(below, hint, code);
     const goOn =

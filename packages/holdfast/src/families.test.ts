@@ -1,6 +1,6 @@
 // Trees of sessions, budgets and pauses, as a user meets them in a terminal.
 
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import type { Change } from "@holdfast/core";
 import { openSqliteStorage } from "@holdfast/storage/sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -263,6 +263,35 @@ describe("in a terminal", () => {
       await project.run("signal", "f-0", "go", "7");
       expect(await project.run("resume", "f-0")).toMatchObject({ code: 0, stdout: "7\n" });
     });
+  });
+
+  test("parked, a session says its id on standard output, alone; ended, its output", async () => {
+    const parked = await project.run("run", "wait.ts", "--park");
+    const id = parked.stdout.trimEnd();
+    expect(parked).toMatchObject({ code: 0, stdout: `${id}\n`, stderr: expect.stringContaining("parked") });
+    expect((await project.json("show", id))["sessionId"]).toBe(id);
+    const again = await project.start(["resume", id, "--park", "--json"], { stdin: "" }).finished;
+    expect(
+      again.stdout
+        .split("\n")
+        .filter((line) => line !== "")
+        .map((line) => typeof JSON.parse(line)),
+    ).not.toContain("string");
+    await project.run("signal", id, "go", "7");
+    expect(await project.run("resume", id, "--park")).toMatchObject({ code: 0, stdout: "7\n" });
+  });
+
+  test("a session goes through standard output and standard input as it goes through a file", async () => {
+    await project.run("run", "wait.ts", "--session", "w", "--park");
+    const { code, stdout } = await project.run("export", "w", "-o", "-");
+    expect(code).toBe(0);
+    await project.run("export", "w", "-o", "w.ndjson");
+    expect(stdout).toBe(readFileSync(project.path("w.ndjson"), "utf8"));
+    const taken = await project.start(["import", "-", "--session", "w2"], { stdin: stdout }).finished;
+    expect(taken).toMatchObject({ code: 0, stdout: "w2\n" });
+    await project.run("signal", "w2", "go", "8");
+    expect(await project.run("resume", "w2")).toMatchObject({ code: 0, stdout: "8\n" });
+    expect(await project.run("export", "w", "-o", "-", "--json")).toMatchObject({ code: 2, stdout: "" });
   });
 
   test("told to park, it stays while a child is at work, and leaves when all of them wait", async () => {

@@ -20,6 +20,8 @@ import { makeProjectFolder, type Database } from "./project.ts";
 
 const PAGE_SESSIONS = 500;
 const MATCHES_SHOWN = 5;
+/** Sessions of a coordinator are found by name only: where a session lives must not depend on which processes run. */
+const ELSEWHERE = "in another database with --db PATH, at a coordinator with --url URL";
 const WHOLE_ID = /^ses_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** Storage that somebody works on: a database as its owner or over its owner's socket, or a coordinator's. */
@@ -140,7 +142,7 @@ export async function withReaderOfMeant<T>(
     if (reader !== undefined && newest !== undefined) return work(newest, reader);
     throw new NotFoundError("session_not_found", "there is no session yet", {
       at: database.path,
-      fix: "`holdfast run FILE` starts one",
+      fix: `\`holdfast run FILE\` starts one; others may be ${ELSEWHERE}`,
     });
   });
 }
@@ -208,7 +210,7 @@ export async function* newestFirst(reader: StorageReader): AsyncGenerator<Sessio
 function sessionNotFound(id: string, database?: Database): NotFoundError {
   const where = database === undefined ? "" : `: there is no database at ${database.path}`;
   return new NotFoundError("session_not_found", `there is no session ${plainLine(id, 120)}${where}`, {
-    fix: "ids are case-sensitive; `holdfast list` shows them, in another database with --db PATH",
+    fix: `ids are case-sensitive; \`holdfast list\` shows them, ${ELSEWHERE}`,
   });
 }
 

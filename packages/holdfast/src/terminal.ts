@@ -85,6 +85,12 @@ export function processTerminal(): Terminal {
         if (isJson) print(`${jsonLine(value)}\n`);
         else if (text !== "") print(`${coloured(text)}\n`);
       },
+      async stream(pieces) {
+        for await (const piece of pieces) {
+          if (isOutputClosed) return;
+          await new Promise<void>((written) => writeResult(piece, () => written()));
+        }
+      },
       note(line) {
         if (isJson) return;
         printError(atLineStart ? `${coloured(line)}\n` : `\n${coloured(line)}\n`);

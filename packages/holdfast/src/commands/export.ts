@@ -11,7 +11,7 @@ export const exportSession: Command = {
     "was told stands in it as it was recorded, secrets too.",
   options: {
     output: {
-      help: "the file to write (default: ID.ndjson in this folder); one that exists is not touched",
+      help: "the file to write (default: ID.ndjson in this folder), or - for standard output; one that exists is not touched",
       value: "FILE",
       short: "o",
     },
@@ -19,24 +19,33 @@ export const exportSession: Command = {
   examples: [
     ["export ses_019a", "to a file that is named like the session"],
     ["export ses_019a -o backup.ndjson", "`holdfast import backup.ndjson` brings it back, here or elsewhere"],
+    ["export ses_019a -o - | gzip > backup.gz", "to another program; `holdfast import -` reads one"],
   ],
 
   async run(args, io) {
     const id = takeOnly(args.positionals, "the session's id", exportSession.usage);
-    if (args.text("output") === "-")
-      throw refuse("a session is written to a file, not to standard output", exportSession.usage, {
-        got: "--output -",
-        fix: "name a file; one of this name is ./-",
-      });
+    const isToStdout = args.text("output") === "-";
+    if (isToStdout && io.isJson)
+      throw refuse(
+        "with --json standard output is the result, and cannot be the session as well",
+        exportSession.usage,
+        {
+          got: "--json --output -",
+          fix: "leave one of them out: the session is lines of JSON already",
+        },
+      );
     const { resolve } = await import("node:path");
     const { findDatabase } = await import("../project.ts");
     const { withReaderOf } = await import("../find-session.ts");
     const { exportLines } = await import("@holdfast/runtime");
     const { writeNewFile } = await import("../new-file.ts");
     return withReaderOf(findDatabase(args, io), id, async ({ sessionId, children }, reader) => {
-      const path = resolve(io.cwd, args.text("output") ?? `${sessionId}.ndjson`);
-      await writeNewFile(path, exportLines(reader, sessionId));
-      io.result({ sessionId, file: path }, path);
+      if (isToStdout) await io.stream(exportLines(reader, sessionId));
+      else {
+        const path = resolve(io.cwd, args.text("output") ?? `${sessionId}.ndjson`);
+        await writeNewFile(path, exportLines(reader, sessionId));
+        io.result({ sessionId, file: path }, path);
+      }
       if (children > 0) {
         io.note(
           `${io.notes.symbols.warn} its children (${children}) are not in the file; each is a session to export by itself`,

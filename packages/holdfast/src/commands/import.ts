@@ -6,7 +6,7 @@ import type { Command } from "../command.ts";
 export const importSession: Command = {
   name: "import",
   summary: "Bring back a session that was written to a file",
-  usage: "import FILE [--session NEW]",
+  usage: "import FILE|- [--session NEW]",
   description:
     "The session stands as it stood when it was written, signals it had not read included, and goes on when it is resumed. A file " +
     "that is damaged, or a session that is there already, changes nothing. Where both copies go on, what their tasks do is done twice.",
@@ -15,6 +15,7 @@ export const importSession: Command = {
   },
   examples: [
     ["import ses_019a.ndjson", "as the session it was"],
+    ["gunzip -c backup.gz | holdfast import -", "from another program"],
     ["import ses_019a.ndjson --session again", "beside the one that is here already"],
   ],
 
@@ -31,11 +32,14 @@ export const importSession: Command = {
     const { withStorage } = await import("../find-session.ts");
     const { openFile } = await import("../new-file.ts");
     const { createRuntime } = await import("@holdfast/runtime");
-    const chunks = await openFile(resolve(io.cwd, file));
+    const chunks = file === "-" ? bytesOf(io.stdin) : await openFile(resolve(io.cwd, file));
     return withStorage(findDatabase(args, io), async ({ storage }) => {
       const runtime = createRuntime({ storage, adopt: false, development: false });
       try {
-        const options = { name: file, ...(wanted === undefined ? {} : { sessionId: wanted }) };
+        const options = {
+          name: file === "-" ? "standard input" : file,
+          ...(wanted === undefined ? {} : { sessionId: wanted }),
+        };
         const { sessionId, session } = await runtime.import(chunks, options);
         const row = await session();
         const { status } = row;
@@ -56,6 +60,10 @@ export const importSession: Command = {
     });
   },
 };
+
+async function* bytesOf(stdin: AsyncIterable<Uint8Array | string>): AsyncGenerator<Uint8Array> {
+  for await (const chunk of stdin) yield Buffer.from(chunk);
+}
 
 /** Those whose telling it waits for, and who are not stored where it is: nobody else ever answers such a wait. */
 async function absentChildren(session: Session, reader: StorageReader): Promise<readonly string[]> {

@@ -47,7 +47,7 @@ export const list: Command = {
     io.show(shown.map(sessionJson), await linesOf(shown, database, io));
     if (shown.length === 0)
       io.note(
-        `no ${args.has("unfinished") ? "unfinished " : ""}sessions${status === undefined ? "" : ` that are ${status}`} in ${database.path}`,
+        `no ${args.has("unfinished") ? "unfinished " : ""}sessions${status === undefined ? "" : ` that are ${status}`} in ${database.path}${database.coordinator === undefined ? "; those of a coordinator: --url URL" : ""}`,
       );
     if (sessions.length > limit) io.note(io.notes.paint.dim(`there are more: --limit ${limit * 10}`));
     return 0;

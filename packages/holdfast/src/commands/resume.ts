@@ -14,7 +14,7 @@ export const resume: Command = {
     "accept-drift": { help: "recorded results stand although the agent now asks with other inputs" },
     trace: TRACE_OPTION,
     park: {
-      help: "leave as soon as the session waits, and nothing below it is at work here, with exit code 0, or that of what is paused",
+      help: "leave as soon as the session waits, with its id on standard output, and nothing below it is at work here, with exit code 0, or that of what is paused",
     },
   },
   examples: [

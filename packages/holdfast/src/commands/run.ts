@@ -52,7 +52,7 @@ export const run: Command = {
     ttl: { help: "cancel it this long after its start: 90s, 10m, 1h30m", value: "TIME" },
     trace: TRACE_OPTION,
     park: {
-      help: "leave as soon as the session waits, and nothing below it is at work here, with exit code 0, or that of what is paused",
+      help: "leave as soon as the session waits, with its id on standard output, and nothing below it is at work here, with exit code 0, or that of what is paused",
       excludes: ["ephemeral"],
     },
     persistence: {
