@@ -104,3 +104,5 @@ export {
 export { effectOfFiring } from "./session/firing.ts";
 export { SteadyClock } from "./steady-clock.ts";
 export { ENDED_RUNS, endedRunsOf, type EndedRun } from "./session/ended-runs.ts";
+export { Fifo } from "./fifo.ts";
+export { WakeQueue, type Queued } from "./wake-queue.ts";

@@ -30,6 +30,7 @@ import {
   type TokenUsage,
   type TraceEvent,
 } from "@holdfast/core";
+import { WakeQueue, type Queued } from "@holdfast/core/internal";
 import { addUsage } from "./spending.ts";
 
 type Draft<R> = R extends unknown ? Omit<R, "seq" | "id"> : never;
@@ -164,10 +165,17 @@ class Running implements TaskAttempt {
   }
 }
 
+/** A task that is to be tried again. */
+interface Retry extends Queued {
+  readonly task: OpenTask;
+}
+
 export class Attempts {
   readonly #host: AttemptsHost;
   readonly #running = new Map<number, Running>();
-  readonly #retries = new Map<number, OpenTask>();
+  readonly #retries = new Map<number, Retry>();
+  /** The same, by the moment each is to be tried again. */
+  readonly #nextRetries = new WakeQueue<Retry>();
   /** Of which it is not known yet whether they go on elsewhere (A5). */
   readonly #asked = new Map<number, OpenTask>();
   /** Of attempts that have ended and want to hear when that is committed. */
@@ -184,19 +192,14 @@ export class Attempts {
 
   /** The earliest moment a task is to be tried again. */
   get wakeAt(): number | undefined {
-    if (this.#retries.size === 0) return undefined;
-    let earliest: number | undefined;
-    for (const { retryAt } of this.#retries.values()) {
-      if (retryAt !== undefined && (earliest === undefined || retryAt < earliest)) earliest = retryAt;
-    }
-    return earliest;
+    return this.#nextRetries.first()?.queuedFor;
   }
 
   /** Follow up on a note that is now committed. */
   noted(note: { readonly type: string; readonly task?: number }): void {
     const task = note.task === undefined ? undefined : this.#host.openTask(note.task);
     if (task === undefined) return;
-    if (note.type === "attempt_failed") this.#retries.set(task.id, task);
+    if (note.type === "attempt_failed") this.#retryLater(task);
     else if (note.type === "outcome_kept") this.#deliverKept(task);
   }
 
@@ -234,16 +237,30 @@ export class Attempts {
 
   /** Start the tasks whose back-off is over. */
   startDueRetries(now: number): void {
-    if (this.#retries.size === 0) return;
-    for (const [id, task] of this.#retries) {
-      if ((task.retryAt ?? 0) > now) continue;
-      this.#retries.delete(id);
-      if (this.#host.openTask(id) === task) this.#host.begin([task]);
+    for (let next = this.#nextRetries.first(); next !== undefined; next = this.#nextRetries.first()) {
+      if (next.queuedFor > now) return;
+      const { task } = next;
+      this.#forgetRetry(task.id);
+      if (this.#host.openTask(task.id) === task) this.#host.begin([task]);
     }
   }
 
-  abort(id: number, reason: string): void {
+  #retryLater(task: OpenTask): void {
+    this.#forgetRetry(task.id);
+    const retry = { task, queuedFor: Infinity, queueIndex: -1, queueOrder: task.id };
+    this.#retries.set(task.id, retry);
+    this.#nextRetries.set(retry, task.retryAt ?? 0);
+  }
+
+  #forgetRetry(id: number): void {
+    const retry = this.#retries.get(id);
+    if (retry === undefined) return;
     this.#retries.delete(id);
+    this.#nextRetries.set(retry, Infinity);
+  }
+
+  abort(id: number, reason: string): void {
+    this.#forgetRetry(id);
     this.#withdraw(id);
     this.#settleUnrecorded(id);
     const running = this.#running.get(id);
@@ -258,7 +275,7 @@ export class Attempts {
 
   /** @param isForGood whether nobody will ever ask for their outcomes: not so of a session that is only paused. */
   abortAll(reason: string, isForGood = false): void {
-    this.#retries.clear();
+    for (const id of this.#retries.keys()) this.#forgetRetry(id);
     const unwanted = [...this.#asked.keys(), ...this.#unrecorded.keys()];
     if (isForGood) for (const id of unwanted) this.abort(id, reason);
     this.#asked.clear(); // Whoever goes on with the session asks again.
@@ -303,7 +320,7 @@ export class Attempts {
       if (task.kept !== undefined) {
         this.#deliverKept(task);
       } else if (task.retryAt !== undefined && task.retryAt > at && wasBegun !== true) {
-        this.#retries.set(id, task); // Never early, so it was not begun. Leaky: unless the clock went back since.
+        this.#retryLater(task); // Never early, so it was not begun. Leaky: unless the clock went back since.
       } else if (wasBegun === false) {
         fresh.push(task);
       } else {

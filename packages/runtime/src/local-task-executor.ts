@@ -24,7 +24,7 @@ import {
   type TaskTraits,
   type TokenUsage,
 } from "@holdfast/core";
-import { ChurnMap } from "@holdfast/core/internal";
+import { ChurnMap, Fifo } from "@holdfast/core/internal";
 import type { TaskContext, TaskDefinition } from "./define.ts";
 
 export interface LocalTaskExecutorOptions {
@@ -43,7 +43,7 @@ export class LocalTaskExecutor implements TaskExecutor {
   readonly #clock: Clock;
   readonly #concurrency: number;
   readonly #host: AttemptHost;
-  readonly #waiting: Attempt[] = [];
+  readonly #waiting = new Fifo<Attempt>();
   readonly #running = new ChurnMap<number, Attempt>();
   /** Handlers at work that heed their signal, also after their attempt's end (L4). */
   readonly #heeding = new Set<Promise<void>>();
@@ -107,7 +107,7 @@ export class LocalTaskExecutor implements TaskExecutor {
   }
 
   async close(): Promise<void> {
-    for (const attempt of this.#waiting.splice(0)) attempt.abort("the runtime is closing");
+    for (const attempt of this.#waiting.drain()) attempt.abort("the runtime is closing");
     for (const [, attempt] of this.#running) attempt.abort("the runtime is closing");
     if (this.#running.size > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve));
     if (this.#heeding.size === 0) return;

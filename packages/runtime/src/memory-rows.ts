@@ -31,9 +31,9 @@ import {
   type BatchLookups,
   type ChildRow,
   type Claim,
+  type Queued,
 } from "@holdfast/core/internal";
 import { ListsByKey, lowest, PositionList } from "./position-list.ts";
-import type { Queued } from "./wake-queue.ts";
 
 type SessionFilters = Omit<Parameters<StorageReader["sessions"]>[0], "limit" | "before">;
 

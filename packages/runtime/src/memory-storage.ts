@@ -60,6 +60,7 @@ import {
   type Applied,
   type CascadeDoor,
   type Claim,
+  WakeQueue,
 } from "@holdfast/core/internal";
 import { Ledger } from "./memory-ledger.ts";
 import { MemoryReader } from "./memory-reader.ts";
@@ -80,7 +81,6 @@ import {
   statesOf,
   type Stored,
 } from "./memory-rows.ts";
-import { WakeQueue } from "./wake-queue.ts";
 
 export class MemoryStorage implements AgentStorage {
   readonly name = "memory";

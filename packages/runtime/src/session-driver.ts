@@ -33,7 +33,7 @@ import {
   type Exhausted,
   type Wait,
 } from "@holdfast/core";
-import { createdBy, isDone, isOutcome, salvaged } from "@holdfast/core/internal";
+import { createdBy, Fifo, isDone, isOutcome, salvaged } from "@holdfast/core/internal";
 import { Attempts, keptOutcome, type AttemptsHost, type EventDraft, type NoteDraft } from "./attempts.ts";
 import { CancelWatch, type CancelHost } from "./cancel-watch.ts";
 import type { Agent } from "./define.ts";
@@ -62,7 +62,7 @@ export class SessionDriver implements SliceMember {
   readonly #session: Session;
   readonly #claim: SessionClaim;
   readonly #acceptDrift: boolean;
-  readonly #outcomes: EventDraft[] = [];
+  readonly #outcomes = new Fifo<EventDraft>();
   readonly #notes: NoteDraft[] = [];
   readonly #starts: TaskStarts;
   readonly #trace: SessionTrace;
@@ -100,7 +100,7 @@ export class SessionDriver implements SliceMember {
     this.#claim = new SessionClaim(session, claim, world.submit);
     this.#trace = new SessionTrace(this.sessionId, world.clock, world.trace);
     this.#row = new SessionRow(session);
-    const seen = Math.max(0, ...signals.map((signal) => signal.order), session.inbox);
+    const seen = signals.reduce((last, { order }) => Math.max(last, order), session.inbox);
     this.#inbox = new Inbox(this.#inboxHost(), seen);
     const living: Living = () => (this.#over ? undefined : { kernel: this.#kernel, seen: this.#inbox.seen });
     this.#toldAgain = new ToldAgain(this.sessionId, world, living);
@@ -147,7 +147,7 @@ export class SessionDriver implements SliceMember {
       !this.#startPending &&
       !this.#kernel.replaying &&
       this.#kernel.open.taskCount === 0 &&
-      this.#outcomes.length === 0 &&
+      this.#outcomes.size === 0 &&
       this.#notes.length === 0 &&
       !this.#kernel.dirty
     );
@@ -238,7 +238,7 @@ export class SessionDriver implements SliceMember {
 
   /** D5. */
   #keepOutcomes(): undefined {
-    for (const event of this.#outcomes.splice(0)) {
+    for (const event of this.#outcomes.drain()) {
       if (!isOutcome(event)) continue;
       const task = this.#kernel.open.get(event.task)?.task;
       if (task !== undefined && task.kept === undefined) this.#notes.push(keptOutcome(event));
@@ -302,7 +302,7 @@ export class SessionDriver implements SliceMember {
   }
 
   #hasMore(): boolean {
-    if (this.#outcomes.length > 0 || this.#notes.length > 0) return true;
+    if (this.#outcomes.size > 0 || this.#notes.length > 0) return true;
     const wakeAt = this.#kernel.open.wakeAt;
     const isDue = wakeAt !== undefined && wakeAt <= this.#world.clock.now();
     return (isDue && !this.#cancel.isGivingUp) || this.#kernel.hasOwn;
@@ -409,8 +409,8 @@ export class SessionDriver implements SliceMember {
     const last = this.#kernel;
     this.#attempts.abortAll("the checkpoint cancelled it", true);
     this.#trace.turnEnded("checkpointed");
-    const cancels = this.#outcomes.filter((event) => event.type === "cancel_requested");
-    this.#outcomes.splice(0, Infinity, ...cancels);
+    const cancels = this.#outcomes.drain().filter((event) => event.type === "cancel_requested");
+    for (const event of cancels) this.#outcomes.push(event);
     const life = nextLife(last, state, this.#session);
     this.#weight.checkpointed(state.chars, life.signals);
     this.#kernel = this.#makeKernel(life);

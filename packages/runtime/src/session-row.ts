@@ -31,10 +31,13 @@ export interface Stand {
 export class SessionRow {
   #status: SessionStatus;
   #waitsKey: string;
+  /** The same list is not looked at again: many waits make no single commit slower that does not change them. */
+  #looked: Looked;
 
   constructor({ status, waits, wakeAt }: Session) {
     this.#status = status;
-    this.#waitsKey = waitsKeyOf(waits, wakeAt);
+    this.#looked = lookAt(waits);
+    this.#waitsKey = waitsKeyOf(this.#looked, wakeAt);
   }
 
   /** What the row says of how it stands. */
@@ -44,14 +47,15 @@ export class SessionRow {
 
   /** The row after a segment that goes on; `undefined` when nothing of it changed. */
   standing({ kernel, isCheckpoint, isCancelling, wakeAt }: Stand): SessionPatch | undefined {
-    const waits = isCheckpoint ? [] : kernel.open.waits();
+    const waits = isCheckpoint ? NO_WAITS : kernel.open.waits();
+    if (waits !== this.#looked.waits) this.#looked = lookAt(waits);
     const status = isCancelling
       ? "cancelling"
       : isCheckpoint
         ? "working"
-        : statusOf(waits, kernel.open.taskCount);
+        : statusOf(this.#looked, kernel.open.taskCount);
     const until = status === "working" ? undefined : wakeAt();
-    const key = waitsKeyOf(waits, until);
+    const key = waitsKeyOf(this.#looked, until);
     if (status === this.#status && key === this.#waitsKey && !isCheckpoint) return undefined;
     this.#status = status;
     this.#waitsKey = key;
@@ -109,15 +113,27 @@ export function exhaustedPatch(exhausted: Exhausted): SessionPatch {
   return { status: "paused", pauseReason: "budget_exceeded", exhausted, waits: [], error };
 }
 
-function statusOf(waits: Session["waits"], taskCount: number): SessionStatus {
-  if (waits.some((wait) => wait.type === "input")) return "input_required";
+const NO_WAITS: Session["waits"] = [];
+
+/** What is to be known of a list of waits. */
+interface Looked {
+  readonly waits: Session["waits"];
+  readonly ids: string;
+  readonly asksPerson: boolean;
+}
+
+function lookAt(waits: Session["waits"]): Looked {
+  const ids = waits.map(({ id }) => id).join(",");
+  return { waits, ids, asksPerson: waits.some(({ type }) => type === "input") };
+}
+
+function statusOf({ waits, asksPerson }: Looked, taskCount: number): SessionStatus {
+  if (asksPerson) return "input_required";
   return waits.length > 0 && taskCount === 0 ? "waiting" : "working";
 }
 
-function waitsKeyOf(waits: Session["waits"], wakeAt: number | undefined): string {
-  return waits.length === 0 && wakeAt === undefined
-    ? ""
-    : `${waits.map((wait) => wait.id).join(",")}@${wakeAt ?? ""}`;
+function waitsKeyOf({ waits, ids }: Looked, wakeAt: number | undefined): string {
+  return waits.length === 0 && wakeAt === undefined ? "" : `${ids}@${wakeAt ?? ""}`;
 }
 
 /** How a session that stood down left. */

@@ -4,7 +4,7 @@
 // laptop wakes up or the time is set; so it is looked at every few seconds while anything is waited for (D3).
 
 import { invariant, type Clock } from "@holdfast/core";
-import { WakeQueue, type Queued } from "./wake-queue.ts";
+import { WakeQueue, type Queued } from "@holdfast/core/internal";
 
 /** How late a moment may be noticed after a jump of the clock. One look costs microseconds. */
 const LOOK_AGAIN_MS = 10_000;

@@ -6,9 +6,8 @@
 //
 // It knows no drivers and evicts nothing by itself.
 
-import { ChurnMap } from "@holdfast/core/internal";
+import { ChurnMap, WakeQueue, type Queued } from "@holdfast/core/internal";
 import type { RuntimeOptions } from "./runtime-api.ts";
-import { WakeQueue, type Queued } from "./wake-queue.ts";
 
 export interface WarmLimits {
   readonly sessionsMax: number;

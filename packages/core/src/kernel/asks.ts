@@ -76,7 +76,7 @@ export interface AskDoor {
     Segment,
     "addEffect" | "addEntry" | "addTask" | "consume" | "enablePersistence" | "setProgress"
   >;
-  readonly open: Pick<OpenItems, "add" | "get" | "tasks" | "values" | "waitCount">;
+  readonly open: Pick<OpenItems, "add" | "get" | "named" | "tasks" | "values" | "waitCount">;
   readonly pending: Pick<PendingSignals, "drain" | "has" | "take">;
   readonly tip: ConversationTip;
   readonly faults: Pick<FaultMemory, "check" | "fail">;
@@ -480,9 +480,10 @@ export class Asks implements FutureOwner {
 
   /** K2a: a name with an open consuming wait is spoken for. */
   #refuseIfConsuming(pattern: string): void {
-    if (this.#door.open.waitCount === 0) return;
+    const { open } = this.#door;
+    if (open.waitCount === 0) return;
     const matches = signalPattern(pattern);
-    for (const item of this.#door.open.values()) {
+    for (const item of pattern.includes("*") ? open.values() : open.named(pattern)) {
       // Answers to questions have names that nobody can ask for, and what sessions tell each other is drained by no pattern.
       if (item.future.type !== "signal" || item.name === undefined || !matches(item.name)) continue;
       if (item.name !== pattern && isReservedName(item.name)) continue;

@@ -44,7 +44,7 @@ import {
 import type { DurableFuture } from "./future.ts";
 import { JournalCursor, type Draft } from "./journal-cursor.ts";
 import type { KernelOptions } from "./kernel-options.ts";
-import { OpenItems, type OpenItem, type OpenTask } from "./open-items.ts";
+import { OpenItems, type OpenItem } from "./open-items.ts";
 import { PendingSignals } from "./pending-signals.ts";
 import { RepeatGuard, taskFailure, type TaskOutcome } from "./repeat-guard.ts";
 import { Segment, type SealedSegment } from "./segment.ts";
@@ -64,7 +64,10 @@ export class Kernel {
   readonly #cursor: JournalCursor;
   readonly #tip: ConversationTip;
   readonly #open = new OpenItems();
-  readonly #pending = new PendingSignals((signal) => this.children.dropsStale(signal));
+  readonly #pending = new PendingSignals({
+    isDropped: (signal) => this.children.dropsStale(signal),
+    onFirst: (name) => this.#open.noteArrived(name),
+  });
   /** Arrived while a slice is open: a probe must answer the same until its end (K9a). */
   readonly #offered: StoredSignal[] = [];
 
@@ -377,11 +380,7 @@ export class Kernel {
   /** None once the agent asked for a checkpoint, which withdraws them all: what came for them is the next life's. */
   #answeredWait(): OpenItem | undefined {
     if (this.#open.waitCount === 0 || this.#checkpoint !== undefined) return undefined;
-    for (const item of this.#open.values()) {
-      if (this.#isToBeCancelled(item)) return item;
-      if (item.name !== undefined && this.#pending.has(item.name) && !this.#open.hangs(item)) return item;
-    }
-    return undefined;
+    return this.#open.firstAnswered((item) => this.#isToBeCancelled(item), this.#pending);
   }
 
   #isToBeCancelled(item: OpenItem): boolean {
@@ -457,9 +456,8 @@ export class Kernel {
   /** Apply what the agent has done as a whole in this slice: a checkpoint or its end. */
   #settleSegment(): void {
     if (this.#checkpoint !== undefined && this.#ending === undefined) {
-      const mustWait = ({ request }: OpenTask): boolean =>
-        request !== undefined || this.#checkpoint?.cancelTasks === false;
-      if (this.#open.taskCount > 0 && this.#open.tasks().some(mustWait)) return;
+      const { taskCount, requestCount } = this.#open;
+      if ((this.#checkpoint.cancelTasks ? requestCount : taskCount) > 0) return;
       const { state } = this.#options;
       if (this.#deliveries === 1 && this.#options.turn > 0 && !this.asks.tookSignals && !state.hasChanged)
         throw checkpointWithoutProgress(this.#checkpoint.line);

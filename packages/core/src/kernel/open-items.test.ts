@@ -8,39 +8,78 @@ const owner: FutureOwner = { closed: false, withdraw() {} };
 describe("open items", () => {
   test("counts, what is due and when to wake agree with a plain list, whatever is added and removed", () => {
     const type = fc.constantFrom<FutureType>("task", "timer", "signal", "signal_ready", "input");
+    const time = fc.option(fc.nat(50), { nil: undefined });
+    const name = fc.constantFrom("a", "b", "c", "d");
     const step = fc.oneof(
-      fc.record({ add: type, at: fc.option(fc.nat(50), { nil: undefined }) }),
+      fc.record({ add: type, at: time, cancelAt: time, name, sheltered: fc.boolean() }),
       fc.record({ remove: fc.nat(30) }),
+      fc.record({ arrives: name }),
+      fc.record({ consumed: name }),
+      fc.constant({ look: true }),
+      fc.constant({ cancel: true }),
+      fc.constant({ shelter: true }),
     );
     fc.assert(
-      fc.property(fc.array(step, { maxLength: 40 }), fc.nat(60), (steps, now) => {
+      fc.property(fc.array(step, { maxLength: 60 }), fc.nat(60), (steps, now) => {
         const open = new OpenItems();
         const model = new Map<number, OpenItem>();
+        const pending = new Set<string>();
         let next = 0;
+        const isToBeCancelled = ({ task, sheltered }: OpenItem): boolean =>
+          open.isCancelled && !open.onlySheltered && task === undefined && sheltered !== true;
+        const check = (): void => {
+          const all = [...model.values()];
+          const timed = all.filter((each) => each.at !== undefined && !open.hangs(each));
+          const cancels = open.isCancelled ? [] : all.filter(({ cancelAt }) => cancelAt !== undefined);
+          const due = earliest(timed, ({ at }) => at);
+          const unanswered = earliest(cancels, ({ cancelAt }) => cancelAt);
+          const times = [due?.at ?? Infinity, unanswered?.cancelAt ?? Infinity];
+          expect(open.size).toBe(all.length);
+          expect(open.taskCount).toBe(all.filter(({ task }) => task !== undefined).length);
+          expect(open.waitCount).toBe(open.size - open.taskCount);
+          expect(open.wakeAt ?? Infinity).toBe(Math.min(...times));
+          expect(open.due(now)).toBe((due?.at ?? Infinity) <= now ? due : undefined);
+          expect(open.unanswered(now)).toBe(
+            (unanswered?.cancelAt ?? Infinity) <= now ? unanswered : undefined,
+          );
+          expect(open.firstAnswered(isToBeCancelled, pending)).toBe(
+            all.find((each) => {
+              const isAnswered = each.name !== undefined && pending.has(each.name) && !open.hangs(each);
+              return isAnswered || isToBeCancelled(each);
+            }),
+          );
+          expect(open.waits().map((wait) => wait.id)).toEqual(
+            all.flatMap(({ task, future }) => (task === undefined ? future.id : [])),
+          );
+          expect(open.waits()).toBe(open.waits());
+        };
         for (const each of steps) {
           if ("add" in each) {
-            const added = item(next++, each.add, each.add === "timer" ? (each.at ?? 7) : each.at);
+            const added = asked(next++, each);
             open.add(added);
             model.set(added.future.id, added);
-          } else {
+          } else if ("remove" in each) {
             expect(open.remove(each.remove)).toBe(model.get(each.remove));
             model.delete(each.remove);
+          } else if ("arrives" in each) {
+            if (!pending.has(each.arrives)) open.noteArrived(each.arrives);
+            pending.add(each.arrives);
+          } else if ("consumed" in each) pending.delete(each.consumed);
+          else if ("look" in each) check();
+          else if ("shelter" in each) open.onlySheltered = true;
+          else {
+            // As the kernel does: what is open and not sheltered is dropped with the request.
+            open.isCancelled = true;
+            for (const [id, { task, sheltered }] of model) {
+              if (task !== undefined || sheltered === true) continue;
+              open.remove(id);
+              model.delete(id);
+            }
           }
         }
-        const all = [...model.values()];
-        const times = all.flatMap(({ at }) => at ?? []);
-        expect(open.size).toBe(all.length);
-        expect(open.taskCount).toBe(all.filter(({ task }) => task !== undefined).length);
-        expect(open.waitCount).toBe(open.size - open.taskCount);
-        expect(open.wakeAt).toBe(times.length === 0 ? undefined : Math.min(...times));
-        const due = open.due(now);
-        expect(due?.at).toBe(times.some((at) => at <= now) ? Math.min(...times) : undefined);
-        // The first asked of those that are due at the same moment.
-        if (due !== undefined) expect(due).toBe(all.find(({ at }) => at === due.at));
-        expect(open.waits().map((wait) => wait.id)).toEqual(
-          all.flatMap(({ task, future }) => (task === undefined ? future.id : [])),
-        );
+        check();
       }),
+      { numRuns: 1_000 },
     );
   });
 
@@ -59,6 +98,30 @@ describe("open items", () => {
     ]);
   });
 });
+
+/** Of those of the same moment, the one that was asked first. */
+function earliest(
+  items: readonly OpenItem[],
+  timeOf: (item: OpenItem) => number | undefined,
+): OpenItem | undefined {
+  const times = items.flatMap((each) => timeOf(each) ?? []);
+  return items.find((each) => timeOf(each) === Math.min(...times));
+}
+
+interface Asked {
+  readonly add: FutureType;
+  readonly at: number | undefined;
+  readonly cancelAt: number | undefined;
+  readonly name: string;
+  readonly sheltered: boolean;
+}
+
+/** Tasks have no times, and only questions end their session. */
+function asked(id: number, { add, at, cancelAt, name, sheltered }: Asked): OpenItem {
+  if (add === "task") return item(id, add);
+  if (add === "timer") return { ...item(id, add, at ?? 7), sheltered };
+  return { ...item(id, add, at), ...(add === "input" ? { cancelAt } : {}), name, sheltered };
+}
 
 function item(id: number, type: FutureType, at?: number): OpenItem {
   const future = new DurableFuture<unknown>(owner, type, id, type);

@@ -1,13 +1,15 @@
 // What an agent has asked for and not been answered, in the order it asked.
 //
-// A plain collection: it knows what is open and when it is due, and decides nothing. Looking for what is due or awaited
-// costs nothing while only tasks are open, however many.
+// A plain collection: it knows what is open and when it is due, and decides nothing. Looking for what is due or answered costs
+// nothing while only tasks are open, and O(log n) in the waits and timers that are.
 
 import type { JsonText } from "../json.ts";
 import type { AnswerShape } from "../journal/approval.ts";
 import type { ChildRequest, NoteRecord, RetryPolicy, TokenUsage } from "../journal/record.ts";
 import { isReservedName } from "../journal/signal-names.ts";
 import type { Wait } from "../session/session.ts";
+import { WakeQueue } from "../wake-queue.ts";
+import { AnsweredWaits, placeOf, type Place } from "./answered-waits.ts";
 import type { DurableFuture } from "./future.ts";
 
 /** A task that was asked for and has no delivered outcome. */
@@ -61,10 +63,24 @@ export interface OpenItem {
   readonly lineOf?: (() => string | undefined) | undefined;
 }
 
+/** Where a wait or a timer stands. */
+interface Places {
+  readonly answer: Place<OpenItem>;
+  readonly due: Place<OpenItem> | undefined;
+  readonly cancel: Place<OpenItem> | undefined;
+}
+
 export class OpenItems {
   readonly #items = new Map<number, OpenItem>();
   #tasks = 0;
-  #timed = 0;
+  /** Those of the tasks that handle a request of a child. */
+  #requests = 0;
+  /** Of waits and timers. */
+  readonly #places = new Map<number, Places>();
+  readonly #answered = new AnsweredWaits<OpenItem>();
+  readonly #due = new WakeQueue<Place<OpenItem>>();
+  readonly #cancels = new WakeQueue<Place<OpenItem>>();
+  #waits: readonly Wait[] | undefined;
   /** Answer no waits and timers but those asked inside `ctx.cleanup`: the others hang, after a cancel and its patience. */
   onlySheltered = false;
   /** It cannot be cancelled for want of an answer any more: such a question stays open until its session ends. */
@@ -78,15 +94,33 @@ export class OpenItems {
     return this.#tasks;
   }
 
+  get requestCount(): number {
+    return this.#requests;
+  }
+
   /** How many are waits or timers. */
   get waitCount(): number {
     return this.#items.size - this.#tasks;
   }
 
   add(item: OpenItem): void {
-    this.#items.set(item.future.id, item);
-    if (item.task !== undefined) this.#tasks++;
-    if (item.at !== undefined || item.cancelAt !== undefined) this.#timed++;
+    const { task, future, at, cancelAt } = item;
+    this.#items.set(future.id, item);
+    if (task !== undefined) {
+      this.#tasks++;
+      if (task.request !== undefined) this.#requests++;
+      return;
+    }
+    this.#waits = undefined;
+    const places = {
+      answer: placeOf(item),
+      due: at === undefined ? undefined : placeOf(item),
+      cancel: cancelAt === undefined ? undefined : placeOf(item),
+    };
+    this.#places.set(future.id, places);
+    this.#answered.add(places.answer);
+    if (places.due !== undefined) this.#due.set(places.due, at ?? Infinity);
+    if (places.cancel !== undefined) this.#cancels.set(places.cancel, cancelAt ?? Infinity);
   }
 
   get(id: number): OpenItem | undefined {
@@ -97,9 +131,43 @@ export class OpenItems {
     const item = this.#items.get(id);
     if (item === undefined) return undefined;
     this.#items.delete(id);
-    if (item.task !== undefined) this.#tasks--;
-    if (item.at !== undefined || item.cancelAt !== undefined) this.#timed--;
+    if (item.task !== undefined) {
+      this.#tasks--;
+      if (item.task.request !== undefined) this.#requests--;
+      return item;
+    }
+    this.#waits = undefined;
+    const { answer, due, cancel } = this.#places.get(id)!;
+    this.#places.delete(id);
+    this.#answered.remove(answer);
+    if (due !== undefined) this.#due.set(due, Infinity);
+    if (cancel !== undefined) this.#cancels.set(cancel, Infinity);
     return item;
+  }
+
+  /** A signal of this name is pending, and none was. */
+  noteArrived(name: string): void {
+    this.#answered.arrived(name);
+  }
+
+  /**
+   * The wait that was asked first of those whose signal is pending, or that are to be cancelled. One that is neither becomes so by
+   * `noteArrived` alone, and is not looked at before.
+   */
+  firstAnswered(
+    isToBeCancelled: (item: OpenItem) => boolean,
+    pending: { has(name: string): boolean },
+  ): OpenItem | undefined {
+    if (this.waitCount === 0) return undefined;
+    return this.#answered.first((item) => {
+      if (isToBeCancelled(item)) return true;
+      return item.name !== undefined && pending.has(item.name) && !this.hangs(item);
+    });
+  }
+
+  /** Those that wait for a signal of this name. */
+  named(name: string): Iterable<OpenItem> {
+    return this.#answered.named(name);
   }
 
   values(): IterableIterator<OpenItem> {
@@ -165,27 +233,23 @@ export class OpenItems {
   }
 
   #earliest(): OpenItem | undefined {
-    if (this.#timed === 0) return undefined;
-    let earliest: OpenItem | undefined;
-    for (const item of this.#items.values()) {
-      if (this.hangs(item)) continue;
-      if (item.at !== undefined && (earliest?.at === undefined || item.at < earliest.at)) earliest = item;
+    for (let place = this.#due.first(); place !== undefined; place = this.#due.first()) {
+      if (!this.hangs(place.item)) return place.item;
+      this.#due.set(place, Infinity); // What hangs once hangs to the end.
     }
-    return earliest;
+    return undefined;
   }
 
   #earliestCancel(): OpenItem | undefined {
-    if (this.#timed === 0 || this.isCancelled) return undefined;
-    let earliest: OpenItem | undefined;
-    for (const item of this.#items.values()) {
-      if (item.cancelAt === undefined) continue;
-      if (earliest?.cancelAt === undefined || item.cancelAt < earliest.cancelAt) earliest = item;
-    }
-    return earliest;
+    return this.isCancelled ? undefined : this.#cancels.first()?.item;
   }
 
-  /** What a person is told the session waits for. Tasks are not among them. */
-  waits(): Wait[] {
+  /** What a person is told the session waits for. Tasks are not among them. The same list as long as nothing of it changes. */
+  waits(): readonly Wait[] {
+    return (this.#waits ??= this.#listWaits());
+  }
+
+  #listWaits(): Wait[] {
     if (this.waitCount === 0) return [];
     const waits: Wait[] = [];
     for (const [id, { future, name = "", at, cancelAt, prompt = "", answer, life }] of this.#items) {

@@ -1,24 +1,42 @@
 // The signals a session has been sent and not yet consumed, as its kernel sees them: first in, first out, per name.
 
 import { isReservedName, REQUEST_PREFIX } from "../journal/signal-names.ts";
+import { Fifo } from "../fifo.ts";
 import type { StoredSignal } from "../ports/storage.ts";
+import { WakeQueue, type Queued } from "../wake-queue.ts";
+
+export interface PendingSignalsHost {
+  /** Whether a signal is none of this session's. */
+  isDropped(signal: StoredSignal): boolean;
+  /** A signal of this name is pending, and none was. */
+  onFirst(name: string): void;
+}
+
+interface Request extends Queued {
+  readonly name: string;
+}
 
 export class PendingSignals {
-  readonly #byName = new Map<string, StoredSignal[]>();
-  /** Of signals that are none of this session's. */
-  readonly #isDropped: (signal: StoredSignal) => boolean;
-  #requests = 0;
+  readonly #host: PendingSignalsHost;
+  readonly #byName = new Map<string, Fifo<StoredSignal>>();
+  /** The requests of children, by their order. */
+  readonly #requests = new WakeQueue<Request>();
 
-  constructor(isDropped: (signal: StoredSignal) => boolean = () => false) {
-    this.#isDropped = isDropped;
+  constructor(host: PendingSignalsHost) {
+    this.#host = host;
   }
 
   add(signal: StoredSignal): void {
-    if (this.#isDropped(signal)) return;
-    if (signal.name.startsWith(REQUEST_PREFIX)) this.#requests++;
-    const queue = this.#byName.get(signal.name);
-    if (queue === undefined) this.#byName.set(signal.name, [signal]);
-    else queue.push(signal);
+    if (this.#host.isDropped(signal)) return;
+    const { name, order } = signal;
+    if (name.startsWith(REQUEST_PREFIX))
+      this.#requests.set({ name, queuedFor: Infinity, queueIndex: -1 }, order);
+    let queue = this.#byName.get(name);
+    if (queue === undefined) {
+      this.#byName.set(name, (queue = new Fifo()));
+      this.#host.onFirst(name);
+    }
+    queue.push(signal);
   }
 
   has(name: string): boolean {
@@ -28,35 +46,32 @@ export class PendingSignals {
   take(name: string): StoredSignal | undefined {
     const queue = this.#byName.get(name);
     const signal = queue?.shift();
-    if (signal?.name.startsWith(REQUEST_PREFIX) === true) this.#requests--;
-    if (queue?.length === 0) this.#byName.delete(name);
+    if (queue?.size === 0) this.#byName.delete(name);
     return signal;
   }
 
   /** Whether a child asks something. */
   get hasRequest(): boolean {
-    return this.#requests > 0;
+    return this.#requests.first() !== undefined;
   }
 
   /** The oldest request of any child. */
   takeRequest(): StoredSignal | undefined {
-    let oldest: StoredSignal | undefined;
-    for (const [name, [first]] of this.#byName) {
-      if (!name.startsWith(REQUEST_PREFIX) || first === undefined) continue;
-      if (oldest === undefined || first.order < oldest.order) oldest = first;
-    }
-    return oldest === undefined ? undefined : this.take(oldest.name);
+    const oldest = this.#requests.first();
+    if (oldest === undefined) return undefined;
+    this.#requests.set(oldest, Infinity);
+    return this.take(oldest.name);
   }
 
   all(): StoredSignal[] {
-    return [...this.#byName.values()].flat().sort((a, b) => a.order - b.order);
+    return [...this.#byName.values()].flatMap((queue) => [...queue]).sort((a, b) => a.order - b.order);
   }
 
   /** All whose name matches, in the order they arrived. What sessions tell each other is no signal to those who drain. */
   drain(pattern: string): StoredSignal[] {
     const matches = signalPattern(pattern);
     const names = [...this.#byName.keys()].filter((name) => matches(name) && !isReservedName(name));
-    const taken = names.flatMap((name) => this.#byName.get(name) ?? []);
+    const taken = names.flatMap((name) => this.#byName.get(name)?.drain() ?? []);
     for (const name of names) this.#byName.delete(name);
     return taken.sort((a, b) => a.order - b.order);
   }

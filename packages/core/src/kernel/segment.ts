@@ -26,6 +26,8 @@ export interface SealedSegment {
   readonly withdrawnTasks: readonly number[];
 }
 
+const NONE: readonly never[] = [];
+
 /** The sessions that effects make. */
 export function createdBy(effects: readonly Effect[]): string[] {
   return effects.flatMap((effect) => (effect.type === "create_session" ? effect.sessionId : []));
@@ -40,7 +42,7 @@ export class Segment {
   #effects: Effect[] = [];
   #progress: JsonText | undefined;
   #enablesPersistence = false;
-  #newTasks: OpenTask[] = [];
+  #newTasks = new Set<OpenTask>();
   #withdrawnTasks: number[] = [];
   #chars = 0;
 
@@ -88,14 +90,12 @@ export class Segment {
   }
 
   addTask(task: OpenTask): void {
-    this.#newTasks.push(task);
+    this.#newTasks.add(task);
   }
 
   /** Its outcome is no longer wanted: one of this segment never starts, an older one is to be aborted. */
   withdrawTask(task: OpenTask): void {
-    const fresh = this.#newTasks.indexOf(task);
-    if (fresh !== -1) this.#newTasks.splice(fresh, 1);
-    else this.#withdrawnTasks.push(task.id);
+    if (!this.#newTasks.delete(task)) this.#withdrawnTasks.push(task.id);
   }
 
   /** Everything since the last seal. The next segment begins at `nextSeq`. */
@@ -108,7 +108,7 @@ export class Segment {
       effects: this.#effects,
       progress: this.#progress,
       enablesPersistence: this.#enablesPersistence,
-      newTasks: this.#newTasks,
+      newTasks: this.#newTasks.size === 0 ? NONE : [...this.#newTasks],
       withdrawnTasks: this.#withdrawnTasks,
     };
     this.#firstSeq = nextSeq;
@@ -118,7 +118,7 @@ export class Segment {
     this.#effects = [];
     this.#progress = undefined;
     this.#enablesPersistence = false;
-    this.#newTasks = [];
+    if (this.#newTasks.size > 0) this.#newTasks = new Set();
     this.#withdrawnTasks = [];
     this.#chars = 0;
     return sealed;

@@ -15,7 +15,7 @@ import {
   type CommitBatch,
 } from "@holdfast/core";
 import { LineSplitter } from "./lines.ts";
-import type { WireError } from "@holdfast/core/internal";
+import { Fifo, type WireError } from "@holdfast/core/internal";
 import { LINE_BYTES_MAX, parseRequest, type Hello, type Message, type Request } from "./wire.ts";
 
 /** A client with more than this unread is not read from until it has caught up. */
@@ -43,7 +43,7 @@ export class Connection {
   readonly #socket: Socket;
   readonly #events: ConnectionEvents;
   readonly #splitter = new LineSplitter(LINE_BYTES_MAX);
-  #lines: string[] = [];
+  readonly #lines = new Fifo<string>();
 
   constructor(socket: Socket, events: ConnectionEvents) {
     this.#socket = socket;
@@ -52,7 +52,7 @@ export class Connection {
     socket.on("data", (chunk: Buffer) => {
       const lines = this.#splitter.push(chunk);
       if (lines === "too_long") return void socket.destroy();
-      this.#lines.push(...lines);
+      for (const line of lines) this.#lines.push(line);
       this.#pump();
     });
     socket.on("drain", () => this.#pump());
@@ -63,7 +63,7 @@ export class Connection {
   }
 
   #closed(): void {
-    this.#lines = [];
+    this.#lines.drain();
     this.#events.closed();
   }
 
@@ -115,17 +115,17 @@ export class Connection {
 
   /** Handles what was read, until the client is behind with reading. */
   #pump(): void {
-    while (this.#lines.length > 0 && !this.isAsking && !this.#isBehind()) {
+    while (this.#lines.size > 0 && !this.isAsking && !this.#isBehind()) {
       const request = parseRequest(this.#lines.shift()!);
       if (request === undefined) {
-        this.#lines = [];
+        this.#lines.drain();
         this.#socket.destroy(); // C1.
         return;
       }
       if ("method" in request) this.#events.request(request);
       else this.write({ id: request.id, error: NOT_OF_THE_PORT });
     }
-    if (this.#lines.length > 0) this.#socket.pause();
+    if (this.#lines.size > 0) this.#socket.pause();
     else this.#socket.resume();
   }
 

@@ -7,6 +7,8 @@ export interface Queued {
   queuedFor: number;
   /** Position in the heap, -1 when it is not queued. */
   queueIndex: number;
+  /** Which of two of the same time is first: the lower one. Without it either may be. */
+  readonly queueOrder?: number;
 }
 
 export class WakeQueue<T extends Queued> {
@@ -45,7 +47,7 @@ export class WakeQueue<T extends Queued> {
     while (index > 0) {
       const parentIndex = (index - 1) >> 1;
       const parent = this.#heap[parentIndex]!;
-      if (parent.queuedFor <= item.queuedFor) break;
+      if (!isBefore(item, parent)) break;
       this.#put(parent, index);
       index = parentIndex;
     }
@@ -60,8 +62,8 @@ export class WakeQueue<T extends Queued> {
       const left = 2 * index + 1;
       if (left >= heap.length) break;
       const right = left + 1;
-      const child = right < heap.length && heap[right]!.queuedFor < heap[left]!.queuedFor ? right : left;
-      if (heap[child]!.queuedFor >= item.queuedFor) break;
+      const child = right < heap.length && isBefore(heap[right]!, heap[left]!) ? right : left;
+      if (!isBefore(heap[child]!, item)) break;
       this.#put(heap[child]!, index);
       index = child;
     }
@@ -72,4 +74,9 @@ export class WakeQueue<T extends Queued> {
     this.#heap[index] = item;
     item.queueIndex = index;
   }
+}
+
+function isBefore(a: Queued, b: Queued): boolean {
+  if (a.queuedFor !== b.queuedFor) return a.queuedFor < b.queuedFor;
+  return (a.queueOrder ?? 0) < (b.queueOrder ?? 0);
 }
