@@ -180,8 +180,8 @@ it("N3: a frame that is not completed closes its line, and a line without calls 
   await api.close();
   await start(undefined, { http2IdleMs: 20 });
   const idle = openLine();
-  idle.resume();
-  await once(idle, "end");
+  expect(readGreeting((await framesOf(idle)()).content)).toMatchObject({ calls: 0 });
+  await closed(idle); // This caller does not end it.
 });
 
 it.each(["cancelled", "closed"])("N4: a call is over when it is %s by its caller", async (how) => {
@@ -200,11 +200,12 @@ it.each(["cancelled", "closed"])("N4: a call is over when it is %s by its caller
   await over.promise;
 });
 
-it("N4: a line ends once what was open is answered, when the API closes", async () => {
+it("N5: when the API closes, a line asks for its end, and answers what was sent before its caller read that", async () => {
   const asked = Promise.withResolvers<void>();
   await start(
     (_desc, _request, { signal }) =>
       new Promise((resolve) => {
+        if (signal.aborted) resolve(undefined);
         signal.addEventListener("abort", () => resolve(undefined));
         asked.resolve();
       }),
@@ -214,8 +215,11 @@ it("N4: a line ends once what was open is answered, when the API closes", async 
   stream.write(call(1, POLL, aPoll));
   await asked.promise;
   const closing = api.close();
+  expect(readGreeting((await next()).content)).toMatchObject({ calls: 0 });
   expect(await next()).toMatchObject({ number: 1, kind: FrameKind.answer });
-  await once(stream, "end");
+  stream.write(call(2, POLL, aPoll));
+  expect(await next()).toMatchObject({ number: 2, kind: FrameKind.answer });
   stream.end();
+  await once(stream, "end");
   await closing;
 });

@@ -5,8 +5,9 @@
 //       `unreadBytes` of its answers wait for the caller. A connection has at most `LINES` lines.
 //   N3. A frame that has begun is complete after `requestMs`, or the line is closed. A line without an open call is closed after
 //       `http2IdleMs`.
-//   N4. The calls of a line are over when their caller cancels them, when the line is closed, or when the API closes. In the last case
-//       what is open is answered, and then the line ends.
+//   N4. The calls of a line are over when their caller cancels them, when the line is closed, or when the API closes.
+//   N5. A line is ended by its caller, whose last calls so all have an answer. A greeting of no calls asks for that, when the API closes
+//       or the line is idle; what was sent before the caller read it is still answered.
 
 import type { DescMethod, DescMethodUnary } from "@bufbuild/protobuf";
 import { errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
@@ -89,7 +90,10 @@ class Line {
   /** N3. */
   readonly #idleClock: NodeJS.Timeout;
   #frameClock: NodeJS.Timeout | undefined;
+  /** N5. It was asked for. */
   #isEnding = false;
+  /** Its caller has ended it. */
+  #isEnded = false;
 
   constructor(
     stream: ServerHttp2Stream,
@@ -106,7 +110,7 @@ class Line {
 
   begin(): void {
     const { closing } = this.#options;
-    const onClosing = (): void => this.#end();
+    const onClosing = (): void => this.#askForEnd();
     closing.addEventListener("abort", onClosing);
     this.#stream.on("error", () => {});
     this.#stream.on("data", (bytes: Uint8Array) => this.#read(bytes));
@@ -118,7 +122,7 @@ class Line {
       clearTimeout(this.#frameClock);
       this.#abort();
     });
-    if (closing.aborted) this.#end();
+    if (closing.aborted) this.#askForEnd();
   }
 
   #read(bytes: Uint8Array): void {
@@ -138,8 +142,7 @@ class Line {
     if (kind === FrameKind.call) void this.#call(number, content);
     else if (kind === FrameKind.cancel) this.#open.get(number)?.abort(OVER);
     else if (kind === FrameKind.greeting) {
-      const calls = this.#options.limits.http2Streams;
-      this.#send(frameOf(GREETING, FrameKind.greeting, greetingOf({ calls, frameBytes: FRAME_BYTES })));
+      this.#greet(this.#isEnding ? 0 : this.#options.limits.http2Streams);
     } // Other kinds are those of a later version, which knows that this one does not answer them.
   }
 
@@ -151,7 +154,7 @@ class Line {
     this.#open.set(number, call);
     let answer: Uint8Array;
     try {
-      if (this.#isEnding) throw OVER;
+      if (this.#isEnding) call.abort(OVER); // It waits for nothing.
       const { desc, request } = this.#methodOf(content);
       const given = await answerOf(
         {
@@ -198,7 +201,7 @@ class Line {
     this.#answers = [];
     if (this.#stream.destroyed || this.#stream.writableEnded) return;
     this.#stream.write(answers.length === 1 ? answers[0]! : Buffer.concat(answers));
-    if (this.#isEnding && this.#open.size === 0) this.#stream.end();
+    if (this.#isEnded && this.#open.size === 0) this.#stream.end();
     this.#pace();
   }
 
@@ -224,17 +227,29 @@ class Line {
   }
 
   #closeIfIdle(): void {
-    if (this.#open.size === 0) this.#end();
-    else this.#idleClock.refresh();
+    if (this.#isEnding) this.#stream.close(constants.NGHTTP2_CANCEL);
+    else if (this.#open.size === 0) this.#askForEnd();
+    this.#idleClock.refresh();
   }
 
-  /** N4. */
-  #end(): void {
+  #greet(calls: number): void {
+    this.#send(frameOf(GREETING, FrameKind.greeting, greetingOf({ calls, frameBytes: FRAME_BYTES })));
+  }
+
+  /** N5. */
+  #askForEnd(): void {
     this.#isEnding = true;
+    this.#greet(0);
+    this.#abort();
+  }
+
+  #end(): void {
+    this.#isEnded = true;
     this.#abort();
     if (this.#open.size === 0 && this.#answers.length === 0 && !this.#stream.destroyed) this.#stream.end();
   }
 
+  /** N4. */
   #abort(): void {
     for (const call of this.#open.values()) call.abort(OVER);
   }

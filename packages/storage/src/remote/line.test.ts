@@ -11,6 +11,7 @@ import {
   HealthService,
   LINE_PATH,
   LINE_TYPE,
+  StorageService,
   type Frame,
 } from "@holdfast/proto";
 import { createServer, type ServerHttp2Stream } from "node:http2";
@@ -77,7 +78,7 @@ async function open(onFrame: (frame: Frame, line: ServerHttp2Stream) => void, re
   return { connection, get, lines, seen, untilByLine, until };
 }
 
-const greet = (line: ServerHttp2Stream, calls = 100, frameBytes = 1_000): void => {
+const greet = (line: ServerHttp2Stream, calls = 100, frameBytes = 100_000): void => {
   line.write(frameOf(GREETING, FrameKind.greeting, greetingOf({ calls, frameBytes })));
 };
 const isCall = ({ kind }: Frame): boolean => kind === FrameKind.call;
@@ -189,12 +190,43 @@ test("L4: with another token the line is ended, and the next one has that token"
 });
 
 test("L5: a line that has carried much is followed by another one, and no call is lost in between", async () => {
-  const { get, lines, seen, until } = await open(answers);
-  const path = "holdfast.v1.HealthService/Get";
-  for (let carried = 0; carried < 900 * 1024; carried += path.length + 10)
-    expect(await get()).toMatchObject({ status: "ok" });
+  const { connection, lines, seen, until } = await open(answers);
+  const client = connection.client(StorageService);
+  const changes = [new Uint8Array(60_000)];
+  for (let i = 0; i < 30; i++) await client.commit({ changes });
   expect(lines.length).toBeGreaterThan(1);
-  expect(seen.requests).toBeLessThan(100);
+  expect(seen.requests).toBeLessThan(20);
   await until(() => lines[0]!.stream.closed);
   expect(lines[0]!.stream.rstCode).toBe(0);
+});
+
+test("L6: a line that is asked to end answers what is open, and takes no more calls", async () => {
+  const held = Promise.withResolvers<Frame>();
+  let isHeld = false;
+  const { get, lines, seen, untilByLine, until } = await open((frame, line) => {
+    if (isHeld && isCall(frame)) held.resolve(frame);
+    else answers(frame, line);
+  });
+  await untilByLine();
+  isHeld = true;
+  const waiting = get();
+  const frame = await held.promise;
+  greet(lines[0]!.stream, 0);
+  answers(frame, lines[0]!.stream);
+  expect(await waiting).toMatchObject({ status: "ok" });
+  const { requests } = seen;
+  await get();
+  expect(seen.requests).toBe(requests + 1);
+  await until(() => lines[0]!.stream.closed);
+});
+
+test("L2: a line that ends although a call is open leaves that call unavailable at once", async () => {
+  let isEnded = false;
+  const { get, untilByLine } = await open((frame, line) => {
+    if (isEnded && isCall(frame)) line.end();
+    else answers(frame, line);
+  });
+  await untilByLine();
+  isEnded = true;
+  await expect(get()).rejects.toMatchObject({ code: "storage_unavailable" });
 });

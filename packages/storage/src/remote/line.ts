@@ -7,6 +7,7 @@
 //   L3. A line that carries nothing for `IDLE_MS` is closed, so that it keeps no process alive and no connection open.
 //   L4. A line belongs to one token: with another one it is closed, and calls go as requests until there is a new line.
 //   L5. A line takes no more calls once it has carried `LINE_BYTES` of requests: to a proxy these are the body of one request.
+//   L6. A line that the coordinator asks to end takes no more calls: those that are open are answered over it, then it is ended.
 
 import { Code, ConnectError } from "@connectrpc/connect";
 import { errorFromJsonBytes } from "@connectrpc/connect/protocol-connect";
@@ -169,7 +170,7 @@ class Line {
       this.#onRead(stream);
       this.#read(bytes);
     });
-    stream.once("end", () => this.end());
+    stream.once("end", () => this.#fail()); // It answers nothing more.
     stream.once("close", () => this.#fail());
     stream.write(frameOf(GREETING, FrameKind.greeting));
     if (stream.destroyed) this.#fail();
@@ -216,7 +217,9 @@ class Line {
   #take({ number, kind, content }: Frame): void {
     if (kind === FrameKind.greeting) {
       const greeting = readGreeting(content);
-      if (greeting === undefined || this.#greeting !== undefined || this.#isOver) return;
+      if (greeting === undefined || this.#isOver) return;
+      if (greeting.calls === 0) return this.end(); // L6.
+      if (this.#greeting !== undefined) return;
       this.#greeting = greeting;
       this.#idleTimer = setInterval(() => this.#endIfIdle(), IDLE_MS);
       this.#events.opened(greeting);
