@@ -93,6 +93,17 @@ describe("a runner that is gone", () => {
     expect(await standing()).toMatchObject([{ status: "online", quietMs: 0 }]);
   });
 
+  test("is silent at a coordinator that began after it was heard of, until it polls again", async () => {
+    const runner = await fleet.runner();
+    await runner.poll({ waitMs: 0 });
+    await fleet.close();
+    await clock.advance(1_000);
+    const again = await open();
+    expect(await standing(again)).toMatchObject([{ status: "silent", quietMs: 1_000 }]);
+    await runner.at(again.url).poll({ waitMs: 0 });
+    expect(await standing(again)).toMatchObject([{ status: "online" }]);
+  });
+
   test("is not silent where it went to another coordinator", async () => {
     const runner = await fleet.runner();
     await runner.poll({ waitMs: 0 });

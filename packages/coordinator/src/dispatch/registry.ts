@@ -66,6 +66,8 @@ export const QUIET_MS = 90_000;
 
 export class Registry {
   readonly #host: RegistryHost;
+  /** Since when this coordinator hears of runners, in epoch milliseconds. */
+  readonly beganAt: number;
   #known = new Map<string, Known>();
   /** Y2. What was written of each when it was last looked at, and since when, by a clock that does not jump. */
   #silence = new Map<string, Silence>();
@@ -76,6 +78,7 @@ export class Registry {
 
   constructor(host: RegistryHost) {
     this.#host = host;
+    this.beganAt = host.clock.now();
   }
 
   /** All that are registered. */

@@ -1,7 +1,8 @@
 // How a registered runner stands, as people are told: whether it is there, when it was last heard of, how much it holds.
 //
 //   T1. It is silent when nothing was heard of it for a lease, if this coordinator is who heard of it last. What others hear is written
-//       once a minute at most: by that it is silent after `QUIET_MS`.
+//       once a minute at most: by that it is silent after `QUIET_MS`. What was written before this coordinator began says nothing of now:
+//       the runner is silent until it is heard of again, here or elsewhere.
 //   T2. What it holds is what storage says: a lease that has passed is nobody's.
 //
 // It decides nothing: dispatch gives to whoever polls.
@@ -26,7 +27,9 @@ export function standingOf(
 ): Standing {
   const { runnerId, seenAt, draining } = runner;
   const quietMs = Math.max(0, Math.min(dispatcher.quietFor(runnerId), clock.now() - seenAt));
-  const isSilent = quietMs >= (registry.isHeardHere(runner) ? leaseMs : QUIET_MS);
+  const isHeardHere = registry.isHeardHere(runner) || dispatcher.quietFor(runnerId) < Infinity;
+  const isOld = !isHeardHere && seenAt <= registry.beganAt;
+  const isSilent = isOld || quietMs >= (registry.isHeardHere(runner) ? leaseMs : QUIET_MS);
   return { status: isSilent ? "silent" : draining === true ? "draining" : "online", quietMs };
 }
 

@@ -102,7 +102,7 @@ export const COMMENTS = {
   "holdfast.v1.RunService.List": "Claimed ones first, then queued ones, each in the order of their sessions' ids. Ended ones only where `status` asks for them.",
   "holdfast.v1.Runner.held": "Sessions it holds.",
   "holdfast.v1.Runner.seen_at": "When it was last heard of, as far as is known here.",
-  "holdfast.v1.Runner.status": "`online`, `draining` or `silent`: nothing was heard of it for longer than a lease, or, by way of another coordinator, for as long as may pass between two times that this is written down.",
+  "holdfast.v1.Runner.status": "`online`, `draining` or `silent`: nothing was heard of it for longer than a lease, or, by way of another coordinator, for as long as may pass between two times that this is written down. After a restart of the coordinator a runner is `silent` until it is heard of again.",
   "holdfast.v1.RunnerCommand": "Sent again until it is acknowledged.",
   "holdfast.v1.RunnerCommand.type": "`stop` what it does with a session, or `drain` as a whole.",
   "holdfast.v1.RunnerService.CreateJobToken": "A token for the agent of a claim this runner holds: good for that one session, and for as long as that claim is its newest and has not passed. Made when somebody needs one, and not with each claim.",

@@ -507,6 +507,7 @@ export declare type Runner = Message<"holdfast.v1.Runner"> & {
   /**
    * `online`, `draining` or `silent`: nothing was heard of it for longer than a lease, or, by way of another coordinator, for as long as
    * may pass between two times that this is written down.
+   * After a restart of the coordinator a runner is `silent` until it is heard of again.
    *
    * @generated from field: string status = 8;
    */
