@@ -245,9 +245,16 @@ export const FLEET_MUTANTS = [
   {
     name: "O9: a group on PostgreSQL checks the versions it was worked out from",
     file: "packages/storage/src/postgres/write-statement.ts",
-    find: "AND t.version = v.version AND ${OK}",
-    replace: "AND ${OK}",
+    find: "AND t.version = v.version AND $OK",
+    replace: "AND $OK",
     tests: [SHARING],
+  },
+  {
+    name: "L1a: only a refused connection proves that a process is gone",
+    file: "packages/storage/src/host-presence.ts",
+    find: 'errno(error) !== "ECONNREFUSED" || fileId',
+    replace: "fileId",
+    tests: ["packages/storage/src/host-presence.test.ts"],
   },
   {
     name: "ST37: a claim on PostgreSQL is taken only where the end that was read still stands",
