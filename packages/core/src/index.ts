@@ -194,6 +194,7 @@ export {
   type LostAttempt,
   type TaskExecutor,
   type TaskTraits,
+  type UnsettledTask,
 } from "./ports/task-executor.ts";
 export { type AgentTracer, type TraceBody, type TraceEvent } from "./ports/tracer.ts";
 export { traceJson, traceLine, type TraceTextOptions } from "./trace-text.ts";

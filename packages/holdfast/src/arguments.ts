@@ -108,3 +108,10 @@ function findOption(
     fix: `the options are ${names.join(", ")}`,
   });
 }
+
+/** What `--grace` says, of the commands that run a session. */
+export async function graceOf(args: Arguments): Promise<{ readonly graceMs?: number }> {
+  const grace = args.text("grace");
+  if (grace === undefined) return {};
+  return { graceMs: (await import("./budget-text.ts")).parseDuration(grace, "--grace") };
+}

@@ -68,6 +68,12 @@ export const TRACE_OPTION: Option = {
   repeats: true,
 };
 
+/** Of the commands that run a session. */
+export const GRACE_OPTION: Option = {
+  help: "when it is stopped, tasks that were aborted may take so long to settle, such as 2s (default: 10s)",
+  value: "DURATION",
+};
+
 /** The world of a command. Results go to standard output and everything else to standard error. */
 export interface Io {
   readonly isJson: boolean;

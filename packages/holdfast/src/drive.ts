@@ -60,6 +60,8 @@ export interface DriveOptions {
   readonly isBudgeted?: boolean;
   /** Leave when it waits. */
   readonly parks: boolean;
+  /** How long tasks that were aborted are waited for at the end. */
+  readonly graceMs?: number;
   /** Who else hears what it does. */
   readonly tracer: AgentTracer | undefined;
   /** Whether lines of standard input are signals to the session. */
@@ -195,7 +197,7 @@ class Life {
     } finally {
       this.#begun.resolve();
       stdin?.detach();
-      await runtime.close();
+      await runtime.close(options.graceMs === undefined ? {} : { graceMs: options.graceMs });
       await watchdog?.close();
     }
     if (outcome.type === "owner_gone") return undefined;

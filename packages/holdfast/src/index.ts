@@ -24,6 +24,7 @@ export {
   type ImportOptions,
   type FileTracerOptions,
   type Firing,
+  type CloseOptions,
   type ResumeOptions,
   type RunAgent,
   type Runtime,

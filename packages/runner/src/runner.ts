@@ -42,6 +42,8 @@ import { TokenFile } from "./token-file.ts";
 
 /** What is between two commits finishes; what takes longer is handed back at once, as whoever stops a machine is in a hurry. */
 const GRACE_MS = 1_000;
+/** Of a grace that is given, so much is kept for what is aborted: a command that ignores SIGTERM ends after two seconds. */
+const ABORT_MS = 3_000;
 const MAX_RUNS = 32;
 /** What a poll may take beyond what it waits. */
 const ANSWER_MS = 10_000;
@@ -185,6 +187,8 @@ class CoordinatedRunner implements Runner {
   #health: HealthServer | undefined;
   /** Its grace is over. */
   readonly #hurry = new AbortController();
+  /** When a grace that was given is over, by the monotonic clock. */
+  #endsAt: number | undefined;
   #status: Health["status"] = "ok";
   #stopping: Promise<void> | undefined;
   #onFewer = (): void => {};
@@ -248,7 +252,10 @@ class CoordinatedRunner implements Runner {
 
   stop(): Promise<void> {
     const { options, clock } = this.#parts;
-    void pause(options.graceMs ?? GRACE_MS, clock, this.#giveUp.signal).then(() => this.#hurry.abort());
+    const { graceMs } = options;
+    if (graceMs !== undefined) this.#endsAt ??= clock.monotonic() + graceMs;
+    const workMs = graceMs === undefined ? GRACE_MS : graceMs - Math.min(graceMs / 2, ABORT_MS);
+    void pause(workMs, clock, this.#giveUp.signal).then(() => this.#hurry.abort());
     return this.#finish(undefined);
   }
 
@@ -327,13 +334,14 @@ class CoordinatedRunner implements Runner {
   }
 
   async #drain(error: HoldfastError | undefined): Promise<void> {
-    const { log, connection, tokens } = this.#parts;
+    const { log, connection, tokens, clock } = this.#parts;
     this.#status = "draining";
     log({ type: "draining", held: this.#storage.held });
     if (error === undefined) await this.#untilNothingIsHeld();
     this.#giveUp.abort();
     await this.#loop.stop();
-    await this.#runtime.close();
+    const left = this.#endsAt === undefined ? undefined : Math.max(0, this.#endsAt - clock.monotonic());
+    await this.#runtime.close(left === undefined ? {} : { graceMs: left });
     // Nobody may be there to hear it: then it is removed after a while (N3).
     const { runnerId } = this;
     const leaving = { runnerId, process: this.#parts.process };

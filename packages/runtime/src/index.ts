@@ -25,6 +25,7 @@ export {
   type ForkOptions,
   type ImportOptions,
   type Firing,
+  type CloseOptions,
   type ResumeOptions,
   type Runtime,
   type RuntimeOptions,

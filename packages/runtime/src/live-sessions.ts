@@ -23,12 +23,14 @@ import {
   type Session,
   type SessionPatch,
   type SessionSnapshot,
+  type UnsettledTask,
 } from "@holdfast/core";
 import { ChurnMap, createSession, isLost, openAccount, remainingOf } from "@holdfast/core/internal";
 import type { Agent } from "./define.ts";
 import type { GroupCommitter } from "./group-committer.ts";
 import { KnownAgents } from "./known-agents.ts";
 import { LastErrors } from "./last-errors.ts";
+import type { LiveSessionsHost } from "./live-sessions-host.ts";
 import type { Creator } from "./session-claim.ts";
 import type { Departure } from "./departure.ts";
 import type { Driven, DriverOptions, DriverWorld } from "./driver-world.ts";
@@ -43,32 +45,6 @@ import type { Watchdog } from "./watchdog.ts";
 /** When a session that storage could not be asked for, or told of, is tried again. */
 const RETRY_MS = 500;
 const EXISTS: ChangeResult = { status: "exists" };
-
-/** What the sessions of a process need of it. */
-export interface LiveSessionsHost {
-  readonly storage: AgentStorage;
-  readonly committer: GroupCommitter;
-  readonly world: DriverWorld;
-  /** For whom a claim is asked for, and how long it lasts. Call right before each claim: its lease may begin from then on. */
-  claimTerms(): ClaimTerms;
-  /** Whether sessions nobody here asked for are run when something arrives for them. */
-  readonly adopt: boolean;
-  /** Whether storage says which sessions are run here, children of these as any others. */
-  readonly dispatched: boolean;
-  readonly watchdog: Watchdog | undefined;
-  /** Something is due at this time. */
-  lookAt(at: number): void;
-  /** The session is driven here no longer. */
-  left(sessionId: string): void;
-  /** Tell who watches of what went wrong where nobody waits for it. */
-  warn(sessionId: string, message: string): void;
-}
-
-/** As of `AgentStorage.claim`. */
-export interface ClaimTerms {
-  readonly owner: string;
-  readonly leaseMs: number;
-}
 
 interface Live {
   readonly driver: SessionDriver;
@@ -423,19 +399,31 @@ export class LiveSessions {
   }
 
   /**
-   * Stop driving: every session stays as its last commit left it. `tasksEnded` resolves when what they started has ended; before
-   * that nothing is released, as whoever claims it would start the same again beside it.
+   * Stop driving: every session stays as its last commit left it. `endTasks` resolves when what they started has ended, or with what
+   * still runs. A session is released when nothing of it runs: whoever claims it would start the same again beside it. Until then
+   * its claim lasts as that of a process that died would: until its lease or its storage's connection ends.
    */
-  async close(tasksEnded: () => Promise<void>): Promise<void> {
+  async close(endTasks: () => Promise<readonly UnsettledTask[] | void>): Promise<void> {
     this.#closed = true;
     await Promise.allSettled(this.#activating.values());
     const held = Array.from(this.#live, ([, { driver }]) => driver);
     this.#ending = held.map(({ sessionId }) => sessionId);
     for (const driver of held) driver.abandon();
     this.#waiters.close();
-    await tasksEnded();
+    const unsettled = Map.groupBy((await endTasks()) ?? [], ({ sessionId }) => sessionId);
+    for (const { sessionId, kind } of [...unsettled.values()].flat())
+      this.#host.warn(
+        sessionId,
+        `task "${kind}" was aborted and did not settle in time: it is abandoned, and may still act`,
+      );
     this.#ending = [];
-    for (const { sessionId, token } of held) if (token !== undefined) this.#release(sessionId, token);
+    for (const { sessionId, token } of held) {
+      if (token === undefined) continue;
+      const running = unsettled.get(sessionId);
+      if (running === undefined) this.#release(sessionId, token);
+      else
+        void Promise.all(running.map(({ settled }) => settled)).then(() => this.#release(sessionId, token));
+    }
   }
 
   /** @internal As `close`, but nothing is released or awaited. */

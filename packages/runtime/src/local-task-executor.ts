@@ -4,7 +4,8 @@
 //   L2. At most `concurrency` attempts run at once; the others wait in the order they came.
 //   L3. An attempt ends exactly once: by its handler, its time-out, or its abort, whichever comes first. What the handler
 //       does afterwards is nobody's business; its slot is free.
-//   L4. Closing waits a while for handlers that look at their abort signal: they may have processes to end.
+//   L4. Closing waits for handlers that look at their abort signal, as they may have processes to end; never longer than the grace
+//       it is given. It answers which of them still run, so that nothing is started beside them.
 
 import {
   ConflictError,
@@ -23,6 +24,7 @@ import {
   type TaskExecutor,
   type TaskTraits,
   type TokenUsage,
+  type UnsettledTask,
 } from "@holdfast/core";
 import { ChurnMap, Fifo } from "@holdfast/core/internal";
 import type { TaskContext, TaskDefinition } from "./define.ts";
@@ -35,7 +37,7 @@ export interface LocalTaskExecutorOptions {
   readonly clock: Clock;
 }
 
-/** L4. A command that ignores SIGTERM is killed after its grace of two seconds, and what it left behind is looked for. */
+/** L4, where no grace is given. A command that ignores SIGTERM is killed after its grace of two seconds, and what it left behind is looked for. */
 const HANDLERS_END_MS = 10_000;
 
 export class LocalTaskExecutor implements TaskExecutor {
@@ -46,7 +48,7 @@ export class LocalTaskExecutor implements TaskExecutor {
   readonly #waiting = new Fifo<Attempt>();
   readonly #running = new ChurnMap<number, Attempt>();
   /** Handlers at work that heed their signal, also after their attempt's end (L4). */
-  readonly #heeding = new Set<Promise<void>>();
+  readonly #heeding = new Set<UnsettledTask>();
   /** How many attempts began. */
   #begun = 0;
   #onIdle: (() => void) | undefined;
@@ -106,15 +108,16 @@ export class LocalTaskExecutor implements TaskExecutor {
     return (async () => endLost(decodeJson(input), idempotencyKey))(); // Not every author's function is as async as its type.
   }
 
-  async close(): Promise<void> {
+  async close(graceMs = HANDLERS_END_MS): Promise<readonly UnsettledTask[]> {
     for (const attempt of this.#waiting.drain()) attempt.abort("the runtime is closing");
     for (const [, attempt] of this.#running) attempt.abort("the runtime is closing");
     if (this.#running.size > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve));
-    if (this.#heeding.size === 0) return;
+    if (this.#heeding.size === 0) return [];
     const late = Promise.withResolvers<void>();
-    const cancel = this.#clock.setTimer(late.resolve, HANDLERS_END_MS);
-    await Promise.race([Promise.all(this.#heeding), late.promise]);
+    const cancel = this.#clock.setTimer(late.resolve, graceMs);
+    await Promise.race([Promise.all(Array.from(this.#heeding, ({ settled }) => settled)), late.promise]);
     cancel();
+    return [...this.#heeding];
   }
 
   #begin(attempt: Attempt): void {
@@ -136,7 +139,7 @@ export class LocalTaskExecutor implements TaskExecutor {
 interface AttemptHost {
   readonly clock: Clock;
   readonly payloadChars: number;
-  readonly heeding: Set<Promise<void>>;
+  readonly heeding: Set<UnsettledTask>;
   /** Called once. */
   ended(attempt: Attempt, outcome: AttemptOutcome): void;
 }
@@ -241,11 +244,13 @@ class Attempt implements RunningAttempt, TaskContext {
   }
 
   #heed(): void {
-    const performing = this.#performing;
-    if (performing === undefined) return;
+    const settled = this.#performing;
+    if (settled === undefined) return;
     const { heeding } = this.#host;
-    heeding.add(performing);
-    void performing.finally(() => heeding.delete(performing));
+    const { sessionId, kind } = this.#request;
+    const unsettled = { sessionId, kind, settled };
+    heeding.add(unsettled);
+    void settled.finally(() => heeding.delete(unsettled));
   }
 
   abort(reason: string): void {

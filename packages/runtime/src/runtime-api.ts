@@ -273,6 +273,15 @@ export interface Runtime {
   letGo(): void;
   /** Sessions driven now. */
   readonly live: number;
-  /** Stop: running tasks are aborted, sessions stay as their last commit left them. Does not close the storage. */
-  close(): Promise<void>;
+  /**
+   * Stop: running tasks are aborted, sessions stay as their last commit left them. Does not close the storage. A handler that looks at
+   * its abort signal and does not settle in time is abandoned: a warning names its task, and its session is not run again before it
+   * settles, or this process or its storage ends.
+   */
+  close(options?: CloseOptions): Promise<void>;
+}
+
+export interface CloseOptions {
+  /** How long handlers that look at their abort signal are waited for. Milliseconds, 10,000 when absent. */
+  readonly graceMs?: number;
 }

@@ -135,6 +135,9 @@ const CALLS: { readonly [call in keyof Runtime]?: Check } = {
     needText("cancel", "sessionId", sessionId);
     checkOptions("cancel", options, CANCEL);
   },
+  close(options = {}) {
+    checkOptions("close", options, { graceMs: ms(0) });
+  },
   setBudget(sessionId, budget) {
     needText("setBudget", "sessionId", sessionId);
     const { expected, fits } = START["budget"]!;

@@ -47,7 +47,8 @@ import { GroupCommitter } from "./group-committer.ts";
 import { arrivalsHere } from "./inbox.ts";
 import { guardedTrace, guardedTraceparent } from "./guarded-tracer.ts";
 import { LeaseKeeper } from "./lease-keeper.ts";
-import { LiveSessions, type ClaimTerms } from "./live-sessions.ts";
+import { LiveSessions } from "./live-sessions.ts";
+import type { ClaimTerms } from "./live-sessions-host.ts";
 import type { LocalTaskExecutor } from "./local-task-executor.ts";
 import { clockFor, isDevelopment, sha256, silentTracer, systemRandom } from "./node-ports.ts";
 import { ScheduleKeeper } from "./schedule-keeper.ts";
@@ -56,6 +57,7 @@ import type {
   AnswerOptions,
   CancelOptions,
   CancelReceipt,
+  CloseOptions,
   ForkOptions,
   ImportOptions,
   ResumeOptions,
@@ -427,14 +429,14 @@ class LocalRuntime implements Runtime {
     return this.#schedules.remove(scheduleId);
   }
 
-  close(): Promise<void> {
-    return (this.#closing ??= this.#sessions.closed ? Promise.resolve() : this.#close());
+  close({ graceMs }: CloseOptions = {}): Promise<void> {
+    return (this.#closing ??= this.#sessions.closed ? Promise.resolve() : this.#close(graceMs));
   }
 
-  async #close(): Promise<void> {
+  async #close(graceMs: number | undefined): Promise<void> {
     this.#keeper?.close();
     this.#committer.hurry();
-    await this.#sessions.close(() => this.#executor.close());
+    await this.#sessions.close(() => this.#executor.close(graceMs));
     await this.#committer.idle();
     this.#leases.close();
     for (const close of this.#closers.splice(0)) await close();

@@ -10,6 +10,7 @@ import type {
   TaskAttempt,
   TaskExecutor,
   TaskTraits,
+  UnsettledTask,
 } from "@holdfast/core";
 import { LocalTaskExecutor } from "./local-task-executor.ts";
 import type { RuntimeOptions } from "./runtime-api.ts";
@@ -77,8 +78,9 @@ class TaskPlacement implements TaskExecutor {
     return this.#queue.withdraw?.(attempt);
   }
 
-  async close(): Promise<void> {
-    await Promise.all([this.#here.close(), this.#queue.close()]);
+  async close(graceMs?: number): Promise<readonly UnsettledTask[]> {
+    const unsettled = await Promise.all([this.#here.close(graceMs), this.#queue.close(graceMs)]);
+    return unsettled.flatMap((tasks) => tasks ?? []);
   }
 
   #of(kind: string): TaskExecutor {

@@ -28,8 +28,21 @@ export interface TaskExecutor {
    * wanted any more: end it, so that it is not done beside the next one, or after its outcome. Never rejects.
    */
   withdraw?(attempt: Pick<TaskAttempt, "kind" | "taskId" | "attempt">): Promise<void> | undefined;
-  /** Abort what runs and resolve when nothing runs any more, or what runs does not heed it. */
-  close(): Promise<void>;
+  /**
+   * Abort what runs and resolve when nothing runs any more, or what runs does not heed it.
+   *
+   * @param graceMs how long handlers that heed their signal are waited for; the adapter's own time when absent.
+   * @returns the tasks whose handlers heed their signal and had not settled by then.
+   */
+  close(graceMs?: number): Promise<readonly UnsettledTask[] | void>;
+}
+
+/** A task that was aborted, and whose handler still runs. */
+export interface UnsettledTask {
+  readonly sessionId: string;
+  readonly kind: string;
+  /** Resolves when the handler has settled. Never rejects. */
+  readonly settled: Promise<void>;
 }
 
 export interface TaskTraits {

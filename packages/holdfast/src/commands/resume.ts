@@ -1,5 +1,6 @@
 import { isEnded } from "@holdfast/core";
-import { TRACE_OPTION, type Command } from "../command.ts";
+import { graceOf } from "../arguments.ts";
+import { GRACE_OPTION, TRACE_OPTION, type Command } from "../command.ts";
 
 export const resume: Command = {
   name: "resume",
@@ -13,6 +14,7 @@ export const resume: Command = {
     agent: { help: "load the agent from another file", value: "FILE" },
     "accept-drift": { help: "recorded results stand although the agent now asks with other inputs" },
     trace: TRACE_OPTION,
+    grace: GRACE_OPTION,
     park: {
       help: "leave as soon as the session waits, with its id on standard output, and nothing below it is at work here, with exit code 0, or that of what is paused",
     },
@@ -47,6 +49,7 @@ export const resume: Command = {
         begin: (runtime) => runtime.resume(sessionId, { acceptDrift }),
         tracer,
         parks: args.has("park"),
+        ...(await graceOf(args)),
         readsStdin: true,
       },
       io,

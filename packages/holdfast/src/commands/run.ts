@@ -10,8 +10,8 @@ import {
   type Session,
 } from "@holdfast/core";
 import type { Agent, Runtime, StartOptions } from "@holdfast/runtime";
-import { refuse, takeNothing, takeOnly } from "../arguments.ts";
-import { TRACE_OPTION, type Arguments, type Command, type Io } from "../command.ts";
+import { graceOf, refuse, takeNothing, takeOnly } from "../arguments.ts";
+import { GRACE_OPTION, TRACE_OPTION, type Arguments, type Command, type Io } from "../command.ts";
 import { quoted } from "../plain-text.ts";
 import type { Database } from "../project.ts";
 import { randomU32 } from "../random.ts";
@@ -51,6 +51,7 @@ export const run: Command = {
     },
     ttl: { help: "cancel it this long after its start: 90s, 10m, 1h30m", value: "TIME" },
     trace: TRACE_OPTION,
+    grace: GRACE_OPTION,
     park: {
       help: "leave as soon as the session waits, with its id on standard output, and nothing below it is at work here, with exit code 0, or that of what is paused",
       excludes: ["ephemeral"],
@@ -146,6 +147,7 @@ export const run: Command = {
         isBudgeted: limits.budget !== undefined,
         tracer,
         parks: args.has("park"),
+        ...(await graceOf(args)),
         readsStdin: given !== "-",
       },
       io,

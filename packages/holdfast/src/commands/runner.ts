@@ -48,7 +48,7 @@ export const runner: Command = {
       value: "NAME",
     },
     grace: {
-      help: "what is at work may take so long to finish at the end, such as 30s (default: 1s)",
+      help: "what is at work may take so long to finish at the end, and to end when it is aborted, such as 30s (default: 1s and 10s)",
       value: "DURATION",
     },
     "token-file": { help: "a file with a registration token, or - for standard input", value: "FILE|-" },
