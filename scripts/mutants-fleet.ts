@@ -140,8 +140,8 @@ export const FLEET_MUTANTS = [
   {
     name: "O3: what a closing process holds is released after its tasks have ended",
     file: "packages/runtime/src/live-sessions.ts",
-    find: "await tasksEnded();",
-    replace: "void tasksEnded();",
+    find: "(await endTasks()) ?? []",
+    replace: "(void endTasks()) ?? []",
     tests: ["packages/runtime/src/lease-keeper.test.ts"],
   },
   {

@@ -76,6 +76,14 @@ const planted: readonly Planted[] = [
     },
   },
   {
+    rule: "private-file",
+    promise: "files of secrets are made in one place",
+    wrong: { "packages/runner/src/a.ts": "writeFileSync(path, token, { mode: 0o600 });" },
+    right: {
+      "packages/runner/src/a.ts": "createPrivate(path, token); writeFileSync(path, text, { mode: 0o644 });",
+    },
+  },
+  {
     rule: "sqlite-lock",
     promise: "beside SQLite only one file opens files",
     wrong: { "packages/storage/src/sqlite/a.ts": 'import { statSync, openSync } from "node:fs";' },

@@ -77,6 +77,38 @@ export function thrownIsRead(tree: Tree): readonly Violation[] {
     });
 }
 
+/** The only sources that make files for one user alone: each creates them exclusively, or never follows a link (M3). */
+const MAKES_PRIVATE_FILES: ReadonlySet<string> = new Set([
+  "packages/agents/src/workspace/contained-files.ts",
+  "packages/holdfast/src/new-file.ts",
+  "packages/runtime/src/private-file.ts",
+  "packages/runtime/src/tracers/file-tracer.ts",
+  "packages/storage/src/sqlite-tracer/index.ts",
+  "packages/storage/src/sqlite/plain-files.ts",
+]);
+
+/** A file that is made with a mode of its user alone holds something that must not be written into what somebody planted there. */
+export function privateFiles(tree: Tree): readonly Violation[] {
+  return tree.sources
+    .filter(
+      ({ packageFolder, isTest, file }) =>
+        packageFolder !== undefined && !isTest && !MAKES_PRIVATE_FILES.has(file),
+    )
+    .flatMap((source) => {
+      const violations: Violation[] = [];
+      source.walk((node) => {
+        if (node.type !== "CallExpression") return;
+        const name = nameOf(child(node, "callee")) ?? "";
+        if (!/^(open|openSync|writeFile|writeFileSync|appendFile|appendFileSync)$/.test(name)) return;
+        const text = source.text.slice(node.start, node.end);
+        if (!/\b0o600\b/.test(text)) return;
+        const what = `${name} with mode 0600: use createPrivate or replacePrivate of runtime's private-file.ts`;
+        violations.push({ file: source.file, line: source.lineAt(node.start), what });
+      });
+      return violations;
+    });
+}
+
 /** What opens a file in `node:fs`, and so closes it again. */
 const OPENING =
   /^(open|openSync|openAsBlob|(read|write|append|copy|truncate)File(Sync)?|create(Read|Write)Stream|cp|cpSync|promises)$/;

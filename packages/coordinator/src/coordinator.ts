@@ -82,6 +82,8 @@ export interface Coordinator {
   }): Promise<string>;
   /** Whether a text is an admin's token that is good. */
   isAdminToken(text: string): Promise<boolean>;
+  /** Revoke a token by its text. Answers whether there is one. */
+  revokeToken(text: string): Promise<boolean>;
   /** Answer what waits, and stop. The storage stays open. */
   close(): Promise<void>;
 }
@@ -219,6 +221,8 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
       const found = await tokens.check(text);
       return typeof found === "object" && found.kind === "admin";
     },
+    revokeToken: (text) =>
+      tokens.revokeText(text, { actor: "coordinator", action: "token.revoke", object: "" }),
     close: () => (closing ??= close()),
   };
 }

@@ -205,6 +205,11 @@ export class Tokens {
     return true;
   }
 
+  /** The same, by the text of the token. */
+  revokeText(text: string, audit: Audit): Promise<boolean> {
+    return this.revoke(hashOf(text), audit);
+  }
+
   /** Those of a runner, whether or not it is there. @returns whether any was good until now. */
   async revokeOf(runnerId: string, audit: Audit): Promise<boolean> {
     let isAny = false;

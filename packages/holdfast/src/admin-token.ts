@@ -2,12 +2,14 @@
 //
 //   K1. Who can read the folder of a coordinator's data has all of it anyway; so a file that is not there is made again, with another
 //       token, and the one before stays until it is revoked.
-//   K2. The token is written to the file and nowhere else.
+//   K2. The token is written to the file and nowhere else: to a new one, exclusively, or in the place of one that held a token
+//       before. Anything else that is there is another's, and is refused. A token whose file cannot be written is revoked.
 
-import { chmodSync, writeFileSync } from "node:fs";
+import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import type { Coordinator } from "@holdfast/coordinator";
 import { HoldfastError } from "@holdfast/core";
+import { createPrivate, replacePrivate } from "@holdfast/runtime/internal";
 import { readBounded } from "./config.ts";
 
 const FILE = "admin-token";
@@ -17,16 +19,22 @@ export interface AdminToken {
   readonly isNew: boolean;
 }
 
-/** @throws HoldfastError `storage_unavailable` when the file cannot be written. */
-export async function keepAdminToken(coordinator: Coordinator, folder: string): Promise<AdminToken> {
+/** @throws HoldfastError `config_invalid` or `storage_unavailable` when the file cannot be written. */
+export async function keepAdminToken(
+  coordinator: Pick<Coordinator, "createToken" | "isAdminToken" | "revokeToken">,
+  folder: string,
+): Promise<AdminToken> {
   const path = adminTokenFile(folder);
   const known = readToken(path);
   if (known !== undefined && (await coordinator.isAdminToken(known))) return { path, isNew: false };
+  const write = isThere(path) ? replacePrivate : createPrivate;
+  if (write === replacePrivate) refuseStranger(path, known);
   const text = await coordinator.createToken({ kind: "admin", name: "first" });
   try {
-    writeFileSync(path, `${text}\n`, { mode: 0o600 });
-    chmodSync(path, 0o600); // One that was there keeps its mode.
+    write(path, `${text}\n`);
   } catch (cause) {
+    await coordinator.revokeToken(text);
+    if (HoldfastError.is(cause)) throw cause;
     throw new HoldfastError("storage_unavailable", `the admin's token cannot be written to ${path}`, {
       at: path,
       got: (cause as NodeJS.ErrnoException).code ?? "",
@@ -34,6 +42,22 @@ export async function keepAdminToken(coordinator: Coordinator, folder: string): 
     });
   }
   return { path, isNew: true };
+}
+
+function isThere(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+}
+
+/** Only a file of ours that held such a token is replaced. */
+function refuseStranger(path: string, content: string | undefined): void {
+  const found = lstatSync(path);
+  const isOurs = found.isFile() && found.nlink === 1 && found.uid === (process.getuid?.() ?? found.uid);
+  if (isOurs && content?.startsWith("hf_") === true) return;
+  throw new HoldfastError("config_invalid", `something else is where the admin's token belongs: ${path}`, {
+    at: path,
+    expected: "no file, or one of this user alone that a coordinator wrote its token to",
+    fix: "move it away; the coordinator makes the file when it starts",
+  });
 }
 
 export function adminTokenFile(folder: string): string {

@@ -8,6 +8,7 @@ import { adminTokenFile, readToken } from "./admin-token.ts";
 import type { Arguments, Io } from "./command.ts";
 import { definedOf } from "./command-error.ts";
 import { dataFolder } from "./coordinator-storage.ts";
+import { checkTrusted } from "./given-file.ts";
 import type { Origin } from "./origin.ts";
 
 export interface CoordinatorAccess {
@@ -70,6 +71,7 @@ export function coordinatorToken(
   if (file === undefined && variable !== undefined && variable !== "")
     return { token: checkToken(variable, "HOLDFAST_TOKEN"), tokenFrom: "HOLDFAST_TOKEN" };
   const path = file ?? adminTokenFile(dataFolder(io));
+  checkTrusted(path);
   const token = readToken(path);
   if (token !== undefined && token !== "") return { token: checkToken(token, path), tokenFrom: path };
   throw new HoldfastError("unauthenticated", `there is no token in ${path}`, {

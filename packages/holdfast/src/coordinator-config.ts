@@ -9,7 +9,7 @@ import { resolve } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 import { didYouMean, jsonSyntaxProblem } from "@holdfast/core/internal";
 import { readBounded } from "./config.ts";
-import { kindOfValue } from "./given-file.ts";
+import { checkTrusted, kindOfValue } from "./given-file.ts";
 import { API_LIMITS, type ApiLimits, type CoordinatorConfig } from "@holdfast/coordinator";
 
 interface Setting {
@@ -129,6 +129,7 @@ export function readPem(path: string, what: string): string {
 }
 
 function readText(path: string): string {
+  checkTrusted(path);
   try {
     return readBounded(path);
   } catch (error) {

@@ -398,3 +398,19 @@ test("docs/coordinator.schema.json is what the code reads files by", () => {
   );
   expect(published).toEqual(JSON.parse(JSON.stringify(COORDINATOR_SCHEMA)));
 });
+
+test("token create -o writes a new file for this user alone, and one that exists is left as it is", async () => {
+  const coordinator = await start();
+  const as = ["--url", coordinator.url, "--token-file", coordinator.adminTokenFile];
+  const made = await project.run("token", "create", "ada", "-o", "ada.token", ...as);
+  expect(made, made.stderr).toMatchObject({ code: 0, stdout: `${project.path("ada.token")}\n` });
+  expect(statSync(project.path("ada.token")).mode & 0o777).toBe(0o600);
+  const token = readFileSync(project.path("ada.token"), "utf8").trim();
+  expect((await call(coordinator.url, token, "sessions")).code).toBeUndefined();
+
+  expect(await project.run("token", "create", "eve", "-o", "ada.token", ...as)).toMatchObject({ code: 2 });
+  expect(readFileSync(project.path("ada.token"), "utf8").trim()).toBe(token);
+  // The second token reached nobody.
+  const listed = await project.json<{ name: string }[]>("token", "list", ...as);
+  expect(listed.map(({ name }) => name)).not.toContain("eve");
+});

@@ -4,7 +4,9 @@
 //       /dev/stdin) has somebody at its other end, and is read.
 //   G2. No more is read than may be.
 
-import { closeSync, openSync, readSync, statSync, type Stats } from "node:fs";
+import { accessSync, closeSync, constants, openSync, readSync, statSync, type Stats } from "node:fs";
+import { HoldfastError } from "@holdfast/core";
+import { isWritableByOthers } from "@holdfast/runtime/internal";
 
 const OPEN_ALREADY = /^(\/dev\/stdin|(\/dev|\/proc\/self)\/fd\/\d+)$/;
 const CHUNK_BYTES = 64 * 1024;
@@ -36,6 +38,31 @@ export function readGiven(path: string, bytesMax: number): Buffer {
   } finally {
     closeSync(file);
   }
+}
+
+/**
+ * A file that secrets or settings are read from: links are followed, as the secrets of containers are links.
+ *
+ * @param note is told of one that other users may read, where that can be changed.
+ * @throws HoldfastError `config_invalid` for one that other users may write.
+ */
+export function checkTrusted(path: string, note?: (warning: string) => void): void {
+  const found = lookAtPath(path);
+  if (typeof found === "string" || !found.isFile()) return;
+  if (isWritableByOthers(found))
+    throw new HoldfastError("config_invalid", `other users may write the file ${path}`, {
+      at: path,
+      got: `owner ${found.uid}, mode ${(found.mode & 0o7777).toString(8)}`,
+      expected: "a file of this user or root that no other user may write",
+      fix: "run chmod go-w on it as its owner, or copy it with mode 0600",
+    });
+  if (note === undefined || (found.mode & 0o044) === 0 || found.uid !== process.getuid?.()) return;
+  try {
+    accessSync(path, constants.W_OK);
+  } catch {
+    return; // On a read-only mount nobody can change it.
+  }
+  note(`other users may read ${path}, and a later version refuses that: run chmod 600 ${path}`);
 }
 
 /** What stands at a path, or why nothing can: a path that runs in a circle is as little there as one that ends nowhere. */

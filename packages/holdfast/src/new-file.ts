@@ -57,7 +57,8 @@ async function syncFolder(path: string): Promise<void> {
   }
 }
 
-function unwritable(path: string, { code, message }: NodeJS.ErrnoException): HoldfastError {
+/** What the file system says of a file that was to be new. */
+export function unwritable(path: string, { code, message }: NodeJS.ErrnoException): HoldfastError {
   if (code === "EEXIST")
     return new UsageError("there is a file of that name already", {
       at: path,

@@ -11,7 +11,7 @@ import { readBounded } from "./config.ts";
 import { dataFolder, makeFolder } from "./coordinator-storage.ts";
 import { definedOf } from "./command-error.ts";
 import { isDebugged, stopper } from "./drive.ts";
-import { isFolder } from "./given-file.ts";
+import { checkTrusted, isFolder } from "./given-file.ts";
 import { readAll } from "./input.ts";
 import { readLabels } from "./labels.ts";
 import { loadAgents, loadTasks } from "./load-agent.ts";
@@ -165,6 +165,7 @@ async function givenToken(args: Arguments, io: Io): Promise<string | undefined> 
   if (file === undefined) return nonEmpty(io.env["HOLDFAST_TOKEN"]);
   if (file === "-") return nonEmpty((await readAll(io.stdin)).trim());
   const path = resolve(io.cwd, file);
+  checkTrusted(path, (warning) => io.note(`${io.notes.symbols.warn} ${warning}`));
   try {
     return nonEmpty(readBounded(path).trim());
   } catch (cause) {

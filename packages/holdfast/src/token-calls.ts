@@ -1,11 +1,14 @@
 // `holdfast token`: asks a coordinator for tokens, as an admin.
 
-import { UsageError } from "@holdfast/core";
+import { resolve } from "node:path";
+import { HoldfastError, UsageError } from "@holdfast/core";
+import { createPrivate } from "@holdfast/runtime/internal";
 import { TokenService, type Token } from "@holdfast/proto";
 import type { Client } from "@connectrpc/connect";
 import { parseDuration } from "./budget-text.ts";
 import type { Arguments, Io } from "./command.ts";
 import { askCoordinator } from "./coordinator-call.ts";
+import { unwritable } from "./new-file.ts";
 import { localTime, plainLine, table } from "./plain-text.ts";
 
 const KINDS = ["user", "admin", "registration"];
@@ -19,6 +22,8 @@ export async function createToken(name: string, args: Arguments, io: Io): Promis
     throw new UsageError(`"${kind}" is no kind of token`, { at: "--kind", expected: KINDS.join(", ") });
   const [ttl, owner] = [args.text("ttl"), args.text("owner")];
   const ttlMs = ttl === undefined ? undefined : parseDuration(ttl, "--ttl");
+  const wanted = args.text("output");
+  const path = wanted === undefined ? undefined : resolve(io.cwd, wanted);
   const { token, secret } = await asAdmin(args, io, (tokens) =>
     tokens.create({
       kind,
@@ -27,6 +32,16 @@ export async function createToken(name: string, args: Arguments, io: Io): Promis
       ...(owner === undefined ? {} : { owner }),
     }),
   );
+  try {
+    if (path !== undefined) createPrivate(path, `${secret}\n`);
+  } catch (error) {
+    await asAdmin(args, io, (tokens) => tokens.revoke({ tokenId: token?.tokenId ?? "" })); // Nobody has it.
+    throw HoldfastError.is(error) ? error : unwritable(path!, error as NodeJS.ErrnoException);
+  }
+  if (path !== undefined) {
+    io.result({ ...(token === undefined ? {} : tokenJson(token)), file: path }, path);
+    return 0;
+  }
   io.result({ ...(token === undefined ? {} : tokenJson(token)), token: secret }, secret);
   io.note("it is shown this once: the coordinator keeps only its hash");
   return 0;

@@ -4,8 +4,9 @@
 //   F2. One process at a time is this runner: a second one is told which process is the first.
 
 import { HoldfastError, UsageError } from "@holdfast/core";
+import { createPrivate, replacePrivate } from "@holdfast/runtime/internal";
 import { createHash, randomUUID } from "node:crypto";
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
 export interface RunnerIdentity {
@@ -57,12 +58,10 @@ export class TokenFile {
 
   /** F1. */
   write(token: string): void {
-    const part = `${this.path}.${process.pid}`;
     try {
-      writeFileSync(part, `${JSON.stringify({ ...this.#identity, token })}\n`, { mode: 0o600, flush: true });
-      chmodSync(part, 0o600); // It may have been there, with another mode.
-      renameSync(part, this.path);
+      replacePrivate(this.path, `${JSON.stringify({ ...this.#identity, token })}\n`);
     } catch (cause) {
+      if (HoldfastError.is(cause)) throw cause;
       throw unusable(this.path, cause);
     }
   }
@@ -76,9 +75,10 @@ export class TokenFile {
   #lock(): void {
     for (let attempt = 0; ; attempt++) {
       try {
-        writeFileSync(this.#lockPath, `${process.pid} ${THIS_PROCESS}\n`, { flag: "wx", mode: 0o600 });
+        createPrivate(this.#lockPath, `${process.pid} ${THIS_PROCESS}\n`);
         return;
       } catch (cause) {
+        if (HoldfastError.is(cause)) throw cause;
         if ((cause as NodeJS.ErrnoException).code !== "EEXIST") throw unusable(this.#lockPath, cause);
       }
       const { pid, life } = this.#holder();

@@ -14,7 +14,6 @@ import {
   isEnded,
   recordError,
   toHoldfastError,
-  type AgentStorage,
   type ChangeResult,
   type ClaimResult,
   type CreateSession,
@@ -27,20 +26,18 @@ import {
 } from "@holdfast/core";
 import { ChurnMap, createSession, isLost, openAccount, remainingOf } from "@holdfast/core/internal";
 import type { Agent } from "./define.ts";
-import type { GroupCommitter } from "./group-committer.ts";
 import { KnownAgents } from "./known-agents.ts";
 import { LastErrors } from "./last-errors.ts";
 import type { LiveSessionsHost } from "./live-sessions-host.ts";
 import type { Creator } from "./session-claim.ts";
 import type { Departure } from "./departure.ts";
-import type { Driven, DriverOptions, DriverWorld } from "./driver-world.ts";
+import type { Driven, DriverOptions } from "./driver-world.ts";
 import { SessionDriver } from "./session-driver.ts";
 import { isStorageAway, leaseLost, poisonFault, sessionMoved, sessionNotFound } from "./session-errors.ts";
 import { lostPatch } from "./session-row.ts";
 import { settledAs, settledBy, type Settled } from "./settled.ts";
 import { alarm } from "./timers.ts";
 import { Waiters } from "./waiters.ts";
-import type { Watchdog } from "./watchdog.ts";
 
 /** When a session that storage could not be asked for, or told of, is tried again. */
 const RETRY_MS = 500;

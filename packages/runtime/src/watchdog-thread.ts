@@ -88,7 +88,11 @@ function whereStuck(answer: (place: string | undefined) => void): void {
 /** @param howLong a slice was open; `undefined` when its leases are why the process ends. */
 function end(sessionIds: readonly string[], place: string | undefined, howLong: string | undefined): void {
   killStartedBy(pid); // W5.
-  if (path !== undefined && sessionIds.length > 0) accuse(path, sessionIds, place);
+  try {
+    if (path !== undefined && sessionIds.length > 0) accuse(path, sessionIds, place);
+  } catch {
+    // What cannot be written accuses nobody; the process must end all the same.
+  }
   const [only, ...others] = sessionIds;
   const who =
     only === undefined

@@ -13,10 +13,11 @@
 //   W5. What the process has started ends first, as nobody else will do that: its commands have groups of their own.
 //   W6. A process that was stopped as a whole and goes on was not busy: then everything counts from the moment it goes on.
 
-import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { Worker } from "node:worker_threads";
 import { LIMITS } from "@holdfast/core";
+import { replacePrivate } from "./private-file.ts";
 import type { SliceMember, SliceObserver } from "./slice-loop.ts";
 
 /** Shared memory: by when leases are let go of, then [slices opened, slice is open, bytes of names], then the names, a line each. */
@@ -168,11 +169,5 @@ function writeSuspects(path: string, suspects: Suspects): void {
     return;
   }
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  const file = openSync(path, "w", 0o600);
-  try {
-    writeSync(file, `${JSON.stringify(suspects)}\n`);
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
+  replacePrivate(path, `${JSON.stringify(suspects)}\n`);
 }

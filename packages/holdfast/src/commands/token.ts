@@ -5,13 +5,18 @@ export const token: Command = {
   name: "token",
   summary: "Make, list and revoke the tokens of a coordinator",
   usage:
-    "token create NAME [--kind user|admin|registration] [--owner USER] [--ttl DURATION] | token list | token revoke ID",
+    "token create NAME [--kind user|admin|registration] [--owner USER] [--ttl DURATION] [-o FILE] | token list | token revoke ID",
   description:
     "A user's token is good for that user's sessions, an admin's for everything, a registration token for one runner, once, within an " +
-    "hour. The token itself is written to standard output, this once: the coordinator keeps only its hash. Which coordinator: --url, " +
+    "hour. The token itself is written to standard output, or with -o to a new file that this user alone may read, this once: the coordinator keeps only its hash. Which coordinator: --url, " +
     "HOLDFAST_URL, or http://127.0.0.1:8765. As whom: HOLDFAST_TOKEN, or the file that the coordinator made when it began. Exit codes: " +
     "4 no such token, 5 not an admin, 7 the coordinator cannot be reached.",
   options: {
+    output: {
+      help: "write the token to this new file, readable by this user only",
+      value: "FILE",
+      short: "o",
+    },
     kind: { help: "user (the default), admin or registration", value: "KIND" },
     owner: { help: "of a registration: the user whose sessions alone the runner is given", value: "USER" },
     ttl: {
@@ -21,7 +26,10 @@ export const token: Command = {
   },
   examples: [
     ["token create ada", "a user's token, on standard output"],
-    ["token create build-box --kind registration --ttl 10m", "for `holdfast runner` on another machine"],
+    [
+      "token create build-box --kind registration --ttl 10m -o build-box.token",
+      "for `holdfast runner` on another machine",
+    ],
     ["token list --json", "what there is, without the tokens themselves"],
     ["token revoke 3f9c0a1be24d7788", "from now on it is nobody's"],
   ],
@@ -53,7 +61,7 @@ export const token: Command = {
 
 /** An option that is not looked at would be a wish that is not heard. */
 function refuseForeignOptions(action: string | undefined, args: Arguments): void {
-  const foreign = ["kind", "owner", "ttl"].find((name) => args.has(name));
+  const foreign = ["kind", "owner", "ttl", "output"].find((name) => args.has(name));
   if (action === "create" || foreign === undefined) return;
   throw refuse(`token ${action ?? ""} has no option --${foreign}`, token.usage, {
     got: `--${foreign}`,

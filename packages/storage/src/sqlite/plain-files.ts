@@ -4,7 +4,7 @@
 // ours would then look unowned to everybody else. So nothing here is ever given a file that SQLite may have open in this
 // process; what stands in a database is asked of SQLite.
 
-import { closeSync, fsyncSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import { closeSync, fsyncSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 
 /** Make an empty file for this user only. It must not exist yet, so nobody has it open. */
 export function makeEmptyFile(path: string): void {
@@ -26,7 +26,8 @@ export function readNote(path: string): string {
   return readFileSync(path, "utf8");
 }
 
-/** @param path a note of ours, never a database. */
+/** Write a note in the place of whatever is there, and never through a link. @param path a note of ours, never a database. */
 export function writeNote(path: string, text: string): void {
-  writeFileSync(path, text, { mode: 0o600 });
+  rmSync(path, { force: true });
+  writeFileSync(path, text, { mode: 0o600, flag: "wx" });
 }

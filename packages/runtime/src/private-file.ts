@@ -1,0 +1,80 @@
+// createPrivate and replacePrivate: files that hold a secret, a token or a lock, made for this user alone. `mayWrite` judges
+// files that are only read.
+//
+//   private-1. A file is created exclusively (O_EXCL), never through a link (O_NOFOLLOW), with mode 0600 whatever the umask. What
+//              stands at its path is never opened; `replacePrivate` puts another file in its place by a rename.
+//   private-2. Its folder is one in which no other user can replace it: of this user or root, and not writable by others unless it
+//              is sticky. A group that this process is in may write, as volumes of containers are shared so.
+
+import { randomBytes } from "node:crypto";
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fsyncSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  type Stats,
+} from "node:fs";
+import { dirname } from "node:path";
+import { HoldfastError } from "@holdfast/core";
+
+const FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | (constants.O_NOFOLLOW ?? 0);
+const MODE = 0o600;
+
+/**
+ * Make a new file (private-1) in a folder that is checked (private-2).
+ *
+ * @throws HoldfastError `config_invalid` for the folder, or what the file system says, as `EEXIST`.
+ */
+export function createPrivate(path: string, text: string): void {
+  checkFolder(dirname(path));
+  const file = openSync(path, FLAGS, MODE);
+  try {
+    fchmodSync(file, MODE); // The umask may have taken even the user's own rights.
+    writeFileSync(file, text);
+    fsyncSync(file);
+  } catch (error) {
+    rmSync(path, { force: true });
+    throw error;
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Put a new file in the place of whatever is at the path, in one step. @throws as `createPrivate` does. */
+export function replacePrivate(path: string, text: string): void {
+  const draft = `${path}.${randomBytes(6).toString("hex")}.part`;
+  createPrivate(draft, text);
+  try {
+    renameSync(draft, path);
+  } catch (error) {
+    rmSync(draft, { force: true });
+    throw error;
+  }
+}
+
+/** Whether a user other than this one and root may write what has this status, or give others the right to. */
+export function isWritableByOthers({ uid, gid, mode }: Pick<Stats, "uid" | "gid" | "mode">): boolean {
+  const own = process.getuid?.();
+  if (own === undefined) return false; // Rights are kept otherwise there.
+  if (uid !== own && uid !== 0) return true;
+  if ((mode & 0o002) !== 0) return true;
+  return (mode & 0o020) !== 0 && gid !== process.getgid?.() && process.getgroups?.().includes(gid) !== true;
+}
+
+/** private-2. */
+function checkFolder(folder: string): void {
+  const found = statSync(folder);
+  const isSticky = (found.mode & 0o1000) !== 0 && (found.uid === 0 || found.uid === process.getuid?.());
+  if (isSticky || !isWritableByOthers(found)) return;
+  throw new HoldfastError("config_invalid", `other users can replace files in the folder ${folder}`, {
+    at: folder,
+    got: `owner ${found.uid}, mode ${(found.mode & 0o7777).toString(8)}`,
+    expected: "a folder of this user that no other user may write to",
+    fix: `run chmod go-w on it as its owner, or choose another folder`,
+  });
+}
