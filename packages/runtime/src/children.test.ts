@@ -341,6 +341,21 @@ describe("a child", () => {
   });
 });
 
+test("a child cannot tell its parent what only its budget tells, and is paused with the reason", async () => {
+  const { runtime } = open();
+  const child = defineAgent({
+    name: "child",
+    run: async (ctx) => ctx.signalParent("budget-low", { tokens: 1 }),
+  });
+  const parent = defineAgent({
+    name: "parent",
+    agents: [child],
+    run: async (ctx) => ctx.waitForChildEvent(ctx.spawnAgent(local(child))),
+  });
+  const session = await runtime.start(parent);
+  expect(await session.result()).toEqual({ type: "blocked", reason: "agent_fault" });
+});
+
 describe("a hand-over", () => {
   test("that waits gives the output of the one that took over", async () => {
     const { runtime } = open();

@@ -31,7 +31,7 @@ import {
 import { shown } from "../options.ts";
 import type { CreateSession, Effect, StoredSignal } from "../ports/storage.ts";
 import { checkBudget, type Budget } from "../session/budget.ts";
-import { isLastEvent, toParent, type ChildEvent } from "../session/consequences.ts";
+import { BUDGET_LOW, isLastEvent, toParent, type ChildEvent } from "../session/consequences.ts";
 import {
   BEHAVIOUR,
   type AgentRef,
@@ -257,6 +257,9 @@ export class ChildAsks {
   tellParent(name: string, event: unknown): boolean {
     const parent = this.#parent;
     this.#door.guard();
+    // What is recorded was sent before the name was reserved.
+    if (name === BUDGET_LOW && this.#door.cursor.slice === "live")
+      throw this.#door.faults.fail(reservedName());
     const text = this.#door.encodeFor(event, "what is told to the parent") ?? "null";
     if (parent === undefined) return false;
     const id = this.#append({ type: "tell_session", to: "parent", name, hash: this.#hash(text) });
@@ -532,6 +535,14 @@ interface DraftChild {
   readonly persistence: Persistence | undefined;
   readonly timeoutMs: number | undefined;
   readonly hash: string;
+}
+
+function reservedName(): UsageError {
+  return new UsageError(`ctx.signalParent("${BUDGET_LOW}"): this name says that the child's budget is low`, {
+    ...at(callerLine()),
+    expected: "a name of your own",
+    fix: "give the signal another name",
+  });
 }
 
 function unknownAgent(name: string, known: readonly string[]): UsageError {

@@ -74,6 +74,9 @@ export function consequencesOf(before: Session, after: Session, now: number): re
   return after.status === "paused" && before.status !== "paused" ? tellPause(after) : NONE;
 }
 
+/** The name of the signal by which a parent hears of a child's budget: no agent sends one of this name. */
+export const BUDGET_LOW = "budget-low";
+
 /** ST29. Told by the payer that has less than a tenth left, or by who took over from it, to its parent. */
 export function tellLow(payer: Session, account: Account): readonly SendSignal[] {
   const { parent, sessionId } = payer;
@@ -81,7 +84,7 @@ export function tellLow(payer: Session, account: Account): readonly SendSignal[]
   if (parent === undefined || isEnded(payer.status)) return NONE;
   const payload = JSON.stringify({
     type: "signal",
-    name: "budget-low",
+    name: BUDGET_LOW,
     payload: remainingOf([account]),
   });
   // It is low again only after it was raised, which changes the row, and more was spent or reserved.
