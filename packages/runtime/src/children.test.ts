@@ -347,12 +347,12 @@ test("a child cannot tell its parent what only its budget tells, and is paused w
     name: "child",
     run: async (ctx) => ctx.signalParent("budget-low", { tokens: 1 }),
   });
-  const parent = defineAgent({
-    name: "parent",
+  const hearing = defineAgent({
+    name: "hearing",
     agents: [child],
     run: async (ctx) => ctx.waitForChildEvent(ctx.spawnAgent(local(child))),
   });
-  const session = await runtime.start(parent);
+  const session = await runtime.start(hearing);
   expect(await session.result()).toEqual({ type: "blocked", reason: "agent_fault" });
 });
 
