@@ -30,10 +30,17 @@ export async function loadAgent(
     cwd,
     name,
     onSlow = () => {},
-  }: { readonly cwd: string; readonly name?: string; readonly onSlow?: () => void },
+    giveUpMs,
+  }: {
+    readonly cwd: string;
+    readonly name?: string;
+    readonly onSlow?: () => void;
+    /** Milliseconds after which the file is given up: 60,000 by default. */
+    readonly giveUpMs?: number;
+  },
 ): Promise<LoadedAgent> {
   const file = resolve(cwd, path);
-  return { agent: pick(await load(file, path, onSlow), file, name), file };
+  return { agent: pick(await load(file, path, onSlow, giveUpMs), file, name), file };
 }
 
 /** All agents that a file exports. @throws HoldfastError as `loadAgent`. */
@@ -73,23 +80,58 @@ function isTask(value: unknown): value is TaskDefinition {
 }
 
 /** What a file exports. */
-async function load(file: string, path: string, onSlow: () => void): Promise<Record<string, unknown>> {
+async function load(
+  file: string,
+  path: string,
+  onSlow: () => void,
+  giveUpMs = GIVE_UP_MS,
+): Promise<Record<string, unknown>> {
   refuseWrongFile(file, path);
   resolveOurselves();
-  // An import whose top level never settles would end the process without a word; the timer keeps it, and says so.
+  // An import whose top level never settles would end the process without a word; the timers keep it, say so, and give it up.
   const slow = setInterval(onSlow, SLOW_MS);
+  const endless = Promise.withResolvers<never>();
+  const giveUp = setTimeout(() => endless.reject(neverLoaded(file, path, giveUpMs)), giveUpMs);
   let exported: Record<string, unknown>;
   try {
-    exported = (await import(pathToFileURL(file).href)) as Record<string, unknown>;
+    const loading = import(pathToFileURL(file).href) as Promise<Record<string, unknown>>;
+    exported = await Promise.race([loading, endless.promise]);
   } catch (thrown) {
-    throw importError(thrown, file);
+    throw thrown instanceof NeverLoaded ? thrown.error : importError(thrown, file);
   } finally {
     clearInterval(slow);
+    clearTimeout(giveUp);
   }
   return exported;
 }
 
 const SLOW_MS = 5_000;
+/** Reading and compiling take seconds at most; what waits for longer waits for something outside. */
+const GIVE_UP_MS = 60_000;
+
+/** Ours, and no error of the file. */
+class NeverLoaded extends Error {
+  readonly error: HoldfastError;
+
+  constructor(error: HoldfastError) {
+    super(error.message);
+    this.error = error;
+  }
+}
+
+function neverLoaded(file: string, path: string, ms: number): NeverLoaded {
+  return new NeverLoaded(
+    invalid(
+      `${path} was not loaded within ${ms / 1_000} s: an \`await\` at its top level has not settled`,
+      file,
+      {
+        got: "a module that still waits, or one that it imports",
+        expected: "a module that only defines its agents and tasks",
+        fix: "move what waits into the agent, in a task (`ctx.run`)",
+      },
+    ),
+  );
+}
 
 function refuseWrongFile(file: string, path: string): void {
   const stats = lookAtPath(file);
