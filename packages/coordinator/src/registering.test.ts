@@ -30,6 +30,21 @@ describe("registering", () => {
     expect((await runner.poll({ waitMs: 0 })).claims).toEqual([]);
   });
 
+  test.each([
+    ["name", { name: "box\u001b[31m" }],
+    ["hostname", { hostname: "host\nrnr_forged" }],
+    ["labels/zone", { labels: { zone: "eu\u2028us" } }],
+  ])("a runner whose %s has a control character is refused", async (pointer, options) => {
+    const refused = await new FakeRunner(fleet.url, { process: FIRST, ...options }).register(
+      await registration(),
+    );
+    expect(refused.body).toMatchObject({
+      status: 422,
+      errors: [{ pointer: `/${pointer}`, message: expect.stringContaining("must match") }],
+    });
+    expect((await fleet.admin.get("/v1/runners")).body.runners).toHaveLength(0);
+  });
+
   test("a registration token is good for nobody else, nor for ever", async () => {
     const token = await registration();
     const guessed = await new FakeRunner(fleet.url, { process: "1" }).register(token);

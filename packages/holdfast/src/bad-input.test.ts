@@ -259,6 +259,20 @@ describe("bad input", () => {
       ["from 0 to 65535"],
     ],
     [
+      "a runner's name that a terminal would not show as it is",
+      ["runner", "--agents", "good.ts", "--name", "box\u001b[31m", "--url", "http://127.0.0.1:9"],
+      2,
+      "E_USAGE",
+      ["the runner's name has a control character", "\\u001b"],
+    ],
+    [
+      "a runner's label with a line break",
+      ["runner", "--agents", "good.ts", "--label", "zone=eu\nus", "--url", "http://127.0.0.1:9"],
+      2,
+      "E_USAGE",
+      ["the label zone has a control character"],
+    ],
+    [
       "a token that no header carries",
       ["runner", "--agents", "good.ts", "--token-file", "control"],
       2,

@@ -104,6 +104,27 @@ export interface Runner {
   readonly ended: Promise<HoldfastError | undefined>;
 }
 
+/** What a terminal would not show as it is: it could hide a line, or forge one. */
+const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]/u;
+
+/** @throws UsageError for a text that a coordinator refuses, before anything is asked. */
+function checkNames({ name, hostname, labels = {} }: RunnerOptions): void {
+  const texts = { name, hostname, ...labels };
+  for (const [what, text] of Object.entries(texts)) {
+    if (text === undefined || !CONTROL.test(text)) continue;
+    const isLabel = Object.hasOwn(labels, what);
+    throw new UsageError(
+      `${isLabel ? `the label ${what}` : `the runner's ${what}`} has a control character`,
+      {
+        at: isLabel ? "labels" : what,
+        got: JSON.stringify(text),
+        expected: "one line of text, without control characters",
+        fix: "leave the character out",
+      },
+    );
+  }
+}
+
 /** Register at a coordinator, and run what it gives. Resolves when registered, however long that takes. */
 export async function startRunner(options: RunnerOptions): Promise<Runner> {
   const {
@@ -114,6 +135,7 @@ export async function startRunner(options: RunnerOptions): Promise<Runner> {
     clock: machineClock = systemClock,
     random = systemRandom(),
   } = options;
+  checkNames(options);
   const offers = offersOf(options);
   const log = options.log ?? (() => {});
   const connection = new CoordinatorConnection({

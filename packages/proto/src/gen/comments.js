@@ -78,7 +78,7 @@ export const COMMENTS = {
   "holdfast.v1.ReadRequest.query": "Which read.",
   "holdfast.v1.ReadResponse.result": "Absent where the read answers undefined.",
   "holdfast.v1.RegisterRequest.max_runs": "Sessions it advances at once.",
-  "holdfast.v1.RegisterRequest.name": "For people; its host's name when absent. Several may have the same.",
+  "holdfast.v1.RegisterRequest.name": "For people, without control characters; its host's name when absent. Several may have the same.",
   "holdfast.v1.RegisterRequest.process": "Made by the process when it starts, of 128 random bits at least, in 32 characters at least, and told to nobody else. Two that have one runner's token are told apart by it.",
   "holdfast.v1.RegisterRequest.protocol": "Of the runner's protocol; another major one is refused.",
   "holdfast.v1.RegisterRequest.task_kinds": "Kinds of tasks it does for sessions of others.",

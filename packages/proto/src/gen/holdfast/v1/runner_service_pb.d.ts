@@ -87,7 +87,7 @@ export declare type RegisterRequest = Message<"holdfast.v1.RegisterRequest"> & {
   process?: string | undefined;
 
   /**
-   * For people; its host's name when absent. Several may have the same.
+   * For people, without control characters; its host's name when absent. Several may have the same.
    *
    * @generated from field: optional string name = 9;
    */
