@@ -18,6 +18,8 @@ export const SELECT_HOLDS = `SELECT ${list(HOLD_COLUMNS)}, checksum FROM hold`;
 
 export class Accounts {
   readonly #path: string;
+  /** Limits seldom change, while their account is written with every commit. */
+  readonly #limitTexts = new WeakMap<Budget, string>();
   readonly #putAccount: SqlStatement;
   readonly #putHold: SqlStatement;
   readonly #deleteHold: SqlStatement;
@@ -44,12 +46,18 @@ export class Accounts {
     const kept = Array.from(holds, ([task, amount]) => ({ task, amount }));
     const values: SqlValue[] = [
       number,
-      JSON.stringify(limits),
+      this.#limitsText(limits),
       JSON.stringify(spent),
       JSON.stringify(kept.length === 0 ? reserved : { ...reserved, holds: kept }),
       low ? 1 : 0,
     ];
     this.#putAccount.run(...values, rowChecksum(values));
+  }
+
+  #limitsText(limits: Budget): string {
+    let text = this.#limitTexts.get(limits);
+    if (text === undefined) this.#limitTexts.set(limits, (text = JSON.stringify(limits)));
+    return text;
   }
 
   putHold(number: number, task: number, amount: Amount | undefined): void {

@@ -52,11 +52,16 @@ interface PendingSignal {
   readonly signal: StoredSignal | undefined;
 }
 
+/** Never added to. */
+const NO_SIGNALS = new Map<string, PendingSignal>();
+const NO_NAMES = new Map<string, number>();
+
 /** Which signals of a session are pending. A backlog of many thousand makes no single step slower. */
 export class PendingSignals {
-  readonly #byId = new Map<string, PendingSignal>();
+  /** Most sessions never have one: both maps are made when the first signal comes. */
+  #byId: Map<string, PendingSignal> = NO_SIGNALS;
   /** How many of each name. */
-  readonly #names = new Map<string, number>();
+  #names: Map<string, number> = NO_NAMES;
 
   get size(): number {
     return this.#byId.size;
@@ -80,6 +85,7 @@ export class PendingSignals {
 
   add(signalId: string, order: number, name: string, signal?: StoredSignal): void {
     const isKept = this.#byId.size < AT_HAND_MAX && (signal?.payload?.length ?? 0) <= AT_HAND_CHARS;
+    if (this.#byId === NO_SIGNALS) [this.#byId, this.#names] = [new Map(), new Map()];
     this.#byId.set(signalId, { order, name, signal: isKept ? signal : undefined });
     this.#names.set(name, (this.#names.get(name) ?? 0) + 1);
   }
@@ -96,8 +102,7 @@ export class PendingSignals {
   }
 
   clear(): void {
-    this.#byId.clear();
-    this.#names.clear();
+    [this.#byId, this.#names] = [NO_SIGNALS, NO_NAMES];
   }
 
   /** Whether one of them is what these waits stand for. */

@@ -127,7 +127,7 @@ function originOf({
   placement,
   home,
 }: Session): string | null {
-  const origin = JSON.stringify({
+  return objectColumn({
     parent,
     depth: depth === 0 ? undefined : depth,
     shared,
@@ -137,7 +137,6 @@ function originOf({
     placement,
     home,
   } satisfies Partial<Record<keyof Session, unknown>>);
-  return origin === "{}" ? null : origin;
 }
 
 /** What only some sessions come to, and may change. */
@@ -150,7 +149,7 @@ function restOf({
   resumedFrom,
   move,
 }: Session): string | null {
-  const rest = JSON.stringify({
+  return objectColumn({
     exhausted,
     children: children === 0 ? undefined : children,
     handedOffTo,
@@ -159,7 +158,12 @@ function restOf({
     resumedFrom,
     move,
   } satisfies Partial<Record<keyof Session, unknown>>);
-  return rest === "{}" ? null : rest;
+}
+
+/** R2. Most sessions have none of these parts, and an object without any is not worth encoding. */
+function objectColumn(parts: Readonly<Record<string, unknown>>): string | null {
+  for (const name in parts) if (parts[name] !== undefined) return JSON.stringify(parts);
+  return null;
 }
 
 function readParts(column: SqlValue | undefined): Partial<Session> {
