@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { makeLine, toJsonLine, toTable } from "./line.ts";
 import { eachOf, gaps, median, percentile } from "./measure.ts";
+import { slopeOf } from "./workloads/growth.ts";
 
 const MAIN = fileURLToPath(new URL("./main.ts", import.meta.url));
 
@@ -113,6 +114,15 @@ test("W8 runs a coordinator and runners as processes", { timeout: 120_000 }, () 
   expect(lines.at(-1)).toMatchObject({ unit: "steps/s", variant: "W3: 16 sessions x 3 steps" });
 });
 
+test("growth prints the exponent of each operation, at two small sizes", { timeout: 300_000 }, () => {
+  const lines = linesOf("growth", "--storage", "memory");
+  expect(new Set(lines.map((line) => line["variant"])).size).toBe(16);
+  for (const line of lines) {
+    expect(line, String(line["variant"])).toMatchObject({ unit: "exponent", goal: "at most 1.15" });
+    expect(line["isGoalMet"], "a smoke run judges nothing").toBeNull();
+  }
+});
+
 test("W9 tells how late events are and what readers cost", { timeout: 120_000 }, () => {
   const [idle, , line] = linesOf("W9", "--storage", "sqlite");
   expect(idle).toMatchObject({ variant: "10 readers, no events", unit: "% CPU" });
@@ -209,6 +219,11 @@ describe("lines", () => {
 });
 
 describe("measuring", () => {
+  test("the slope of growing costs is the exponent of their growth", () => {
+    const points = [10, 100, 1_000].map((n) => [Math.log(n), Math.log(3 * n ** 1.5)] as const);
+    expect(slopeOf(points)).toBeCloseTo(1.5, 6);
+  });
+
   test("medians and percentiles are samples, not inventions", () => {
     expect(median([3, 1, 2])).toBe(2);
     expect(median([4, 1, 2, 3])).toBe(2);

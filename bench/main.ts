@@ -12,6 +12,7 @@ import type { Bench, Workload } from "./workload.ts";
 import { budgets, tracing } from "./workloads/additions.ts";
 import { families } from "./workloads/families.ts";
 import { fleet } from "./workloads/fleet.ts";
+import { growth } from "./workloads/growth.ts";
 import { herd } from "./workloads/herd.ts";
 import { install } from "./workloads/install.ts";
 import { parallel } from "./workloads/parallel.ts";
@@ -38,6 +39,7 @@ const WORKLOADS: readonly Workload[] = [
   install,
   tracing,
   budgets,
+  growth,
 ];
 /** What Linux calls a file system in memory: syncing costs nothing there. */
 const TMPFS = 0x01021994;
@@ -47,8 +49,8 @@ process.exitCode = await main(process.argv.slice(2));
 async function main(args: readonly string[]): Promise<number> {
   try {
     const options = readOptions(args, WORKLOADS);
-    if (options.isHelp) process.stdout.write(USAGE);
-    else await runAll(options);
+    if (!options.isHelp) return (await runAll(options)) ? 0 : 1;
+    process.stdout.write(USAGE);
     return 0;
   } catch (error) {
     if (!HoldfastError.is(error) || error.code !== "usage") throw error;
@@ -59,6 +61,7 @@ async function main(args: readonly string[]): Promise<number> {
   }
 }
 
+/** Answers whether every gate is passed. */
 async function runAll({
   workloads,
   storages,
@@ -66,7 +69,7 @@ async function runAll({
   isQuick,
   repeats,
   folder: chosen,
-}: Options): Promise<void> {
+}: Options): Promise<boolean> {
   // Beside what is installed for this checkout: the disk on which a project's own database would lie.
   const parent =
     chosen === undefined
@@ -88,6 +91,7 @@ async function runAll({
     );
   }
   const lines: Line[] = [];
+  let isPassed = true;
   const stopServer = storages.includes("postgres") ? await provideServer(folder) : undefined;
   for (const storage of storages) {
     for (const workload of workloads) {
@@ -103,12 +107,14 @@ async function runAll({
         // A smoke test meets or misses nothing.
         const line = makeLine(workload.id, storage, isQuick ? { ...measured, isGoalMet: null } : measured);
         lines.push(line);
+        if (workload.isGate === true && line.isGoalMet === false) isPassed = false;
         if (isJson) process.stdout.write(`${toJsonLine(line)}\n`);
       }
     }
   }
   await stopServer?.();
   if (!isJson) process.stdout.write(`${toTable(lines)}\n`);
+  return isPassed;
 }
 
 /** @throws UsageError when it cannot be written. */

@@ -26,5 +26,7 @@ export interface Workload {
   readonly title: string;
   /** Why it cannot be measured with a storage; `undefined` when it can. */
   readonly refuses?: (storage: StorageKind) => string | undefined;
+  /** Whether a goal that is missed is an error: the bench then ends with 1. */
+  readonly isGate?: boolean;
   run(bench: Bench): AsyncGenerator<Measured>;
 }

@@ -83,6 +83,37 @@ describe("open items", () => {
     );
   });
 
+  test("a delivery among 2,000 timers and waits looks at none of the others", () => {
+    const open = new OpenItems();
+    let reads = 0;
+    const count = 2_000;
+    for (let id = 0; id < count; id++) {
+      const { future } = item(id, id % 2 === 0 ? "timer" : "signal");
+      open.add({
+        future,
+        get at() {
+          reads++;
+          return id % 2 === 0 ? id : undefined;
+        },
+        get name() {
+          reads++;
+          return `n${id}`;
+        },
+      });
+    }
+    const pending = new Set<string>();
+    for (let id = 0; id < count; id += 2) {
+      pending.add(`n${id + 1}`);
+      open.noteArrived(`n${id + 1}`);
+      expect(open.firstAnswered(() => false, pending)?.future.id).toBe(id + 1);
+      expect(open.wakeAt).toBe(id);
+      expect(open.due(count)?.future.id).toBe(id);
+      open.remove(id);
+      open.remove(id + 1);
+    }
+    expect(reads).toBeLessThan(20 * count);
+  });
+
   test("a person is told what each wait is for, and tasks are not among them", () => {
     const open = new OpenItems();
     open.add(item(0, "task"));

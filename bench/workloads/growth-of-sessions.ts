@@ -1,0 +1,96 @@
+// What grows with the sessions that are stored: starting, waking, listing, finding what is due, removing; and schedules.
+
+import { createRuntime, defineAgent } from "@holdfast/runtime";
+import { assertDone, eachOf } from "../measure.ts";
+import type { OpenStorage } from "../storages.ts";
+import { cpuOf, type Cost, type Growing } from "./growth-cost.ts";
+
+/** How often each is done beside those that are parked. */
+const TIMES = 100;
+/** And what takes no more than microseconds, so that a clock can tell. */
+const LOOKS = 1_000;
+const WIDTH = 64;
+const FAR_MS = 1e10;
+
+const parked = defineAgent({
+  name: "parked",
+  run: (ctx) => ctx.waitForSignal("wake", { timeoutMs: FAR_MS }),
+});
+const rare = defineAgent({ name: "rare", run: async () => "done" });
+
+const sessions: Growing = {
+  quick: 1_000,
+  async run({ storage }, n) {
+    // Each is parked at once: otherwise those of the smallest size would still be in memory.
+    const runtime = createRuntime({ storage, development: false, warmSessions: 0 });
+    const costs: Cost[] = [];
+    const measure = async (operation: string, count: number, work: () => Promise<unknown>): Promise<void> => {
+      costs.push({ operation, count, micros: await cpuOf(work) });
+    };
+    // The oldest, so that a list that looks at all others finds them last.
+    const oldest = Array.from({ length: TIMES }, (_, i) => `rare-${i}`);
+    await eachOf(TIMES, WIDTH, async (i) => {
+      const handle = await runtime.start(rare, undefined, { sessionId: oldest[i]! });
+      await handle.result();
+    });
+    const first: string[] = [];
+    await measure("start", n, () =>
+      eachOf(n, WIDTH, async (i) => {
+        const { sessionId } = await runtime.start(parked);
+        if (i < TIMES) first.push(sessionId);
+      }),
+    );
+    await measure("wake of one session among those that are parked", TIMES, async () => {
+      for (const sessionId of first) {
+        const result = runtime.handle(sessionId).result();
+        await runtime.signal(sessionId, "wake", 1);
+        assertDone("wake", await result, 1);
+      }
+    });
+    const list = async (query: { readonly status?: "completed"; readonly agent?: string }) => {
+      for (let i = 0; i < LOOKS; i++)
+        assertDone("list", (await storage.reader.sessions({ limit: 20, ...query })).length, 20);
+    };
+    await measure("list by status", LOOKS, () => list({ status: "completed" }));
+    await measure("list by agent", LOOKS, () => list({ agent: "rare" }));
+    await measure("look-up of what is due", LOOKS, async () => {
+      for (let i = 0; i < LOOKS; i++)
+        await storage.due({ now: Date.now(), limit: 1_000, agents: ["parked"] });
+    });
+    await measure("removal", TIMES, async () => {
+      for (const sessionId of first) {
+        const [removed] = await storage.commit(
+          [{ type: "delete_session", sessionId, subtree: "refuse" }],
+          Date.now(),
+        );
+        assertDone("removal", removed?.status, "deleted");
+      }
+    });
+    await runtime.close();
+    return costs;
+  },
+};
+
+const schedules: Growing = {
+  quick: 200,
+  most: 10_000, // What it takes to read a cron line would hide the rest for minutes.
+  async run({ storage }: OpenStorage, n) {
+    const runtime = createRuntime({ storage, development: false });
+    const put = await cpuOf(() =>
+      eachOf(n, WIDTH, async (i) => {
+        const cron = `${i % 60} ${i % 24} 1 1 *`;
+        await runtime.schedule({ id: `s-${i}`, cron, timeZone: "UTC", start: { agent: rare } });
+      }),
+    );
+    const due = await cpuOf(async () => {
+      for (let i = 0; i < LOOKS; i++) await storage.due({ now: Date.now(), limit: 1_000 });
+    });
+    await runtime.close();
+    return [
+      { operation: "schedules", micros: put, count: n },
+      { operation: "look-up of what is due, among schedules", micros: due, count: LOOKS },
+    ];
+  },
+};
+
+export const ofSessions: readonly Growing[] = [sessions, schedules];

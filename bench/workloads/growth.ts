@@ -1,0 +1,68 @@
+// How the cost of each operation grows with what is open, queued, parked or stored: nothing may grow faster than its work (M2).
+//
+// Each operation is measured at three sizes, by CPU time, and of several repeats the least counts: what a machine does besides only
+// adds. The exponent is that of the total work: 1 where an operation costs the same however much there is, 2 where it looks at all
+// there is each time.
+
+import type { StorageKind } from "../storages.ts";
+import type { Measured } from "../line.ts";
+import { withStorage } from "../storages.ts";
+import type { Workload } from "../workload.ts";
+import type { Growing } from "./growth-cost.ts";
+import { ofOneSession } from "./growth-of-one-session.ts";
+import { ofSessions } from "./growth-of-sessions.ts";
+
+const EXPONENT_MAX = 1.15;
+/** As `n` grows, so does what one repeat takes, and what a repeat can differ shrinks. */
+const REPEATS_MAX = [5, 3, 1] as const;
+
+export const growth: Workload = {
+  id: "growth",
+  title: "how the cost of each operation grows",
+  isGate: true,
+  refuses: (storage) => (storage === "postgres" ? "its server's CPU time is another process's" : undefined),
+  async *run({ storage, folder, isQuick, repeats }) {
+    for (const growing of [...ofOneSession, ...ofSessions]) {
+      const most = Math.min(growing.most ?? Infinity, isQuick ? (growing.quick ?? 2_000) : 100_000);
+      const sizes = isQuick ? [most / 10, most] : [most / 100, most / 10, most];
+      const costs = new Map<string, { n: number; micros: number }[]>();
+      for (let i = isQuick ? 1 : 0; i < 2; i++) await measured(storage, folder, growing, sizes[0]!); // It compiles.
+      for (const [i, n] of sizes.entries()) {
+        const times = isQuick ? 1 : Math.min(repeats, REPEATS_MAX[i]!);
+        const least = new Map<string, number>();
+        for (let repeat = 0; repeat < times; repeat++) {
+          for (const { operation, micros, count } of await measured(storage, folder, growing, n))
+            least.set(operation, Math.min(least.get(operation) ?? Infinity, micros / count));
+        }
+        for (const [operation, micros] of least)
+          costs.set(operation, [...(costs.get(operation) ?? []), { n, micros }]);
+      }
+      for (const [operation, points] of costs) yield toMeasured(operation, points);
+    }
+  },
+};
+
+function measured(storage: StorageKind, folder: string, growing: Growing, n: number) {
+  return withStorage(storage, folder, (open) => growing.run(open, n));
+}
+
+function toMeasured(operation: string, points: readonly { n: number; micros: number }[]): Measured {
+  const exponent = 1 + slopeOf(points.map(({ n, micros }) => [Math.log(n), Math.log(micros)]));
+  return {
+    variant: operation,
+    unit: "exponent",
+    value: exponent,
+    goal: `at most ${EXPONENT_MAX}`,
+    isGoalMet: exponent <= EXPONENT_MAX,
+    more: Object.fromEntries(points.map(({ n, micros }) => [`cpuMicrosAt${n}`, micros])),
+  };
+}
+
+/** Of the straight line that is nearest to the points. */
+export function slopeOf(points: readonly (readonly [x: number, y: number])[]): number {
+  const meanX = points.reduce((sum, [x]) => sum + x, 0) / points.length;
+  const meanY = points.reduce((sum, [, y]) => sum + y, 0) / points.length;
+  const above = points.reduce((sum, [x, y]) => sum + (x - meanX) * (y - meanY), 0);
+  const below = points.reduce((sum, [x]) => sum + (x - meanX) ** 2, 0);
+  return above / below;
+}
