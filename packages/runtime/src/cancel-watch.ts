@@ -104,7 +104,7 @@ export class CancelWatch {
   }
 
   #submit(request: Why & Pick<RequestCancel, "mode" | "graceMs">): void {
-    const { sessionId, timers, clock } = this.#host;
+    const { sessionId, timers } = this.#host;
     const again = alarm(() => {
       if (!this.#host.isOver()) this.#submit(request);
     });
@@ -112,7 +112,7 @@ export class CancelWatch {
       { type: "request_cancel", sessionId, ...request },
       ({ status }) => {
         // Asked for in its first slice: it is not stored yet.
-        if (status === "not_found") timers.set(again, clock.now() + AGAIN_MS);
+        if (status === "not_found") timers.after(again, AGAIN_MS);
         else this.#host.look();
       },
       (error) => this.#host.fail(error),

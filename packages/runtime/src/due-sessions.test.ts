@@ -157,3 +157,41 @@ test("T5: what is asked for while storage is looking for what is due is not forg
   expect((await memory.reader.session("foreign"))?.status).toBe("cancelled");
   await runtime.close();
 });
+
+test("a session is released, and looked for again, by delays that a corrected clock does not stretch", async () => {
+  const [storage, clock] = [new MemoryStorage(), new TestClock()];
+  const waiting = defineAgent({ name: "waiting", run: (ctx) => ctx.waitForSignal("go") });
+  const random = countingRandom();
+  let isAway = false;
+  const due = vi.fn(async (query: Parameters<MemoryStorage["due"]>[0]) => {
+    if (isAway) throw new CorruptRecordError("the due sessions", "they cannot be read");
+    return storage.due(query);
+  });
+  const runtime = createRuntime({
+    storage: storageWith(storage, { due }),
+    agents: [waiting],
+    clock,
+    random,
+    development: false,
+    warmMs: 1_000,
+  });
+  const YEAR_MS = 365 * 86_400_000;
+  clock.jump(YEAR_MS); // Wrong, while the session begins to wait ...
+  await runtime.start(waiting, undefined, { sessionId: "s1" });
+  await clock.advance(1);
+  clock.jump(-YEAR_MS); // ... and corrected.
+  isAway = true;
+  await clock.advance(20_000);
+  expect(runtime.live).toBe(0);
+  const asked = due.mock.calls.length;
+  expect(asked).toBeGreaterThan(0);
+
+  clock.jump(YEAR_MS);
+  await clock.advance(1_500);
+  clock.jump(-YEAR_MS);
+  isAway = false;
+  await clock.advance(20_000);
+  expect(due.mock.calls.length).toBeGreaterThan(asked + 1);
+  await runtime.close();
+  expect(clock.armed).toBe(0);
+});

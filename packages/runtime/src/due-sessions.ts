@@ -50,6 +50,8 @@ export class DueSessions {
   /** The earliest that was asked for since storage was last asked what is due: its answer may not know of that. */
   #wantedAt = Infinity;
   readonly #dueAlarm = alarm(() => this.#lookForDue());
+  /** For what is looked at after a while, whatever time it is. */
+  readonly #againAlarm = alarm(() => this.#lookForDue());
   readonly #coolAlarm = alarm(() => this.#cool());
 
   constructor(host: DueSessionsHost) {
@@ -91,10 +93,10 @@ export class DueSessions {
       }
     }
     if (!this.#host.sessions.closed && this.#host.adopt) {
-      const lookEveryAt = this.#host.clock.now() + this.#host.lookEveryMs;
-      const nextLookAt = Math.min(nextAt ?? Infinity, lookEveryAt, this.#wantedAt);
+      const nextLookAt = Math.min(nextAt ?? Infinity, this.#wantedAt);
       const isNewest = asked >= this.#newest; // T5.
       if (isNewest) this.#newest = asked;
+      if (isNewest) this.#host.timers.after(this.#againAlarm, this.#host.lookEveryMs);
       if (isNewest && nextLookAt !== Infinity) this.#host.timers.set(this.#dueAlarm, nextLookAt);
       if (sessionIds.length === DUE_BATCH && started.length > 0) started.push(...(await this.runDue()));
     }
@@ -122,9 +124,9 @@ export class DueSessions {
   }
 
   #keepWarm(sessionId: string, bytes: number, ms: number): void {
-    const until = this.#host.clock.now() + ms;
+    const until = this.#host.clock.monotonic() + ms;
     this.#warm.keep({ sessionId, until, bytes });
-    if (this.#coolAlarm.queuedFor === Infinity) this.#host.idleTimers.set(this.#coolAlarm, until);
+    if (this.#coolAlarm.queuedFor === Infinity) this.#host.idleTimers.after(this.#coolAlarm, ms);
   }
 
   /** Release one that only waits. Answers whether it is driven no longer: one that is busy is kept, and looked at again. */
@@ -155,15 +157,15 @@ export class DueSessions {
       this.#isLooking = false;
       if (this.#host.sessions.closed) return;
       const looking: Promise<unknown> = this.#host.adopt ? this.runDue() : this.#endOverdue();
-      looking.catch(() => this.lookAt(this.#host.clock.now() + DUE_RETRY_MS));
+      looking.catch(() => this.#host.timers.after(this.#againAlarm, DUE_RETRY_MS));
     });
   }
 
   #cool(): void {
-    const now = this.#host.clock.now();
+    const now = this.#host.clock.monotonic();
     for (let oldest = this.#warm.oldest; oldest !== undefined; oldest = this.#warm.oldest) {
       if (oldest.until > now) {
-        this.#host.idleTimers.set(this.#coolAlarm, oldest.until);
+        this.#host.idleTimers.after(this.#coolAlarm, oldest.until - now);
         return;
       }
       this.#release(oldest);

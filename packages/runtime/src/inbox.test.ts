@@ -11,7 +11,7 @@ function looking(seen: number) {
   const answers: ((inbox: number) => Promise<void>)[] = [];
   const inbox = new Inbox(
     {
-      timers: { set: () => undefined } as unknown as Timers,
+      timers: { after: () => undefined } as unknown as Timers,
       clock: {} as Clock,
       arrivals: (after) => {
         asked.push(after);

@@ -81,14 +81,13 @@ export class Inbox {
   }
 
   close(): void {
-    this.#host.timers.set(this.#retryAlarm, Infinity);
+    this.#host.timers.after(this.#retryAlarm, Infinity);
   }
 
   /** What arrived is stored, so nothing is lost by waiting (K10). */
   #lookLater(error: HoldfastError): void {
     if (this.#host.isOver()) return;
-    const { timers, clock } = this.#host;
-    if (error.code === "storage_unavailable") timers.set(this.#retryAlarm, clock.now() + RETRY_MS);
+    if (error.code === "storage_unavailable") this.#host.timers.after(this.#retryAlarm, RETRY_MS);
     else this.#host.fail(error);
   }
 }

@@ -135,8 +135,7 @@ export class LiveSessions {
   /** Another process may be the one that settles, and so may storage, at an end: asked again all the same after a while. */
   awaitSettlement(driver: Driven): void {
     this.#hungry.add(driver);
-    const { clock, timers } = this.#host.world;
-    if (this.#hungryAlarm.queuedFor === Infinity) timers.set(this.#hungryAlarm, clock.now() + RETRY_MS);
+    if (this.#hungryAlarm.queuedFor === Infinity) this.#host.world.timers.after(this.#hungryAlarm, RETRY_MS);
   }
 
   /** The session as it is stored. @throws NotFoundError */
@@ -286,10 +285,9 @@ export class LiveSessions {
     const isToBeTold = isAway || (isElsewhere && this.#waiters.areTold) || this.#isHere(sessionId);
     if (!isToBeTold) this.#settle(sessionId, { status: "released", error });
     if (!isAway || this.#closed) return;
-    const { clock, timers } = this.#host.world;
-    timers.set(
+    this.#host.world.timers.after(
       alarm(() => void this.#wakeUp(sessionId)),
-      clock.now() + RETRY_MS,
+      RETRY_MS,
     );
   }
 

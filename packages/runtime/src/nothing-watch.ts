@@ -4,17 +4,17 @@ import type { DriverWorld } from "./driver-world.ts";
 import { alarm, type Alarm } from "./timers.ts";
 
 export class NothingWatch {
-  readonly #world: Pick<DriverWorld, "clock" | "limits" | "timers">;
+  readonly #world: Pick<DriverWorld, "limits" | "timers">;
   readonly #alarm: Alarm;
 
-  constructor(world: Pick<DriverWorld, "clock" | "limits" | "timers">, report: () => void) {
+  constructor(world: Pick<DriverWorld, "limits" | "timers">, report: () => void) {
     this.#world = world;
     this.#alarm = alarm(report);
   }
 
   /** Whether the agent stands on nothing durable as of now. */
   watch(standsOnNothing: boolean): void {
-    const { timers, clock, limits } = this.#world;
-    timers.set(this.#alarm, standsOnNothing ? clock.now() + limits.standsOnNothingMs : Infinity);
+    const { timers, limits } = this.#world;
+    timers.after(this.#alarm, standsOnNothing ? limits.standsOnNothingMs : Infinity);
   }
 }

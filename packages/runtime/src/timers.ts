@@ -23,6 +23,8 @@ export class Timers {
   readonly #clock: Clock;
   readonly #queue = new WakeQueue<Alarm>();
   readonly #isIdle: boolean;
+  /** Of alarms that are set for a delay: the same, by the monotonic clock. Made when there is the first. */
+  #delays: Timers | undefined;
   #cancel: (() => void) | undefined;
   #armedFor = Infinity;
 
@@ -43,7 +45,25 @@ export class Timers {
     this.#arm();
   }
 
+  /**
+   * Ring in `ms` milliseconds, however the wall clock is set meanwhile: a time of a clock that was wrong would never come, or late, once
+   * the clock is corrected. `Infinity` disarms. An alarm that is set by `set` is not set by this, and the other way round.
+   */
+  after(item: Alarm, ms: number): void {
+    const clock = this.#clock;
+    this.#delays ??= new Timers(
+      {
+        now: () => clock.monotonic(),
+        monotonic: () => clock.monotonic(),
+        setTimer: (callback, delayMs, isIdle) => clock.setTimer(callback, delayMs, isIdle),
+      },
+      this.#isIdle,
+    );
+    this.#delays.set(item, clock.monotonic() + ms);
+  }
+
   close(): void {
+    this.#delays?.close();
     this.#cancel?.();
     this.#cancel = undefined;
     this.#armedFor = Infinity;

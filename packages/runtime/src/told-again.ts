@@ -51,7 +51,7 @@ export class ToldAgain {
   #lookLater(wait: Wait, recovered: boolean): void {
     this.#looked.delete(wait.id);
     const again = alarm(() => this.#isOpen(wait.id) && this.stands([wait], recovered));
-    if (this.#isOpen(wait.id)) this.#world.timers.set(again, this.#world.clock.now() + RETRY_MS);
+    if (this.#isOpen(wait.id)) this.#world.timers.after(again, RETRY_MS);
   }
 
   #answerTo(name: string, wait: number, recovered: boolean): Promise<void> | undefined {
