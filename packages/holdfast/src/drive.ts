@@ -58,6 +58,7 @@ export interface DriveOptions {
   readonly begin: (runtime: Runtime) => Promise<SessionHandle | undefined>;
   /** Whether it is started with a budget. */
   readonly isBudgeted?: boolean;
+  readonly strictBounds?: boolean;
   /** Leave when it waits. */
   readonly parks: boolean;
   /** How long tasks that were aborted are waited for at the end. */
@@ -264,6 +265,7 @@ class Life {
       storage,
       agents: options.agent === undefined ? [] : [options.agent],
       adopt: false,
+      strictBounds: options.strictBounds === true,
       ...(options.database === undefined ? {} : leaseOf(options.database)),
       ...(watchdog === undefined ? {} : { watchdog }),
       ...(prices === undefined ? {} : { prices }),

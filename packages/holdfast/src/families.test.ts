@@ -365,6 +365,25 @@ describe("in a terminal", () => {
       expect(raised).toMatchObject({ code: 2, stderr: expect.stringContaining("no budget of its own") });
     });
 
+    test("an agent that takes turns for ever is warned about once, and refused where bounds are strict", async () => {
+      writeFileSync(
+        project.path("daemon.ts"),
+        `import { defineAgent } from "holdfast";
+         export default defineAgent({ name: "daemon", initial: () => 0, turn: async (ctx, n: number) => {
+           await ctx.waitForSignal("go");
+           return { state: n + 1 };
+         } });`,
+      );
+      const strict = await project.run("run", "daemon.ts", "--session", "d", "--strict-bounds", "--park");
+      expect(strict).toMatchObject({ code: 2, stderr: expect.stringContaining("takes turns for ever") });
+      const warned = await project.run("run", "daemon.ts", "--session", "d", "--park");
+      expect([warned.code, warned.stderr.split("takes turns for ever").length]).toEqual([0, 2]);
+      const resumed = await project.run("resume", "d", "--park");
+      expect(resumed.stderr).not.toContain("takes turns for ever");
+      const bounded = ["run", "daemon.ts", "--strict-bounds", "--ttl", "1h", "--park"];
+      expect((await project.run(...bounded)).code).toBe(0);
+    });
+
     test("--ttl cancels it, and the cause is told", async () => {
       const ended = await project.run("run", "wait.ts", "--session", "w", "--ttl", "300ms");
       expect(ended.code).toBe(6);

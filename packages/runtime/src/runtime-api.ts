@@ -38,6 +38,11 @@ export interface RuntimeOptions {
   /** Turns of the event loop, for simulation: `setImmediate` otherwise. */
   readonly immediate?: Immediate;
   readonly limits?: Partial<Limits>;
+  /**
+   * Refuse to start an agent in the turn form that neither a time nor a budget bounds: nothing else ends it. Such a session is started
+   * with a warning otherwise. Off by default.
+   */
+  readonly strictBounds?: boolean;
   /** What models cost, for budgets and traces. */
   readonly prices?: Prices;
   /** Attempts of tasks running at once. */

@@ -47,6 +47,7 @@ const RUNTIME = {
   random: object("a source of chance"),
   immediate: functionRule("a function like setImmediate"),
   limits,
+  strictBounds: flag,
   prices: any,
   concurrency: whole(1, "attempts of tasks at once"),
   warmMs: ms(0),

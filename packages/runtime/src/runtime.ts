@@ -39,6 +39,7 @@ import {
 } from "@holdfast/core";
 import { readOrigin, refuseIfLarge, refuseSignalName, UNKNOWN_VERSION } from "@holdfast/core/internal";
 import { checkRuntimeOptions, withCheckedCalls } from "./runtime-arguments.ts";
+import { checkBounds, deadlineOf } from "./bounds.ts";
 import type { Agent } from "./define.ts";
 import { installDevelopmentChecks } from "./development-checks.ts";
 import { awaitConversation } from "./conversation.ts";
@@ -124,7 +125,12 @@ class LocalRuntime implements Runtime {
   #closing: Promise<void> | undefined;
   readonly #closers: (() => void | Promise<void>)[] = [];
 
+  readonly #strictBounds: boolean;
+  readonly #warn = (sessionId: string, message: string): void =>
+    this.#world.trace?.({ type: "warned", sessionId, at: this.#clock.now(), message });
+
   constructor(options: RuntimeOptions) {
+    this.#strictBounds = options.strictBounds ?? false;
     this.#storage = options.storage;
     this.#clock = options.clock ?? clockFor(options.storage);
     this.#random = options.random ?? systemRandom();
@@ -158,8 +164,7 @@ class LocalRuntime implements Runtime {
     this.#watchdog = options.watchdog;
     this.#world = this.#makeWorld(options);
     const adopt = options.adopt ?? true;
-    const warn = (sessionId: string, message: string): void =>
-      this.#world.trace?.({ type: "warned", sessionId, at: this.#clock.now(), message });
+    const warn = this.#warn;
     this.#sessions = new LiveSessions({
       storage: this.#storage,
       committer: this.#committer,
@@ -249,6 +254,7 @@ class LocalRuntime implements Runtime {
     { sessionId, file, budget, persistence = "full", timeoutMs, traceparent }: StartOptions = {},
   ): Promise<SessionHandle<Output>> {
     const id = this.#idOf(sessionId);
+    const unbounded = checkBounds(agent, { budget, timeoutMs }, this.#strictBounds);
     this.#know(agent as unknown as Agent);
     const text = await this.#inputText(agent.name, agent.input, input);
     const ref: AgentRef = {
@@ -267,7 +273,7 @@ class LocalRuntime implements Runtime {
       format: JOURNAL_FORMAT,
       ...(budget === undefined ? {} : { budget: checkBudget(budget) }),
       ...(persistence === "full" ? {} : { persistence }),
-      ...this.#deadline(Math.min(timeoutMs ?? Infinity, budget?.ttlMs ?? Infinity)),
+      ...deadlineOf(this.#clock.now(), Math.min(timeoutMs ?? Infinity, budget?.ttlMs ?? Infinity)),
       claimFor: this.#claimTerms(),
     };
     const made = await this.#create(agent as unknown as Agent, creation);
@@ -275,6 +281,7 @@ class LocalRuntime implements Runtime {
     if (status === "invalid" && made.isTooLarge === true) throw tooLarge(id, made.reason, "start it again");
     if (status !== "created" && status !== "exists") throw unexpected("creating a session", status);
     if (status === "exists") await this.#goOn(id);
+    else if (unbounded !== undefined) this.#warn(id, unbounded);
     return this.#handle<Output>(id, status === "created");
   }
 
@@ -515,14 +522,6 @@ class LocalRuntime implements Runtime {
     const { sessionId, name, payload } = signal;
     refuseSignalName(name);
     return { type: "signal", sessionId, name, payload: this.#requests.payloadText(name, payload) };
-  }
-
-  #deadline(ms: number): { readonly deadlineAt?: number } {
-    if (ms === Infinity) return {};
-    if (Number.isFinite(ms) && ms > 0) return { deadlineAt: Math.ceil(this.#clock.now() + ms) };
-    throw new UsageError(`a session cannot have ${ms} ms to live`, {
-      expected: "a number of milliseconds above 0",
-    });
   }
 
   #listen(source: SignalSource): void {

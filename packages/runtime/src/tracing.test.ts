@@ -59,6 +59,8 @@ describe("the order of what is traced", () => {
           return n === 1 ? { done: "done" } : { state: { n: n + 1 } };
         },
       }),
+      undefined,
+      { timeoutMs: 3_600_000 },
     );
     await clock.advance(5_000);
     expect(await handle.result()).toBe("done");

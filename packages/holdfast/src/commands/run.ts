@@ -20,7 +20,7 @@ export const run: Command = {
   name: "run",
   summary: "Run an agent until its session ends",
   usage:
-    "run FILE|--agent NAME [--input JSON|@file|-] [--session ID] [--budget LIMITS] [--ttl TIME] [--persistence full|minimal] [--ephemeral] [--trace WHERE] [--park] [--continue] [--demand NAME=VALUE...]",
+    "run FILE|--agent NAME [--input JSON|@file|-] [--session ID] [--budget LIMITS] [--ttl TIME] [--strict-bounds] [--persistence full|minimal] [--ephemeral] [--trace WHERE] [--park] [--continue] [--demand NAME=VALUE...]",
   description:
     "Starts a session of the agent that FILE exports and stays until it ends. Kill it at any moment: `holdfast resume` goes on " +
     "where the last commit left it. With --url the session lives at a coordinator and runs in this process, its children too, whatever " +
@@ -50,6 +50,10 @@ export const run: Command = {
       value: "LIMITS",
     },
     ttl: { help: "cancel it this long after its start: 90s, 10m, 1h30m", value: "TIME" },
+    "strict-bounds": {
+      help: "refuse an agent that takes turns for ever, unless --budget or --ttl bounds it (otherwise: a warning)",
+      excludes: ["agent"],
+    },
     trace: TRACE_OPTION,
     grace: GRACE_OPTION,
     park: {
@@ -145,6 +149,7 @@ export const run: Command = {
             found !== undefined,
           ),
         isBudgeted: limits.budget !== undefined,
+        strictBounds: args.has("strict-bounds"),
         tracer,
         parks: args.has("park"),
         ...(await graceOf(args)),

@@ -1,0 +1,41 @@
+// What ends a session whatever its agent does: its time, or a budget of its whole tree.
+//
+//   B1. A daemon is an agent in the turn form: each turn ends in a checkpoint, so nothing that grows stops it. Of a free-form agent no
+//       start can know whether its loop ends, and its journal has limits.
+//   B2. A daemon without a bound is started with a warning; where bounds are strict it is refused before anything is stored.
+
+import { UsageError, type Budget } from "@holdfast/core";
+import type { Agent } from "./define.ts";
+
+interface Bounds {
+  readonly budget?: Budget | undefined;
+  readonly timeoutMs?: number | undefined;
+}
+
+const ENDING = ["maxCostMicroUsd", "maxTokens", "maxSteps", "maxTurns", "ttlMs"] as const;
+
+/** The warning for a daemon that nothing ends (B2). @throws UsageError where bounds are strict. */
+export function checkBounds(
+  { name, turns }: Pick<Agent, "name" | "turns">,
+  { budget, timeoutMs = Infinity }: Bounds,
+  isStrict: boolean,
+): string | undefined {
+  if (!turns || timeoutMs !== Infinity || ENDING.some((limit) => budget?.[limit] !== undefined))
+    return undefined;
+  const message = `agent "${name}" takes turns for ever, and neither a time nor a budget bounds its session`;
+  if (!isStrict) return `${message}: --budget or --ttl does, or \`budget\` or \`timeoutMs\` in a program`;
+  throw new UsageError(message, {
+    at: "strictBounds",
+    expected: `a time, or a budget with one of ${ENDING.join(", ")}`,
+    fix: "give --budget or --ttl, or `budget` or `timeoutMs` in a program",
+  });
+}
+
+/** When a session that may live so long is cancelled. @throws UsageError for what is no time. */
+export function deadlineOf(now: number, ms: number): { readonly deadlineAt?: number } {
+  if (ms === Infinity) return {};
+  if (Number.isFinite(ms) && ms > 0) return { deadlineAt: Math.ceil(now + ms) };
+  throw new UsageError(`a session cannot have ${ms} ms to live`, {
+    expected: "a number of milliseconds above 0",
+  });
+}
