@@ -42,8 +42,8 @@ export const FAMILY_MUTANTS = [
   {
     name: "S1, K11: who starts over, too, is told the same again",
     file: "packages/core/src/kernel/child-asks.ts",
-    find: "return this.#forgetful.has(child) ? signal :",
-    replace: "return this.#forgetful.has(-1) ? signal :",
+    find: "return this.#forgetful?.has(child) === true",
+    replace: "return this.#forgetful?.has(-1) === true",
     tests: ["packages/runtime/src/starting-over.test.ts"],
   },
   {

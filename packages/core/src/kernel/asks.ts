@@ -113,8 +113,8 @@ export interface CheckpointRequest {
 
 export class Asks implements FutureOwner {
   readonly #door: AskDoor;
-  readonly #keyed = new Map<string, { readonly future: DurableFuture<unknown>; readonly asked: string }>();
-  readonly #probes = new Map<string, RecordProbe["answer"]>();
+  #keyed: Map<string, { readonly future: DurableFuture<unknown>; readonly asked: string }> | undefined;
+  #probes: Map<string, RecordProbe["answer"]> | undefined;
   #random: () => number;
   #entriesAsked = 0;
   #tookSignals = false;
@@ -175,7 +175,7 @@ export class Asks implements FutureOwner {
     if (key !== undefined) this.#refuseUnlessText(key, "an idempotency key", 1_000);
     const { text: input, hasConversation } = this.#encodeInput(request.input, `input of task "${kind}"`);
     const hash = this.#door.options.hash(input ?? "");
-    const known = key === undefined ? undefined : this.#keyed.get(key);
+    const known = key === undefined ? undefined : this.#keyed?.get(key);
     if (known !== undefined) {
       if (known.asked !== `${kind} ${hash}`)
         throw this.#door.faults.fail(keyOfAnother(key ?? "", known.future.label, kind, callerLine()));
@@ -194,7 +194,7 @@ export class Asks implements FutureOwner {
     const future = new DurableFuture<unknown>(this, "task", id, `task "${kind}"`);
     const task = newTask(id, kind, input, { key, retry, timeoutMs, closure, hasConversation, guarded });
     this.#door.open.add({ future, task });
-    if (key !== undefined) this.#keyed.set(key, { future, asked: `${kind} ${hash}` });
+    if (key !== undefined) (this.#keyed ??= new Map()).set(key, { future, asked: `${kind} ${hash}` });
     if (this.#door.cursor.slice === "live") this.#door.segment.addTask(task);
     return future;
   }
@@ -462,18 +462,18 @@ export class Asks implements FutureOwner {
     initial: Answer,
     answerNow: () => Answer,
   ): Answer {
-    const last = (this.#probes.get(key) ?? initial) as Answer;
+    const last = (this.#probes?.get(key) ?? initial) as Answer;
     if (this.#door.cursor.slice === "replay") {
       const recorded = this.#door.cursor.here;
       if (recorded?.type !== "record_probe" || recorded.probe !== key) return last;
       this.#door.cursor.passCommand();
-      this.#probes.set(key, recorded.answer);
+      (this.#probes ??= new Map()).set(key, recorded.answer);
       return recorded.answer as Answer;
     }
     const answer = answerNow();
     if (JSON.stringify(answer) !== JSON.stringify(last)) {
       this.#ask({ type: "record_probe", probe: key, answer });
-      this.#probes.set(key, answer);
+      (this.#probes ??= new Map()).set(key, answer);
     }
     return answer;
   }

@@ -84,15 +84,15 @@ export interface ChildHandle<Output = unknown> {
 
 export class ChildAsks {
   readonly #door: AskDoor;
-  readonly #ends = new Map<number, DurableFuture<unknown>>();
+  #ends: Map<number, DurableFuture<unknown>> | undefined;
   readonly #awaited: Set<number>;
   /** Whose end was heard in this life. */
-  readonly #ended = new Set<number>();
+  #ended: Set<number> | undefined;
   /** Children whose ends are waited for by the session's own, and the waits: asked for one by one, at each slice of the end. */
-  readonly #endsAwaited = new Set<number>();
-  readonly #endWaits = new Set<DurableFuture<unknown>>();
+  #endsAwaited: Set<number> | undefined;
+  #endWaits: Set<DurableFuture<unknown>> | undefined;
   /** Children that keep no journal, and may start over. */
-  readonly #forgetful = new Set<number>();
+  #forgetful: Set<number> | undefined;
   #children: number;
   #parent: ParentRef | undefined;
   #seed: number;
@@ -155,8 +155,8 @@ export class ChildAsks {
     this.#seed = seed;
     this.#parent = undefined;
     this.#awaited.clear();
-    this.#endsAwaited.clear();
-    this.#endWaits.clear();
+    this.#endsAwaited = undefined;
+    this.#endWaits = undefined;
     this.#firstChild = this.#door.cursor.id;
   }
 
@@ -169,7 +169,7 @@ export class ChildAsks {
   heard(name: string, event: unknown): void {
     const child = tellingChild(name);
     if (child === undefined || !isLastEvent(event as ChildEvent)) return;
-    this.#ended.add(child);
+    (this.#ended ??= new Set()).add(child);
     if (name === childEndName(child)) this.#awaited.delete(child);
   }
 
@@ -177,30 +177,30 @@ export class ChildAsks {
   mayHaveEnded(name: string): number | undefined {
     const child = tellingChild(name);
     if (child === undefined) return undefined;
-    if (child >= this.#door.options.baseId && !this.#ended.has(child)) return undefined;
+    if (child >= this.#door.options.baseId && this.#ended?.has(child) !== true) return undefined;
     return child;
   }
 
   /** K13. The session's end waits for that of children it was asked to wait for: asked by the kernel, once the agent returned. */
   awaitEnds(owner: FutureOwner): void {
     for (const child of this.#awaited) {
-      if (this.#endsAwaited.has(child)) continue;
+      if (this.#endsAwaited?.has(child) === true) continue;
       const name = childEndName(child);
       const { id } = this.#door.cursor.append({ type: "wait_signal", name, mode: "consume" });
       const future = new DurableFuture<unknown>(owner, "signal", id, `the end of child ${child}`);
       this.#door.open.add({ future, name, sheltered: true });
-      this.#endsAwaited.add(child);
-      this.#endWaits.add(future);
+      (this.#endsAwaited ??= new Set()).add(child);
+      (this.#endWaits ??= new Set()).add(future);
     }
   }
 
   /** Whether the session goes on only because its children do. */
   get awaitsEnd(): boolean {
-    return this.#endWaits.size > 0;
+    return this.#endWaits !== undefined;
   }
 
   isEndWait(future: DurableFuture<unknown>): boolean {
-    return this.#endWaits.has(future);
+    return this.#endWaits?.has(future) === true;
   }
 
   /** C3. */
@@ -220,7 +220,7 @@ export class ChildAsks {
     const id = this.#append({ type: "spawn_child", agent: name, hash, ...this.#persisting() });
     if (this.#door.cursor.slice === "live") this.#children++; // What is recorded is counted already.
     if (onEnd === "wait") this.#awaited.add(id);
-    if ((options.persistence ?? this.#inherited) === "minimal") this.#forgetful.add(id);
+    if ((options.persistence ?? this.#inherited) === "minimal") (this.#forgetful ??= new Set()).add(id);
     const parent: ParentRef = { sessionId: this.#sessionId, child: id, onEnd };
     this.#effect(() => this.#placed(this.#creation(id, draft, parent), mode, options));
     return positionId(this.#sessionId, id);
@@ -249,7 +249,9 @@ export class ChildAsks {
     const id = this.#append({ type: "tell_session", to: child, name, hash: this.#hash(text) });
     this.#effect(() => {
       const signal = this.#signal(id, childId, name, text);
-      return this.#forgetful.has(child) ? signal : { ...signal, signalId: this.#toldId(id, name, text) };
+      return this.#forgetful?.has(child) === true
+        ? signal
+        : { ...signal, signalId: this.#toldId(id, name, text) };
     });
   }
 
@@ -338,11 +340,11 @@ export class ChildAsks {
   /** C2. The future of a child's end; `ask` makes it when nobody has waited for it in this life. */
   endOf(childId: string, ask: (name: string) => DurableFuture<unknown>): DurableFuture<unknown> {
     const child = this.#numberIn(childId);
-    const known = this.#ends.get(child);
+    const known = this.#ends?.get(child);
     if (known !== undefined && (known.fulfilled || !known.settled)) return known;
     this.numberOf(childId);
     const future = ask(childEndName(child));
-    this.#ends.set(child, future);
+    (this.#ends ??= new Map()).set(child, future);
     return future;
   }
 
