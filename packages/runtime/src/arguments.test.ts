@@ -13,6 +13,26 @@ const schema = (validate: unknown) => ({ "~standard": { version: 1, vendor: "tes
 
 type Row = readonly [what: string, call: (() => unknown) | ((runtime: never) => unknown), where: string];
 
+// Decision 17: nobody can store the local variables of a free-form agent.
+test("a checkpoint every turn is what the turn form does, and is refused beside run with the form to use", async () => {
+  const every = { checkpoint: "every_turn" } as const;
+  const error = errorOf(() => defineAgent({ name: "free", run, ...every } as never));
+  expect(error).toMatchObject({
+    name: "UsageError",
+    fix: expect.stringContaining("turn: async (ctx, state)"),
+  });
+  const counts = defineAgent({
+    name: "counts",
+    ...every,
+    initial: () => 0,
+    turn: async (_, n: number) => (n < 3 ? { state: n + 1 } : { done: n }),
+  });
+  const runtime = createRuntime({ storage: new MemoryStorage() });
+  const session = await runtime.start(counts);
+  expect([await session.result(), (await session.session()).turn]).toEqual([3, 3]);
+  await runtime.close();
+});
+
 describe("refused at once", () => {
   const define = (more: object) => () => defineAgent({ name: "a", run, ...more });
   const make = (more: object) => () => createRuntime({ storage, ...more });
@@ -31,6 +51,7 @@ describe("refused at once", () => {
     ["a schema that is none", define({ input: {} }), "defineAgent: input"],
     ["tasks that are none", define({ tasks: [undefined] }), "defineAgent: tasks"],
     ["handlers that are none", define({ handlers: { a: 5 } }), "defineAgent: handlers"],
+    ["a checkpoint that is made at no known time", define({ checkpoint: true }), "defineAgent: checkpoint"],
     ["no task", () => defineTask(null as never), "defineTask: options"],
     ["a time-out that is a text", task({ timeoutMs: "5s" }), "defineTask: timeoutMs"],
     ["a cost that is none", task({ cost: 5 }), "defineTask: cost"],

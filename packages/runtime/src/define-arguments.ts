@@ -55,6 +55,7 @@ const AGENT: OptionRules = {
     fits: (value) => isObject(value) && Object.values(value).every(isTask),
   },
   state: object("{ version: 1, initial: (input) => ({ … }) }"),
+  checkpoint: { expected: '"every_turn"', fits: (value) => value === "every_turn" },
   run: functionRule("run: async (ctx, input) => output"),
   turn: functionRule("turn: async (ctx, state) => ({ state }) or ({ done })"),
   initial: functionRule("initial: (input) => state"),

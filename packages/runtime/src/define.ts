@@ -105,6 +105,8 @@ interface AgentCommon<Input, Output> {
 export interface RunAgent<Input, Output, State> extends AgentCommon<Input, Output> {
   /** Makes the state typed: see `ctx.state`, `ctx.update`. */
   readonly state?: StateDefinition<State, Input>;
+  /** Refused in this form: only the turn form can make checkpoints by itself (decision 17). */
+  readonly checkpoint?: undefined;
   readonly run: (ctx: AgentContext<Input, State>, input: Input) => Promise<Output>;
 }
 
@@ -114,6 +116,8 @@ export interface TurnAgent<Input, Output, State> extends AgentCommon<Input, Outp
   readonly initial?: (input: Input) => State;
   /** Instead of `initial`: makes the state typed, so that a turn may give back what changed. */
   readonly state?: StateDefinition<State, Input>;
+  /** What this form does in any case. */
+  readonly checkpoint?: "every_turn";
   readonly turn: (ctx: AgentContext<Input, State>, state: State) => Promise<TurnResult<State, Output>>;
 }
 
@@ -181,7 +185,15 @@ export function isAgent(value: unknown): value is Agent {
 function runMain<Input, Output, State>({
   name,
   run,
+  checkpoint,
 }: RunAgent<Input, Output, State>): Agent<Input, Output>["main"] {
+  if (checkpoint !== undefined) {
+    throw new UsageError(`agent "${name}" is free-form, and cannot have a checkpoint made every turn`, {
+      got: "`checkpoint` beside `run`",
+      expected: "the turn form, which says what the next turn starts from",
+      fix: "defineAgent({ name, initial: (input) => state, turn: async (ctx, state) => ({ state }) }), or call ctx.checkpoint(state)",
+    });
+  }
   if (typeof run !== "function") {
     throw new UsageError(`agent "${name}" has neither a \`run\` nor a \`turn\` function`, {
       fix: "defineAgent({ name, run: async (ctx, input) => output })",
