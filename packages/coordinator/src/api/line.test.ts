@@ -223,3 +223,62 @@ it("N5: when the API closes, a line asks for its end, and answers what was sent 
   await once(stream, "end");
   await closing;
 });
+
+it("N2: calls that arrive together are no more at once than a line may have", async () => {
+  const asked: (() => void)[] = [];
+  let onAsked = (): void => {};
+  await start(
+    () =>
+      new Promise((resolve) => {
+        asked.push(() => resolve(undefined));
+        onAsked();
+      }),
+    { http2Streams: 2 },
+  );
+  const stream = openLine();
+  const next = framesOf(stream);
+  const reach = (n: number) =>
+    new Promise<void>((resolve) => {
+      onAsked = () => asked.length >= n && resolve();
+      onAsked();
+    });
+  stream.write(Buffer.concat([1, 2, 3, 4, 5].map((number) => call(number, POLL, aPoll))));
+  await reach(2);
+  // A request beside the line comes after those frames, and is answered: the line has not taken more of them.
+  const beside = session.request({ ":path": "/openapi.json" });
+  beside.resume();
+  await once(beside, "end");
+  expect(asked).toHaveLength(2);
+  for (const n of [1, 2, 3, 4, 5]) {
+    await reach(n);
+    asked[n - 1]!();
+    expect(await next()).toMatchObject({ number: n });
+  }
+});
+
+it("a line breaks at a call whose number is that of an open call, and both are over", async () => {
+  let over = 0;
+  let asked = 0;
+  let onAsked = (): void => {};
+  await start(
+    (_desc, _request, { signal }) =>
+      new Promise((resolve) => {
+        asked++;
+        onAsked();
+        signal.addEventListener("abort", () => {
+          over++;
+          resolve(undefined);
+        });
+      }),
+  );
+  const stream = openLine();
+  stream.write(call(1, POLL, aPoll));
+  await new Promise<void>((resolve) => {
+    onAsked = () => resolve();
+    if (asked > 0) resolve();
+  });
+  stream.write(call(1, POLL, aPoll));
+  await closed(stream);
+  expect(stream.rstCode).not.toBe(0);
+  expect({ asked, over }).toEqual({ asked: 1, over: 1 });
+});

@@ -2,7 +2,8 @@
 //
 //   N1. A call over a line is checked as a request is: token, role, rate and constraints, each time.
 //   N2. A line takes at most `http2Streams` calls at once, and reads no more while that many are open, or while more than
-//       `unreadBytes` of its answers wait for the caller. A connection has at most `LINES` lines.
+//       `unreadBytes` of its answers wait for the caller. A connection has at most `LINES` lines. A line whose caller gives two open
+//       calls one number is broken: the first of them could no longer be counted or cancelled.
 //   N3. A frame that has begun is complete after `requestMs`, or the line is closed. A line without an open call is closed after
 //       `http2IdleMs`.
 //   N4. The calls of a line are over when their caller cancels them, when the line is closed, or when the API closes.
@@ -86,6 +87,8 @@ class Line {
   readonly #maxBytesOf: MaxBytes;
   readonly #reader = new FrameReader(FRAME_BYTES);
   readonly #open = new Map<number, AbortController>();
+  /** N2. Frames that have been read and wait for open calls to end. */
+  #untaken: readonly Frame[] = [];
   #answers: Uint8Array[] = [];
   /** N3. */
   readonly #idleClock: NodeJS.Timeout;
@@ -120,6 +123,7 @@ class Line {
       closing.removeEventListener("abort", onClosing);
       clearTimeout(this.#idleClock);
       clearTimeout(this.#frameClock);
+      this.#untaken = [];
       this.#abort();
     });
     if (closing.aborted) this.#askForEnd();
@@ -133,17 +137,22 @@ class Line {
       this.#stream.close(constants.NGHTTP2_PROTOCOL_ERROR);
       return;
     }
-    for (const frame of frames) this.#take(frame);
+    this.#untaken = [...this.#untaken, ...frames];
     this.#watch(frames.length > 0);
     this.#pace();
   }
 
   #take({ number, kind, content }: Frame): void {
-    if (kind === FrameKind.call) void this.#call(number, content);
+    if (kind === FrameKind.call) this.#takeCall(number, content);
     else if (kind === FrameKind.cancel) this.#open.get(number)?.abort(OVER);
     else if (kind === FrameKind.greeting) {
       this.#greet(this.#isEnding ? 0 : this.#options.limits.http2Streams);
     } // Other kinds are those of a later version, which knows that this one does not answer them.
+  }
+
+  #takeCall(number: number, content: Uint8Array): void {
+    if (this.#open.has(number)) this.#stream.close(constants.NGHTTP2_PROTOCOL_ERROR);
+    else void this.#call(number, content);
   }
 
   /** Answers whatever becomes of it. */
@@ -207,10 +216,18 @@ class Line {
 
   /** N2. */
   #pace(): void {
+    let taken = 0;
+    while (taken < this.#untaken.length && !this.#isFull) this.#take(this.#untaken[taken++]!);
+    this.#untaken = this.#untaken.slice(taken);
+    const isReading = this.#untaken.length === 0 && !this.#isFull;
+    if (isReading === this.#stream.isPaused()) this.#stream[isReading ? "resume" : "pause"]();
+  }
+
+  /** Also once it is closed: nobody reads the answers. */
+  get #isFull(): boolean {
     const { http2Streams, unreadBytes } = this.#options.limits;
-    const isFull = this.#open.size >= http2Streams || this.#stream.writableLength > unreadBytes;
-    if (isFull && !this.#stream.isPaused()) this.#stream.pause();
-    else if (!isFull && this.#stream.isPaused()) this.#stream.resume();
+    const { closed, writableLength } = this.#stream;
+    return closed || this.#open.size >= http2Streams || writableLength > unreadBytes;
   }
 
   /** N3. */
