@@ -87,7 +87,7 @@ async function named(
   caller: Caller,
   runId: string,
 ): Promise<{ readonly session: Session; readonly token: number | undefined }> {
-  const [, sessionId, token] = /^run_(.+)\.(next|\d{1,16})$/s.exec(runId) ?? [];
+  const [, sessionId, token] = /^run_(.+)\.(next|[1-9]\d{0,15})$/s.exec(runId) ?? [];
   const session = sessionId === undefined ? undefined : await host.storage.reader.session(sessionId);
   if (session === undefined || !(await mayTouch(host, caller, session))) throw runNotFound(runId);
   return { session, token: token === NEXT ? undefined : Number(token) };
