@@ -1,15 +1,18 @@
-// Sessions that no registered runner fits: named while they wait, and after five minutes not left to wait for ever (P5).
+// Sessions that no registered runner fits: named while they wait, and ended after five minutes (P5).
 //
-//   N1. The five minutes begin when this coordinator saw it first. One that has just begun, or a runner that has just gone, costs
-//       nobody his session; what a session's row says of its age does not count.
-//   N2. What never began fails, and its parent hears of it as of any other end. What has begun is paused: it has something to lose,
-//       and goes on when a person says so, or raises a runner that fits and unpauses it.
+//   N1. The five minutes begin when a coordinator first finds the session unmatched, and that is stored: a restart does not begin them
+//       anew. The age of a session's row does not count. A coordinator ends nothing in its first `RETURN_MS`: runners may be on
+//       their way back to it.
+//   N2. A session that never began fails, and its parent is notified as of any other end. A session that has begun is paused: it has
+//       something to lose, and resumes when a person unpauses it.
 //   N3. A look takes its time: what a runner came for meanwhile, and left with nothing to do, stays as that one left it.
-//   N4. One that is damaged stays as it is, and keeps no other one from being looked at.
+//   N4. A damaged session stays as it is, and the others are looked at all the same.
+//   N5. The five minutes begin anew once a runner has run the session, or a runner that fits has been registered for `RETURN_MS`.
+//       A runner that comes and leaves sooner postpones nothing.
 //
 // It claims what it acts on, like anybody else.
 
-import type { AgentStorage, Change, Clock, Session } from "@holdfast/core";
+import type { AgentStorage, Change, Clock, PutDocument, RemoveDocument, Session } from "@holdfast/core";
 import { ifCorrupt } from "@holdfast/core/internal";
 import { fitnessOf, type Registry } from "./registry.ts";
 import { hasSomethingToDo, NO_MATCH_MS, unmetBy, type Needs } from "./rules.ts";
@@ -21,19 +24,39 @@ export interface UnmatchedHost {
 }
 
 export const SWEEP_MS = 5_000;
+const RETURN_MS = 60_000;
 const PAGE = 10_000;
 const ACT_LEASE_MS = 10_000;
 const ACTOR = "coordinator";
+/** A document for each session: put when its five minutes began, its body a `Mark`. */
+const COLLECTION = "unmatched";
+const DOCUMENTS_MAX = 500;
 
+/** When the session was created or, once it has begun, last changed: differs when a runner has run the session since. */
+type Mark = number;
+
+/** Times are monotonic milliseconds. */
 interface Waits {
   readonly since: number;
-  readonly unmet: string;
+  readonly mark: Mark;
+  /** The need that no runner meets; absent while a runner fits, or there is nothing to run. */
+  readonly unmet?: string;
+  /** Since when `unmet` is absent. */
+  readonly metSince?: number;
+}
+
+interface Row {
+  readonly needs: Needs;
+  readonly mark: Mark;
 }
 
 export class Unmatched {
   readonly #host: UnmatchedHost;
+  /** Absent until the first sweep has read what is stored. */
+  #servesSince: number | undefined;
   #waiting = new Map<string, Waits>();
-  /** What never changes of sessions that were due at the last sweep: each row is read once for as long as it waits. */
+  readonly #stored = new Map<string, Mark>();
+  /** The fields that never change of sessions that were due at the last sweep: each row is read once for as long as it waits. */
   #needs = new Map<string, Needs>();
 
   constructor(host: UnmatchedHost) {
@@ -45,15 +68,15 @@ export class Unmatched {
     return this.#waiting.get(sessionId)?.unmet;
   }
 
-  /** When it fails or is paused for that, unless a runner comes. */
+  /** When it fails or is paused for that, unless a runner comes. Epoch milliseconds. */
   endsAt(sessionId: string): number | undefined {
     const waits = this.#waiting.get(sessionId);
     const { clock } = this.#host;
-    return waits && clock.now() + waits.since + NO_MATCH_MS - clock.monotonic();
+    return waits?.unmet === undefined ? undefined : clock.now() + this.#endOf(waits) - clock.monotonic();
   }
 
   get size(): number {
-    return this.#waiting.size;
+    return [...this.#waiting.values()].filter(({ unmet }) => unmet !== undefined).length;
   }
 
   /** Look at everything that is due, and act on what has waited for too long. */
@@ -61,52 +84,117 @@ export class Unmatched {
     const { storage, clock, registry } = this.#host;
     const runners = (await registry.all()).filter(({ draining }) => draining !== true).map(fitnessOf);
     const { sessionIds } = await storage.due({ now: clock.now(), limit: PAGE });
+    if (this.#servesSince === undefined) await this.#read();
     const now = clock.monotonic();
     const [before, waiting] = [this.#waiting, new Map<string, Waits>()];
     const needs = new Map<string, Needs>();
+    const over = new Set<string>();
     for (const sessionId of sessionIds) {
-      const found = this.#needs.get(sessionId) ?? (await this.#needsOf(sessionId));
+      const known = this.#needs.get(sessionId);
+      const row = known === undefined ? await this.#rowOf(sessionId) : undefined;
+      const found = known ?? row?.needs;
       if (found === undefined) continue;
       needs.set(sessionId, found);
       const unmet = unmetBy(runners, found);
       if (unmet === undefined) continue;
-      const since = before.get(sessionId)?.since ?? now;
-      if (now - since >= NO_MATCH_MS) await this.#act(sessionId, unmet);
-      else waiting.set(sessionId, { since, unmet });
+      const was = before.get(sessionId);
+      const mark = was?.unmet === undefined ? (row ?? (await this.#rowOf(sessionId)))?.mark : was.mark;
+      if (mark === undefined) continue;
+      const waits = { since: was?.mark === mark ? was.since : now, mark, unmet };
+      if (now >= this.#endOf(waits) && (await this.#act(sessionId, unmet))) over.add(sessionId);
+      else waiting.set(sessionId, waits);
+    }
+    for (const [sessionId, { since, mark, metSince = now }] of before) {
+      if (waiting.has(sessionId) || over.has(sessionId) || now - metSince >= RETURN_MS) continue;
+      waiting.set(sessionId, { since, mark, metSince });
     }
     this.#waiting = waiting;
     this.#needs = needs;
+    await this.#store();
   }
 
-  async #needsOf(sessionId: string): Promise<Needs | undefined> {
+  /** N1. Monotonic milliseconds. */
+  #endOf({ since }: Waits): number {
+    return Math.max(since + NO_MATCH_MS, (this.#servesSince ?? 0) + RETURN_MS);
+  }
+
+  /** Take over the waits that this coordinator or another one stored before. */
+  async #read(): Promise<void> {
+    const { storage, clock } = this.#host;
+    const [now, monotonic] = [clock.now(), clock.monotonic()];
+    for (let after = ""; ;) {
+      const page = await storage.reader.documents({
+        collection: COLLECTION,
+        limit: DOCUMENTS_MAX,
+        ...(after === "" ? {} : { after }),
+      });
+      for (const { id, body, updatedAt } of page) {
+        const mark = JSON.parse(body) as Mark;
+        this.#waiting.set(id, { since: monotonic - Math.max(0, now - updatedAt), mark });
+        this.#stored.set(id, mark);
+      }
+      after = page.at(-1)?.id ?? "";
+      if (page.length < DOCUMENTS_MAX) break;
+    }
+    this.#servesSince = monotonic;
+  }
+
+  async #store(): Promise<void> {
+    const { storage, clock } = this.#host;
+    const changes: (PutDocument | RemoveDocument)[] = [];
+    for (const [id, { mark }] of this.#waiting) {
+      if (this.#stored.get(id) === mark) continue;
+      changes.push({ type: "put_document", collection: COLLECTION, id, body: JSON.stringify(mark) });
+    }
+    for (const id of this.#stored.keys())
+      if (!this.#waiting.has(id)) changes.push({ type: "remove_document", collection: COLLECTION, id });
+    for (let at = 0; at < changes.length; at += DOCUMENTS_MAX) {
+      const group = changes.slice(at, at + DOCUMENTS_MAX);
+      await storage.commit(group, clock.now());
+      for (const change of group) {
+        if (change.type === "remove_document") this.#stored.delete(change.id);
+        else this.#stored.set(change.id, JSON.parse(change.body) as Mark);
+      }
+    }
+  }
+
+  async #rowOf(sessionId: string): Promise<Row | undefined> {
     const session = await this.#host.storage.reader.session(sessionId).catch(ifCorrupt);
     if (session === undefined || session.cancel !== undefined) return undefined; // Its deadline ends it.
-    const { agent, placement } = session;
-    return { agent: agent.name, version: agent.version, ...placement };
+    const { agent, placement, createdAt, updatedAt } = session;
+    return {
+      needs: { agent: agent.name, version: agent.version, ...placement },
+      mark: hasBegun(session) ? updatedAt : createdAt,
+    };
   }
 
-  /** N2, N3. */
-  async #act(sessionId: string, unmet: string): Promise<void> {
+  /** N2, N3. @returns whether the session's wait is over; `false` when somebody else has the session. */
+  async #act(sessionId: string, unmet: string): Promise<boolean> {
     const { storage, clock } = this.#host;
     const now = clock.now();
     const claim = await storage.claim({ sessionId, owner: ACTOR, now, leaseMs: ACT_LEASE_MS });
-    if (claim.status !== "claimed") return;
+    if (claim.status !== "claimed") return false;
     const { token } = claim;
     const snapshot = await storage.load(sessionId).catch(ifCorrupt);
     const changes: Change[] = [{ type: "release_claim", sessionId, token }];
     if (snapshot !== undefined && snapshot.session.cancel === undefined && hasSomethingToDo(snapshot, now))
       changes.unshift(endOf(snapshot.session, token, unmet));
     await storage.commit(changes, now);
+    return true;
   }
 }
 
-function endOf({ sessionId, status, nextSeq }: Session, token: number, unmet: string): Change {
-  const hasBegun = status !== "submitted" || nextSeq > 0;
+function hasBegun({ status, nextSeq }: Session): boolean {
+  return status !== "submitted" || nextSeq > 0;
+}
+
+function endOf(session: Session, token: number, unmet: string): Change {
+  const { sessionId, nextSeq } = session;
   const error = {
     name: "HoldfastError",
     code: "no_matching_runner",
     message: `no runner for the session within ${NO_MATCH_MS / 60_000} minutes: ${unmet}`,
-    fix: hasBegun
+    fix: hasBegun(session)
       ? `start a runner that fits, then let it go on: \`holdfast unpause ${sessionId}\``
       : "start a runner that fits, or ask for less, and start it again",
   };
@@ -118,7 +206,7 @@ function endOf({ sessionId, status, nextSeq }: Session, token: number, unmet: st
     records: [],
     entries: [],
     consumed: [],
-    session: hasBegun
+    session: hasBegun(session)
       ? { status: "paused", pauseReason: "no_matching_runner", error }
       : { status: "failed", waits: [], error },
   };
