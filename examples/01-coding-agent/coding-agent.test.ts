@@ -67,7 +67,8 @@ describe("the coding agent, from its first question to its commit", () => {
       },
     });
     runtime = createRuntime({ storage, tracer });
-    const handle = await runtime.start(createCodingAgent({ workspace: workspacesByRoot(), model }), { repo });
+    const agent = createCodingAgent({ workspace: workspacesByRoot(), model });
+    const handle = await runtime.start(agent, { repo }, { budget: { maxTurns: 500 } });
     const report = await handle.result();
     return { report, asked, sessionId: handle.sessionId };
   }
@@ -200,6 +201,7 @@ describe("npm start", () => {
     expect(output).toContain("is approved without one");
     expect(output.match(/is approved without one/g)).toHaveLength(1);
     expect(output).toContain("completed: Two mistakes are mended");
+    expect(output).not.toMatch(/^ *! /m); // No warning.
     const id = /Session: (ses_[0-9a-f-]+)/.exec(output)?.[1] ?? "none";
     expect(output).toContain(`npx holdfast show ${id}`);
     expect(output).toContain(`npx holdfast logs ${id}`);

@@ -25,6 +25,8 @@ import { askPerson, plain, screen, showPlan, type Plan } from "./screen.ts";
 
 /** What the agent may spend, where the price of its model is known. */
 const COST_MICRO_USD = 2_000_000;
+/** A bound of the session itself, far above the model calls that the agent allows itself. */
+const SESSION_TURNS = 10 * CODING_LIMITS.turns;
 const here = dirname(fileURLToPath(import.meta.url));
 const database = resolve(process.env["HOLDFAST_DB"] ?? join(here, "../../.holdfast/holdfast.db"));
 const isTerminal = process.stdin.isTTY && process.stdout.isTTY;
@@ -143,8 +145,9 @@ async function runSession(
   const runtime: Runtime = createRuntime({ storage, tracer, adopt: false, prices: modelPrices() });
   const stopped = onInterrupt();
   try {
-    const budget = chooseModel(process.env).isPriced ? { budget: { maxCostMicroUsd: COST_MICRO_USD } } : {};
-    const handle = await runtime.start(agent, input, { file: join(here, "agent.ts"), ...budget });
+    const cost = chooseModel(process.env).isPriced ? { maxCostMicroUsd: COST_MICRO_USD } : {};
+    const budget = { maxTurns: SESSION_TURNS, ...cost };
+    const handle = await runtime.start(agent, input, { file: join(here, "agent.ts"), budget });
     say(`Session: ${handle.sessionId}`);
     const report = await Promise.race([handle.result(), stopped.promise, parked.promise]);
     if (report === "parked") return tellParked(handle);
