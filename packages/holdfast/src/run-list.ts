@@ -33,7 +33,7 @@ export async function listRuns(limit: number, args: Arguments, io: Io): Promise<
       ].map((cell) => plainLine(cell, CELL_CHARS)),
     );
   io.show(shown.map(runJson), shown.length === 0 ? "" : table([head, ...rows]).join("\n"));
-  if (shown.length === 0) io.note("no runs: nothing of this is to be done");
+  if (shown.length === 0) io.note("no runs are queued or claimed");
   if (isMore) io.note(io.notes.paint.dim(`there are more: --limit ${limit * 10}`));
   return 0;
 }

@@ -22,12 +22,12 @@ export function checkBounds(
 ): string | undefined {
   if (!turns || timeoutMs !== Infinity || ENDING.some((limit) => budget?.[limit] !== undefined))
     return undefined;
-  const message = `agent "${name}" takes turns for ever, and neither a time nor a budget bounds its session`;
-  if (!isStrict) return `${message}: --budget or --ttl does, or \`budget\` or \`timeoutMs\` in a program`;
+  const message = `agent "${name}" may take turns for ever: its session has no limit of time or budget`;
+  if (!isStrict) return `${message}; set one by --ttl or --budget, in a program by timeoutMs or budget`;
   throw new UsageError(message, {
     at: "strictBounds",
     expected: `a time, or a budget with one of ${ENDING.join(", ")}`,
-    fix: "give --budget or --ttl, or `budget` or `timeoutMs` in a program",
+    fix: "give --ttl or --budget, in a program timeoutMs or budget",
   });
 }
 

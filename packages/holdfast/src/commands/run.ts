@@ -51,7 +51,7 @@ export const run: Command = {
     },
     ttl: { help: "cancel it this long after its start: 90s, 10m, 1h30m", value: "TIME" },
     "strict-bounds": {
-      help: "refuse an agent that takes turns for ever, unless --budget or --ttl bounds it (otherwise: a warning)",
+      help: "refuse an agent in the turn form unless --budget or --ttl bounds it (otherwise: a warning)",
       excludes: ["agent"],
     },
     trace: TRACE_OPTION,
