@@ -12,6 +12,7 @@ import { CorruptRecordError, HoldfastError, UnavailableError } from "@holdfast/c
 import { openDriver, type SqlDriver } from "./driver.ts";
 import { APPLICATION_ID, migrate, SCHEMA_VERSION } from "./migrations.ts";
 import { fileNotFound, pathError, statFile } from "./paths.ts";
+import { noteName } from "./other-names.ts";
 import { makeEmptyFile, syncPath } from "./plain-files.ts";
 import { RESTORE, SQLITE, sqliteCode, toStorageError } from "./sql-errors.ts";
 
@@ -24,10 +25,7 @@ const BUSY_TIMEOUT_MS = 50;
  * @param create make the database when there is no file.
  */
 export function openForWriting(file: string, create: boolean): SqlDriver {
-  if (statFile(file) === undefined) {
-    if (!create) throw fileNotFound(file);
-    createDatabase(file);
-  }
+  makeMissing(file, create);
   inspectDatabase(file);
   const driver = openDriver(file, { mode: "write", busyTimeoutMs: BUSY_TIMEOUT_MS });
   return prepared(driver, file, () => {
@@ -36,7 +34,19 @@ export function openForWriting(file: string, create: boolean): SqlDriver {
     // A file that may only be read opens without a word; asking for the right to write does not.
     driver.exec("BEGIN IMMEDIATE; ROLLBACK");
     migrate(driver);
+    noteName(driver, file);
   });
+}
+
+/**
+ * Make the database when there is no file; the caller owns its name.
+ *
+ * @throws NotFoundError `file_not_found` when it is not to be made.
+ */
+export function makeMissing(file: string, create: boolean): void {
+  if (statFile(file) !== undefined) return;
+  if (!create) throw fileNotFound(file);
+  createDatabase(file);
 }
 
 /** Open for reading, beside an owner or without one. */
@@ -182,6 +192,7 @@ function createDatabase(file: string): void {
       // Until it is moved nobody can see it, so nothing of it needs to survive a crash before the one sync below.
       driver.exec("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF");
       migrate(driver);
+      noteName(driver, file);
       driver.exec("PRAGMA journal_mode = WAL"); // Remembered in the file.
     } finally {
       driver.close();

@@ -10,8 +10,20 @@ import { createServer } from "node:net";
 import { basename, dirname } from "node:path";
 import { errno } from "./paths.ts";
 
-/** How to let go of the name; `undefined` when another process, or another part of this one, holds it. */
+/** How to release the name of a path; `undefined` when another process, or another part of this one, holds it. */
 export function holdName(file: string): Promise<(() => void) | undefined> {
+  return hold(() => nameOf(file));
+}
+
+/** The same for the file itself, whichever of its hard links leads to it. */
+export function holdFile(file: string): Promise<(() => void) | undefined> {
+  return hold(() => {
+    const { dev, ino } = statSync(file, { bigint: true });
+    return `\0holdfast-file-${dev}-${ino}`;
+  });
+}
+
+function hold(name: () => string): Promise<(() => void) | undefined> {
   if (process.platform !== "linux") return Promise.resolve(() => {});
   const server = createServer((socket) => socket.destroy()).unref();
   return new Promise((resolve) => {
@@ -20,7 +32,7 @@ export function holdName(file: string): Promise<(() => void) | undefined> {
       resolve(errno(error) === "EADDRINUSE" ? undefined : () => {});
     });
     // Exclusive: the processes of a cluster would share it otherwise.
-    server.listen({ path: nameOf(file), exclusive: true }, () => resolve(() => void server.close()));
+    server.listen({ path: name(), exclusive: true }, () => resolve(() => void server.close()));
   });
 }
 

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { ConflictError, HoldfastError, type AgentStorage, type StorageReader } from "@holdfast/core";
 import { Blobs } from "./blobs.ts";
 import { connectToOwner, HELLO_TIMEOUT_MS, type SocketStorage } from "./client.ts";
-import { inspectDatabase, openForReading, openForWriting } from "./database.ts";
+import { inspectDatabase, makeMissing, openForReading, openForWriting } from "./database.ts";
 import { assertSqliteVersion, type SqlDriver } from "./driver.ts";
 import { FileGuard } from "./file-guard.ts";
 import { acquireOwnership, readOwner, type OwnerInfo } from "./ownership.ts";
@@ -51,6 +51,8 @@ export async function openSqliteStorage({ path, create = true }: OpenSqlite): Pr
   let storage: SqliteStorage;
   try {
     const warnings = ownership.wasLeftOpen ? findLoss(paths) : [];
+    makeMissing(paths.file, create);
+    if (!(await ownership.ownFile())) throw lockedElsewhere(paths);
     driver = openForWriting(paths.file, create);
     guard = new FileGuard(driver, paths.file);
     storage = new SqliteStorage({
@@ -193,6 +195,20 @@ async function locked(paths: DatabasePaths): Promise<ConflictError> {
       "signals, approvals and cancels reach the running process by themselves; to run agents here as well, use its storage over " +
       "its socket with connectSqliteStorage({ path }), give this program a database of its own, or end the other process first",
   });
+}
+
+/** N4 of `ownership.ts`. */
+function lockedElsewhere({ file }: DatabasePaths): ConflictError {
+  return new ConflictError(
+    "locked",
+    `the database is in use by another process under another name: ${file}`,
+    {
+      at: file,
+      got: "an owner of the same file by another path",
+      expected: "no other owner",
+      fix: "give commands the path that the other process was given, or end that process first",
+    },
+  );
 }
 
 async function askOwner(paths: DatabasePaths): Promise<OwnerInfo | undefined> {

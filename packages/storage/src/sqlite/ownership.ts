@@ -7,13 +7,15 @@
 //       cannot be deleted (`folder-name.ts`), before it is the owner.
 //   N3. `-owner` says who owns it and where it listens. It is for people and for finding out, under the lock, that the last
 //       owner did not close: then a write-ahead log must be there.
+//   N4. The lock is by path, for every version of Holdfast. On Linux the owner also holds a name made of the file's device and
+//       inode, so two hard links have one owner even where `other-names.ts` does not know both.
 
 import { chmodSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CorruptRecordError } from "@holdfast/core";
 import { openDriver, type SqlDriver } from "./driver.ts";
-import { holdName } from "./folder-name.ts";
+import { holdFile, holdName } from "./folder-name.ts";
 import { openSocket } from "./open-socket.ts";
 import { errno, isOurFolder, pathError, type DatabasePaths } from "./paths.ts";
 import { isObject } from "./json-object.ts";
@@ -28,6 +30,8 @@ export interface OwnerInfo {
 
 export interface Ownership {
   readonly info: OwnerInfo;
+  /** N4. Own the file that the path leads to by now. `false`: it has an owner under another name. */
+  ownFile(): Promise<boolean>;
   /** Whether the owner before did not end by closing. */
   readonly wasLeftOpen: boolean;
   release(): void;
@@ -53,7 +57,19 @@ export async function acquireOwnership(
   if (releaseName === undefined) return undefined;
   const wasLeftOpen = readOwner(paths) !== undefined;
   writeOwner(paths, info);
-  return { info, wasLeftOpen, release: () => release(lock, releaseName, paths) };
+  let releaseFile: (() => void) | undefined;
+  return {
+    info,
+    wasLeftOpen,
+    async ownFile() {
+      releaseFile = await outlive(() => holdFile(paths.file));
+      return releaseFile !== undefined;
+    },
+    release() {
+      releaseFile?.();
+      release(lock, releaseName, paths);
+    },
+  };
 }
 
 /** A process that is being killed loses its lock first and what it listens on a moment later. */
@@ -61,11 +77,16 @@ const DEATH_MS = 500;
 const DEATH_STEP_MS = 20;
 
 /** N2. Hold the database's name; `undefined` when somebody has lost the lock and lives. */
-async function outliveOwner(paths: DatabasePaths): Promise<(() => void) | undefined> {
+function outliveOwner(paths: DatabasePaths): Promise<(() => void) | undefined> {
+  return outlive(async () => ((await isListening(paths)) ? undefined : holdName(paths.file)));
+}
+
+/** Try until an owner that is being killed is gone. */
+async function outlive(hold: () => Promise<(() => void) | undefined>): Promise<(() => void) | undefined> {
   const giveUpAt = performance.now() + DEATH_MS;
   for (;;) {
-    const releaseName = (await isListening(paths)) ? undefined : await holdName(paths.file);
-    if (releaseName !== undefined || performance.now() >= giveUpAt) return releaseName;
+    const releaseHeld = await hold();
+    if (releaseHeld !== undefined || performance.now() >= giveUpAt) return releaseHeld;
     await sleep(DEATH_STEP_MS);
   }
 }

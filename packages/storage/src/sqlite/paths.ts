@@ -1,14 +1,16 @@
 // Where a database and what belongs to it lie.
 //
-//   P1. Two ways to write one path must meet at one lock, so everything is named after the real path.
+//   P1. Two ways to write one path must meet at one lock, so everything is named after the real path, and with hard links after the
+//       one that is in use (`other-names.ts`).
 //   P2. Nobody but the user may read any of it: folders we make are 0700, files 0600, whatever the umask.
-//   P3. Nothing here opens a file (`plain-files.ts` says why).
+//   P3. Nothing here opens a file with `node:fs` (`plain-files.ts` says why).
 
 import { hash } from "node:crypto";
 import { chmodSync, existsSync, lstatSync, mkdirSync, realpathSync, statSync, type Stats } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { HoldfastError, NotFoundError, toError, UnavailableError } from "@holdfast/core";
+import { nameInUse } from "./other-names.ts";
 
 export interface DatabasePaths {
   /** The database itself. */
@@ -31,9 +33,10 @@ const SOCKET_PATH_BYTES = 100;
  *
  * @param create make the missing folder.
  * @throws NotFoundError `file_not_found` when the folder is missing and not to be made.
+ * @throws UnavailableError when several hard links of the database are in use.
  */
 export function resolvePaths(path: string, create: boolean): DatabasePaths {
-  const file = realFile(resolve(path), create);
+  const file = nameInUse(realFile(resolve(path), create));
   const beside = `${file}-socket`;
   const fits = Buffer.byteLength(beside) <= SOCKET_PATH_BYTES;
   const folder = join(tmpdir(), `holdfast-${hash("sha256", file, "hex").slice(0, 24)}`);
