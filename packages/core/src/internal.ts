@@ -67,6 +67,7 @@ export { isOutcome, noticeOf } from "./journal/record.ts";
 export { repliedRequest, replyName, tellingChild } from "./journal/signal-names.ts";
 export { Followers } from "./session/followers.ts";
 export { readInPlaceOf } from "./session/heirs.ts";
+export { PendingNames } from "./session/pending-names.ts";
 export { isForkPending, parentAt, seedAt } from "./session/fork.ts";
 export { isDone } from "./kernel/open-items.ts";
 export { createdBy, salvaged } from "./kernel/segment.ts";

@@ -15,6 +15,11 @@ test("whatever is queued, moved and taken out, the first is the earliest", () =>
         expect(items[index]!.queuedFor).toBe(at);
         const earliest = Math.min(...items.map(({ queuedFor }) => queuedFor));
         expect(queue.first()?.queuedFor ?? Infinity).toBe(earliest);
+        const { items: due, nextAt } = queue.upTo(10);
+        const others = items.filter(({ queuedFor }) => queuedFor > 10);
+        expect(new Set([...due, ...others])).toEqual(new Set(items));
+        expect(due).toHaveLength(items.length - others.length);
+        expect(nextAt).toBe(Math.min(...others.map(({ queuedFor }) => queuedFor)));
       }
       // Emptied from the front, everything comes out in order and nothing stays.
       const left = items.map(({ queuedFor }) => queuedFor).filter((at) => at !== Infinity);

@@ -19,6 +19,24 @@ export class WakeQueue<T extends Queued> {
     return this.#heap[0];
   }
 
+  /** The items up to a time, in no order, and the time of the earliest of the others: it costs as much as there are such items. */
+  upTo(at: number): { readonly items: readonly T[]; readonly nextAt: number } {
+    const items: T[] = [];
+    let nextAt = Infinity;
+    for (const indices = [0]; indices.length > 0;) {
+      const index = indices.pop()!;
+      const item = this.#heap[index];
+      if (item === undefined) continue;
+      if (item.queuedFor > at) {
+        nextAt = Math.min(nextAt, item.queuedFor);
+        continue;
+      }
+      items.push(item);
+      indices.push(2 * index + 1, 2 * index + 2);
+    }
+    return { items, nextAt };
+  }
+
   /** Queue an item for a time, move it there, or with `Infinity` take it out. */
   set(item: T, at: number): void {
     const heap = this.#heap;

@@ -13,7 +13,7 @@ import type {
 } from "@holdfast/core";
 import { readDedupMark } from "@holdfast/core/internal";
 import type { Ledger } from "./memory-ledger.ts";
-import { byNextAt, type Rows } from "./memory-rows.ts";
+import type { Rows } from "./memory-rows.ts";
 
 export class MemoryReader implements StorageReader {
   readonly #rows: Rows;
@@ -48,17 +48,17 @@ export class MemoryReader implements StorageReader {
   }
 
   async pendingSignals(sessionId: string): Promise<readonly StoredSignal[]> {
-    return this.#rows.sessions.get(sessionId)?.pending.slice() ?? [];
+    return this.#rows.sessions.get(sessionId)?.pending.after(0) ?? [];
   }
 
   async seenSignals(sessionId: string): Promise<SeenSignals> {
     const seen = this.#rows.sessions.get(sessionId)?.seen;
     if (seen === undefined) return { ids: [], dedupKeys: [] };
-    return { ids: [...seen.orders.keys()], dedupKeys: [...seen.dedupMarks].map(readDedupMark) };
+    return { ids: [...seen.ids], dedupKeys: [...seen.dedupMarks].map(readDedupMark) };
   }
 
   async schedules(): Promise<readonly Schedule[]> {
-    return [...this.#rows.schedules.values()].sort(byNextAt);
+    return this.#rows.schedules.all();
   }
 
   async document(collection: string, id: string): Promise<StoredDocument | undefined> {

@@ -1,8 +1,7 @@
 // The rows of sessions in memory, and how they are found. It decides nothing, and knows no clock.
 //
 //   M1. Rows, records, entries and signals are never changed in place, so they are handed out without copying.
-//   M3. Pending signals are a list in the order of arrival. `seen` knows the `order` of each, 0 once it is consumed, so a
-//       backlog of many thousand signals makes neither the next one nor taking one out slower.
+//   M3. A backlog of many thousand signals makes neither the next signal nor taking one out slower (`memory-pending.ts`).
 //   M6. Every session is in one list of its agent and one of its status, and in one of its owner and its parent where it has them.
 //       A page by one filter reads as many sessions as it answers; filters together walk the shortest of their lists.
 //   M4. What few sessions have (children, holds) is made when the first of it comes.
@@ -16,16 +15,13 @@ import {
   type Hold,
   type JournalRecord,
   type JsonText,
-  type Schedule,
   type SeenSignals,
   type Session,
   type SessionStatus,
   type StorageReader,
-  type StoredSignal,
 } from "@holdfast/core";
 import {
   dedupMark,
-  isAnsweredBy,
   isSameRecords,
   NO_CLAIM,
   type BatchLookups,
@@ -33,6 +29,8 @@ import {
   type Claim,
   type Queued,
 } from "@holdfast/core/internal";
+import { PendingList } from "./memory-pending.ts";
+import { MemorySchedules } from "./memory-schedules.ts";
 import { ListsByKey, lowest, PositionList } from "./position-list.ts";
 
 type SessionFilters = Omit<Parameters<StorageReader["sessions"]>[0], "limit" | "before">;
@@ -48,7 +46,7 @@ export class Rows {
   /** By the id of their parent, which may not be here. */
   readonly #byParent = new ListsByKey<Stored>();
   #nextPosition = 0;
-  readonly schedules = new Map<string, Schedule>();
+  readonly schedules = new MemorySchedules();
 
   add(session: Session): Stored {
     const stored: Stored = {
@@ -59,7 +57,7 @@ export class Rows {
       position: this.#nextPosition++,
       records: [],
       entries: [],
-      pending: [],
+      pending: new PendingList(),
       seen: undefined,
       holds: undefined,
       dueAt: Infinity,
@@ -143,7 +141,7 @@ export interface Stored extends Queued {
   readonly position: number;
   readonly records: JournalRecord[];
   readonly entries: Entry[];
-  pending: StoredSignal[];
+  readonly pending: PendingList;
   /** Of all its signals; most sessions never get one. */
   seen: Seen | undefined;
   /** By task (M4). */
@@ -153,20 +151,20 @@ export interface Stored extends Queued {
 }
 
 export interface Seen {
-  /** By signal id (M3). */
-  readonly orders: Map<string, number>;
+  /** Of signals, consumed or not. */
+  readonly ids: Set<string>;
   /** `dedupMark` of each key. */
   readonly dedupMarks: Set<string>;
 }
 
 export function hasSeen(seen: Seen | undefined, signalId: string, mark: string | undefined): boolean {
   if (seen === undefined) return false;
-  return seen.orders.has(signalId) || (mark !== undefined && seen.dedupMarks.has(mark));
+  return seen.ids.has(signalId) || (mark !== undefined && seen.dedupMarks.has(mark));
 }
 
 export function addSeen(stored: Stored, { ids, dedupKeys }: SeenSignals): void {
-  const seen = (stored.seen ??= { orders: new Map(), dedupMarks: new Set() });
-  for (const id of ids) if (!seen.orders.has(id)) seen.orders.set(id, CONSUMED);
+  const seen = (stored.seen ??= { ids: new Set(), dedupMarks: new Set() });
+  for (const id of ids) seen.ids.add(id);
   for (const [name, dedupKey] of dedupKeys) seen.dedupMarks.add(dedupMark(name, dedupKey));
 }
 
@@ -183,26 +181,13 @@ export class Lookups implements BatchLookups {
   }
 
   isPending(signalId: string): boolean {
-    return (this.#stored.seen?.orders.get(signalId) ?? CONSUMED) !== CONSUMED;
+    return this.#stored.pending.has(signalId);
   }
 }
-
-const CONSUMED = 0;
 
 export function append(stored: Stored, { records, entries }: CommitBatch, now: number): void {
   for (const record of records) stored.records.push(record);
   for (const entry of entries) stored.entries.push({ ...entry, createdAt: now });
-}
-
-export function consume({ pending, seen }: Stored, signalId: string): void {
-  const order = seen?.orders.get(signalId);
-  invariant(order !== undefined, `consuming signal ${signalId}, which was never stored`);
-  seen?.orders.set(signalId, CONSUMED);
-  pending.splice(firstAbove(pending, order) - 1, 1);
-}
-
-export function isAnswered({ session: { waits }, pending }: Stored): boolean {
-  return waits.length > 0 && pending.some(({ name }) => isAnsweredBy(waits, name));
 }
 
 export function childRow({ session }: Stored): ChildRow {
@@ -227,15 +212,6 @@ export function statesOf({ session: { checkpointSeq }, records }: Stored): JsonT
   if (last?.type !== "checkpoint" || last.base === undefined) return [];
   const before = records.slice(last.base, checkpointSeq);
   return before.filter(({ type }) => type === "checkpoint").map(({ payload }) => payload ?? "null");
-}
-
-export function byNextAt(a: Schedule, b: Schedule): number {
-  return a.nextAt - b.nextAt || (a.scheduleId < b.scheduleId ? -1 : 1);
-}
-
-/** How many pending signals do not come after this one. */
-export function firstAbove(pending: readonly StoredSignal[], order: number): number {
-  return lowest(pending.length, (i) => pending[i]!.order > order);
 }
 
 /** Entries stand in the order of their `id`. */

@@ -25,7 +25,6 @@ import {
   type HeldClaim,
   type ImportSession,
   type ReleaseClaim,
-  type Schedule,
   type SendSignal,
   type Session,
   type SessionSnapshot,
@@ -67,14 +66,10 @@ import { MemoryReader } from "./memory-reader.ts";
 import {
   addSeen,
   append,
-  byNextAt,
   childRow,
-  consume,
   findEntry,
-  firstAbove,
   hasSeen,
   holdsOf,
-  isAnswered,
   Lookups,
   Rows,
   setHold,
@@ -162,7 +157,7 @@ export class MemoryStorage implements AgentStorage {
     return {
       session,
       records: records.slice(session.checkpointSeq ?? 0),
-      signals: pending.slice(),
+      signals: pending.after(0),
       states: statesOf(stored),
       holds: holdsOf(stored),
       ...(remaining === undefined ? {} : { remaining }),
@@ -171,7 +166,7 @@ export class MemoryStorage implements AgentStorage {
 
   async arrivals(sessionId: string, after: number): Promise<Arrivals> {
     const { session, pending } = this.#rows.find(sessionId);
-    const signals = pending.slice(firstAbove(pending, after));
+    const signals = pending.after(after);
     const remaining = remainingFor(this.#door, session);
     return {
       inbox: session.inbox,
@@ -238,7 +233,7 @@ export class MemoryStorage implements AgentStorage {
       holds: (sessionId) => holdsOf(rows.find(sessionId)),
       held: (sessionId, task) => rows.find(sessionId).holds?.get(task),
       schedule: (scheduleId) => rows.schedules.get(scheduleId),
-      isPending: (sessionId, id) => rows.find(sessionId).pending.some(({ signalId }) => signalId === id),
+      isPending: (sessionId, id) => rows.find(sessionId).pending.has(id),
       document: (collection, id) => this.#ledger.document(collection, id),
       lastAudit: () => this.#ledger.audit.at(-1),
       hash: (text) => hash("sha256", text, "base64url"),
@@ -255,11 +250,11 @@ export class MemoryStorage implements AgentStorage {
       },
       setHold: (sessionId, task, amount) => setHold(rows.find(sessionId), task, amount),
       putSchedule: (schedule) => {
-        rows.schedules.set(schedule.scheduleId, schedule);
-        return { status: "done" };
+        rows.schedules.put(schedule);
+        return { status: "done", schedule };
       },
       addSeen: (sessionId, seen) => addSeen(rows.find(sessionId), seen),
-      removeSchedule: (scheduleId) => void rows.schedules.delete(scheduleId),
+      removeSchedule: (scheduleId) => rows.schedules.remove(scheduleId),
       remove: (sessionId) => this.#remove(rows.find(sessionId)),
       putDocument: (collection, document) => {
         this.#ledger.put(collection, document);
@@ -324,9 +319,10 @@ export class MemoryStorage implements AgentStorage {
       return session;
     }
     const waitsChanged = session.waits !== stored.session.waits;
-    for (const signalId of batch.consumed) consume(stored, signalId);
+    for (const signalId of batch.consumed) stored.pending.remove(signalId);
     stored.session = session;
-    if (waitsChanged || batch.consumed.length > 0) stored.answered = isAnswered(stored);
+    if (waitsChanged || batch.consumed.length > 0)
+      stored.answered = stored.pending.answers(stored.session.waits);
     this.#index(stored);
     return session;
   }
@@ -337,14 +333,14 @@ export class MemoryStorage implements AgentStorage {
     if (stored === undefined) return { status: "not_found" };
     const mark = dedupKey === undefined ? undefined : dedupMark(name, dedupKey);
     const seen = hasSeen(stored.seen, signalId, mark);
-    const decision = decideSignal(stored.session, signal, { seen, pending: stored.pending.length }, now);
+    const decision = decideSignal(stored.session, signal, { seen, pending: stored.pending.size }, now);
     if (!("session" in decision)) return decision.result;
     const { order, awaited } = decision.result;
     stored.session = decision.session;
-    stored.seen ??= { orders: new Map(), dedupMarks: new Set() };
-    stored.seen.orders.set(signalId, order);
+    stored.seen ??= { ids: new Set(), dedupMarks: new Set() };
+    stored.seen.ids.add(signalId);
     if (mark !== undefined) stored.seen.dedupMarks.add(mark);
-    stored.pending.push({ signalId, name, payload, order, sentAt: now });
+    stored.pending.add({ signalId, name, payload, order, sentAt: now });
     stored.answered ||= isAnsweredBy(stored.session.waits, name);
     this.#index(stored);
     this.#arrived.push({ sessionId, awaited });
@@ -389,14 +385,14 @@ export class MemoryStorage implements AgentStorage {
   #replace(stored: Stored, session: Session): void {
     if (isEnded(session.status)) return this.#end(stored, session);
     stored.session = session;
-    stored.answered = isAnswered(stored);
+    stored.answered = stored.pending.answers(stored.session.waits);
     this.#index(stored);
   }
 
   /** Terminal is final: nothing will ask for its signals again. */
   #end(stored: Stored, session: Session): void {
     stored.session = session;
-    stored.pending = [];
+    stored.pending.clear();
     stored.seen = undefined;
     stored.answered = false;
     this.#index(stored);
@@ -444,12 +440,8 @@ export class MemoryStorage implements AgentStorage {
         }
       }
     }
-    const schedules: Schedule[] = [];
-    for (const schedule of this.#rows.schedules.values()) {
-      if (schedule.nextAt <= now) schedules.push(schedule);
-      else nextAt = Math.min(nextAt, schedule.nextAt);
-    }
-    schedules.sort(byNextAt);
+    const { schedules, nextAt: firesAt } = this.#rows.schedules.due(now);
+    nextAt = Math.min(nextAt, firesAt);
     return nextAt === Infinity ? { sessionIds, schedules } : { sessionIds, schedules, nextAt };
   }
 

@@ -22,6 +22,8 @@ test("a list from which anything is taken gives the same pages as a sorted array
       expect([...list]).toEqual(model);
       for (const end of [0, model.at(model.length >> 1)!.position, 350_001, Infinity])
         expect([...list.below(end)]).toEqual(model.filter(({ position }) => position < end).toReversed());
+      for (const start of [-1, 0, model.at(model.length >> 1)!.position, 350_001, Infinity])
+        expect([...list.above(start)]).toEqual(model.filter(({ position }) => position > start));
     }
     const [item] = model.splice(below(model.length), 1);
     list.remove(item!);

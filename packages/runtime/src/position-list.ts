@@ -52,6 +52,15 @@ export class PositionList<T extends Positioned> {
     }
   }
 
+  /** Items after a position, the first first. */
+  *above(position: number): Generator<T> {
+    let at = this.#chunkFrom(position + 1);
+    for (let from = position + 1; at < this.#chunks.length; at++, from = -Infinity) {
+      const chunk = this.#chunks[at]!;
+      for (let i = firstFrom(chunk, from); i < chunk.length; i++) yield chunk[i]!;
+    }
+  }
+
   /** All items, the first first. */
   *[Symbol.iterator](): Generator<T> {
     for (const chunk of this.#chunks) yield* chunk;

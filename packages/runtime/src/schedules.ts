@@ -62,8 +62,10 @@ export class Schedules {
       nextAt: readCron(cron, timeZone).after(now), // F1: of one that is there, storage keeps it.
       createdAt: now,
     };
-    expectStatus(await committer.commit({ type: "put_schedule", schedule }), ["done"]);
-    return (await this.#find(schedule.scheduleId)) ?? schedule;
+    const result = await committer.commit({ type: "put_schedule", schedule });
+    expectStatus(result, ["done"]);
+    const stored = result.status === "done" ? result.schedule : undefined;
+    return stored ?? (await this.#find(schedule.scheduleId)) ?? schedule;
   }
 
   list(): Promise<readonly Schedule[]> {

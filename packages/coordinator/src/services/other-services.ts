@@ -78,7 +78,7 @@ export function scheduleService(
       );
       if (result.status === "invalid") throw new UsageError(result.reason);
       if (result.status !== "done") throw unexpected("storing a schedule", result);
-      return scheduleMessage((await find(call.caller, scheduleId)) ?? schedule);
+      return scheduleMessage(result.schedule ?? schedule);
     },
 
     async list(_, context) {

@@ -98,7 +98,7 @@ import type { PutSchedule, RemoveSchedule, Schedule } from "./schedules.ts";
  *   ST34. A schedule fires once for each time it is due: its effect and its next time are one transaction, and whoever comes
  *         second is told `fenced`. Schedules that are due are found by `due`, those to come by its `nextAt`.
  *         It sends no signal as long as the one it sent last is unread. Put again with the same cron and zone it keeps its next
- *         time, put again at all what it fired last.
+ *         time, put again at all what it fired last. Putting it answers it as it is stored.
  *   ST35. A session keeps its placement, also when it is imported. What has no owner of its own takes its parent's, and nothing
  *         else of its placement. What a session or a schedule with an owner makes is that owner's, whatever it says.
  *   ST36. An effect of a session or a schedule with an owner on a session of another owner, or of none, does nothing, as if that
@@ -476,8 +476,11 @@ export type ChangeResult =
   | { readonly status: "ended"; readonly sessionStatus: SessionStatus }
   | { readonly status: "requested"; readonly sessionStatus: SessionStatus }
   | ({ readonly status: "committed"; readonly inbox: number } & Paid)
-  /** A schedule or a document was stored or removed, or it has fired; `version` is that of a document that was put. */
-  | { readonly status: "done"; readonly version?: number }
+  /**
+   * A schedule or a document was stored or removed, or it has fired. `version` is that of a document that was put, `schedule` what is
+   * stored of a schedule that was: a coordinator of an earlier version does not say it.
+   */
+  | { readonly status: "done"; readonly version?: number; readonly schedule?: Schedule }
   /** The version the document has. */
   | { readonly status: "conflict"; readonly version: number }
   | { readonly status: "deleted"; readonly sessions: number }

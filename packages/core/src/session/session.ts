@@ -307,7 +307,22 @@ export function isAwaited(session: Pick<Session, "status" | "waits">, signalName
 /** Whether a signal of this name is what one of the waits stands for. A child's request is always waited for. */
 export function isAnsweredBy(waits: readonly Wait[], signalName: string): boolean {
   if (signalName.startsWith(REQUEST_PREFIX)) return true;
-  return waits.some((wait) => (wait.type === "signal" || wait.type === "input") && wait.name === signalName);
+  if (waits.length > SEARCHED_MAX) return namesOf(waits).has(signalName);
+  return waits.some((wait) => "name" in wait && wait.name === signalName);
+}
+
+/** How many waits are compared one by one: a longer list has its names collected once, however many signals arrive. */
+const SEARCHED_MAX = 16;
+/** By the list: a row's waits are replaced, and never changed in place. */
+const collectedNames = new WeakMap<readonly Wait[], ReadonlySet<string>>();
+
+function namesOf(waits: readonly Wait[]): ReadonlySet<string> {
+  let names = collectedNames.get(waits);
+  if (names === undefined) {
+    names = new Set(waits.flatMap((wait) => ("name" in wait ? wait.name : [])));
+    collectedNames.set(waits, names);
+  }
+  return names;
 }
 
 /** When whoever owns the storage acts on a session without its agent: its cancel is over, or its own deadline. */

@@ -6,7 +6,7 @@
 //   H3. While a transaction that changes or checks a head is under way, `flight` is set; nobody else may use it.
 
 import type { Amount, Session, Wait } from "@holdfast/core";
-import { isAnsweredBy, type Claim } from "@holdfast/core/internal";
+import { PendingNames, type Claim } from "@holdfast/core/internal";
 
 export interface Head {
   readonly sessionId: string;
@@ -36,8 +36,7 @@ export function isBelow(head: Head | undefined, sessionId: string): boolean {
 /** Which signals of a session are pending. A backlog of many thousand makes no single step slower. */
 export class Pending {
   readonly #byId = new Map<string, { readonly order: number; readonly name: string }>();
-  /** How many of each name. */
-  readonly #names = new Map<string, number>();
+  readonly #names = new PendingNames();
 
   get size(): number {
     return this.#byId.size;
@@ -53,16 +52,14 @@ export class Pending {
 
   add(signalId: string, order: number, name: string): void {
     this.#byId.set(signalId, { order, name });
-    this.#names.set(name, (this.#names.get(name) ?? 0) + 1);
+    this.#names.add(name);
   }
 
   remove(signalId: string): { readonly order: number; readonly name: string } | undefined {
     const signal = this.#byId.get(signalId);
     if (signal === undefined) return undefined;
     this.#byId.delete(signalId);
-    const left = (this.#names.get(signal.name) ?? 0) - 1;
-    if (left > 0) this.#names.set(signal.name, left);
-    else this.#names.delete(signal.name);
+    this.#names.remove(signal.name);
     return signal;
   }
 
@@ -72,9 +69,7 @@ export class Pending {
 
   /** Whether one of them is what these waits stand for. */
   answers(waits: readonly Wait[]): boolean {
-    if (waits.length === 0) return false;
-    for (const name of this.#names.keys()) if (isAnsweredBy(waits, name)) return true;
-    return false;
+    return this.#names.answers(waits);
   }
 }
 

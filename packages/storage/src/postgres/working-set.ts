@@ -444,7 +444,7 @@ export class WorkingSet implements CascadeDoor {
     const problem = findScheduleProblem(schedule);
     if (problem !== undefined) return { status: "invalid", reason: problem };
     this.#setItem(SCHEDULE, schedule.scheduleId, { body: JSON.stringify(schedule), nextAt: schedule.nextAt });
-    return { status: "done" };
+    return { status: "done", schedule };
   }
 
   removeSchedule(scheduleId: string): void {

@@ -14,7 +14,7 @@
 //       asks for it at once.
 
 import { invariant, isEnded, type Session, type StoredSignal, type Wait } from "@holdfast/core";
-import { ChurnMap, isAnsweredBy, NO_CLAIM, releasedClaim, type Claim } from "@holdfast/core/internal";
+import { ChurnMap, NO_CLAIM, PendingNames, releasedClaim, type Claim } from "@holdfast/core/internal";
 import type { Reads } from "./reads.ts";
 import type { SessionHolds } from "./session-holds.ts";
 
@@ -54,14 +54,13 @@ interface PendingSignal {
 
 /** Never added to. */
 const NO_SIGNALS = new Map<string, PendingSignal>();
-const NO_NAMES = new Map<string, number>();
+const NO_NAMES = new PendingNames();
 
 /** Which signals of a session are pending. A backlog of many thousand makes no single step slower. */
 export class PendingSignals {
   /** Most sessions never have one: both maps are made when the first signal comes. */
   #byId: Map<string, PendingSignal> = NO_SIGNALS;
-  /** How many of each name. */
-  #names: Map<string, number> = NO_NAMES;
+  #names = NO_NAMES;
 
   get size(): number {
     return this.#byId.size;
@@ -85,9 +84,9 @@ export class PendingSignals {
 
   add(signalId: string, order: number, name: string, signal?: StoredSignal): void {
     const isKept = this.#byId.size < AT_HAND_MAX && (signal?.payload?.length ?? 0) <= AT_HAND_CHARS;
-    if (this.#byId === NO_SIGNALS) [this.#byId, this.#names] = [new Map(), new Map()];
+    if (this.#byId === NO_SIGNALS) [this.#byId, this.#names] = [new Map(), new PendingNames()];
     this.#byId.set(signalId, { order, name, signal: isKept ? signal : undefined });
-    this.#names.set(name, (this.#names.get(name) ?? 0) + 1);
+    this.#names.add(name);
   }
 
   /** Answers its order. */
@@ -95,9 +94,7 @@ export class PendingSignals {
     const signal = this.#byId.get(signalId);
     invariant(signal !== undefined, `signal ${signalId} is not pending`);
     this.#byId.delete(signalId);
-    const left = (this.#names.get(signal.name) ?? 0) - 1;
-    if (left > 0) this.#names.set(signal.name, left);
-    else this.#names.delete(signal.name);
+    this.#names.remove(signal.name);
     return signal.order;
   }
 
@@ -107,9 +104,7 @@ export class PendingSignals {
 
   /** Whether one of them is what these waits stand for. */
   answers(waits: readonly Wait[]): boolean {
-    if (waits.length === 0) return false;
-    for (const name of this.#names.keys()) if (isAnsweredBy(waits, name)) return true;
-    return false;
+    return this.#names.answers(waits);
   }
 }
 

@@ -404,7 +404,7 @@ export class Writer implements CascadeDoor {
     const problem = findScheduleProblem(schedule);
     if (problem !== undefined) return { status: "invalid", reason: problem };
     this.#reads.schedules.put(schedule);
-    return { status: "done" };
+    return { status: "done", schedule };
   }
 
   removeSchedule(scheduleId: string): void {

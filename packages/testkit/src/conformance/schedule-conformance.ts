@@ -42,11 +42,11 @@ export function scheduleConformance(fixture: Fixture): void {
   const due = (now: number) => fixture.storage.due({ now, limit: 10 });
 
   test("ST34: a schedule is stored as it is, listed by its next time, and replaced by one of its id", async () => {
-    expect(await fixture.apply(put(NIGHTLY))).toEqual({ status: "done" });
-    expect(await fixture.apply(put(POKE))).toEqual({ status: "done" });
+    expect(await fixture.apply(put(NIGHTLY))).toEqual({ status: "done", schedule: NIGHTLY });
+    expect(await fixture.apply(put(POKE))).toEqual({ status: "done", schedule: POKE });
     expect(await listed()).toEqual([POKE, NIGHTLY]);
     const later = { ...POKE, cron: "* * * * *", nextAt: 300, lastAt: 50 };
-    expect(await fixture.apply(put(later))).toEqual({ status: "done" });
+    expect(await fixture.apply(put(later))).toEqual({ status: "done", schedule: later });
     expect(await listed()).toEqual([NIGHTLY, later]);
   });
 
@@ -55,8 +55,13 @@ export function scheduleConformance(fixture: Fixture): void {
     await fixture.apply(put(NIGHTLY));
     await fixture.apply(fire());
     const action = { type: "signal", sessionId: "ses-1", name: "go", payload: undefined } as const;
-    await fixture.apply(put({ ...NIGHTLY, action, createdAt: 150 }));
-    expect(await listed()).toEqual([{ ...NIGHTLY, action, nextAt: 200, lastAt: 100 }]);
+    const stored = { ...NIGHTLY, action, nextAt: 200, lastAt: 100 };
+    const put150 = await fixture.apply(put({ ...NIGHTLY, action, createdAt: 150 }));
+    expect(put150, "whoever puts it need not look for it among all").toEqual({
+      status: "done",
+      schedule: stored,
+    });
+    expect(await listed()).toEqual([stored]);
     expect(await fixture.apply(fire())).toEqual({ status: "fenced" });
     await fixture.apply(put({ ...NIGHTLY, timeZone: "UTC", nextAt: 170 }));
     expect(await listed(), "other times begin anew").toEqual([
