@@ -16,8 +16,13 @@ export interface Mutant {
   readonly replace: string;
   /** The files of the tests that are meant to notice. */
   readonly tests: readonly string[];
-  /** Part of the name of the test that must fail; without it any test of `tests` will do. */
-  readonly test?: string;
+  /** Part of the name of the test that must fail. */
+  readonly test: string;
+  /**
+   * The mutant makes that test wait for ever, so all the test can do is run out of time. It counts as a kill only if the same test
+   * passes right before, in the same way, without the mutant.
+   */
+  readonly hangs?: boolean;
 }
 
 /** Tests that a mutant keeps from ending are ended, and have noticed nothing. */
@@ -48,39 +53,64 @@ interface Report {
 }
 
 /** Run the tests of a mutant with the mutant planted. */
-export async function runMutant({ file, find, replace, tests, test }: Mutant): Promise<MutantRun> {
+export async function runMutant({ file, find, replace, tests, test, hangs }: Mutant): Promise<MutantRun> {
+  const planted = {
+    HOLDFAST_MUTANT: JSON.stringify({ file, find, replace }),
+    NODE_OPTIONS: `--import=${new URL("mutant-hook.ts", import.meta.url).href}`,
+  };
+  if (hangs === true) {
+    const control = await runTests(tests, test, {});
+    if (typeof control === "string") return { isKilled: false, why: control };
+    if (!passes(control)) return { isKilled: false, why: "the test does not pass without the mutant either" };
+  }
+  const report = await runTests(tests, test, planted);
+  return typeof report === "string" ? { isKilled: false, why: report } : judge(report, hangs);
+}
+
+/** Answers vitest's report, or why there is none. */
+async function runTests(
+  tests: readonly string[],
+  test: string,
+  environment: Readonly<Record<string, string>>,
+): Promise<Report | string> {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-mutant-"));
   try {
     const reportFile = join(folder, "report.json");
-    const args = [
-      "node_modules/vitest/vitest.mjs",
-      "run",
-      "--bail=1",
-      "--reporter=json",
-      `--outputFile=${reportFile}`,
-      "--testTimeout=15000",
-      ...(test === undefined ? [] : ["-t", test.replaceAll(/[^\w ]/g, "\\$&")]),
-      ...tests,
-    ];
-    const output = await runToEnd(args, {
-      HOLDFAST_MUTANT: JSON.stringify({ file, find, replace }),
-      NODE_OPTIONS: `--import=${new URL("mutant-hook.ts", import.meta.url).href}`,
-    });
-    if (!existsSync(reportFile))
-      return { isKilled: false, why: `the tests gave no report:\n${output.slice(-2_000)}` };
-    return judge(JSON.parse(readFileSync(reportFile, "utf8")) as Report);
+    const output = await runToEnd(
+      [
+        "node_modules/vitest/vitest.mjs",
+        "run",
+        "--bail=1",
+        "--reporter=json",
+        `--outputFile=${reportFile}`,
+        "--testTimeout=15000",
+        "-t",
+        test.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&"),
+        ...tests,
+      ],
+      environment,
+    );
+    if (!existsSync(reportFile)) return `the tests gave no report:\n${output.slice(-2_000)}`;
+    return JSON.parse(readFileSync(reportFile, "utf8")) as Report;
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
+function passes({ testResults }: Report): boolean {
+  const ran = testResults
+    .flatMap(({ assertionResults }) => assertionResults)
+    .filter(({ status }) => status === "passed" || status === "failed");
+  return ran.length > 0 && ran.every(({ status }) => status === "passed");
+}
+
 /** A mutant that could not be planted makes files fail to load, which is no failure of a test: it kills nothing. */
-export function judge({ testResults }: Report): MutantRun {
+export function judge({ testResults }: Report, hangs = false): MutantRun {
   const results = testResults.flatMap(({ assertionResults }) => assertionResults);
   const failed = results.filter(({ status }) => status === "failed");
-  const noticed = failed.filter(
-    ({ failureMessages = [] }) => !failureMessages.every((m) => TIMED_OUT.test(m)),
-  );
+  const isLate = ({ failureMessages = [] }: (typeof failed)[number]): boolean =>
+    failureMessages.every((message) => TIMED_OUT.test(message));
+  const noticed = hangs ? failed : failed.filter((result) => !isLate(result));
   if (noticed.length > 0) return { isKilled: true, why: "" };
   if (failed.length > 0)
     return { isKilled: false, why: `only time-outs: ${failed.map(({ fullName }) => fullName).join("; ")}` };

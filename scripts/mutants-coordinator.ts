@@ -14,6 +14,7 @@ export const COORDINATOR_MUTANTS = [
     find: "return session.placement?.owner === caller.name;",
     replace: "return session.placement?.owner !== undefined;",
     tests: [SCOPE],
+    test: "what is another's is told like what is not there, whatever is asked of it",
   },
   {
     name: "X3: what a schedule starts refers to nothing of another's",
@@ -21,6 +22,7 @@ export const COORDINATOR_MUTANTS = [
     find: "(await hasForeign(host, caller, [effect], effect.sessionId))",
     replace: "(await hasForeign(host, caller, [], effect.sessionId))",
     tests: [BROUGHT_IN],
+    test: "what a user's schedule starts is not below another's session, and sees none",
   },
   {
     name: "X3: a runner reads nothing of another owner's that a session of its own names",
@@ -28,6 +30,7 @@ export const COORDINATOR_MUTANTS = [
     find: "held.placement?.owner === session.placement?.owner &&",
     replace: "",
     tests: [BROUGHT_IN],
+    test: "a runner reads nothing of another user's session that one of its own named before it was there",
   },
   {
     name: "K8: who took over from a session reads the conversation it was given",
@@ -35,6 +38,7 @@ export const COORDINATOR_MUTANTS = [
     find: "if (shared.sessionId === sessionId) return true;",
     replace: "if (shared.sessionId === sessionId) return at.parent?.sessionId === sessionId;",
     tests: ["packages/holdfast/src/fleet/runner.test.ts"],
+    test: "gives its conversation to whoever takes over from it, wherever that is, and they to theirs",
   },
   {
     name: "D6: a damaged session keeps no other one from its runner",
@@ -42,6 +46,7 @@ export const COORDINATOR_MUTANTS = [
     find: "if (!isCorrupt(thrown)) throw thrown;",
     replace: "throw thrown;",
     tests: ["packages/coordinator/src/dispatch/damaged.test.ts"],
+    test: "that no runner fits leaves the others to be told and ended: its row is damaged",
   },
   {
     name: "O1: only who holds a session writes to it",
@@ -49,6 +54,7 @@ export const COORDINATOR_MUTANTS = [
     find: "if (claim?.owner !== runnerId) return false;",
     replace: "if (claim === undefined) return false;",
     tests: [SCOPE, "packages/coordinator/src/defects.test.ts"],
+    test: "defect 5.2 e: only the runner that holds a session may write to it, and only under its token",
   },
   {
     name: "O7: who holds a session since before a restart hears what arrived",
@@ -56,6 +62,8 @@ export const COORDINATOR_MUTANTS = [
     find: "if (known?.runnerId !== owner || known.inbox < inbox) seat.arrived(sessionId, true);",
     replace: "",
     tests: ["packages/coordinator/src/dispatch.test.ts"],
+    test: "a restart takes no claim from a runner that lives: its commits count, and nobody else gets the session",
+    hangs: true,
   },
   {
     name: "S2: what came by way of another coordinator is looked for",
@@ -63,6 +71,7 @@ export const COORDINATOR_MUTANTS = [
     find: "for (const sessionId of await this.#holdings.look(seat.runnerId)) seat.arrived(sessionId, true);",
     replace: "",
     tests: ["packages/coordinator/src/dispatch/held-elsewhere.test.ts"],
+    test: "D5: a runner without a free slot hears of what it holds all the same",
   },
   {
     name: "O6: what storage could not give is given back",
@@ -70,6 +79,7 @@ export const COORDINATOR_MUTANTS = [
     find: "this.#owe(sessionId, { runnerId, asked });\n      return undefined;",
     replace: "return undefined;",
     tests: [LOST_ANSWERS],
+    test: "D6: a session that storage cannot give keeps no other one of its round from its runner",
   },
   {
     name: "O1: a claim that another coordinator gave is not given back",
@@ -77,6 +87,7 @@ export const COORDINATOR_MUTANTS = [
     find: "claim?.owner === runnerId && claim.until === until ? claim.token : undefined;",
     replace: "claim?.owner === runnerId ? claim.token : until && undefined;",
     tests: [LOST_ANSWERS],
+    test: "D6: what was given since storage failed is not given back",
   },
   {
     name: "O1: a poll that was overtaken takes nothing away",
@@ -84,6 +95,7 @@ export const COORDINATOR_MUTANTS = [
     find: "if (this.#newest?.process === process && number < this.#newest.number) return true;",
     replace: "",
     tests: [LOST_ANSWERS],
+    test: "W5: a poll that was left, and arrives after the one that followed it, takes nothing away",
   },
   {
     name: "L4: what was lost twice is tried alone",
@@ -91,6 +103,7 @@ export const COORDINATOR_MUTANTS = [
     find: "if (candidate.suspectSince !== undefined) {",
     replace: "if (candidate.sessionId === undefined) {",
     tests: ["packages/coordinator/src/dispatch/suspects.test.ts"],
+    test: "one that something arrives for stays one, and is not claimed again to learn so",
   },
   {
     name: "L4: losses before a suspect gets company do not count",
@@ -98,6 +111,7 @@ export const COORDINATOR_MUTANTS = [
     find: "if (!isAlone) await this.#pardonHeldBy(runnerId);",
     replace: "",
     tests: ["packages/coordinator/src/dispatch/suspects.test.ts"],
+    test: "one that has lived with its runner for five minutes is pardoned",
   },
   {
     name: "L4: only losses alone make a session poison",
@@ -105,6 +119,7 @@ export const COORDINATOR_MUTANTS = [
     find: "return losses >= SUSPECT_LOSSES + lossesMax;",
     replace: "return losses >= lossesMax;",
     tests: ["packages/coordinator/src/dispatch/suspects.test.ts"],
+    test: "is paused after five losses alone",
   },
   {
     name: "L4: which runners hold a suspect is read in storage, also by a coordinator that did not give it",
@@ -112,6 +127,7 @@ export const COORDINATOR_MUTANTS = [
     find: "...(suspectSince === undefined ? {} : { suspectSince }),",
     replace: "",
     tests: ["packages/coordinator/src/dispatch/suspects.test.ts"],
+    test: "another coordinator keeps the runner for it all the same",
   },
   {
     name: "O6: a demand must be met",
@@ -119,6 +135,7 @@ export const COORDINATOR_MUTANTS = [
     find: "isOwnersOf(runner, needs) && meets(runner, needs);",
     replace: "isOwnersOf(runner, needs);",
     tests: ["packages/coordinator/src/dispatch/rules.test.ts"],
+    test: "only a runner that has every demanded label with that value",
   },
   {
     name: "O8: nobody waits behind a priority for ever",
@@ -126,6 +143,7 @@ export const COORDINATOR_MUTANTS = [
     find: "now - since >= STARVING_MS ? Infinity : priority;",
     replace: "now - since < 0 ? Infinity : priority;",
     tests: ["packages/coordinator/src/dispatch/rules.test.ts"],
+    test: "what has waited for ten minutes goes before every priority",
   },
   {
     name: "R5: a killed caller's calls are over, also over HTTP/2",
@@ -133,6 +151,8 @@ export const COORDINATOR_MUTANTS = [
     find: "socket.allowHalfOpen = false;",
     replace: "",
     tests: ["packages/coordinator/src/api/listener.test.ts"],
+    test: "P3: ends what is asked over a connection of HTTP/2 whose other side was closed, as a killed process's is",
+    hangs: true,
   },
   {
     name: "R5: a runner that went to another coordinator is not silent",
@@ -140,6 +160,7 @@ export const COORDINATOR_MUTANTS = [
     find: "if (!isNews && !isBack && now",
     replace: "if (!isNews && now",
     tests: ["packages/coordinator/src/runners-seen.test.ts"],
+    test: "is not silent where it went to another coordinator",
   },
   {
     name: "T4: a registration token is used once",
@@ -147,6 +168,7 @@ export const COORDINATOR_MUTANTS = [
     find: "    if (token.usedAt !== undefined) return process",
     replace: "    if (token.usedAt === -1) return process",
     tests: ["packages/coordinator/src/tokens.test.ts"],
+    test: "to register with brings its process the same again, and nobody else anything; nothing of that is kept in the clear",
   },
   {
     name: "T3: a revoked token is nobody's",
@@ -154,6 +176,7 @@ export const COORDINATOR_MUTANTS = [
     find: 'if (revokedAt !== undefined) return "revoked";',
     replace: "void revokedAt;",
     tests: ["packages/coordinator/src/tokens.test.ts"],
+    test: "that is revoked is refused here at once, and by every other coordinator within a second",
   },
   {
     name: "W2: what did not arrive is told again",
@@ -161,6 +184,8 @@ export const COORDINATOR_MUTANTS = [
     find: "for (const [sessionId, awaited] of this.#toldArrivals) this.arrived(sessionId, awaited);",
     replace: "",
     tests: ["packages/coordinator/src/dispatch.test.ts"],
+    test: "what the next poll does not acknowledge is given back at once, and what was told with it told again",
+    hangs: true,
   },
   {
     name: "L7: another body under a key is a conflict",
@@ -168,6 +193,7 @@ export const COORDINATOR_MUTANTS = [
     find: "stored.input === change.input &&",
     replace: "",
     tests: [SCOPE],
+    test: "one key is one session, twenty at once; another body is a conflict, another user another session",
   },
   {
     name: "A1: a role that the contract does not list may not call",
@@ -175,6 +201,7 @@ export const COORDINATOR_MUTANTS = [
     find: "return method.isOpen || method.callers.has(kind);",
     replace: "return true;",
     tests: [`${API}contract.test.ts`],
+    test: "docs/protocol.md tells the route of every method and who may call it, so that a change of either is seen",
   },
   {
     name: "A2: an integer that would be rounded is refused",
@@ -182,6 +209,7 @@ export const COORDINATOR_MUTANTS = [
     find: "if (isChanged(literal))",
     replace: 'if (literal === "")',
     tests: [`${API}json-spans.test.ts`],
+    test: "with 123456789012345678901234567890: not_safe_integer",
   },
   {
     name: "A3: a page of another origin may not call",
@@ -189,6 +217,7 @@ export const COORDINATOR_MUTANTS = [
     find: "if (origins.length > 1 || !origins.every(isOurs)) {",
     replace: "if (origins.length > 1) {",
     tests: [`${API}gates.test.ts`],
+    test: "from a page without origin",
   },
   {
     name: "V2: nothing is made for a reader that has much to read",
@@ -196,6 +225,8 @@ export const COORDINATOR_MUTANTS = [
     find: "if (response.writableLength > limits.unreadBytes && !(await",
     replace: "if (response.destroyed && !(await",
     tests: ["packages/coordinator/src/streams.test.ts"],
+    test: "has at most what it may leave unread made for it, is cut off, and goes on from there without a gap",
+    hangs: true,
   },
   {
     name: "V2: a stream keeps nothing of what it passed on",
@@ -203,6 +234,7 @@ export const COORDINATOR_MUTANTS = [
     find: "(result as { value: T | undefined }).value = undefined;",
     replace: "",
     tests: ["packages/coordinator/src/streams.test.ts"],
+    test: "of 8 records of 2000000 x",
   },
   {
     name: "A4: a token does no more than its rate lets it",
@@ -210,5 +242,6 @@ export const COORDINATOR_MUTANTS = [
     find: "if (left < 1) {",
     replace: "if (left < -Infinity) {",
     tests: [`${API}rates.test.ts`],
+    test: "a token may do its burst at once, and then so much a second; others are not touched",
   },
 ];

@@ -10,6 +10,7 @@ export const FAMILY_MUTANTS = [
     find: "return session.account === undefined ? [] : paidBy(door, session);",
     replace: "return [];",
     tests: [MEMORY],
+    test: "ST45: nor does one that pays for another which goes on, below a child that has ended",
   },
   {
     name: "K10c, ST34: what an heir has not read is unread",
@@ -17,6 +18,7 @@ export const FAMILY_MUTANTS = [
     find: "reader = unread === undefined ? undefined : goingOn(door, sessionId);",
     replace: "reader = unread === undefined ? undefined : door.session(sessionId);",
     tests: [MEMORY],
+    test: "ST34: nor to who took over from the one it signals, which reads it in its place",
   },
   {
     name: "S4, K11: a child that is asked for again tells its end again",
@@ -24,6 +26,7 @@ export const FAMILY_MUTANTS = [
     find: "for (const { signalId, ...signal } of tellAgain(parent, lastHeir(door, child)))",
     replace: "for (const { signalId, ...signal } of tellAgain(parent, lastHeir(door, child)).slice(2))",
     tests: [MEMORY],
+    test: "ST26: a child that is asked for again tells its end again, unless that is still unread",
   },
   {
     name: "K1, K11: what another life asked for is not what this one did",
@@ -31,6 +34,7 @@ export const FAMILY_MUTANTS = [
     find: "agent.name === change.agent.name && seed === change.seed;",
     replace: "agent.name === change.agent.name && seed >= 0;",
     tests: [MEMORY],
+    test: "ST26: a child that is asked for again as another one is told as one that failed",
   },
   {
     name: "B1, K11: what a life that is gone was held for pays for nothing in the next",
@@ -38,6 +42,7 @@ export const FAMILY_MUTANTS = [
     find: "new Spending(host, startsOver ? [] : holds, startsOver ? holds : [], remaining);",
     replace: "new Spending(host, startsOver ? [] : holds, [], remaining);",
     tests: ["packages/runtime/src/persistence.test.ts"],
+    test: "minimal: what was held for tasks of a life that is gone is spent, and holds for none of the next",
   },
   {
     name: "S1, K11: who starts over, too, is told the same again",
@@ -45,6 +50,7 @@ export const FAMILY_MUTANTS = [
     find: "return this.#forgetful?.has(child) === true",
     replace: "return this.#forgetful?.has(-1) === true",
     tests: ["packages/runtime/src/starting-over.test.ts"],
+    test: "tells its child the same again when that has started over, too",
   },
   {
     name: "S1, K11: what another life told is not something else that this one tells",
@@ -52,6 +58,7 @@ export const FAMILY_MUTANTS = [
     find: "return this.life === undefined ? own :",
     replace: "return this.life !== -1 ? own :",
     tests: ["packages/runtime/src/starting-over.test.ts"],
+    test: "tells its child something else in its next life, and nothing twice",
   },
   {
     name: "S1, K11: an answer is taken by the life that asked",
@@ -59,6 +66,7 @@ export const FAMILY_MUTANTS = [
     find: "if (life === this.life) return false;",
     replace: "if (life !== -1) return false;",
     tests: ["packages/runtime/src/starting-over.test.ts"],
+    test: "takes no answer to what an earlier life of it asked",
   },
   {
     name: "S2, K11: what a child asked is unread until it is answered",
@@ -66,6 +74,7 @@ export const FAMILY_MUTANTS = [
     find: "taken.add(record.signalId);",
     replace: "",
     tests: ["packages/runtime/src/starting-over.test.ts"],
+    test: "answers what its child asked of it, before its process dies, whatever it was lost at",
   },
   {
     name: "L5, K11: a child that is asked for again is counted once",
@@ -73,6 +82,7 @@ export const FAMILY_MUTANTS = [
     find: "children: asking.children - 1 }",
     replace: "children: asking.children }",
     tests: [MEMORY],
+    test: "ST26: a child that is asked for again tells its end again, unless that is still unread",
   },
   {
     name: "S4, MV1: a child that is asked for where its parent moved to is heard there",
@@ -80,6 +90,8 @@ export const FAMILY_MUTANTS = [
     find: "if (persistence === undefined) return { ...seen, ids };",
     replace: "if (persistence !== null) return { ...seen, ids };",
     tests: ["packages/runtime/src/move-session.test.ts"],
+    test: "and keeps no journal hears there of the children that it asks for again",
+    hangs: true,
   },
   {
     name: "S1, K11: what is asked again can be answered again",
@@ -87,6 +99,7 @@ export const FAMILY_MUTANTS = [
     find: "return life === undefined ? name :",
     replace: "return life !== -1 ? name :",
     tests: ["packages/runtime/src/starting-over.test.ts"],
+    test: "may be answered in each life what it asks a person again, and once",
   },
   {
     name: "S4, S4a: an end that was told where a family came from is told where it is brought in",
@@ -94,5 +107,7 @@ export const FAMILY_MUTANTS = [
     find: "if (session !== undefined) tellEndsOf(door, session, now);",
     replace: "",
     tests: ["packages/runtime/src/told-again.test.ts"],
+    test: "a parent that is brought in before its child, which has ended meanwhile, hears of that",
+    hangs: true,
   },
 ];

@@ -17,6 +17,7 @@ export const FLEET_MUTANTS = [
     find: "<= batchChars) return;",
     replace: "<= batchChars + 1) return;",
     tests: [`${KERNEL}batch-limit.test.ts`],
+    test: "L5: a slice may ask for so much, and no more: progress, of which the last counts",
   },
   {
     name: "ST9: a key counts for one name",
@@ -24,6 +25,7 @@ export const FLEET_MUTANTS = [
     find: "return JSON.stringify([name, dedupKey]);",
     replace: "return JSON.stringify([name.length < 0, dedupKey]);",
     tests: [MEMORY],
+    test: "ST9: a dedup key counts for signals of one name",
   },
   {
     name: "X3: nobody acts in another owner's name",
@@ -31,6 +33,7 @@ export const FLEET_MUTANTS = [
     find: "const placement = ownedBy(owner, effect.placement);",
     replace: "const placement = ownedBy(effect.placement?.owner ?? owner, effect.placement);",
     tests: [MEMORY],
+    test: "ST35: what an owner's session makes is that owner's, whatever it says",
   },
   {
     name: "X3: nobody reaches another owner's session",
@@ -38,6 +41,7 @@ export const FLEET_MUTANTS = [
     find: "return target === undefined || target.placement?.owner === owner ? effect : undefined;",
     replace: "return target === undefined ? undefined : effect;",
     tests: [MEMORY],
+    test: "ST36: an owner's schedule signals nobody else's session",
   },
   {
     name: "L6: what is too large for a coordinator parks, and is not done again for ever",
@@ -45,6 +49,8 @@ export const FLEET_MUTANTS = [
     find: 'if (result.status === "invalid" && result.isTooLarge === true)',
     replace: 'if (result.status === "moved")',
     tests: ["packages/holdfast/src/fleet/too-large.test.ts"],
+    test: "an output that is too large for a coordinator is not made again and again: its session is paused, and says why",
+    hangs: true,
   },
   {
     name: "MV2: what is too large to move stays",
@@ -52,6 +58,7 @@ export const FLEET_MUTANTS = [
     find: 'if (part.length === 1) return [{ status: "invalid", reason: error.message, isTooLarge: true }];',
     replace: "if (part.length === 1) throw error;",
     tests: ["packages/holdfast/src/fleet/too-large.test.ts"],
+    test: "what is too large for a coordinator stays where it is, and goes on there",
   },
   {
     name: "X3: another owner's account pays for nobody who names it",
@@ -59,6 +66,7 @@ export const FLEET_MUTANTS = [
     find: "if (owner === undefined || owner === placement?.owner) accounts.set(payer, row.account);",
     replace: "if (owner !== placement) accounts.set(payer, row.account);",
     tests: [MEMORY],
+    test: "ST36: one that names what is made later as its payer is resumed with its budget if it is another owner's: false",
   },
   {
     name: "X3: another owner's session hears nothing of who names it as its parent",
@@ -66,6 +74,7 @@ export const FLEET_MUTANTS = [
     find: "if (isParentOf(door.session(signal.sessionId), from)) door.send(signal, now);",
     replace: "door.send(signal, now);",
     tests: [MEMORY],
+    test: "ST46: an end that was told elsewhere is told again, and only to its own owner's (parent first: true)",
   },
   {
     name: "X3: another owner's session is nobody's heir",
@@ -73,6 +82,7 @@ export const FLEET_MUTANTS = [
     find: "return owner === undefined || heir?.placement?.owner === owner ? heir : undefined;",
     replace: "return heir;",
     tests: [MEMORY],
+    test: "ST43: neither what another owner's session does nor heirs that go round stand in a deletion's way",
   },
   {
     name: "O1: a renewal never shortens",
@@ -80,6 +90,7 @@ export const FLEET_MUTANTS = [
     find: "return claim.until >= until ? claim",
     replace: "return claim.until === until ? claim",
     tests: [MEMORY],
+    test: "ST37: a renewal never shortens a lease, nor one without end",
   },
   {
     name: "ST39: a commit takes losses back",
@@ -87,6 +98,7 @@ export const FLEET_MUTANTS = [
     find: "return claim.losses === 0 || !isProof(batch) ? claim",
     replace: "return claim.losses >= 0 ? claim",
     tests: [MEMORY],
+    test: "ST39: a commit takes the losses back",
   },
   {
     name: "O7: a lease begins anew when its storage is opened again",
@@ -94,6 +106,7 @@ export const FLEET_MUTANTS = [
     find: "begun.push([sessionId, now + leaseMs]);",
     replace: "begun.push([sessionId, now]);",
     tests: [SQLITE],
+    test: "ST38: after opening again it lasts its lease from the first time that is told",
   },
   {
     name: "ST40: two who read the same version do not both write",
@@ -101,6 +114,7 @@ export const FLEET_MUTANTS = [
     find: "if (expected !== undefined && expected !== has)",
     replace: "if (expected === 0 && expected !== has)",
     tests: [MEMORY],
+    test: "ST40: of two who put at the version they read one is told of a conflict",
   },
   {
     name: "ST42: an audit row holds the hash of the one before it",
@@ -108,6 +122,7 @@ export const FLEET_MUTANTS = [
     find: "return `${last.hash}\\n",
     replace: "return `${last.hash.slice(0, 0)}\\n",
     tests: [MEMORY],
+    test: "ST42: rows are a chain, in which a change, a gap and another order show",
   },
   {
     name: "ST43: who took over keeps what it builds on",
@@ -115,6 +130,7 @@ export const FLEET_MUTANTS = [
     find: "const last = session && lastHeir(lookups, session);",
     replace: "const last = session;",
     tests: [MEMORY],
+    test: "ST43: one that was taken over from stays until that has ended",
   },
   {
     name: "ST43: content that others have is theirs",
@@ -122,6 +138,7 @@ export const FLEET_MUTANTS = [
     find: "u.address = blob.address AND u.session <> ?1",
     replace: "u.address = blob.address AND u.session < 0",
     tests: [SQLITE],
+    test: "ST43: large content that others have stays theirs",
   },
   {
     name: "O4: everything is let go of before a lease can pass on",
@@ -129,6 +146,7 @@ export const FLEET_MUTANTS = [
     find: "return since + this.leaseMs - this.#marginMs;",
     replace: "return since + this.leaseMs;",
     tests: ["packages/runtime/src/lease-keeper.test.ts"],
+    test: "lets go of everything, once, three seconds before a lease that was not renewed can pass on",
   },
   {
     name: "O4: a renewal counts from before it was asked for",
@@ -136,6 +154,7 @@ export const FLEET_MUTANTS = [
     find: "else this.#since = Math.max(this.#since, confirmedAt);",
     replace: "else this.#since = Math.max(this.#since, this.#host.clock.monotonic());",
     tests: ["packages/runtime/src/lease-keeper.test.ts"],
+    test: "counts a renewal from before it was asked for",
   },
   {
     name: "O3: what a closing process holds is released after its tasks have ended",
@@ -143,6 +162,7 @@ export const FLEET_MUTANTS = [
     find: "(await endTasks()) ?? []",
     replace: "(void endTasks()) ?? []",
     tests: ["packages/runtime/src/lease-keeper.test.ts"],
+    test: "a runtime that closes releases what it held after its tasks have ended, also where that takes longer than a lease",
   },
   {
     name: "O4: what was aborted before it could begin does not begin",
@@ -150,6 +170,7 @@ export const FLEET_MUTANTS = [
     find: "if (this.#abortReason !== undefined) throw abortError",
     replace: "if (this.#abortReason === null) throw abortError",
     tests: ["packages/runtime/src/local-task-executor.test.ts"],
+    test: "O4: an attempt that is aborted while its conversation is read does not begin",
   },
   {
     name: "O1: a claim that is too old when it is heard of is not used",
@@ -157,13 +178,15 @@ export const FLEET_MUTANTS = [
     find: "this.#clock.monotonic() - given.madeAt > CLAIM_AGE_MS",
     replace: "this.#clock.monotonic() - given.madeAt > Infinity",
     tests: ["packages/runner/src/dispatched-storage.test.ts"],
+    test: "G4: is given back when it is too old to be used",
   },
   {
     name: "S3: a runner goes by its coordinator's time",
     file: "packages/storage/src/remote/coordinator-time.ts",
     find: "if (this.#heard === undefined) return this.#machine.now();",
-    replace: "if (this.#told === -Infinity) return this.#machine.now();",
+    replace: "if (this.#machine !== undefined) return this.#machine.now();",
     tests: ["packages/storage/src/remote/coordinator-time.test.ts"],
+    test: "is what it said, whatever this machine",
   },
   {
     name: "D3: leases are carried over when the clock was set forward",
@@ -171,6 +194,7 @@ export const FLEET_MUTANTS = [
     find: "if (!end.isCarried) await this.#renew",
     replace: "if (!end.isCarried && claim.until <= from) await this.#renew",
     tests: [STORE_TIME_TEST],
+    test: "forward is followed to the end once it was begun, and no lease is carried over twice",
   },
   {
     name: "O7: what was claimed after the time was written down is carried over, too",
@@ -178,6 +202,7 @@ export const FLEET_MUTANTS = [
     find: "if (!end.isCarried) await this.#renew",
     replace: "if (!end.isCarried && claim.until - from <= longestMs) await this.#renew",
     tests: [STORE_TIME_TEST],
+    test: "O7: so does what was claimed after it was last written",
   },
   {
     name: "D3: a step of the time that was begun is finished",
@@ -185,6 +210,7 @@ export const FLEET_MUTANTS = [
     find: "const step = (this.#step ??= {",
     replace: "const step: Step = (this.#step = {",
     tests: [STORE_TIME_TEST],
+    test: "forward is followed to the end once it was begun, and no lease is carried over twice",
   },
   {
     name: "D3: a renewal while the time is being set counts",
@@ -192,6 +218,7 @@ export const FLEET_MUTANTS = [
     find: "now: renewal.now + comingMs",
     replace: "now: renewal.now + 0 * comingMs",
     tests: [STORE_TIME_TEST],
+    test: "forward takes nothing from what is renewed after it was carried over, and before the time is the new one",
   },
   {
     name: "D3: a lease is carried over once",
@@ -199,6 +226,7 @@ export const FLEET_MUTANTS = [
     find: "const end = ends.get(name) ?? { until",
     replace: "const end = { until",
     tests: [STORE_TIME_TEST],
+    test: "forward leaves a lease as long as it is",
   },
   {
     name: "D3: a clock that was set back is not followed",
@@ -206,6 +234,7 @@ export const FLEET_MUTANTS = [
     find: "Math.max(-passedMs / DRAW, ",
     replace: "Math.max(-Infinity, ",
     tests: ["packages/core/src/steady-clock.test.ts"],
+    test: "goes on as before when the wall clock is set back, and is drawn to it by one part in a hundred",
   },
   {
     name: "S3: time goes on after a restart from where it was written",
@@ -213,6 +242,7 @@ export const FLEET_MUTANTS = [
     find: "clock.step(at - clock.now()); // S3.",
     replace: "clock.step(at - at);",
     tests: [STORE_TIME_TEST],
+    test: "goes on from where it was written, though the clock was set back meanwhile",
   },
   {
     name: "D3: a step of the time that its coordinator died in is finished by the next one",
@@ -220,6 +250,7 @@ export const FLEET_MUTANTS = [
     find: "const from = carry.from ?? (isLate ? at : undefined);",
     replace: "const from = isLate ? at : undefined;",
     tests: [STORE_TIME_TEST],
+    test: "forward is followed to the end by who comes after a coordinator that died meanwhile",
   },
   {
     name: "S2: a snapshot that is older than an arrival is not gone on from",
@@ -227,6 +258,7 @@ export const FLEET_MUTANTS = [
     find: "given.isStale = true; // G2.",
     replace: "given.isStale = false;",
     tests: ["packages/runner/src/dispatched-storage.test.ts"],
+    test: "is loaded anew when something arrived after its claim",
   },
   {
     name: "O6: what a poll was answered after it was left is not acted on",
@@ -234,6 +266,7 @@ export const FLEET_MUTANTS = [
     find: 'return controller.signal.aborted ? "left" : { answer };',
     replace: "return { answer };",
     tests: ["packages/runner/src/poll-loop.test.ts"],
+    test: "takes nothing of an answer that came to a poll it had left",
   },
   {
     name: "K10b: a queued attempt is found again, not lost",
@@ -241,6 +274,7 @@ export const FLEET_MUTANTS = [
     find: 'return result.status !== "unknown";',
     replace: 'return result.status === "unknown";',
     tests: ["packages/holdfast/src/fleet/queued-tasks.test.ts"],
+    test: "H7: is withdrawn by whoever goes on and has the handler itself",
   },
   {
     name: "O9: a group on PostgreSQL checks the versions it was worked out from",
@@ -248,6 +282,7 @@ export const FLEET_MUTANTS = [
     find: "AND t.version = v.version AND $OK",
     replace: "AND $OK",
     tests: [SHARING],
+    test: "ST30: one far below that runs out of a budget as it is raised goes on",
   },
   {
     name: "L1a: only a refused connection proves that a process is gone",
@@ -255,6 +290,7 @@ export const FLEET_MUTANTS = [
     find: 'errno(error) !== "ECONNREFUSED" || fileId',
     replace: "fileId",
     tests: ["packages/storage/src/host-presence.test.ts"],
+    test: "a stopped process is not gone",
   },
   {
     name: "ST37: a claim on PostgreSQL is taken only where the end that was read still stands",
@@ -262,6 +298,7 @@ export const FLEET_MUTANTS = [
     find: " AND t.until = $4 RETURNING",
     replace: " AND $4::float8 IS NOT NULL RETURNING",
     tests: [SHARING],
+    test: "ST37: a lease that is renewed as somebody is about to take it over is kept",
   },
   {
     name: "G1: of groups in flight at once none names what another one does",
@@ -269,6 +306,7 @@ export const FLEET_MUTANTS = [
     find: "if (this.#lines.enter(queued)) this.#free.push(queued);",
     replace: "this.#free.push(queued);",
     tests: ["packages/runtime/src/group-committer.test.ts"],
+    test: "what a change makes, tells or records stands in the way of others about it",
   },
   {
     name: "D4: a statement that lost against another transaction is run again",
@@ -276,6 +314,7 @@ export const FLEET_MUTANTS = [
     find: "if (!hasLost(error) || runs === RUNS_MAX) throw error;",
     replace: "if (runs < RUNS_MAX || hasLost(error)) throw error;",
     tests: ["packages/storage/src/postgres/database.test.ts"],
+    test: "D4: a statement that lost against another transaction is run again until it wins",
   },
   {
     name: "H7: a queued task is made under the newest claim of its session alone",
@@ -283,6 +322,7 @@ export const FLEET_MUTANTS = [
     find: "asker === undefined || !isHeldAs(asker.session, asker.claim, under)",
     replace: "asker === undefined",
     tests: [MEMORY],
+    test: "ST49: a session is made under the newest claim of another one, and under no other",
   },
   {
     name: "H7: a queued task is made once under a claim",
@@ -290,6 +330,7 @@ export const FLEET_MUTANTS = [
     find: "if (rows !== undefined && under !== undefined)",
     replace: "if (rows === undefined && under !== undefined)",
     tests: [MEMORY],
+    test: "ST49: a session is made under the newest claim of another one, and under no other",
   },
   {
     name: "H7: what starts a queued task names the claim of who asks",
@@ -297,6 +338,7 @@ export const FLEET_MUTANTS = [
     find: "...(task?.under === undefined ? {} : { under: task.under }),",
     replace: "",
     tests: ["packages/holdfast/src/fleet/late-starts.test.ts"],
+    test: "a task is not done when it was withdrawn before its start was answered",
   },
   {
     name: "H7: a queued task that is given up before its start was answered is made, to be taken back",
@@ -304,5 +346,6 @@ export const FLEET_MUTANTS = [
     find: "if (!this.#isMade) await persist(() => queue.start(asked)).catch(() => {});",
     replace: "",
     tests: ["packages/runner/src/queued-tasks.test.ts"],
+    test: "is made to be taken back, when it is refused for good after an ask without an answer",
   },
 ] as const;

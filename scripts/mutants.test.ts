@@ -62,6 +62,7 @@ describe("a mutant is killed", () => {
       report("Error: Test timed out in 15000ms.\nIf this is a long-running test", undefined),
     );
     expect(late).toEqual({ isKilled: false, why: "only time-outs: the promise holds" });
+    expect(judge(report("Error: Test timed out in 15000ms."), true).isKilled).toBe(true);
   });
 
   test("neither by files that do not load, nor by a name that no test has", () => {

@@ -12,64 +12,15 @@ import { readArguments, refuse } from "./arguments.ts";
 import { COORDINATOR_MUTANTS } from "./mutants-coordinator.ts";
 import { FAMILY_MUTANTS } from "./mutants-families.ts";
 import { FLEET_MUTANTS } from "./mutants-fleet.ts";
+import { KERNEL_MUTANTS } from "./mutants-kernel.ts";
 import { runMutant, type Mutant } from "./mutant-run.ts";
 
 const CRASHES = "packages/testkit/src/crash-everywhere.test.ts";
 const MEMORY = "packages/runtime/src/memory-storage.test.ts";
-const KERNEL = "packages/core/src/kernel/";
 const CONSEQUENCES = "packages/core/src/session/consequences.ts";
 const RULES = "packages/core/src/session/storage-rules.ts";
 
 export const MUTANTS: readonly Mutant[] = [
-  {
-    name: "H5: another input at a position is seen",
-    file: "packages/core/src/kernel/identity.ts",
-    find: "return `with input ${any.hash.slice(0, 8)}`;",
-    replace: 'return "";',
-    tests: [`${KERNEL}divergence.test.ts`],
-  },
-  {
-    name: "K14: sessions that began before repeats were guarded replay without",
-    file: "packages/core/src/kernel/repeat-guard.ts",
-    find: "(relations.flags & BEHAVIOUR.guardsRepeats) !== 0 &&",
-    replace: "relations.flags >= 0 &&",
-    tests: ["packages/testkit/src/histories.test.ts"],
-  },
-  {
-    name: "K5: fewer commands than recorded are seen",
-    file: "packages/core/src/kernel/kernel.ts",
-    find: 'this.#faults.remember(this.#cursor.divergence(record, "nothing more, or to wait for an outcome"));',
-    replace: "",
-    tests: [`${KERNEL}divergence.test.ts`],
-  },
-  {
-    name: "K2: asking outside a slice is a fault",
-    file: "packages/core/src/kernel/kernel.ts",
-    find: 'if (this.#cursor.slice === "none")\n      throw this.#strayFault',
-    replace: "if (this.closed) throw this.#strayFault",
-    tests: [`${KERNEL}slices.test.ts`],
-  },
-  {
-    name: "K2a: a name has one consumer",
-    file: "packages/core/src/kernel/asks.ts",
-    find: 'if (item.future.type !== "signal" || item.name === undefined || !matches(item.name)) continue;',
-    replace: "continue;",
-    tests: [`${KERNEL}races.test.ts`, `${KERNEL}signals.test.ts`],
-  },
-  {
-    name: "K2a: the losers of ctx.race are withdrawn",
-    file: "packages/core/src/kernel/combinators.ts",
-    find: "if (losers.length > 0) this.#owner.withdraw(losers);",
-    replace: "",
-    tests: [`${KERNEL}races.test.ts`],
-  },
-  {
-    name: "H1, S1: a delivered signal is consumed by the same commit",
-    file: "packages/core/src/kernel/kernel.ts",
-    find: 'if (this.#cursor.slice === "live") this.#segment.consume(event.signalId);',
-    replace: "",
-    tests: [CRASHES, `${KERNEL}signals.test.ts`],
-  },
   {
     name: "K3: nothing starts before its batch is committed",
     file: "packages/runtime/src/session-driver.ts",
@@ -77,6 +28,7 @@ export const MUTANTS: readonly Mutant[] = [
     replace:
       "this.#rowStale = false;\n    for (const task of segment.newTasks) this.#attempts.start(task);\n",
     tests: [CRASHES, "packages/runtime/src/"],
+    test: "a sequence of tasks",
   },
   {
     name: "H7: a kept outcome is delivered, not done again",
@@ -84,6 +36,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "if (task.kept !== undefined) {\n        this.#deliverKept(task);\n      } else if",
     replace: "if",
     tests: [CRASHES, "packages/runtime/src/"],
+    test: "is not done again when its successor's outcome was kept (H7)",
   },
   {
     name: "H8: a lost attempt is followed by another",
@@ -91,6 +44,8 @@ export const MUTANTS: readonly Mutant[] = [
     find: 'record.type === "attempt_lost" ? (this.#host.openTask(record.task) ?? []) : []',
     replace: "[]",
     tests: [CRASHES],
+    test: "a sequence of tasks",
+    hangs: true,
   },
   {
     name: "S2: what arrived while a commit was in flight is looked for",
@@ -98,6 +53,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "poke(): void {\n    if (this.#over) return;",
     replace: "poke(): void {\n    if (!this.#over) return;",
     tests: [CRASHES],
+    test: "signals that come after the wait",
   },
   {
     name: "K10: a session that could not be claimed for a moment is tried again",
@@ -105,6 +61,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "if (!isAway || this.#closed) return;",
     replace: "if (error.code.length > 0) return;",
     tests: ["packages/runtime/src/storage-away.test.ts"],
+    test: "for its row, when its pause was over already, after 3",
   },
   {
     name: "K10: a session that may have been created is gone on with",
@@ -112,6 +69,8 @@ export const MUTANTS: readonly Mutant[] = [
     find: "this.failedToRun(sessionId, departure.error); // Also",
     replace: "if (token !== undefined) this.failedToRun(sessionId, departure.error); // Also",
     tests: ["packages/runtime/src/storage-away.test.ts"],
+    test: "a session whose creation was answered by an error, and may have been stored, goes on if it was",
+    hangs: true,
   },
   {
     name: "D1: a session that met a full disk is gone on with once there is room",
@@ -119,6 +78,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: '"storage_full", ',
     replace: "",
     tests: ["packages/runtime/src/storage-away.test.ts"],
+    test: "is told to whoever waits for it, does nothing twice, and goes on once there is room",
   },
   {
     name: "D1a: a commit to a removed database is not acknowledged",
@@ -126,6 +86,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "this.#options.guard?.check(); // S5.",
     replace: "",
     tests: ["packages/storage/src/sqlite/removed.test.ts"],
+    test: "once it is removed, and its owner can still be asked",
   },
   {
     name: "D3: a clock that was set forward is noticed",
@@ -133,6 +94,8 @@ export const MUTANTS: readonly Mutant[] = [
     find: "Math.min(at - this.#clock.now(), LOOK_AGAIN_MS)",
     replace: "Math.min(at - this.#clock.now(), LOOK_AGAIN_MS ** 9)",
     tests: ["packages/runtime/src/runtime.test.ts"],
+    test: "is noticed within ten seconds by what it has reached",
+    hangs: true,
   },
   {
     name: "H8: a lost attempt is not one of the three that may fail",
@@ -140,6 +103,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "attempt - lost : attempt",
     replace: "attempt - lost * 0 : attempt",
     tests: ["packages/runtime/src/attempts.test.ts"],
+    test: "does not use up the three that may end in an error, where the author set no limit",
   },
   {
     name: "O1, ST2: an older token is fenced",
@@ -147,6 +111,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "if (batch.token !== claim.token || claim.token === NO_CLAIM.token)",
     replace: "if (claim.token === NO_CLAIM.token)",
     tests: [MEMORY],
+    test: "ST2: a token higher than any that was given out is fenced too",
   },
   {
     name: "O7: leases are renewed",
@@ -154,6 +119,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "if (now >= this.#nextAt) this.#renew(now);",
     replace: "if (now >= this.#nextAt) this.#nextAt = Infinity;",
     tests: ["packages/runtime/src/lease-keeper.test.ts"],
+    test: "lets go of everything, once, three seconds before a lease that was not renewed can pass on",
   },
   {
     name: "O4: what cannot be renewed is let go of",
@@ -161,6 +127,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "    this.#goIdle();\n    this.#host.letGo();",
     replace: "    this.#goIdle();",
     tests: ["packages/runtime/src/lease-keeper.test.ts"],
+    test: "O5: tells by when it lets go, after each renewal anew, and when there is nothing left to let go of",
   },
   {
     name: "O4: what may have passed on is not renewed",
@@ -168,6 +135,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "    this.check();\n    if (this.#since === undefined) return;\n    const now",
     replace: "    if (this.#since === undefined) return;\n    const now",
     tests: ["packages/runtime/src/lease-keeper.test.ts"],
+    test: "renews nothing when it comes too late",
   },
   {
     name: "O7: a renewal that got lost is not waited for",
@@ -175,6 +143,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "this.#nextAt = askedAt + this.renewMs;",
     replace: "this.#nextAt = Infinity;",
     tests: ["packages/runtime/src/lease-keeper.test.ts"],
+    test: "does not wait for a renewal that is not answered: the next one keeps what is held",
   },
   {
     name: "O3: only what its owner names is renewed",
@@ -182,6 +151,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "|| wanted?.has(sessionId) === false",
     replace: "",
     tests: ["packages/runtime/src/memory-storage.test.ts"],
+    test: "ST37: of an owner that names its sessions, only these are renewed",
   },
   {
     name: "S2: an overtaken answer puts off no look",
@@ -189,13 +159,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "const isNewest = asked >= this.#newest;",
     replace: "const isNewest = asked > 0;",
     tests: ["packages/runtime/src/due-sessions.test.ts"],
-  },
-  {
-    name: "L3: a child that is waited for is answered",
-    file: "packages/core/src/kernel/kernel.ts",
-    find: "return this.#ending === undefined || this.children.awaitsEnd;",
-    replace: "return this.#ending === undefined;",
-    tests: ["packages/runtime/src/children.test.ts"],
+    test: "T5: an answer that was overtaken does not put off what is due",
   },
   {
     name: "H3: a poll that is asked again gets the same answer",
@@ -203,6 +167,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "if (known !== undefined) return known;",
     replace: "",
     tests: ["packages/coordinator/src/dispatch/lost-answers.test.ts"],
+    test: "W1: a poll that is asked again gets what it got, and nothing besides",
   },
   {
     name: "H3: an answer is not repeated with claims that were given back",
@@ -210,6 +175,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "told.claims.filter((claim) => !lost.includes(claim))",
     replace: "told.claims",
     tests: ["packages/coordinator/src/dispatch/lost-answers.test.ts"],
+    test: "W1: and nothing that was given back meanwhile",
   },
   {
     name: "O1: a claim that was used elsewhere is not given back",
@@ -217,6 +183,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "({ asGiven }) => ({ ifUnchanged: asGiven })",
     replace: "() => ({})",
     tests: ["packages/coordinator/src/dispatch/lost-answers.test.ts"],
+    test: "D2: a claim under which a batch without records was committed is not given back",
   },
   {
     name: "S2: losing every notice loses no session",
@@ -224,6 +191,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "const isOld = clock.monotonic() - this.#scannedAt >= SCAN_MS;",
     replace: "const isOld = false;",
     tests: ["packages/coordinator/src/dispatch/lost-answers.test.ts"],
+    test: "W5: a poll that was left, and arrives after the one that followed it, takes nothing away",
   },
   {
     name: "D2: a damaged row is named, never believed",
@@ -231,6 +199,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "  if (stored === computed) return;",
     replace: "  if (stored === computed || path.length > 0) return;",
     tests: ["packages/storage/src/sqlite/open.test.ts", "packages/storage/src/sqlite/crash.test.ts"],
+    test: "D03: a single flipped bit of a payload is found, naming file, table and row",
   },
   {
     name: "H1: acknowledged means synced",
@@ -238,6 +207,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: 'driver.exec("PRAGMA synchronous = FULL");',
     replace: 'driver.exec("PRAGMA synchronous = OFF");',
     tests: ["packages/storage/src/sqlite/sync.test.ts", "packages/storage/src/sqlite/open.test.ts"],
+    test: "SYNC: between a commit's last write to the log and its acknowledgement the log is synced",
   },
   {
     name: "D2: an entry's own row is checked",
@@ -245,6 +215,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: 'assertChecksum(path, "entry", key, row["checksum"], rowChecksum(valuesOf(row, ENTRY_COLUMNS)));',
     replace: "",
     tests: ["packages/storage/src/sqlite/open.test.ts"],
+    test: "a flipped bit of its checksum",
   },
   {
     name: "D2: a database of a newer version is refused",
@@ -252,6 +223,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "if (version > SCHEMA_VERSION) {",
     replace: "if (version > SCHEMA_VERSION * 1_000) {",
     tests: ["packages/storage/src/sqlite/open.test.ts"],
+    test: "D06: a database of a newer version is refused, naming both versions, and left as it was",
   },
   {
     name: "H2: a transaction that failed leaves nothing",
@@ -259,6 +231,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: 'if (this.#driver.inTransaction) this.#driver.exec("ROLLBACK");',
     replace: 'if (this.#driver.inTransaction) this.#driver.exec("COMMIT");',
     tests: ["packages/storage/src/sqlite/group.test.ts"],
+    test: "ST6: tokens grow over a restart also when the transaction that took a block of them failed",
   },
   {
     name: "H3: a batch sent again gives the first answer",
@@ -266,6 +239,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: 'if (isResent(session, batch, lookups)) return { status: "committed", inbox: session.inbox };',
     replace: "",
     tests: [MEMORY],
+    test: "ST3: a batch and the release behind it may be sent again together",
   },
   {
     name: "H4: entries are numbered without a gap",
@@ -273,6 +247,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "if (entry.index !== index) return",
     replace: "if (entry.index < index) return",
     tests: [MEMORY],
+    test: "ST19: an entry that skips a number makes its batch invalid",
   },
   {
     name: "H8: an author's limit counts lost attempts",
@@ -280,6 +255,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "policy?.maxAttempts === undefined || attempt < policy.maxAttempts",
     replace: "true",
     tests: ["packages/core/src/session/retry.test.ts", CRASHES],
+    test: "counts against a policy that its author wrote, so maxAttempts: 1 is at most once",
   },
   {
     name: "H10: replay starts at the last checkpoint",
@@ -287,20 +263,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "next.checkpointSeq = records[i]!.seq;",
     replace: "next.checkpointSeq ??= records[i]!.seq;",
     tests: [MEMORY],
-  },
-  {
-    name: "H11: a probe answers the same until its slice ends",
-    file: "packages/core/src/kernel/kernel.ts",
-    find: "else this.#offered.push(signal);",
-    replace: "else this.#pending.add(signal);",
-    tests: [`${KERNEL}signals.test.ts`],
-  },
-  {
-    name: "S1: signals of a name come in their order",
-    file: `${KERNEL}pending-signals.ts`,
-    find: "queue?.shift()",
-    replace: "queue?.pop()",
-    tests: [`${KERNEL}pending-signals.test.ts`, `${KERNEL}signals.test.ts`],
+    test: "ST33: two checkpoints of one batch are both counted",
   },
   {
     name: "S1: a signal sent again is one signal",
@@ -308,6 +271,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: 'if (facts.seen) return { result: { status: "duplicate" } };',
     replace: "",
     tests: [MEMORY],
+    test: "ST9: a dedup key that is sent twice is stored once, under whatever ids",
   },
   {
     name: "S2: a signal that is waited for makes its session due",
@@ -315,20 +279,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: 'case "waiting":\n    case "input_required":\n      return answered ? -Infinity : (session.wakeAt ?? Infinity);',
     replace: 'case "waiting":\n    case "input_required":\n      return session.wakeAt ?? Infinity;',
     tests: [MEMORY],
-  },
-  {
-    name: "S3: a timer never fires early",
-    file: `${KERNEL}open-items.ts`,
-    find: "first !== undefined && (first.at ?? 0) <= now ? first : undefined",
-    replace: "first",
-    tests: ["packages/runtime/src/runtime.test.ts", CRASHES],
-  },
-  {
-    name: "D3: what the agent sees of the clock does not go back",
-    file: "packages/core/src/kernel/kernel.ts",
-    find: "this.#now = Math.max(this.#now, event.at);",
-    replace: "this.#now = event.at;",
-    tests: [`${KERNEL}signals.test.ts`],
+    test: "ST18: a session that begins to wait for a signal it already has is due at once",
   },
   {
     name: "L1: only declared transitions",
@@ -336,6 +287,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "return NEXT[from].includes(to);",
     replace: "return NEXT[from].includes(to) || !isEnded(from);",
     tests: [MEMORY],
+    test: "ST23: a session goes from input_required to working, waiting, input_required, paused, cancelling, completed, failed, cancelled and nothing else",
   },
   {
     name: "L2: a cancelled session does not complete",
@@ -343,6 +295,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: 'const isRefused = session.cancel !== undefined && status === "completed";',
     replace: "const isRefused = false;",
     tests: [MEMORY],
+    test: "ST16: a pause after the cancel does not wash it off",
   },
   {
     name: "L2: a pause does not wash a cancel off",
@@ -350,6 +303,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: 'return session.cancel !== undefined && hasNotHeard(patch) ? "cancelling" : patch.status;',
     replace: "return patch.status;",
     tests: [MEMORY],
+    test: "ST16: a batch that says paused for a budget, made before its agent heard of the cancel, is committed and leaves it due",
   },
   {
     name: "L3: who waits says what for",
@@ -357,20 +311,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: 'return waits.length > 0 ? undefined : "cannot wait without naming what it waits for";',
     replace: "return undefined;",
     tests: [MEMORY],
-  },
-  {
-    name: "L5: a slice asks for no more than its limit",
-    file: `${KERNEL}journal-cursor.ts`,
-    find: "++this.#sliceCommands > this.#options.limits.commandsPerSlice",
-    replace: "++this.#sliceCommands > this.#options.limits.commandsPerSlice + 1",
-    tests: [`${KERNEL}slices.test.ts`],
-  },
-  {
-    name: "K4: a fault outlives the agent's catch",
-    file: `${KERNEL}fault-memory.ts`,
-    find: "this.remember(fault);\n    return fault;",
-    replace: "return fault;",
-    tests: [`${KERNEL}divergence.test.ts`],
+    test: "ST23: a session does not wait without naming what it waits for",
   },
   {
     name: "K6: an outcome that cost a process is kept before it is delivered",
@@ -378,20 +319,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "if (task.lost === 0) return this.#host.deliver(event);",
     replace: "return this.#host.deliver(event);",
     tests: ["packages/runtime/src/attempts.test.ts", CRASHES],
-  },
-  {
-    name: "K7: a checkpoint withdraws what is open",
-    file: "packages/core/src/kernel/kernel.ts",
-    find: "this.#withdrawAll();\n      this.#turn++;",
-    replace: "this.#turn++;",
-    tests: [`${KERNEL}checkpoint.test.ts`],
-  },
-  {
-    name: "K13: a task nobody observed is awaited",
-    file: "packages/core/src/kernel/kernel.ts",
-    find: "item.task !== undefined && !item.future.observed;",
-    replace: "false;",
-    tests: [`${KERNEL}end.test.ts`],
+    test: "is not done again when its successor's outcome was kept (H7)",
   },
   {
     name: "K10c: times that were missed fire once",
@@ -399,6 +327,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: ".after(Math.max(dueAt, clock.now()))",
     replace: ".after(dueAt)",
     tests: ["packages/runtime/src/schedules.test.ts"],
+    test: "are one firing, as the first of them, and the next is to come",
   },
   {
     name: "K10c: what a time starts is named by it",
@@ -406,6 +335,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "new Date(dueAt).toISOString()",
     replace: "new Date(dueAt).toISOString() + Math.random()",
     tests: ["packages/runtime/src/schedules.test.ts"],
+    test: "also when a process dies between firing and running: the next one runs what was started",
   },
   {
     name: "K10c, ST34: put again a schedule stays where it is in its times",
@@ -413,6 +343,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "nextAt: isSame ? known.nextAt : put.nextAt,",
     replace: "nextAt: put.nextAt,",
     tests: [MEMORY],
+    test: "ST34: put again with the same times it stays where it is in them, and takes what is new besides",
   },
   {
     name: "K10c: a time that exists twice is the first",
@@ -420,13 +351,15 @@ export const MUTANTS: readonly Mutant[] = [
     find: "namesNoHour(line) ? nextBySteps : nextByDay",
     replace: "nextBySteps",
     tests: ["packages/runtime/src/cron.test.ts"],
+    test: "C2: a time that exists twice is the first",
   },
   {
     name: "S4: the end of a child is told",
     file: CONSEQUENCES,
     find: "if (parent === undefined || handedOffTo !== undefined) return NONE;",
     replace: "if (parent !== undefined) return NONE;\n  if (parent === undefined) return NONE;",
-    tests: ["packages/core/src/session/consequences.test.ts", "packages/runtime/src/children.test.ts"],
+    tests: ["packages/core/src/session/consequences.test.ts"],
+    test: "is told twice, under two names, as the last",
   },
   {
     name: "S4: the end of a child is told once",
@@ -434,13 +367,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "return [last, {",
     replace: "return [last, { ...last, signalId: `${sessionId}:again` }, {",
     tests: ["packages/core/src/session/consequences.test.ts", MEMORY],
-  },
-  {
-    name: "S4: who takes over is made by the end of the one before",
-    file: "packages/core/src/kernel/child-asks.ts",
-    find: 'if (this.#door.cursor.slice === "live") this.#described(name);',
-    replace: "this.#effect(this.#heir);",
-    tests: [`${KERNEL}end.test.ts`],
+    test: "ST27: a cancel because of a budget is told with the limit, and then the end it comes to",
   },
   {
     name: "S4: a cancel reaches the whole tree below",
@@ -452,6 +379,7 @@ export const MUTANTS: readonly Mutant[] = [
       MEMORY,
       "packages/runtime/src/children.test.ts",
     ],
+    test: "a cancel goes on below a session that was asked for itself",
   },
   {
     name: "S4: that a budget is used up is told also where it cancels",
@@ -459,6 +387,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "if (exhausted === undefined || after.parent === undefined) return [below];",
     replace: "if (exhausted?.then !== 'park') return [below];",
     tests: ["packages/core/src/session/consequences.test.ts"],
+    test: "Q3: so is a cancel because of a budget, before the end it comes to",
   },
   {
     name: "B1: every payer is asked",
@@ -466,6 +395,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "for (const [payer, { limits, spent, reserved }] of payers) {",
     replace: "for (const [payer, { limits, spent, reserved }] of [...payers].slice(0, 1)) {",
     tests: ["packages/core/src/session/budget.test.ts", MEMORY],
+    test: "B1: with true worst cases nothing is ever overspent, whatever the order and how many pay",
   },
   {
     name: "B2: what a task used is settled",
@@ -473,6 +403,8 @@ export const MUTANTS: readonly Mutant[] = [
     find: 'charges.push({ type: "settle", task, used: usedOf(held, usage) });',
     replace: "",
     tests: ["packages/runtime/src/budget.test.ts"],
+    test: "is given back: calls that use less",
+    hangs: true,
   },
   {
     name: "K6: a refused end keeps what it was made of",
@@ -480,6 +412,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: 'if (result.status !== "invalid" || !isToBeKept)',
     replace: "if (refusal !== undefined)",
     tests: ["packages/runtime/src/cancel.test.ts"],
+    test: "does nothing again that was done: what was done is what the agent hears once more (minimal, its end: upon a signal)",
   },
   {
     name: "H8: a back-off outlives its process, also under a budget",
@@ -487,13 +420,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "task.retryAt > at && wasBegun !== true) {",
     replace: "task.retryAt > at && wasBegun === undefined) {",
     tests: ["packages/runtime/src/task-starts.test.ts"],
-  },
-  {
-    name: "K5: a divergence of a child's request parks",
-    file: "packages/core/src/kernel/child-asks.ts",
-    find: "if (!HoldfastError.is(error)) throw error;",
-    replace: "throw error;",
-    tests: ["packages/runtime/src/children.test.ts"],
+    test: "with the budget { maxSteps: 9 } a back-off outlives its process",
   },
   {
     name: "B1: a turn that was refused counts when it begins after all",
@@ -501,6 +428,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: 'before.exhausted?.limit === "maxTurns"',
     replace: "before.payers.length < 0",
     tests: [MEMORY],
+    test: "ST30: a turn that was refused counts when it begins after all, and begins when all payers can pay it",
   },
   {
     name: "S1: a question that was answered in time is not given up",
@@ -508,6 +436,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "kernel.hasOwn ? undefined : kernel.open.unanswered(at)",
     replace: "kernel.open.unanswered(at)",
     tests: ["packages/runtime/src/questions.test.ts"],
+    test: "an answer that came in time, while nobody ran the session, is heard",
   },
   {
     name: "K10: a session resumed before its driver let go is not paused again",
@@ -515,6 +444,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: 'patch === PAUSED_BY_USER ? ({ status: "working" } as const) : patch;',
     replace: "patch;",
     tests: ["packages/runtime/src/budget.test.ts", CRASHES],
+    test: "that is over before its driver has let go is over",
   },
   {
     name: "L2: an agent that ends before it heard of its cancel is cancelled",
@@ -522,7 +452,9 @@ export const MUTANTS: readonly Mutant[] = [
     find: "this.#kernel.cancelNotice !== undefined || this.#cancel.seen",
     replace: "this.#kernel.cancelNotice !== undefined",
     tests: ["packages/runtime/src/children.test.ts"],
+    test: "is cancelled, although its agent ends at once",
   },
+  ...KERNEL_MUTANTS,
   ...FAMILY_MUTANTS,
   ...FLEET_MUTANTS,
   ...COORDINATOR_MUTANTS,
