@@ -444,6 +444,17 @@ export default defineAgent({ name: "drift", tasks: [work], run: async (ctx) => {
       expect((await project.run("config", "get", "db", "--db", "x.db", "--origin")).stdout).toContain(
         "(flag: --db)",
       );
+
+      writeFileSync(file, '{ "strictBounds": true }');
+      expect((await project.run("config", "get", "strictBounds", "--origin")).stdout).toBe(
+        `true  (user file: ${file})\n`,
+      );
+      mkdirSync(project.path(".holdfast"), { recursive: true });
+      writeFileSync(project.path(".holdfast/config.json"), '{ "strictBounds": false }');
+      expect(await project.json("config", "get", "strictBounds")).toMatchObject({
+        value: false,
+        origin: "project_file",
+      });
     });
 
     test("list tells all of them, and makes nothing", async () => {
@@ -454,12 +465,13 @@ export default defineAgent({ name: "drift", tasks: [work], run: async (ctx) => {
       expect({ code, stdout }).toEqual({
         code: 0,
         stdout: expect.stringMatching(
-          /^KEY +VALUE +GIVEN BY\ndb +\/e\.db +environment: HOLDFAST_DB\ntrace +default\n$/,
+          /^KEY +VALUE +GIVEN BY\ndb +\/e\.db +environment: HOLDFAST_DB\ntrace +default\nstrictBounds +false +default\n$/,
         ),
       });
       expect(await project.json("config", "list")).toEqual([
         { key: "db", value: project.path(".holdfast/holdfast.db"), origin: "default" },
         { key: "trace", value: "", origin: "default" },
+        { key: "strictBounds", value: false, origin: "default" },
       ]);
       expect(statSync(project.path(".holdfast"), { throwIfNoEntry: false })).toBeUndefined();
     });

@@ -13,8 +13,9 @@ test("docs/config.schema.json is what the code reads files by", () => {
 });
 
 // Files are checked for exactly this; a setting of another type needs another check first.
-test("every setting is a text that is not empty, but one that may be a list, and nothing else may stand in a file", () => {
-  const { trace, ...others } = CONFIG_SCHEMA.properties;
+test("every setting is a text that is not empty, a list of them or a truth value, and nothing else may stand in a file", () => {
+  const { trace, strictBounds, ...others } = CONFIG_SCHEMA.properties;
+  expect(strictBounds).toEqual({ type: "boolean", description: expect.any(String) });
   for (const setting of Object.values(others))
     expect(setting).toEqual({ type: "string", minLength: 1, description: expect.any(String) });
   expect(trace).toMatchObject({ type: ["string", "array"], items: { type: "string", minLength: 1 } });
@@ -31,6 +32,9 @@ test("a file may be empty and begin with a byte-order mark; what is too large, o
   expect(readAs('\uFEFF{ "db": "x.db" }\r\n')).toEqual({ db: "x.db" });
   expect(() => readAs(" ".repeat(2_000_000))).toThrow("2000000 bytes");
   expect(() => readConfig("/dev/null")).toThrow("not a file");
+  expect(readAs('{ "strictBounds": true }')).toEqual({ strictBounds: true });
+  for (const wrong of ['"true"', "1", "null", "[true]"])
+    expect(() => readAs(`{ "strictBounds": ${wrong} }`)).toThrow('"strictBounds" is not true or false');
   expect(() => readAs('"\ud800"')).toThrow("not a JSON object");
   writeFileSync(path, Buffer.from([0x22, 0xe9, 0x22]));
   expect(() => readConfig(path)).toThrow("not UTF-8");

@@ -28,6 +28,11 @@ export const CONFIG_SCHEMA = {
       items: { type: "string", minLength: 1 },
       description: "Where to trace to: stdout, file:PATH, sqlite:PATH, otlp or otlp:URL, or a list of these.",
     },
+    strictBounds: {
+      type: "boolean",
+      description:
+        "Refuse what --strict-bounds refuses, wherever it is not given: a session of an agent in the turn form without a limit.",
+    },
   },
   additionalProperties: false,
 } as const;
@@ -35,6 +40,7 @@ export const CONFIG_SCHEMA = {
 export interface Config {
   readonly db?: string;
   readonly trace?: string | readonly string[];
+  readonly strictBounds?: boolean;
 }
 
 /** The settings, without what is there for editors. */
@@ -98,6 +104,13 @@ function checkSetting(path: string, key: string, value: unknown): void {
   if (!keys.includes(key)) {
     throw invalid(at, `the configuration has no "${key}"${didYouMean(key, keys)}`, {
       expected: keys.join(", "),
+    });
+  }
+  if (key === "strictBounds") {
+    if (typeof value === "boolean") return;
+    throw invalid(at, `"${key}" is not true or false`, {
+      got: kindOfValue(value),
+      expected: "true or false",
     });
   }
   const takesList = key === "trace";

@@ -382,6 +382,21 @@ describe("in a terminal", () => {
       expect(resumed.stderr).not.toContain("may take turns for ever");
       const bounded = ["run", "daemon.ts", "--strict-bounds", "--ttl", "1h", "--park"];
       expect((await project.run(...bounded)).code).toBe(0);
+
+      const add = ["schedule", "add", "0 3 * * *", "--run", "daemon.ts"];
+      const refused = { code: 2, stderr: expect.stringContaining("may take turns for ever") };
+      expect(await project.run(...add, "--strict-bounds")).toMatchObject(refused);
+      writeFileSync(project.path(".holdfast/config.json"), '{ "strictBounds": true }');
+      expect(await project.run("run", "daemon.ts", "--park")).toMatchObject(refused);
+      expect(await project.run("resume", "d", "--park")).toMatchObject({ code: 0 });
+      expect(await project.run(...add)).toMatchObject(refused);
+      expect(await project.run(...add, "--ttl", "1h")).toMatchObject({ code: 0 });
+      // The form of an agent that runners have is not known here.
+      const byName = ["run", "--agent", "any", "--url", "http://127.0.0.1:1"];
+      expect(await project.run(...byName)).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining('agent "any" may take turns for ever'),
+      });
     });
 
     test("--ttl cancels it, and the cause is told", async () => {

@@ -7,7 +7,7 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { Arguments, Io } from "./command.ts";
-import { readConfig, userConfigFile } from "./config.ts";
+import { readConfig, userConfigFile, type Config } from "./config.ts";
 import { coordinatorToken, namedCoordinator, type CoordinatorAccess } from "./coordinator-access.ts";
 import { isFolder } from "./given-file.ts";
 import type { Origin } from "./origin.ts";
@@ -47,9 +47,10 @@ export function findLocalDatabase(args: Arguments, io: Pick<Io, "cwd" | "env">):
   const variable = io.env[VARIABLE];
   if (variable !== undefined && variable !== "")
     return { path: resolve(io.cwd, variable), origin: "environment", from: VARIABLE, projectFolder };
-  for (const [origin, file] of configFiles(project, io)) {
-    const { db } = readConfig(file);
-    if (db !== undefined) return { path: resolve(project, db), origin, from: file, projectFolder };
+  const configured = fromFiles(({ db }) => db, project, io);
+  if (configured !== undefined) {
+    const { value, ...given } = configured;
+    return { path: resolve(project, value), ...given, projectFolder };
   }
   return { path: join(projectFolder, "holdfast.db"), origin: "default", projectFolder };
 }
@@ -59,12 +60,41 @@ export function findTraces(args: Arguments, io: Pick<Io, "cwd" | "env">): Wanted
   const targets = args.texts("trace");
   if (targets.length > 0) return { targets, folder: io.cwd, origin: "flag", from: "--trace" };
   const project = findProject(io.cwd);
-  for (const [origin, file] of configFiles(project, io)) {
-    const { trace } = readConfig(file);
-    if (trace === undefined) continue;
-    return { targets: typeof trace === "string" ? [trace] : trace, folder: project, origin, from: file };
+  const configured = fromFiles(({ trace }) => trace, project, io);
+  if (configured === undefined) return { targets: [], folder: project, origin: "default" };
+  const { value, ...given } = configured;
+  return { targets: typeof value === "string" ? [value] : value, folder: project, ...given };
+}
+
+/** Whether a session that nothing bounds is refused. A flag and files can say so. */
+export function findStrictBounds(args: Arguments, io: Pick<Io, "cwd" | "env">): Given<boolean> {
+  if (args.has("strict-bounds")) return { value: true, origin: "flag", from: "--strict-bounds" };
+  return (
+    fromFiles(({ strictBounds }) => strictBounds, findProject(io.cwd), io) ?? {
+      value: false,
+      origin: "default",
+    }
+  );
+}
+
+interface Given<T> {
+  readonly value: T;
+  readonly origin: Origin;
+  /** The flag or the file; nothing for the default. */
+  readonly from?: string;
+}
+
+/** The setting of the first file that has it. */
+function fromFiles<T>(
+  settingOf: (config: Config) => T | undefined,
+  project: string,
+  io: Pick<Io, "env">,
+): Given<T> | undefined {
+  for (const [origin, from] of configFiles(project, io)) {
+    const value = settingOf(readConfig(from));
+    if (value !== undefined) return { value, origin, from };
   }
-  return { targets: [], folder: project, origin: "default" };
+  return undefined;
 }
 
 /** The project's goes before the user's. */

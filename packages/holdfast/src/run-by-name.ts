@@ -3,13 +3,14 @@
 
 import { HoldfastError, mintId, UsageError } from "@holdfast/core";
 import type { StartOptions } from "@holdfast/runtime";
+import { checkBounds } from "@holdfast/runtime/internal";
 import { createClient } from "./client.ts";
 import type { Arguments, Io } from "./command.ts";
 import { URL_DEFAULT } from "./coordinator-access.ts";
 import { drive } from "./drive.ts";
 import { readInput } from "./input.ts";
 import { readLabels } from "./labels.ts";
-import { findDatabase } from "./project.ts";
+import { findDatabase, findStrictBounds } from "./project.ts";
 import { randomU32 } from "./random.ts";
 
 export interface ByName {
@@ -24,6 +25,8 @@ export interface ByName {
 
 /** @returns the exit code. */
 export async function runByName({ name, wanted, options }: ByName, args: Arguments, io: Io): Promise<number> {
+  // Its form is known where it runs: a bound is asked of any agent.
+  if (findStrictBounds(args, io).value) checkBounds({ name, turns: true }, options, true);
   const database = findDatabase(args, io);
   const { coordinator } = database;
   if (coordinator === undefined)

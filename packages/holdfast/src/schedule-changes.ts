@@ -7,6 +7,7 @@ import {
   MemoryStorage,
   type Agent,
   type Runtime,
+  type RuntimeOptions,
   type ScheduleRequest,
 } from "@holdfast/runtime";
 import { readCron } from "@holdfast/runtime/internal";
@@ -17,7 +18,7 @@ import { withReader, withSession, withStorage } from "./find-session.ts";
 import { readInput, readJson } from "./input.ts";
 import { loadAgent } from "./load-agent.ts";
 import { localTime, plainLine } from "./plain-text.ts";
-import { findDatabase } from "./project.ts";
+import { findDatabase, findStrictBounds } from "./project.ts";
 import { scheduleJson, whatItDoes } from "./schedule-text.ts";
 
 /** @param rest what follows `add`. @returns the exit code. */
@@ -60,7 +61,7 @@ export async function removeSchedule(scheduleId: string, args: Arguments, io: Io
   const wasRemoved =
     isThere &&
     (await withStorage(database, ({ storage }) =>
-      withRuntime(storage, (runtime) => runtime.unschedule(scheduleId)),
+      withRuntime({ storage }, (runtime) => runtime.unschedule(scheduleId)),
     ));
   if (!wasRemoved) {
     throw new HoldfastError("schedule_not_found", `there is no schedule ${plainLine(scheduleId, 120)}`, {
@@ -86,7 +87,7 @@ async function addStart(path: string, timing: Timing, args: Arguments, io: Io): 
   const limits = ttlMs === undefined ? budget : { ...budget, ttlMs };
   const within = limits === undefined ? {} : { budget: limits };
   const request: ScheduleRequest = { ...timing, start: { agent, input, file, ...within } };
-  await refuseWrong(request);
+  await refuseWrong(request, findStrictBounds(args, io).value);
   return withStorage(findDatabase(args, io), async ({ storage }) => {
     refuseOtherFile(await storage.reader.schedules(), { agent, file, id: timing.id });
     return tellPut(await put(storage, request), io);
@@ -122,16 +123,20 @@ async function addSignal(
 }
 
 /** On a storage that is thrown away, so that what is wrong leaves no database behind. */
-async function refuseWrong(request: ScheduleRequest): Promise<void> {
-  await put(new MemoryStorage(), request);
+async function refuseWrong(request: ScheduleRequest, strictBounds = false): Promise<void> {
+  const storage = new MemoryStorage();
+  await withRuntime({ storage, strictBounds }, (runtime) => runtime.schedule(request));
 }
 
 function put(storage: AgentStorage, request: ScheduleRequest): Promise<Schedule> {
-  return withRuntime(storage, (runtime) => runtime.schedule(request));
+  return withRuntime({ storage }, (runtime) => runtime.schedule(request));
 }
 
-async function withRuntime<T>(storage: AgentStorage, work: (runtime: Runtime) => Promise<T>): Promise<T> {
-  const runtime = createRuntime({ storage, adopt: false, development: false });
+async function withRuntime<T>(
+  options: Pick<RuntimeOptions, "storage" | "strictBounds">,
+  work: (runtime: Runtime) => Promise<T>,
+): Promise<T> {
+  const runtime = createRuntime({ ...options, adopt: false, development: false });
   try {
     return await work(runtime);
   } finally {

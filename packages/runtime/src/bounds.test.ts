@@ -43,6 +43,20 @@ test("where bounds are strict it is refused, and nothing is stored", async () =>
   await runtime.close();
 });
 
+test("where bounds are strict a schedule of it is refused, and one with a budget is stored", async () => {
+  const { runtime, storage } = open(true);
+  const nightly = { id: "nightly", cron: "0 3 * * *", timeZone: "UTC" };
+  await expect(runtime.schedule({ ...nightly, start: { agent: daemon } })).rejects.toMatchObject({
+    code: "usage",
+    at: "strictBounds",
+  });
+  expect(await storage.reader.schedules()).toEqual([]);
+  await runtime.schedule({ ...nightly, start: { agent: daemon, budget: { ttlMs: 60_000 } } });
+  await runtime.schedule({ ...nightly, id: "free", start: { agent: free } });
+  expect(await storage.reader.schedules()).toHaveLength(2);
+  await runtime.close();
+});
+
 test("a time, any budget that ends it, or the free form is a bound", async () => {
   const { runtime, warnings } = open(true);
   await runtime.start(daemon, undefined, { timeoutMs: 60_000 });

@@ -3,6 +3,7 @@
 //   B1. A daemon is an agent in the turn form: each turn ends in a checkpoint, so nothing that grows stops it. Of a free-form agent no
 //       start can know whether its loop ends, and its journal has limits.
 //   B2. A daemon without a bound is started with a warning; where bounds are strict it is refused before anything is stored.
+//       A schedule is refused like what it starts, and has no warning: it has no session yet.
 
 import { UsageError, type Budget } from "@holdfast/core";
 import type { Agent } from "./define.ts";

@@ -1,5 +1,6 @@
 // For the sibling packages, their tests and tools; not for users.
 
+export { checkBounds } from "./bounds.ts";
 export { vanishRuntime } from "./runtime.ts";
 export { readCron } from "./cron.ts";
 export { firingName } from "./schedule-keeper.ts";

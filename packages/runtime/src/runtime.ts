@@ -509,6 +509,7 @@ class LocalRuntime implements Runtime {
   }: ScheduleRequest<Input, Output>): Promise<ScheduledAction> {
     if (start !== undefined) {
       const { agent, input, file, budget } = start;
+      checkBounds(agent, { budget }, this.#strictBounds);
       this.#know(agent as unknown as Agent);
       const text = await this.#inputText(agent.name, agent.input, input);
       const { name, version } = agent;

@@ -6,7 +6,7 @@ const TEXT_MAX = 4_096;
 
 interface Setting {
   readonly key: string;
-  readonly value: string;
+  readonly value: string | boolean;
   readonly origin: string;
   /** The flag, the variable or the file it was given by. */
   readonly from?: string;
@@ -33,7 +33,7 @@ export const config: Command = {
       case "get": {
         const setting = await find(takeOnly(rest, "the key", config.usage), args, io);
         const { value } = setting;
-        io.result(setting, args.has("origin") ? `${value}  (${whence(setting)})` : value);
+        io.result(setting, args.has("origin") ? `${value}  (${whence(setting)})` : String(value));
         return 0;
       }
       case "list": {
@@ -42,7 +42,7 @@ export const config: Command = {
         const { plainLine, table } = await import("../plain-text.ts");
         const settings = await Promise.all(CONFIG_KEYS.map((key) => find(key, args, io)));
         const rows = settings.map((setting) =>
-          [setting.key, setting.value, whence(setting)].map((cell) => plainLine(cell, TEXT_MAX)),
+          [setting.key, String(setting.value), whence(setting)].map((cell) => plainLine(cell, TEXT_MAX)),
         );
         io.show(settings, table([["KEY", "VALUE", "GIVEN BY"], ...rows]).join("\n"));
         return 0;
@@ -65,6 +65,10 @@ async function find(key: string, args: Arguments, io: Io): Promise<Setting> {
       const { findTraces } = await import("../project.ts");
       const { targets, origin, from } = findTraces(args, io);
       return { key, value: targets.join(", "), origin, ...(from === undefined ? {} : { from }) };
+    }
+    case "strictBounds": {
+      const { findStrictBounds } = await import("../project.ts");
+      return { key, ...findStrictBounds(args, io) };
     }
     default:
       throw refuse(`there is no setting "${key}"${didYouMean(key, CONFIG_KEYS)}`, config.usage, {

@@ -51,8 +51,7 @@ export const run: Command = {
     },
     ttl: { help: "cancel it this long after its start: 90s, 10m, 1h30m", value: "TIME" },
     "strict-bounds": {
-      help: "refuse an agent in the turn form unless --budget or --ttl bounds it (otherwise: a warning)",
-      excludes: ["agent"],
+      help: "refuse an agent in the turn form unless --budget or --ttl bounds it (otherwise: a warning); with --agent, any agent",
     },
     trace: TRACE_OPTION,
     grace: GRACE_OPTION,
@@ -114,7 +113,7 @@ export const run: Command = {
       cwd: io.cwd,
       onSlow: () => io.note(`${path} is still being loaded`),
     });
-    const { findDatabase } = await import("../project.ts");
+    const { findDatabase, findStrictBounds, findTraces } = await import("../project.ts");
     const database = args.has("ephemeral") ? undefined : findDatabase(args, io);
 
     const found =
@@ -131,7 +130,6 @@ export const run: Command = {
       return tellEndedBefore(found, io);
     }
     const sessionId = found?.sessionId ?? wanted ?? mintId("ses", Date.now(), randomU32);
-    const { findTraces } = await import("../project.ts");
     const { wantedTracer } = await import("../wanted-tracer.ts");
     const tracer = await wantedTracer(findTraces(args, io), io);
     const { drive } = await import("../drive.ts");
@@ -149,7 +147,7 @@ export const run: Command = {
             found !== undefined,
           ),
         isBudgeted: limits.budget !== undefined,
-        strictBounds: args.has("strict-bounds"),
+        strictBounds: findStrictBounds(args, io).value,
         tracer,
         parks: args.has("park"),
         ...(await graceOf(args)),

@@ -5,7 +5,7 @@ export const schedule: Command = {
   name: "schedule",
   summary: "Start sessions, or send signals, at times that come again",
   usage:
-    "schedule add CRON (--run FILE [--input JSON|@file|-] [--budget LIMITS] [--ttl TIME] | --signal ID NAME [JSON]) [--tz ZONE] [--id ID] | " +
+    "schedule add CRON (--run FILE [--input JSON|@file|-] [--budget LIMITS] [--ttl TIME] [--strict-bounds] | --signal ID NAME [JSON]) [--tz ZONE] [--id ID] | " +
     "schedule list | schedule remove ID | schedule run",
   description:
     "CRON has five or six fields, in quotes: [second] minute hour day month weekday. The clock is that of ZONE, or of this machine: " +
@@ -27,6 +27,10 @@ export const schedule: Command = {
       excludes: ["signal"],
     },
     ttl: { help: "cancel what it starts after this time, such as 10m", value: "TIME", excludes: ["signal"] },
+    "strict-bounds": {
+      help: "refuse an agent in the turn form unless --budget or --ttl bounds what is started",
+      excludes: ["signal"],
+    },
     signal: { help: "send a signal to this session; its name and payload follow CRON", value: "ID" },
     tz: {
       help: "IANA name of the time zone, such as Europe/Berlin (default: this machine's)",
@@ -71,7 +75,7 @@ export const schedule: Command = {
 };
 
 const OPTIONS_OF: Readonly<Record<string, readonly string[]>> = {
-  add: ["run", "input", "budget", "ttl", "signal", "tz", "id"],
+  add: ["run", "input", "budget", "ttl", "strict-bounds", "signal", "tz", "id"],
   run: ["trace"],
 };
 
