@@ -3,9 +3,9 @@
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import { makeLine, toJsonLine, toTable } from "./line.ts";
+import { exitCodeOf, makeLine, toJsonLine, toTable } from "./line.ts";
 import { eachOf, gaps, median, percentile } from "./measure.ts";
-import { slopeOf } from "./workloads/growth.ts";
+import { fitted } from "./workloads/growth.ts";
 
 const MAIN = fileURLToPath(new URL("./main.ts", import.meta.url));
 
@@ -219,10 +219,23 @@ describe("lines", () => {
 });
 
 describe("measuring", () => {
-  test("the slope of growing costs is the exponent of their growth", () => {
-    const points = [10, 100, 1_000].map((n) => [Math.log(n), Math.log(3 * n ** 1.5)] as const);
-    expect(slopeOf(points)).toBeCloseTo(1.5, 6);
-  });
+  test.each([
+    { each: 0, exponent: 1, exitCode: 0 },
+    { each: 0.14, exponent: 1.14, exitCode: 0 },
+    { each: 0.16, exponent: 1.16, exitCode: 1 },
+    { each: 1, exponent: 2, exitCode: 1 },
+  ])(
+    "growth: an operation that costs n^$each each has the exponent $exponent, and exit code $exitCode",
+    (cost) => {
+      const points = [1_000, 10_000, 100_000].map((n) => ({ n, micros: 3 * n ** cost.each }));
+      const line = makeLine("growth", "memory", fitted("work", points));
+      expect(line.value).toBeCloseTo(cost.exponent, 2);
+      const other = { isGoalMet: true, isGate: true };
+      expect(exitCodeOf([other, { ...line, isGate: true }, other])).toBe(cost.exitCode);
+      expect(exitCodeOf([{ ...line, isGate: false }]), "other workloads only tell").toBe(0);
+      expect(exitCodeOf([{ isGoalMet: null, isGate: true }]), "a smoke run judges nothing").toBe(0);
+    },
+  );
 
   test("medians and percentiles are samples, not inventions", () => {
     expect(median([3, 1, 2])).toBe(2);

@@ -49,6 +49,13 @@ export function makeLine(workload: string, storage: StorageKind, measured: Measu
   };
 }
 
+/** What the bench ends with: 1 when the goal of a gate is missed. */
+export function exitCodeOf(
+  lines: readonly (Pick<Line, "isGoalMet"> & { readonly isGate: boolean })[],
+): 0 | 1 {
+  return lines.some(({ isGate, isGoalMet }) => isGate && isGoalMet === false) ? 1 : 0;
+}
+
 export function toJsonLine({ more, ...line }: Line): string {
   return JSON.stringify({ ...line, ...more });
 }

@@ -5,7 +5,7 @@ import { availableParallelism, cpus, loadavg } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { HoldfastError, toHoldfastError, UsageError } from "@holdfast/core";
-import { makeLine, toJsonLine, toTable, type Line } from "./line.ts";
+import { exitCodeOf, makeLine, toJsonLine, toTable, type Line } from "./line.ts";
 import { readOptions, USAGE, type Options } from "./options.ts";
 import { provideServer } from "./postgres.ts";
 import type { Bench, Workload } from "./workload.ts";
@@ -49,7 +49,7 @@ process.exitCode = await main(process.argv.slice(2));
 async function main(args: readonly string[]): Promise<number> {
   try {
     const options = readOptions(args, WORKLOADS);
-    if (!options.isHelp) return (await runAll(options)) ? 0 : 1;
+    if (!options.isHelp) return await runAll(options);
     process.stdout.write(USAGE);
     return 0;
   } catch (error) {
@@ -61,7 +61,7 @@ async function main(args: readonly string[]): Promise<number> {
   }
 }
 
-/** Answers whether every gate is passed. */
+/** Answers the exit code. */
 async function runAll({
   workloads,
   storages,
@@ -69,7 +69,7 @@ async function runAll({
   isQuick,
   repeats,
   folder: chosen,
-}: Options): Promise<boolean> {
+}: Options): Promise<0 | 1> {
   // Beside what is installed for this checkout: the disk on which a project's own database would lie.
   const parent =
     chosen === undefined
@@ -90,8 +90,7 @@ async function runAll({
       `${parent} is in memory: syncing costs nothing there, and figures for SQLite mean nothing. Use --folder`,
     );
   }
-  const lines: Line[] = [];
-  let isPassed = true;
+  const lines: (Line & { readonly isGate: boolean })[] = [];
   const stopServer = storages.includes("postgres") ? await provideServer(folder) : undefined;
   for (const storage of storages) {
     for (const workload of workloads) {
@@ -106,15 +105,14 @@ async function runAll({
       for await (const measured of workload.run(bench)) {
         // A smoke test meets or misses nothing.
         const line = makeLine(workload.id, storage, isQuick ? { ...measured, isGoalMet: null } : measured);
-        lines.push(line);
-        if (workload.isGate === true && line.isGoalMet === false) isPassed = false;
+        lines.push({ ...line, isGate: workload.isGate === true });
         if (isJson) process.stdout.write(`${toJsonLine(line)}\n`);
       }
     }
   }
   await stopServer?.();
   if (!isJson) process.stdout.write(`${toTable(lines)}\n`);
-  return isPassed;
+  return exitCodeOf(lines);
 }
 
 /** @throws UsageError when it cannot be written. */

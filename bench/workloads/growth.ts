@@ -37,7 +37,7 @@ export const growth: Workload = {
         for (const [operation, micros] of least)
           costs.set(operation, [...(costs.get(operation) ?? []), { n, micros }]);
       }
-      for (const [operation, points] of costs) yield toMeasured(operation, points);
+      for (const [operation, points] of costs) yield fitted(operation, points);
     }
   },
 };
@@ -46,7 +46,8 @@ function measured(storage: StorageKind, folder: string, growing: Growing, n: num
   return withStorage(storage, folder, (open) => growing.run(open, n));
 }
 
-function toMeasured(operation: string, points: readonly { n: number; micros: number }[]): Measured {
+/** The line of an operation, from what one such operation cost at each size. */
+export function fitted(operation: string, points: readonly { n: number; micros: number }[]): Measured {
   const exponent = 1 + slopeOf(points.map(({ n, micros }) => [Math.log(n), Math.log(micros)]));
   return {
     variant: operation,
@@ -59,7 +60,7 @@ function toMeasured(operation: string, points: readonly { n: number; micros: num
 }
 
 /** Of the straight line that is nearest to the points. */
-export function slopeOf(points: readonly (readonly [x: number, y: number])[]): number {
+function slopeOf(points: readonly (readonly [x: number, y: number])[]): number {
   const meanX = points.reduce((sum, [x]) => sum + x, 0) / points.length;
   const meanY = points.reduce((sum, [, y]) => sum + y, 0) / points.length;
   const above = points.reduce((sum, [x, y]) => sum + (x - meanX) * (y - meanY), 0);
