@@ -57,11 +57,10 @@ export async function otlpTracer({ url, folder, onProblem }: OtlpTracerOptions):
     tracer: provider.getTracer("holdfast"),
     // The exporter tries again for longer than anybody wants to wait at the end of a command, and says nothing meanwhile.
     flush: () =>
-      provider
-        .forceFlush({ timeoutMillis: FLUSH_MS })
-        .catch((error: unknown) =>
-          tell(`the receiver did not answer in time: ${toHoldfastError(error).message}`),
-        ),
+      provider.forceFlush({ timeoutMillis: FLUSH_MS }).catch((thrown: unknown) => {
+        const [error] = Array.isArray(thrown) ? (thrown as unknown[]) : [thrown]; // One for each processor that failed.
+        tell(`the receiver did not answer in time: ${toHoldfastError(error).message}`);
+      }),
   });
 }
 
