@@ -12,7 +12,7 @@
 //            be about to end, and it has the only one. A log that stays beside the lost database is removed, as SQLite would
 //            apply it to whatever is put there next.
 
-import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { lstatSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { HoldfastError, toError } from "@holdfast/core";
@@ -136,10 +136,13 @@ function keep(path: string): Kept[] {
   return identity === undefined ? [] : [{ path, identity }];
 }
 
-/** Device and inode of what stands there; `undefined` for nothing. */
+/**
+ * Device and inode of what stands there; `undefined` for nothing. A link to the database is something else: whoever opens that keeps
+ * another log, beside the file that it leads to.
+ */
 function identityOf(path: string): string | undefined {
   try {
-    const found = statSync(path, { bigint: true, throwIfNoEntry: false });
+    const found = lstatSync(path, { bigint: true, throwIfNoEntry: false });
     return found && `${found.dev}:${found.ino}`;
   } catch (error) {
     throw pathError(toError(error), path);

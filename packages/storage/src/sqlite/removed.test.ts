@@ -1,7 +1,16 @@
 // A database whose files are taken away while it is open: nothing is acknowledged that its path does not lead to.
 
 import { spawnSync } from "node:child_process";
-import { copyFileSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { exitCodeOf, type Change, type HoldfastError } from "@holdfast/core";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { connectSqliteStorage, openSqliteReader, openSqliteStorage } from "./index.ts";
@@ -26,6 +35,10 @@ const LOSSES: { readonly [what: string]: (path: string, folder: string) => void 
   "is replaced by a copy of itself": (path) => {
     copyFileSync(path, `${path}-copy`);
     renameSync(`${path}-copy`, path);
+  },
+  "is moved elsewhere and linked to from its place": (path, folder) => {
+    renameSync(path, `${folder}/real.db`);
+    symlinkSync("real.db", path);
   },
   "becomes a folder": (path) => {
     rmSync(path);
