@@ -316,8 +316,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "K6: an outcome that cost a process is kept before it is delivered",
     file: "packages/runtime/src/attempts.ts",
-    find: "if (task.lost === 0) return this.#host.deliver(event);",
-    replace: "return this.#host.deliver(event);",
+    find: "if (task.lost === 0) return this.#deliver(event);",
+    replace: "return this.#deliver(event);",
     tests: ["packages/runtime/src/attempts.test.ts", CRASHES],
     test: "is not done again when its successor's outcome was kept (H7)",
   },

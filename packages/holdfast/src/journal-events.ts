@@ -139,7 +139,12 @@ export class JournalTail {
     switch (record.type) {
       case "schedule_task": {
         this.#tasks.set(record.id, { kind: record.kind, askedAt: this.#lastAt });
-        return { ...base, ...this.#task(record.id), input: payload, ...given(record, "key", "timeoutMs") };
+        return {
+          ...base,
+          ...this.#task(record.id),
+          input: payload,
+          ...given(record, "key", "timeoutMs", "deadlineAt"),
+        };
       }
       case "task_completed":
         return { ...base, ...this.#ended(record), ...given(record, "usage"), output: payload };

@@ -93,6 +93,7 @@ const ATTEMPT: TaskAttempt = {
   claimToken: 1,
   idempotencyKey: "s-0",
   timeoutMs: undefined,
+  deadlineAt: undefined,
   traceparent: undefined,
   closure: undefined,
   hasConversation: false,

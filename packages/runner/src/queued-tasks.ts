@@ -303,8 +303,8 @@ class QueuedAttempt implements RunningAttempt {
 
   /** What the handler is given is what it would be given here. */
   async #input(): Promise<JsonText> {
-    const { sessionId, taskId, attempt, idempotencyKey, timeoutMs, hasConversation, conversation } =
-      this.#request;
+    const { sessionId, taskId, attempt, idempotencyKey, timeoutMs, deadlineAt } = this.#request;
+    const { hasConversation, conversation } = this.#request;
     const decoded = decodeJson(this.#request.input);
     const input = hasConversation ? await resolveConversations(decoded, conversation) : decoded;
     const queued: QueuedInput = {
@@ -315,6 +315,7 @@ class QueuedAttempt implements RunningAttempt {
         attempt,
         idempotencyKey,
         ...(timeoutMs === undefined ? {} : { timeoutMs }),
+        ...(deadlineAt === undefined ? {} : { deadlineAt }),
       },
     };
     return encodeJson(queued, `input of task "${this.#request.kind}"`)!;

@@ -4,6 +4,7 @@
 //       whether there is another one, by its own policy.
 //   B2. An attempt lost with its runner is made again here, unless the task's author counts attempts: then it is a failure.
 //   B3. The handler sees the task it belongs to, and its idempotency key, not this session's.
+//   B4. Its handler is not begun after the deadline of the task, also when nobody is left to cancel this session.
 
 import { HoldfastError, recordError, type RecordedError, type TokenUsage } from "@holdfast/core";
 import {
@@ -24,6 +25,8 @@ export interface QueuedInput {
     readonly attempt: number;
     readonly idempotencyKey: string;
     readonly timeoutMs?: number;
+    /** When the whole task must have ended, by the clock of who asked. Epoch milliseconds. */
+    readonly deadlineAt?: number;
   };
 }
 
@@ -63,16 +66,17 @@ export function taskAgent(task: TaskDefinition): Agent {
     name,
     tasks: [attempt],
     run: async (ctx, input) => {
-      const { timeoutMs } = (input as QueuedInput).task;
+      const { timeoutMs, deadlineAt = Infinity } = (input as QueuedInput).task;
+      const deadlineMs = deadlineAt - ctx.now();
+      if (deadlineMs <= 0) return TOO_LATE; // B4.
       try {
-        return await ctx.scheduleTask(
-          attempt,
-          input as QueuedInput,
-          timeoutMs === undefined ? {} : { timeoutMs },
-        );
+        return await ctx.scheduleTask(attempt, input as QueuedInput, {
+          deadlineMs,
+          ...(timeoutMs === undefined ? {} : { timeoutMs }),
+        });
       } catch (error) {
         if (!HoldfastError.is(error) || error.code !== "task_failed") throw error; // It was cancelled.
-        return endedOtherwise(error); // B1.
+        return ctx.now() >= deadlineAt ? TOO_LATE : endedOtherwise(error); // B1.
       }
     },
   });
@@ -101,6 +105,13 @@ function endedOtherwise(error: HoldfastError): QueuedOutput {
   const retryable = recorded.code === "task_timeout" || recorded.name === "AttemptLostError";
   return { status: "failed", error: recorded, retryable };
 }
+
+/** B4. There is no time for another attempt. */
+const TOO_LATE = {
+  status: "failed",
+  error: { name: "TaskTimeoutError", message: "did not end by its deadline", code: "task_timeout" },
+  retryable: false,
+} as const satisfies QueuedOutput;
 
 /** B3. */
 class AskedContext implements TaskContext {

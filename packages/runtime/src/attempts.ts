@@ -6,6 +6,8 @@
 //   A4. Every attempt that started is traced to have ended, once: when it ends, or when it is told to stop.
 //   A5. What another process of the session left running elsewhere is found again, or withdrawn when nobody wants it any more, also
 //       before it is known whether it goes on.
+//   A6. No attempt begins after its task's deadline. At the deadline what runs is aborted and the task fails, also between attempts and
+//       after a restart.
 //
 // Knows no storage and no kernel: it is told which tasks are open, and gives back events to deliver and notes to add.
 
@@ -30,8 +32,8 @@ import {
   type TokenUsage,
   type TraceEvent,
 } from "@holdfast/core";
-import { WakeQueue, type Queued } from "@holdfast/core/internal";
 import { addUsage } from "./spending.ts";
+import { TaskTimes } from "./task-times.ts";
 
 type Draft<R> = R extends unknown ? Omit<R, "seq" | "id"> : never;
 export type EventDraft = Draft<EventRecord>;
@@ -98,6 +100,7 @@ class Running implements TaskAttempt {
   readonly attempt: number;
   readonly idempotencyKey: string;
   readonly timeoutMs: number | undefined;
+  readonly deadlineAt: number | undefined;
   readonly closure: TaskAttempt["closure"];
   readonly hasConversation: boolean;
   readonly #host: AttemptsHost;
@@ -116,6 +119,7 @@ class Running implements TaskAttempt {
     this.attempt = task.attempt;
     this.idempotencyKey = keyOf(sessionId, task);
     this.timeoutMs = task.timeoutMs;
+    this.deadlineAt = task.deadlineAt;
     this.closure = task.closure;
     this.hasConversation = task.hasConversation;
   }
@@ -165,17 +169,12 @@ class Running implements TaskAttempt {
   }
 }
 
-/** A task that is to be tried again. */
-interface Retry extends Queued {
-  readonly task: OpenTask;
-}
-
 export class Attempts {
   readonly #host: AttemptsHost;
   readonly #running = new Map<number, Running>();
-  readonly #retries = new Map<number, Retry>();
-  /** The same, by the moment each is to be tried again. */
-  readonly #nextRetries = new WakeQueue<Retry>();
+  readonly #retries = new TaskTimes();
+  /** A6. Of tasks that have no outcome yet. */
+  readonly #deadlines = new TaskTimes();
   /** Of which it is not known yet whether they go on elsewhere (A5). */
   readonly #asked = new Map<number, OpenTask>();
   /** Of attempts that have ended and want to hear when that is committed. */
@@ -190,9 +189,15 @@ export class Attempts {
     return this.#running.size;
   }
 
-  /** The earliest moment a task is to be tried again. */
+  /** The earliest moment a task is to be tried again, or must have ended. */
   get wakeAt(): number | undefined {
-    return this.#nextRetries.first()?.queuedFor;
+    const earliest = Math.min(this.#retries.first ?? Infinity, this.#deadlines.first ?? Infinity);
+    return earliest === Infinity ? undefined : earliest;
+  }
+
+  /** A6. These are open from the next commit on. */
+  opened(tasks: readonly OpenTask[]): void {
+    for (const task of tasks) if (task.deadlineAt !== undefined) this.#deadlines.set(task, task.deadlineAt);
   }
 
   /** Follow up on a note that is now committed. */
@@ -220,6 +225,7 @@ export class Attempts {
   }
 
   start(task: OpenTask): void {
+    if (isOverdue(task, this.#host.clock.now())) return this.#expire(task); // A6.
     const running = new Running(this.#host, task);
     if (this.#host.trace !== undefined) {
       const { taskId, kind, attempt, input } = running;
@@ -232,35 +238,45 @@ export class Attempts {
   /** It cannot be paid for, whatever is left: it fails without having run. */
   refuse({ id, attempt }: OpenTask, error: RecordedError): void {
     const at = this.#host.clock.now();
-    this.#host.deliver({ type: "task_failed", task: id, attempt, at, payload: JSON.stringify(error) });
+    this.#deliver({ type: "task_failed", task: id, attempt, at, payload: JSON.stringify(error) });
+  }
+
+  /** A6. Fail the tasks whose deadline has come. */
+  expireDue(now: number): void {
+    for (let task = this.#deadlines.takeDue(now); task !== undefined; task = this.#deadlines.takeDue(now))
+      if (this.#host.openTask(task.id) === task && task.kept === undefined) this.#expire(task);
+  }
+
+  #expire(task: OpenTask): void {
+    const { id } = task;
+    const error = pastDeadline(task);
+    this.#retries.forget(id);
+    this.#withdraw(id);
+    const running = this.#running.get(id);
+    if (running !== undefined) {
+      this.#running.delete(id);
+      this.#host.trace?.({ ...this.#end(running), outcome: "failed", error });
+      running.handle?.abort(`its task ${error.message}`);
+    }
+    const usage = running?.usage === undefined ? {} : { usage: running.usage };
+    const { attempt } = task;
+    const at = this.#host.clock.now();
+    this.#deliver({ type: "task_failed", task: id, attempt, at, ...usage, payload: JSON.stringify(error) });
   }
 
   /** Start the tasks whose back-off is over. */
   startDueRetries(now: number): void {
-    for (let next = this.#nextRetries.first(); next !== undefined; next = this.#nextRetries.first()) {
-      if (next.queuedFor > now) return;
-      const { task } = next;
-      this.#forgetRetry(task.id);
+    for (let task = this.#retries.takeDue(now); task !== undefined; task = this.#retries.takeDue(now))
       if (this.#host.openTask(task.id) === task) this.#host.begin([task]);
-    }
   }
 
   #retryLater(task: OpenTask): void {
-    this.#forgetRetry(task.id);
-    const retry = { task, queuedFor: Infinity, queueIndex: -1, queueOrder: task.id };
-    this.#retries.set(task.id, retry);
-    this.#nextRetries.set(retry, task.retryAt ?? 0);
-  }
-
-  #forgetRetry(id: number): void {
-    const retry = this.#retries.get(id);
-    if (retry === undefined) return;
-    this.#retries.delete(id);
-    this.#nextRetries.set(retry, Infinity);
+    this.#retries.set(task, task.retryAt ?? 0);
   }
 
   abort(id: number, reason: string): void {
-    this.#forgetRetry(id);
+    this.#retries.forget(id);
+    this.#deadlines.forget(id);
     this.#withdraw(id);
     this.#settleUnrecorded(id);
     const running = this.#running.get(id);
@@ -275,7 +291,8 @@ export class Attempts {
 
   /** @param isForGood whether nobody will ever ask for their outcomes: not so of a session that is only paused. */
   abortAll(reason: string, isForGood = false): void {
-    for (const id of this.#retries.keys()) this.#forgetRetry(id);
+    this.#retries.clear();
+    this.#deadlines.clear();
     const unwanted = [...this.#asked.keys(), ...this.#unrecorded.keys()];
     if (isForGood) for (const id of unwanted) this.abort(id, reason);
     this.#asked.clear(); // Whoever goes on with the session asks again.
@@ -314,6 +331,7 @@ export class Attempts {
   /** After a replay: go on with the tasks that have no outcome (H7, H8). */
   recover(tasks: readonly OpenTask[], at: number): void {
     const fresh: OpenTask[] = [];
+    this.opened(tasks.filter(({ kept }) => kept === undefined));
     for (const task of tasks) {
       const { id, attempt, kind } = task;
       const wasBegun = this.#host.wasBegun(task);
@@ -325,8 +343,11 @@ export class Attempts {
         fresh.push(task);
       } else {
         const taskId = positionId(this.#host.sessionId, id);
+        const { executor } = this.#host;
+        const isOver = isOverdue(task, at);
         const isHere = task.closure !== undefined;
-        const going = isHere ? undefined : this.#host.executor.goesOn?.({ kind, taskId, attempt });
+        if (isOver && !isHere) void executor.withdraw?.({ kind, taskId, attempt }); // A5.
+        const going = isHere || isOver ? undefined : executor.goesOn?.({ kind, taskId, attempt });
         if (going === undefined) this.#lost(task, at);
         else {
           this.#asked.set(id, task);
@@ -345,10 +366,14 @@ export class Attempts {
   #lost(task: OpenTask, at: number): void {
     const { id, attempt, retry } = task;
     this.#traceLost(task);
-    if (mayRetryLost(retry, attempt)) return this.#host.note({ type: "attempt_lost", task: id, attempt, at });
+    const isOver = isOverdue(task, at);
+    if (!isOver && mayRetryLost(retry, attempt))
+      return this.#host.note({ type: "attempt_lost", task: id, attempt, at });
+    this.#deadlines.forget(id); // It fails now, or once what it started has ended.
     const message = `attempt ${attempt} of ${retry?.maxAttempts ?? attempt} was running when its process ended; its outcome is unknown`;
-    const payload = JSON.stringify({ name: "AttemptLostError", message, code: "task_failed" });
-    const told = (): void => this.#host.deliver({ type: "task_failed", task: id, attempt, at, payload });
+    const error = isOver ? pastDeadline(task) : { name: "AttemptLostError", message, code: "task_failed" };
+    const payload = JSON.stringify(error);
+    const told = (): void => this.#deliver({ type: "task_failed", task: id, attempt, at, payload });
     const ending = this.#endLost(task);
     if (ending === undefined) told();
     else
@@ -399,7 +424,11 @@ export class Attempts {
         return;
       case "failed": {
         const random = this.#host.random() / 0x1_0000_0000;
-        const delayMs = isNews ? retryDelayMs(task.retry, countedAttempts(task), outcome, random) : undefined;
+        const backOffMs = isNews
+          ? retryDelayMs(task.retry, countedAttempts(task), outcome, random)
+          : undefined;
+        // A6. The next attempt could not begin in time.
+        const delayMs = backOffMs !== undefined && isOverdue(task, at + backOffMs) ? undefined : backOffMs;
         this.#host.trace?.({
           ...this.#end(running),
           outcome: delayMs === undefined ? "failed" : "retrying",
@@ -445,8 +474,14 @@ export class Attempts {
   }
 
   #finish(task: OpenTask, event: OutcomeDraft): void {
-    if (task.lost === 0) return this.#host.deliver(event);
+    if (task.lost === 0) return this.#deliver(event);
+    this.#deadlines.forget(task.id);
     this.#host.note(keptOutcome(event)); // A3.
+  }
+
+  #deliver(event: OutcomeDraft): void {
+    this.#deadlines.forget(event.task);
+    this.#host.deliver(event);
   }
 
   #deliverKept({ id, kept, attempt }: OpenTask): void {
@@ -478,6 +513,15 @@ function wrongCount(usage: TokenUsage): string | undefined {
     return !Number.isSafeInteger(count) || (count as number) < 0;
   });
   return wrong && `${wrong}: ${String(usage[wrong])}`;
+}
+
+function isOverdue({ deadlineAt }: OpenTask, now: number): boolean {
+  return deadlineAt !== undefined && deadlineAt <= now;
+}
+
+function pastDeadline({ deadlineMs }: OpenTask): RecordedError {
+  const message = `did not end within its ${deadlineMs} ms, all attempts counted together`;
+  return { name: "TaskTimeoutError", message, code: "task_timeout" };
 }
 
 /** The same for all attempts of a task. */

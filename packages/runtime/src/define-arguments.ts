@@ -35,6 +35,7 @@ const TASK: OptionRules = {
   output: schema,
   retry: object("{ maxAttempts, initialDelayMs, factor, maxDelayMs, nonRetryable }"),
   timeoutMs: ms(0),
+  deadlineMs: ms(0),
   guardRepeats: flag,
   cost: functionRule("a function of the input"),
   run: functionRule("run: (input, task) => output"),

@@ -48,6 +48,8 @@ export interface TaskDefinition<Input = unknown, Output = unknown> extends TaskT
   readonly retry?: RetryPolicy;
   /** One attempt may take this long. No limit by default. */
   readonly timeoutMs?: number;
+  /** The whole task may take this long, over all attempts, back-offs and restarts. Milliseconds; no limit by default. */
+  readonly deadlineMs?: number;
   /** The same input with the same result is told at the fifth time; at the tenth a person is asked before it goes on. */
   readonly guardRepeats?: boolean;
   /** The most an attempt with this input may cost: reserved from the budget before it starts, settled by `reportUsage`. */

@@ -202,6 +202,7 @@ function attemptOf(changes: Partial<TaskAttempt>): TaskAttempt {
     claimToken: 1,
     idempotencyKey: "ses_x-0",
     timeoutMs: undefined,
+    deadlineAt: undefined,
     traceparent: undefined,
     closure: undefined,
     hasConversation: false,

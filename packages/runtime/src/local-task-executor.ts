@@ -326,10 +326,11 @@ class Attempt implements RunningAttempt, TaskContext {
 /** What is known of a task before it is asked for. */
 export function traitsOf(task: TaskDefinition): TaskTraits {
   if (task.cost === undefined) return task;
-  const { retry, timeoutMs, guardRepeats, cost } = task;
+  const { retry, timeoutMs, deadlineMs, guardRepeats, cost } = task;
   return {
     ...(retry === undefined ? {} : { retry }),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(deadlineMs === undefined ? {} : { deadlineMs }),
     ...(guardRepeats === undefined ? {} : { guardRepeats }),
     cost: (input) => cost(decodeJson(input)),
   };

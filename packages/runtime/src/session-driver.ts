@@ -216,6 +216,7 @@ export class SessionDriver implements SliceMember {
     const at = Math.max(this.#world.clock.now(), kernel.now);
     // Before anything new is asked: what is open now was recorded, and so may have been running.
     if (this.#recovering) this.#recover(at);
+    this.#attempts.expireDue(at);
     if (this.#standDown !== undefined) return this.#keepOutcomes();
     if (this.#forkPending && this.#session.fork !== undefined) {
       this.#forkPending = false;
@@ -314,6 +315,7 @@ export class SessionDriver implements SliceMember {
     closing: { type: "checkpointed"; state: SessionState } | { type: "ended"; ending: Ending } | undefined,
   ): void {
     const segment = this.#kernel.seal();
+    this.#attempts.opened(segment.newTasks);
     this.#deliveries = 0;
     const isFirstStand = this.#rowStale;
     this.#rowStale = false;

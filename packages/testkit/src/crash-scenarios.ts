@@ -63,6 +63,22 @@ export const crashScenarios: readonly CrashScenario[] = [
     }),
   })),
 
+  scenario("a task that never ends and has a deadline, while another one ends", (outside) => {
+    const step = effect(outside);
+    return {
+      agent: defineAgent({
+        name: "deadline",
+        tasks: [step],
+        run: async (ctx) => {
+          const stuck = ctx.run("stuck", () => new Promise(() => {}), { deadlineMs: 10 });
+          const done = ctx.scheduleTask(step, { value: "done" }, { deadlineMs: 3_600_000 });
+          const why = await stuck.catch((error: { cause: { code: string } }) => error.cause.code);
+          return [await done, why];
+        },
+      }),
+    };
+  }),
+
   scenario("a signal that comes before the wait", (outside) => {
     const step = effect(outside);
     return {

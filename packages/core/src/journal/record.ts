@@ -35,6 +35,8 @@ export interface ScheduleTask extends Command {
   readonly hash: string;
   readonly key?: string;
   readonly timeoutMs?: number;
+  /** When the task must have ended, over all attempts. Epoch milliseconds. */
+  readonly deadlineAt?: number;
   readonly retry?: RetryPolicy;
   /** Its repeats are counted; of sessions with the behaviour flag `recordsGuards`. */
   readonly guarded?: true;

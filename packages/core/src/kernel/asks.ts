@@ -26,7 +26,7 @@ import { answerSignalName, isReservedName } from "../journal/signal-names.ts";
 import { FORMAT_LIMITS } from "../limits.ts";
 import { callerLine, laterCallerLine } from "./caller.ts";
 import { checkOptions, type OptionRules } from "../options.ts";
-import { checkRetry, checkTimeout, momentOf } from "./checks.ts";
+import { checkDeadline, checkRetry, checkTimeout, momentOf } from "./checks.ts";
 import { ConversationRef } from "./conversation-ref.ts";
 import type { ConversationTip } from "./conversation-tip.ts";
 import type { FaultMemory } from "./fault-memory.ts";
@@ -165,6 +165,7 @@ export class Asks implements FutureOwner {
     closure?: (task: unknown) => unknown;
     key?: string | undefined;
     timeoutMs?: number | undefined;
+    deadlineMs?: number | undefined;
     retry?: RetryPolicy | undefined;
   }): DurableFuture<unknown> {
     const { kind, key, closure } = request;
@@ -183,16 +184,21 @@ export class Asks implements FutureOwner {
     }
     const retry = this.#door.faults.check(checkRetry, request.retry ?? traits.retry);
     const timeoutMs = this.#door.faults.check(checkTimeout, request.timeoutMs ?? traits.timeoutMs);
+    const deadline = this.#deadline(
+      this.#door.faults.check(checkDeadline, request.deadlineMs ?? traits.deadlineMs),
+    );
     const draft: Mutable<Draft<ScheduleTask>> = { type: "schedule_task", kind, hash };
     if (key !== undefined) draft.key = key;
     if (timeoutMs !== undefined) draft.timeoutMs = timeoutMs;
+    if (deadline !== undefined) draft.deadlineAt = deadline.deadlineAt;
     if (retry !== undefined) draft.retry = retry;
     if (input !== undefined && input.length <= FORMAT_LIMITS.inputKeptChars) draft.payload = input;
     const guarded = this.#isGuarded(traits.guardRepeats === true);
     if (guarded) draft.guarded = true;
     const { id } = this.#ask(draft);
     const future = new DurableFuture<unknown>(this, "task", id, `task "${kind}"`);
-    const task = newTask(id, kind, input, { key, retry, timeoutMs, closure, hasConversation, guarded });
+    const traitsOfTask = { key, retry, timeoutMs, ...deadline, closure, hasConversation, guarded };
+    const task = newTask(id, kind, input, traitsOfTask);
     this.#door.open.add({ future, task });
     if (key !== undefined) (this.#keyed ??= new Map()).set(key, { future, asked: `${kind} ${hash}` });
     if (this.#door.cursor.slice === "live") this.#door.segment.addTask(task);
@@ -207,20 +213,32 @@ export class Asks implements FutureOwner {
     return here?.type === "schedule_task" && here.guarded === true;
   }
 
+  /** K3. On replay it is the recorded one, whatever the agent asks for now. */
+  #deadline(
+    ms: number | undefined,
+  ): { readonly deadlineAt: number; readonly deadlineMs: number } | undefined {
+    const { slice, here } = this.#door.cursor;
+    const recorded = here?.type === "schedule_task" ? here.deadlineAt : undefined;
+    const deadlineAt = slice === "replay" ? recorded : this.#momentAfter(ms);
+    return deadlineAt === undefined ? undefined : { deadlineAt, deadlineMs: deadlineAt - this.#door.now() };
+  }
+
   /** A task that answers a child's request: asked by the kernel, observed by nobody. */
   scheduleHandler(kind: string, request: ChildRequest): void {
     const input = encodeJson(request.payload, "request");
     const { hash, describeTask } = this.#door.options;
-    const { retry, timeoutMs } = describeTask(kind) ?? {};
+    const { retry, timeoutMs, deadlineMs } = describeTask(kind) ?? {};
+    const deadline = this.#deadline(deadlineMs);
     const kept = input === undefined || input.length > FORMAT_LIMITS.inputKeptChars ? {} : { payload: input };
     const { id } = this.#door.cursor.append({
       type: "schedule_task",
       kind,
       hash: hash(input ?? ""),
+      ...(deadline === undefined ? {} : { deadlineAt: deadline.deadlineAt }),
       ...kept,
     });
     const future = new DurableFuture<unknown>(this, "task", id, `the handler "${kind}"`);
-    const task = { ...newTask(id, kind, input, { retry, timeoutMs }), request };
+    const task = { ...newTask(id, kind, input, { retry, timeoutMs, ...deadline }), request };
     this.#door.open.add({ future, task });
     if (this.#door.cursor.slice === "live") this.#door.segment.addTask(task);
   }
@@ -541,13 +559,22 @@ export class Asks implements FutureOwner {
 }
 
 type Traits = Pick<OpenTask, "retry" | "timeoutMs"> &
-  Partial<Pick<OpenTask, "key" | "closure" | "hasConversation" | "guarded">>;
+  Partial<Pick<OpenTask, "key" | "closure" | "deadlineAt" | "deadlineMs" | "hasConversation" | "guarded">>;
 
 function newTask(
   id: number,
   kind: string,
   input: JsonText | undefined,
-  { key, retry, timeoutMs, closure, hasConversation = false, guarded = false }: Traits,
+  {
+    key,
+    retry,
+    timeoutMs,
+    deadlineMs,
+    deadlineAt,
+    closure,
+    hasConversation = false,
+    guarded = false,
+  }: Traits,
 ): OpenTask {
   return {
     id,
@@ -556,6 +583,8 @@ function newTask(
     key,
     retry,
     timeoutMs,
+    deadlineMs,
+    deadlineAt,
     closure,
     guarded,
     attempt: 1,

@@ -14,11 +14,18 @@ export function momentOf(time: number): number | undefined {
 
 /** A time-out, where `Infinity` is none. @throws UsageError */
 export function checkTimeout(timeoutMs: number | undefined, whose = "a task"): number | undefined {
-  if (timeoutMs === undefined || timeoutMs === Infinity) return undefined;
-  if (Number.isFinite(timeoutMs) && timeoutMs > 0) return timeoutMs;
-  throw new UsageError(`${whose} cannot have a time-out of ${timeoutMs} ms`, {
-    expected: "a number of milliseconds above 0",
-  });
+  return checkPatience(timeoutMs, `${whose} cannot have a time-out of`);
+}
+
+/** How long a whole task may take, where `Infinity` is without end. @throws UsageError */
+export function checkDeadline(deadlineMs: number | undefined): number | undefined {
+  return checkPatience(deadlineMs, "a task cannot have a deadline of");
+}
+
+function checkPatience(ms: number | undefined, refusal: string): number | undefined {
+  if (ms === undefined || ms === Infinity) return undefined;
+  if (Number.isFinite(ms) && ms > 0) return ms;
+  throw new UsageError(`${refusal} ${ms} ms`, { expected: "a number of milliseconds above 0" });
 }
 
 /** How long who is cancelled has to end by itself, in whole milliseconds. @throws UsageError */

@@ -37,12 +37,22 @@ export interface TaskOptions {
   readonly idempotencyKey?: string;
   /** One attempt may take this long. */
   readonly timeoutMs?: number;
+  /**
+   * The whole task may take this long from when it is asked for, over all attempts, back-offs and restarts. Milliseconds. It fails with
+   * `task_timeout` then, and no attempt begins after that.
+   */
+  readonly deadlineMs?: number;
   readonly retry?: RetryPolicy;
 }
 
 /** What an ask may be given beside its data; of which kind it is, is checked where it is used. */
-const TASK_OPTIONS: OptionRules = { idempotencyKey: anyRule, timeoutMs: anyRule, retry: anyRule };
 const PATIENCE: OptionRules = { timeoutMs: anyRule };
+const TASK_OPTIONS: OptionRules = {
+  ...PATIENCE,
+  deadlineMs: anyRule,
+  idempotencyKey: anyRule,
+  retry: anyRule,
+};
 const WAIT_OPTIONS: OptionRules = { ...PATIENCE, schema: anyRule };
 const QUESTION_OPTIONS: OptionRules = {
   ...WAIT_OPTIONS,
@@ -192,6 +202,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
       input,
       key: options.idempotencyKey,
       timeoutMs: options.timeoutMs,
+      deadlineMs: options.deadlineMs,
       retry: options.retry,
     });
   }
@@ -210,6 +221,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
       closure: fn as (task: unknown) => unknown,
       key: options.idempotencyKey,
       timeoutMs: options.timeoutMs,
+      deadlineMs: options.deadlineMs,
       retry: options.retry,
     }) as DurableFuture<T>;
   }

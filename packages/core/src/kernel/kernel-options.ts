@@ -1,9 +1,10 @@
 // What a kernel is made of: the part of a journal it lives on, and the world as it may know it.
 
-import type { CancelNotice, JournalRecord, Repeat, RetryPolicy } from "../journal/record.ts";
+import type { CancelNotice, JournalRecord, Repeat } from "../journal/record.ts";
 import type { Limits } from "../limits.ts";
 import type { Hash } from "../ports/clock.ts";
 import type { StoredSignal } from "../ports/storage.ts";
+import type { TaskTraits } from "../ports/task-executor.ts";
 import type { Remaining } from "../session/budget.ts";
 import type { DescribeAgent, Relations } from "./relations.ts";
 import type { SessionState } from "./session-state.ts";
@@ -36,11 +37,7 @@ export interface KernelOptions {
   readonly hash: Hash;
   readonly limits: Limits;
   /** Traits of a task kind; `undefined` when nobody here can do it. */
-  readonly describeTask: (
-    kind: string,
-  ) =>
-    | { readonly retry?: RetryPolicy; readonly timeoutMs?: number; readonly guardRepeats?: boolean }
-    | undefined;
+  readonly describeTask: (kind: string) => Omit<TaskTraits, "cost"> | undefined;
   readonly taskKinds: () => readonly string[];
   readonly describeAgent: DescribeAgent;
   readonly agentNames: () => readonly string[];

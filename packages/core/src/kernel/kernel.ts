@@ -510,7 +510,8 @@ export class Kernel {
       this.#drop(future.id);
       future.reject(new CancelledError(future.label, "the session was forked"));
     }
-    for (const task of this.#open.startOver()) if (this.#cursor.slice === "live") this.#segment.addTask(task);
+    for (const task of this.#open.startOver(this.#now))
+      if (this.#cursor.slice === "live") this.#segment.addTask(task);
   }
 
   #withdrawAll(): void {

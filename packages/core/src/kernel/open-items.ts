@@ -21,6 +21,10 @@ export interface OpenTask {
   readonly key: string | undefined;
   readonly retry: RetryPolicy | undefined;
   readonly timeoutMs: number | undefined;
+  /** How long the whole task may take, from when it was asked for; whole milliseconds. */
+  readonly deadlineMs: number | undefined;
+  /** The same as a moment, in epoch milliseconds. */
+  deadlineAt: number | undefined;
   readonly closure: ((task: unknown) => unknown) | undefined;
   /** Whether its repeats are counted, as it is recorded. */
   readonly guarded: boolean;
@@ -220,11 +224,13 @@ export class OpenItems {
     );
   }
 
-  /** Forget all attempts of tasks but those that are done. Answers which are to be done again. */
-  startOver(): OpenTask[] {
+  /** Forget all attempts of tasks but those that are done. Answers which are to be done again, their time counted from `now`. */
+  startOver(now: number): OpenTask[] {
     const again = this.tasks().filter((task) => !isDone(task));
-    for (const task of again)
-      Object.assign(task, { attempt: 1, retryAt: undefined, lost: 0, kept: undefined });
+    for (const task of again) {
+      const deadlineAt = task.deadlineMs === undefined ? undefined : now + task.deadlineMs;
+      Object.assign(task, { attempt: 1, retryAt: undefined, lost: 0, kept: undefined, deadlineAt });
+    }
     return again;
   }
 

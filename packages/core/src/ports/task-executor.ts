@@ -48,6 +48,8 @@ export interface UnsettledTask {
 export interface TaskTraits {
   readonly retry?: RetryPolicy;
   readonly timeoutMs?: number;
+  /** How long the whole task may take, over all attempts. Milliseconds. */
+  readonly deadlineMs?: number;
   /** Ask a person when the same input has had the same result ten times, one after another. */
   readonly guardRepeats?: boolean;
   /** The most an attempt with this input may cost; asked for only when somebody pays. What it throws fails the task. */
@@ -81,6 +83,8 @@ export interface TaskAttempt {
   /** The same for every attempt of this task: for effects on the outside world. */
   readonly idempotencyKey: string;
   readonly timeoutMs: number | undefined;
+  /** When its whole task must have ended; who asked aborts it then. Epoch milliseconds. */
+  readonly deadlineAt: number | undefined;
   /** W3C trace context of this attempt, or of its session, if it is traced. */
   readonly traceparent: string | undefined;
   /** `ctx.run`: the work itself, in process only. */

@@ -156,6 +156,32 @@ describe("a queued task", () => {
     expect(await outputOf(fleet, sessionId)).toBe("second");
   });
 
+  test("is aborted where it runs at the deadline of whoever asked, and is not begun again", async () => {
+    fleet = await openFleet();
+    const seen: string[] = [];
+    const work = defineTask({
+      name: "work",
+      run: async (_: unknown, { signal }: TaskContext) => {
+        seen.push("begun");
+        await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+        seen.push("aborted");
+      },
+    });
+    const hasty = defineAgent({
+      name: "hasty",
+      run: (ctx) =>
+        ctx
+          .scheduleTask("work", 1, { deadlineMs: 1_500, retry: { maxAttempts: 9, initialDelayMs: 1 } })
+          .catch((error: { cause: { code: string } }) => error.cause.code),
+    });
+    await fleet.runner({ agents: [hasty] });
+    await fleet.runner({ tasks: [work] });
+    const sessionId = await startSession(fleet, { agent: "hasty" });
+    expect(await outputOf(fleet, sessionId)).toBe("task_timeout");
+    await vi.waitFor(() => expect(seen).toEqual(["begun", "aborted"]), PATIENCE);
+    await vi.waitFor(async () => expect(await sessionsOf(fleet!, "task:work")).toEqual([]), PATIENCE);
+  });
+
   test("that is not wanted any more is cancelled where it runs, and removed", async () => {
     fleet = await openFleet();
     const seen: string[] = [];

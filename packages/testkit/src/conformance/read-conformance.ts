@@ -297,6 +297,7 @@ const RECORDS: {
     hash: "h",
     key: "k",
     timeoutMs: 5,
+    deadlineAt: 1_700_000_000_000,
     retry: { maxAttempts: 3, factor: 1.5, nonRetryable: ["a", "b"] },
     payload: '{"a":[1,{}]}',
   },

@@ -1,0 +1,58 @@
+// The session of one queued attempt, as a runner runs it.
+
+import { createRuntime, defineTask, MemoryStorage } from "@holdfast/runtime";
+import { TestClock } from "@holdfast/testkit/test-runtime";
+import { afterEach, describe, expect, test } from "vitest";
+import { taskAgent } from "./task-agent.ts";
+
+const closing: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close();
+});
+
+describe("B4: a queued attempt of a task with a deadline", () => {
+  test("does not begin after the deadline, and says that no other attempt helps", async () => {
+    const { begun, run } = stand();
+    expect(await run(0)).toEqual({ status: "failed", error: TOO_LATE, retryable: false });
+    expect(begun).toEqual([]);
+  });
+
+  test("ends at the deadline, and says that no other attempt helps", async () => {
+    const { begun, clock, run } = stand();
+    const output = run(1_000);
+    await clock.advance(1_000);
+    expect(await output).toEqual({ status: "failed", error: TOO_LATE, retryable: false });
+    expect(begun).toEqual([1]);
+  });
+
+  test("that takes longer than one attempt may is tried again", async () => {
+    const { clock, run } = stand();
+    const output = run(1_000, 10);
+    await clock.advance(10);
+    expect(await output).toMatchObject({ error: { code: "task_timeout" }, retryable: true });
+  });
+});
+
+const TOO_LATE = {
+  name: "TaskTimeoutError",
+  message: "did not end by its deadline",
+  code: "task_timeout",
+};
+
+/** A runtime that has the agent of a task that never ends. */
+function stand() {
+  const clock = new TestClock();
+  const begun: unknown[] = [];
+  const agent = taskAgent(
+    defineTask({ name: "work", run: (input) => (begun.push(input), new Promise<never>(() => {})) }),
+  );
+  const runtime = createRuntime({ storage: new MemoryStorage(), clock, development: false });
+  closing.push(() => runtime.close());
+  const run = async (leftMs: number, timeoutMs?: number): Promise<unknown> => {
+    const deadlineAt = clock.now() + leftMs;
+    const limits = { deadlineAt, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
+    const task = { sessionId: "s", taskId: "s-0", attempt: 1, idempotencyKey: "s-0", ...limits };
+    return (await runtime.start(agent, { input: 1, task })).result();
+  };
+  return { begun, clock, run };
+}
