@@ -95,7 +95,7 @@ export function nextLife(last: Kernel, state: SessionState, session: Session): K
     baseSeq: last.nextSeq,
     baseId: last.nextId,
     recorded: [],
-    signals: last.pendingSignals(),
+    signals: last.pending,
     state,
     turn: last.turn,
     entryCount: last.entryCount,

@@ -414,7 +414,7 @@ export class SessionDriver implements SliceMember {
     const cancels = this.#outcomes.drain().filter((event) => event.type === "cancel_requested");
     for (const event of cancels) this.#outcomes.push(event);
     const life = nextLife(last, state, this.#session);
-    this.#weight.checkpointed(state.chars, life.signals);
+    this.#weight.checkpointed(state.chars, last.pending.chars);
     this.#kernel = this.#makeKernel(life);
     this.#startPending = true;
     this.#world.loop.wake(this);

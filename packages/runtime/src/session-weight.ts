@@ -32,8 +32,8 @@ export class SessionWeight {
   }
 
   /** Only what a checkpoint keeps is left. */
-  checkpointed(stateChars: number, signals: readonly StoredSignal[]): void {
-    this.#chars = stateChars + payloadChars(signals);
+  checkpointed(stateChars: number, signalChars: number): void {
+    this.#chars = stateChars + signalChars;
   }
 }
 

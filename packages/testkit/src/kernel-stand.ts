@@ -12,6 +12,7 @@ import {
   encodeJson,
   encodeRecords,
   Kernel,
+  type KernelOptions,
   LIMITS,
   NO_RELATIONS,
   recordError,
@@ -41,7 +42,7 @@ export interface StandOptions {
   readonly recorded?: readonly JournalRecord[];
   readonly baseSeq?: number;
   readonly baseId?: number;
-  readonly signals?: readonly StoredSignal[];
+  readonly signals?: KernelOptions["signals"];
   readonly state?: unknown;
   readonly turn?: number;
   readonly entryCount?: number;
@@ -99,7 +100,8 @@ export class KernelStand {
     const stateText: JsonText | undefined = encodeJson(options.state, "state");
     this.#agent = agent;
     this.journal = throughCodec(recorded);
-    this.#order = Math.max(0, ...signals.map((signal) => signal.order));
+    const known = "all" in signals ? signals.all() : signals;
+    this.#order = known.reduce((last, { order }) => Math.max(last, order), 0);
     this.kernel = new Kernel({
       sessionId,
       baseSeq,

@@ -69,7 +69,39 @@ describe("what a checkpoint does with what is open", () => {
     expect(await stand.deliverOwn()).toBeUndefined();
     expect(await stand.completeTask(0)).toMatchObject({ type: "checkpointed" });
     expect(stand.seal().consumed).toEqual([]);
-    expect(stand.kernel.pendingSignals().map(({ name }) => name)).toEqual(["go", "steer"]);
+    expect(stand.kernel.pending.all().map(({ name }) => name)).toEqual(["go", "steer"]);
+  });
+
+  test("a chain of checkpoints looks at no signal of a backlog again, and loses none", async () => {
+    let reads = 0;
+    const signals = Array.from({ length: 2_000 }, (_, i) => ({
+      ...pending(`s${i % 3}`),
+      signalId: `sig-${i}`,
+      order: i + 1,
+      get payload() {
+        reads++;
+        return "1";
+      },
+    }));
+    const agent: StandAgent = async (ctx) => {
+      ctx.takeSignal("s1");
+      await ctx.checkpoint(1);
+    };
+    let stand = new KernelStand(agent, { signals });
+    for (let turn = 0; turn < 10; turn++) {
+      expect((await stand.start()).type).toBe("checkpointed");
+      stand.seal();
+      reads = 0;
+      const { kernel } = stand;
+      stand = after(stand, agent);
+      expect(stand.kernel.pending).not.toBe(kernel.pending);
+      expect(kernel.pending.all()).toEqual([]);
+    }
+    expect(reads).toBeLessThan(20);
+    const left = stand.kernel.pending.all();
+    expect(left).toHaveLength(1_990);
+    expect(stand.kernel.pending.chars).toBe(1_990);
+    expect(left.slice(0, 3).map(({ signalId }) => signalId)).toEqual(["sig-0", "sig-2", "sig-3"]);
   });
 
   test("who goes on asking while it waits is told", async () => {
@@ -319,7 +351,7 @@ function after(stand: KernelStand, agent: StandAgent): KernelStand {
     state: JSON.parse(checkpoint.payload!) as unknown,
     turn: kernel.turn,
     entryCount: kernel.entryCount,
-    signals: kernel.pendingSignals(),
+    signals: kernel.pending,
     ...(kernel.leaf === undefined ? {} : { leaf: kernel.leaf }),
     ...(kernel.cancelNotice === undefined ? {} : { cancel: kernel.cancelNotice }),
   });

@@ -6,6 +6,7 @@ import type { Hash } from "../ports/clock.ts";
 import type { StoredSignal } from "../ports/storage.ts";
 import type { TaskTraits } from "../ports/task-executor.ts";
 import type { Remaining } from "../session/budget.ts";
+import type { PendingSignals } from "./pending-signals.ts";
 import type { DescribeAgent, Relations } from "./relations.ts";
 import type { SessionState } from "./session-state.ts";
 
@@ -17,7 +18,8 @@ export interface KernelOptions {
   readonly baseId: number;
   /** The journal from `baseSeq` on. */
   readonly recorded: readonly JournalRecord[];
-  readonly signals: readonly StoredSignal[];
+  /** Those that are stored and not consumed; after a checkpoint, `pending` of the kernel before. */
+  readonly signals: readonly StoredSignal[] | PendingSignals;
   readonly seed: number;
   readonly turn: number;
   readonly entryCount: number;

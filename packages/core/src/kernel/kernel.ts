@@ -115,7 +115,7 @@ export class Kernel {
     };
     this.asks = new Asks(door);
     this.children = new ChildAsks(door);
-    for (const signal of options.signals) this.#pending.add(signal);
+    this.#pending.begin(options.signals);
   }
 
   // ---- for the runtime: replay, slices, delivery -------------------------------------------------------------------
@@ -404,8 +404,8 @@ export class Kernel {
   }
 
   /** Signals nobody has consumed yet: the next kernel's, after a checkpoint. */
-  pendingSignals(): readonly StoredSignal[] {
-    return this.#pending.all();
+  get pending(): PendingSignals {
+    return this.#pending;
   }
 
   // ---- inside ------------------------------------------------------------------------------------------------------

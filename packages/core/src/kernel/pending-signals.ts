@@ -18,12 +18,28 @@ interface Request extends Queued {
 
 export class PendingSignals {
   readonly #host: PendingSignalsHost;
-  readonly #byName = new Map<string, Fifo<StoredSignal>>();
+  #chars = 0;
+  #byName = new Map<string, Fifo<StoredSignal>>();
   /** The requests of children, by their order. */
-  readonly #requests = new WakeQueue<Request>();
+  #requests = new WakeQueue<Request>();
 
   constructor(host: PendingSignalsHost) {
     this.#host = host;
+  }
+
+  /** Add signals that are stored, or take those of the kernel before a checkpoint: a backlog is not looked through again. */
+  begin(signals: readonly StoredSignal[] | PendingSignals): void {
+    if (!(signals instanceof PendingSignals)) {
+      for (const signal of signals) this.add(signal);
+      return;
+    }
+    [this.#byName, this.#requests, this.#chars] = [signals.#byName, signals.#requests, signals.#chars];
+    [signals.#byName, signals.#requests, signals.#chars] = [new Map(), new WakeQueue(), 0];
+  }
+
+  /** How long all payloads are. */
+  get chars(): number {
+    return this.#chars;
   }
 
   add(signal: StoredSignal): void {
@@ -37,6 +53,7 @@ export class PendingSignals {
       this.#host.onFirst(name);
     }
     queue.push(signal);
+    this.#chars += charsOf(signal);
   }
 
   has(name: string): boolean {
@@ -47,6 +64,7 @@ export class PendingSignals {
     const queue = this.#byName.get(name);
     const signal = queue?.shift();
     if (queue?.size === 0) this.#byName.delete(name);
+    if (signal !== undefined) this.#chars -= charsOf(signal);
     return signal;
   }
 
@@ -73,8 +91,13 @@ export class PendingSignals {
     const names = [...this.#byName.keys()].filter((name) => matches(name) && !isReservedName(name));
     const taken = names.flatMap((name) => this.#byName.get(name)?.drain() ?? []);
     for (const name of names) this.#byName.delete(name);
+    for (const signal of taken) this.#chars -= charsOf(signal);
     return taken.sort((a, b) => a.order - b.order);
   }
+}
+
+function charsOf({ payload }: StoredSignal): number {
+  return payload?.length ?? 0;
 }
 
 /** `*` stands for any text without a dot, `**` for any text: `ci.*` matches `ci.failed`, `ci.**` also `ci.job.failed`. */

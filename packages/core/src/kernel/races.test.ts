@@ -34,7 +34,7 @@ describe("a signal name with an open consuming wait is spoken for", () => {
           fault: { code: "usage", message: expect.stringContaining("already has an open wait") },
         });
         expect(() => stand.seal()).toThrow();
-        expect(stand.kernel.pendingSignals().map(({ payload }) => payload)).toEqual(['"kept"']);
+        expect(stand.kernel.pending.all().map(({ payload }) => payload)).toEqual(['"kept"']);
       },
     );
   }
@@ -367,7 +367,7 @@ describe("one signal, one wait, in every interleaving of sends and waits", () =>
     }
     const complete = stand.recorded("complete")[0];
     expect(JSON.parse(complete?.payload ?? "null")).toEqual(sent);
-    expect(stand.kernel.pendingSignals()).toEqual([]);
+    expect(stand.kernel.pending.all()).toEqual([]);
   });
 });
 

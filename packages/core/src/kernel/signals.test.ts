@@ -59,7 +59,7 @@ describe("K9: waits and signals", () => {
           }
           await stand.deliverAllOwn();
           if (stand.kernel.fault !== undefined) throw stand.kernel.fault;
-          const left = stand.kernel.pendingSignals().map(({ name, payload }) => [name, JSON.parse(payload!)]);
+          const left = stand.kernel.pending.all().map(({ name, payload }) => [name, JSON.parse(payload!)]);
           for (const name of ["a", "b"]) {
             const of = (list: readonly (readonly unknown[])[]) => list.filter(([each]) => each === name);
             expect([...of(got), ...of(left)]).toEqual(of(sent));
@@ -235,7 +235,7 @@ describe("K9a: probes replay the same, whatever has arrived since (H11)", () => 
       fc.asyncProperty(fc.array(names, { minLength: 4, maxLength: 4 }), names, async (signalsAt, later) => {
         const stand = await live(signalsAt);
         const signals: StoredSignal[] = [
-          ...stand.kernel.pendingSignals(),
+          ...stand.kernel.pending.all(),
           ...later.map((name, i) => ({
             signalId: `later_${i}`,
             name,
@@ -251,7 +251,7 @@ describe("K9a: probes replay the same, whatever has arrived since (H11)", () => 
           ending: { type: "returned", output: stand.recorded("complete")[0]!.payload },
         });
         expect(again.seal().records).toEqual([]);
-        expect(again.kernel.pendingSignals()).toEqual(signals.sort((a, b) => a.order - b.order));
+        expect(again.kernel.pending.all()).toEqual(signals.sort((a, b) => a.order - b.order));
       }),
       { numRuns: 60 },
     );
