@@ -28,7 +28,10 @@ export interface TaskContext {
   readonly idempotencyKey: string;
   /** W3C trace context of this attempt, for the `traceparent` header of outgoing calls; nothing when it is not traced. */
   readonly traceparent?: string | undefined;
-  /** Fires on cancellation, time-out and shutdown; give it to whatever waits. */
+  /**
+   * Fires on cancellation, time-out and shutdown; give it to whatever waits. Ask for it anew before an effect, as in
+   * `task.signal.aborted`: a process that was stopped past its lease then finds it aborted.
+   */
   readonly signal: AbortSignal;
   /** Show text while it is made. Provisional: what is recorded is the output. */
   streamToken(text: string): void;

@@ -269,6 +269,47 @@ describe("two runtimes on one storage", () => {
     expect(await outcomesOf(stand.storage)).toEqual(['"by the second"']);
   });
 
+  test("one that was stopped past its lease begins no task that waited for another one's end", async () => {
+    const own = new TestClock();
+    const stand = open({ firstClock: own, hasSecond: false, concurrency: 1 });
+    const begun: string[] = [];
+    const two = defineAgent({
+      name: "two",
+      run: async (ctx) =>
+        Promise.all([ctx.scheduleTask("work"), ctx.run("waits", async () => void begun.push("waits"))]),
+    });
+    const handle = await stand.first.runtime.start(two, undefined, { sessionId: "s" });
+    await turns(20);
+    expect(stand.begun).toEqual(["first"]);
+    own.stall(LEASE_MS);
+    stand.first.work.open("by the first");
+    expect(await handle.settled()).toMatchObject({ status: "released" });
+    await turns(20);
+    expect(begun).toEqual([]);
+  });
+
+  test("a task that was stopped past its lease finds its signal aborted and tells no progress", async () => {
+    const own = new TestClock();
+    const stand = open({ firstClock: own, hasSecond: false });
+    const found: unknown[] = [];
+    const looks = defineAgent({
+      name: "looks",
+      run: async (ctx) =>
+        ctx.run("look", async (task) => {
+          await stand.quick.opened;
+          task.progress("late");
+          found.push(task.signal.aborted);
+        }),
+    });
+    await stand.first.runtime.start(looks, undefined, { sessionId: "s" });
+    await turns(20);
+    own.stall(LEASE_MS);
+    stand.quick.open();
+    await turns(20);
+    expect(found).toEqual([true]);
+    expect(stand.first.progress).toEqual([]);
+  });
+
   test("one that finds itself fenced aborts the session's other tasks", async () => {
     const own = new TestClock();
     const stand = open({ firstClock: own });
@@ -347,15 +388,16 @@ interface OpenOptions {
   /** The first one's own clock, which another may move on without it. */
   readonly firstClock?: TestClock;
   readonly leaseMs?: number;
+  readonly concurrency?: number;
 }
 
-function open({ hasSecond = true, firstClock, leaseMs = LEASE_MS }: OpenOptions = {}) {
+function open({ hasSecond = true, firstClock, leaseMs = LEASE_MS, concurrency = 8 }: OpenOptions = {}) {
   const storage = new MemoryStorage();
   const clock = new TestClock();
   const begun: string[] = [];
   const agent = defineAgent({ name: "agent", run: async (ctx) => ctx.scheduleTask("work") });
   const start = (name: string, by: TestClock) =>
-    processOf({ name, storage, clock: by, begun, agent, leaseMs });
+    processOf({ name, storage, clock: by, begun, agent, leaseMs, concurrency });
   return {
     storage,
     clock,
@@ -379,8 +421,9 @@ function processOf(options: {
   readonly begun: string[];
   readonly agent: ReturnType<typeof defineAgent>;
   readonly leaseMs: number;
+  readonly concurrency: number;
 }) {
-  const { name, storage, clock, begun, agent, leaseMs } = options;
+  const { name, storage, clock, begun, agent, leaseMs, concurrency } = options;
   let isCutOff = false;
   let claims: Promise<void> = Promise.resolve();
   const asked = <T>(ask: () => Promise<T>): Promise<T> =>
@@ -401,6 +444,7 @@ function processOf(options: {
     work: gate<string>(),
     ended: gate(),
     aborted: false,
+    progress: [] as unknown[],
     endsSlowly: false,
     runtime: undefined as unknown as Runtime,
     cutOff: () => void (isCutOff = true),
@@ -431,6 +475,12 @@ function processOf(options: {
     random: countingRandom(name.length),
     owner: name,
     leaseMs,
+    concurrency,
+    tracer: {
+      trace(event) {
+        if (event.type === "task_delta") process.progress.push(event.delta);
+      },
+    },
     agents: [agent],
     tasks: [work],
     adopt: true,

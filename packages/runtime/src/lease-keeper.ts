@@ -6,7 +6,8 @@
 //
 //   O4. When a renewal is not confirmed until shortly before the lease's end, everything is let go of: the margin is for the
 //       process trees of its tasks to end before somebody else can be given the same work. Whoever begins something may ask
-//       before: a process that was stopped for long comes to that sooner than to its timers. A process whose event loop is blocked
+//       before: a process that was stopped for long comes to that sooner than to its timers, of which those of its tasks may be due
+//       first. So every slice, standstill and commit, and every attempt's end, report and look at its signal asks. A process whose event loop is blocked
 //       comes to nothing at all (O5): a watchdog is told by when to expect this, and ends the process instead.
 //   D3. Time is monotonic: a wall clock that jumps neither ends a lease here nor keeps one.
 //

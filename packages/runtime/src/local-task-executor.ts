@@ -6,6 +6,8 @@
 //       does afterwards is nobody's business; its slot is free.
 //   L4. Closing waits for handlers that look at their abort signal, as they may have processes to end; never longer than the grace
 //       it is given. It answers which of them still run, so that nothing is started beside them.
+//   L5. A process that was stopped past its lease aborts its attempts before it begins one, reports one, or lets a handler read its
+//       abort signal: handlers may resume before the timer of the lease does.
 
 import {
   ConflictError,
@@ -35,6 +37,8 @@ export interface LocalTaskExecutorOptions {
   readonly concurrency?: number;
   readonly payloadChars?: number;
   readonly clock: Clock;
+  /** Aborts every attempt when the lease could have passed on (L5). Must not throw. */
+  readonly checkLease?: () => void;
 }
 
 /** L4, where no grace is given. A command that ignores SIGTERM is killed after its grace of two seconds, and what it left behind is looked for. */
@@ -58,14 +62,17 @@ export class LocalTaskExecutor implements TaskExecutor {
     concurrency = LIMITS.tasksRunning,
     payloadChars = LIMITS.payloadChars,
     clock,
+    checkLease = () => {},
   }: LocalTaskExecutorOptions) {
     this.#clock = clock;
     this.#concurrency = concurrency;
     this.#host = {
       clock,
       payloadChars,
+      checkLease,
       heeding: this.#heeding,
       ended: (attempt, outcome) => {
+        checkLease();
         this.#running.delete(attempt.number);
         this.#startWaiting();
         attempt.onEnd(outcome);
@@ -139,6 +146,7 @@ export class LocalTaskExecutor implements TaskExecutor {
 interface AttemptHost {
   readonly clock: Clock;
   readonly payloadChars: number;
+  readonly checkLease: () => void;
   readonly heeding: Set<UnsettledTask>;
   /** Called once. */
   ended(attempt: Attempt, outcome: AttemptOutcome): void;
@@ -203,6 +211,7 @@ class Attempt implements RunningAttempt, TaskContext {
 
   /** Made when first asked for: most tasks never do, and one per task costs more than a trivial task. */
   get signal(): AbortSignal {
+    this.#host.checkLease();
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
       this.#heed();
@@ -212,15 +221,20 @@ class Attempt implements RunningAttempt, TaskContext {
   }
 
   streamToken(text: string): void {
-    if (!this.#ended) this.#request.onDelta({ type: "token", text });
+    if (this.#isTold()) this.#request.onDelta({ type: "token", text });
   }
 
   progress(data: unknown): void {
-    if (!this.#ended) this.#request.onDelta({ type: "progress", data });
+    if (this.#isTold()) this.#request.onDelta({ type: "progress", data });
   }
 
   reportUsage(usage: TokenUsage): void {
-    if (!this.#ended) this.#request.onDelta({ type: "usage", usage });
+    if (this.#isTold()) this.#request.onDelta({ type: "usage", usage });
+  }
+
+  #isTold(): boolean {
+    this.#host.checkLease();
+    return !this.isOver;
   }
 
   // ---- the attempt -------------------------------------------------------------------------------------------------

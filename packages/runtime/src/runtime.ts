@@ -157,7 +157,9 @@ class LocalRuntime implements Runtime {
     this.#dispatched = options.dispatched;
     this.#timers = new Timers(this.#clock);
     this.#idleTimers = new Timers(this.#clock, true);
-    const executors = executorsOf(options, this.#clock, this.#limits.payloadChars);
+    const executors = executorsOf(options, this.#clock, this.#limits.payloadChars, () =>
+      this.#leases.check(),
+    );
     ({ executor: this.#executor, local: this.#local } = executors);
     this.#immediate = options.immediate ?? setImmediate;
     this.#committer = new GroupCommitter(this.#storage, this.#clock, this.#immediate);

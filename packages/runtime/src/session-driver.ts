@@ -187,6 +187,7 @@ export class SessionDriver implements SliceMember {
   }
 
   standstill(): void {
+    this.#world.checkLease();
     if (this.#over) return;
     try {
       const stands = this.#inSlice ? this.#kernel.closeSlice() : undefined;

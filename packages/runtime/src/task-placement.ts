@@ -20,6 +20,7 @@ export function executorsOf(
   { tasks, queue, concurrency }: RuntimeOptions,
   clock: Clock,
   payloadChars: number,
+  checkLease: () => void,
 ): { readonly executor: TaskExecutor; readonly local: LocalTaskExecutor | undefined } {
   const local = isExecutor(tasks)
     ? undefined
@@ -27,6 +28,7 @@ export function executorsOf(
         tasks: tasks ?? [],
         clock,
         payloadChars,
+        checkLease,
         ...(concurrency === undefined ? {} : { concurrency }),
       });
   const here = isExecutor(tasks) ? tasks : local!;

@@ -40,6 +40,13 @@ export const holds = defineAgent({ name: "holds", run: async (ctx) => {
   appendFileSync("called", \`\${process.pid}\\n\`);
   await ctx.run("hold", async (task) => { note(task, "hold"); await until("go"); });
 } });
+export const lapses = defineAgent({ name: "lapses", run: async (ctx) => {
+  await Promise.all(["one", "two"].map((step) => ctx.run(step, async (task) => {
+    note(task, step + "-begun");
+    await until("go");
+    if (!task.signal.aborted) note(task, step + "-effect");
+  })));
+} });
 `;
 
 let project: Project;
@@ -139,6 +146,41 @@ test(
     expect(readLedger(project).filter((line) => line.sessionId === sessionId)).toHaveLength(1);
     const called = readFileSync(project.path("called"), "utf8").trimEnd().split("\n");
     expect(called).not.toContain(String(stopped.child.pid));
+  },
+);
+
+// The timers of its tasks are due before the timer of its lease is, so they come first when it continues.
+test(
+  "O4: a runner that was stopped past its lease has no effect for a session that another runner took over",
+  { timeout: 120_000 },
+  async () => {
+    const coordinator = await startCoordinator(project, { leaseMs: SHORT_LEASE_MS });
+    const agents = ["--agents", "agents.ts", "-v"];
+    writeFileSync(project.path("set"), "");
+    const stopped = await startRunnerProcess(project, coordinator, "stopped", [
+      ...agents,
+      "--label",
+      "at=here",
+    ]);
+    const sessionId = await startSession(coordinator, { agent: "lapses" });
+    await steps(2);
+    stopped.kill("SIGSTOP");
+    await startRunnerProcess(project, coordinator, "other", agents);
+    await steps(4);
+    writeFileSync(project.path("go"), "");
+    expect((await end(coordinator, sessionId)).status).toBe("completed");
+    stopped.kill("SIGCONT");
+    const later = await startSession(coordinator, { agent: "sleeps", demands: { at: "here" } });
+    expect((await end(coordinator, later)).status).toBe("completed");
+    const ledger = readLedger(project);
+    const ofStopped = ledger.filter(({ pid }) => pid === String(stopped.child.pid));
+    const bySession = (lines: typeof ledger) =>
+      lines.filter((line) => line.sessionId === sessionId).map(({ step }) => step);
+    expect(bySession(ofStopped)).toEqual(["one-begun", "two-begun"]);
+    expect(bySession(ledger).filter((step) => step.endsWith("-effect"))).toEqual([
+      "one-effect",
+      "two-effect",
+    ]);
   },
 );
 
