@@ -94,6 +94,7 @@ async function live(fleet: Fleet, life: Life): Promise<void> {
   await ask(run.get, { runId: "run_one.next" }, ada);
   await ask(run.get, { runId: "run_one.next" }, bob);
   await ask(run.get, { runId: "run_one.7" }, ada);
+  await ask(run.getResult, { runId: "run_one.7", waitMs: 0 }, ada);
   const registration = await fleet.coordinator.createToken({ kind: "registration", name: "r" });
   const offer = { hostname: "box", maxRuns: 2, agents: [{ name: "greeter" }] };
   await ask(
