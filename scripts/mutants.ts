@@ -400,11 +400,19 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "B2: what a task used is settled",
     file: "packages/runtime/src/spending.ts",
-    find: 'charges.push({ type: "settle", task, used: usedOf(held, usage) });',
+    find: 'charges.push({ type: "settle", task, used: usedOf(held, usage), ...(isLost ? { lost: true } : {}) });',
     replace: "",
     tests: ["packages/runtime/src/budget.test.ts"],
     test: "is given back: calls that use less",
     hangs: true,
+  },
+  {
+    name: "B2: the charge for a lost attempt says so",
+    file: "packages/runtime/src/spending.ts",
+    find: "this.#settle(charges, record.task, undefined, true);",
+    replace: "this.#settle(charges, record.task, undefined);",
+    tests: ["packages/runtime/src/lost-attempts.test.ts"],
+    test: "attempts that are lost are charged in full and told apart",
   },
   {
     name: "K6: a refused end keeps what it was made of",

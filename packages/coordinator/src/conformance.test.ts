@@ -81,6 +81,8 @@ async function live(fleet: Fleet, life: Life): Promise<void> {
   await ask(session.unpause, { sessionId: "two" }, ada);
   await ask(session.setBudget, { sessionId: "two", budget: { maxTokens: 200n } }, ada);
   await ask(session.setBudget, { sessionId: "one", budget: { maxTokens: 200n } }, ada);
+  await ask(session.releaseLost, { sessionId: "two" }, ada);
+  await ask(session.releaseLost, { sessionId: "one" }, ada);
   await ask(session.getResult, { sessionId: "two", waitMs: 0 }, ada);
   await ask(session.fork, { sessionId: "two", newSessionId: "three" }, ada);
   await ask(session.listEntries, { sessionId: "one", limit: 1 }, ada);

@@ -101,35 +101,47 @@ export interface LimitStanding {
   readonly title: string;
   readonly max: number;
   readonly spent: number;
+  /** The part of `spent` that was charged for lost attempts. */
+  readonly lost: number;
   readonly reserved: number;
   readonly left: number;
 }
 
-export function limitStandings({ limits, spent, reserved }: Account): LimitStanding[] {
+export function limitStandings({ limits, spent, reserved, lost }: Account): LimitStanding[] {
   return UNIT_NAMES.flatMap((unit) => {
     const { limit, kind, title } = UNITS[unit];
     const max = limits[limit];
     if (max === undefined) return [];
     const left = Math.max(0, max - spent[kind] - reserved[kind]);
-    return [{ limit, title, max, spent: spent[kind], reserved: reserved[kind], left }];
+    const parts = { spent: spent[kind], lost: lost?.[kind] ?? 0, reserved: reserved[kind] };
+    return [{ limit, title, max, ...parts, left }];
   });
 }
+
+const COLUMNS = ["max", "spent", "lost", "reserved", "left"] as const;
 
 /** Of one account: a table, a line for each limit. */
 export function accountLines(account: Account): string[] {
-  const rows = limitStandings(account).map(({ limit, title, ...amounts }) => {
-    const { max, spent, reserved, left } = amounts;
-    return [title, ...[max, spent, reserved, left].map((amount) => amountText(limit, amount))];
+  const standings = limitStandings(account);
+  if (standings.length === 0) return [];
+  const isShort = standings.every(({ lost }) => lost === 0);
+  const columns = COLUMNS.filter((column) => column !== "lost" || !isShort);
+  const titles = columns.map((column) => (column === "max" ? "LIMIT" : column.toUpperCase()));
+  const rows = standings.map(({ title, ...standing }) => {
+    return [title, ...columns.map((column) => amountText(standing.limit, standing[column]))];
   });
-  if (rows.length === 0) return [];
-  return table([["", "LIMIT", "SPENT", "RESERVED", "LEFT"], ...rows]);
+  return table([["", ...titles], ...rows]);
 }
 
-/** "cost $0.01 of $5.00, tokens 1,200 of 200,000". */
+/** "cost $0.01 of $5.00, tokens 1,200 of 200,000 (100 for lost attempts)". */
 export function accountText(account: Account): string {
   return limitStandings(account)
-    .map(({ limit, title, spent, reserved, max }) => {
-      const more = reserved === 0 ? "" : ` (and ${amountText(limit, reserved)} reserved)`;
+    .map(({ limit, title, spent, lost, reserved, max }) => {
+      const parts = [
+        ...(lost === 0 ? [] : [`${amountText(limit, lost)} for lost attempts`]),
+        ...(reserved === 0 ? [] : [`and ${amountText(limit, reserved)} reserved`]),
+      ];
+      const more = parts.length === 0 ? "" : ` (${parts.join(", ")})`;
       return `${title} ${amountText(limit, spent)} of ${amountText(limit, max)}${more}`;
     })
     .join(", ");

@@ -157,6 +157,8 @@ export {
   UnpauseRequestSchema,
   type SetBudgetRequest,
   SetBudgetRequestSchema,
+  type ReleaseLostRequest,
+  ReleaseLostRequestSchema,
   type ForkRequest,
   ForkRequestSchema,
   type DeleteSessionRequest,

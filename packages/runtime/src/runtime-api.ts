@@ -217,6 +217,7 @@ export interface SessionHandle<Output = unknown> {
   pause(): Promise<SessionStatus>;
   unpause(): Promise<SessionStatus>;
   setBudget(limits: Budget): Promise<SessionStatus>;
+  releaseLost(): Promise<SessionStatus>;
 }
 
 export type CancelReceipt = {
@@ -262,6 +263,14 @@ export interface Runtime {
    * @throws ConflictError `session_ended` when there are none.
    */
   setBudget(sessionId: string, limits: Budget): Promise<SessionStatus>;
+  /**
+   * Take back what its budget was charged for attempts that were lost with their process (`account.lost`): it can be spent again.
+   * Sessions paused for want of it are resumed. The second call changes nothing. Answers the status of the session.
+   *
+   * @throws ConflictError `session_ended` when it has ended and nothing that it paid for is still running.
+   * @throws UsageError when the session was started without a budget; the error names the session that pays.
+   */
+  releaseLost(sessionId: string): Promise<SessionStatus>;
   /**
    * Start a session, or send a signal, whenever the clock of a zone shows a time; answers when it is stored. A time that does not
    * exist there is the first moment after the gap, one that exists twice the first of the two. Fired by runtimes with the option

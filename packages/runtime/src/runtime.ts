@@ -419,9 +419,12 @@ class LocalRuntime implements Runtime {
     return status;
   }
 
-  async setBudget(sessionId: string, limits: Budget): Promise<SessionStatus> {
-    const change = { type: "set_budget", sessionId, limits: checkBudget(limits) } as const;
-    return this.#requests.ask(change, "raising the budget");
+  setBudget(sessionId: string, limits: Budget): Promise<SessionStatus> {
+    return this.#requests.setBudget(sessionId, limits);
+  }
+
+  releaseLost(sessionId: string): Promise<SessionStatus> {
+    return this.#requests.releaseLost(sessionId);
   }
 
   async schedule<Input, Output>(request: ScheduleRequest<Input, Output>): Promise<Schedule> {

@@ -37,6 +37,7 @@ export function sessionHandle<Output>(
     pause: () => runtime.pause(sessionId),
     unpause: () => runtime.unpause(sessionId),
     setBudget: (limits) => runtime.setBudget(sessionId, limits),
+    releaseLost: () => runtime.releaseLost(sessionId),
   };
 }
 

@@ -3,11 +3,13 @@
 // Each is one change, answered once it is durable; what it does is the storage rules' to decide. It knows no drivers.
 
 import {
+  checkBudget,
   ConflictError,
   encodeJson,
   HoldfastError,
   mintId,
   UsageError,
+  type Budget,
   type Change,
   type ChangeResult,
   type Clock,
@@ -143,6 +145,15 @@ export class SessionRequests {
       default:
         throw unexpected(doing, result.status);
     }
+  }
+
+  async setBudget(sessionId: string, limits: Budget): Promise<SessionStatus> {
+    return this.ask({ type: "set_budget", sessionId, limits: checkBudget(limits) }, "raising the budget");
+  }
+
+  releaseLost(sessionId: string): Promise<SessionStatus> {
+    const change = { type: "set_budget", sessionId, limits: {}, releaseLost: true } as const;
+    return this.ask(change, "releasing what was lost");
   }
 
   payloadText(name: string, payload: unknown): string | undefined {

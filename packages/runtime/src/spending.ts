@@ -3,6 +3,7 @@
 //   P1. Every attempt is held for before it starts, in the commit that makes it start; with its outcome it is settled, once.
 //   P2. An attempt whose usage nobody told counts as its worst case; so does one that died with its process. Of a session that keeps
 //       no journal all that is held when it starts over died so: its tasks get the same numbers again, and may cost something else.
+//   P3. A charge for an attempt that died with its process says so: a person can take it back.
 //
 // Only for sessions that somebody pays for. It knows no storage: it makes charges and is told the admissions.
 
@@ -13,8 +14,10 @@ import {
   type Amount,
   type Charge,
   type Hold,
+  type JournalRecord,
   type OpenTask,
   type Prices,
+  type RecordedError,
   type Remaining,
   type SealedSegment,
   type SessionSnapshot,
@@ -97,7 +100,7 @@ export class Spending {
 
   /** P2. What the first commit of a session that starts over is charged, and nothing else that is held for its tasks with it. */
   takeLost(): readonly Charge[] {
-    const charges = settleAll(this.#lost);
+    const charges = settleAll(this.#lost, true);
     this.#lost = [];
     return charges;
   }
@@ -108,13 +111,15 @@ export class Spending {
     for (const record of records) {
       switch (record.type) {
         case "task_completed":
-        case "task_failed":
-        case "attempt_failed":
         case "outcome_kept":
           this.#settle(charges, record.task, record.usage);
           break;
+        case "task_failed":
+        case "attempt_failed":
+          this.#settle(charges, record.task, record.usage, isLostAttempt(record));
+          break;
         case "attempt_lost":
-          this.#settle(charges, record.task, undefined);
+          this.#settle(charges, record.task, undefined, true);
           break;
         case "checkpoint":
           charges.push({ type: "turn" });
@@ -169,12 +174,22 @@ export class Spending {
   }
 
   /** P1, P2. */
-  #settle(charges: Charge[], task: number, usage: TokenUsage | undefined): void {
+  #settle(charges: Charge[], task: number, usage: TokenUsage | undefined, isLost = false): void {
     const held = this.#held.get(task);
     if (held === undefined) return; // Never started, or settled before.
     this.#held.delete(task);
-    charges.push({ type: "settle", task, used: usedOf(held, usage) });
+    charges.push({ type: "settle", task, used: usedOf(held, usage), ...(isLost ? { lost: true } : {}) });
   }
+}
+
+type FailureRecord = Extract<JournalRecord, { type: "task_failed" | "attempt_failed" }>;
+
+/** The error of an attempt that ended with its process, here or where it was queued. */
+export const LOST_ATTEMPT = "AttemptLostError";
+
+function isLostAttempt({ usage, payload }: FailureRecord): boolean {
+  if (usage !== undefined || payload === undefined) return false;
+  return (JSON.parse(payload) as Partial<RecordedError>).name === LOST_ATTEMPT;
 }
 
 function usedOf(held: Amount, usage: TokenUsage | undefined): Amount {

@@ -22,6 +22,7 @@ import { groupConformance } from "./conformance/group-conformance.ts";
 import { importConformance } from "./conformance/import-conformance.ts";
 import { leaseConformance } from "./conformance/lease-conformance.ts";
 import { ledgerConformance } from "./conformance/ledger-conformance.ts";
+import { lostConformance } from "./conformance/lost-conformance.ts";
 import { modelConformance } from "./conformance/model-conformance.ts";
 import { moveConformance } from "./conformance/move-conformance.ts";
 import { pauseConformance } from "./conformance/pause-conformance.ts";
@@ -54,6 +55,7 @@ export function storageConformance(subject: StorageSubject): void {
     describe("pausing and deadlines", () => pauseConformance(fixture));
     describe("parents and children", () => familyConformance(fixture));
     describe("budgets", () => budgetConformance(fixture));
+    describe("lost attempts", () => lostConformance(fixture));
     describe("imports and states", () => importConformance(fixture));
     describe("moves", () => moveConformance(fixture));
     describe("schedules", () => scheduleConformance(fixture));

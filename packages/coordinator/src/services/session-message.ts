@@ -125,8 +125,13 @@ export function budgetMessage(limits: Budget): MessageInitShape<typeof BudgetSch
   };
 }
 
-function accountMessage({ limits, spent, reserved }: Account): MessageInitShape<typeof AccountSchema> {
-  return { limits: budgetMessage(limits), spent: amountMessage(spent), reserved: amountMessage(reserved) };
+function accountMessage({ limits, spent, reserved, lost }: Account): MessageInitShape<typeof AccountSchema> {
+  return {
+    limits: budgetMessage(limits),
+    spent: amountMessage(spent),
+    reserved: amountMessage(reserved),
+    ...(lost === undefined ? {} : { lost: amountMessage(lost) }),
+  };
 }
 
 function amountMessage({

@@ -245,6 +245,13 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
       return ask({ type: "set_budget", sessionId, limits }, "session.budget", callOf(context));
     },
 
+    releaseLost: ({ sessionId }, context) =>
+      ask(
+        { type: "set_budget", sessionId, limits: {}, releaseLost: true },
+        "session.release_lost",
+        callOf(context),
+      ),
+
     async fork(request, context) {
       const call = callOf(context);
       const origin = await ownSession(host, call.caller, request.sessionId);

@@ -37,6 +37,7 @@ const isOneOf =
   (...values: readonly string[]): Check =>
   (value) =>
     typeof value === "string" && values.includes(value);
+const isTrue: Check = (value) => value === true;
 const listOf =
   (check: Check): Check =>
   (value) =>
@@ -132,11 +133,12 @@ const isAccount = hasShape({
   limits: isBudget,
   spent: isAmount,
   reserved: isAmount,
+  lost: optional(isAmount),
   low: (value) => typeof value === "boolean",
 });
 const CHARGES: { readonly [type in Charge["type"]]: Check } = {
   reserve: hasShape({ task: isCount, amount: isAmount }),
-  settle: hasShape({ task: isCount, used: isAmount }),
+  settle: hasShape({ task: isCount, used: isAmount, lost: optional(isTrue) }),
   turn: isObject,
 };
 const isCharge = isOfType(CHARGES);
@@ -265,7 +267,7 @@ const isSession = hasShape({
   handedOffTo: optional(isText),
   shared: optional(isShared),
   placement: optional(isPlacement),
-  move: optional(hasShape({ moveId: isText, to: isText, isDone: optional((value) => value === true) })),
+  move: optional(hasShape({ moveId: isText, to: isText, isDone: optional(isTrue) })),
   home: optional(hasShape({ number: isCount, moveId: isText })),
   persistence: optional(isPersistence),
   deadlineAt: optional(isTime),
@@ -320,7 +322,7 @@ const UNAUDITED: { readonly [type in Exclude<Change["type"], "audited">]: Check 
   }),
   pause_session: hasShape({ sessionId: isText }),
   resume_session: hasShape({ sessionId: isText }),
-  set_budget: hasShape({ sessionId: isText, limits: isBudget }),
+  set_budget: hasShape({ sessionId: isText, limits: isBudget, releaseLost: optional(isTrue) }),
   commit_batch: hasShape({
     ...FIRST_BATCH,
     sessionId: isText,

@@ -131,6 +131,8 @@ import type { PutSchedule, RemoveSchedule, Schedule } from "./schedules.ts";
  *         has not ended, else `fenced`; and once under it: made before and deleted since it is `duplicate`. One that exists is `exists`.
  *   ST50. A release, or a batch that ends its session, adds the run that its `run` note names to the session's document of ended runs
  *         (`session/ended-runs.ts`), in the same transaction. A change that is not applied adds none; deletion removes the document.
+ *   ST51. An account says which part of what it has spent was charged for lost attempts. `set_budget` with `releaseLost` makes that part
+ *         of this account unspent, once, and resumes as a raise does (ST30). The accounts above and below keep theirs.
  *   ST44. The reader's filters of sessions (owner, agent, status, parent) hold together, page by page.
  */
 export interface AgentStorage {
@@ -363,6 +365,8 @@ export interface SetBudget {
   readonly type: "set_budget";
   readonly sessionId: string;
   readonly limits: Budget;
+  /** What its account was charged for lost attempts is to be unspent (ST51). */
+  readonly releaseLost?: true;
 }
 
 /** Forget a session that has ended, and with `delete` all below it. */

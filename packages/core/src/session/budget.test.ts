@@ -104,7 +104,10 @@ describe("charging", () => {
         }
         const over = applyCharges(
           { payers, held: (task) => holds.get(task) },
-          settleAll([...holds].map(([task, amount]): Hold => ({ task, amount }))),
+          settleAll(
+            [...holds].map(([task, amount]): Hold => ({ task, amount })),
+            false,
+          ),
         );
         for (const { reserved } of over.payers.values()) expect(reserved).toEqual(NO_AMOUNT);
       }),

@@ -5,7 +5,8 @@
 //
 //   B1. Nothing is admitted when spent + reserved + its worst case is above any payer's limit: with true worst cases
 //       nothing is ever overspent.
-//   B2. Decided and stored in the commit that asks, task by task in the order asked. What was spent only grows.
+//   B2. Decided and stored in the commit that asks, task by task in the order asked. What was spent only grows, until a person
+//       releases the part of it that was charged for lost attempts.
 //   B3. Integers only: tokens, micro-dollars, counts.
 
 import { UsageError } from "../errors.ts";
@@ -41,6 +42,8 @@ export interface Account {
   readonly limits: Budget;
   readonly spent: Amount;
   readonly reserved: Amount;
+  /** The part of `spent` that was charged for attempts lost with their process. Absent when it is zero. */
+  readonly lost?: Amount;
   /** Whether the parent was told that less than a tenth is left. */
   readonly low: boolean;
 }
@@ -56,8 +59,11 @@ export interface Hold {
 export type Charge =
   /** Before a task starts. Asking twice for one task is asking once. */
   | { readonly type: "reserve"; readonly task: number; readonly amount: Amount }
-  /** When an attempt is over: what was held is given back, what was used is spent. Settling twice is settling once. */
-  | { readonly type: "settle"; readonly task: number; readonly used: Amount }
+  /**
+   * When an attempt is over: what was held is given back, what was used is spent. Settling twice is settling once. An attempt is
+   * `lost` when it ended with its process: `used` is then an assumption, which a person may take back.
+   */
+  | { readonly type: "settle"; readonly task: number; readonly used: Amount; readonly lost?: true }
   /** A turn begins. */
   | { readonly type: "turn" };
 
@@ -145,6 +151,20 @@ export function raise(account: Account, limits: Budget): Account {
   return { ...raised, low: raised.low && isLow(raised) };
 }
 
+/** What was charged for lost attempts is spent no longer (ST51). Released twice is released once. */
+export function releaseLost(account: Account): Account {
+  const { lost, ...rest } = account;
+  if (lost === undefined) return account;
+  const released = { ...rest, spent: subtract(rest.spent, lost) };
+  return { ...released, low: released.low && isLow(released) };
+}
+
+/** Why an account that was made elsewhere cannot be stored, or `undefined`. */
+export function findAccountProblem({ spent, lost = NO_AMOUNT }: Account): string | undefined {
+  const isPart = Object.values(subtract(spent, lost)).every((amount) => amount >= 0);
+  return isPart ? undefined : "has more charged for lost attempts than it has spent";
+}
+
 /** @throws UsageError naming the limit that is not an integer above zero. */
 export function checkBudget(budget: Budget): Budget {
   for (const [name, value] of Object.entries(budget)) {
@@ -186,6 +206,15 @@ function add(a: Amount, b: Amount): Amount {
   };
 }
 
+function subtract(a: Amount, b: Amount): Amount {
+  return {
+    tokens: a.tokens - b.tokens,
+    costMicroUsd: a.costMicroUsd - b.costMicroUsd,
+    steps: a.steps - b.steps,
+    turns: a.turns - b.turns,
+  };
+}
+
 // ---- charges -----------------------------------------------------------------------------------------------------
 
 /** The accounts that pay and what is held, as a batch finds them. */
@@ -215,7 +244,7 @@ export function applyCharges(ledger: Ledger, charges: readonly Charge[]): Charge
     if (charge.type === "settle") {
       const had = held(charge.task);
       if (had === undefined) continue; // It was settled before, by the same batch, which nothing else is known by (ST3).
-      for (const draft of drafts.values()) settle(draft, had, charge.used);
+      for (const draft of drafts.values()) settle(draft, had, charge);
       holds.set(charge.task, undefined);
       continue;
     }
@@ -232,8 +261,8 @@ export function applyCharges(ledger: Ledger, charges: readonly Charge[]): Charge
   }
   const payers = new Map<string, Account>();
   for (const [payer, account] of ledger.payers) {
-    const { limits, spent, reserved, low, isChanged } = drafts.get(payer)!;
-    payers.set(payer, isChanged ? { limits, spent, reserved, low } : account);
+    const { isChanged, ...charged } = drafts.get(payer)!;
+    payers.set(payer, isChanged ? charged : account);
   }
   return { admissions, payers, holds };
 }
@@ -242,13 +271,14 @@ export function applyCharges(ledger: Ledger, charges: readonly Charge[]): Charge
 interface Draft extends Account {
   readonly spent: Writable<Amount>;
   readonly reserved: Writable<Amount>;
+  lost?: Amount;
   isChanged: boolean;
 }
 
 type Writable<T> = { -readonly [key in keyof T]: T[key] };
 
-function draftOf({ limits, spent, reserved, low }: Account): Draft {
-  return { limits, spent: { ...spent }, reserved: { ...reserved }, low, isChanged: false };
+function draftOf(account: Account): Draft {
+  return { ...account, spent: { ...account.spent }, reserved: { ...account.reserved }, isChanged: false };
 }
 
 /** What is counted when it starts cannot be given back: it is spent at once. */
@@ -262,12 +292,15 @@ function reserve(draft: Draft, { steps, turns, tokens, costMicroUsd }: Amount): 
 }
 
 /** @param held what was reserved for it. */
-function settle(draft: Draft, held: Amount, used: Amount): void {
+function settle(draft: Draft, held: Amount, { used, lost }: Extract<Charge, { type: "settle" }>): void {
   const { spent, reserved } = draft;
   spent.tokens += used.tokens;
   spent.costMicroUsd += used.costMicroUsd;
   reserved.tokens -= held.tokens;
   reserved.costMicroUsd -= held.costMicroUsd;
+  // A step was counted when it began, and begins once whatever becomes of its attempts.
+  if (lost === true && hasCost(used))
+    draft.lost = add(draft.lost ?? NO_AMOUNT, { ...used, steps: 0, turns: 0 });
   // Of a task that only counts as a step nothing is left: its account need not be stored anew.
   draft.isChanged ||= hasCost(held) || hasCost(used);
 }
@@ -291,9 +324,14 @@ export function admitAgain(
   return asked.map((charge) => (charge.type === "reserve" && held.has(charge.task) ? ADMITTED : QUEUED));
 }
 
-/** An attempt without an outcome counts as what was held for it: so do all of a session that has ended. */
-export function settleAll(holds: readonly Hold[]): Charge[] {
-  return holds.map(({ task, amount }) => ({ type: "settle", task, used: amount }));
+/**
+ * An attempt without an outcome counts as what was held for it: so do all of a session that has ended.
+ *
+ * @param areLost whether they ended with their process.
+ */
+export function settleAll(holds: readonly Hold[], areLost: boolean): Charge[] {
+  const mark = areLost ? ({ lost: true } as const) : {};
+  return holds.map(({ task, amount }) => ({ type: "settle", task, used: amount, ...mark }));
 }
 
 export function sumOf(holds: readonly Hold[]): Amount {

@@ -290,12 +290,13 @@ function replace(door: CascadeDoor, before: Session, after: Session, now: number
 
 function setBudget(
   door: CascadeDoor,
-  { sessionId, limits }: Extract<Change, { type: "set_budget" }>,
+  change: Extract<Change, { type: "set_budget" }>,
   now: number,
 ): ChangeResult {
+  const { sessionId } = change;
   const session = door.session(sessionId);
   if (session === undefined) return NOT_FOUND;
-  const { result, account } = decideBudget(session, limits, () =>
+  const { result, account } = decideBudget(session, change, () =>
     paidBy(door, session).some(({ status }) => !isEnded(status)),
   );
   if (account === undefined) return result;
@@ -382,7 +383,7 @@ function follow(
     for (const effect of effects) applyEffect(door, asking, effect, now);
   }
   if (after.payers.length > 0 && isEnded(after.status) && !isEnded(before.status))
-    charge(door, after, settleAll(door.holds(after.sessionId)), now);
+    charge(door, after, settleAll(door.holds(after.sessionId), after.error?.code === "session_lost"), now);
   if (isRaised(door, after)) {
     // Raised between the refusal and the pause: whoever raised it did not find it paused.
     resume(door, after.sessionId, now);

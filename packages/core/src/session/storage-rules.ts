@@ -24,10 +24,19 @@ import type {
   RequestCancel,
   SendSignal,
   SessionPatch,
+  SetBudget,
 } from "../ports/storage.ts";
 import { isReservedName } from "../journal/signal-names.ts";
 import { LIMITS } from "../limits.ts";
-import { NO_AMOUNT, openAccount, raise, sumOf, type Account, type Budget } from "./budget.ts";
+import {
+  findAccountProblem,
+  NO_AMOUNT,
+  openAccount,
+  raise,
+  releaseLost,
+  sumOf,
+  type Account,
+} from "./budget.ts";
 import { isHeldAs, NO_CLAIM, type Claim } from "./claims.ts";
 import { movedAway } from "./moving.ts";
 import {
@@ -146,6 +155,8 @@ export function findImportProblem({
   const reserved = account?.reserved ?? NO_AMOUNT;
   if (held.tokens !== reserved.tokens || held.costMicroUsd !== reserved.costMicroUsd)
     return "has something else reserved than what comes along as held for its tasks";
+  const overcharged = account === undefined ? undefined : findAccountProblem(account);
+  if (overcharged !== undefined) return overcharged;
   if (payers.includes(sessionId) !== (account !== undefined))
     return account === undefined
       ? "pays for itself and has no budget"
@@ -320,14 +331,15 @@ export function decideResume(session: Session, now: number): CancelDecision {
 // ---- budgets -----------------------------------------------------------------------------------------------------
 
 /**
- * The account with its limits replaced. Those below it that are paused for want of a budget, and it itself, are then resumed by
- * the caller, each by `decideResume`. An end closes no account that others still pay from: only its owner is final.
+ * The account with its limits replaced, and released of what lost attempts were charged where the change says so. Those below it
+ * that are paused for want of a budget, and it itself, are then resumed by the caller, each by `decideResume`. An end closes no
+ * account that others still pay from: only its owner is final.
  *
  * @param paysBelow whether a session below it goes on; asked only of one that has ended.
  */
 export function decideBudget(
   session: Session,
-  limits: Budget,
+  change: SetBudget,
   paysBelow: () => boolean,
 ): { readonly result: ChangeResult; readonly account?: Account } {
   const moved = movedAway(session);
@@ -341,7 +353,11 @@ export function decideBudget(
       payer === undefined ? "there is none to change" : `session ${payer} pays for it: change that one's`;
     return { result: invalid(session, `was started without a budget, so ${whose}`) };
   }
-  return { result: { status: "requested", sessionStatus: status }, account: raise(account, limits) };
+  const raised = raise(account, change.limits);
+  return {
+    result: { status: "requested", sessionStatus: status },
+    account: change.releaseLost === true ? releaseLost(raised) : raised,
+  };
 }
 
 // ---- batches -----------------------------------------------------------------------------------------------------

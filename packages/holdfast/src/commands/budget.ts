@@ -1,20 +1,31 @@
-import { isEnded, UsageError, type Budget, type Session, type StorageReader } from "@holdfast/core";
+import {
+  isEnded,
+  UsageError,
+  type Account,
+  type Budget,
+  type Session,
+  type SessionStatus,
+  type StorageReader,
+} from "@holdfast/core";
 import { takeOnly } from "../arguments.ts";
 import type { Command, Io } from "../command.ts";
 
 export const budget: Command = {
   name: "budget",
   summary: "Show what a session and those below it may spend and have spent, or raise it",
-  usage: "budget ID [--raise 5.00usd,200000tokens,50steps,20turns]",
+  usage: "budget ID [--raise 5.00usd,200000tokens,50steps,20turns] [--release-lost]",
   description:
     "A budget belongs to a session and pays for its whole tree: all that pay for this session are shown, the nearest first. " +
     "Reserved is what running tasks may still use. --raise replaces limits of the session's own budget by higher ones; " +
-    "sessions that are paused for want of it go on.",
+    "sessions that are paused for want of it go on. Lost is the part of what is spent that was charged, at the worst case, for " +
+    "attempts that died with their process; --release-lost makes it unspent, and resumes as a raise does.",
   options: {
+    "release-lost": { help: "take back what was charged for lost attempts" },
     raise: { help: "new limits, in units of usd, tokens, steps, turns; others stay", value: "LIMITS" },
   },
   examples: [
     ["budget ses_019a", "limits, spent, reserved and left"],
+    ["budget ses_019a --release-lost", "spend again what crashes were charged"],
     ["budget ses_019a --raise 5.00usd,400000tokens", "let it go on spending"],
   ],
 
@@ -23,21 +34,26 @@ export const budget: Command = {
     const { findDatabase } = await import("../project.ts");
     const database = findDatabase(args, io);
     const text = args.text("raise");
-    if (text === undefined) {
+    const releases = args.has("release-lost");
+    if (text === undefined && !releases) {
       const { withReaderOf } = await import("../find-session.ts");
       return withReaderOf(database, id, async (session, reader) => tell(session, reader, io));
     }
     const { parseBudget } = await import("../budget-text.ts");
-    const limits = parseBudget(text, "--raise");
+    const limits = text === undefined ? undefined : parseBudget(text, "--raise");
     const { resumeHint, withRequests } = await import("../request-session.ts");
     return withRequests(database, id, async ({ session, runtime, access }) => {
       const { sessionId } = session;
-      await checkRaise(session, limits, io);
-      const status = await runtime.setBudget(sessionId, limits);
+      checkOwnBudget(session, limits === undefined ? "--release-lost" : "--raise LIMITS", io);
+      if (limits !== undefined) await checkRaise(session.account!, limits);
+      let status: SessionStatus = session.status;
+      if (releases) status = await runtime.releaseLost(sessionId);
+      if (limits !== undefined) status = await runtime.setBudget(sessionId, limits);
       const now = (await access.storage.reader.session(sessionId)) ?? session;
       const resume = isEnded(status) ? undefined : await resumeHint(access, now, io);
       await tell(now, access.storage.reader, io, resume);
-      io.note(`the budget of session ${sessionId} is raised`);
+      if (limits !== undefined) io.note(`the budget of session ${sessionId} is raised`);
+      if (releases) io.note(releasedText(session, now));
       if (isEnded(status))
         io.note(`it has ended; those it left to go on spend it: ${io.call("list --unfinished")}`);
       if (resume !== undefined) io.note(`no process runs it; it goes on with: ${resume}`);
@@ -46,17 +62,26 @@ export const budget: Command = {
   },
 };
 
-async function checkRaise(session: Session, limits: Budget, io: Io): Promise<void> {
-  const { sessionId, account, payers } = session;
-  if (account === undefined) {
-    const [payer] = payers;
-    throw new UsageError(`session ${sessionId} has no budget of its own`, {
-      fix:
-        payer === undefined
-          ? "a session is given one when it starts: holdfast run FILE --budget 5.00usd"
-          : `session ${payer} pays for it: ${io.call(`budget ${payer} --raise LIMITS`)}`,
-    });
-  }
+function releasedText({ sessionId, account: before }: Session, { account: now }: Session): string {
+  if (before?.lost === undefined)
+    return `nothing of the budget of session ${sessionId} was charged for lost attempts`;
+  return now?.lost === undefined
+    ? `what the budget of session ${sessionId} was charged for lost attempts can be spent again`
+    : `the charge of session ${sessionId} for lost attempts was not released: its storage is of an earlier version, or another attempt was lost meanwhile`;
+}
+
+function checkOwnBudget({ sessionId, account, payers }: Session, options: string, io: Io): void {
+  if (account !== undefined) return;
+  const [payer] = payers;
+  throw new UsageError(`session ${sessionId} has no budget of its own`, {
+    fix:
+      payer === undefined
+        ? "a session is given one when it starts: holdfast run FILE --budget 5.00usd"
+        : `session ${payer} pays for it: ${io.call(`budget ${payer} ${options}`)}`,
+  });
+}
+
+async function checkRaise(account: Account, limits: Budget): Promise<void> {
   const { amountText, limitStandings } = await import("../budget-text.ts");
   for (const { limit, title, max } of limitStandings(account)) {
     const raised = limits[limit];
@@ -75,9 +100,11 @@ async function tell(session: Session, reader: StorageReader, io: Io, resume?: st
   const { accountLines, limitStandings } = await import("../budget-text.ts");
   const accounts = [];
   const lines: string[] = [];
+  const losers: string[] = [];
   for (const payer of session.payers) {
     const account = (payer === session.sessionId ? session : await reader.session(payer))?.account;
     if (account === undefined) continue;
+    if (account.lost !== undefined) losers.push(payer);
     const { onExhausted = "park", maxTokensPerCall } = account.limits;
     const limits = limitStandings(account);
     accounts.push({
@@ -91,6 +118,12 @@ async function tell(session: Session, reader: StorageReader, io: Io, resume?: st
   const { sessionId, status, pauseReason } = session;
   const state = { sessionId, status, ...(pauseReason === undefined ? {} : { pauseReason }) };
   io.show({ ...state, accounts, ...(resume === undefined ? {} : { resume }) }, lines.join("\n"));
+  for (const payer of losers) {
+    const call = io.call(`budget ${payer} --release-lost`);
+    io.note(
+      `session ${payer} was charged for attempts that died with their process; to spend it again: ${call}`,
+    );
+  }
   if (accounts.length === 0) io.note(`session ${sessionId} has no budget: nothing limits what it spends`);
   return 0;
 }

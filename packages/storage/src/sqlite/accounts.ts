@@ -5,6 +5,7 @@
 //   A1. A session with an account keeps its first few holds in the account's own row, so that a step that settles one task and reserves
 //       for the next writes one row. Other holds have a row each: those of sessions without an account, and those beyond a few, or each
 //       commit of a wide fan-out would write all of them. Before schema 4 every hold had a row; such rows are read and settled as ever.
+//   A2. What was charged for lost attempts is kept beside what was spent, in the same column: earlier versions do not look for it.
 
 import type { Account, Amount, Budget, Hold } from "@holdfast/core";
 import { rowChecksum } from "./checksum.ts";
@@ -40,14 +41,14 @@ export class Accounts {
   /** @param holds those that its row keeps (A1). */
   put(
     number: number,
-    { limits, spent, reserved, low }: Account,
+    { limits, spent, reserved, lost, low }: Account,
     holds: Iterable<readonly [task: number, amount: Amount]>,
   ): void {
     const kept = Array.from(holds, ([task, amount]) => ({ task, amount }));
     const values: SqlValue[] = [
       number,
       this.#limitsText(limits),
-      JSON.stringify(spent),
+      JSON.stringify(lost === undefined ? spent : { ...spent, lost }),
       JSON.stringify(kept.length === 0 ? reserved : { ...reserved, holds: kept }),
       low ? 1 : 0,
     ];
@@ -88,11 +89,13 @@ export function readAccount(row: SqlRow, path: string): AccountRow {
   const { holds = [], ...reserved } = JSON.parse(row["reserved"] as string) as Amount & {
     readonly holds?: readonly Hold[];
   };
+  const { lost, ...spent } = JSON.parse(row["spent"] as string) as Amount & { readonly lost?: Amount };
   return {
     account: {
       limits: JSON.parse(row["limits"] as string) as Budget,
-      spent: JSON.parse(row["spent"] as string) as Amount,
+      spent,
       reserved,
+      ...(lost === undefined ? {} : { lost }),
       low: row["low"] === 1,
     },
     holds,

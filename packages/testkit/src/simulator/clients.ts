@@ -36,7 +36,7 @@ const UNSCHEDULE_MS = [0, 3_000, 10_000] as const;
 /** Where those outside are heard: a process that lives, or a coordinator. */
 export interface Desk extends Pick<
   Runtime,
-  "answer" | "cancel" | "pause" | "setBudget" | "signal" | "unpause"
+  "answer" | "cancel" | "pause" | "releaseLost" | "setBudget" | "signal" | "unpause"
 > {
   readonly name: string;
   start(program: Program, options: StartOptions): Promise<unknown>;
@@ -183,6 +183,7 @@ export class Clients {
     this.#raising.add(key);
     this.#after(this.#drawDelay(), () =>
       this.#insist(`raise ${key}`, async (desk) => {
+        await unlessEnded(desk.releaseLost(payer));
         await unlessEnded(desk.setBudget(payer, { [limit]: 2 * max + 50 }));
         this.#raising.delete(key); // A raise that came late may have taken it back, before we heard of this one.
         for (const row of this.#rows.values()) if (row.exhausted?.payer === payer) this.look(row);

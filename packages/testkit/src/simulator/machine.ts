@@ -245,5 +245,6 @@ function deskOf(name: string, runtime: Runtime, agents: ReadonlyMap<string, Agen
     pause: (...asked) => runtime.pause(...asked),
     unpause: (...asked) => runtime.unpause(...asked),
     setBudget: (...asked) => runtime.setBudget(...asked),
+    releaseLost: (...asked) => runtime.releaseLost(...asked),
   };
 }

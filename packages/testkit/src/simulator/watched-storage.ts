@@ -549,17 +549,26 @@ function checkAccount(
   }
 }
 
-/** B2. */
+/** B2. What is spent shrinks only by what was charged for lost attempts, all of it at once. */
 function checkSpending(
   before: Session | undefined,
   { sessionId, account }: Session,
   violated: Violated,
 ): void {
-  const had = before?.account?.spent;
+  const had = before?.account;
   if (had === undefined || account === undefined) return;
   for (const amount of AMOUNTS) {
-    if (account.spent[amount] < had[amount])
-      violated("B2", `${sessionId} had spent ${had[amount]} ${amount}, and now ${account.spent[amount]}`);
+    const released = account.lost === undefined ? (had.lost?.[amount] ?? 0) : 0;
+    if (account.spent[amount] < had.spent[amount] - released)
+      violated(
+        "B2",
+        `${sessionId} had spent ${had.spent[amount]} ${amount}, and now ${account.spent[amount]}`,
+      );
+    if ((account.lost?.[amount] ?? 0) > account.spent[amount])
+      violated(
+        "B2",
+        `${sessionId} lost ${account.lost?.[amount]} ${amount} of ${account.spent[amount]} spent`,
+      );
   }
 }
 

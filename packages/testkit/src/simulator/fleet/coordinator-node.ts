@@ -281,6 +281,7 @@ export class CoordinatorNode implements Server<Coordinator> {
       pause: (...asked) => runtime.pause(...asked),
       unpause: (...asked) => runtime.unpause(...asked),
       setBudget: (...asked) => runtime.setBudget(...asked),
+      releaseLost: (...asked) => runtime.releaseLost(...asked),
     };
   }
 }

@@ -115,6 +115,7 @@ export class Fleet implements Site {
       pause: (...asked) => ask("pause", (desk) => desk.pause(...asked)),
       unpause: (...asked) => ask("unpause", (desk) => desk.unpause(...asked)),
       setBudget: (...asked) => ask("set budget", (desk) => desk.setBudget(...asked)),
+      releaseLost: (...asked) => ask("release lost", (desk) => desk.releaseLost(...asked)),
     };
   }
 

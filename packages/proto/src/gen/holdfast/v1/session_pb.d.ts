@@ -402,6 +402,13 @@ export declare type Account = Message<"holdfast.v1.Account"> & {
    * @generated from field: holdfast.v1.Amount reserved = 3;
    */
   reserved?: Amount | undefined;
+
+  /**
+   * The part of `spent` that was charged for attempts lost with their process. Absent when it is zero.
+   *
+   * @generated from field: optional holdfast.v1.Amount lost = 4;
+   */
+  lost?: Amount | undefined;
 };
 
 /**

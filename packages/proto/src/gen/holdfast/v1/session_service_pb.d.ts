@@ -450,6 +450,22 @@ export declare type SetBudgetRequest = Message<"holdfast.v1.SetBudgetRequest"> &
 export declare const SetBudgetRequestSchema: GenMessage<SetBudgetRequest>;
 
 /**
+ * @generated from message holdfast.v1.ReleaseLostRequest
+ */
+export declare type ReleaseLostRequest = Message<"holdfast.v1.ReleaseLostRequest"> & {
+  /**
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+};
+
+/**
+ * Describes the message holdfast.v1.ReleaseLostRequest.
+ * Use `create(ReleaseLostRequestSchema)` to create a new message.
+ */
+export declare const ReleaseLostRequestSchema: GenMessage<ReleaseLostRequest>;
+
+/**
  * @generated from message holdfast.v1.ForkRequest
  */
 export declare type ForkRequest = Message<"holdfast.v1.ForkRequest"> & {
@@ -853,6 +869,16 @@ export declare const SessionService: GenService<{
   setBudget: {
     methodKind: "unary";
     input: typeof SetBudgetRequestSchema;
+    output: typeof SessionSchema;
+  },
+  /**
+   * What its budget was charged for lost attempts can be spent again. The second call changes nothing.
+   *
+   * @generated from rpc holdfast.v1.SessionService.ReleaseLost
+   */
+  releaseLost: {
+    methodKind: "unary";
+    input: typeof ReleaseLostRequestSchema;
     output: typeof SessionSchema;
   },
   /**
