@@ -34,7 +34,6 @@ import {
   type ScheduledAction,
   type SessionStatus,
   type SignalReceipt,
-  type SignalSource,
   type TaskExecutor,
 } from "@holdfast/core";
 import { readOrigin, refuseIfLarge, refuseSignalName, UNKNOWN_VERSION } from "@holdfast/core/internal";
@@ -70,7 +69,7 @@ import type {
   StartOptions,
 } from "./runtime-api.ts";
 import { tooLarge } from "./session-claim.ts";
-import { SessionRequests, unexpected } from "./session-requests.ts";
+import { openSource, SessionRequests, unexpected } from "./session-requests.ts";
 import type { DriverWorld, RunningCode } from "./driver-world.ts";
 import { ProcessHold, sessionHandle } from "./session-handle.ts";
 import { SliceLoop, type Immediate } from "./slice-loop.ts";
@@ -218,7 +217,8 @@ class LocalRuntime implements Runtime {
         }),
       );
     }
-    for (const source of options.signals ?? []) this.#listen(source);
+    for (const source of options.signals ?? [])
+      this.#closers.push(openSource(source, (...asked) => this.signal(...asked)));
     const scheduling = {
       storage: this.#storage,
       committer: this.#committer,
@@ -528,17 +528,6 @@ class LocalRuntime implements Runtime {
     const { sessionId, name, payload } = signal;
     refuseSignalName(name);
     return { type: "signal", sessionId, name, payload: this.#requests.payloadText(name, payload) };
-  }
-
-  #listen(source: SignalSource): void {
-    const opening = source.open(async ({ sessionId, name, payload, dedupKey }) => {
-      try {
-        return await this.signal(sessionId, name, payload, dedupKey === undefined ? {} : { dedupKey });
-      } catch (error) {
-        return { status: "refused", reason: toHoldfastError(error).message };
-      }
-    });
-    this.#closers.push(async () => (await opening).close());
   }
 
   #makeWorld({ prices, machine }: RuntimeOptions): DriverWorld {

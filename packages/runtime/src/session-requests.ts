@@ -8,6 +8,7 @@ import {
   encodeJson,
   HoldfastError,
   mintId,
+  toHoldfastError,
   UsageError,
   type Budget,
   type Change,
@@ -21,6 +22,7 @@ import {
   type SessionStatus,
   type SetBudget,
   type SignalReceipt,
+  type SignalSource,
   type StoredSignal,
 } from "@holdfast/core";
 import {
@@ -32,7 +34,7 @@ import {
   refuseIfLarge,
 } from "@holdfast/core/internal";
 import { sessionMoved, sessionNotFound } from "./session-errors.ts";
-import type { AnswerOptions, CancelOptions, CancelReceipt, SignalOptions } from "./runtime-api.ts";
+import type { AnswerOptions, CancelOptions, CancelReceipt, Runtime, SignalOptions } from "./runtime-api.ts";
 
 export interface SessionRequestsHost {
   readonly clock: Clock;
@@ -162,6 +164,18 @@ export class SessionRequests {
     refuseIfLarge(text, what, this.#host.limits.payloadChars);
     return text;
   }
+}
+
+/** Send what a source receives. Answers how to close the source. */
+export function openSource(source: SignalSource, send: Runtime["signal"]): () => Promise<void> {
+  const opening = source.open(async ({ sessionId, name, payload, dedupKey }) => {
+    try {
+      return await send(sessionId, name, payload, dedupKey === undefined ? {} : { dedupKey });
+    } catch (error) {
+      return { status: "refused", reason: toHoldfastError(error).message };
+    }
+  });
+  return async () => (await opening).close();
 }
 
 function nobodyToPayFor(sessionId: string, status: SessionStatus): ConflictError {
