@@ -490,9 +490,11 @@ class Life {
     const { io, options } = this.#parts;
     const isRemote = options.database?.coordinator !== undefined;
     if (options.database === undefined || hint === undefined) return code;
-    const label = below.some(isAuthorsFault) ? "correct the code, then" : "go on with";
-    for (const { commands } of adviceBelow(below, io, isRemote))
+    const wrong = new Set(below.filter(isAuthorsFault).map(({ sessionId }) => sessionId));
+    for (const { sessionId, commands } of adviceBelow(below, io, isRemote)) {
+      const label = wrong.has(sessionId) ? "correct the code, then" : "go on with";
       for (const command of commands) io.note(`${label}: ${command}`);
+    }
     io.note(`and then: ${hint}`);
     return code;
   }

@@ -222,6 +222,24 @@ describe("in a terminal", () => {
       },
     );
 
+    test("only the child whose code is wrong is said to need other code", async () => {
+      writeFileSync(
+        project.path("both.ts"),
+        `import { defineAgent, local } from "holdfast";
+        const wrong = defineAgent({ name: "wrong", run: async (ctx) => ctx.waitForSignal(7) });
+        const steps = async (ctx) => { for (const name of ["a", "b"]) await ctx.run(name, () => name); };
+        const short = defineAgent({ name: "short", run: steps });
+        export default defineAgent({ name: "parent", agents: [short, wrong], run: async (ctx) =>
+          Promise.all([ctx.spawnAgent(local(short), null, { budget: { maxSteps: 1 } }), ctx.spawnAgent(local(wrong))]
+            .map((child) => ctx.waitForChild(child))) });`,
+      );
+      const { stderr } = await project.run("run", "both.ts", "--session", "f");
+      expect(stderr).toContain("\ngo on with: holdfast budget f-0 --raise Nsteps\n");
+      expect(stderr).toContain(
+        "\ncorrect the code, then: holdfast resume f-1\nand then: holdfast resume f\n",
+      );
+    });
+
     test("a question or a signal that a child waits for keeps `run`, and parks it with exit code 0, as its own do", async () => {
       writeFileSync(
         project.path("asks.ts"),
