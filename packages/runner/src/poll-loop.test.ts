@@ -50,6 +50,22 @@ describe("a poll loop", () => {
     await stand.loop.stop();
   });
 
+  test("leaves a poll that offered slots when the runner takes no more, also while it pauses", async () => {
+    for (const pauses of [false, true]) {
+      const stand = open();
+      stand.free = 2;
+      stand.loop.start();
+      await turns(5);
+      if (pauses) stand.reject(away());
+      await turns(5);
+      stand.free = 0;
+      stand.loop.withdraw();
+      await stand.clock.advance(10_000);
+      expect(stand.polls.slice(1)).toMatchObject([{ pollId: "p2", ackPollId: undefined, free: 0 }]);
+      await stand.loop.stop();
+    }
+  });
+
   test("leaves a poll that asked for nothing when a slot becomes free while it pauses", async () => {
     const stand = open();
     stand.free = 0;

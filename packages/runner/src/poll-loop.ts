@@ -8,6 +8,8 @@
 //       of it. What it may have been answered is told again, because it is never acknowledged.
 //   L3. It never ends because nobody answers, or because something on the way there is set up wrong.
 //   L4. Polls are numbered in their order, so that one that was left and arrives late is known to be.
+//   L5. A poll that offered slots is left for a new one when the runner takes no more. Claims that it may have been answered are given
+//       back by the coordinator, because they are never acknowledged.
 //
 // It knows no sessions: it says what it was told.
 
@@ -85,6 +87,11 @@ export class PollLoop<Answer> {
     if (this.#under?.free === 0 && this.#host.free() > 0) this.#under.controller.abort();
   }
 
+  /** L5. There are no free slots any more: `free` gives 0 from now on. */
+  withdraw(): void {
+    if (this.#under !== undefined && this.#under.free > 0) this.#under.controller.abort();
+  }
+
   async stop(): Promise<void> {
     this.#controller.abort();
     this.#under?.controller.abort();
@@ -114,7 +121,7 @@ export class PollLoop<Answer> {
     const { signal } = this.#controller;
     this.#takenIn = 0;
     for (let failures = 0; ; failures++) {
-      if (failures > 0 && poll.free === 0 && this.#host.free() > 0) return "left"; // L2.
+      if (failures > 0 && (poll.free === 0) !== (this.#host.free() === 0)) return "left"; // L2, L5.
       const controller = new AbortController();
       this.#under = { free: poll.free, controller };
       try {

@@ -359,6 +359,7 @@ class CoordinatedRunner implements Runner {
     const { log, connection, tokens, clock } = this.#parts;
     this.#status = "draining";
     log({ type: "draining", held: this.#storage.held });
+    this.#loop.withdraw();
     if (error === undefined) await this.#untilNothingIsHeld();
     this.#giveUp.abort();
     await this.#loop.stop();
