@@ -220,10 +220,14 @@ async function parentOf(
       `session ${parentSessionId} has ended (${parent.status}): it hears nothing more`,
     );
   if (parent.depth + 1 > LIMITS.depth)
-    throw new LimitError("depth", `session ${parentSessionId} is ${parent.depth} sessions deep already`);
+    throw new LimitError("depth", `session ${parentSessionId} is ${parent.depth} sessions deep already`, {
+      expected: `at most the limit "depth" (${LIMITS.depth})`,
+    });
   const children = await childrenOf(host, parent);
   if (children.length >= LIMITS.children)
-    throw new LimitError("children", `session ${parentSessionId} has ${children.length} children already`);
+    throw new LimitError("children", `session ${parentSessionId} has ${children.length} children already`, {
+      expected: `at most the limit "children" (${LIMITS.children})`,
+    });
   return parent;
 }
 
