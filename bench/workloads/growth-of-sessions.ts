@@ -73,7 +73,6 @@ const sessions: Growing = {
 
 const schedules: Growing = {
   quick: 200,
-  most: 10_000, // What it takes to read a cron line would hide the rest for minutes.
   async run({ storage }: OpenStorage, n) {
     const runtime = createRuntime({ storage, development: false });
     const put = await cpuOf(() =>
