@@ -16,8 +16,14 @@ function creating(sessionId: string, more: Partial<CreateSession> = {}): CreateS
 const claimFor = { owner: "me", leaseMs: Infinity };
 const childOf = (sessionId: string) => ({ parent: { sessionId, child: 0, onEnd: "cancel" } as const });
 const amount = { tokens: 60, costMicroUsd: 0, steps: 0, turns: 0 };
+/** More tasks than an account's own row keeps holds of. */
+const further = Array.from({ length: 8 }, (_, i) => ({
+  type: "reserve" as const,
+  task: i + 1,
+  amount: { tokens: 0, costMicroUsd: 7, steps: 0, turns: 0 },
+}));
 
-/** A root with a budget, which holds for a task, its child, and a schedule. */
+/** A root with a budget and holds for its tasks, its child, and a schedule. */
 async function open(path = `${newFolder()}/test.db`) {
   const storage = new SqliteStorage({ driver: openForWriting(path, true), path });
   const [created] = await storage.commit([creating("ses-root", { claimFor, budget: { maxTokens: 100 } })], 1);
@@ -36,7 +42,7 @@ async function open(path = `${newFolder()}/test.db`) {
   const schedule = { scheduleId: "s", cron: "* * * * *", timeZone: "UTC", action, nextAt: 5, createdAt: 1 };
   await storage.commit(
     [
-      step(0, { effects, charges: [{ type: "reserve", task: 0, amount }] }),
+      step(0, { effects, charges: [{ type: "reserve", task: 0, amount }, ...further] }),
       { type: "put_schedule", schedule },
     ],
     1,
@@ -69,7 +75,8 @@ test("ST1: of a batch whose effect the file refuses nothing is left", async () =
 
 test.each([
   ["session", "UPDATE account SET spent = replace(spent, '0', '1')"],
-  ["hold", "UPDATE hold SET amount = replace(amount, '60', '10')"],
+  ["session", "UPDATE account SET reserved = replace(reserved, '60', '10')"],
+  ["hold", "UPDATE hold SET amount = replace(amount, '7', '1')"],
   ["schedule", "UPDATE schedule SET cron = '1 * * * *'"],
   ["session", "UPDATE session SET parent = 'ses-other' WHERE parent IS NOT NULL"],
   ["journal", "UPDATE journal SET checkpoint = 1"],
