@@ -32,6 +32,7 @@ export {
   idempotency_header as idempotencyHeaderOption,
   roles as rolesOption,
   status as statusOption,
+  status_when_done as statusWhenDoneOption,
   batch as batchOption,
   starts as startsOption,
 } from "./gen/holdfast/v1/options_pb.js";

@@ -9,6 +9,7 @@ import {
   SERVICES,
   startsOption,
   statusOption,
+  statusWhenDoneOption,
   type HttpRule,
 } from "@holdfast/proto";
 import type { Caller } from "./caller.ts";
@@ -22,6 +23,8 @@ export interface Method {
   readonly isOpen: boolean;
   /** The HTTP status of success. */
   readonly status: number;
+  /** The same of a call that changed nothing, where it is another one. */
+  readonly statusWhenDone: number | undefined;
   readonly isBatch: boolean;
   readonly isStream: boolean;
   /** What a token's rate counts it as; reads are not counted. */
@@ -72,6 +75,7 @@ function readMethod(desc: DescMethod): Method {
     callers,
     isOpen: callers.has("none"),
     status: getOption(desc, statusOption) || 200,
+    statusWhenDone: getOption(desc, statusWhenDoneOption) || undefined,
     isBatch: getOption(desc, batchOption),
     isStream: desc.methodKind === "server_streaming",
     counts: starts ? "start" : isRead ? undefined : "event",

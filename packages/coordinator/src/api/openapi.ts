@@ -67,6 +67,7 @@ function operation(method: Method, rule: Rule, messages: Map<string, DescMessage
   const body = bodySchema(input, rule, inBody, messages);
   const isBodyRequired = input.fields.some((field) => inBody(field) && factsOf(field).isRequired);
   const type = method.isStream ? "text/event-stream" : "application/json";
+  const content = { [type]: { schema: reference(output, messages) } };
   return {
     ...(rule === method.rules[0] ? { operationId: method.name } : {}), // No two operations may have the same one.
     tags: [method.desc.parent.name],
@@ -78,7 +79,10 @@ function operation(method: Method, rule: Rule, messages: Map<string, DescMessage
       ? {}
       : { requestBody: { required: isBodyRequired, content: { "application/json": { schema: body } } } }),
     responses: {
-      [method.status]: { description: "Done", content: { [type]: { schema: reference(output, messages) } } },
+      [method.status]: { description: "Done", content },
+      ...(method.statusWhenDone === undefined
+        ? {}
+        : { [method.statusWhenDone]: { description: "Done already; nothing changed", content } }),
       default: {
         description: "Refused",
         content: { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } },

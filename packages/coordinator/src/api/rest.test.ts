@@ -526,6 +526,16 @@ describe("the document", () => {
     });
   });
 
+  it("lists the status of a cancel, and that of a second cancel, which changes nothing", async () => {
+    api = await startStubApi();
+    const { paths } = JSON.parse((await send("/openapi.json")).text) as {
+      paths: Record<string, Record<string, { responses: object }>>;
+    };
+    const { responses } = paths["/v1/sessions/{sessionId}/cancel"]!["post"]!;
+    expect(Object.keys(responses)).toEqual(["200", "202", "default"]);
+    expect(Object.keys(paths["/v1/sessions/{sessionId}/pause"]!["post"]!.responses)).toHaveLength(2);
+  });
+
   it("says what the contract's comments say", async () => {
     api = await startStubApi();
     const { text } = await send("/openapi.json");

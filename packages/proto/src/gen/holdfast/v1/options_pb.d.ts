@@ -117,6 +117,13 @@ export declare const roles: GenExtension<MethodOptions, Role[]>;
 export declare const status: GenExtension<MethodOptions, number>;
 
 /**
+ * The HTTP status of success of a call that changed nothing, because it was done already.
+ *
+ * @generated from extension: int32 status_when_done = 51704;
+ */
+export declare const status_when_done: GenExtension<MethodOptions, number>;
+
+/**
  * Its requests carry many things at once and may be larger.
  *
  * @generated from extension: bool batch = 51702;

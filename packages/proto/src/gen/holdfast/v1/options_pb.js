@@ -13,7 +13,7 @@ import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
  * Describes the file holdfast/v1/options.proto.
  */
 export const file_holdfast_v1_options = /*@__PURE__*/
-  fileDesc("Chlob2xkZmFzdC92MS9vcHRpb25zLnByb3RvEgtob2xkZmFzdC52MSqAAQoEUm9sZRIUChBST0xFX1VOU1BFQ0lGSUVEEAASDgoKUk9MRV9BRE1JThABEg0KCVJPTEVfVVNFUhACEg8KC1JPTEVfUlVOTkVSEAMSDAoIUk9MRV9KT0IQBBIVChFST0xFX1JFR0lTVFJBVElPThAFEg0KCVJPTEVfTk9ORRAGOjMKBGpzb24SHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGPSTAyABKAhSBGpzb246OgoIZXZlbnRfaWQSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGPWTAyABKAhSB2V2ZW50SWQ6QwoNbGFzdF9ldmVudF9pZBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY9pMDIAEoCFILbGFzdEV2ZW50SWQ6TgoSaWRlbXBvdGVuY3lfaGVhZGVyEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxj3kwMgASgIUhFpZGVtcG90ZW5jeUhlYWRlcjpJCgVyb2xlcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGPSTAyADKA4yES5ob2xkZmFzdC52MS5Sb2xlUgVyb2xlczo4CgZzdGF0dXMSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxj1kwMgASgFUgZzdGF0dXM6NgoFYmF0Y2gSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxj2kwMgASgIUgViYXRjaDo4CgZzdGFydHMSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxj3kwMgASgIUgZzdGFydHNiBnByb3RvMw", [file_google_protobuf_descriptor]);
+  fileDesc("Chlob2xkZmFzdC92MS9vcHRpb25zLnByb3RvEgtob2xkZmFzdC52MSqAAQoEUm9sZRIUChBST0xFX1VOU1BFQ0lGSUVEEAASDgoKUk9MRV9BRE1JThABEg0KCVJPTEVfVVNFUhACEg8KC1JPTEVfUlVOTkVSEAMSDAoIUk9MRV9KT0IQBBIVChFST0xFX1JFR0lTVFJBVElPThAFEg0KCVJPTEVfTk9ORRAGOjMKBGpzb24SHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGPSTAyABKAhSBGpzb246OgoIZXZlbnRfaWQSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGPWTAyABKAhSB2V2ZW50SWQ6QwoNbGFzdF9ldmVudF9pZBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY9pMDIAEoCFILbGFzdEV2ZW50SWQ6TgoSaWRlbXBvdGVuY3lfaGVhZGVyEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxj3kwMgASgIUhFpZGVtcG90ZW5jeUhlYWRlcjpJCgVyb2xlcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGPSTAyADKA4yES5ob2xkZmFzdC52MS5Sb2xlUgVyb2xlczo4CgZzdGF0dXMSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxj1kwMgASgFUgZzdGF0dXM6SgoQc3RhdHVzX3doZW5fZG9uZRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGPiTAyABKAVSDnN0YXR1c1doZW5Eb25lOjYKBWJhdGNoEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY9pMDIAEoCFIFYmF0Y2g6OAoGc3RhcnRzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY95MDIAEoCFIGc3RhcnRzYgZwcm90bzM", [file_google_protobuf_descriptor]);
 
 /**
  * Describes the enum holdfast.v1.Role.
@@ -79,12 +79,20 @@ export const status = /*@__PURE__*/
   extDesc(file_holdfast_v1_options, 5);
 
 /**
+ * The HTTP status of success of a call that changed nothing, because it was done already.
+ *
+ * @generated from extension: int32 status_when_done = 51704;
+ */
+export const status_when_done = /*@__PURE__*/
+  extDesc(file_holdfast_v1_options, 6);
+
+/**
  * Its requests carry many things at once and may be larger.
  *
  * @generated from extension: bool batch = 51702;
  */
 export const batch = /*@__PURE__*/
-  extDesc(file_holdfast_v1_options, 6);
+  extDesc(file_holdfast_v1_options, 7);
 
 /**
  * It starts sessions, and counts as such against a token's rate.
@@ -92,5 +100,5 @@ export const batch = /*@__PURE__*/
  * @generated from extension: bool starts = 51703;
  */
 export const starts = /*@__PURE__*/
-  extDesc(file_holdfast_v1_options, 7);
+  extDesc(file_holdfast_v1_options, 8);
 
