@@ -231,8 +231,8 @@ describe("one port", () => {
   it("that is taken is an error that says so", async () => {
     await start();
     await expect(startStubApiWith({ port: api.port })).rejects.toMatchObject({
-      code: "config_invalid",
-      message: expect.stringContaining(`127.0.0.1:${api.port}`) as string,
+      code: "cannot_listen",
+      at: expect.stringContaining(`127.0.0.1:${api.port}`) as string,
     });
   });
 });
