@@ -2,7 +2,8 @@
 //
 // Closing any descriptor of a file drops all POSIX locks that this process holds on it, SQLite's among them: a database of
 // ours would then look unowned to everybody else. So nothing here is ever given a file that SQLite may have open in this
-// process; what stands in a database is asked of SQLite.
+// process; what stands in a database is asked of SQLite. The write-ahead log is the exception: SQLite locks the database and the
+// index of the log, and never the log itself.
 
 import { closeSync, fsyncSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 
@@ -19,6 +20,15 @@ export function syncPath(path: string): void {
   } finally {
     closeSync(descriptor);
   }
+}
+
+/** A descriptor of a write-ahead log, to be closed by `closeLog`. @param path never a database or the index of its log. */
+export function openLog(path: string): number {
+  return openSync(path, "r");
+}
+
+export function closeLog(descriptor: number): void {
+  closeSync(descriptor);
 }
 
 /** @param path a note of ours, never a database. */
