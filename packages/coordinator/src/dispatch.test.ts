@@ -235,7 +235,7 @@ describe("what arrives", () => {
     const first = await sent("go");
     expect(first).toMatchObject({ after: 0, names: ["go"] });
     expect(await sent("on")).toMatchObject({ after: first.inbox, names: ["on"] });
-    // What is large, the runner asks for.
+    // The runner asks for large arrivals.
     await ada.post(`/v1/sessions/${sessionId}/signals`, { name: "much", payload: "x".repeat(100_000) });
     const [notice] = (await holder.poll({ free: 0, withArrivals: true })).arrivals;
     expect(notice).toEqual({ sessionId, awaited: expect.any(Boolean) });

@@ -200,7 +200,7 @@ class Line {
     return { desc, request: call.request };
   }
 
-  /** What is answered before the event loop goes on is one write. */
+  /** Answers that are ready before the event loop continues are one write. */
   #send(frame: Uint8Array): void {
     if (this.#answers.push(frame) === 1) process.nextTick(() => this.#flush());
   }

@@ -1,7 +1,7 @@
 // How a registered runner stands, as people are told: whether it is there, when it was last heard of, how much it holds.
 //
 //   T1. It is silent when nothing was heard of it for a lease, if this coordinator is who heard of it last. What others hear is written
-//       once a minute at most: by that it is silent after `QUIET_MS`. What was written before this coordinator began says nothing of now:
+//       once a minute at most: by that it is silent after `QUIET_MS`. A time that was written before this coordinator began says nothing of now:
 //       the runner is silent until it is heard of again, here or elsewhere.
 //   T2. What it holds is what storage says: a lease that has passed is nobody's.
 //

@@ -4,7 +4,7 @@
 //       together are the journal, without a gap and without a duplicate.
 //   V3. Storage has only what is committed.
 //   E1. A stream ends when the session has ended and everything of it was told, or when the caller has gone or is no longer anybody.
-//       The event that says so has the position behind the journal. Whoever has seen that one gets an empty stream, and over REST the
+//       The event that says so has the position behind the journal. A reader that has seen that one gets an empty stream, and over REST the
 //       status 204, by which an `EventSource` stops.
 //   E2. Who waits for a session that has moved away is told where it went: it never ends here. One that is on its way may stay.
 

@@ -50,7 +50,7 @@ async function scopeForRunner(host: ServiceHost, caller: Caller, change: Change)
   return { change: { ...(await withVersions(host, change)), run } };
 }
 
-/** What is kept of the run when this change ends it (ST50), whatever the runner says of it. */
+/** The note that is kept of the run when this change ends it (ST50), whatever the runner says of it. */
 function runNote(
   { dispatcher }: ServiceHost,
   { name: holder }: Caller,
