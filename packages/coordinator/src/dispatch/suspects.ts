@@ -22,7 +22,8 @@ export function pardon(row: Row, token: number): readonly Change[] {
   return [emptyBatch(row, token)];
 }
 
-function emptyBatch({ sessionId, nextSeq }: Row, token: number): CommitBatch {
+/** A batch without records, as dispatch writes it into a session that it has claimed. */
+export function emptyBatch({ sessionId, nextSeq }: Row, token: number): CommitBatch {
   return {
     type: "commit_batch",
     sessionId,

@@ -16,6 +16,7 @@ import type { AgentStorage, Change, Clock, PutDocument, RemoveDocument, Session 
 import { ifCorrupt } from "@holdfast/core/internal";
 import { fitnessOf, type Registry } from "./registry.ts";
 import { hasSomethingToDo, NO_MATCH_MS, unmetBy, type Needs } from "./rules.ts";
+import { emptyBatch } from "./suspects.ts";
 
 export interface UnmatchedHost {
   readonly storage: AgentStorage;
@@ -189,7 +190,7 @@ function hasBegun({ status, nextSeq }: Session): boolean {
 }
 
 function endOf(session: Session, token: number, unmet: string): Change {
-  const { sessionId, nextSeq } = session;
+  const { sessionId } = session;
   const error = {
     name: "HoldfastError",
     code: "no_matching_runner",
@@ -199,13 +200,7 @@ function endOf(session: Session, token: number, unmet: string): Change {
       : "start a runner that fits, or ask for less, and start it again",
   };
   return {
-    type: "commit_batch",
-    sessionId,
-    token,
-    firstSeq: nextSeq,
-    records: [],
-    entries: [],
-    consumed: [],
+    ...emptyBatch(session, token),
     session: hasBegun(session)
       ? { status: "paused", pauseReason: "no_matching_runner", error }
       : { status: "failed", waits: [], error },
