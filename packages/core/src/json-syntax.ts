@@ -4,7 +4,7 @@
 //   J1. A problem is found exactly where `JSON.parse` throws.
 //   J2. One pass, no recursion: no nesting is too deep, and the time grows with the text.
 
-/** What is wrong, and at which line and column, both counted from 1; nothing for a text that is JSON. No letter and no digit is quoted. */
+/** The mistake with its line and column, both counted from 1; nothing for a text that is JSON. No letter and no digit is quoted. */
 export function jsonSyntaxProblem(text: string): string | undefined {
   const at = findSyntaxError(text);
   if (at === undefined) return undefined;

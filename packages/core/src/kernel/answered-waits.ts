@@ -25,7 +25,7 @@ export function placeOf<Item extends Asked>(item: Item): Place<Item> {
 }
 
 export class AnsweredWaits<Item extends Asked> {
-  /** Those that may be answered, in the order they were asked. */
+  /** Items that may be answered, in the order they were asked. */
   readonly #maybe = new WakeQueue<Place<Item>>();
   readonly #byName = new Map<string, Set<Place<Item>>>();
 

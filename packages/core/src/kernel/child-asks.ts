@@ -259,7 +259,7 @@ export class ChildAsks {
   tellParent(name: string, event: unknown): boolean {
     const parent = this.#parent;
     this.#door.guard();
-    // What is recorded was sent before the name was reserved.
+    // A recorded signal was sent before the name was reserved.
     if (name === BUDGET_LOW && this.#door.cursor.slice === "live")
       throw this.#door.faults.fail(reservedName());
     const text = this.#door.encodeFor(event, "what is told to the parent") ?? "null";

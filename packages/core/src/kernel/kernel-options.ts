@@ -18,7 +18,7 @@ export interface KernelOptions {
   readonly baseId: number;
   /** The journal from `baseSeq` on. */
   readonly recorded: readonly JournalRecord[];
-  /** Those that are stored and not consumed; after a checkpoint, `pending` of the kernel before. */
+  /** Signals that are stored and not consumed; after a checkpoint, `pending` of the kernel before. */
   readonly signals: readonly StoredSignal[] | PendingSignals;
   readonly seed: number;
   readonly turn: number;

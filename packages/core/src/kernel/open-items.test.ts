@@ -130,7 +130,7 @@ describe("open items", () => {
   });
 });
 
-/** Of those of the same moment, the one that was asked first. */
+/** Among items of the same moment, the item that was asked first. */
 function earliest(
   items: readonly OpenItem[],
   timeOf: (item: OpenItem) => number | undefined,

@@ -169,7 +169,7 @@ export class OpenItems {
     });
   }
 
-  /** Those that wait for a signal of this name. */
+  /** Waits for a signal of this name. */
   named(name: string): Iterable<OpenItem> {
     return this.#answered.named(name);
   }
