@@ -121,7 +121,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
   const storage = noticing(options.storage, clock, onCommit, (error) => writes.failed(error));
   const commit = joinCommits({ storage, clock, immediate: (callback) => void setImmediate(callback) });
   const registry = new Registry({ storage, clock });
-  const time = new StoreTime({ storage: options.storage, clock, registry, leaseMs, warn: log });
+  const time = new StoreTime({ storage: options.storage, clock, leaseMs, warn: log });
   const tokens = new Tokens({ storage, clock, random });
   const unmatched = new Unmatched({ storage, clock, registry });
   const dispatcher = new Dispatcher({

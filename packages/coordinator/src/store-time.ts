@@ -19,7 +19,6 @@
 
 import type { AgentStorage, ClaimResult, HeldClaim } from "@holdfast/core";
 import type { SteadyClock } from "@holdfast/core/internal";
-import type { Registry } from "./dispatch/registry.ts";
 
 /** A lease that is not renewed must end some day. */
 export const LEASE_MS_MAX = 10 * 60_000;
@@ -33,7 +32,6 @@ export interface StoreTimeHost {
   /** Where what is renewed is as of the time that is told (unlike `renewTimely`). */
   readonly storage: AgentStorage;
   readonly clock: SteadyClock;
-  readonly registry: Registry;
   /** Of runners. */
   readonly leaseMs: number;
   /** Must not throw. */
@@ -134,8 +132,7 @@ export class StoreTime {
 
   /** Give the leases of `from` as long from `to` on. @param at the time by which some may be already. */
   async #carry({ from, at, to }: Record<"from" | "at" | "to", number>, ends: Step["ends"]): Promise<void> {
-    const { storage, registry, leaseMs } = this.#host;
-    await registry.all();
+    const { storage } = this.#host;
     for (let after: string | undefined; ;) {
       const page = await storage.heldClaims({
         now: from,
@@ -144,14 +141,14 @@ export class StoreTime {
       });
       for (const claim of page) {
         const name = `${claim.sessionId} ${claim.token}`;
-        const longestMs = registry.knows(claim.owner) ? leaseMs : LEASE_MS_MAX;
+        const { leaseMs } = claim;
         // More is left than a lease lasts of what was given after the time was written down, by the new time at another coordinator, or
         // carried over by one that died meanwhile. Much more: it is by the new time; a little: time went back with a coordinator (S3).
-        const since = claim.until - from > 2 * longestMs && claim.until > at ? at : from;
-        const until = to + Math.min(claim.until - since, longestMs);
+        const since = claim.until - from > 2 * leaseMs && claim.until > at ? at : from;
+        const until = to + Math.min(claim.until - since, leaseMs);
         const end = ends.get(name) ?? { until, isCarried: false };
         ends.set(name, end);
-        if (!end.isCarried) await this.#renew(claim, end.until, longestMs);
+        if (!end.isCarried) await this.#renew(claim, end.until);
         end.isCarried = true;
       }
       after = page.at(-1)?.sessionId;
@@ -159,8 +156,8 @@ export class StoreTime {
     }
   }
 
-  /** @param leaseMs how long its leases are: what storage gives once more when nobody was there (ST38). */
-  async #renew({ owner, sessionId }: HeldClaim, until: number, leaseMs: number): Promise<void> {
+  /** Storage keeps the length of the lease, and gives it once more after nobody was there (ST38). */
+  async #renew({ owner, sessionId, leaseMs }: HeldClaim, until: number): Promise<void> {
     await this.#host.storage.renew({ owner, sessionIds: [sessionId], now: until - leaseMs, leaseMs });
   }
 

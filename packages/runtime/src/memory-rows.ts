@@ -53,6 +53,7 @@ export class Rows {
       session,
       listedStatus: session.status,
       claim: NO_CLAIM,
+      leaseMs: 0,
       answered: false,
       position: this.#nextPosition++,
       records: [],
@@ -135,6 +136,8 @@ export interface Stored extends Queued {
   /** Its status as the lists know it (M6). */
   listedStatus: SessionStatus;
   claim: Claim;
+  /** The length of its claim's lease, as the last claim or renewal gave it. */
+  leaseMs: number;
   /** Whether a pending signal is one it waits for. */
   answered: boolean;
   /** Where it stands in the order of creation. */

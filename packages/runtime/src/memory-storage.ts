@@ -121,7 +121,7 @@ export class MemoryStorage implements AgentStorage {
     const refusal = refuseClaim(stored.session, stored.claim, { owner, now, unlessHeld });
     if (refusal !== undefined) return refusal;
     const claim = nextClaim(stored.claim, { owner, now, leaseMs }, ++this.#lastToken);
-    this.#setClaim(stored, claim);
+    this.#setClaim(stored, claim, leaseMs);
     return { status: "claimed", token: claim.token, losses: claim.losses };
   }
 
@@ -137,6 +137,7 @@ export class MemoryStorage implements AgentStorage {
       const { sessionId, status } = stored.session;
       if (isEnded(status) || wanted?.has(sessionId) === false) continue;
       stored.claim = renewedClaim(stored.claim, now + leaseMs);
+      stored.leaseMs = leaseMs;
       this.#index(stored);
       sessions++;
     }
@@ -278,7 +279,8 @@ export class MemoryStorage implements AgentStorage {
     const before = createSession(change, now, above, forerunner);
     const stored = this.#rows.add(before);
     if (claimFor === undefined) this.#index(stored);
-    else this.#setClaim(stored, nextClaim(NO_CLAIM, { ...claimFor, now }, ++this.#lastToken));
+    else
+      this.#setClaim(stored, nextClaim(NO_CLAIM, { ...claimFor, now }, ++this.#lastToken), claimFor.leaseMs);
     const first = firstBatch(change, stored.claim.token);
     if (first !== undefined) this.#applyBatch(stored, first, now);
     const created = { status: "created" } as const;
@@ -355,9 +357,10 @@ export class MemoryStorage implements AgentStorage {
     return { status };
   }
 
-  #setClaim(stored: Stored, claim: Claim): void {
+  #setClaim(stored: Stored, claim: Claim, leaseMs = 0): void {
     this.#letGo(stored);
     stored.claim = claim;
+    stored.leaseMs = leaseMs;
     if (claim.owner !== undefined && claim.until !== Infinity) {
       const held = this.#leased.get(claim.owner);
       if (held === undefined) this.#leased.set(claim.owner, new Set([stored]));

@@ -16,6 +16,8 @@ export interface HeldClaim {
   readonly token: number;
   /** When its lease ends, in epoch milliseconds. */
   readonly until: number;
+  /** The length of its lease, as its last claim or renewal gave it. */
+  readonly leaseMs: number;
   /** The session's. */
   readonly inbox: number;
   /** What ST39 says of it now. */

@@ -125,8 +125,9 @@ import type { PutSchedule, RemoveSchedule, Schedule } from "./schedules.ts";
  *         tombstone is deleted, alone, before it can come back.
  *   ST47. Who follows a session is told after each change of its row is stored, at once of what this process stores, soon of what
  *         others do, and not after having left (adapters that have `follow` only).
- *   ST48. `heldClaims` tells who holds which sessions by a lease that ends and has not passed by `now`, in the order of their ids, and
- *         how much has arrived for each, and the losses before each that no commit has taken back yet (ST39). It changes nothing.
+ *   ST48. `heldClaims` tells who holds which sessions by a lease that ends and has not passed by `now`, in the order of their ids. It
+ *         tells the `leaseMs` of the last claim or renewal, how much has arrived for each session, and the losses before each claim
+ *         that no commit has taken back yet (ST39). It changes nothing.
  *   ST49. A session made `under` a claim of another one is made only while that is the other's newest claim, unreleased, and its session
  *         has not ended, else `fenced`; and once under it: made before and deleted since it is `duplicate`. One that exists is `exists`.
  *   ST50. A release, or a batch that ends its session, adds the run that its `run` note names to the session's document of ended runs

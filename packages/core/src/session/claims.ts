@@ -101,13 +101,20 @@ export function decideRelease(
   return ifUnchanged.nextSeq === nextSeq && ifUnchanged.updatedAt === updatedAt ? "released" : "fenced";
 }
 
+/** A session with its claim, and the length of the claim's lease. */
+interface LeasedSession {
+  readonly session: Pick<Session, "sessionId" | "status" | "inbox">;
+  readonly claim: Claim;
+  readonly leaseMs: number;
+}
+
 /** A page of the claims that are held by a lease that ends (ST48), for adapters that have them at hand. */
 export function pageOfClaims(
-  all: Iterable<{ readonly session: Pick<Session, "sessionId" | "status" | "inbox">; readonly claim: Claim }>,
+  all: Iterable<LeasedSession>,
   { now, limit, sessionId, owner, after }: Parameters<AgentStorage["heldClaims"]>[0],
 ): HeldClaim[] {
   const held: HeldClaim[] = [];
-  for (const { session, claim } of all) {
+  for (const { session, claim, leaseMs } of all) {
     const { token, until, losses } = claim;
     if (claim.owner === undefined || until === Infinity || !isHeld(claim, now) || isEnded(session.status))
       continue;
@@ -115,7 +122,7 @@ export function pageOfClaims(
     if (owner !== undefined && claim.owner !== owner) continue;
     if (after !== undefined && session.sessionId <= after) continue;
     const { inbox } = session;
-    held.push({ sessionId: session.sessionId, owner: claim.owner, token, until, inbox, losses });
+    held.push({ sessionId: session.sessionId, owner: claim.owner, token, until, leaseMs, inbox, losses });
   }
   return held.sort((a, b) => (a.sessionId < b.sessionId ? -1 : 1)).slice(0, limit);
 }

@@ -41,7 +41,7 @@ const BEGIN: Statement = {
 /** A way to claims that are held: one statement for all would read every claim there is, as its plan is made once for all values. */
 const held = (name: string, where: string): Statement => ({
   name,
-  text: `SELECT t.session_id, t.holder, t.token, t.until, t.losses, (t.body::json ->> 'inbox')::int4 AS inbox FROM state t
+  text: `SELECT t.session_id, t.holder, t.token, t.until, t.lease_ms, t.losses, (t.body::json ->> 'inbox')::int4 AS inbox FROM state t
     WHERE t.holder IS NOT NULL AND t.ended = 0 AND t.until < 'Infinity' AND t.until > $1 ${where}
       AND t.session_id > $2::text COLLATE "C" ORDER BY t.session_id LIMIT $3`,
 });
@@ -104,6 +104,7 @@ export async function readClaims(
     owner: row["holder"] as string,
     token: row["token"] as number,
     until: row["until"] as number,
+    leaseMs: row["lease_ms"] as number,
     inbox: row["inbox"] as number,
     losses: row["losses"] as number,
   }));

@@ -228,11 +228,12 @@ export class SqliteStorage implements AgentStorage {
     return this.#guard("reading claims", () => {
       this.#beginLeases(query.now);
       // What is claimed is at hand (H2 of the heads).
-      const heads = [...this.#leases.held(query)].map((id) => unlessCorrupt(() => this.#heads.get(id)));
-      return pageOfClaims(
-        heads.filter((head) => head !== undefined),
-        query,
-      );
+      const held = [...this.#leases.held(query)].flatMap((sessionId) => {
+        const head = unlessCorrupt(() => this.#heads.get(sessionId));
+        const leaseMs = this.#leases.leaseMsOf(sessionId) ?? 0;
+        return head === undefined ? [] : [{ session: head.session, claim: head.claim, leaseMs }];
+      });
+      return pageOfClaims(held, query);
     });
   }
 

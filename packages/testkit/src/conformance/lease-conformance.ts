@@ -118,7 +118,7 @@ export function leaseConformance(fixture: Fixture): void {
     const two = await fixture.claim("ses-2", "owner-2", 0);
     await (await fixture.claim("ses-3", "owner-1", 0)).release();
     await (await fixture.claim("ses-4", "owner-1", 0)).commit({ session: PATCH_TO.completed });
-    const both = { until: LEASE_MS, inbox: 0, losses: 0 };
+    const both = { until: LEASE_MS, leaseMs: LEASE_MS, inbox: 0, losses: 0 };
     const first = { sessionId: "ses-1", owner: "owner-1", token: one.token, ...both };
     const second = { sessionId: "ses-2", owner: "owner-2", token: two.token, ...both };
     expect(await held()).toEqual([first, second]);
@@ -131,6 +131,13 @@ export function leaseConformance(fixture: Fixture): void {
     await renew("owner-1", 400);
     expect(await held({ now: LEASE_MS })).toEqual([{ ...first, until: 400 + LEASE_MS }]);
     expect(await held({ now: 400 + LEASE_MS })).toEqual([]);
+  });
+
+  test("ST48: a held claim tells the length of the lease that its last renewal gave", async () => {
+    await fixture.apply(creating("ses-1", { claimFor: { owner: "owner-1", leaseMs: LEASE_MS } }), 0);
+    expect(await held()).toMatchObject([{ leaseMs: LEASE_MS }]);
+    await fixture.storage.renew({ owner: "owner-1", now: 10, leaseMs: 3 * LEASE_MS });
+    expect(await held()).toMatchObject([{ until: 10 + 3 * LEASE_MS, leaseMs: 3 * LEASE_MS }]);
   });
 
   test("ST48: who asks hears how much has arrived, and changes nothing", async () => {
@@ -173,7 +180,15 @@ export function leaseConformance(fixture: Fixture): void {
       const { token } = await fixture.claim("ses-1", "owner-1", 0);
       await fixture.reopen();
       expect(await held({ now: 10 })).toEqual([
-        { sessionId: "ses-1", owner: "owner-1", token, until: 10 + LEASE_MS, inbox: 0, losses: 0 },
+        {
+          sessionId: "ses-1",
+          owner: "owner-1",
+          token,
+          until: 10 + LEASE_MS,
+          leaseMs: LEASE_MS,
+          inbox: 0,
+          losses: 0,
+        },
       ]);
     });
 

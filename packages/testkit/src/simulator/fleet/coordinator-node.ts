@@ -155,7 +155,7 @@ export class CoordinatorNode implements Server<Coordinator> {
     const storage = noticing(this.#tellingRenewals(heard), clock, () => {});
     const commit = joinCommits({ storage, clock, immediate: life.immediate });
     const registry = new Registry({ storage, clock });
-    const storeTime = new StoreTime({ storage: this.#tellingCarries(heard), clock, registry, leaseMs, warn });
+    const storeTime = new StoreTime({ storage: this.#tellingCarries(heard), clock, leaseMs, warn });
     const host: ServiceHost = {
       storage,
       commit,
