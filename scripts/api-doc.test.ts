@@ -5,7 +5,7 @@ import { defineWorkspaceTasks, workspacesByRoot } from "@holdfast/agents";
 import { AgentContext, RETRY_DEFAULTS } from "@holdfast/core";
 import { createRuntime, MemoryStorage } from "@holdfast/runtime";
 import { expect, test } from "vitest";
-import { createClient } from "../packages/holdfast/src/client.ts";
+import { createClient } from "../packages/holdfast/src/sdk/client.ts";
 import * as holdfast from "../packages/holdfast/src/index.ts";
 
 const read = (path: string): string => readFileSync(new URL(`../${path}`, import.meta.url), "utf8");
@@ -88,8 +88,8 @@ test.each([
   ["packages/core/src/session/budget.ts", "Budget", "## Budgets"],
   ["packages/core/src/ports/task-executor.ts", "TaskCost", "## Budgets"],
   ["packages/core/src/journal/record.ts", "TokenUsage", "## Tasks"],
-  ["packages/runtime/src/define.ts", "TaskDefinition", "## Tasks"],
-  ["packages/runtime/src/runtime-api.ts", "StartOptions", "## Programs"],
+  ["packages/runtime/src/agents/define.ts", "TaskDefinition", "## Tasks"],
+  ["packages/runtime/src/api/runtime-api.ts", "StartOptions", "## Programs"],
 ])("%s: every field of %s is named under %s", (file, name, heading) => {
   const { fields } = fieldsOf(read(file), name);
   expect(fields.length).toBeGreaterThan(3);
@@ -158,11 +158,11 @@ test("a payload is told of for those records that have one in the golden journal
 
 test("every field of how a session stands is named, and every option of an agent", () => {
   const events = page.slice(page.indexOf("### Events"));
-  const { fields } = fieldsOf(read("packages/holdfast/src/client.ts"), "RemoteStatus");
+  const { fields } = fieldsOf(read("packages/holdfast/src/sdk/client.ts"), "RemoteStatus");
   expect(fields.length).toBeGreaterThan(5);
   expect(fields.filter((field) => !events.includes(`\`${field}\``))).toEqual([]);
   const agents = page.slice(page.indexOf("## Agents"), page.indexOf("## The context"));
-  const options = fieldsOf(read("packages/runtime/src/define.ts"), "AgentCommon").fields;
+  const options = fieldsOf(read("packages/runtime/src/agents/define.ts"), "AgentCommon").fields;
   expect(options).toContain("agents");
   expect(options.filter((option) => !new RegExp(`\\b${option}\\b`).test(agents))).toEqual([]);
 });

@@ -21,13 +21,13 @@ import { spawn, spawnSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { arch, cpus, platform } from "node:os";
 import { fileURLToPath } from "node:url";
-import { runNemesis, type NemesisOptions } from "../packages/holdfast/src/testing/nemesis/nemesis.ts";
+import { runNemesis, type NemesisOptions } from "../packages/simulator/src/nemesis/nemesis.ts";
 import { readArguments, readWhole, refuse } from "./arguments.ts";
 import type { SeedsReport } from "./sim.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const EVIDENCE = `${root}/RELIABILITY.md`;
-const REGRESSION_SEEDS = `${root}/packages/testkit/src/simulator/regression-seeds.json`;
+const REGRESSION_SEEDS = `${root}/packages/simulator/src/regression-seeds.json`;
 /** Seeds of campaigns begin above those of the tests, each time somewhere else. */
 const FIRST_SEEDS = { least: 1_000_000, most: 900_000_000 };
 
@@ -78,7 +78,7 @@ const CAMPAIGNS: readonly Campaign[] = [
     run: () =>
       runTests(
         `${kills} kills of the daemon, ${kills} of the coding agent`,
-        ["packages/holdfast/src/kill.test.ts", "examples/01-coding-agent/kill.test.ts"],
+        ["packages/holdfast/src/behaviour/kill.test.ts", "examples/01-coding-agent/kill.test.ts"],
         { HOLDFAST_KILLS: String(kills) },
       ),
   },
@@ -198,7 +198,7 @@ function runPostgres(): Outcome {
   const parts = [
     runTests(
       `${restarts} deaths of the server (SIGKILL, fsync on) under 10,000 sessions, 0 lost`,
-      ["packages/holdfast/src/postgres-restart.test.ts"],
+      ["packages/holdfast/src/behaviour/postgres-restart.test.ts"],
       { HOLDFAST_TEST_POSTGRES_SESSIONS: "10000", HOLDFAST_TEST_POSTGRES_RESTARTS: String(restarts) },
     ),
     runTests("a fault at every commit and task boundary of every scenario", tests, {

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import deploy from "../examples/04-approval/deploy.ts";
-import { createClient, type HoldfastClient } from "../packages/holdfast/src/client.ts";
+import { createClient, type HoldfastClient } from "../packages/holdfast/src/sdk/client.ts";
 import { openFleet, type Fleet } from "../packages/holdfast/src/testing/fleet.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));

@@ -3,8 +3,8 @@
 const API = "packages/coordinator/src/api/";
 const DISPATCHER = "packages/coordinator/src/dispatch/dispatcher.ts";
 const LOST_ANSWERS = "packages/coordinator/src/dispatch/lost-answers.test.ts";
-const SCOPE = "packages/coordinator/src/scope.test.ts";
-const BROUGHT_IN = "packages/coordinator/src/brought-in.test.ts";
+const SCOPE = "packages/coordinator/src/behaviour/scope.test.ts";
+const BROUGHT_IN = "packages/coordinator/src/behaviour/brought-in.test.ts";
 const STORAGE_SERVICE = "packages/coordinator/src/services/storage-service.ts";
 
 export const COORDINATOR_MUTANTS = [
@@ -42,7 +42,7 @@ export const COORDINATOR_MUTANTS = [
   },
   {
     name: "D6: a damaged session keeps no other one from its runner",
-    file: "packages/core/src/damage.ts",
+    file: "packages/core/src/errors/damage.ts",
     find: "if (!isCorrupt(thrown)) throw thrown;",
     replace: "throw thrown;",
     tests: ["packages/coordinator/src/dispatch/damaged.test.ts"],
@@ -53,7 +53,7 @@ export const COORDINATOR_MUTANTS = [
     file: DISPATCHER,
     find: "if (claim?.owner !== runnerId) return false;",
     replace: "if (claim === undefined) return false;",
-    tests: [SCOPE, "packages/coordinator/src/defects.test.ts"],
+    tests: [SCOPE, "packages/coordinator/src/behaviour/defects.test.ts"],
     test: "defect 5.2 e: only the runner that holds a session may write to it, and only under its token",
   },
   {
@@ -61,7 +61,7 @@ export const COORDINATOR_MUTANTS = [
     file: DISPATCHER,
     find: "if (known?.runnerId !== owner || known.inbox < inbox) seat.arrived(sessionId, true);",
     replace: "",
-    tests: ["packages/coordinator/src/dispatch.test.ts"],
+    tests: ["packages/coordinator/src/behaviour/dispatch.test.ts"],
     test: "a restart takes no claim from a runner that lives: its commits count, and nobody else gets the session",
     hangs: true,
   },
@@ -156,26 +156,26 @@ export const COORDINATOR_MUTANTS = [
   },
   {
     name: "R5: a runner that went to another coordinator is not silent",
-    file: "packages/coordinator/src/dispatch/registry.ts",
+    file: "packages/coordinator/src/store/registry.ts",
     find: "if (!isNews && !isBack && now",
     replace: "if (!isNews && now",
-    tests: ["packages/coordinator/src/runners-seen.test.ts"],
+    tests: ["packages/coordinator/src/behaviour/runners-seen.test.ts"],
     test: "is not silent where it went to another coordinator",
   },
   {
     name: "T4: a registration token is used once",
-    file: "packages/coordinator/src/tokens.ts",
+    file: "packages/coordinator/src/call/tokens.ts",
     find: "    if (token.usedAt !== undefined) return process",
     replace: "    if (token.usedAt === -1) return process",
-    tests: ["packages/coordinator/src/tokens.test.ts"],
+    tests: ["packages/coordinator/src/call/tokens.test.ts"],
     test: "to register with brings its process the same again, and nobody else anything; nothing of that is kept in the clear",
   },
   {
     name: "T3: a revoked token is nobody's",
-    file: "packages/coordinator/src/tokens.ts",
+    file: "packages/coordinator/src/call/tokens.ts",
     find: 'if (revokedAt !== undefined) return "revoked";',
     replace: "void revokedAt;",
-    tests: ["packages/coordinator/src/tokens.test.ts"],
+    tests: ["packages/coordinator/src/call/tokens.test.ts"],
     test: "that is revoked is refused here at once, and by every other coordinator within a second",
   },
   {
@@ -183,7 +183,7 @@ export const COORDINATOR_MUTANTS = [
     file: "packages/coordinator/src/dispatch/seat.ts",
     find: "for (const [sessionId, awaited] of this.#toldArrivals) this.arrived(sessionId, awaited);",
     replace: "",
-    tests: ["packages/coordinator/src/dispatch.test.ts"],
+    tests: ["packages/coordinator/src/behaviour/dispatch.test.ts"],
     test: "what the next poll does not acknowledge is given back at once, and what was told with it told again",
     hangs: true,
   },
@@ -205,7 +205,7 @@ export const COORDINATOR_MUTANTS = [
   },
   {
     name: "A2: an integer that would be rounded is refused",
-    file: "packages/core/src/json-text.ts",
+    file: "packages/core/src/json/json-text.ts",
     find: "if (isChanged(literal))",
     replace: 'if (literal === "")',
     tests: [`${API}json-spans.test.ts`],
@@ -224,16 +224,16 @@ export const COORDINATOR_MUTANTS = [
     file: `${API}event-stream.ts`,
     find: "if (response.writableLength > limits.unreadBytes && !(await",
     replace: "if (response.destroyed && !(await",
-    tests: ["packages/coordinator/src/streams.test.ts"],
+    tests: ["packages/coordinator/src/behaviour/streams.test.ts"],
     test: "has at most what it may leave unread made for it, is cut off, and goes on from there without a gap",
     hangs: true,
   },
   {
     name: "V2: a stream keeps nothing of what it passed on",
-    file: "packages/coordinator/src/taken.ts",
+    file: "packages/coordinator/src/store/taken.ts",
     find: "(result as { value: T | undefined }).value = undefined;",
     replace: "",
-    tests: ["packages/coordinator/src/streams.test.ts"],
+    tests: ["packages/coordinator/src/behaviour/streams.test.ts"],
     test: "of 8 records of 2000000 x",
   },
   {

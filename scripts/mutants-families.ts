@@ -1,6 +1,6 @@
 // Guards of what sessions of one family have to do with each other, each taken out: a part of the list in `mutants.ts`.
 
-const MEMORY = "packages/runtime/src/memory-storage.test.ts";
+const MEMORY = "packages/runtime/src/memory/memory-storage.test.ts";
 const CASCADE = "packages/core/src/session/cascade.ts";
 
 export const FAMILY_MUTANTS = [
@@ -38,10 +38,10 @@ export const FAMILY_MUTANTS = [
   },
   {
     name: "B1, K11: what a life that is gone was held for pays for nothing in the next",
-    file: "packages/runtime/src/spending.ts",
+    file: "packages/runtime/src/tasks/spending.ts",
     find: "new Spending(host, startsOver ? [] : holds, startsOver ? holds : [], remaining);",
     replace: "new Spending(host, startsOver ? [] : holds, [], remaining);",
-    tests: ["packages/runtime/src/persistence.test.ts"],
+    tests: ["packages/runtime/src/behaviour/persistence.test.ts"],
     test: "minimal: what was held for tasks of a life that is gone is spent, and holds for none of the next",
   },
   {
@@ -49,7 +49,7 @@ export const FAMILY_MUTANTS = [
     file: "packages/core/src/kernel/child-asks.ts",
     find: "return this.#forgetful?.has(child) === true",
     replace: "return this.#forgetful?.has(-1) === true",
-    tests: ["packages/runtime/src/starting-over.test.ts"],
+    tests: ["packages/runtime/src/behaviour/starting-over.test.ts"],
     test: "tells its child the same again when that has started over, too",
   },
   {
@@ -57,7 +57,7 @@ export const FAMILY_MUTANTS = [
     file: "packages/core/src/kernel/child-asks.ts",
     find: "return this.life === undefined ? own :",
     replace: "return this.life !== -1 ? own :",
-    tests: ["packages/runtime/src/starting-over.test.ts"],
+    tests: ["packages/runtime/src/behaviour/starting-over.test.ts"],
     test: "tells its child something else in its next life, and nothing twice",
   },
   {
@@ -65,15 +65,15 @@ export const FAMILY_MUTANTS = [
     file: "packages/core/src/kernel/child-asks.ts",
     find: "if (life === this.life) return false;",
     replace: "if (life !== -1) return false;",
-    tests: ["packages/runtime/src/starting-over.test.ts"],
+    tests: ["packages/runtime/src/behaviour/starting-over.test.ts"],
     test: "takes no answer to what an earlier life of it asked",
   },
   {
     name: "S2, K11: what a child asked is unread until it is answered",
-    file: "packages/runtime/src/session-claim.ts",
+    file: "packages/runtime/src/session/session-claim.ts",
     find: "taken.add(record.signalId);",
     replace: "",
-    tests: ["packages/runtime/src/starting-over.test.ts"],
+    tests: ["packages/runtime/src/behaviour/starting-over.test.ts"],
     test: "answers what its child asked of it, before its process dies, whatever it was lost at",
   },
   {
@@ -86,10 +86,10 @@ export const FAMILY_MUTANTS = [
   },
   {
     name: "S4, MV1: a child that is asked for where its parent moved to is heard there",
-    file: "packages/runtime/src/move-session.ts",
+    file: "packages/runtime/src/requests/move-session.ts",
     find: "if (persistence === undefined) return { ...seen, ids };",
     replace: "if (persistence !== null) return { ...seen, ids };",
-    tests: ["packages/runtime/src/move-session.test.ts"],
+    tests: ["packages/runtime/src/requests/move-session.test.ts"],
     test: "and keeps no journal hears there of the children that it asks for again",
     hangs: true,
   },
@@ -98,7 +98,7 @@ export const FAMILY_MUTANTS = [
     file: "packages/core/src/session/requests.ts",
     find: "return life === undefined ? name :",
     replace: "return life !== -1 ? name :",
-    tests: ["packages/runtime/src/starting-over.test.ts"],
+    tests: ["packages/runtime/src/behaviour/starting-over.test.ts"],
     test: "may be answered in each life what it asks a person again, and once",
   },
   {
@@ -106,7 +106,7 @@ export const FAMILY_MUTANTS = [
     file: CASCADE,
     find: "if (session !== undefined) tellEndsOf(door, session, now);",
     replace: "",
-    tests: ["packages/runtime/src/told-again.test.ts"],
+    tests: ["packages/runtime/src/session/missed-outcomes.test.ts"],
     test: "a parent that is brought in before its child, which has ended meanwhile, hears of that",
     hangs: true,
   },

@@ -1,14 +1,14 @@
 // Guards of what a fleet needs of storage, runtime and runners, each taken out: a part of the list in `mutants.ts`.
 
-const MEMORY = "packages/runtime/src/memory-storage.test.ts";
-const SQLITE = "packages/storage/src/sqlite/sqlite-storage.test.ts";
+const MEMORY = "packages/runtime/src/memory/memory-storage.test.ts";
+const SQLITE = "packages/storage/src/sqlite/engine/sqlite-storage.test.ts";
 const RULES = "packages/core/src/session/storage-rules.ts";
 const CASCADE = "packages/core/src/session/cascade.ts";
 const CLAIMS = "packages/core/src/session/claims.ts";
 const KERNEL = "packages/core/src/kernel/";
-const STORE_TIME = "packages/coordinator/src/store-time.ts";
-const STORE_TIME_TEST = "packages/coordinator/src/store-time.test.ts";
-const SHARING = "packages/storage/src/postgres/sharing.test.ts";
+const STORE_TIME = "packages/coordinator/src/store/store-time.ts";
+const STORE_TIME_TEST = "packages/coordinator/src/store/store-time.test.ts";
+const SHARING = "packages/storage/src/postgres/behaviour/sharing.test.ts";
 
 export const FLEET_MUTANTS = [
   {
@@ -45,7 +45,7 @@ export const FLEET_MUTANTS = [
   },
   {
     name: "L6: what is too large for a coordinator parks, and is not done again for ever",
-    file: "packages/runtime/src/session-claim.ts",
+    file: "packages/runtime/src/session/session-claim.ts",
     find: 'if (result.status === "invalid" && result.isTooLarge === true)',
     replace: 'if (result.status === "moved")',
     tests: ["packages/holdfast/src/fleet/too-large.test.ts"],
@@ -102,7 +102,7 @@ export const FLEET_MUTANTS = [
   },
   {
     name: "O7: a lease begins anew when its storage is opened again",
-    file: "packages/storage/src/sqlite/leases.ts",
+    file: "packages/storage/src/sqlite/tables/leases.ts",
     find: "begun.push([sessionId, now + leaseMs]);",
     replace: "begun.push([sessionId, now]);",
     tests: [SQLITE],
@@ -134,7 +134,7 @@ export const FLEET_MUTANTS = [
   },
   {
     name: "ST43: content that others have is theirs",
-    file: "packages/storage/src/sqlite/blobs.ts",
+    file: "packages/storage/src/sqlite/tables/blobs.ts",
     find: "u.address = blob.address AND u.session <> ?1",
     replace: "u.address = blob.address AND u.session < 0",
     tests: [SQLITE],
@@ -142,34 +142,34 @@ export const FLEET_MUTANTS = [
   },
   {
     name: "O4: everything is let go of before a lease can pass on",
-    file: "packages/runtime/src/lease-keeper.ts",
+    file: "packages/runtime/src/sessions/lease-keeper.ts",
     find: "return since + this.leaseMs - this.#marginMs;",
     replace: "return since + this.leaseMs;",
-    tests: ["packages/runtime/src/lease-keeper.test.ts"],
+    tests: ["packages/runtime/src/sessions/lease-keeper.test.ts"],
     test: "lets go of everything, once, three seconds before a lease that was not renewed can pass on",
   },
   {
     name: "O4: a renewal counts from before it was asked for",
-    file: "packages/runtime/src/lease-keeper.ts",
+    file: "packages/runtime/src/sessions/lease-keeper.ts",
     find: "else this.#since = Math.max(this.#since, confirmedAt);",
     replace: "else this.#since = Math.max(this.#since, this.#host.clock.monotonic());",
-    tests: ["packages/runtime/src/lease-keeper.test.ts"],
+    tests: ["packages/runtime/src/sessions/lease-keeper.test.ts"],
     test: "counts a renewal from before it was asked for",
   },
   {
     name: "O3: what a closing process holds is released after its tasks have ended",
-    file: "packages/runtime/src/live-sessions.ts",
+    file: "packages/runtime/src/sessions/live-sessions.ts",
     find: "(await endTasks()) ?? []",
     replace: "(void endTasks()) ?? []",
-    tests: ["packages/runtime/src/lease-keeper.test.ts"],
+    tests: ["packages/runtime/src/sessions/lease-keeper.test.ts"],
     test: "a runtime that closes releases what it held after its tasks have ended, also where that takes longer than a lease",
   },
   {
     name: "O4: what was aborted before it could begin does not begin",
-    file: "packages/runtime/src/local-task-executor.ts",
+    file: "packages/runtime/src/tasks/local-task-executor.ts",
     find: "if (this.#abortReason !== undefined) throw abortError",
     replace: "if (this.#abortReason === null) throw abortError",
-    tests: ["packages/runtime/src/local-task-executor.test.ts"],
+    tests: ["packages/runtime/src/tasks/local-task-executor.test.ts"],
     test: "O4: an attempt that is aborted while its conversation is read does not begin",
   },
   {
@@ -238,10 +238,10 @@ export const FLEET_MUTANTS = [
   },
   {
     name: "D3: a clock that was set back is not followed",
-    file: "packages/core/src/steady-clock.ts",
+    file: "packages/core/src/time/steady-clock.ts",
     find: "Math.max(-passedMs / DRAW, ",
     replace: "Math.max(-Infinity, ",
-    tests: ["packages/core/src/steady-clock.test.ts"],
+    tests: ["packages/core/src/time/steady-clock.test.ts"],
     test: "goes on as before when the wall clock is set back, and is drawn to it by one part in a hundred",
   },
   {
@@ -286,7 +286,7 @@ export const FLEET_MUTANTS = [
   },
   {
     name: "O9: a group on PostgreSQL checks the versions it was worked out from",
-    file: "packages/storage/src/postgres/write-statement.ts",
+    file: "packages/storage/src/postgres/write/write-statement.ts",
     find: "AND t.version = v.version AND $OK",
     replace: "AND $OK",
     tests: [SHARING],
@@ -302,7 +302,7 @@ export const FLEET_MUTANTS = [
   },
   {
     name: "ST37: a claim on PostgreSQL is taken only where the end that was read still stands",
-    file: "packages/storage/src/postgres/leases.ts",
+    file: "packages/storage/src/postgres/tables/leases.ts",
     find: " AND t.until = $4 RETURNING",
     replace: " AND $4::float8 IS NOT NULL RETURNING",
     tests: [SHARING],
@@ -310,18 +310,18 @@ export const FLEET_MUTANTS = [
   },
   {
     name: "G1: of groups in flight at once none names what another one does",
-    file: "packages/runtime/src/group-committer.ts",
+    file: "packages/runtime/src/loop/group-committer.ts",
     find: "if (this.#lines.enter(queued)) this.#free.push(queued);",
     replace: "this.#free.push(queued);",
-    tests: ["packages/runtime/src/group-committer.test.ts"],
+    tests: ["packages/runtime/src/loop/group-committer.test.ts"],
     test: "what a change makes, tells or records stands in the way of others about it",
   },
   {
     name: "D4: a statement that lost against another transaction is run again",
-    file: "packages/storage/src/postgres/database.ts",
+    file: "packages/storage/src/postgres/database/database.ts",
     find: "if (!hasLost(error) || runs === RUNS_MAX) throw error;",
     replace: "if (runs < RUNS_MAX || hasLost(error)) throw error;",
-    tests: ["packages/storage/src/postgres/database.test.ts"],
+    tests: ["packages/storage/src/postgres/database/database.test.ts"],
     test: "D4: a statement that lost against another transaction is run again until it wins",
   },
   {

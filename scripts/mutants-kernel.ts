@@ -1,6 +1,6 @@
 // Guards of the kernel, each taken out: a part of the list in `mutants.ts`.
 
-const CRASHES = "packages/testkit/src/crash-everywhere.test.ts";
+const CRASHES = "packages/testkit/src/crash/crash-everywhere.test.ts";
 const KERNEL = "packages/core/src/kernel/";
 
 export const KERNEL_MUTANTS = [
@@ -17,7 +17,7 @@ export const KERNEL_MUTANTS = [
     file: "packages/core/src/kernel/repeat-guard.ts",
     find: "(relations.flags & BEHAVIOUR.guardsRepeats) !== 0 &&",
     replace: "relations.flags >= 0 &&",
-    tests: ["packages/testkit/src/histories.test.ts"],
+    tests: ["packages/testkit/src/behaviour/histories.test.ts"],
     test: "guarded-repeats, of flags 1, replayed with 0",
   },
   {
@@ -65,7 +65,7 @@ export const KERNEL_MUTANTS = [
     file: "packages/core/src/kernel/kernel.ts",
     find: "return this.#ending === undefined || this.children.awaitsEnd;",
     replace: "return this.#ending === undefined;",
-    tests: ["packages/runtime/src/children.test.ts"],
+    tests: ["packages/runtime/src/behaviour/children.test.ts"],
     test: "asks a handler of a parent that has returned, and waits for its children",
     hangs: true,
   },
@@ -146,7 +146,7 @@ export const KERNEL_MUTANTS = [
     file: "packages/core/src/kernel/child-asks.ts",
     find: "if (!HoldfastError.is(error)) throw error;",
     replace: "throw error;",
-    tests: ["packages/runtime/src/children.test.ts"],
+    tests: ["packages/runtime/src/behaviour/children.test.ts"],
     test: "a handler that is new parks the parent whose journal says otherwise",
   },
 ];

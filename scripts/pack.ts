@@ -8,7 +8,7 @@
 
 import { spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { delimiter, dirname, join, relative } from "node:path";
+import { basename, delimiter, dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { publint } from "publint";
 import { formatMessage } from "publint/utils";
@@ -17,6 +17,7 @@ import { rolldown } from "rolldown";
 interface Manifest {
   readonly name: string;
   readonly exports: Readonly<Record<string, string>>;
+  readonly private?: boolean;
   readonly bin?: Readonly<Record<string, string>>;
   readonly devDependencies?: unknown;
   readonly scripts?: unknown;
@@ -26,7 +27,7 @@ interface Manifest {
 /** Modules that are found by their path and not by an import, so that they stay files of their own. */
 const FOUND_BY_PATH: Readonly<Record<string, readonly string[]>> = {
   holdfast: ["main"], // By `bin/holdfast.mjs`.
-  runtime: ["watchdog-thread"], // By `new Worker`.
+  runtime: ["isolation/watchdog-thread"], // By `new Worker`.
 };
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -37,9 +38,10 @@ const env = {
   PATH: [dirname(process.execPath), join(root, "node_modules", ".bin"), process.env["PATH"]].join(delimiter),
 };
 
-const folders = readdirSync(join(root, "packages")).filter((name) =>
-  existsSync(join(root, "packages", name, "package.json")),
-);
+const folders = readdirSync(join(root, "packages")).filter((name) => {
+  const manifest = join(root, "packages", name, "package.json");
+  return existsSync(manifest) && !(JSON.parse(readFileSync(manifest, "utf8")) as Manifest).private;
+});
 rmSync(join(root, "dist"), { recursive: true, force: true });
 // What an earlier build left of files that are gone would be published.
 for (const folder of folders)
@@ -91,12 +93,17 @@ function withoutTesting(manifest: Manifest): Manifest {
 /** Makes a file of each of these modules, with all it imports of its own package and nothing of another. */
 async function bundle(from: string, to: string, modules: readonly string[]): Promise<void> {
   const built = await rolldown({
-    input: Object.fromEntries(modules.map((name) => [name, join(from, `${name}.js`)])),
+    input: Object.fromEntries(modules.map((name) => [entryName(name), join(from, `${name}.js`)])),
     external: /^[^./]/,
     platform: "node",
   });
   await built.write({ dir: to, chunkFileNames: "[name]-[hash].js" });
   await built.close();
+}
+
+/** A module that is found by its path lies beside the bundled code that looks for it. */
+function entryName(module: string): string {
+  return Object.values(FOUND_BY_PATH).flat().includes(module) ? basename(module) : module;
 }
 
 /** The manifest of the published package: built entry points, and nothing that only the repository needs. */

@@ -65,7 +65,7 @@ describe("a planted bug is found", () => {
 });
 
 const REGRESSIONS = JSON.parse(
-  readFileSync(new URL("../packages/testkit/src/simulator/regression-seeds.json", import.meta.url), "utf8"),
+  readFileSync(new URL("../packages/simulator/src/regression-seeds.json", import.meta.url), "utf8"),
 ) as readonly { readonly seed: number; readonly found: string; readonly mutant?: string }[];
 
 describe("a seed that once failed is the program it was", () => {

@@ -9,7 +9,7 @@
 //
 // Ends with 1 when a promise was broken.
 
-import { describeFailure, isFleet, simulate } from "@holdfast/testkit";
+import { describeFailure, isFleet, simulate } from "@holdfast/simulator";
 import { readArguments, readWhole, refuse } from "./arguments.ts";
 
 /** What a run of many seeds found, for whoever started it. */

@@ -90,7 +90,7 @@ const planted: readonly Planted[] = [
     right: {
       "packages/storage/src/sqlite/a.ts": 'import { statSync } from "node:fs";',
       "packages/storage/src/sqlite/a.test.ts": 'import { openSync } from "node:fs";',
-      "packages/storage/src/sqlite/plain-files.ts": 'import { openSync } from "node:fs";',
+      "packages/storage/src/sqlite/file/plain-files.ts": 'import { openSync } from "node:fs";',
       "packages/runtime/src/a.ts": 'import { openSync } from "node:fs";',
     },
   },

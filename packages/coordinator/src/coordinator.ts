@@ -20,17 +20,17 @@ import {
 } from "@holdfast/core";
 import { SteadyClock } from "@holdfast/core/internal";
 import { serveApi } from "./api/api.ts";
-import type { Authenticated, Caller } from "./api/caller.ts";
+import type { Authenticated, Caller } from "./call/caller.ts";
 import type { ApiLimits } from "./api/limits.ts";
 import type { Listener, ListenOptions } from "./api/listener.ts";
 import { Dispatcher } from "./dispatch/dispatcher.ts";
-import { Registry } from "./dispatch/registry.ts";
+import { Registry } from "./store/registry.ts";
 import { ALONE_LOSSES_MAX } from "./dispatch/rules.ts";
 import { SWEEP_MS, Unmatched } from "./dispatch/unmatched.ts";
 import { Metrics } from "./metrics.ts";
-import { joinCommits } from "./joined-commits.ts";
-import { noticing } from "./notices.ts";
-import { ScheduleFiring, type FiringHost } from "./schedule-firing.ts";
+import { joinCommits } from "./store/joined-commits.ts";
+import { noticing } from "./store/notices.ts";
+import { ScheduleFiring, type FiringHost } from "./store/schedule-firing.ts";
 import { auditService, healthService, scheduleService, tokenService } from "./services/other-services.ts";
 import { runService } from "./services/run-service.ts";
 import { runnerService } from "./services/runner-service.ts";
@@ -39,10 +39,10 @@ import { sessionService } from "./services/session-service.ts";
 import { isClaimOf } from "./services/session-scope.ts";
 import { versionOf } from "./services/session-start.ts";
 import { storageService } from "./services/storage-service.ts";
-import { StoreTime } from "./store-time.ts";
-import { taken } from "./taken.ts";
-import { WriteHealth } from "./write-health.ts";
-import { tokenId, Tokens, type StoredToken } from "./tokens.ts";
+import { StoreTime } from "./store/store-time.ts";
+import { taken } from "./store/taken.ts";
+import { WriteHealth } from "./store/write-health.ts";
+import { tokenId, Tokens, type StoredToken } from "./call/tokens.ts";
 
 export interface CoordinatorConfig {
   /** How long a runner's claim lasts without renewal. */

@@ -1,7 +1,7 @@
 // The server that holds sessions for a fleet.
 
 export { serveApi, type Api, type ApiOptions, type Services } from "./api/api.ts";
-export { type Authenticate, type Authenticated, type Caller } from "./api/caller.ts";
+export { type Authenticate, type Authenticated, type Caller } from "./call/caller.ts";
 export { API_LIMITS, type ApiLimits } from "./api/limits.ts";
 export { type Listener, type ListenOptions } from "./api/listener.ts";
 export {

@@ -1,19 +1,19 @@
 // The parts of a coordinator, for whoever runs it without a network around it: the simulator.
 
 import { createContextValues, type HandlerContext } from "@connectrpc/connect";
-import { identify, type Caller } from "./api/caller.ts";
+import { identify, type Caller } from "./call/caller.ts";
 
-export type { Caller } from "./api/caller.ts";
+export type { Caller } from "./call/caller.ts";
 export { Dispatcher } from "./dispatch/dispatcher.ts";
-export { Registry } from "./dispatch/registry.ts";
+export { Registry } from "./store/registry.ts";
 export { Unmatched } from "./dispatch/unmatched.ts";
-export { joinCommits } from "./joined-commits.ts";
-export { noticing } from "./notices.ts";
-export { StoreTime } from "./store-time.ts";
+export { joinCommits } from "./store/joined-commits.ts";
+export { noticing } from "./store/notices.ts";
+export { StoreTime } from "./store/store-time.ts";
 export { runnerService } from "./services/runner-service.ts";
 export type { ServiceHost } from "./services/service-host.ts";
 export { storageService } from "./services/storage-service.ts";
-export { Tokens } from "./tokens.ts";
+export { Tokens } from "./call/tokens.ts";
 
 /** What a service hears of a request that did not come over the API. */
 export function contextOf(caller: Caller, signal: AbortSignal): HandlerContext {

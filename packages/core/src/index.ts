@@ -26,10 +26,10 @@ export {
   type ErrorDetails,
   type RecordedError,
   type RpcCode,
-} from "./errors.ts";
-export { decodedPlace, lineOf } from "./author-line.ts";
+} from "./errors/errors.ts";
+export { decodedPlace, lineOf } from "./errors/author-line.ts";
 export { isName, isSessionId, mintId, positionId, type IdPrefix } from "./ids.ts";
-export { decodeJson, encodeJson, type Json, type JsonText } from "./json.ts";
+export { decodeJson, encodeJson, type Json, type JsonText } from "./json/json.ts";
 export { FORMAT_LIMITS, LIMITS, type Limits } from "./limits.ts";
 export { validate, type StandardSchemaV1 } from "./standard-schema.ts";
 export {
@@ -140,13 +140,13 @@ export {
   type SignalSink,
   type SignalSource,
 } from "./ports/signal-source.ts";
-export { type ClaimResult, type HeldClaim } from "./ports/claim-results.ts";
+export { type ClaimResult, type HeldClaim } from "./session/claim-results.ts";
 export {
   type PutSchedule,
   type RemoveSchedule,
   type Schedule,
   type ScheduledAction,
-} from "./ports/schedules.ts";
+} from "./session/schedules.ts";
 export {
   type AgentStorage,
   type Arrival,
@@ -179,8 +179,8 @@ export {
   type StorageReader,
   type StoredSignal,
 } from "./ports/storage.ts";
-export { type Audit, type AuditRow } from "./ports/audit.ts";
-export { type PutDocument, type RemoveDocument, type StoredDocument } from "./ports/documents.ts";
+export { type Audit, type AuditRow } from "./session/audit.ts";
+export { type PutDocument, type RemoveDocument, type StoredDocument } from "./session/stored-documents.ts";
 export { type RunNote } from "./session/ended-runs.ts";
 export { AUDIT_START, verifyAudit, type AuditLink, type AuditVerdict } from "./session/audit-chain.ts";
 export {
@@ -197,4 +197,4 @@ export {
   type UnsettledTask,
 } from "./ports/task-executor.ts";
 export { type AgentTracer, type TraceBody, type TraceEvent } from "./ports/tracer.ts";
-export { traceJson, traceLine, type TraceTextOptions } from "./trace-text.ts";
+export { traceJson, traceLine, type TraceTextOptions } from "./ports/trace-text.ts";

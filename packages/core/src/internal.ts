@@ -1,9 +1,9 @@
 // For the sibling packages: what adapters and the runtime share with the core, and authors of agents do not need.
 
-export { ChurnMap } from "./churn-map.ts";
-export { isOurs } from "./author-line.ts";
-export { ifCorrupt, isCorrupt, unlessCorrupt } from "./damage.ts";
-export { didYouMean } from "./did-you-mean.ts";
+export { ChurnMap } from "./collections/churn-map.ts";
+export { isOurs } from "./errors/author-line.ts";
+export { ifCorrupt, isCorrupt, unlessCorrupt } from "./errors/damage.ts";
+export { didYouMean } from "./errors/did-you-mean.ts";
 export {
   anyRule,
   checkOptions,
@@ -19,9 +19,9 @@ export {
   type OptionRule,
   type OptionRules,
 } from "./options.ts";
-export { cannotListen } from "./cannot-listen.ts";
-export { jsonSyntaxProblem } from "./json-syntax.ts";
-export { endOfString, findPayloadProblem, NUMERIC, skip, type Span } from "./json-text.ts";
+export { cannotListen } from "./errors/cannot-listen.ts";
+export { jsonSyntaxProblem } from "./json/json-syntax.ts";
+export { endOfString, findPayloadProblem, NUMERIC, skip, type Span } from "./json/json-text.ts";
 export { checkGrace } from "./kernel/checks.ts";
 export { isSameRecords } from "./journal/codec.ts";
 export { seededRandom } from "./kernel/random.ts";
@@ -82,8 +82,8 @@ export {
   resumedFromOf,
   UNKNOWN_VERSION,
 } from "./session/session.ts";
-export { exportLines, notOurs, SessionFile, type RunningHash } from "./session/session-file.ts";
-export { readOrigin, readWhole } from "./session/whole-session.ts";
+export { exportLines, notOurs, SessionFile, type RunningHash } from "./transfer/session-file.ts";
+export { readOrigin, readWhole } from "./transfer/whole-session.ts";
 export {
   noSuchQuestion,
   answerKey,
@@ -103,7 +103,7 @@ export {
   type WireError,
 } from "./ports/storage-wire.ts";
 export { effectOfFiring } from "./session/firing.ts";
-export { SteadyClock } from "./steady-clock.ts";
+export { SteadyClock } from "./time/steady-clock.ts";
 export { ENDED_RUNS, endedRunsOf, type EndedRun } from "./session/ended-runs.ts";
-export { Fifo } from "./fifo.ts";
-export { WakeQueue, type Queued } from "./wake-queue.ts";
+export { Fifo } from "./collections/fifo.ts";
+export { WakeQueue, type Queued } from "./collections/wake-queue.ts";

@@ -1,8 +1,8 @@
 // What a call is given beside its data: which options there are, and of what kind. For whoever is called from code that no compiler
 // has seen: what cannot be meant is refused before anything is done, with what was given and what is expected.
 
-import { didYouMean } from "./did-you-mean.ts";
-import { UsageError } from "./errors.ts";
+import { didYouMean } from "./errors/did-you-mean.ts";
+import { UsageError } from "./errors/errors.ts";
 
 /** Of one option or argument. */
 export interface OptionRule {

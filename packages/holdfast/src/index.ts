@@ -97,7 +97,7 @@ export {
   type Wait,
   type WaitOptions,
 } from "@holdfast/core";
-export { readApproval } from "./typed-answer.ts";
+export { readApproval } from "./view/typed-answer.ts";
 export {
   channelSignals,
   stdinSignals,
@@ -114,4 +114,4 @@ export {
   type SqliteStorage,
 } from "@holdfast/storage/sqlite";
 export { sqliteTracer, type SqliteTracer, type SqliteTracerOptions } from "@holdfast/storage/sqlite-tracer";
-export { openTelemetryTracer, type OpenTelemetryTracerOptions } from "./opentelemetry-tracer.ts";
+export { openTelemetryTracer, type OpenTelemetryTracerOptions } from "./tracing/opentelemetry-tracer.ts";

@@ -4,13 +4,13 @@ import { Console } from "node:console";
 import { readFileSync } from "node:fs";
 import { HoldfastError, NotFoundError, toError } from "@holdfast/core";
 import { didYouMean } from "@holdfast/core/internal";
-import { parseArguments, refuse } from "./arguments.ts";
-import { COMMON_OPTIONS, type Command } from "./command.ts";
-import { errorJson, errorText, shownError } from "./command-error.ts";
+import { parseArguments, refuse } from "./frame/arguments.ts";
+import { COMMON_OPTIONS, type Command } from "./frame/command.ts";
+import { errorJson, errorText, shownError } from "./frame/command-error.ts";
 import { COMMANDS } from "./commands/index.ts";
-import { placeOf } from "./error-place.ts";
-import { commandHelp, overview, USAGE } from "./help.ts";
-import { processTerminal, type Terminal } from "./terminal.ts";
+import { placeOf } from "./frame/error-place.ts";
+import { commandHelp, overview, USAGE } from "./frame/help.ts";
+import { processTerminal, type Terminal } from "./frame/terminal.ts";
 
 /** @returns the exit code. */
 export async function main(argv: string[]): Promise<number> {

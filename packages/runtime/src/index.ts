@@ -14,10 +14,10 @@ export {
   type TaskDefinition,
   type TurnAgent,
   type TurnResult,
-} from "./define.ts";
+} from "./agents/define.ts";
 export { createRuntime } from "./runtime.ts";
-export { exportLines } from "./session-file.ts";
-export { moveSession, type MoveOptions } from "./move-session.ts";
+export { exportLines } from "./requests/session-file.ts";
+export { moveSession, type MoveOptions } from "./requests/move-session.ts";
 export {
   type AnswerOptions,
   type CancelOptions,
@@ -35,9 +35,14 @@ export {
   type SignalOptions,
   type StartOptions,
   type ResultOptions,
-} from "./runtime-api.ts";
-export { channelSignals, type ChannelSignals } from "./channel-signals.ts";
-export { readSignalLine, stdinSignals, type LineMeaning, type StdinSignalsOptions } from "./stdin-signals.ts";
+} from "./api/runtime-api.ts";
+export { channelSignals, type ChannelSignals } from "./sources/channel-signals.ts";
+export {
+  readSignalLine,
+  stdinSignals,
+  type LineMeaning,
+  type StdinSignalsOptions,
+} from "./sources/stdin-signals.ts";
 export {
   attemptFailure,
   LocalTaskExecutor,
@@ -45,12 +50,12 @@ export {
   resolveConversations,
   traitsOf,
   type LocalTaskExecutorOptions,
-} from "./local-task-executor.ts";
-export { MemoryStorage } from "./memory-storage.ts";
-export { clockFor, sha256, silentTracer, systemClock, systemRandom } from "./node-ports.ts";
-export { type Immediate, type SliceMember, type SliceObserver } from "./slice-loop.ts";
-export { Watchdog, type WatchdogOptions } from "./watchdog.ts";
-export { type Settled } from "./settled.ts";
+} from "./tasks/local-task-executor.ts";
+export { MemoryStorage } from "./memory/memory-storage.ts";
+export { clockFor, sha256, silentTracer, systemClock, systemRandom } from "./node/node-ports.ts";
+export { type Immediate, type SliceMember, type SliceObserver } from "./loop/slice-loop.ts";
+export { Watchdog, type WatchdogOptions } from "./isolation/watchdog.ts";
+export { type Settled } from "./session/session-outcome.ts";
 export { compositeTracer } from "./tracers/composite-tracer.ts";
 export { fileTracer, type FileTracerOptions } from "./tracers/file-tracer.ts";
 export { stdoutTracer, type StdoutTracerOptions } from "./tracers/stdout-tracer.ts";
@@ -60,4 +65,4 @@ export {
   type ReplayOptions,
   type ReplayStand,
   type ReplayStep,
-} from "./replay-session.ts";
+} from "./requests/replay-session.ts";

@@ -1,9 +1,9 @@
 // For the sibling packages, their tests and tools; not for users.
 
-export { checkBounds } from "./bounds.ts";
+export { checkBounds } from "./agents/bounds.ts";
 export { vanishRuntime } from "./runtime.ts";
-export { readCron } from "./cron.ts";
-export { firingName } from "./schedule-keeper.ts";
-export { createPrivate, isWritableByOthers, replacePrivate } from "./private-file.ts";
-export { leftAs } from "./settled.ts";
-export { EXECUTION_MARKER } from "./started-processes.ts";
+export { readCron } from "./schedules/cron.ts";
+export { firingName } from "./schedules/schedule-keeper.ts";
+export { createPrivate, isWritableByOthers, replacePrivate } from "./node/private-file.ts";
+export { leftAs } from "./session/session-outcome.ts";
+export { EXECUTION_MARKER } from "./isolation/started-processes.ts";

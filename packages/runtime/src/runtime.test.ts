@@ -19,9 +19,9 @@ import {
   until,
 } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
-import { defineAgent, type Agent } from "./define.ts";
+import { defineAgent, type Agent } from "./agents/define.ts";
 import { vanishRuntime } from "./internal.ts";
-import { MemoryStorage } from "./memory-storage.ts";
+import { MemoryStorage } from "./memory/memory-storage.ts";
 import { createRuntime, type Runtime, type RuntimeOptions } from "./runtime.ts";
 
 const opened: Runtime[] = [];

@@ -37,22 +37,22 @@ import {
   type TaskExecutor,
 } from "@holdfast/core";
 import { readOrigin, refuseIfLarge, refuseSignalName, UNKNOWN_VERSION } from "@holdfast/core/internal";
-import { checkRuntimeOptions, withCheckedCalls } from "./runtime-arguments.ts";
-import { checkBounds, deadlineOf } from "./bounds.ts";
-import type { Agent } from "./define.ts";
-import { installDevelopmentChecks } from "./development-checks.ts";
-import { awaitConversation } from "./conversation.ts";
-import { DueSessions } from "./due-sessions.ts";
-import { GroupCommitter } from "./group-committer.ts";
-import { arrivalsHere } from "./inbox.ts";
-import { guardedTrace, guardedTraceparent } from "./guarded-tracer.ts";
-import { LeaseKeeper } from "./lease-keeper.ts";
-import { LiveSessions } from "./live-sessions.ts";
-import type { ClaimTerms } from "./live-sessions-host.ts";
-import type { LocalTaskExecutor } from "./local-task-executor.ts";
-import { clockFor, isDevelopment, sha256, silentTracer, systemRandom } from "./node-ports.ts";
-import { ScheduleKeeper } from "./schedule-keeper.ts";
-import { Schedules } from "./schedules.ts";
+import { checkRuntimeOptions, withCheckedCalls } from "./api/runtime-arguments.ts";
+import { checkBounds, deadlineOf } from "./agents/bounds.ts";
+import type { Agent } from "./agents/define.ts";
+import { installDevelopmentChecks } from "./isolation/development-checks.ts";
+import { awaitConversation } from "./session/conversation.ts";
+import { DueSessions } from "./sessions/due-sessions.ts";
+import { GroupCommitter } from "./loop/group-committer.ts";
+import { arrivalsHere } from "./session/inbox.ts";
+import { guardedTrace, guardedTraceparent } from "./tracers/guarded-tracer.ts";
+import { LeaseKeeper } from "./sessions/lease-keeper.ts";
+import { LiveSessions } from "./sessions/live-sessions.ts";
+import type { ClaimTerms } from "./sessions/live-sessions-host.ts";
+import type { LocalTaskExecutor } from "./tasks/local-task-executor.ts";
+import { clockFor, isDevelopment, sha256, silentTracer, systemRandom } from "./node/node-ports.ts";
+import { ScheduleKeeper } from "./schedules/schedule-keeper.ts";
+import { Schedules } from "./schedules/schedules.ts";
 import type {
   AnswerOptions,
   CancelOptions,
@@ -67,19 +67,19 @@ import type {
   SessionHandle,
   SignalOptions,
   StartOptions,
-} from "./runtime-api.ts";
-import { tooLarge } from "./session-claim.ts";
-import { openSource, SessionRequests, unexpected } from "./session-requests.ts";
-import type { DriverWorld, RunningCode } from "./driver-world.ts";
-import { ProcessHold, sessionHandle } from "./session-handle.ts";
-import { SliceLoop, type Immediate } from "./slice-loop.ts";
-import { watchStrayRejections } from "./stray-rejections.ts";
-import { Timers } from "./timers.ts";
+} from "./api/runtime-api.ts";
+import { tooLarge } from "./session/session-claim.ts";
+import { openSource, SessionRequests, unexpected } from "./requests/session-requests.ts";
+import type { DriverWorld, RunningCode } from "./session/driver-environment.ts";
+import { ProcessHold, sessionHandle } from "./api/session-handle.ts";
+import { SliceLoop, type Immediate } from "./loop/slice-loop.ts";
+import { watchStrayRejections } from "./isolation/stray-rejections.ts";
+import { Timers } from "./loop/timers.ts";
 import { executorsOf } from "./task-placement.ts";
-import { warmLimits } from "./warm-sessions.ts";
-import type { Watchdog } from "./watchdog.ts";
-import { exportLines, readSessionFile, storeImported } from "./session-file.ts";
-export type { Runtime, RuntimeOptions } from "./runtime-api.ts";
+import { warmLimits } from "./sessions/warm-sessions.ts";
+import type { Watchdog } from "./isolation/watchdog.ts";
+import { exportLines, readSessionFile, storeImported } from "./requests/session-file.ts";
+export type { Runtime, RuntimeOptions } from "./api/runtime-api.ts";
 
 const WARM_MS = 30_000;
 

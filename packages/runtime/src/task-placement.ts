@@ -12,8 +12,8 @@ import type {
   TaskTraits,
   UnsettledTask,
 } from "@holdfast/core";
-import { LocalTaskExecutor } from "./local-task-executor.ts";
-import type { RuntimeOptions } from "./runtime-api.ts";
+import { LocalTaskExecutor } from "./tasks/local-task-executor.ts";
+import type { RuntimeOptions } from "./api/runtime-api.ts";
 
 /** Who does the tasks of a runtime; `local` is whom agents bring their tasks to, unless the executor is somebody else's. */
 export function executorsOf(

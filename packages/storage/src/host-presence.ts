@@ -13,7 +13,7 @@ import { lstatSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { isAbsolute, join } from "node:path";
-import { errno, isOurFolder } from "./sqlite/paths.ts";
+import { errno, isOurFolder } from "./sqlite/file/paths.ts";
 
 /** Where a process shows that it is there. Plain JSON, to be stored where peers read it. */
 export interface PresenceMark {

@@ -15,23 +15,16 @@ export {
   type CrashSubject,
   type CrashWorld,
   type Snapshot,
-} from "./crash-everywhere.ts";
-export { crashScenarios } from "./crash-scenarios.ts";
+} from "./crash/crash-everywhere.ts";
+export { crashScenarios } from "./crash/crash-scenarios.ts";
 export {
+  describeChanges,
   faultyStorage,
   type CommitCall,
   type FaultKind,
   type FaultPlan,
   type FaultyStorage,
 } from "./faulty-storage.ts";
-export { describeFailure } from "./simulator/failure.ts";
-export {
-  isFleet,
-  simulate,
-  type SimulationOptions,
-  type SimulationReport,
-  type Violation,
-} from "./simulator/simulation.ts";
 export {
   startScriptedModelServer,
   type ScriptedModelServer,

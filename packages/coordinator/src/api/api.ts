@@ -16,15 +16,15 @@ import type {
   StorageService,
   TokenService,
 } from "@holdfast/proto";
-import type { Authenticate } from "./caller.ts";
+import type { Authenticate } from "../call/caller.ts";
 import { Calls, type Implementations } from "./calls.ts";
 import { answer, refuse, setCommonHeaders, type Exchange } from "./exchange.ts";
 import { checkHead, type GatePolicy } from "./gates.ts";
 import { API_LIMITS, type ApiLimits } from "./limits.ts";
 import { listen, type Listener, type ListenOptions } from "./listener.ts";
 import { openApi } from "./openapi.ts";
-import { isOurFault, newRequestId, Refusal } from "./refusal.ts";
-import { tokenFor } from "./token-advice.ts";
+import { isOurFault, newRequestId, Refusal } from "../call/refusal.ts";
+import { tokenFor } from "../call/token-advice.ts";
 import { serveRest } from "./rest.ts";
 import { createRpc } from "./rpc.ts";
 

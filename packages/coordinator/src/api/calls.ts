@@ -8,14 +8,14 @@
 import { create, type DescMethod, type Message } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
 import { HoldfastError, toError } from "@holdfast/core";
-import { callerOf, NOBODY, type Authenticate, type Caller } from "./caller.ts";
+import { callerOf, NOBODY, type Authenticate, type Caller } from "../call/caller.ts";
 import { findViolations } from "./constraints.ts";
 import { mayCall, methodOf, type Method } from "./contract.ts";
 import { ratesOf, type ApiLimits } from "./limits.ts";
 import { Rates } from "./rates.ts";
-import { invalid, Refusal, type FieldError } from "./refusal.ts";
-import { taken } from "../taken.ts";
-import { ANOTHER_TOKEN, tokenFor } from "./token-advice.ts";
+import { invalid, Refusal, type FieldError } from "../call/refusal.ts";
+import { taken } from "../store/taken.ts";
+import { ANOTHER_TOKEN, tokenFor } from "../call/token-advice.ts";
 
 /** A method of a service as Connect has it, its types left aside. */
 type Implementation = (

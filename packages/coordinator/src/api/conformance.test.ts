@@ -11,7 +11,7 @@ import { factsOf } from "./fields.ts";
 import { CLIENTS, callRest, type Answered } from "./testing/clients.ts";
 import { sampleOf } from "./testing/sample.ts";
 import { KINDS, startStubApi, type StubApi } from "./testing/stub-api.ts";
-import { tokenFor } from "./token-advice.ts";
+import { tokenFor } from "../call/token-advice.ts";
 
 const WAYS = Object.entries(CLIENTS);
 

@@ -11,7 +11,7 @@ import { isFieldSet, type DescField, type DescMessage, type Message } from "@buf
 import type { FieldRules } from "@holdfast/proto";
 import { findPayloadProblem, jsonSyntaxProblem } from "@holdfast/core/internal";
 import { factsOf, valueOf } from "./fields.ts";
-import type { FieldError } from "./refusal.ts";
+import type { FieldError } from "../call/refusal.ts";
 
 /** Every constraint the message does not keep; `below` is the pointer it stands under. */
 export function findViolations(desc: DescMessage, message: Message, below = ""): readonly FieldError[] {

@@ -12,7 +12,7 @@ import {
   statusWhenDoneOption,
   type HttpRule,
 } from "@holdfast/proto";
-import type { Caller } from "./caller.ts";
+import type { Caller } from "../call/caller.ts";
 
 export interface Method {
   readonly desc: DescMethod;

@@ -15,8 +15,8 @@ import type { Exchange } from "./exchange.ts";
 import { findField, valueOf } from "./fields.ts";
 import { writeMessage } from "./json-write.ts";
 import type { ApiLimits } from "./limits.ts";
-import { Refusal, toProblem } from "./refusal.ts";
-import { taken } from "../taken.ts";
+import { Refusal, toProblem } from "../call/refusal.ts";
+import { taken } from "../store/taken.ts";
 
 export const NO_CONTENT = 204;
 

@@ -8,7 +8,7 @@ import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import type { HoldfastError } from "@holdfast/core";
 import { tooLarge } from "./gates.ts";
 import { plainMessage } from "./grpc-message.ts";
-import { headersOf, Refusal, toConnectError, toProblem } from "./refusal.ts";
+import { headersOf, Refusal, toConnectError, toProblem } from "../call/refusal.ts";
 
 export interface Exchange {
   readonly request: IncomingMessage;

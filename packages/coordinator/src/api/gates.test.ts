@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { checkBody, checkHead, checkJsonType } from "./gates.ts";
-import { Refusal } from "./refusal.ts";
+import { Refusal } from "../call/refusal.ts";
 
 const POLICY = {
   hosts: new Set(["127.0.0.1:8765", "localhost:8765"]),

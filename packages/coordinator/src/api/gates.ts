@@ -5,7 +5,7 @@
 //   G3. A body is JSON and is not compressed, and its length is known to be too large before it is read.
 //   G4. What is said of a request once is said once: of two tokens or types, others on its way may have looked at the other one.
 
-import { Refusal } from "./refusal.ts";
+import { Refusal } from "../call/refusal.ts";
 
 /** A request's head, of either version of HTTP. */
 export interface Head {

@@ -4,7 +4,7 @@ import { toBinary, type DescMethod } from "@bufbuild/protobuf";
 import { Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
 import { SessionService } from "@holdfast/proto";
 import { afterEach, expect, test } from "vitest";
-import { Refusal } from "./refusal.ts";
+import { Refusal } from "../call/refusal.ts";
 import { sampleOf } from "./testing/sample.ts";
 import { startStubApi, type StubApi } from "./testing/stub-api.ts";
 

@@ -11,7 +11,7 @@ import { didYouMean, jsonSyntaxProblem, type Span } from "@holdfast/core/interna
 import { escapePointer } from "./constraints.ts";
 import { factsOf } from "./fields.ts";
 import { elementsOf, membersOf, trimmed } from "./json-spans.ts";
-import { ERRORS_MAX, Refusal, type FieldError } from "./refusal.ts";
+import { ERRORS_MAX, Refusal, type FieldError } from "../call/refusal.ts";
 
 type Target = Record<string, unknown>;
 

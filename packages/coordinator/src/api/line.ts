@@ -28,7 +28,7 @@ import { METHODS } from "./contract.ts";
 import type { Exchange } from "./exchange.ts";
 import { tooLarge } from "./gates.ts";
 import type { ApiLimits } from "./limits.ts";
-import { newRequestId, Refusal, toConnectError } from "./refusal.ts";
+import { newRequestId, Refusal, toConnectError } from "../call/refusal.ts";
 import { answerOf, BINARY, OVER, type UnaryOptions } from "./unary.ts";
 
 /** N2. One is in use; others are closing, or are of callers behind a proxy that share its connection. */

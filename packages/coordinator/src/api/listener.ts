@@ -22,7 +22,7 @@ import type { TLSSocket } from "node:tls";
 import { LINE_PATH } from "@holdfast/proto";
 import { cannotListen } from "@holdfast/core/internal";
 import type { ApiLimits } from "./limits.ts";
-import { newRequestId, Refusal, toProblem } from "./refusal.ts";
+import { newRequestId, Refusal, toProblem } from "../call/refusal.ts";
 
 export interface ListenOptions {
   readonly host: string;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { Rates } from "./rates.ts";
-import { Refusal } from "./refusal.ts";
+import { Refusal } from "../call/refusal.ts";
 
 function ratesAt(clock: { now: number }): (tokenId: string) => number | undefined {
   const rates = new Rates({ start: { perSecond: 10, burst: 3 } }, () => clock.now);

@@ -3,7 +3,7 @@
 // A bucket per token and kind of call, filled at a rate up to a burst; each call takes one out. One that is full says nothing that a
 // new one would not, so full ones are forgotten whenever there are twice as many as were left the last time.
 
-import { Refusal } from "./refusal.ts";
+import { Refusal } from "../call/refusal.ts";
 
 export interface Rate {
   readonly perSecond: number;

@@ -5,7 +5,7 @@ import { SessionSchema, WatchResponseSchema, type StartRequest, type WatchReques
 import type { HoldfastError } from "@holdfast/core";
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
-import { setRestStatus } from "./caller.ts";
+import { setRestStatus } from "../call/caller.ts";
 import { METHODS } from "./contract.ts";
 import { SAMPLE_JSON } from "./testing/sample.ts";
 import { startStubApi, type StubApi } from "./testing/stub-api.ts";

@@ -8,7 +8,7 @@ import { create, isFieldSet, type DescField, type DescMessage, type Message } fr
 import { createHandlerContext, type HandlerContext } from "@connectrpc/connect";
 import { toHoldfastError } from "@holdfast/core";
 import { GetHealthRequestSchema } from "@holdfast/proto";
-import { identify, NOBODY, restStatusOf, type Caller } from "./caller.ts";
+import { identify, NOBODY, restStatusOf, type Caller } from "../call/caller.ts";
 import type { Calls } from "./calls.ts";
 import type { Method, Rule } from "./contract.ts";
 import { applyLastEventId, sendEvents } from "./event-stream.ts";
@@ -18,7 +18,7 @@ import { factsOf, findField, valueOf } from "./fields.ts";
 import { readBody, readTexts } from "./json-read.ts";
 import { writeMessage } from "./json-write.ts";
 import type { ApiLimits } from "./limits.ts";
-import { Refusal, type FieldError } from "./refusal.ts";
+import { Refusal, type FieldError } from "../call/refusal.ts";
 import { decode, findRoute, isUnderV1, type Route } from "./routes.ts";
 
 export interface RestOptions {

@@ -1,6 +1,6 @@
 // Which method a path of REST means.
 
-import { Refusal } from "./refusal.ts";
+import { Refusal } from "../call/refusal.ts";
 import { METHODS, type Method, type Rule } from "./contract.ts";
 
 export interface Route {

@@ -14,7 +14,7 @@ import type { UniversalHandler } from "@connectrpc/connect/protocol";
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
 import { toHoldfastError, type HoldfastError } from "@holdfast/core";
 import { LINE_PATH } from "@holdfast/proto";
-import { contextValuesOf, identify, requestIdOf } from "./caller.ts";
+import { contextValuesOf, identify, requestIdOf } from "../call/caller.ts";
 import type { Calls } from "./calls.ts";
 import { methodOf, METHODS } from "./contract.ts";
 import type { Exchange } from "./exchange.ts";
@@ -22,7 +22,7 @@ import { checkBody } from "./gates.ts";
 import { createLines } from "./line.ts";
 import { encodeTrailers } from "./grpc-message.ts";
 import type { ApiLimits } from "./limits.ts";
-import { Refusal, toConnectError } from "./refusal.ts";
+import { Refusal, toConnectError } from "../call/refusal.ts";
 import { codecOf, LONGEST_TIMER_MS, serveUnary } from "./unary.ts";
 
 export interface RpcOptions {

@@ -17,12 +17,12 @@ import {
 import { isFieldError } from "@bufbuild/protobuf/reflect";
 import { createContextValues, type HandlerContext } from "@connectrpc/connect";
 import { toHoldfastError, type HoldfastError } from "@holdfast/core";
-import { identify } from "./caller.ts";
+import { identify } from "../call/caller.ts";
 import type { Calls } from "./calls.ts";
 import { answer, readAll, refuse, type Exchange } from "./exchange.ts";
 import { isJsonType } from "./gates.ts";
 import { parseBody } from "./json-read.ts";
-import { Refusal } from "./refusal.ts";
+import { Refusal } from "../call/refusal.ts";
 
 /** How messages stand in a body. */
 interface Codec {

@@ -4,7 +4,7 @@ import { CorruptRecordError, type AgentStorage, type StorageReader } from "@hold
 import { MemoryStorage, readerWith, storageWith, TestClock } from "@holdfast/testkit/test-runtime";
 import { describe, expect, test } from "vitest";
 import { creation, openDispatch } from "../testing/dispatch-stand.ts";
-import { Registry } from "./registry.ts";
+import { Registry } from "../store/registry.ts";
 import { NO_MATCH_MS } from "./rules.ts";
 import { SWEEP_MS, Unmatched } from "./unmatched.ts";
 

@@ -30,8 +30,8 @@ import {
   type ReleaseClaim,
   type Session,
 } from "@holdfast/core";
-import type { Commit } from "../joined-commits.ts";
-import { fitnessOf, type Registry, type StoredRunner } from "./registry.ts";
+import type { Commit } from "../store/joined-commits.ts";
+import { fitnessOf, type Registry, type StoredRunner } from "../store/registry.ts";
 import { Holdings } from "./holdings.ts";
 import { hasSomethingToDo, isPoison, isSuspect, match, type Match, type Offer } from "./rules.ts";
 import { park, pardon } from "./suspects.ts";

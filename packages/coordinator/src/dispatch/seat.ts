@@ -12,7 +12,7 @@
 // It gives nothing and releases nothing itself: it says what is to be given back.
 
 import type { Session } from "@holdfast/core";
-import type { OfferedAgent } from "./registry.ts";
+import type { OfferedAgent } from "../store/registry.ts";
 
 export interface GivenClaim {
   readonly sessionId: string;

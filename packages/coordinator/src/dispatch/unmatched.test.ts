@@ -3,7 +3,7 @@
 import type { CreateSession } from "@holdfast/core";
 import { MemoryStorage, storageWith, TestClock } from "@holdfast/testkit/test-runtime";
 import { expect, test } from "vitest";
-import { Registry } from "./registry.ts";
+import { Registry } from "../store/registry.ts";
 import { NO_MATCH_MS } from "./rules.ts";
 import { Unmatched } from "./unmatched.ts";
 

@@ -14,7 +14,7 @@
 
 import type { AgentStorage, Change, Clock, PutDocument, RemoveDocument, Session } from "@holdfast/core";
 import { ifCorrupt } from "@holdfast/core/internal";
-import { fitnessOf, type Registry } from "./registry.ts";
+import { fitnessOf, type Registry } from "../store/registry.ts";
 import { hasSomethingToDo, NO_MATCH_MS, unmetBy, type Needs } from "./rules.ts";
 import { emptyBatch } from "./suspects.ts";
 

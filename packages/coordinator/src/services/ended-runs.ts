@@ -4,8 +4,8 @@
 
 import { isEnded, type Session } from "@holdfast/core";
 import { ENDED_RUNS, endedRunsOf, type EndedRun } from "@holdfast/core/internal";
-import { News } from "../notices.ts";
-import type { Call } from "./call.ts";
+import { News } from "../store/notices.ts";
+import type { Call } from "../call/call.ts";
 import type { ServiceHost } from "./service-host.ts";
 
 /** Nothing tells of a release, so a run that is waited for is looked at this often. */

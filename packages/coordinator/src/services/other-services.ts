@@ -21,15 +21,15 @@ import type {
   TokenSchema,
   TokenService,
 } from "@holdfast/proto";
-import type { Caller } from "../api/caller.ts";
-import { invalid, Refusal } from "../api/refusal.ts";
-import { bytesOf, bytesOfValue, textOf } from "../json-field.ts";
-import { REGISTRATION_MS_MAX, tokenId, type StoredToken } from "../tokens.ts";
-import type { CronTimes } from "../schedule-firing.ts";
-import type { WriteHealth } from "../write-health.ts";
-import { auditOf, callOf } from "./call.ts";
+import type { Caller } from "../call/caller.ts";
+import { invalid, Refusal } from "../call/refusal.ts";
+import { bytesOf, bytesOfValue, textOf } from "../call/json-field.ts";
+import { REGISTRATION_MS_MAX, tokenId, type StoredToken } from "../call/tokens.ts";
+import type { CronTimes } from "../store/schedule-firing.ts";
+import type { WriteHealth } from "../store/write-health.ts";
+import { auditOf, callOf } from "../call/call.ts";
 import { audited, unexpected, unknownCursor, type ServiceHost } from "./service-host.ts";
-import { taskAgent } from "../dispatch/registry.ts";
+import { taskAgent } from "../store/registry.ts";
 import { budgetMessage, budgetOf, time } from "./session-message.ts";
 import { ownSession } from "./session-scope.ts";
 import { noTaskAgent, placementOf, refuseTooLate } from "./session-start.ts";

@@ -21,12 +21,12 @@ import {
   type HeldClaim,
 } from "@holdfast/core";
 import type { ArrivalNoticeSchema, RegisterRequest, RunnerSchema, RunnerService } from "@holdfast/proto";
-import type { Caller } from "../api/caller.ts";
-import { nameOf, type OfferedAgent, type StoredRunner } from "../dispatch/registry.ts";
+import type { Caller } from "../call/caller.ts";
+import { nameOf, type OfferedAgent, type StoredRunner } from "../store/registry.ts";
 import type { PollAnswer } from "../dispatch/seat.ts";
-import { bytesOf } from "../json-field.ts";
-import { auditOf, callOf, type Call } from "./call.ts";
-import { hashOf, tokenId } from "../tokens.ts";
+import { bytesOf } from "../call/json-field.ts";
+import { auditOf, callOf, type Call } from "../call/call.ts";
+import { hashOf, tokenId } from "../call/tokens.ts";
 import { heldBy, standingOf } from "./runner-standing.ts";
 import { unknownCursor, type ServiceHost } from "./service-host.ts";
 import { isClaimOf } from "./session-scope.ts";

@@ -7,7 +7,7 @@
 //
 // It decides nothing: dispatch gives to whoever polls.
 
-import { QUIET_MS, type StoredRunner } from "../dispatch/registry.ts";
+import { QUIET_MS, type StoredRunner } from "../store/registry.ts";
 import type { ServiceHost } from "./service-host.ts";
 
 export type StandingHost = Pick<ServiceHost, "clock" | "dispatcher" | "leaseMs" | "registry">;

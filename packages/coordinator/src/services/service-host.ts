@@ -11,13 +11,13 @@ import {
   type Random,
   type Session,
 } from "@holdfast/core";
-import { invalid, type Refusal } from "../api/refusal.ts";
+import { invalid, type Refusal } from "../call/refusal.ts";
 import type { Dispatcher } from "../dispatch/dispatcher.ts";
-import type { Registry } from "../dispatch/registry.ts";
+import type { Registry } from "../store/registry.ts";
 import type { Unmatched } from "../dispatch/unmatched.ts";
-import type { Commit } from "../joined-commits.ts";
-import type { FollowedStorage } from "../notices.ts";
-import type { Tokens } from "../tokens.ts";
+import type { Commit } from "../store/joined-commits.ts";
+import type { FollowedStorage } from "../store/notices.ts";
+import type { Tokens } from "../call/tokens.ts";
 
 export interface ServiceHost {
   readonly storage: FollowedStorage;

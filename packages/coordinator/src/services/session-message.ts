@@ -12,7 +12,7 @@ import type {
   SessionSchema,
   WaitSchema,
 } from "@holdfast/proto";
-import { bytesOf } from "../json-field.ts";
+import { bytesOf } from "../call/json-field.ts";
 
 export type SessionMessage = MessageInitShape<typeof SessionSchema>;
 

@@ -5,8 +5,8 @@
 //       A runner touches what it holds, and the queued tasks (`task:…`) of those whose sessions it takes.
 
 import { LIMITS, type Session } from "@holdfast/core";
-import type { Caller } from "../api/caller.ts";
-import type { StoredToken } from "../tokens.ts";
+import type { Caller } from "../call/caller.ts";
+import type { StoredToken } from "../call/tokens.ts";
 import { sessionNotFound, type ServiceHost } from "./service-host.ts";
 
 type ScopeHost = Pick<ServiceHost, "storage" | "dispatcher">;

@@ -39,10 +39,10 @@ import {
   SessionFile,
 } from "@holdfast/core/internal";
 import type { ForkRequest, ListSessionsRequest, SessionService } from "@holdfast/proto";
-import { bytesOf, bytesOfValue, textOf } from "../json-field.ts";
-import { setRestStatus, type Caller } from "../api/caller.ts";
+import { bytesOf, bytesOfValue, textOf } from "../call/json-field.ts";
+import { setRestStatus, type Caller } from "../call/caller.ts";
 import { NO_CONTENT } from "../api/event-stream.ts";
-import { auditOf, callOf, type Call } from "./call.ts";
+import { auditOf, callOf, type Call } from "../call/call.ts";
 import {
   audited,
   sessionNotFound,

@@ -29,10 +29,10 @@ import {
 } from "@holdfast/core";
 import { refuseIfLarge } from "@holdfast/core/internal";
 import type { StartRequest } from "@holdfast/proto";
-import { invalid } from "../api/refusal.ts";
-import { taskAgent } from "../dispatch/registry.ts";
-import { textOf } from "../json-field.ts";
-import type { Call } from "./call.ts";
+import { invalid } from "../call/refusal.ts";
+import { taskAgent } from "../store/registry.ts";
+import { textOf } from "../call/json-field.ts";
+import type { Call } from "../call/call.ts";
 import { sessionMoved, sessionNotFound, type ServiceHost } from "./service-host.ts";
 import { budgetOf } from "./session-message.ts";
 import { childrenOf, ownerFor, ownSession } from "./session-scope.ts";

@@ -9,9 +9,9 @@
 //   E2. Who waits for a session that has moved away is told where it went: it never ends here. One that is on its way may stay.
 
 import { isEnded, UsageError, type Session } from "@holdfast/core";
-import { bytesOfValue } from "../json-field.ts";
-import { News } from "../notices.ts";
-import type { Call } from "./call.ts";
+import { bytesOfValue } from "../call/json-field.ts";
+import { News } from "../store/notices.ts";
+import type { Call } from "../call/call.ts";
 import { sessionMoved, type ServiceHost } from "./service-host.ts";
 import type { SessionMessage } from "./session-message.ts";
 import { ownSession } from "./session-scope.ts";

@@ -19,8 +19,8 @@ import {
   type Session,
 } from "@holdfast/core";
 import { UNKNOWN_VERSION } from "@holdfast/core/internal";
-import type { Caller } from "../api/caller.ts";
-import { LEASE_MS_MAX } from "../store-time.ts";
+import type { Caller } from "../call/caller.ts";
+import { LEASE_MS_MAX } from "../store/store-time.ts";
 import type { ServiceHost } from "./service-host.ts";
 import { mayTouch } from "./session-scope.ts";
 import { versionOf } from "./session-start.ts";

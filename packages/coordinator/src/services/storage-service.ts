@@ -18,9 +18,9 @@ import {
 } from "@holdfast/core";
 import { ifCorrupt } from "@holdfast/core/internal";
 import type { StorageService } from "@holdfast/proto";
-import type { Caller } from "../api/caller.ts";
-import { bytesOfValue, textOf } from "../json-field.ts";
-import { auditOf, callOf, type Call } from "./call.ts";
+import type { Caller } from "../call/caller.ts";
+import { bytesOfValue, textOf } from "../call/json-field.ts";
+import { auditOf, callOf, type Call } from "../call/call.ts";
 import { sessionNotFound, type ServiceHost } from "./service-host.ts";
 import { mayTouch, ownSession } from "./session-scope.ts";
 import { claimLease, claimOwner, isAudited, scopeChange } from "./storage-scope.ts";

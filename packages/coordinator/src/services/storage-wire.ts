@@ -2,7 +2,7 @@
 
 import { UsageError, type Change, type StorageReader } from "@holdfast/core";
 import { isStorageCall, parseChange } from "@holdfast/core/internal";
-import { textOf } from "../json-field.ts";
+import { textOf } from "../call/json-field.ts";
 
 /** A read of the port's reader. */
 export type Read =

@@ -2,8 +2,8 @@
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { CorruptRecordError } from "../errors.ts";
-import { decodeJson } from "../json.ts";
+import { CorruptRecordError } from "../errors/errors.ts";
+import { decodeJson } from "../json/json.ts";
 import { FORMAT_LIMITS } from "../limits.ts";
 import { decodeRecords, encodeRecords, type BlobSource } from "./codec.ts";
 import type { JournalRecord } from "./record.ts";

@@ -6,8 +6,8 @@
 //       under that name. Decoding asks the storage for it.
 //   F3. A line that is not ours is a `CorruptRecordError` naming the place; there are no defaults.
 
-import { CorruptRecordError } from "../errors.ts";
-import type { JsonText } from "../json.ts";
+import { CorruptRecordError } from "../errors/errors.ts";
+import type { JsonText } from "../json/json.ts";
 import { FORMAT_LIMITS } from "../limits.ts";
 import { isRecordType, type JournalRecord } from "./record.ts";
 

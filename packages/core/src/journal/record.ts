@@ -8,7 +8,7 @@
 //   R3. `payload` is recorded JSON text of the user's; it is never looked into here.
 //   R4. Format: see `codec.ts`; a field's meaning never changes, new meanings get new types.
 
-import type { JsonText } from "../json.ts";
+import type { JsonText } from "../json/json.ts";
 import type { AnswerShape } from "./approval.ts";
 import type { Remaining } from "../session/budget.ts";
 import type { CancelCause } from "../session/session.ts";

@@ -6,7 +6,7 @@
 //
 // It does not know which signals are pending: whoever asks for the first says whether a wait is answered.
 
-import { WakeQueue, type Queued } from "../wake-queue.ts";
+import { WakeQueue, type Queued } from "../collections/wake-queue.ts";
 
 interface Asked {
   readonly future: { readonly id: number };

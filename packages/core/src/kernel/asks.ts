@@ -11,9 +11,9 @@
 //
 // It knows its kernel by the door below, and nothing of slices but which kind is open.
 
-import { UsageError } from "../errors.ts";
+import { UsageError } from "../errors/errors.ts";
 import { positionId } from "../ids.ts";
-import { decodeJson, encodeJson, type JsonText } from "../json.ts";
+import { decodeJson, encodeJson, type JsonText } from "../json/json.ts";
 import type { AnswerShape } from "../journal/approval.ts";
 import type {
   ChildRequest,

@@ -1,6 +1,6 @@
 // The line of the agent's code that called us, for errors.
 
-import { lineOf } from "../author-line.ts";
+import { lineOf } from "../errors/author-line.ts";
 
 /** `file:line:column` of the nearest frame that is the author's. */
 export function callerLine(here: Error = new Error()): string | undefined {

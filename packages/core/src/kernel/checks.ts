@@ -1,8 +1,8 @@
 // What an author gives, before it is recorded. Numbers first: NaN and Infinity have no JSON, and would stop or spin a timer
 // that others share.
 
-import { LimitError, UsageError } from "../errors.ts";
-import { encodeJson, type JsonText } from "../json.ts";
+import { LimitError, UsageError } from "../errors/errors.ts";
+import { encodeJson, type JsonText } from "../json/json.ts";
 import type { RetryPolicy } from "../journal/record.ts";
 
 /** Epoch milliseconds as an integer that every clock and storage can hold; `undefined` when `time` is none. */

@@ -16,9 +16,9 @@
 //   C8. A minimal session that asks for another one, or asks its parent, becomes persistent by that command, in its commit. So no
 //       answer is ever lost with a life that asked. C7 is for ephemeral sessions, and for those that began under older rules.
 
-import { CancelledError, HoldfastError, UsageError } from "../errors.ts";
+import { CancelledError, HoldfastError, UsageError } from "../errors/errors.ts";
 import { isName, positionId, positionIn } from "../ids.ts";
-import { decodeJson, encodeJson, type JsonText } from "../json.ts";
+import { decodeJson, encodeJson, type JsonText } from "../json/json.ts";
 import type { ChildRequest, CommandRecord, Persisting } from "../journal/record.ts";
 import {
   childEndName,

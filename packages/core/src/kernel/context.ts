@@ -1,6 +1,6 @@
 // What an agent sees: the kernel in the words of an author. Every method is synchronous or returns a durable future.
 
-import { ChildFailedError, HoldfastError, UsageError, type RecordedError } from "../errors.ts";
+import { ChildFailedError, HoldfastError, UsageError, type RecordedError } from "../errors/errors.ts";
 import { isName } from "../ids.ts";
 import type { AnswerShape, Approval } from "../journal/approval.ts";
 import type { RetryPolicy } from "../journal/record.ts";

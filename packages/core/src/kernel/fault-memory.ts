@@ -2,7 +2,7 @@
 //
 //   K4.  A fault is remembered: an agent that catches it cannot make it undone, and its kernel never seals again.
 
-import { HoldfastError } from "../errors.ts";
+import { HoldfastError } from "../errors/errors.ts";
 
 export class FaultMemory {
   #first: HoldfastError | undefined;

@@ -1,6 +1,6 @@
 // The errors a kernel raises against an agent, in one place, so that their words are alike.
 
-import { HoldfastError, LimitError, UsageError } from "../errors.ts";
+import { HoldfastError, LimitError, UsageError } from "../errors/errors.ts";
 import { positionId } from "../ids.ts";
 import type { Limits } from "../limits.ts";
 import { callerLine } from "./caller.ts";

@@ -1,6 +1,6 @@
 // What an agent awaits. It settles only inside a slice, by a delivery; until then it hangs (K4).
 
-import { CancelledError, UsageError } from "../errors.ts";
+import { CancelledError, UsageError } from "../errors/errors.ts";
 
 /** What a future stands for. `task` and `timer` may be raced by anything; the consuming ones only by `ctx.race` (K2a). */
 export type FutureType = "task" | "timer" | "signal" | "signal_ready" | "input";

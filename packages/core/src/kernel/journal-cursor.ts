@@ -7,7 +7,7 @@
 //
 // It does not know what a record means, nor who asks: the kernel decides what comes, this decides whether it fits.
 
-import { InvariantError, NondeterminismError } from "../errors.ts";
+import { InvariantError, NondeterminismError } from "../errors/errors.ts";
 import {
   isCommand,
   type CommandRecord,

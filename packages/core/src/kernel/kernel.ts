@@ -13,8 +13,8 @@
 //   K14. The same call with the same result again and again is told, and then handed over only when a person allows it.
 //   K13. After a return, tasks nobody observed are awaited; everything else is withdrawn.
 
-import { CancelledError, HoldfastError, invariant, recordError, WaitTimeoutError } from "../errors.ts";
-import { decodeJson, type JsonText } from "../json.ts";
+import { CancelledError, HoldfastError, invariant, recordError, WaitTimeoutError } from "../errors/errors.ts";
+import { decodeJson, type JsonText } from "../json/json.ts";
 import {
   isEvent,
   isNote,

@@ -3,12 +3,12 @@
 // A plain collection: it knows what is open and when it is due, and decides nothing. Looking for what is due or answered costs
 // nothing while only tasks are open, and O(log n) in the waits and timers that are.
 
-import type { JsonText } from "../json.ts";
+import type { JsonText } from "../json/json.ts";
 import type { AnswerShape } from "../journal/approval.ts";
 import type { ChildRequest, NoteRecord, RetryPolicy, TokenUsage } from "../journal/record.ts";
 import { isReservedName } from "../journal/signal-names.ts";
 import type { Wait } from "../session/session.ts";
-import { WakeQueue } from "../wake-queue.ts";
+import { WakeQueue } from "../collections/wake-queue.ts";
 import { AnsweredWaits, placeOf, type Place } from "./answered-waits.ts";
 import type { DurableFuture } from "./future.ts";
 

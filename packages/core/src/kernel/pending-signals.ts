@@ -1,9 +1,9 @@
 // The signals a session has been sent and not yet consumed, as its kernel sees them: first in, first out, per name.
 
 import { isReservedName, REQUEST_PREFIX } from "../journal/signal-names.ts";
-import { Fifo } from "../fifo.ts";
+import { Fifo } from "../collections/fifo.ts";
 import type { StoredSignal } from "../ports/storage.ts";
-import { WakeQueue, type Queued } from "../wake-queue.ts";
+import { WakeQueue, type Queued } from "../collections/wake-queue.ts";
 
 export interface PendingSignalsHost {
   /** Whether a signal is none of this session's. */

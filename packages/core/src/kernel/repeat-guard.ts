@@ -6,9 +6,9 @@
 //
 // It knows no journal: the question it asks is a command like one of the agent's.
 
-import { TaskFailedError, type RecordedError } from "../errors.ts";
+import { TaskFailedError, type RecordedError } from "../errors/errors.ts";
 import { positionId } from "../ids.ts";
-import { decodeJson } from "../json.ts";
+import { decodeJson } from "../json/json.ts";
 import type { EventRecord, Repeat } from "../journal/record.ts";
 import { FORMAT_LIMITS } from "../limits.ts";
 import { BEHAVIOUR } from "../session/session.ts";

@@ -6,7 +6,7 @@
 // It knows no journal to compare with and no open items: what replay has recorded already is not given to it.
 
 import { isNote, isOutcome, type JournalRecord, type NoteRecord } from "../journal/record.ts";
-import type { JsonText } from "../json.ts";
+import type { JsonText } from "../json/json.ts";
 import type { Effect, NewEntry } from "../ports/storage.ts";
 import type { OpenTask } from "./open-items.ts";
 

@@ -1,7 +1,7 @@
 // What typed state may be, and what a checkpoint stores of it.
 
 import { expect, test } from "vitest";
-import { LimitError } from "../errors.ts";
+import { LimitError } from "../errors/errors.ts";
 import { encodeWithin } from "./checks.ts";
 import { migrateState, SessionState } from "./session-state.ts";
 

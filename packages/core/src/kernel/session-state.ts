@@ -11,8 +11,8 @@
 //
 // It knows no journal: where a checkpoint stands is told to it.
 
-import { HoldfastError, toError, UsageError } from "../errors.ts";
-import { decodeJson, encodeJson, type JsonText } from "../json.ts";
+import { HoldfastError, toError, UsageError } from "../errors/errors.ts";
+import { decodeJson, encodeJson, type JsonText } from "../json/json.ts";
 import { shown } from "../options.ts";
 import { validateNow, type StandardSchemaV1 } from "../standard-schema.ts";
 

@@ -1,7 +1,7 @@
 // Where an agent stands when nothing of it runs, and how it ended.
 
-import type { HoldfastError, RecordedError } from "../errors.ts";
-import type { JsonText } from "../json.ts";
+import type { HoldfastError, RecordedError } from "../errors/errors.ts";
+import type { JsonText } from "../json/json.ts";
 import type { SessionState } from "./session-state.ts";
 
 export type Ending =

@@ -8,7 +8,7 @@ import {
   LimitError,
   NotFoundError,
   UnavailableError,
-} from "../errors.ts";
+} from "../errors/errors.ts";
 import type { Session } from "../session/session.ts";
 import { createSession } from "../session/storage-rules.ts";
 import type { Change, CreateSession } from "./storage.ts";

@@ -16,7 +16,7 @@ import {
   NotFoundError,
   UnavailableError,
   type ErrorCode,
-} from "../errors.ts";
+} from "../errors/errors.ts";
 import type { AgentStorage, Change, StorageReader } from "./storage.ts";
 
 /** Everything that can be asked for, by the port's own names. */

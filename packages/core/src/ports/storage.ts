@@ -2,7 +2,7 @@
 //
 // The port knows nothing of agents, tasks or kernels: it keeps what it is given, in order, or says why not.
 
-import type { JsonText } from "../json.ts";
+import type { JsonText } from "../json/json.ts";
 import type { JournalRecord } from "../journal/record.ts";
 import type { Admission, Budget, Charge, Exhausted, Hold, Remaining } from "../session/budget.ts";
 import type {
@@ -17,12 +17,12 @@ import type {
   SharedContext,
   Wait,
 } from "../session/session.ts";
-import type { HoldfastError, RecordedError } from "../errors.ts";
-import type { Audit, AuditRow } from "./audit.ts";
-import type { ClaimResult, HeldClaim } from "./claim-results.ts";
-import type { PutDocument, RemoveDocument, StoredDocument } from "./documents.ts";
+import type { HoldfastError, RecordedError } from "../errors/errors.ts";
+import type { Audit, AuditRow } from "../session/audit.ts";
+import type { ClaimResult, HeldClaim } from "../session/claim-results.ts";
+import type { PutDocument, RemoveDocument, StoredDocument } from "../session/stored-documents.ts";
 import type { RunNote } from "../session/ended-runs.ts";
-import type { PutSchedule, RemoveSchedule, Schedule } from "./schedules.ts";
+import type { PutSchedule, RemoveSchedule, Schedule } from "../session/schedules.ts";
 
 /**
  * Storage of agent sessions. Every method is one transaction; every method that depends on time is told the time.

@@ -1,7 +1,7 @@
 // Who does tasks. One call is one attempt: retries are decided by the session that asked, because they must be durable.
 
-import type { RecordedError } from "../errors.ts";
-import type { JsonText } from "../json.ts";
+import type { RecordedError } from "../errors/errors.ts";
+import type { JsonText } from "../json/json.ts";
 import type { RetryPolicy, TokenUsage } from "../journal/record.ts";
 
 export interface TaskExecutor {

@@ -3,7 +3,7 @@
 //   U1. A row's text has its fields in one order, whoever stored it and in whatever order it keeps them.
 //   U2. Rows that are cut off at the end are missed by nobody who has not kept the last hash: an operator keeps it elsewhere.
 
-import type { Audit, AuditRow } from "../ports/audit.ts";
+import type { Audit, AuditRow } from "./audit.ts";
 import type { Hash } from "../ports/clock.ts";
 
 /** Where a chain is continued: the last row, or what is known of it. */

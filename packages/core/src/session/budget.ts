@@ -9,7 +9,7 @@
 //       releases the part of it that was charged for lost attempts.
 //   B3. Integers only: tokens, micro-dollars, counts.
 
-import { UsageError } from "../errors.ts";
+import { UsageError } from "../errors/errors.ts";
 
 /** Limits of a session and those below it. Integers above zero. What is absent has no limit. */
 export interface Budget {

@@ -15,10 +15,10 @@
 
 import { positionIn } from "../ids.ts";
 import { isReservedName, repliedRequest, REQUEST_PREFIX, requestIn } from "../journal/signal-names.ts";
-import type { AuditRow } from "../ports/audit.ts";
+import type { AuditRow } from "./audit.ts";
 import type { Hash } from "../ports/clock.ts";
-import type { StoredDocument } from "../ports/documents.ts";
-import type { Schedule } from "../ports/schedules.ts";
+import type { StoredDocument } from "./stored-documents.ts";
+import type { Schedule } from "./schedules.ts";
 import type {
   Audited,
   Change,

@@ -8,7 +8,7 @@
 //
 // It knows no sessions but their status, and no time but the one it is told.
 
-import type { ClaimResult, HeldClaim } from "../ports/claim-results.ts";
+import type { ClaimResult, HeldClaim } from "./claim-results.ts";
 import type { AgentStorage, CommitBatch, HeldAs, ReleaseClaim } from "../ports/storage.ts";
 import { movedAway } from "./moving.ts";
 import { isEnded, type Session } from "./session.ts";

@@ -15,7 +15,7 @@
 
 import { positionId } from "../ids.ts";
 import { childEndName, childEventName, replyName } from "../journal/signal-names.ts";
-import type { JsonText } from "../json.ts";
+import type { JsonText } from "../json/json.ts";
 import { LIMITS } from "../limits.ts";
 import type { RequestCancel, SendSignal } from "../ports/storage.ts";
 import { isLow, remainingOf, type Account, type Exhausted } from "./budget.ts";

@@ -1,6 +1,6 @@
 // What becomes of a document, as pure functions over the one that is stored (ST40).
 
-import type { PutDocument, RemoveDocument, StoredDocument } from "../ports/documents.ts";
+import type { PutDocument, RemoveDocument, StoredDocument } from "./stored-documents.ts";
 import type { ChangeResult } from "../ports/storage.ts";
 
 /** Why a document cannot be stored under this name, or `undefined`. One alphabet, so that its order is the same everywhere. */

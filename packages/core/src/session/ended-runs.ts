@@ -7,7 +7,7 @@
 // Only claims whose change carries a `run` note are kept. A coordinator adds the note to what its runners commit; a process that
 // runs sessions by itself has no runs to list.
 
-import type { StoredDocument } from "../ports/documents.ts";
+import type { StoredDocument } from "./stored-documents.ts";
 import type { Session, SessionStatus } from "./session.ts";
 
 /** The collection of these documents; a document's id is its session's. */

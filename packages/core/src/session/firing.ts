@@ -1,7 +1,7 @@
 // What a schedule does when it fires, as a change: the same whoever fires it. Pure.
 
 import { JOURNAL_FORMAT } from "../journal/record.ts";
-import type { Schedule } from "../ports/schedules.ts";
+import type { Schedule } from "./schedules.ts";
 import type { CreateSession, SendSignal } from "../ports/storage.ts";
 import { BEHAVIOUR_FLAGS, type AgentRef } from "./session.ts";
 

@@ -1,7 +1,7 @@
 // Where a session can be forked, and what of it a fork is made of.
 
 import { describe, expect, test } from "vitest";
-import { UsageError } from "../errors.ts";
+import { UsageError } from "../errors/errors.ts";
 import type { JournalRecord } from "../journal/record.ts";
 import type { CreateSession } from "../ports/storage.ts";
 import { openAccount } from "./budget.ts";

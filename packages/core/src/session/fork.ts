@@ -11,8 +11,8 @@
 //
 // It knows no storage: it is handed a session as a whole and gives what `import_session` stores.
 
-import { UsageError } from "../errors.ts";
-import type { JsonText } from "../json.ts";
+import { UsageError } from "../errors/errors.ts";
+import type { JsonText } from "../json/json.ts";
 import { isCommand, type JournalRecord } from "../journal/record.ts";
 import type { Entry, ImportSession } from "../ports/storage.ts";
 import { openAccount, type Budget } from "./budget.ts";

@@ -1,6 +1,6 @@
 // What nobody may ask of a session, whoever is asked: names and sizes of signals, and which question an answer is for. Pure.
 
-import { UsageError } from "../errors.ts";
+import { UsageError } from "../errors/errors.ts";
 import { isName } from "../ids.ts";
 import { isApproval } from "../journal/approval.ts";
 import { isReservedName } from "../journal/signal-names.ts";

@@ -1,6 +1,6 @@
 // When a failed attempt is tried again. Pure: randomness and time are given.
 
-import type { RecordedError } from "../errors.ts";
+import type { RecordedError } from "../errors/errors.ts";
 import type { RetryPolicy } from "../journal/record.ts";
 
 export const RETRY_DEFAULTS = { maxAttempts: 3, initialDelayMs: 200, factor: 2, maxDelayMs: 30_000 } as const;

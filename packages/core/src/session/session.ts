@@ -10,8 +10,8 @@
 // before it heard of it still counts, so that even its end may follow. `completed`, `failed`, `cancelled`: final. What is not
 // listed in `NEXT` does not happen (L1).
 
-import type { RecordedError } from "../errors.ts";
-import type { JsonText } from "../json.ts";
+import type { RecordedError } from "../errors/errors.ts";
+import type { JsonText } from "../json/json.ts";
 import type { AnswerShape } from "../journal/approval.ts";
 import { REQUEST_PREFIX } from "../journal/signal-names.ts";
 import type { Account, Exhausted } from "./budget.ts";

@@ -12,7 +12,7 @@
 //   A5. So with a pause: what its driver did before it heard of it is kept, and the session stays paused.
 //   A6. What a change does to sessions above and below is itself a list of changes, applied after it in the same transaction.
 
-import type { Schedule } from "../ports/schedules.ts";
+import type { Schedule } from "./schedules.ts";
 import type {
   ChangeResult,
   CommitBatch,

@@ -7,8 +7,8 @@ import {
   type SessionStatus,
   type StorageReader,
 } from "@holdfast/core";
-import { takeOnly } from "../arguments.ts";
-import type { Command, Io } from "../command.ts";
+import { takeOnly } from "../frame/arguments.ts";
+import type { Command, Io } from "../frame/command.ts";
 
 export const budget: Command = {
   name: "budget",
@@ -31,17 +31,17 @@ export const budget: Command = {
 
   async run(args, io) {
     const id = takeOnly(args.positionals, "the session's id", budget.usage);
-    const { findDatabase } = await import("../project.ts");
+    const { findDatabase } = await import("../place/project.ts");
     const database = findDatabase(args, io);
     const text = args.text("raise");
     const releases = args.has("release-lost");
     if (text === undefined && !releases) {
-      const { withReaderOf } = await import("../find-session.ts");
+      const { withReaderOf } = await import("../place/find-session.ts");
       return withReaderOf(database, id, async (session, reader) => tell(session, reader, io));
     }
-    const { parseBudget } = await import("../budget-text.ts");
+    const { parseBudget } = await import("../view/budget-text.ts");
     const limits = text === undefined ? undefined : parseBudget(text, "--raise");
-    const { resumeHint, withRequests } = await import("../request-session.ts");
+    const { resumeHint, withRequests } = await import("../ask/request-session.ts");
     return withRequests(database, id, async ({ session, runtime, access }) => {
       const { sessionId } = session;
       checkOwnBudget(session, limits === undefined ? "--release-lost" : "--raise LIMITS", io);
@@ -82,7 +82,7 @@ function checkOwnBudget({ sessionId, account, payers }: Session, options: string
 }
 
 async function checkRaise(account: Account, limits: Budget): Promise<void> {
-  const { amountText, limitStandings } = await import("../budget-text.ts");
+  const { amountText, limitStandings } = await import("../view/budget-text.ts");
   for (const { limit, title, max } of limitStandings(account)) {
     const raised = limits[limit];
     if (raised !== undefined && raised < max) {
@@ -97,7 +97,7 @@ async function checkRaise(account: Account, limits: Budget): Promise<void> {
 
 /** The accounts that pay for a session. */
 async function tell(session: Session, reader: StorageReader, io: Io, resume?: string): Promise<number> {
-  const { accountLines, limitStandings } = await import("../budget-text.ts");
+  const { accountLines, limitStandings } = await import("../view/budget-text.ts");
   const accounts = [];
   const lines: string[] = [];
   const losers: string[] = [];

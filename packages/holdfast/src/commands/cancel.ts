@@ -1,6 +1,6 @@
 import { isEnded } from "@holdfast/core";
-import { takeOnly } from "../arguments.ts";
-import type { Command } from "../command.ts";
+import { takeOnly } from "../frame/arguments.ts";
+import type { Command } from "../frame/command.ts";
 
 export const cancel: Command = {
   name: "cancel",
@@ -22,10 +22,10 @@ export const cancel: Command = {
     const id = takeOnly(args.positionals, "the session's id", cancel.usage);
     const hard = args.has("hard");
     const reason = args.text("reason");
-    const { findDatabase } = await import("../project.ts");
-    const { withSession } = await import("../find-session.ts");
+    const { findDatabase } = await import("../place/project.ts");
+    const { withSession } = await import("../place/find-session.ts");
     const { createRuntime } = await import("@holdfast/runtime");
-    const { isIdle } = await import("../send-signal.ts");
+    const { isIdle } = await import("../ask/send-signal.ts");
     return withSession(findDatabase(args, io), id, async (session, access) => {
       const { sessionId } = session;
       const { storage } = access;

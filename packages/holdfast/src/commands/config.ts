@@ -1,6 +1,6 @@
 import { didYouMean } from "@holdfast/core/internal";
-import { refuse, refuseAction, takeNothing, takeOnly } from "../arguments.ts";
-import type { Arguments, Command, Io } from "../command.ts";
+import { refuse, refuseAction, takeNothing, takeOnly } from "../frame/arguments.ts";
+import type { Arguments, Command, Io } from "../frame/command.ts";
 
 const TEXT_MAX = 4_096;
 
@@ -38,8 +38,8 @@ export const config: Command = {
       }
       case "list": {
         takeNothing(rest, config.usage);
-        const { CONFIG_KEYS } = await import("../config.ts");
-        const { plainLine, table } = await import("../plain-text.ts");
+        const { CONFIG_KEYS } = await import("../place/config.ts");
+        const { plainLine, table } = await import("../frame/plain-text.ts");
         const settings = await Promise.all(CONFIG_KEYS.map((key) => find(key, args, io)));
         const rows = settings.map((setting) =>
           [setting.key, String(setting.value), whence(setting)].map((cell) => plainLine(cell, TEXT_MAX)),
@@ -54,20 +54,20 @@ export const config: Command = {
 };
 
 async function find(key: string, args: Arguments, io: Io): Promise<Setting> {
-  const { CONFIG_KEYS } = await import("../config.ts");
+  const { CONFIG_KEYS } = await import("../place/config.ts");
   switch (key) {
     case "db": {
-      const { findDatabase } = await import("../project.ts");
+      const { findDatabase } = await import("../place/project.ts");
       const { path, origin, from } = findDatabase(args, io);
       return { key, value: path, origin, ...(from === undefined ? {} : { from }) };
     }
     case "trace": {
-      const { findTraces } = await import("../project.ts");
+      const { findTraces } = await import("../place/project.ts");
       const { targets, origin, from } = findTraces(args, io);
       return { key, value: targets.join(", "), origin, ...(from === undefined ? {} : { from }) };
     }
     case "strictBounds": {
-      const { findStrictBounds } = await import("../project.ts");
+      const { findStrictBounds } = await import("../place/project.ts");
       return { key, ...findStrictBounds(args, io) };
     }
     default:

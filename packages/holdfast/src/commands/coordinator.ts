@@ -1,5 +1,5 @@
-import { refuse, takeNothing } from "../arguments.ts";
-import type { Command } from "../command.ts";
+import { refuse, takeNothing } from "../frame/arguments.ts";
+import type { Command } from "../frame/command.ts";
 
 export const coordinator: Command = {
   name: "coordinator",
@@ -34,6 +34,6 @@ export const coordinator: Command = {
         got: "--db",
         fix: "--storage sqlite:PATH",
       });
-    return (await import("../coordinator-run.ts")).runCoordinator(args, io);
+    return (await import("../run/coordinator-run.ts")).runCoordinator(args, io);
   },
 };

@@ -1,6 +1,6 @@
 import { ConflictError, HoldfastError, type ChangeResult } from "@holdfast/core";
-import { takeOnly } from "../arguments.ts";
-import type { Command, Io } from "../command.ts";
+import { takeOnly } from "../frame/arguments.ts";
+import type { Command, Io } from "../frame/command.ts";
 
 export const deleteSession: Command = {
   name: "delete",
@@ -18,8 +18,8 @@ export const deleteSession: Command = {
   async run(args, io) {
     const id = takeOnly(args.positionals, "the session's id", deleteSession.usage);
     const subtree = args.has("subtree") ? "delete" : "refuse";
-    const { findDatabase } = await import("../project.ts");
-    const { withSession } = await import("../find-session.ts");
+    const { findDatabase } = await import("../place/project.ts");
+    const { withSession } = await import("../place/find-session.ts");
     return withSession(findDatabase(args, io), id, async ({ sessionId }, { storage }) => {
       const [result] = await storage.commit([{ type: "delete_session", sessionId, subtree }], Date.now());
       const sessions = deletedOf(sessionId, result, io);

@@ -1,5 +1,5 @@
-import { refuse, takeNothing } from "../arguments.ts";
-import type { Command } from "../command.ts";
+import { refuse, takeNothing } from "../frame/arguments.ts";
+import type { Command } from "../frame/command.ts";
 
 export const doctor: Command = {
   name: "doctor",
@@ -28,9 +28,9 @@ export const doctor: Command = {
         got: "--url",
         fix: "name what it keeps its sessions in: --storage postgres://…, or beside it --storage sqlite:PATH",
       });
-    const { findLocalDatabase } = await import("../project.ts");
-    const { examine, examinePostgres, examinationText } = await import("../examination.ts");
-    const { readStorageUrl } = await import("../coordinator-storage.ts");
+    const { findLocalDatabase } = await import("../place/project.ts");
+    const { examine, examinePostgres, examinationText } = await import("../ask/examination.ts");
+    const { readStorageUrl } = await import("../place/coordinator-storage.ts");
     const named = args.text("storage");
     const storage = named === undefined ? undefined : readStorageUrl(named, io);
     if (storage?.type === "memory")

@@ -1,5 +1,5 @@
-import { refuse, takeOnly } from "../arguments.ts";
-import type { Command } from "../command.ts";
+import { refuse, takeOnly } from "../frame/arguments.ts";
+import type { Command } from "../frame/command.ts";
 
 export const exportSession: Command = {
   name: "export",
@@ -35,10 +35,10 @@ export const exportSession: Command = {
         },
       );
     const { resolve } = await import("node:path");
-    const { findDatabase } = await import("../project.ts");
-    const { withReaderOf } = await import("../find-session.ts");
+    const { findDatabase } = await import("../place/project.ts");
+    const { withReaderOf } = await import("../place/find-session.ts");
     const { exportLines } = await import("@holdfast/runtime");
-    const { writeNewFile } = await import("../new-file.ts");
+    const { writeNewFile } = await import("../frame/new-file.ts");
     return withReaderOf(findDatabase(args, io), id, async ({ sessionId, children }, reader) => {
       if (isToStdout) await io.stream(exportLines(reader, sessionId));
       else {

@@ -1,7 +1,7 @@
 import { isSessionId } from "@holdfast/core";
 import type { ForkOptions } from "@holdfast/runtime";
-import { refuse, takeOnly } from "../arguments.ts";
-import type { Arguments, Command } from "../command.ts";
+import { refuse, takeOnly } from "../frame/arguments.ts";
+import type { Arguments, Command } from "../frame/command.ts";
 
 export const fork: Command = {
   name: "fork",
@@ -30,12 +30,12 @@ export const fork: Command = {
   async run(args, io) {
     const id = takeOnly(args.positionals, "the session's id", fork.usage);
     const wanted = wantedOf(args);
-    const { readInput } = await import("../input.ts");
+    const { readInput } = await import("../frame/input.ts");
     const given = args.text("input");
     const input = given === undefined ? {} : { input: await readInput(given, io) };
-    const { findDatabase } = await import("../project.ts");
-    const { withReaderOf, withSession } = await import("../find-session.ts");
-    const { agentOf } = await import("../recorded-agent.ts");
+    const { findDatabase } = await import("../place/project.ts");
+    const { withReaderOf, withSession } = await import("../place/find-session.ts");
+    const { agentOf } = await import("../run/recorded-agent.ts");
     const { createRuntime } = await import("@holdfast/runtime");
     const database = findDatabase(args, io);
     const origin = await withReaderOf(database, id, (session) => Promise.resolve(session));
@@ -58,7 +58,7 @@ export const fork: Command = {
     const what = made.isNew ? "forked" : "was forked before";
     io.note(`${sessionId} ${what} from ${origin.sessionId} at ${from?.at ?? 0}`);
     if (agent !== undefined && args.has("run")) {
-      const { drive } = await import("../drive.ts");
+      const { drive } = await import("../run/drive.ts");
       return drive(
         {
           agent,

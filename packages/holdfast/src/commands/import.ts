@@ -1,7 +1,7 @@
 import { isEnded, isSessionId, positionId, type Session, type StorageReader } from "@holdfast/core";
 import { tellingChild } from "@holdfast/core/internal";
-import { refuse, takeOnly } from "../arguments.ts";
-import type { Command } from "../command.ts";
+import { refuse, takeOnly } from "../frame/arguments.ts";
+import type { Command } from "../frame/command.ts";
 
 export const importSession: Command = {
   name: "import",
@@ -28,9 +28,9 @@ export const importSession: Command = {
       });
     }
     const { resolve } = await import("node:path");
-    const { findDatabase } = await import("../project.ts");
-    const { withStorage } = await import("../find-session.ts");
-    const { openFile } = await import("../new-file.ts");
+    const { findDatabase } = await import("../place/project.ts");
+    const { withStorage } = await import("../place/find-session.ts");
+    const { openFile } = await import("../frame/new-file.ts");
     const { createRuntime } = await import("@holdfast/runtime");
     const chunks = file === "-" ? bytesOf(io.stdin) : await openFile(resolve(io.cwd, file));
     return withStorage(findDatabase(args, io), async ({ storage }) => {

@@ -1,6 +1,6 @@
 // All commands by name, in the order of the help. Each is loaded when it is called.
 
-import type { Command } from "../command.ts";
+import type { Command } from "../frame/command.ts";
 
 export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   run: async () => (await import("./run.ts")).run,

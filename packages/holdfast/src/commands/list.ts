@@ -7,9 +7,9 @@ import {
   type StorageReader,
 } from "@holdfast/core";
 import { didYouMean } from "@holdfast/core/internal";
-import { refuse, takeNothing } from "../arguments.ts";
-import type { Arguments, Command, Io } from "../command.ts";
-import type { Database } from "../project.ts";
+import { refuse, takeNothing } from "../frame/arguments.ts";
+import type { Arguments, Command, Io } from "../frame/command.ts";
+import type { Database } from "../place/project.ts";
 
 const LIMIT = 50;
 
@@ -33,8 +33,8 @@ export const list: Command = {
     takeNothing(args.positionals, list.usage);
     const status = readStatus(args);
     const limit = readLimit(args);
-    const { findDatabase } = await import("../project.ts");
-    const { withReader } = await import("../find-session.ts");
+    const { findDatabase } = await import("../place/project.ts");
+    const { withReader } = await import("../place/find-session.ts");
     const database = findDatabase(args, io);
     // One more than is shown, to know whether there are more.
     const sessions = await withReader(database, async (reader) => {
@@ -43,7 +43,7 @@ export const list: Command = {
       return reader.sessions({ limit: limit + 1, ...(status === undefined ? {} : { status }) });
     });
     const shown = sessions.slice(0, limit);
-    const { sessionJson } = await import("../session-json.ts");
+    const { sessionJson } = await import("../view/session-json.ts");
     io.show(shown.map(sessionJson), await linesOf(shown, database, io));
     if (shown.length === 0)
       io.note(
@@ -55,7 +55,7 @@ export const list: Command = {
 };
 
 async function firstUnfinished(reader: StorageReader, limit: number): Promise<Session[]> {
-  const { newestFirst } = await import("../find-session.ts");
+  const { newestFirst } = await import("../place/find-session.ts");
   const found: Session[] = [];
   for await (const session of newestFirst(reader)) {
     if (!isEnded(session.status)) found.push(session);
@@ -66,12 +66,12 @@ async function firstUnfinished(reader: StorageReader, limit: number): Promise<Se
 
 async function linesOf(sessions: readonly Session[], database: Database, io: Io): Promise<string> {
   if (sessions.length === 0) return "";
-  const { standings, statusText } = await import("../describe-session.ts");
-  const { cutTo, duration, plainLine, table } = await import("../plain-text.ts");
+  const { standings, statusText } = await import("../view/describe-session.ts");
+  const { cutTo, duration, plainLine, table } = await import("../frame/plain-text.ts");
   const now = Date.now();
   const hasOwner = await isOwned(sessions, database);
-  const { asTrees, cancelText, walk } = await import("../family.ts");
-  const { pauseAdvice } = await import("../pause-advice.ts");
+  const { asTrees, cancelText, walk } = await import("../view/session-tree.ts");
+  const { pauseAdvice } = await import("../view/pause-advice.ts");
   const isElsewhere = database.coordinator !== undefined;
   const standsOn = (session: Session): string => {
     const { handedOffTo, progress, cancel } = session;
@@ -113,7 +113,7 @@ function isOnRun({ status }: Session): boolean {
 /** Whether a process has the database: then it may be running any of these. */
 async function isOwned(sessions: readonly Session[], database: Database): Promise<boolean> {
   if (!sessions.some((session) => isOnRun(session) || isLost(session))) return true;
-  const { findOwner } = await import("../owner.ts");
+  const { findOwner } = await import("../place/owner.ts");
   return database.coordinator !== undefined || (await findOwner(database)) !== undefined;
 }
 

@@ -1,5 +1,5 @@
 import { HoldfastError, isEnded } from "@holdfast/core";
-import type { Command } from "../command.ts";
+import type { Command } from "../frame/command.ts";
 
 const POLL_MS = 200;
 const AWAY_MS = 1_000;
@@ -22,14 +22,14 @@ export const logs: Command = {
   ],
 
   async run(args, io) {
-    const { findDatabase } = await import("../project.ts");
-    const { withReaderOfMeant } = await import("../find-session.ts");
-    const { JournalTail } = await import("../journal-events.ts");
-    const { cancelledLine, eventLine, standingLine } = await import("../event-line.ts");
-    const { localTime } = await import("../plain-text.ts");
-    const { resultOf } = await import("../session-end.ts");
-    const { watchElsewhere } = await import("../moved-session.ts");
-    const { noteUnstored } = await import("../describe-session.ts");
+    const { findDatabase } = await import("../place/project.ts");
+    const { withReaderOfMeant } = await import("../place/find-session.ts");
+    const { JournalTail } = await import("../view/journal-events.ts");
+    const { cancelledLine, eventLine, standingLine } = await import("../view/event-line.ts");
+    const { localTime } = await import("../frame/plain-text.ts");
+    const { resultOf } = await import("../view/session-end.ts");
+    const { watchElsewhere } = await import("../view/moved-session.ts");
+    const { noteUnstored } = await import("../view/describe-session.ts");
     return withReaderOfMeant(findDatabase(args, io), args, logs.usage, async (found, reader) => {
       noteUnstored(found, io);
       const { sessionId } = found;

@@ -1,6 +1,6 @@
 import { ConflictError, isEnded } from "@holdfast/core";
-import { takeOnly } from "../arguments.ts";
-import type { Command } from "../command.ts";
+import { takeOnly } from "../frame/arguments.ts";
+import type { Command } from "../frame/command.ts";
 
 export const pause: Command = {
   name: "pause",
@@ -17,8 +17,8 @@ export const pause: Command = {
 
   async run(args, io) {
     const id = takeOnly(args.positionals, "the session's id", pause.usage);
-    const { findDatabase } = await import("../project.ts");
-    const { withRequests } = await import("../request-session.ts");
+    const { findDatabase } = await import("../place/project.ts");
+    const { withRequests } = await import("../ask/request-session.ts");
     return withRequests(findDatabase(args, io), id, async ({ session, runtime }) => {
       const { sessionId } = session;
       const status = isEnded(session.status) ? session.status : await runtime.pause(sessionId);

@@ -1,5 +1,5 @@
-import { takeOnly } from "../arguments.ts";
-import { OTHER_END_OPTION, type Command } from "../command.ts";
+import { takeOnly } from "../frame/arguments.ts";
+import { OTHER_END_OPTION, type Command } from "../frame/command.ts";
 
 export const pull: Command = {
   name: "pull",
@@ -17,7 +17,7 @@ export const pull: Command = {
 
   async run(args, io) {
     const id = takeOnly(args.positionals, "the session's id", pull.usage);
-    const { moveBetween } = await import("../move-between.ts");
+    const { moveBetween } = await import("../ask/move-between.ts");
     return moveBetween("pull", id, args, io);
   },
 };

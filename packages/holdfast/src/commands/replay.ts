@@ -10,10 +10,10 @@ import {
   type StorageReader,
 } from "@holdfast/core";
 import type { ReplayStand, ReplayStep } from "@holdfast/runtime";
-import { refuse } from "../arguments.ts";
-import type { Arguments, Command, Io } from "../command.ts";
-import { textOf } from "../event-line.ts";
-import { plainLine } from "../plain-text.ts";
+import { refuse } from "../frame/arguments.ts";
+import type { Arguments, Command, Io } from "../frame/command.ts";
+import { textOf } from "../view/event-line.ts";
+import { plainLine } from "../frame/plain-text.ts";
 
 export const replay: Command = {
   name: "replay",
@@ -37,10 +37,10 @@ export const replay: Command = {
   ],
 
   async run(args, io) {
-    const { findDatabase } = await import("../project.ts");
-    const { agentOf, sessionOf } = await import("../recorded-agent.ts");
-    const { withReaderOf } = await import("../find-session.ts");
-    const { noteUnstored } = await import("../describe-session.ts");
+    const { findDatabase } = await import("../place/project.ts");
+    const { agentOf, sessionOf } = await import("../run/recorded-agent.ts");
+    const { withReaderOf } = await import("../place/find-session.ts");
+    const { noteUnstored } = await import("../view/describe-session.ts");
     const { ownerOfTurn, replaySession } = await import("@holdfast/runtime");
     const turn = wholeNumber(args, "turn");
     const at = wholeNumber(args, "at");

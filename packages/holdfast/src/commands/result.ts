@@ -1,5 +1,5 @@
 import { HoldfastError, isEnded } from "@holdfast/core";
-import type { Command } from "../command.ts";
+import type { Command } from "../frame/command.ts";
 
 export const result: Command = {
   name: "result",
@@ -15,19 +15,19 @@ export const result: Command = {
   ],
 
   async run(args, io) {
-    const { findDatabase } = await import("../project.ts");
-    const { withReaderOfMeant } = await import("../find-session.ts");
+    const { findDatabase } = await import("../place/project.ts");
+    const { withReaderOfMeant } = await import("../place/find-session.ts");
     const session = await withReaderOfMeant(findDatabase(args, io), args, result.usage, (found) =>
       Promise.resolve(found),
     );
     if (isEnded(session.status)) {
-      const { tellEnd } = await import("../session-end.ts");
+      const { tellEnd } = await import("../view/session-end.ts");
       return tellEnd(session, io);
     }
-    const { movedAway } = await import("../moved-session.ts");
+    const { movedAway } = await import("../view/moved-session.ts");
     const moved = movedAway(session, io);
     if (moved !== undefined) throw moved;
-    const { statusText } = await import("../describe-session.ts");
+    const { statusText } = await import("../view/describe-session.ts");
     throw new HoldfastError(
       "session_not_ended",
       `session ${session.sessionId} has no result yet: it is ${statusText(session)}`,

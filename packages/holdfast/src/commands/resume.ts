@@ -1,6 +1,6 @@
 import { isEnded } from "@holdfast/core";
-import { graceOf } from "../arguments.ts";
-import { GRACE_OPTION, TRACE_OPTION, type Command } from "../command.ts";
+import { graceOf } from "../frame/arguments.ts";
+import { GRACE_OPTION, TRACE_OPTION, type Command } from "../frame/command.ts";
 
 export const resume: Command = {
   name: "resume",
@@ -26,21 +26,21 @@ export const resume: Command = {
   ],
 
   async run(args, io) {
-    const { findDatabase } = await import("../project.ts");
-    const { agentOf, sessionOf } = await import("../recorded-agent.ts");
+    const { findDatabase } = await import("../place/project.ts");
+    const { agentOf, sessionOf } = await import("../run/recorded-agent.ts");
     const database = findDatabase(args, io);
     const session = await sessionOf(args, database, resume.usage);
     if (isEnded(session.status)) {
-      const { tellEndedBefore } = await import("../session-end.ts");
+      const { tellEndedBefore } = await import("../view/session-end.ts");
       return tellEndedBefore(session, io);
     }
     const agent = await agentOf(session, database, args, io);
     const { sessionId } = session;
     const acceptDrift = args.has("accept-drift");
-    const { findTraces } = await import("../project.ts");
-    const { wantedTracer } = await import("../wanted-tracer.ts");
+    const { findTraces } = await import("../place/project.ts");
+    const { wantedTracer } = await import("../tracing/wanted-tracer.ts");
     const tracer = await wantedTracer(findTraces(args, io), io);
-    const { drive } = await import("../drive.ts");
+    const { drive } = await import("../run/drive.ts");
     return drive(
       {
         agent,

@@ -10,11 +10,11 @@ import {
   type Session,
 } from "@holdfast/core";
 import type { Agent, Runtime, StartOptions } from "@holdfast/runtime";
-import { graceOf, refuse, takeNothing, takeOnly } from "../arguments.ts";
-import { GRACE_OPTION, TRACE_OPTION, type Arguments, type Command, type Io } from "../command.ts";
-import { quoted } from "../plain-text.ts";
-import type { Database } from "../project.ts";
-import { randomU32 } from "../random.ts";
+import { graceOf, refuse, takeNothing, takeOnly } from "../frame/arguments.ts";
+import { GRACE_OPTION, TRACE_OPTION, type Arguments, type Command, type Io } from "../frame/command.ts";
+import { quoted } from "../frame/plain-text.ts";
+import type { Database } from "../place/project.ts";
+import { randomU32 } from "../frame/random.ts";
 
 export const run: Command = {
   name: "run",
@@ -97,7 +97,7 @@ export const run: Command = {
     const persistence = persistenceOf(args);
     const limits = await readLimits(args);
     if (name !== undefined) {
-      const { runByName } = await import("../run-by-name.ts");
+      const { runByName } = await import("../run/run-by-name.ts");
       return runByName(
         { name, wanted, options: { ...limits, ...persistence, ...callersTrace(io) } },
         args,
@@ -105,15 +105,15 @@ export const run: Command = {
       );
     }
     const path = takeOnly(args.positionals, "the agent's file, or --agent NAME", run.usage);
-    const { readInput } = await import("../input.ts");
-    const { loadAgent } = await import("../load-agent.ts");
+    const { readInput } = await import("../frame/input.ts");
+    const { loadAgent } = await import("../run/load-agent.ts");
     const given = args.text("input");
     const input = given === undefined ? undefined : await readInput(given, io);
     const { agent, file } = await loadAgent(path, {
       cwd: io.cwd,
       onSlow: () => io.note(`${path} is still being loaded`),
     });
-    const { findDatabase, findStrictBounds, findTraces } = await import("../project.ts");
+    const { findDatabase, findStrictBounds, findTraces } = await import("../place/project.ts");
     const database = args.has("ephemeral") ? undefined : findDatabase(args, io);
 
     const found =
@@ -126,13 +126,13 @@ export const run: Command = {
     }
 
     if (found !== undefined && isEnded(found.status)) {
-      const { tellEndedBefore } = await import("../session-end.ts");
+      const { tellEndedBefore } = await import("../view/session-end.ts");
       return tellEndedBefore(found, io);
     }
     const sessionId = found?.sessionId ?? wanted ?? mintId("ses", Date.now(), randomU32);
-    const { wantedTracer } = await import("../wanted-tracer.ts");
+    const { wantedTracer } = await import("../tracing/wanted-tracer.ts");
     const tracer = await wantedTracer(findTraces(args, io), io);
-    const { drive } = await import("../drive.ts");
+    const { drive } = await import("../run/drive.ts");
     return drive(
       {
         agent,
@@ -172,7 +172,7 @@ async function findStarted(
   { args, io, agent, file, wanted }: Wanted,
 ): Promise<Session | undefined> {
   if (wanted === undefined && !args.has("continue")) return undefined;
-  const { findUnfinished, isOfAgent, withReader } = await import("../find-session.ts");
+  const { findUnfinished, isOfAgent, withReader } = await import("../place/find-session.ts");
   const { existsSync } = await import("node:fs");
   if (database.coordinator === undefined && !existsSync(database.path)) return undefined;
   return withReader(database, async (reader) => {
@@ -248,7 +248,7 @@ function persistenceOf(args: Arguments): { readonly persistence?: "full" | "mini
 /** What is given for a session that is started; one that is gone on with keeps its own. */
 async function readLimits(args: Arguments): Promise<Pick<StartOptions, "budget" | "timeoutMs">> {
   if (!args.has("budget") && !args.has("ttl")) return {};
-  return (await import("../budget-text.ts")).readLimits(args);
+  return (await import("../view/budget-text.ts")).readLimits(args);
 }
 
 /** Who calls us from within a trace says so in the environment, as other commands are told. */

@@ -1,5 +1,5 @@
-import { refuse, takeNothing } from "../arguments.ts";
-import { TRACE_OPTION, type Command } from "../command.ts";
+import { refuse, takeNothing } from "../frame/arguments.ts";
+import { TRACE_OPTION, type Command } from "../frame/command.ts";
 
 export const runner: Command = {
   name: "runner",
@@ -73,6 +73,6 @@ export const runner: Command = {
     takeNothing(args.positionals, runner.usage);
     if (args.has("db"))
       throw refuse("a runner has no option --db", runner.usage, { got: "--db", fix: "leave it out" });
-    return (await import("../runner-run.ts")).runRunner(args, io);
+    return (await import("../run/runner-run.ts")).runRunner(args, io);
   },
 };

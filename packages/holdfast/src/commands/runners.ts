@@ -1,5 +1,5 @@
-import { refuseAction, takeNothing, takeOnly } from "../arguments.ts";
-import type { Command } from "../command.ts";
+import { refuseAction, takeNothing, takeOnly } from "../frame/arguments.ts";
+import type { Command } from "../frame/command.ts";
 
 export const runners: Command = {
   name: "runners",
@@ -29,13 +29,13 @@ export const runners: Command = {
     switch (action) {
       case "list":
         takeNothing(rest, runners.usage);
-        return (await import("../runner-calls.ts")).listRunners(args, io);
+        return (await import("../ask/runner-calls.ts")).listRunners(args, io);
       case "show":
-        return (await import("../runner-calls.ts")).showRunner(id(), args, io);
+        return (await import("../ask/runner-calls.ts")).showRunner(id(), args, io);
       case "drain":
-        return (await import("../runner-calls.ts")).drainRunner(id(), args, io);
+        return (await import("../ask/runner-calls.ts")).drainRunner(id(), args, io);
       case "delete":
-        return (await import("../runner-calls.ts")).deleteRunner(id(), args, io);
+        return (await import("../ask/runner-calls.ts")).deleteRunner(id(), args, io);
       default:
         throw refuseAction("runners", action, ["list", "show", "drain", "delete"], runners.usage);
     }

@@ -1,5 +1,5 @@
-import { refuse, takeNothing } from "../arguments.ts";
-import type { Arguments, Command } from "../command.ts";
+import { refuse, takeNothing } from "../frame/arguments.ts";
+import type { Arguments, Command } from "../frame/command.ts";
 
 const STATUSES = ["queued", "claimed", "ended"];
 
@@ -37,13 +37,13 @@ export const runs: Command = {
   async run(args, io) {
     const [runId, ...more] = args.positionals;
     takeNothing(more, runs.usage);
-    if (runId !== undefined) return (await import("../run-list.ts")).showRun(runId, args, io);
+    if (runId !== undefined) return (await import("../view/run-list.ts")).showRun(runId, args, io);
     if (args.has("wait"))
       throw refuse("--wait waits for one run", runs.usage, { expected: "the id of a run" });
     const status = args.text("status");
     if (status !== undefined && !STATUSES.includes(status))
       throw refuse(`"${status}" is no status of a run`, runs.usage, { expected: STATUSES.join(", ") });
-    return (await import("../run-list.ts")).listRuns(readLimit(args), args, io);
+    return (await import("../view/run-list.ts")).listRuns(readLimit(args), args, io);
   },
 };
 

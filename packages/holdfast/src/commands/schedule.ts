@@ -1,5 +1,5 @@
-import { refuse, refuseAction, takeNothing, takeOnly } from "../arguments.ts";
-import { TRACE_OPTION, type Arguments, type Command, type Io } from "../command.ts";
+import { refuse, refuseAction, takeNothing, takeOnly } from "../frame/arguments.ts";
+import { TRACE_OPTION, type Arguments, type Command, type Io } from "../frame/command.ts";
 
 export const schedule: Command = {
   name: "schedule",
@@ -55,19 +55,19 @@ export const schedule: Command = {
     refuseForeignOptions(action, args);
     switch (action) {
       case "add":
-        return (await import("../schedule-changes.ts")).addSchedule(rest, args, io, schedule.usage);
+        return (await import("../ask/schedule-changes.ts")).addSchedule(rest, args, io, schedule.usage);
       case "list":
         takeNothing(rest, schedule.usage);
         return list(args, io);
       case "remove":
-        return (await import("../schedule-changes.ts")).removeSchedule(
+        return (await import("../ask/schedule-changes.ts")).removeSchedule(
           takeOnly(rest, "the schedule's id", schedule.usage),
           args,
           io,
         );
       case "run":
         takeNothing(rest, schedule.usage);
-        return (await import("../schedule-run.ts")).runSchedules(args, io);
+        return (await import("../run/schedule-run.ts")).runSchedules(args, io);
       default:
         throw refuseAction("schedule", action, ["add", "list", "remove", "run"], schedule.usage);
     }
@@ -91,9 +91,9 @@ function refuseForeignOptions(action: string | undefined, args: Arguments): void
 }
 
 async function list(args: Arguments, io: Io): Promise<number> {
-  const { findDatabase } = await import("../project.ts");
-  const { withReader } = await import("../find-session.ts");
-  const { scheduleJson, scheduleTable } = await import("../schedule-text.ts");
+  const { findDatabase } = await import("../place/project.ts");
+  const { withReader } = await import("../place/find-session.ts");
+  const { scheduleJson, scheduleTable } = await import("../view/schedule-text.ts");
   const database = findDatabase(args, io);
   const schedules = await withReader(database, async (reader) => (await reader?.schedules()) ?? []);
   io.show(schedules.map(scheduleJson), schedules.length === 0 ? "" : scheduleTable(schedules, Date.now()));

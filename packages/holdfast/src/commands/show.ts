@@ -1,7 +1,7 @@
-import { refuse } from "../arguments.ts";
-import type { Arguments, Command } from "../command.ts";
-import { CommandError } from "../command-error.ts";
-import type { TaskPicture } from "../session-picture.ts";
+import { refuse } from "../frame/arguments.ts";
+import type { Arguments, Command } from "../frame/command.ts";
+import { CommandError } from "../frame/command-error.ts";
+import type { TaskPicture } from "../view/session-picture.ts";
 
 export const show: Command = {
   name: "show",
@@ -19,10 +19,10 @@ export const show: Command = {
 
   async run(args, io) {
     const task = readTaskNumber(args);
-    const { findDatabase } = await import("../project.ts");
-    const { withReaderOfMeant } = await import("../find-session.ts");
-    const { readPicture, pictureJson } = await import("../session-picture.ts");
-    const { pictureText, taskText } = await import("../picture-text.ts");
+    const { findDatabase } = await import("../place/project.ts");
+    const { withReaderOfMeant } = await import("../place/find-session.ts");
+    const { readPicture, pictureJson } = await import("../view/session-picture.ts");
+    const { pictureText, taskText } = await import("../view/picture-text.ts");
     const database = findDatabase(args, io);
     return withReaderOfMeant(database, args, show.usage, async ({ sessionId }, reader) => {
       const picture = await readPicture(reader, sessionId, database, io);

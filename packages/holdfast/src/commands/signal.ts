@@ -1,5 +1,5 @@
-import { refuse } from "../arguments.ts";
-import type { Command } from "../command.ts";
+import { refuse } from "../frame/arguments.ts";
+import type { Command } from "../frame/command.ts";
 
 export const signal: Command = {
   name: "signal",
@@ -25,7 +25,7 @@ export const signal: Command = {
       throw refuse(`"${extra}" is one argument too many`, signal.usage, {
         fix: "put the JSON in single quotes",
       });
-    const { isSignalName } = await import("../typed-answer.ts");
+    const { isSignalName } = await import("../view/typed-answer.ts");
     if (!isSignalName(name)) {
       throw refuse(`"${name}" cannot be the name of a signal`, signal.usage, {
         fix: name.startsWith("answer:")
@@ -33,10 +33,10 @@ export const signal: Command = {
           : "use letters, digits, spaces and . _ : / @ + -",
       });
     }
-    const { readJson } = await import("../input.ts");
+    const { readJson } = await import("../frame/input.ts");
     const payload =
       text === undefined ? undefined : readJson(text, "the payload", `payload of signal "${name}"`);
-    const { sendSignal } = await import("../send-signal.ts");
+    const { sendSignal } = await import("../ask/send-signal.ts");
     const dedupKey = args.text("key");
     return sendSignal(args, io, {
       id,

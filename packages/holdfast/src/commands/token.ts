@@ -1,5 +1,5 @@
-import { refuse, refuseAction, takeNothing, takeOnly } from "../arguments.ts";
-import type { Arguments, Command } from "../command.ts";
+import { refuse, refuseAction, takeNothing, takeOnly } from "../frame/arguments.ts";
+import type { Arguments, Command } from "../frame/command.ts";
 
 export const token: Command = {
   name: "token",
@@ -39,16 +39,16 @@ export const token: Command = {
     refuseForeignOptions(action, args);
     switch (action) {
       case "create":
-        return (await import("../token-calls.ts")).createToken(
+        return (await import("../ask/token-calls.ts")).createToken(
           takeOnly(rest, "the name", token.usage),
           args,
           io,
         );
       case "list":
         takeNothing(rest, token.usage);
-        return (await import("../token-calls.ts")).listTokens(args, io);
+        return (await import("../ask/token-calls.ts")).listTokens(args, io);
       case "revoke":
-        return (await import("../token-calls.ts")).revokeToken(
+        return (await import("../ask/token-calls.ts")).revokeToken(
           takeOnly(rest, "the token's id", token.usage),
           args,
           io,

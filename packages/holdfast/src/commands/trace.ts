@@ -1,5 +1,5 @@
-import { takeOnly } from "../arguments.ts";
-import type { Command } from "../command.ts";
+import { takeOnly } from "../frame/arguments.ts";
+import type { Command } from "../frame/command.ts";
 
 export const trace: Command = {
   name: "trace",
@@ -18,11 +18,11 @@ export const trace: Command = {
 
   async run(args, io) {
     const id = takeOnly(args.positionals, "the session's id", trace.usage);
-    const { findDatabase } = await import("../project.ts");
-    const { withReaderOf } = await import("../find-session.ts");
-    const { readTimeline, timelineJson } = await import("../session-timeline.ts");
-    const { timelineText } = await import("../timeline-text.ts");
-    const { noteUnstored } = await import("../describe-session.ts");
+    const { findDatabase } = await import("../place/project.ts");
+    const { withReaderOf } = await import("../place/find-session.ts");
+    const { readTimeline, timelineJson } = await import("../view/session-timeline.ts");
+    const { timelineText } = await import("../view/timeline-text.ts");
+    const { noteUnstored } = await import("../view/describe-session.ts");
     return withReaderOf(findDatabase(args, io), id, async (session, reader) => {
       noteUnstored(session, io);
       const { sessionId } = session;

@@ -1,6 +1,6 @@
 import { ConflictError, isEnded } from "@holdfast/core";
-import { takeOnly } from "../arguments.ts";
-import type { Command } from "../command.ts";
+import { takeOnly } from "../frame/arguments.ts";
+import type { Command } from "../frame/command.ts";
 
 export const unpause: Command = {
   name: "unpause",
@@ -14,8 +14,8 @@ export const unpause: Command = {
 
   async run(args, io) {
     const id = takeOnly(args.positionals, "the session's id", unpause.usage);
-    const { findDatabase } = await import("../project.ts");
-    const { resumeHint, withRequests } = await import("../request-session.ts");
+    const { findDatabase } = await import("../place/project.ts");
+    const { resumeHint, withRequests } = await import("../ask/request-session.ts");
     const database = findDatabase(args, io);
     return withRequests(database, id, async ({ session, runtime, access }) => {
       const { sessionId } = session;
@@ -38,7 +38,7 @@ export const unpause: Command = {
           : `session ${sessionId} was not paused (${status})`,
       );
       if (resume !== undefined) io.note(`no process runs it; it goes on with: ${resume}`);
-      const { sayUntaken } = await import("../run-list.ts");
+      const { sayUntaken } = await import("../view/run-list.ts");
       await sayUntaken(database.coordinator, sessionId, io);
       return 0;
     });

@@ -6,7 +6,7 @@ import { randomUUID } from "node:crypto";
 import { defineAgent } from "@holdfast/runtime";
 import { openPostgresStorage, type PostgresStorage } from "@holdfast/storage/postgres";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { createClient, type HoldfastClient } from "../client.ts";
+import { createClient, type HoldfastClient } from "../sdk/client.ts";
 import { openFleet, type Fleet } from "../testing/fleet.ts";
 
 const greeter = defineAgent({

@@ -6,5 +6,5 @@ export {
   type OpenPostgres,
   type PostgresDatabaseReader,
 } from "./open.ts";
-export { shownUrl } from "./pg-errors.ts";
+export { shownUrl } from "./database/pg-errors.ts";
 export { type PostgresStorage } from "./postgres-storage.ts";

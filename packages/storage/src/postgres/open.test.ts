@@ -3,8 +3,8 @@
 import { readFileSync } from "node:fs";
 import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { openPostgresStorage, type PostgresStorage } from "./index.ts";
-import { toStorageError } from "./pg-errors.ts";
-import { SCHEMA_VERSION, stepsFrom } from "./schema.ts";
+import { toStorageError } from "./database/pg-errors.ts";
+import { SCHEMA_VERSION, stepsFrom } from "./tables/schema.ts";
 import { LOCKED_USER, newSchema, runSql, sharedServerUrl } from "./testing/shared-server.ts";
 
 let url: string;

@@ -6,13 +6,13 @@
 
 import { HoldfastError, UnavailableError, UsageError, type StorageReader } from "@holdfast/core";
 import type { VerifyReport } from "../verify-report.ts";
-import { databaseClock } from "./database-clock.ts";
-import { Database } from "./database.ts";
-import { shownUrl, SQLSTATE, sqlState, toStorageError } from "./pg-errors.ts";
+import { databaseClock } from "./database/database-clock.ts";
+import { Database } from "./database/database.ts";
+import { shownUrl, SQLSTATE, sqlState, toStorageError } from "./database/pg-errors.ts";
 import { PostgresStorage } from "./postgres-storage.ts";
-import { PostgresReader, Reads } from "./reads.ts";
-import { LANES_DEFAULT, SCHEMA_VERSION, stepsFrom } from "./schema.ts";
-import { verifyDatabase } from "./verify.ts";
+import { PostgresReader, Reads } from "./read/reads.ts";
+import { LANES_DEFAULT, SCHEMA_VERSION, stepsFrom } from "./tables/schema.ts";
+import { verifyDatabase } from "./read/verify.ts";
 
 export interface OpenPostgres {
   /** `postgres://user:password@host:5432/database?sslmode=verify-full` */

@@ -40,22 +40,22 @@ import {
   remainingFor,
 } from "@holdfast/core/internal";
 import { crc32 } from "node:zlib";
-import { ArrivalPoll } from "./arrival-poll.ts";
-import { ArrivalReads } from "./arrival-reads.ts";
-import { CommitNotices } from "./commit-notices.ts";
-import type { Database } from "./database.ts";
-import { listDue, overdue } from "./due.ts";
-import { Heads, isBelow, type Head } from "./heads.ts";
-import { Instance } from "./instance.ts";
-import { beginLeases, readClaims, renewLeases, writeClaim } from "./leases.ts";
-import { Peers } from "./peers.ts";
-import { describeRefusal, isConflict, isEnvironmental, toStorageError } from "./pg-errors.ts";
-import { PostgresReader, Reads } from "./reads.ts";
-import { Turns } from "./turns.ts";
-import { Facts, keyOf, Need, type Wanted } from "./group-facts.ts";
-import { AUDIT, type Item } from "./rows.ts";
-import { WorkingSet } from "./working-set.ts";
-import { writeStatement } from "./write-statement.ts";
+import { ArrivalPoll } from "./news/arrival-poll.ts";
+import { ArrivalReads } from "./read/arrival-reads.ts";
+import { CommitNotices } from "./news/commit-notices.ts";
+import type { Database } from "./database/database.ts";
+import { listDue, overdue } from "./read/due.ts";
+import { Heads, isBelow, type Head } from "./tables/heads.ts";
+import { Instance } from "./tables/instance.ts";
+import { beginLeases, readClaims, renewLeases, writeClaim } from "./tables/leases.ts";
+import { Peers } from "./tables/peers.ts";
+import { describeRefusal, isConflict, isEnvironmental, toStorageError } from "./database/pg-errors.ts";
+import { PostgresReader, Reads } from "./read/reads.ts";
+import { Turns } from "./database/turns.ts";
+import { Facts, keyOf, Need, type Wanted } from "./write/group-facts.ts";
+import { AUDIT, type Item } from "./tables/rows.ts";
+import { WorkingSet } from "./write/working-set.ts";
+import { writeStatement } from "./write/write-statement.ts";
 
 export interface PostgresStorageOptions {
   readonly db: Database;

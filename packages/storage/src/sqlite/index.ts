@@ -9,7 +9,7 @@ export {
   type SqliteFileReader,
   type StorageAccess,
 } from "./open.ts";
-export { makeFolders } from "./paths.ts";
-export { type OwnerInfo } from "./ownership.ts";
-export { type SqliteStorage } from "./sqlite-storage.ts";
+export { makeFolders } from "./file/paths.ts";
+export { type OwnerInfo } from "./file/ownership.ts";
+export { type SqliteStorage } from "./engine/sqlite-storage.ts";
 export { type VerifyProblem, type VerifyReport } from "../verify-report.ts";

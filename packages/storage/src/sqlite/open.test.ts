@@ -15,9 +15,9 @@ import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { exitCodeOf, HoldfastError, type CreateSession, type ErrorCode } from "@holdfast/core";
 import { describe, expect, test } from "vitest";
-import { assertSqliteVersion } from "./driver.ts";
+import { assertSqliteVersion } from "./file/driver.ts";
 import { openSqliteReader, openSqliteStorage } from "./index.ts";
-import { APPLICATION_ID, SCHEMA_VERSION } from "./migrations.ts";
+import { APPLICATION_ID, SCHEMA_VERSION } from "./file/migrations.ts";
 import { newFolder } from "./testing/folder.ts";
 
 const SESSIONS = 40;

@@ -2,19 +2,19 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { ConflictError, HoldfastError, type AgentStorage, type StorageReader } from "@holdfast/core";
-import { Blobs } from "./blobs.ts";
-import { connectToOwner, HELLO_TIMEOUT_MS, type SocketStorage } from "./client.ts";
-import { inspectDatabase, makeMissing, openForReading, openForWriting } from "./database.ts";
-import { assertSqliteVersion, type SqlDriver } from "./driver.ts";
-import { FileGuard } from "./file-guard.ts";
-import { acquireOwnership, readOwner, type OwnerInfo } from "./ownership.ts";
-import { fileNotFound, resolvePaths, statFile, type DatabasePaths } from "./paths.ts";
-import { Reads, SqliteReader } from "./reads.ts";
-import { StorageServer } from "./server.ts";
-import { toStorageError } from "./sql-errors.ts";
-import { SqliteStorage } from "./sqlite-storage.ts";
+import { Blobs } from "./tables/blobs.ts";
+import { connectToOwner, HELLO_TIMEOUT_MS, type SocketStorage } from "./socket/client.ts";
+import { inspectDatabase, makeMissing, openForReading, openForWriting } from "./file/database.ts";
+import { assertSqliteVersion, type SqlDriver } from "./file/driver.ts";
+import { FileGuard } from "./file/file-guard.ts";
+import { acquireOwnership, readOwner, type OwnerInfo } from "./file/ownership.ts";
+import { fileNotFound, resolvePaths, statFile, type DatabasePaths } from "./file/paths.ts";
+import { Reads, SqliteReader } from "./engine/reads.ts";
+import { StorageServer } from "./socket/server.ts";
+import { toStorageError } from "./file/sql-errors.ts";
+import { SqliteStorage } from "./engine/sqlite-storage.ts";
 import type { VerifyReport } from "../verify-report.ts";
-import { verifyDatabase } from "./verify.ts";
+import { verifyDatabase } from "./engine/verify.ts";
 
 export interface OpenSqlite {
   /** The database file. Its folder and itself are made when missing, readable by this user only. */

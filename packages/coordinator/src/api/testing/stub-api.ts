@@ -4,7 +4,7 @@ import type { DescMethod, Message } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
 import { SERVICES } from "@holdfast/proto";
 import { serveApi, type ApiOptions, type Services } from "../api.ts";
-import type { Authenticated, Caller } from "../caller.ts";
+import type { Authenticated, Caller } from "../../call/caller.ts";
 import type { Listener, ListenOptions } from "../listener.ts";
 import { sampleOf } from "./sample.ts";
 

@@ -10,9 +10,9 @@
 
 import { writeSync } from "node:fs";
 import { HoldfastError, type Change } from "@holdfast/core";
-import { openForWriting } from "../database.ts";
+import { openForWriting } from "../file/database.ts";
 import { openSqliteStorage } from "../open.ts";
-import { SqliteStorage } from "../sqlite-storage.ts";
+import { SqliteStorage } from "../engine/sqlite-storage.ts";
 
 export const SESSIONS = ["ses-1", "ses-2", "ses-3"];
 

@@ -1,0 +1,164 @@
+// X3: what a user brings in names whom it likes. It reaches nobody by that, and makes nobody go round, over real HTTP.
+
+import { LIMITS, type Change, type Session } from "@holdfast/core";
+import { MemoryStorage, TestClock } from "@holdfast/testkit/test-runtime";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { openFleet, Person, type FakeClaim, type Fleet } from "../testing/fleet.ts";
+
+let fleet: Fleet;
+let clock: TestClock;
+let ada: Person;
+let eve: Person;
+beforeEach(async () => {
+  clock = new TestClock();
+  fleet = await openFleet({ clock, storage: new MemoryStorage() });
+  [ada, eve] = [await fleet.user("ada"), await fleet.user("eve")];
+});
+afterEach(() => fleet.close());
+
+test("what a user's schedule starts is not below another's session, and sees none", async () => {
+  const sessionId = await ada.start({ budget: { maxTokens: 1_000 } });
+  const nextAt = clock.now() + 1_000_000;
+  const action = { type: "start", agent: { name: "greeter", version: "1" }, input: undefined } as const;
+  const times = { cron: "* * * * *", timeZone: "UTC", nextAt, createdAt: 0 };
+  await eve.commit({ type: "put_schedule", schedule: { scheduleId: "nightly", action, ...times } });
+  const fire = (of: object): Change => ({
+    type: "fire_schedule",
+    scheduleId: "nightly",
+    dueAt: nextAt,
+    nextAt,
+    effect: creation("fired", of),
+  });
+  const parent = { sessionId, child: 1, onEnd: "leave" };
+  expect(await eve.commit(fire({ parent }), fire({ shared: { kind: "conversation", sessionId } }))).toEqual([
+    { status: "not_found" },
+    { status: "not_found" },
+  ]);
+  expect(await eve.commit(fire({}))).toEqual([{ status: "done" }]);
+  expect((await fleet.storage.reader.session("fired"))?.placement).toEqual({ owner: "eve" });
+});
+
+test("a runner reads nothing of another user's session that one of its own named before it was there", async () => {
+  const shared = { kind: "conversation", sessionId: "desk" } as const;
+  await eve.commit(imported("eves", { parent: { sessionId: "desk", child: 1, onEnd: "leave" }, shared }));
+  const runner = await fleet.runner({ owner: "eve" });
+  expect((await runner.poll({ free: 1 })).claims).toHaveLength(1);
+  await ada.start({ sessionId: "desk", input: { secret: 1 } });
+  const read = { query: "session", params: { sessionId: "desk" } };
+  expect((await runner.person.post("/v1/storage/read", read)).body).toEqual({});
+  const conversation = { sessionId: "desk", leaf: 0 };
+  expect((await runner.person.post("/v1/storage/conversation", conversation)).body.code).toBe(
+    "session_not_found",
+  );
+});
+
+test("what names a session as its parent before that is there is not below it, and takes no child's place", async () => {
+  const parent = { sessionId: "desk", child: 1, onEnd: "leave" } as const;
+  const names = Array.from({ length: LIMITS.children }, (_, i) => `eves-${i}`);
+  const placement = { owner: "eve" };
+  await fleet.storage.commit(
+    names.map((name) => imported(name, { parent, placement, status: "completed", endedAt: 1 })),
+    1,
+  );
+  await ada.start({ sessionId: "desk" });
+  const runner = await fleet.runner({ owner: "ada" });
+  const [{ sessionId, token }] = (await runner.poll()).claims as [FakeClaim];
+  const { secret } = (
+    await runner.person.post(`/v1/runners/${runner.runnerId}/job-tokens`, { sessionId, token })
+  ).body;
+  const job = new Person(fleet.url, secret);
+  expect((await job.get("/v1/sessions/eves-0")).status).toBe(404);
+  const listed = (await job.get("/v1/sessions")).body.sessions as Session[];
+  expect(listed.map((session) => session.sessionId)).toEqual(["desk"]);
+  const child = { agent: "greeter", invocation: "async_callback", parentSessionId: "desk" };
+  expect((await ada.post("/v1/sessions", child)).status).toBe(201);
+});
+
+test.each(["submitted", "working"] as const)(
+  "what is brought in %s has waited since then, whatever times it says",
+  async (status) => {
+    await clock.advance(60 * 60_000);
+    const first = await ada.start({ priority: 1 });
+    await eve.commit(imported("eves", { status, createdAt: 1, updatedAt: 2 }));
+    const runner = await fleet.runner();
+    expect((await runner.poll({ free: 1 })).claims.map(({ sessionId }) => sessionId)).toEqual([first]);
+  },
+);
+
+test("families and conversations that go round are gone through once", async () => {
+  const below = (sessionId: string) => ({ sessionId, child: 1, onEnd: "leave" }) as const;
+  const seeing = (sessionId: string) => ({ kind: "conversation", sessionId }) as const;
+  await eve.commit(
+    imported("p1", { parent: below("p2"), shared: seeing("p2") }),
+    imported("p2", { parent: below("p1"), shared: seeing("p1") }),
+  );
+  const sessionId = await eve.start();
+  const runner = await fleet.runner({ owner: "eve", agents: ["greeter"] });
+  const claims = (await runner.poll({ free: 10 })).claims;
+  expect(claims).toHaveLength(3);
+  const { token } = claims.find((claim) => claim.sessionId === sessionId)!;
+  const { secret } = (
+    await runner.person.post(`/v1/runners/${runner.runnerId}/job-tokens`, { sessionId, token })
+  ).body;
+  expect((await new Person(fleet.url, secret).get("/v1/sessions/p1")).status).toBe(404);
+  await ada.start({ sessionId: "desk" });
+  const read = { query: "session", params: { sessionId: "desk" } };
+  expect((await runner.person.post("/v1/storage/read", read)).body).toEqual({});
+});
+
+test("whoever deletes a session learns nothing of another user's that it says has taken over, nor stops anybody", async () => {
+  const sessionId = await ada.start();
+  const ended = { status: "completed", endedAt: 1 } as const;
+  await eve.commit(
+    imported("h1", { ...ended, handedOffTo: sessionId }),
+    imported("h2", { ...ended, handedOffTo: "h2" }),
+  );
+  expect((await eve.call("DELETE", "/v1/sessions/h1")).status).toBe(200);
+  expect((await eve.call("DELETE", "/v1/sessions/h2")).status).toBe(200);
+});
+
+test("what is of another type than the contract has is not stored, and keeps nobody's list from being read", async () => {
+  const error = { name: "Error", message: "m", code: 5 } as unknown as NonNullable<Session["error"]>;
+  const change = imported("b1", { status: "failed", endedAt: 1, error });
+  expect((await eve.post("/v1/storage/commit", { changes: [change] })).status).toBe(422);
+  const list = "/holdfast.v1.SessionService/List";
+  expect((await fleet.admin.post(list)).status).toBe(200);
+});
+
+function creation(sessionId: string, more: object): Extract<Change, { type: "create_session" }> {
+  const agent = { name: "greeter", version: "1" };
+  return {
+    type: "create_session",
+    sessionId,
+    agent,
+    input: undefined,
+    seed: 1,
+    flags: 0,
+    format: 1,
+    ...more,
+  };
+}
+
+function imported(sessionId: string, more: Partial<Session>): Change {
+  const session: Session = {
+    sessionId,
+    agent: { name: "greeter", version: "1" },
+    input: undefined,
+    status: "submitted",
+    waits: [],
+    nextSeq: 0,
+    entryCount: 0,
+    turn: 0,
+    inbox: 0,
+    seed: 1,
+    flags: 0,
+    format: 1,
+    depth: 0,
+    children: 0,
+    payers: [],
+    createdAt: 1,
+    updatedAt: 1,
+    ...more,
+  };
+  return { type: "import_session", sessionId, session, records: [], entries: [] };
+}

@@ -1,0 +1,181 @@
+// Who is a runner: one process for each token, and one runner for each registration, however often its answer is lost.
+
+import { MemoryStorage, TestClock } from "@holdfast/testkit/test-runtime";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { FakeRunner, openFleet, pollWaits, type Fleet } from "../testing/fleet.ts";
+
+const LEASE_MS = 15_000;
+const [FIRST, SECOND] = ["1".repeat(32), "2".repeat(32)] as const;
+
+let fleet: Fleet;
+let clock: TestClock;
+beforeEach(async () => {
+  clock = new TestClock();
+  fleet = await openFleet({ clock, storage: new MemoryStorage() });
+});
+afterEach(() => fleet.close());
+
+const registration = () => fleet.coordinator.createToken({ kind: "registration", name: "box" });
+
+describe("registering", () => {
+  test("asked again by the same process it is the same runner with the same token, as the answer may have been lost", async () => {
+    const token = await registration();
+    const answers = await Promise.all(
+      [1, 2, 3].map(() => new FakeRunner(fleet.url, { process: FIRST }).register(token)),
+    );
+    expect(new Set(answers.map(({ body }) => `${body.runnerId} ${body.token}`)).size).toBe(1);
+    expect((await fleet.admin.get("/v1/runners")).body.runners).toHaveLength(1);
+    const runner = new FakeRunner(fleet.url, { process: FIRST });
+    await runner.register(token);
+    expect((await runner.poll({ waitMs: 0 })).claims).toEqual([]);
+  });
+
+  test.each([
+    ["name", { name: "box\u001b[31m" }],
+    ["hostname", { hostname: "host\nrnr_forged" }],
+    ["labels/zone", { labels: { zone: "eu\u2028us" } }],
+  ])("a runner whose %s has a control character is refused", async (pointer, options) => {
+    const refused = await new FakeRunner(fleet.url, { process: FIRST, ...options }).register(
+      await registration(),
+    );
+    expect(refused.body).toMatchObject({
+      status: 422,
+      errors: [{ pointer: `/${pointer}`, message: expect.stringContaining("must match") }],
+    });
+    expect((await fleet.admin.get("/v1/runners")).body.runners).toHaveLength(0);
+  });
+
+  test("a registration token is good for nobody else, nor for ever", async () => {
+    const token = await registration();
+    const guessed = await new FakeRunner(fleet.url, { process: "1" }).register(token);
+    expect(guessed.body).toMatchObject({ status: 422, at: "process" });
+    await new FakeRunner(fleet.url, { process: FIRST }).register(token);
+    for (const options of [{ process: SECOND }, {}])
+      expect((await new FakeRunner(fleet.url, options).register(token)).body).toMatchObject({
+        status: 401,
+        code: "token_revoked",
+      });
+    expect((await fleet.admin.get("/v1/runners")).body.runners).toHaveLength(1);
+    await clock.advance(10 * 60_000);
+    const late = await new FakeRunner(fleet.url, { process: FIRST }).register(token);
+    expect(late.body).toMatchObject({ status: 401, code: "token_revoked" });
+  });
+});
+
+describe("one runner's token in two processes", () => {
+  test("the second is refused while the first polls, with its host and since when", async () => {
+    const first = await fleet.runner({ process: FIRST, hostname: "host-1" });
+    const since = new Date(clock.now()).toISOString();
+    const waiting = first.poll();
+    await pollWaits(fleet);
+    await clock.advance(LEASE_MS); // It waits for longer than a lease.
+    const second = first.at(fleet.url, SECOND);
+    const { body } = await second.register(first.person.token);
+    expect(body).toMatchObject({ status: 409, code: "duplicate_runner" });
+    expect(body.detail).toContain(`on host-1, since ${since}`);
+    await expect(second.poll({ waitMs: 0 })).rejects.toThrow("duplicate_runner");
+
+    const sessionId = await fleet.admin.start();
+    const [claim] = (await waiting).claims;
+    expect(claim!.sessionId).toBe(sessionId);
+    expect((await first.complete(claim!)).status).toBe("committed");
+    expect((await first.register(first.person.token)).status).toBe(200);
+  });
+
+  test("who comes after one that was killed waits for a lease at most, and takes over then; the first is told if it comes back", async () => {
+    const first = await fleet.runner({ process: FIRST });
+    await fleet.admin.start();
+    const [claim] = (await first.poll()).claims;
+    await clock.advance(LEASE_MS - 1);
+    const second = first.at(fleet.url, SECOND);
+    const register = async () => (await second.register(first.person.token)).status;
+    expect(await register()).toBe(409);
+    await clock.advance(1);
+    expect(await register()).toBe(200);
+    expect((await second.poll()).claims).toMatchObject([{ sessionId: claim!.sessionId }]);
+    await expect(first.poll({ waitMs: 0 })).rejects.toThrow("duplicate_runner");
+    expect((await first.complete(claim!)).status).toBe("fenced");
+  });
+
+  test("who comes after one that went by itself waits for nothing", async () => {
+    const first = await fleet.runner({ process: FIRST });
+    await first.poll({ waitMs: 0 });
+    await first.person.post(`/v1/runners/${first.runnerId}/deregister`);
+    expect((await first.at(fleet.url, SECOND).register(first.person.token)).status).toBe(200);
+  });
+
+  test("another coordinator refuses it as well while the first holds anything, and the first is told by any", async () => {
+    const other = await openFleet({ clock, storage: fleet.storage, seed: 1_000 });
+    try {
+      const first = await fleet.runner({ process: FIRST });
+      await fleet.admin.start();
+      await first.poll();
+      const second = first.at(other.url, SECOND);
+      expect((await second.register(first.person.token)).status).toBe(409);
+      await clock.advance(LEASE_MS);
+      expect((await second.register(first.person.token)).status).toBe(200);
+      expect((await second.at(fleet.url, SECOND).poll({ waitMs: 0 })).commands).toEqual([]);
+      await expect(first.at(other.url).poll({ waitMs: 0 })).rejects.toThrow("duplicate_runner");
+    } finally {
+      await other.close();
+    }
+  });
+});
+
+describe("a runner that goes", () => {
+  test("takes nothing from the process that is that runner when this is heard", async () => {
+    const first = await fleet.runner({ process: FIRST });
+    await first.poll({ waitMs: 0 });
+    await clock.advance(LEASE_MS);
+    const second = first.at(fleet.url, SECOND);
+    expect((await second.register(first.person.token)).status).toBe(200);
+    await fleet.admin.start();
+    const [claim] = (await second.poll()).claims;
+    const leave = (process: string) =>
+      first.person.post(`/v1/runners/${first.runnerId}/deregister`, { process });
+    expect((await leave(FIRST)).status).toBe(200);
+    expect((await second.say(claim!, { status: "working" })).status).toBe("committed");
+    expect(await heldBy(second)).toEqual([claim!.sessionId]);
+    await leave(SECOND);
+    expect(await heldBy(second)).toEqual([]);
+    await expect(second.poll({ waitMs: 0 })).rejects.toThrow("runner_not_found");
+  });
+
+  // Its machine may be stolen just then: its token would make it a runner again.
+  test("is deleted by its id all the same, so that it cannot come back", async () => {
+    const runner = await fleet.runner({ process: FIRST });
+    await runner.person.post(`/v1/runners/${runner.runnerId}/deregister`);
+    const erase = () => fleet.admin.call("DELETE", `/v1/runners/${runner.runnerId}`);
+    expect((await erase()).status).toBe(200);
+    expect((await runner.at(fleet.url, SECOND).register(runner.person.token)).body).toMatchObject({
+      status: 401,
+      code: "token_revoked",
+    });
+    expect((await erase()).body).toMatchObject({ status: 404, code: "runner_not_found" });
+  });
+
+  test("holds nothing any more, not even what it was given and never heard of", async () => {
+    const other = await openFleet({ clock, storage: fleet.storage, seed: 1_000 });
+    try {
+      const runner = await fleet.runner({ process: FIRST });
+      const ids = [await fleet.admin.start(), await fleet.admin.start()].sort();
+      const [used] = (await runner.poll({ free: 1 })).claims;
+      await runner.say(used!, { status: "working" });
+      await runner.at(other.url).poll({ free: 1 });
+      expect(await heldBy(runner)).toEqual(ids);
+      await runner.person.post(`/v1/runners/${runner.runnerId}/deregister`);
+      expect(await heldBy(runner)).toEqual([]);
+      expect((await runner.complete(used!)).status).not.toBe("committed");
+      await clock.advance(1_000);
+      const { claims } = await (await other.runner()).poll({ waitMs: 0 });
+      expect(claims.map(({ sessionId }) => sessionId).sort()).toEqual(ids);
+    } finally {
+      await other.close();
+    }
+  });
+});
+
+async function heldBy({ runnerId }: FakeRunner): Promise<readonly string[]> {
+  const held = await fleet.storage.heldClaims({ now: clock.now(), owner: runnerId, limit: 9 });
+  return held.map(({ sessionId }) => sessionId).sort();
+}

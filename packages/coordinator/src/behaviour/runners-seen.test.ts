@@ -1,0 +1,138 @@
+// What people are told of runners: what each is called, whether it is there, and who has a session or why nobody has.
+
+import { MemoryStorage, TestClock } from "@holdfast/testkit/test-runtime";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { NO_MATCH_MS } from "../dispatch/rules.ts";
+import { openFleet, pollWaits, type Fleet, type RunnerOptions } from "../testing/fleet.ts";
+
+const LEASE_MS = 15_000;
+/** Longer than another coordinator is believed. */
+const KNOWN_MS = 6_000;
+
+let clock: TestClock;
+let storage: MemoryStorage;
+let opened: Fleet[];
+let fleet: Fleet;
+beforeEach(async () => {
+  [clock, storage, opened] = [new TestClock(), new MemoryStorage(), []];
+  fleet = await open();
+});
+afterEach(() => Promise.all(opened.map((one) => one.close())));
+
+async function open(): Promise<Fleet> {
+  const one = await openFleet({ clock, storage, seed: opened.length + 1 });
+  opened.push(one);
+  return one;
+}
+
+async function standing(at: Fleet = fleet): Promise<readonly unknown[]> {
+  const { body } = await at.admin.get("/v1/runners");
+  return body.runners.map(({ name, status, held, seenAt }: Record<string, unknown>) => {
+    return { name, status, held, quietMs: clock.now() - Number(seenAt) };
+  });
+}
+
+async function metrics(): Promise<string> {
+  const { url, token } = fleet.admin;
+  return (await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${token}` } })).text();
+}
+
+async function runOf(sessionId: string): Promise<Record<string, unknown>> {
+  return (await fleet.admin.get(`/v1/runs?sessionId=${sessionId}`)).body.runs[0];
+}
+
+describe("a runner's name", () => {
+  test("is what it registered with, or its host's, and stands for it where no other one has it", async () => {
+    const make = (options: RunnerOptions) => fleet.runner({ hostname: "host-1", ...options });
+    const [named, one, other] = [await make({ name: "box-1" }), await make({}), await make({})];
+    const names = (await standing()).map((runner) => (runner as { name: string }).name);
+    expect(names.toSorted()).toEqual(["box-1", "host-1", "host-1"]);
+    expect((await fleet.admin.get("/v1/runners/box-1")).body).toMatchObject({ runnerId: named.runnerId });
+    const ambiguous = await fleet.admin.post("/v1/runners/host-1/drain");
+    expect(ambiguous).toMatchObject({ status: 422, body: { detail: expect.stringContaining("2 runners") } });
+    expect(JSON.stringify(ambiguous.body)).toContain(one.runnerId);
+    expect(JSON.stringify(ambiguous.body)).toContain(other.runnerId);
+    const drained = await fleet.admin.post("/v1/runners/box-1/drain");
+    expect(drained).toMatchObject({ status: 202, body: { runnerId: named.runnerId, status: "draining" } });
+    expect((await fleet.admin.call("DELETE", "/v1/runners/box-1")).status).toBe(200);
+    expect((await fleet.admin.get("/v1/runners/box-1")).status).toBe(404);
+    // Only an admin's word: a runner is itself, by its id.
+    expect((await one.person.get("/v1/runners/host-1")).status).toBe(404);
+  });
+
+  test("is told of who has a session, and finds it", async () => {
+    const runner = await fleet.runner({ name: "box-1" });
+    const sessionId = await fleet.admin.start();
+    const { claims } = await runner.poll({ waitMs: 0 });
+    await runner.say(claims[0]!, { status: "working", waits: [] });
+    expect(await runOf(sessionId)).toMatchObject({ holder: runner.runnerId, runnerName: "box-1" });
+    for (const text of ["box-1", runner.runnerId])
+      expect((await fleet.admin.get(`/v1/runs?runnerId=${text}`)).body.runs).toHaveLength(1);
+    expect((await fleet.admin.get("/v1/runs?runnerId=box-2")).body.runs ?? []).toEqual([]);
+  });
+});
+
+describe("a runner that is gone", () => {
+  test("is silent after a lease, and not while it waits for work", async () => {
+    const runner = await fleet.runner();
+    await runner.poll({ waitMs: 0 });
+    const waiting = runner.poll();
+    await pollWaits(fleet);
+    await clock.advance(2 * LEASE_MS - 1);
+    expect(await standing()).toMatchObject([{ status: "online", quietMs: 0 }]);
+    await clock.advance(1);
+    await waiting;
+    await clock.advance(LEASE_MS);
+    expect(await standing()).toEqual([{ name: "box", status: "silent", held: 0, quietMs: LEASE_MS }]);
+    expect(await metrics()).toMatch(/holdfast_runners\{status="online"\} 0\n.*\n.*status="silent"\} 1\n/);
+    expect(await runOf(await fleet.admin.start())).toMatchObject({
+      status: "queued",
+      blocked: "every runner that fits is silent; the last one was heard of 15 s ago",
+    });
+    await runner.poll({ waitMs: 0, free: 0 });
+    expect(await standing()).toMatchObject([{ status: "online", quietMs: 0 }]);
+  });
+
+  test("is silent at a coordinator that began after it was heard of, until it polls again", async () => {
+    const runner = await fleet.runner();
+    await runner.poll({ waitMs: 0 });
+    await fleet.close();
+    await clock.advance(1_000);
+    const again = await open();
+    expect(await standing(again)).toMatchObject([{ status: "silent", quietMs: 1_000 }]);
+    await runner.at(again.url).poll({ waitMs: 0 });
+    expect(await standing(again)).toMatchObject([{ status: "online" }]);
+  });
+
+  test("is not silent where it went to another coordinator", async () => {
+    const runner = await fleet.runner();
+    await runner.poll({ waitMs: 0 });
+    const second = await open();
+    await clock.advance(LEASE_MS - KNOWN_MS);
+    const waiting = runner.at(second.url).poll();
+    await pollWaits(second);
+    await clock.advance(LEASE_MS);
+    for (const one of [fleet, second]) expect(await standing(one)).toMatchObject([{ status: "online" }]);
+    await clock.advance(LEASE_MS);
+    await waiting;
+    await clock.advance(LEASE_MS);
+    expect(await standing(second)).toMatchObject([{ status: "silent" }]);
+    // All that this one knows is when the other one wrote of it last.
+    await clock.advance(NO_MATCH_MS);
+    expect(await standing()).toMatchObject([{ status: "silent" }]);
+  });
+});
+
+test("a session that no runner fits says until when it waits for one", async () => {
+  const sessionId = await fleet.admin.start({ demands: { gpu: "yes" } });
+  await fleet.runner();
+  const endsAt = clock.now() + NO_MATCH_MS;
+  const run = await runOf(sessionId);
+  expect(run).toMatchObject({ blocked: "no registered runner has gpu=yes" });
+  expect(Number(run["blockedUntil"]) - endsAt).toBe(0);
+  await clock.advance(NO_MATCH_MS / 2);
+  expect(Number((await runOf(sessionId))["blockedUntil"])).toBeLessThan(endsAt + LEASE_MS);
+  await fleet.runner({ labels: { gpu: "yes" } });
+  await clock.advance(KNOWN_MS);
+  expect(await runOf(sessionId)).not.toHaveProperty("blockedUntil");
+});

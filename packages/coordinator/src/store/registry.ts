@@ -1,0 +1,278 @@
+// Who the runners are: a document each, so that every coordinator of a storage knows them, and knows them again after its end.
+//
+//   Y1. When a runner was last heard of is written at most every `SEEN_EVERY_MS`, by whichever coordinator it polls; and at once by one
+//       that has not heard of it for a lease, so that the one before knows that it is not the one to say whether the runner lives.
+//   Y2. One of which nothing new was written for `SILENT_MS`, as this coordinator saw it, is removed: so no clock that is set removes
+//       anybody. What it held runs out by its lease long before.
+//   Y3. What is known of all of them is at most `KNOWN_MS` old when all are asked for, and of one as old as when all were last asked
+//       for: that is at each `sweep`. What this coordinator stores it knows at once.
+//   Y4. A name is for people, and several runners may have it: it stands for one only where one has it.
+//
+// It knows no polls and no sessions.
+
+import {
+  HoldfastError,
+  UsageError,
+  type AgentStorage,
+  type Audit,
+  type Change,
+  type Clock,
+} from "@holdfast/core";
+import type { Fitness } from "../dispatch/rules.ts";
+
+/** A runner as it is stored. Times in epoch milliseconds. */
+export interface StoredRunner {
+  readonly runnerId: string;
+  /** What its token is called. */
+  readonly tokenId: string;
+  /** Whose sessions alone it takes. */
+  readonly owner?: string;
+  /** Its host's name when absent. */
+  readonly name?: string;
+  readonly hostname: string;
+  readonly project: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly agents: readonly OfferedAgent[];
+  readonly taskKinds: readonly string[];
+  readonly maxRuns: number;
+  /** How long it was told that its claims last; it believes so until it registers again. */
+  readonly leaseMs?: number;
+  readonly registeredAt: number;
+  readonly seenAt: number;
+  /** Which process is this runner now: the hash of what that one calls itself, and since when. */
+  readonly process?: string;
+  readonly processSince?: number;
+  /** It is given nothing new. */
+  readonly draining?: boolean;
+}
+
+export interface OfferedAgent {
+  readonly name: string;
+  readonly version?: string;
+}
+
+export interface RegistryHost {
+  readonly storage: AgentStorage;
+  readonly clock: Clock;
+}
+
+const COLLECTION = "runner";
+const PAGE = 500;
+const SEEN_EVERY_MS = 60_000;
+const SILENT_MS = 10 * 60_000;
+const KNOWN_MS = 5_000;
+/** Longer than may be between two times that it is written: it polls twice a minute at least. */
+export const QUIET_MS = 90_000;
+
+export class Registry {
+  readonly #host: RegistryHost;
+  /** Since when this coordinator hears of runners, in epoch milliseconds. */
+  readonly beganAt: number;
+  #known = new Map<string, Known>();
+  /** Y2. What was written of each when it was last looked at, and since when, by a clock that does not jump. */
+  #silence = new Map<string, Silence>();
+  /** Y1. When each was heard of, of what was written by this coordinator. */
+  readonly #written = new Map<string, number>();
+  #readAt = -Infinity;
+  #reading: Promise<void> | undefined;
+
+  constructor(host: RegistryHost) {
+    this.#host = host;
+    this.beganAt = host.clock.now();
+  }
+
+  /** All that are registered. */
+  async all(): Promise<readonly StoredRunner[]> {
+    await this.#refresh();
+    return [...this.#known.values()].map(({ runner }) => runner);
+  }
+
+  async find(runnerId: string): Promise<StoredRunner | undefined> {
+    const known = this.#known.get(runnerId) ?? (await this.#read(runnerId));
+    return known?.runner;
+  }
+
+  /** Y4. The one of this id, or the only one of this name. @throws UsageError when there are several. */
+  async named(text: string): Promise<StoredRunner | undefined> {
+    const runner = await this.find(text);
+    if (runner !== undefined) return runner;
+    const called = (await this.all()).filter((one) => nameOf(one) === text);
+    if (called.length < 2) return called[0];
+    throw new UsageError(`${called.length} runners are called ${text}`, {
+      got: called.map(({ runnerId }) => runnerId).join(", "),
+      expected: "an id, or the name of one alone",
+      fix: "give the id",
+    });
+  }
+
+  /** Y1. Whether nobody but this coordinator heard of it later, as far as is known. */
+  isHeardHere({ runnerId, seenAt }: StoredRunner): boolean {
+    return this.#written.get(runnerId) === seenAt;
+  }
+
+  /** As it is stored now, whatever is known of it here. */
+  async findAnew(runnerId: string): Promise<StoredRunner | undefined> {
+    return (await this.#read(runnerId))?.runner;
+  }
+
+  /** Whether somebody who claims is a runner, as far as is known: others claim, too. */
+  knows(owner: string): boolean {
+    return this.#known.has(owner);
+  }
+
+  /** What a runner is called, as far as is known. */
+  nameOf(owner: string): string | undefined {
+    const known = this.#known.get(owner);
+    return known && nameOf(known.runner);
+  }
+
+  /** Store what a change makes of a runner; `undefined` in and out stands for none. Tried again when somebody else changed it. */
+  async change(
+    runnerId: string,
+    audit: Audit | undefined,
+    make: (runner: StoredRunner | undefined) => StoredRunner | undefined,
+  ): Promise<StoredRunner | undefined> {
+    for (;;) {
+      const known = await this.#read(runnerId);
+      const made = make(known?.runner);
+      if (made === undefined && known === undefined) return undefined;
+      const change: Exclude<Change, { type: "audited" }> =
+        made === undefined
+          ? { type: "remove_document", collection: COLLECTION, id: runnerId, expected: known?.version ?? 0 }
+          : {
+              type: "put_document",
+              collection: COLLECTION,
+              id: runnerId,
+              body: JSON.stringify(made),
+              expected: known?.version ?? 0,
+            };
+      const [result] = await this.#host.storage.commit(
+        [audit === undefined ? change : { type: "audited", change, audit }],
+        this.#host.clock.now(),
+      );
+      if (result?.status === "conflict" || result?.status === "not_found") continue;
+      if (result?.status !== "done")
+        throw new HoldfastError("internal", `storing a runner: storage answered "${result?.status}"`);
+      if (made === undefined) {
+        this.#known.delete(runnerId);
+        this.#written.delete(runnerId);
+      } else {
+        this.#known.set(runnerId, { runner: made, version: result.version ?? 0 });
+        if (made.seenAt !== known?.runner.seenAt) this.#written.set(runnerId, made.seenAt);
+      }
+      return made;
+    }
+  }
+
+  /** Y1. It polls, and offers this now. Nobody waits for it to be written. @param isBack whether it was not heard of here for a lease. */
+  seen(
+    runner: StoredRunner,
+    offers: Pick<StoredRunner, "agents" | "taskKinds">,
+    isBack: boolean,
+  ): StoredRunner {
+    const now = this.#host.clock.now();
+    const isNews =
+      JSON.stringify([runner.agents, runner.taskKinds]) !== JSON.stringify([offers.agents, offers.taskKinds]);
+    if (!isNews && !isBack && now - runner.seenAt < SEEN_EVERY_MS) return runner;
+    const seen = { ...runner, ...offers, seenAt: now };
+    const known = this.#known.get(runner.runnerId);
+    if (known !== undefined) this.#known.set(runner.runnerId, { ...known, runner: seen });
+    this.change(
+      runner.runnerId,
+      undefined,
+      (stored) => stored && { ...stored, ...offers, seenAt: now },
+    ).catch(() => {});
+    return seen;
+  }
+
+  /** Y2. Remove who was silent for too long. @returns their ids. */
+  async sweep(): Promise<readonly string[]> {
+    const now = this.#host.clock.monotonic();
+    const [before, silence] = [this.#silence, new Map<string, Silence>()];
+    const removed: string[] = [];
+    for (const { runnerId, seenAt } of await this.all()) {
+      const known = before.get(runnerId);
+      const since = known?.seenAt === seenAt ? known.since : now;
+      silence.set(runnerId, { seenAt, since });
+      if (now - since < SILENT_MS) continue;
+      const audit: Audit = { actor: "coordinator", action: "runner.remove", object: `runner:${runnerId}` };
+      const left = await this.change(runnerId, audit, (runner) =>
+        runner?.seenAt === seenAt ? undefined : runner,
+      );
+      if (left === undefined) removed.push(runnerId);
+    }
+    this.#silence = silence;
+    for (const runnerId of this.#written.keys()) if (!this.knows(runnerId)) this.#written.delete(runnerId);
+    return removed;
+  }
+
+  async #refresh(): Promise<void> {
+    if (this.#host.clock.monotonic() - this.#readAt < KNOWN_MS) return;
+    this.#reading ??= this.#readAll().finally(() => (this.#reading = undefined));
+    await this.#reading;
+  }
+
+  async #readAll(): Promise<void> {
+    const known = new Map<string, Known>();
+    for (let after: string | undefined; ;) {
+      const page = await this.#host.storage.reader.documents({
+        collection: COLLECTION,
+        limit: PAGE,
+        ...(after === undefined ? {} : { after }),
+      });
+      for (const { id, body, version } of page)
+        known.set(id, { runner: JSON.parse(body) as StoredRunner, version });
+      after = page.at(-1)?.id;
+      if (page.length < PAGE) break;
+    }
+    this.#known = known;
+    this.#readAt = this.#host.clock.monotonic();
+  }
+
+  async #read(runnerId: string): Promise<Known | undefined> {
+    const document = await this.#host.storage.reader.document(COLLECTION, runnerId);
+    if (document === undefined) {
+      this.#known.delete(runnerId);
+      return undefined;
+    }
+    const known = { runner: JSON.parse(document.body) as StoredRunner, version: document.version };
+    this.#known.set(runnerId, known);
+    return known;
+  }
+}
+
+interface Silence {
+  readonly seenAt: number;
+  readonly since: number;
+}
+
+interface Known {
+  readonly runner: StoredRunner;
+  readonly version: number;
+}
+
+export function nameOf({ name, hostname }: Pick<StoredRunner, "name" | "hostname">): string {
+  return name ?? hostname;
+}
+
+/** What sessions can ask of a runner: three labels it has whatever it says. */
+export function fitnessOf(runner: StoredRunner): Fitness {
+  const { runnerId, hostname, labels, owner, agents, taskKinds } = runner;
+  const offered = new Map<string, Set<string>>();
+  for (const { name, version } of agents) {
+    const versions = offered.get(name);
+    if (version === undefined || versions?.size === 0) offered.set(name, new Set());
+    else offered.set(name, new Set([...(versions ?? []), version]));
+  }
+  for (const kind of taskKinds) offered.set(taskAgent(kind), new Set());
+  return {
+    labels: { machine: hostname, ...labels, hostname, runner: runnerId },
+    agents: offered,
+    ...(owner === undefined ? {} : { owner }),
+  };
+}
+
+/** The built-in agent whose sessions are queued tasks of a kind. */
+export function taskAgent(kind: string): string {
+  return `task:${kind}`;
+}

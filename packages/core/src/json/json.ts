@@ -1,0 +1,164 @@
+// JSON as we record it: what may be recorded, and what an agent gets back.
+//
+//   J1. What is recorded is the text; agents only ever see values decoded from it, also in the process that made it.
+//   J2. A value that JSON would change without a word (NaN, Map, function, cycle, Error, `undefined` in a list) is refused
+//       with the place it stands at, and so is a Date, which would come back as a text. Two conversions are kept because JSON
+//       itself defines them: `toJSON()` of other objects, and properties that are `undefined` are left out.
+//       Beside them -0 becomes 0, in the process that made it as well (J1). Leaky: an object is read twice, first to be
+//       checked and then to be written, so what a getter or a proxy gives may have changed in between.
+//   J3. NUL and lone surrogates are kept as given: JSON escapes them, so no storage sees them raw.
+
+import { toError, UsageError } from "../errors/errors.ts";
+import { FORMAT_LIMITS } from "../limits.ts";
+
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+
+/** Text made by `encodeJson`: well-formed JSON without line breaks. */
+export type JsonText = string;
+
+/**
+ * A value as recorded text; `undefined` stays `undefined` (a task without an output).
+ *
+ * @param what names the value in the error, for example `output of task "read-file"`.
+ * @throws UsageError `not_json` with the JSON pointer of what cannot be kept.
+ */
+export function encodeJson(value: unknown, what: string): JsonText | undefined {
+  if (value === undefined) return undefined;
+  const found = findProblem(value, "", 0, []);
+  if (found !== undefined) {
+    const pointer = found.pointer.length === 0 ? "" : `/${found.pointer.join("/")}`;
+    throw new UsageError(
+      `${what} cannot be recorded: ${found.reason}${pointer === "" ? "" : ` (at ${pointer})`}`,
+      {
+        code: "not_json",
+        at: `${what}, at "${pointer}"`,
+        got: found.got,
+        expected: `JSON: null, boolean, finite number, string, list or plain object, at most ${FORMAT_LIMITS.jsonDepth} levels deep`,
+        fix: found.fix,
+      },
+    );
+  }
+  return JSON.stringify(value);
+}
+
+export function decodeJson(text: JsonText | undefined): unknown {
+  return text === undefined ? undefined : JSON.parse(text);
+}
+
+interface Problem {
+  readonly pointer: string[];
+  readonly reason: string;
+  readonly got: string;
+  readonly fix: string;
+}
+
+function findProblem(value: unknown, key: string, depth: number, parents: object[]): Problem | undefined {
+  switch (typeof value) {
+    case "string":
+    case "boolean":
+      return undefined;
+    case "number":
+      if (Number.isFinite(value)) return undefined;
+      return problem(`${value} is not a JSON number`, String(value), "use null, or a string");
+    case "undefined":
+      return problem(
+        "undefined in a list would become null",
+        "undefined",
+        "use null, or leave the element out",
+      );
+    case "object":
+      return value === null ? undefined : findObjectProblem(value, key, depth, parents);
+    case "bigint":
+      return problem("a BigInt has no JSON form", `${value}n`, "use a string or a safe integer");
+    default:
+      return problem(
+        `a ${typeof value} has no JSON form`,
+        typeof value,
+        "return data, and name code by a string",
+      );
+  }
+}
+
+/** @param key where it stands in its parent, which is what `toJSON` is told. */
+function findObjectProblem(
+  value: object,
+  key: string,
+  depth: number,
+  parents: object[],
+): Problem | undefined {
+  if (parents.includes(value)) {
+    return problem("it contains itself", "a cycle", "refer to the other object by an id instead");
+  }
+  if (depth >= FORMAT_LIMITS.jsonDepth) {
+    return problem(
+      `it is nested more than ${FORMAT_LIMITS.jsonDepth} levels deep`,
+      "deeper nesting",
+      "flatten it",
+    );
+  }
+  parents.push(value);
+  try {
+    if (value instanceof Date) {
+      const got = Number.isNaN(value.getTime()) ? "Invalid Date" : "a Date";
+      return problem("a Date would come back as a text", got, "record date.toISOString() or date.getTime()");
+    }
+    if ("toJSON" in value && typeof value.toJSON === "function") {
+      const converted: unknown = value.toJSON(key);
+      if (converted === undefined)
+        return problem(
+          "its toJSON() gives nothing",
+          "undefined",
+          "return null from toJSON(), or leave it out",
+        );
+      return findProblem(converted, key, depth + 1, parents);
+    }
+    if (Array.isArray(value)) {
+      // An index loop, because `forEach` skips the holes that JSON would fill with null.
+      for (let i = 0; i < value.length; i++) {
+        const found = findProblem(value[i], String(i), depth + 1, parents);
+        if (found !== undefined) return under(String(i), found);
+      }
+      return undefined;
+    }
+    const exotic = exoticReason(value);
+    if (exotic !== undefined) return exotic;
+    for (const name of Object.keys(value)) {
+      const member = (value as Record<string, unknown>)[name];
+      if (member === undefined) continue;
+      const found = findProblem(member, name, depth + 1, parents);
+      if (found !== undefined) return under(name, found);
+    }
+    return undefined;
+  } catch (error) {
+    return problem(
+      "reading it threw",
+      toError(error).message,
+      "pass plain data instead of an object with getters",
+    );
+  } finally {
+    parents.pop();
+  }
+}
+
+function exoticReason(value: object): Problem | undefined {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype === Object.prototype || prototype === null) return undefined;
+  if (value instanceof Promise || typeof (value as { then?: unknown }).then === "function") {
+    return problem("a promise has no JSON form", "a promise", "await it first");
+  }
+  if (value instanceof Error) {
+    return problem("an Error would become {}", value.name, "throw it, or return its message");
+  }
+  const tag = Object.prototype.toString.call(value).slice(8, -1);
+  if (tag === "Object") return undefined; // An instance of the user's class: its own enumerable properties are its data.
+  return problem(`a ${tag} would lose its content`, tag, "convert it to a plain object or a list first");
+}
+
+function problem(reason: string, got: string, fix: string): Problem {
+  return { pointer: [], reason, got, fix };
+}
+
+function under(key: string, found: Problem): Problem {
+  found.pointer.unshift(key.replaceAll("~", "~0").replaceAll("/", "~1"));
+  return found;
+}

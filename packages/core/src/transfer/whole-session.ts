@@ -1,0 +1,62 @@
+// A session's journal and entries from their beginning, a page at a time: as long as its row said when it was read, although the
+// session may go on meanwhile. What is read is never changed, only added to.
+
+import { CorruptRecordError } from "../errors/errors.ts";
+import type { JournalRecord } from "../journal/record.ts";
+import type { Entry, StorageReader } from "../ports/storage.ts";
+import type { Budget } from "../session/budget.ts";
+import type { WholeSession } from "../session/fork.ts";
+import type { Session } from "../session/session.ts";
+
+const PAGE = 500;
+
+export function recordsOf(
+  reader: StorageReader,
+  { sessionId, nextSeq }: Session,
+): AsyncGenerator<JournalRecord> {
+  return paged(`journal of ${sessionId}`, nextSeq, (from, limit) => reader.journal(sessionId, from, limit));
+}
+
+export function entriesOf(reader: StorageReader, { sessionId, entryCount }: Session): AsyncGenerator<Entry> {
+  return paged(`entries of ${sessionId}`, entryCount, (from, limit) =>
+    reader.entries(sessionId, from, limit),
+  );
+}
+
+/** A session as a fork is made of it: with what it may spend. */
+export async function readOrigin(reader: StorageReader, session: Session): Promise<WholeSession> {
+  const [whole, payerLimits] = await Promise.all([readWhole(reader, session), limitsFor(reader, session)]);
+  return payerLimits === undefined ? whole : { ...whole, payerLimits };
+}
+
+/** ST36. Another owner's pays nothing. */
+async function limitsFor(reader: StorageReader, { payers, placement }: Session): Promise<Budget | undefined> {
+  for (const payer of payers) {
+    const row = await reader.session(payer);
+    const owner = row?.placement?.owner;
+    if (row?.account !== undefined && (owner === undefined || owner === placement?.owner))
+      return row.account.limits;
+  }
+  return undefined;
+}
+
+export async function readWhole(reader: StorageReader, session: Session): Promise<WholeSession> {
+  const records: JournalRecord[] = [];
+  for await (const record of recordsOf(reader, session)) records.push(record);
+  const entries: Entry[] = [];
+  for await (const entry of entriesOf(reader, session)) entries.push(entry);
+  return { session, records, entries };
+}
+
+async function* paged<T>(
+  what: string,
+  count: number,
+  read: (from: number, limit: number) => Promise<readonly T[]>,
+): AsyncGenerator<T> {
+  for (let from = 0; from < count;) {
+    const page = await read(from, Math.min(PAGE, count - from));
+    if (page.length === 0) throw new CorruptRecordError(what, `there are ${from} of ${count}`);
+    yield* page;
+    from += page.length;
+  }
+}

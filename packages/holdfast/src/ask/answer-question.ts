@@ -1,0 +1,110 @@
+// An answer to a question that a session asks a person.
+
+import { encodeJson, HoldfastError, UsageError, type Session, type StorageReader } from "@holdfast/core";
+import type { Arguments, Io } from "../frame/command.ts";
+import { CommandError } from "../frame/command-error.ts";
+import { answerCommands, openQuestions, statusText, type QuestionWait } from "../view/describe-session.ts";
+import { JournalTail } from "../view/journal-events.ts";
+import { plainLine } from "../frame/plain-text.ts";
+import { sendSignal, type PendingSignals } from "./send-signal.ts";
+
+const TEXT_CHARS = 500;
+
+export interface Answering {
+  readonly id: string;
+  readonly payload: unknown;
+  /** Whether it is yes or no, which only some questions ask for. */
+  readonly isApproval: boolean;
+  /** "approved": stands before the question. */
+  readonly said: string;
+  /** The oldest open one by default. */
+  readonly question?: number;
+}
+
+export async function answerQuestion(
+  args: Arguments,
+  io: Io,
+  { id, payload, isApproval, said, question }: Answering,
+): Promise<number> {
+  return sendSignal(args, io, {
+    id,
+    choose: async (session, pending, reader) => {
+      const found = findQuestion(session, pending, question);
+      if (found === undefined) throw await noSuchQuestion(session, reader, question, io);
+      if (isApproval && found.answer === "any") throw takesAnotherAnswer(session, found, io);
+      const { name, prompt } = found;
+      const repeated = `the question was answered before, and the first answer stands: ${plainLine(prompt, TEXT_CHARS)}`;
+      return {
+        name,
+        send: (runtime, sessionId, signalId) =>
+          runtime.answer(sessionId, payload, { question: found.id, signalId }),
+        said: `${said}: ${plainLine(prompt, TEXT_CHARS)}`,
+        repeated,
+        compare: (recorded) => {
+          const given = encodeJson(payload, "the answer");
+          if (recorded === given) return;
+          throw new CommandError("answered_otherwise", repeated, {
+            got: given ?? "no answer",
+            expected: recorded ?? "no answer, as the first one was",
+            fix: "cancel the session if the first answer was wrong",
+          });
+        },
+      };
+    },
+  });
+}
+
+/** The one that is meant; or the oldest that nobody has answered; or, when all are, the oldest, to say just that. */
+function findQuestion(
+  session: Session,
+  pending: PendingSignals,
+  number: number | undefined,
+): QuestionWait | undefined {
+  const open = openQuestions(session);
+  if (number !== undefined) return open.find(({ id }) => id === number);
+  return open.find(({ name }) => !pending.has(name)) ?? open[0];
+}
+
+async function noSuchQuestion(
+  session: Session,
+  reader: StorageReader,
+  number: number | undefined,
+  io: Io,
+): Promise<HoldfastError> {
+  const { sessionId } = session;
+  const now = session.status === "paused" ? "asks nothing while it stands still" : "asks nothing";
+  const what = number === undefined ? now : `has no open question ${number}`;
+  const known = openQuestions(session)
+    .map(({ id, prompt }) => `${id}: ${plainLine(prompt, 200)}`)
+    .join("\n");
+  const last = await lastAnswer(sessionId, reader);
+  return new HoldfastError(
+    "question_not_found",
+    `session ${sessionId} ${what}; it is ${statusText(session)}`,
+    {
+      ...(last === undefined ? {} : { got: last }),
+      ...(known === "" ? {} : { expected: `one of\n${known}` }),
+      fix: `${io.call(`show ${sessionId}`)} tells what it waits for`,
+    },
+  );
+}
+
+/** Who comes late wants to know what was said instead. */
+async function lastAnswer(sessionId: string, reader: StorageReader): Promise<string | undefined> {
+  let last: string | undefined;
+  await new JournalTail(reader, sessionId).advance(({ type, prompt, payload }) => {
+    if (type === "signal_received" && prompt !== undefined)
+      last = `an answer that comes late: "${plainLine(prompt, 200)}" was answered ${plainLine(JSON.stringify(payload) ?? "", 200)}`;
+  });
+  return last;
+}
+
+function takesAnotherAnswer({ sessionId }: Session, question: QuestionWait, io: Io): UsageError {
+  return new UsageError(
+    `the question takes another answer than yes or no: ${plainLine(question.prompt, TEXT_CHARS)}`,
+    {
+      expected: "what the agent asks for, as JSON",
+      fix: answerCommands(sessionId, question, false, io).join(" or "),
+    },
+  );
+}

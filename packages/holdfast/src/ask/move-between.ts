@@ -1,0 +1,55 @@
+// `holdfast push` and `pull`: a session moves between the database here and a coordinator. What that means is `moveSession`'s.
+
+import { toHoldfastError } from "@holdfast/core";
+import { moveSession } from "@holdfast/runtime";
+import type { Arguments, Io } from "../frame/command.ts";
+import { findCoordinator } from "../place/coordinator-access.ts";
+import { findSession, withRemoteStorage, withStorage } from "../place/find-session.ts";
+import { plainLine, quoted } from "../frame/plain-text.ts";
+import { findLocalDatabase } from "../place/project.ts";
+
+/** How the database here is named to a command that would otherwise ask the coordinator. */
+function hereFor(args: Arguments, io: Io): string {
+  const { path, origin } = findLocalDatabase(args, io);
+  const isNamed = origin === "flag" || (io.env["HOLDFAST_URL"] ?? "") !== "";
+  return isNamed ? `--db ${quoted(path)}` : "";
+}
+
+/** @returns the exit code. */
+export async function moveBetween(
+  way: "push" | "pull",
+  id: string,
+  args: Arguments,
+  io: Io,
+): Promise<number> {
+  const database = findLocalDatabase(args, io);
+  const coordinator = findCoordinator(args, io);
+  return withRemoteStorage(coordinator, (there) =>
+    withStorage(database, async (here) => {
+      const [from, to] = way === "push" ? [here.storage, there.storage] : [there.storage, here.storage];
+      const [fromName, toName] =
+        way === "push" ? [database.path, coordinator.url] : [coordinator.url, database.path];
+      const { sessionId } = await findSession(from.reader, id);
+      try {
+        await moveSession({ sessionId, from, to, toName });
+      } catch (thrown) {
+        const error = toHoldfastError(thrown);
+        if (error.code === "storage_unavailable") {
+          // Of the database here it is known; what was asked of a coordinator may still come to pass.
+          const isUntouched =
+            way === "push" && (await here.storage.reader.session(sessionId))?.move === undefined;
+          io.note(
+            isUntouched
+              ? `nothing of ${sessionId} was moved: it lives here, as before`
+              : `how far it came is not known; ${io.call(`${way} ${sessionId}`)} again finishes it`,
+          );
+        }
+        throw error;
+      }
+      io.result({ sessionId, from: fromName, to: toName }, toName);
+      io.note(`session ${sessionId} lives in ${plainLine(toName, 200)} now`);
+      if (way === "pull") io.note(`go on with it: ${io.call(`resume ${sessionId}`, hereFor(args, io))}`);
+      return 0;
+    }),
+  );
+}

@@ -1,0 +1,50 @@
+// Asking something of a session over whoever owns its database: what `pause`, `unpause` and `budget` have in common.
+
+import { isEnded, type Session, type StorageReader } from "@holdfast/core";
+import { createRuntime, type Runtime } from "@holdfast/runtime";
+import type { Io } from "../frame/command.ts";
+import { readBelow, walk, walkUp } from "../view/session-tree.ts";
+import { withSession, type Access } from "../place/find-session.ts";
+import type { Database } from "../place/project.ts";
+import { isIdle } from "./send-signal.ts";
+
+export interface Requests {
+  readonly session: Session;
+  readonly access: Access;
+  readonly runtime: Runtime;
+}
+
+export async function withRequests(
+  database: Database,
+  id: string,
+  work: (requests: Requests) => Promise<number>,
+): Promise<number> {
+  return withSession(database, id, async (session, access) => {
+    const runtime = createRuntime({ storage: access.storage, adopt: false, development: false });
+    try {
+      return await work({ session, access, runtime });
+    } finally {
+      await runtime.close();
+    }
+  });
+}
+
+/** The command that goes on with a session, all above it and all below it, when one of its family has to do and no process does it. */
+export async function resumeHint(
+  access: Access,
+  session: Session,
+  io: Pick<Io, "call">,
+): Promise<string | undefined> {
+  const below = [...walk(await readBelow(access.storage.reader, session))].map(
+    (node) => node.session.sessionId,
+  );
+  if (!(await isIdle(access, [session.sessionId, ...below]))) return undefined;
+  return io.call(`resume ${(await topOf(access.storage.reader, session)).sessionId}`);
+}
+
+/** The topmost session above it that has not ended; itself when there is none. */
+async function topOf(reader: StorageReader, session: Session): Promise<Session> {
+  let top = session;
+  for await (const above of walkUp(reader, session)) if (!isEnded(above.status)) top = above;
+  return top;
+}

@@ -1,0 +1,173 @@
+// One signal to one session, over whoever owns the database: what `signal`, `approve` and `answer` have in common.
+
+import { setTimeout as delay } from "node:timers/promises";
+import {
+  ConflictError,
+  HoldfastError,
+  isAwaited,
+  isEnded,
+  mintId,
+  UnavailableError,
+  type AgentStorage,
+  type JsonText,
+  type Session,
+  type SignalReceipt,
+  type StorageReader,
+} from "@holdfast/core";
+import { createRuntime, type Runtime } from "@holdfast/runtime";
+import type { Arguments, Io } from "../frame/command.ts";
+import { withSession, type Access } from "../place/find-session.ts";
+import { guardOwner } from "../place/owner-guard.ts";
+import { findDatabase } from "../place/project.ts";
+import { randomU32 } from "../frame/random.ts";
+
+export interface Sending {
+  /** Of the session, or its beginning. */
+  readonly id: string;
+  /** What to send, once the session and its pending signals are known. May throw. */
+  readonly choose: (
+    session: Session,
+    pending: PendingSignals,
+    reader: StorageReader,
+  ) => Message | Promise<Message>;
+}
+
+/** Names of the signals that were not taken yet. */
+export type PendingSignals = ReadonlySet<string>;
+
+export interface Message {
+  /** Of the signal. */
+  readonly name: string;
+  readonly send: (runtime: Runtime, sessionId: string, signalId: string) => Promise<SignalReceipt>;
+  /** What to say when it is stored. */
+  readonly said: string;
+  /** What to say when it was there before. */
+  readonly repeated: string;
+  /** Called when it was there before, with the recorded payload if nobody has consumed it. May throw. */
+  readonly compare?: (recorded: JsonText | undefined) => void;
+}
+
+/**
+ *   G1. The process that owns the database may end between storing a signal and saying so. The signal is sent again then,
+ *       to whoever owns it next and under the same id, so that it is stored once; and if it was even consumed meanwhile,
+ *       the journal says so.
+ */
+export async function sendSignal(args: Arguments, io: Io, sending: Sending): Promise<number> {
+  const signalId = mintId("sig", Date.now(), randomU32);
+  let chosen: Message | undefined;
+  for (let n = 1; ; n++) {
+    try {
+      return await withSession(findDatabase(args, io), sending.id, async (session, access) => {
+        // A runtime would wait for an owner that is gone.
+        const storage = access.role === "client" ? guardOwner(access.storage).storage : access.storage;
+        const { reader } = storage;
+        const isSent = chosen !== undefined && (await isStored(reader, session.sessionId, signalId));
+        if (isEnded(session.status) && !isSent) throw sessionEnded(session);
+        const pending = await reader.pendingSignals(session.sessionId);
+        chosen ??= await sending.choose(session, new Set(pending.map(({ name }) => name)), reader);
+        const status = isSent ? "stored" : await send(storage, session, chosen, signalId);
+        return tell(io, access, { session, message: chosen, status });
+      });
+    } catch (error) {
+      if (chosen === undefined || !isLost(error)) throw error;
+      if (n === SENDS_MAX) throw unknownWhether(error, sending.id, io);
+    }
+  }
+}
+
+const SENDS_MAX = 5;
+const JOURNAL_PAGE = 1_000;
+
+/** The answer of another process was lost with it. */
+function isLost(error: unknown): boolean {
+  return HoldfastError.is(error) && (error.code === "storage_unavailable" || error.code === "locked");
+}
+
+function unknownWhether(cause: unknown, id: string, io: Io): UnavailableError {
+  return new UnavailableError(
+    "storage_unavailable",
+    `the process that owns the database ended before it answered, ${SENDS_MAX} times; whether the signal is stored is not known`,
+    { fix: `${io.call(`show ${id}`)} tells whether it has arrived`, cause },
+  );
+}
+
+/** Whether a signal waits to be consumed, or was. */
+async function isStored(reader: StorageReader, sessionId: string, signalId: string): Promise<boolean> {
+  const pending = await reader.pendingSignals(sessionId);
+  if (pending.some((signal) => signal.signalId === signalId)) return true;
+  for (let from = 0; ; from += JOURNAL_PAGE) {
+    const records = await reader.journal(sessionId, from, JOURNAL_PAGE);
+    for (const record of records) {
+      if ("signalId" in record && record.signalId === signalId) return true;
+      if ("signalIds" in record && record.signalIds.includes(signalId)) return true;
+    }
+    if (records.length < JOURNAL_PAGE) return false;
+  }
+}
+
+async function send(
+  storage: AgentStorage,
+  { sessionId }: Session,
+  message: Message,
+  signalId: string,
+): Promise<"stored" | "duplicate"> {
+  const runtime = createRuntime({ storage, adopt: false, development: false });
+  try {
+    const receipt = await message.send(runtime, sessionId, signalId);
+    if (receipt.status === "duplicate" && message.compare !== undefined) {
+      const pending = await storage.reader.pendingSignals(sessionId);
+      message.compare(pending.find(({ name }) => name === message.name)?.payload);
+    }
+    if (receipt.status !== "refused") return receipt.status;
+    const now = await storage.reader.session(sessionId);
+    if (now !== undefined && isEnded(now.status)) throw sessionEnded(now);
+    throw new ConflictError("session_ended", receipt.reason);
+  } finally {
+    await runtime.close();
+  }
+}
+
+interface Sent {
+  readonly session: Session;
+  readonly message: Message;
+  readonly status: "stored" | "duplicate";
+}
+
+async function tell(io: Io, access: Access, { session, message, status }: Sent): Promise<number> {
+  const { sessionId } = session;
+  const { name, said, repeated } = message;
+  const isWaiting = isAwaited(session, name);
+  const resume =
+    isWaiting && (await isIdle(access, [sessionId])) ? io.call(`resume ${sessionId}`) : undefined;
+  io.result({ sessionId, name, status, awaited: isWaiting, ...(resume === undefined ? {} : { resume }) }, "");
+  io.note(status === "stored" ? said : repeated);
+  if (resume !== undefined) io.note(`no process runs the session; it goes on with: ${resume}`);
+  if (!isWaiting && status === "stored" && !isEnded(session.status)) {
+    io.note(io.notes.paint.dim("the session does not wait for it now; it is kept until it does"));
+  }
+  return 0;
+}
+
+/** How long a process that has let go of a session, as it waited for long, may take to go on with it. */
+const TAKEN_MS = 2_000;
+const LOOK_MS = 20;
+
+/** Whether one of these sessions has something to do and no process does it. */
+export async function isIdle({ role, storage }: Access, sessionIds: readonly string[]): Promise<boolean> {
+  if (role === "remote") return false; // Its runners see to it.
+  for (const until = performance.now() + TAKEN_MS; ; await delay(LOOK_MS)) {
+    const due = await storage.due({ now: Date.now(), limit: Number.MAX_SAFE_INTEGER });
+    if (!due.sessionIds.some((sessionId) => sessionIds.includes(sessionId))) return false;
+    if (role === "owner" || performance.now() >= until) return true;
+  }
+}
+
+function sessionEnded({ sessionId, status }: Session): ConflictError {
+  return new ConflictError(
+    "session_ended",
+    `session ${sessionId} has ended (${status}): it takes no more signals`,
+    {
+      fix: "start another session",
+    },
+  );
+}

@@ -1,0 +1,117 @@
+// A command line, checked against the options of its command. Every refusal names what it refuses.
+
+import { UsageError } from "@holdfast/core";
+import { didYouMean } from "@holdfast/core/internal";
+import type { Arguments, Option, Options } from "./command.ts";
+
+/** A coordinator's, by itself or after an equals sign. */
+const TOKEN = /(^|=)hf_(adm|usr|reg|rnr|job)_[0-9a-f]{16,}$/;
+
+/** @throws UsageError for a token, for an option that is unknown, twice there, without its value, or at odds with another. */
+export function parseArguments(words: readonly string[], options: Options, usage: string): Arguments {
+  const values = new Map<string, string[]>();
+  const positionals: string[] = [];
+  const add = (name: string, value: string): void => {
+    const known = values.get(name);
+    if (known !== undefined && options[name]?.repeats !== true)
+      throw refuse(`--${name} is given twice`, usage);
+    values.set(name, [...(known ?? []), value]);
+  };
+
+  if (words.some((word) => TOKEN.test(word)))
+    throw refuse("a token is not given as an argument: others of this machine can see it", usage, {
+      fix: "give it in HOLDFAST_TOKEN, or in a file with --token-file; make another one, as this one was seen",
+    });
+  for (let i = 0; i < words.length; i++) {
+    const word = words[i]!;
+    if (word === "--") {
+      positionals.push(...words.slice(i + 1));
+      break;
+    }
+    // A lone dash is standard input, and a dash before a digit a number.
+    if (!/^-\D/.test(word)) {
+      positionals.push(word);
+      continue;
+    }
+    const { name, option, inline } = findOption(word, options, usage);
+    if (option.value === undefined) {
+      if (inline !== undefined) throw refuse(`--${name} takes no value`, usage, { got: word });
+      if (!values.has(name)) values.set(name, []);
+      continue;
+    }
+    const next = words[i + 1];
+    const value = inline ?? (next !== undefined && (next === "-" || !/^-\D/.test(next)) ? next : undefined);
+    if (inline === undefined && value !== undefined) i++;
+    if (value === undefined || value === "")
+      throw refuse(`--${name} needs a value`, usage, { expected: `--${name} ${option.value}` });
+    add(name, value);
+  }
+
+  for (const name of values.keys()) {
+    const rival = options[name]?.excludes?.find((other) => values.has(other));
+    if (rival !== undefined)
+      throw refuse(`--${name} and --${rival} exclude each other`, usage, { fix: "give one of them" });
+  }
+  return {
+    positionals,
+    has: (name) => values.has(name),
+    text: (name) => values.get(name)?.[0],
+    texts: (name) => values.get(name) ?? [],
+  };
+}
+
+/** What of a command is to be done: "list", "add". @throws UsageError for what it does not do. */
+export function refuseAction(
+  command: string,
+  action: string | undefined,
+  actions: readonly string[],
+  usage: string,
+): UsageError {
+  const last = actions.at(-1) ?? "";
+  if (action === undefined)
+    return refuse(`${actions.slice(0, -1).join(", ")} or ${last}?`, usage, { got: "nothing" });
+  return refuse(`there is no ${command} ${action}${didYouMean(action, actions)}`, usage, { got: action });
+}
+
+/** The one thing a command is about, and nothing else. */
+export function takeOnly(positionals: readonly string[], what: string, usage: string): string {
+  const [only, extra] = positionals;
+  if (only === undefined || only === "") throw refuse(`${what} is missing`, usage);
+  if (extra !== undefined) throw refuse(`"${extra}" is one argument too many`, usage);
+  return only;
+}
+
+export function takeNothing(positionals: readonly string[], usage: string): void {
+  if (positionals[0] !== undefined) throw refuse(`"${positionals[0]}" is one argument too many`, usage);
+}
+
+export function refuse(
+  message: string,
+  usage: string,
+  details: { readonly got?: string; readonly expected?: string; readonly fix?: string } = {},
+): UsageError {
+  return new UsageError(message, { expected: `holdfast ${usage}`, ...details });
+}
+
+function findOption(
+  word: string,
+  options: Options,
+  usage: string,
+): { name: string; option: Option; inline: string | undefined } {
+  const [, long, short, inline] = /^(?:--([^=]+)|-([^=]))(?:=([^]*))?$/.exec(word) ?? [];
+  const name = long ?? Object.keys(options).find((candidate) => options[candidate]?.short === short);
+  const option = name === undefined || !Object.hasOwn(options, name) ? undefined : options[name];
+  if (name !== undefined && option !== undefined) return { name, option, inline };
+  const given = word.replace(/=.*$/s, "");
+  const names = Object.keys(options).map((candidate) => `--${candidate}`);
+  throw refuse(`there is no option ${given}${didYouMean(given, names)}`, usage, {
+    fix: `the options are ${names.join(", ")}`,
+  });
+}
+
+/** What `--grace` says, of the commands that run a session. */
+export async function graceOf(args: Arguments): Promise<{ readonly graceMs?: number }> {
+  const grace = args.text("grace");
+  if (grace === undefined) return {};
+  return { graceMs: (await import("../view/budget-text.ts")).parseDuration(grace, "--grace") };
+}

@@ -1,0 +1,53 @@
+// Working on a database for as long as it takes, whichever process owns it.
+//
+//   P2. When the process that owns the database ends while we work over its socket, we go on as after a crash of ours: with
+//       storage opened anew, from the last commit, as the owner or as a client of the next one. A database that is gone with its
+//       owner was lost: an empty one in its place would hide that.
+
+import { existsSync } from "node:fs";
+import { HoldfastError, type AgentStorage } from "@holdfast/core";
+import type { Io } from "../frame/command.ts";
+import { tellWarnings, withStorage, type Access } from "./find-session.ts";
+import { guardOwner, type GuardedStorage } from "./owner-guard.ts";
+import type { Database } from "./project.ts";
+
+/** @param work may be called again; answers `undefined` when it noticed that the owner is gone. */
+export async function acrossOwners<T>(
+  database: Database,
+  io: Io,
+  work: (storage: AgentStorage, owner?: GuardedStorage) => Promise<T | undefined>,
+): Promise<T> {
+  for (let isFirst = true; ; isFirst = false) {
+    const attempt = async (access: Access): Promise<T | undefined> => {
+      tellWarnings(access, io);
+      if (access.role !== "client") return work(access.storage);
+      const owner = guardOwner(access.storage);
+      try {
+        return await work(owner.storage, owner);
+      } catch (error) {
+        // At any moment: a command that only owned the database for its one signal is gone as soon as it has answered us.
+        if (await owner.look()) throw error;
+        return undefined;
+      }
+    };
+    const done = await withStorage(database, attempt, isFirst).catch((error: unknown) => {
+      throw isFirst || existsSync(database.path) ? error : databaseLost(database, error);
+    });
+    if (done !== undefined) return done;
+    io.note(io.notes.paint.dim("the process that owned the database has ended; going on from here"));
+  }
+}
+
+/** What was there while another process owned it is not there any more. */
+export function databaseLost({ path }: Pick<Database, "path">, cause?: unknown): HoldfastError {
+  return new HoldfastError(
+    "storage_lost",
+    `the database was removed or replaced while it was in use: ${path}`,
+    {
+      at: path,
+      expected: "the database that another process owned a moment ago",
+      fix: "restore it; the process that owned it has said where it saved a copy",
+      cause,
+    },
+  );
+}

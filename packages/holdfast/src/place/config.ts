@@ -1,0 +1,135 @@
+// What configuration files may say, and reading them. Which file goes before which is decided by who asks (`project.ts`).
+//
+//   F1. The schema is the only list of settings: files are checked against it, and `docs/config.schema.json` is its copy.
+//   F2. A file that is there and wrong is an error naming the file and the pointer, never passed over.
+
+import { isAbsolute, join } from "node:path";
+import { HoldfastError } from "@holdfast/core";
+import { didYouMean, jsonSyntaxProblem } from "@holdfast/core/internal";
+import { kindOfValue, readGiven } from "../frame/given-file.ts";
+
+export const CONFIG_SCHEMA = {
+  $schema: "https://json-schema.org/draft/2020-12/schema",
+  title: "Configuration of Holdfast",
+  description:
+    "Read from .holdfast/config.json in the project; what is not set there from holdfast/config.json in the user's " +
+    "configuration folder ($XDG_CONFIG_HOME, or ~/.config).",
+  type: "object",
+  properties: {
+    $schema: { type: "string", minLength: 1, description: "Where this schema is; for editors." },
+    db: {
+      type: "string",
+      minLength: 1,
+      description: "Path of the database. In both files a relative one begins at the project's folder.",
+    },
+    trace: {
+      type: ["string", "array"],
+      minLength: 1,
+      items: { type: "string", minLength: 1 },
+      description: "Where to trace to: stdout, file:PATH, sqlite:PATH, otlp or otlp:URL, or a list of these.",
+    },
+    strictBounds: {
+      type: "boolean",
+      description:
+        "Refuse what --strict-bounds refuses, wherever it is not given: a session of an agent in the turn form without a limit.",
+    },
+  },
+  additionalProperties: false,
+} as const;
+
+export interface Config {
+  readonly db?: string;
+  readonly trace?: string | readonly string[];
+  readonly strictBounds?: boolean;
+}
+
+/** The settings, without what is there for editors. */
+export const CONFIG_KEYS = Object.keys(CONFIG_SCHEMA.properties).filter((key) => !key.startsWith("$"));
+
+/** Where the user's own configuration would be. Without a home there is none; a relative XDG path is none, as XDG says. */
+export function userConfigFile(env: Readonly<Record<string, string | undefined>>): string | undefined {
+  const xdg = env["XDG_CONFIG_HOME"];
+  if (xdg !== undefined && isAbsolute(xdg)) return join(xdg, "holdfast", "config.json");
+  const home = env["HOME"];
+  return home === undefined || !isAbsolute(home)
+    ? undefined
+    : join(home, ".config", "holdfast", "config.json");
+}
+
+/**
+ * What the file says; nothing when it is not there.
+ *
+ * @throws HoldfastError `config_invalid`.
+ */
+export function readConfig(path: string): Config {
+  let text: string;
+  try {
+    text = readBounded(path).replace(/^\uFEFF/, "");
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return {};
+    throw invalid(path, `the configuration cannot be read: ${message}`);
+  }
+  if (text.trim() === "") return {};
+  let config: unknown;
+  try {
+    config = JSON.parse(text);
+  } catch {
+    throw invalid(path, `the configuration is not JSON: ${jsonSyntaxProblem(text)}`);
+  }
+  if (typeof config !== "object" || config === null || Array.isArray(config)) {
+    throw invalid(path, "the configuration is not a JSON object", {
+      expected: '{ "db": "path of the database" }',
+    });
+  }
+  for (const [key, value] of Object.entries(config)) checkSetting(path, key, value);
+  return config;
+}
+
+const FILE_BYTES_MAX = 1024 * 1024;
+
+/** One that is larger says something else. @throws Error */
+export function readBounded(path: string): string {
+  const bytes = readGiven(path, FILE_BYTES_MAX);
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    throw new Error("it is not UTF-8");
+  }
+}
+
+function checkSetting(path: string, key: string, value: unknown): void {
+  const keys = Object.keys(CONFIG_SCHEMA.properties);
+  const at = `${path}#/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+  if (!keys.includes(key)) {
+    throw invalid(at, `the configuration has no "${key}"${didYouMean(key, keys)}`, {
+      expected: keys.join(", "),
+    });
+  }
+  if (key === "strictBounds") {
+    if (typeof value === "boolean") return;
+    throw invalid(at, `"${key}" is not true or false`, {
+      got: kindOfValue(value),
+      expected: "true or false",
+    });
+  }
+  const takesList = key === "trace";
+  const texts: readonly unknown[] = takesList && Array.isArray(value) ? value : [value];
+  if (texts.every((text) => typeof text === "string" && text !== "")) return;
+  throw invalid(at, `"${key}" is not a text, or an empty one`, {
+    got: kindOfValue(value),
+    expected: takesList ? 'a text like "file:PATH", or a list of them' : "a text",
+  });
+}
+
+function invalid(
+  at: string,
+  message: string,
+  details: { got?: string; expected?: string } = {},
+): HoldfastError {
+  return new HoldfastError("config_invalid", message, {
+    at,
+    ...details,
+    fix: "correct the file, or remove it",
+  });
+}

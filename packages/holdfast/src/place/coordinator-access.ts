@@ -1,0 +1,118 @@
+// Which coordinator is meant, and as whom it is asked.
+//
+// Tokens come from the environment or from a file, never from the command line itself, where others of this machine would see them.
+
+import { HoldfastError, toHoldfastError, UsageError, type ErrorCode } from "@holdfast/core";
+import { checkUrl } from "@holdfast/storage/coordinator-url";
+import { adminTokenFile, readToken } from "./admin-token.ts";
+import type { Arguments, Io } from "../frame/command.ts";
+import { definedOf } from "../frame/command-error.ts";
+import { dataFolder } from "./coordinator-storage.ts";
+import { checkTrusted } from "../frame/given-file.ts";
+import type { Origin } from "../frame/origin.ts";
+
+export interface CoordinatorAccess {
+  readonly url: string;
+  readonly token: string;
+  /** What the token was read from: a variable or a file. */
+  readonly tokenFrom: string;
+}
+
+const VARIABLE = "HOLDFAST_URL";
+/** Of a coordinator that was started here, as it is. */
+export const URL_DEFAULT = "http://127.0.0.1:8765";
+
+interface NamedUrl {
+  readonly url: string;
+  readonly origin: Origin;
+  readonly from: string;
+}
+
+/** The coordinator that somebody named in place of a database; nothing when nobody did. */
+export function namedCoordinator(args: Arguments, io: Pick<Io, "env">): NamedUrl | undefined {
+  return args.has("db") && args.text("url") === undefined ? undefined : namedUrl(args, io);
+}
+
+/** For what has to do with a coordinator anyway: the one that is named, or the one that would be started here. */
+export function findCoordinator(args: Arguments, io: Pick<Io, "env" | "cwd">): CoordinatorAccess {
+  const url = namedUrl(args, io)?.url ?? URL_DEFAULT;
+  return { url, ...coordinatorToken(args, io) };
+}
+
+function namedUrl(args: Arguments, { env }: Pick<Io, "env">): NamedUrl | undefined {
+  const flag = args.text("url");
+  if (flag !== undefined) return { url: checkedUrl(flag, "--url"), origin: "flag", from: "--url" };
+  const variable = env[VARIABLE];
+  if (variable === undefined || variable === "") return undefined;
+  return { url: checkedUrl(variable, VARIABLE), origin: "environment", from: VARIABLE };
+}
+
+/** A URL from a flag or a variable, which an error names. @throws UsageError before anything else is looked at, also the token. */
+export function checkedUrl(url: string, from: string, insecure = false): string {
+  try {
+    checkUrl(url, insecure);
+    return url;
+  } catch (thrown) {
+    const { message, got, expected, fix } = toHoldfastError(thrown);
+    throw new UsageError(`${from} names no coordinator that can be called: ${message}`, {
+      at: from,
+      ...definedOf({ got, expected, fix }),
+    });
+  }
+}
+
+/** @throws HoldfastError `unauthenticated` when there is none. */
+export function coordinatorToken(
+  args: Arguments,
+  io: Pick<Io, "env" | "cwd">,
+): Pick<CoordinatorAccess, "token" | "tokenFrom"> {
+  const variable = io.env["HOLDFAST_TOKEN"];
+  const file = args.text("token-file");
+  if (file === undefined && variable !== undefined && variable !== "")
+    return { token: checkToken(variable, "HOLDFAST_TOKEN"), tokenFrom: "HOLDFAST_TOKEN" };
+  const path = file ?? adminTokenFile(dataFolder(io));
+  checkTrusted(path);
+  const token = readToken(path);
+  if (token !== undefined && token !== "") return { token: checkToken(token, path), tokenFrom: path };
+  throw new HoldfastError("unauthenticated", `there is no token in ${path}`, {
+    at: path,
+    expected:
+      "a token in HOLDFAST_TOKEN or in a file, such as the one that a coordinator writes when it begins",
+    fix: "name the file with --token-file; `holdfast token create NAME` makes a token for a user",
+  });
+}
+
+/** What no header can carry is no token. @throws UsageError that does not tell it. */
+export function checkToken(token: string, at: string): string {
+  if (/^[\x21-\x7e]+$/.test(token)) return token;
+  throw new UsageError("the token holds what no token does", {
+    at,
+    expected: "one line that begins with hf_",
+    fix: "give it as it was made",
+  });
+}
+
+const OF_TOKEN: ReadonlySet<string> = new Set<ErrorCode>([
+  "unauthenticated",
+  "token_revoked",
+  "insufficient_scope",
+]);
+
+/** An error of asking it, with where its token came from. */
+export function asAsked(thrown: unknown, { tokenFrom }: CoordinatorAccess): HoldfastError {
+  const error = toHoldfastError(thrown);
+  const { code, message, got, expected, fix } = error;
+  const isOfToken = OF_TOKEN.has(code);
+  const at = isOfToken ? `the token in ${tokenFrom}` : undefined;
+  if (at === undefined) return error;
+  const where =
+    "a token is read from --token-file, else from HOLDFAST_TOKEN, else from the admin-token of a coordinator here";
+  const fixes = [fix, isOfToken ? where : undefined].filter((text) => text !== undefined);
+  return new HoldfastError(code, message, {
+    at,
+    ...(got === undefined ? {} : { got }),
+    ...(expected === undefined ? {} : { expected }),
+    ...(fixes.length === 0 ? {} : { fix: fixes.join("; ") }),
+    cause: thrown,
+  });
+}

@@ -1,0 +1,41 @@
+// One question to a coordinator by the command: as who is named, and with words for one that is not there.
+
+import { HoldfastError, UsageError } from "@holdfast/core";
+import { CoordinatorConnection } from "@holdfast/storage/remote";
+import type { Arguments, Io } from "../frame/command.ts";
+import { asAsked, findCoordinator } from "./coordinator-access.ts";
+
+/** @throws HoldfastError `unavailable` when it does not answer, and what it refuses with. */
+export async function askCoordinator<T>(
+  args: Arguments,
+  io: Io,
+  ask: (connection: CoordinatorConnection) => Promise<T>,
+): Promise<T> {
+  if (args.has("db"))
+    throw new UsageError("this is asked of a coordinator, which has no --db", {
+      got: "--db",
+      fix: "leave it out; --url says which coordinator",
+    });
+  const access = findCoordinator(args, io);
+  const { url, token } = access;
+  let connection: CoordinatorConnection | undefined;
+  try {
+    const opened = (connection = new CoordinatorConnection({ url, token }));
+    return await opened.ask(() => ask(opened));
+  } catch (thrown) {
+    const error = asAsked(thrown, access);
+    if (error.code !== "unavailable" && error.code !== "storage_unavailable") throw error;
+    throw new HoldfastError("unavailable", error.message, {
+      at: url,
+      ...(error.got === undefined ? {} : { got: error.got }),
+      // Of a coordinator that does run, but is not believed, the connection knows better.
+      fix:
+        error.fix?.includes("NODE_EXTRA_CA_CERTS") === true
+          ? error.fix
+          : "start it with `holdfast coordinator`, or say where it is with --url",
+      cause: error,
+    });
+  } finally {
+    connection?.close();
+  }
+}

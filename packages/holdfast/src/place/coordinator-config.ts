@@ -1,0 +1,214 @@
+// What the configuration of a coordinator may say, and reading it.
+//
+//   F1. The schema is the only list of settings: the file is checked against it, and `docs/coordinator.schema.json` is its copy.
+//   F2. What is wrong is an error naming the file and the pointer, before anything is opened; nothing is passed over.
+//   F3. An empty file says nothing, and so do a byte-order mark and the line ends of other systems. A file that is no configuration by
+//       its size is not read.
+
+import { resolve } from "node:path";
+import { HoldfastError } from "@holdfast/core";
+import { didYouMean, jsonSyntaxProblem } from "@holdfast/core/internal";
+import { readBounded } from "./config.ts";
+import { checkTrusted, kindOfValue } from "../frame/given-file.ts";
+import { API_LIMITS, type ApiLimits, type CoordinatorConfig } from "@holdfast/coordinator";
+
+interface Setting {
+  readonly type: "string" | "integer" | "boolean" | "array" | "object";
+  readonly description: string;
+  readonly minLength?: number;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly items?: { readonly type: "string"; readonly pattern: string };
+  readonly properties?: Readonly<Record<string, Setting>>;
+  readonly required?: readonly string[];
+  readonly additionalProperties?: false;
+}
+
+const text = (description: string): Setting => ({ type: "string", minLength: 1, description });
+const integer = (minimum: number, maximum: number, description: string): Setting => ({
+  type: "integer",
+  minimum,
+  maximum,
+  description,
+});
+const texts = (pattern: string, description: string): Setting => ({
+  type: "array",
+  items: { type: "string", pattern },
+  description,
+});
+
+const DAY_MS = 86_400_000;
+const LIMIT_MAX = 1024 * 1024 * 1024;
+
+const SETTINGS: Readonly<Record<string, Setting>> = {
+  $schema: text("Where this schema is; for editors."),
+  host: text("Address to listen on: 127.0.0.1 when absent, which is this machine alone."),
+  port: integer(0, 65_535, "Port to listen on: 8765 when absent; 0 for any that is free."),
+  storage: text("Where sessions are kept: sqlite:PATH, postgres://USER@HOST/DATABASE or memory:"),
+  insecure: {
+    type: "boolean",
+    description:
+      "Listen on other addresses than this machine's own without TLS, because something in front has it.",
+  },
+  tls: {
+    type: "object",
+    description: "Listen with TLS.",
+    properties: {
+      cert: text("Path of the certificate chain, PEM. A relative one begins at the file's folder."),
+      key: text("Path of its private key, PEM."),
+    },
+    required: ["cert", "key"],
+    additionalProperties: false,
+  },
+  hosts: texts(
+    "^([^\\s/:]+|\\[[0-9a-fA-F:.]+\\])(:\\d{1,5})?$",
+    "Hosts it is called by beside its own address, with their port where that is not the scheme's own.",
+  ),
+  origins: texts("^https?://[^\\s/*]+$", "Origins whose pages may call it, beside its own."),
+  // A runner lets go three seconds before the end, and what it hears of may be two seconds old.
+  leaseMs: integer(6_000, DAY_MS, "How long a runner's claim lasts without renewal."),
+  renewMs: integer(100, DAY_MS, "How often runners are told to renew; at most a third of leaseMs."),
+  poisonLosses: integer(
+    1,
+    1_000,
+    "How often in a row a session may be lost with a runner that holds nothing else, before it is paused as poison: 5 when absent.",
+  ),
+  limits: {
+    type: "object",
+    description: "Limits of the API.",
+    properties: Object.fromEntries(
+      Object.entries(API_LIMITS).map(([name, value]) => [
+        name,
+        integer(1, LIMIT_MAX, `${value} when absent.`),
+      ]),
+    ),
+    additionalProperties: false,
+  },
+};
+
+export const COORDINATOR_SCHEMA = {
+  $schema: "https://json-schema.org/draft/2020-12/schema",
+  title: "Configuration of a coordinator",
+  description: "Read by `holdfast coordinator --config FILE`. An option on the command line goes before it.",
+  type: "object",
+  properties: SETTINGS,
+  additionalProperties: false,
+} as const;
+
+/** What a file says, its paths made absolute. */
+export interface CoordinatorFile extends Omit<CoordinatorConfig, "limits"> {
+  readonly host?: string;
+  readonly port?: number;
+  readonly storage?: string;
+  readonly insecure?: boolean;
+  readonly tls?: { readonly cert: string; readonly key: string };
+  readonly limits?: Partial<ApiLimits>;
+}
+
+/** @throws HoldfastError `config_invalid`. */
+export function readCoordinatorFile(path: string): CoordinatorFile {
+  const content = readText(path).replace(/^\uFEFF/, "");
+  if (content.trim() === "") return {}; // F3.
+  let value: unknown;
+  try {
+    value = JSON.parse(content);
+  } catch {
+    throw invalid(path, `the configuration is not JSON: ${jsonSyntaxProblem(content)}`);
+  }
+  check(path, "", { ...COORDINATOR_SCHEMA, description: "" }, value);
+  const { $schema: _, tls, ...file } = value as CoordinatorFile & { $schema?: string };
+  if (tls === undefined) return file;
+  return { ...file, tls: { cert: resolve(path, "..", tls.cert), key: resolve(path, "..", tls.key) } };
+}
+
+/** A file that must be there: a certificate or its key. @throws HoldfastError `config_invalid`. */
+export function readPem(path: string, what: string): string {
+  const content = readText(path);
+  if (content.includes("-----BEGIN ")) return content;
+  throw invalid(path, `${what} is not in PEM`, { expected: "a file with -----BEGIN … -----" });
+}
+
+function readText(path: string): string {
+  checkTrusted(path);
+  try {
+    return readBounded(path);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const why =
+      code === "ENOENT" || code === "ENOTDIR"
+        ? `there is no file ${path}`
+        : `the file cannot be read: ${message}`;
+    throw invalid(path, why, { fix: "correct the path, or leave it out" });
+  }
+}
+
+/** F2. */
+function check(path: string, pointer: string, setting: Setting, value: unknown): void {
+  const at = `${path}#${pointer}`;
+  const wrong = (expected: string): HoldfastError =>
+    invalid(at, `"${pointer.slice(1) || "the configuration"}" cannot be ${kindOfValue(value)}`, {
+      got: kindOfValue(value),
+      expected,
+    });
+  switch (setting.type) {
+    case "string":
+      if (typeof value !== "string" || value === "") throw wrong("a text that is not empty");
+      return;
+    case "boolean":
+      if (typeof value !== "boolean") throw wrong("true or false");
+      return;
+    case "integer": {
+      const { minimum = 0, maximum = Infinity } = setting;
+      if (!Number.isSafeInteger(value) || (value as number) < minimum || (value as number) > maximum)
+        throw wrong(`an integer from ${minimum} to ${maximum}`);
+      return;
+    }
+    case "array": {
+      const { pattern = "" } = setting.items ?? {};
+      if (!Array.isArray(value)) throw wrong("a list of texts");
+      const bad = value.findIndex((item) => typeof item !== "string" || !new RegExp(pattern, "u").test(item));
+      if (bad >= 0)
+        throw invalid(`${at}/${bad}`, `"${pointer.slice(1)}" holds what it cannot`, {
+          got: kindOfValue(value[bad]),
+          expected: `texts that match ${pattern}`,
+        });
+      return;
+    }
+    case "object":
+      checkObject(path, pointer, setting, value);
+  }
+}
+
+function checkObject(
+  path: string,
+  pointer: string,
+  { properties = {}, required = [] }: Setting,
+  value: unknown,
+): void {
+  const at = `${path}#${pointer}`;
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw invalid(at, `"${pointer.slice(1) || "the configuration"}" is not a JSON object`, {
+      expected: "{ … }",
+    });
+  const keys = Object.keys(properties);
+  for (const [key, member] of Object.entries(value)) {
+    const setting = Object.hasOwn(properties, key) ? properties[key] : undefined;
+    const below = `${pointer}/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+    if (setting === undefined)
+      throw invalid(`${path}#${below}`, `the configuration has no "${key}"${didYouMean(key, keys)}`, {
+        expected: keys.join(", "),
+      });
+    check(path, below, setting, member);
+  }
+  const missing = required.find((key) => !Object.hasOwn(value, key));
+  if (missing !== undefined)
+    throw invalid(at, `"${missing}" is missing`, { expected: required.join(" and ") });
+}
+
+function invalid(
+  at: string,
+  message: string,
+  details: { readonly got?: string; readonly expected?: string; readonly fix?: string } = {},
+): HoldfastError {
+  return new HoldfastError("config_invalid", message, { at, fix: "correct the file", ...details });
+}

@@ -1,0 +1,110 @@
+// Where a coordinator keeps its sessions: what `--storage` names, and the folder that what belongs to it lies in.
+
+import { dirname, isAbsolute, join, resolve } from "node:path";
+import { HoldfastError, UsageError, type AgentStorage } from "@holdfast/core";
+import { MemoryStorage } from "@holdfast/runtime";
+import type { Io } from "../frame/command.ts";
+
+export interface CoordinatorStorage {
+  readonly storage: AgentStorage;
+  /** As it may be shown: without a password. */
+  readonly name: string;
+  /** For the admin's token. */
+  readonly folder: string;
+}
+
+/** The user's data folder, as XDG says. */
+export function dataFolder({ env, cwd }: Pick<Io, "env" | "cwd">): string {
+  const xdg = env["XDG_DATA_HOME"];
+  if (xdg !== undefined && isAbsolute(xdg)) return join(xdg, "holdfast");
+  const home = env["HOME"];
+  return home === undefined || !isAbsolute(home)
+    ? join(cwd, ".holdfast")
+    : join(home, ".local", "share", "holdfast");
+}
+
+/**
+ * Open what is named, or a SQLite file in the user's data folder.
+ *
+ * @throws UsageError for what is no storage, ConflictError `locked` when another process has the file, HoldfastError when it cannot be
+ * opened.
+ */
+export async function openCoordinatorStorage(
+  wanted: string | undefined,
+  io: Pick<Io, "env" | "cwd">,
+): Promise<CoordinatorStorage> {
+  const folder = dataFolder(io);
+  const named = readStorageUrl(wanted ?? `sqlite:${join(folder, "coordinator.db")}`, io);
+  switch (named.type) {
+    case "sqlite": {
+      const { path } = named;
+      const { openSqliteStorage } = await import("@holdfast/storage/sqlite");
+      if (wanted === undefined) await makeFolder(folder);
+      return { storage: await openSqliteStorage({ path }), name: `sqlite:${path}`, folder: dirname(path) };
+    }
+    case "postgres": {
+      const { url } = named;
+      const { openPostgresStorage, shownUrl } = await importPostgres();
+      await makeFolder(folder);
+      // Several coordinators, on machines whose clocks nobody keeps together: the database's time counts.
+      const storage = await openPostgresStorage({ url, clock: "database" });
+      return { storage, name: shownUrl(url), folder };
+    }
+    case "memory":
+      await makeFolder(folder);
+      return { storage: new MemoryStorage(), name: "memory:", folder };
+  }
+}
+
+/** Its driver is installed by who needs it. @throws HoldfastError `config_invalid` where that was not done. */
+export async function importPostgres(): Promise<typeof import("@holdfast/storage/postgres")> {
+  try {
+    return await import("@holdfast/storage/postgres");
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException;
+    if (code !== "ERR_MODULE_NOT_FOUND" || !message.includes("'pg'")) throw cause;
+    throw new HoldfastError("config_invalid", "PostgreSQL needs the package pg, and it is not installed", {
+      at: "--storage",
+      fix: "install it beside holdfast: npm install pg",
+      cause,
+    });
+  }
+}
+
+export type NamedStorage =
+  | { readonly type: "sqlite"; readonly path: string }
+  | { readonly type: "postgres"; readonly url: string }
+  | { readonly type: "memory" };
+
+/** What `--storage` names. @throws UsageError for what is no storage. */
+export function readStorageUrl(url: string, { cwd }: Pick<Io, "cwd">): NamedStorage {
+  const [, scheme = "", rest = ""] = /^([a-z]+):(.*)$/s.exec(url) ?? [];
+  if (scheme === "sqlite" && rest !== "") return { type: "sqlite", path: resolve(cwd, rest) };
+  if (scheme === "postgres" || scheme === "postgresql") return { type: "postgres", url };
+  if (scheme === "memory" && rest === "") return { type: "memory" };
+  throw notAStorage(url);
+}
+
+/** A folder of this user alone. @throws HoldfastError `storage_unavailable` */
+export async function makeFolder(folder: string): Promise<void> {
+  const { makeFolders } = await import("@holdfast/storage/sqlite");
+  try {
+    makeFolders(folder);
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new HoldfastError("storage_unavailable", `the folder ${folder} cannot be made: ${code}`, {
+      at: folder,
+      got: code ?? "",
+      fix: "make it one that this user can write to, or name another place in XDG_DATA_HOME",
+      cause,
+    });
+  }
+}
+
+function notAStorage(url: string): UsageError {
+  // What stands behind the scheme may be a password, wherever it stands.
+  return new UsageError(`"${url.replace(/:\/\/.*$/s, "://…")}" is no storage`, {
+    at: "--storage",
+    expected: "sqlite:PATH, postgres://USER@HOST/DATABASE or memory:",
+  });
+}

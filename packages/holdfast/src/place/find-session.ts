@@ -1,0 +1,226 @@
+// Which session somebody means, and access to where it is.
+
+import { existsSync } from "node:fs";
+import {
+  HoldfastError,
+  isEnded,
+  NotFoundError,
+  UsageError,
+  type AgentStorage,
+  type Session,
+  type StorageReader,
+} from "@holdfast/core";
+import type { SqliteFileReader, StorageAccess } from "@holdfast/storage/sqlite";
+import { refuse, takeOnly } from "../frame/arguments.ts";
+import type { Arguments, Io } from "../frame/command.ts";
+import { CommandError } from "../frame/command-error.ts";
+import { asAsked, type CoordinatorAccess } from "./coordinator-access.ts";
+import { localTime, plainLine } from "../frame/plain-text.ts";
+import { makeProjectFolder, type Database } from "./project.ts";
+
+const PAGE_SESSIONS = 500;
+const MATCHES_SHOWN = 5;
+/** Sessions of a coordinator are found by name only: where a session lives must not depend on which processes run. */
+const ELSEWHERE = "in another database with --db PATH, at a coordinator with --url URL";
+const WHOLE_ID = /^ses_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** Storage that somebody works on: a database as its owner or over its owner's socket, or a coordinator's. */
+export type Access = StorageAccess | { readonly role: "remote"; readonly storage: AgentStorage };
+
+/**
+ * Write to a database, whoever owns it.
+ *
+ * @param create whether it is made when it is missing.
+ */
+export async function withStorage<T>(
+  database: Database,
+  work: (access: Access) => Promise<T>,
+  create = true,
+): Promise<T> {
+  if (database.coordinator !== undefined) return withRemoteStorage(database.coordinator, work);
+  const { withSqliteStorage } = await import("@holdfast/storage/sqlite");
+  if (create) makeProjectFolder(database);
+  return withSqliteStorage({ path: database.path, create }, work);
+}
+
+export async function withRemoteStorage<T>(
+  access: CoordinatorAccess,
+  work: (access: Extract<Access, { role: "remote" }>) => Promise<T>,
+): Promise<T> {
+  const { openRemoteStorage } = await import("@holdfast/storage/remote");
+  let storage: AgentStorage | undefined;
+  try {
+    storage = openRemoteStorage({ url: access.url, token: access.token });
+    return await work({ role: "remote", storage });
+  } catch (thrown) {
+    throw HoldfastError.is(thrown) ? asAsked(thrown, access) : thrown;
+  } finally {
+    await storage?.close();
+  }
+}
+
+/** Write to a session that must be there, whoever owns its database. */
+export async function withSession<T>(
+  database: Database,
+  id: string,
+  work: (session: Session, access: Access) => Promise<T>,
+): Promise<T> {
+  if (database.coordinator !== undefined)
+    return withRemoteStorage(database.coordinator, async (access) =>
+      work(await findSession(access.storage.reader, id), access),
+    );
+  const { withSqliteStorage } = await import("@holdfast/storage/sqlite");
+  try {
+    return await withSqliteStorage({ path: database.path, create: false }, async (access) =>
+      work(await findSession(access.storage.reader, id), access),
+    );
+  } catch (error) {
+    throw isMissing(error, database) ? sessionNotFound(id, database) : error;
+  }
+}
+
+/**
+ * Read a database beside whoever owns it; `undefined` when it was never made. One that was removed while it is in use is read
+ * through its owner.
+ */
+export async function withReader<T>(
+  database: Database,
+  work: (reader: StorageReader | undefined) => Promise<T>,
+): Promise<T> {
+  if (database.coordinator !== undefined)
+    return withRemoteStorage(database.coordinator, ({ storage }) => work(storage.reader));
+  const { connectSqliteStorage, openSqliteReader } = await import("@holdfast/storage/sqlite");
+  let reader: SqliteFileReader | undefined;
+  try {
+    reader = openSqliteReader({ path: database.path });
+  } catch (error) {
+    const owner = isMissing(error, database)
+      ? await connectSqliteStorage({ path: database.path })
+      : undefined;
+    if (owner !== undefined) {
+      try {
+        return await work(owner.reader);
+      } finally {
+        await owner.close();
+      }
+    }
+    // Who names a file means that it is there; the default one is made by the first session.
+    if (!isMissing(error, database) || database.origin !== "default") throw error;
+  }
+  try {
+    return await work(reader);
+  } finally {
+    reader?.close();
+  }
+}
+
+/** Read one session that must be there. */
+export async function withReaderOf<T>(
+  database: Database,
+  id: string,
+  work: (session: Session, reader: StorageReader) => Promise<T>,
+): Promise<T> {
+  return withReader(database, async (reader) => {
+    if (reader === undefined) throw sessionNotFound(id, database);
+    return work(await findSession(reader, id), reader);
+  });
+}
+
+/** Read the session that a command line means: by its id or its beginning, or `--last`. */
+export async function withReaderOfMeant<T>(
+  database: Database,
+  args: Arguments,
+  usage: string,
+  work: (session: Session, reader: StorageReader) => Promise<T>,
+): Promise<T> {
+  if (!args.has("last"))
+    return withReaderOf(database, takeOnly(args.positionals, "the session (its id, or --last)", usage), work);
+  if (args.positionals.length > 0)
+    throw refuse("an id and --last exclude each other", usage, { fix: "give one of them" });
+  return withReader(database, async (reader) => {
+    const [newest] = (await reader?.sessions({ limit: 1 })) ?? [];
+    if (reader !== undefined && newest !== undefined) return work(newest, reader);
+    throw new NotFoundError("session_not_found", "there is no session yet", {
+      at: database.path,
+      fix: `\`holdfast run FILE\` starts one; others may be ${ELSEWHERE}`,
+    });
+  });
+}
+
+/**
+ * The session of this id, or the only one whose id begins like this.
+ *
+ * @throws NotFoundError when there is none, CommandError `ambiguous` when there are several.
+ */
+export async function findSession(reader: StorageReader, id: string): Promise<Session> {
+  // Every id begins with nothing, so the only session there is would be meant by a variable that is not set.
+  if (id.trim() === "")
+    throw new UsageError("the id of the session is empty", {
+      expected: "an id, or the beginning of only one",
+      fix: "`holdfast list` shows them",
+    });
+  const exact = await reader.session(id);
+  if (exact !== undefined) return exact;
+  if (WHOLE_ID.test(id)) throw sessionNotFound(id); // No other id begins with it: no need to look at all of them.
+  const matches: Session[] = [];
+  for await (const session of newestFirst(reader)) {
+    if (!session.sessionId.startsWith(id) && !session.sessionId.startsWith(`ses_${id}`)) continue;
+    matches.push(session);
+    if (matches.length > MATCHES_SHOWN) break;
+  }
+  const [only, second] = matches;
+  if (only === undefined) throw sessionNotFound(id);
+  if (second === undefined) return only;
+  const shown = matches.slice(0, MATCHES_SHOWN).map(({ sessionId, agent, status, createdAt }) => {
+    return `${sessionId} (${agent.name}, ${status}, started ${localTime(createdAt)})`;
+  });
+  if (matches.length > MATCHES_SHOWN) shown.push("and more");
+  throw new CommandError("ambiguous", `several sessions have an id that begins with ${id}`, {
+    got: shown.join("\n"),
+    expected: "an id, or the beginning of only one",
+    fix: "give more of the id",
+  });
+}
+
+/** The newest session that has not ended and that matches. */
+export async function findUnfinished(
+  reader: StorageReader,
+  matches: (session: Session) => boolean = () => true,
+): Promise<Session | undefined> {
+  for await (const session of newestFirst(reader))
+    if (!isEnded(session.status) && matches(session)) return session;
+  return undefined;
+}
+
+/** Whether a session is one of this agent: its name, and its file unless that is gone. */
+export function isOfAgent({ agent }: Session, name: string, file: string): boolean {
+  return agent.name === name && (agent.file === undefined || agent.file === file || !existsSync(agent.file));
+}
+
+export async function* newestFirst(reader: StorageReader): AsyncGenerator<Session> {
+  let before: string | undefined;
+  for (;;) {
+    const page = await reader.sessions({ limit: PAGE_SESSIONS, ...(before === undefined ? {} : { before }) });
+    yield* page;
+    before = page.at(-1)?.sessionId;
+    if (page.length < PAGE_SESSIONS || before === undefined) return;
+  }
+}
+
+function sessionNotFound(id: string, database?: Database): NotFoundError {
+  const where = database === undefined ? "" : `: there is no database at ${database.path}`;
+  return new NotFoundError("session_not_found", `there is no session ${plainLine(id, 120)}${where}`, {
+    fix: `ids are case-sensitive; \`holdfast list\` shows them, ${ELSEWHERE}`,
+  });
+}
+
+/** Tell what a person should know about how the file was found. */
+export function tellWarnings(access: Access, io: Io): void {
+  if (access.role !== "owner") return;
+  for (const warning of access.storage.warnings)
+    io.note(io.notes.paint.yellow(`${io.notes.symbols.warn} ${warning}`));
+}
+
+function isMissing(error: unknown, database: Database): boolean {
+  return HoldfastError.is(error) && error.code === "file_not_found" && !existsSync(database.path);
+}

@@ -1,0 +1,131 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { parseArguments } from "../frame/arguments.ts";
+import { COMMON_OPTIONS } from "../frame/command.ts";
+import { findDatabase, findProject, makeProjectFolder } from "./project.ts";
+
+describe("the project", () => {
+  let root: string;
+  beforeEach(() => void (root = realpathSync(mkdtempSync(join(tmpdir(), "holdfast-project-")))));
+  afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+  const make = (path: string) => mkdirSync(join(root, path), { recursive: true });
+  const find = (cwd: string, words: string[] = [], env: Record<string, string> = {}) =>
+    findDatabase(parseArguments(words, COMMON_OPTIONS, ""), { cwd: join(root, cwd), env });
+  const configureUser = (folder: string, text: string) => {
+    make(`${folder}/holdfast`);
+    writeFileSync(join(root, folder, "holdfast/config.json"), text);
+  };
+  const configure = (text: string) => {
+    make(".holdfast");
+    writeFileSync(join(root, ".holdfast/config.json"), text);
+  };
+
+  test("is the nearest folder upward with .holdfast, before the root of a git repository", () => {
+    make(".holdfast");
+    make("repo/.git");
+    make("repo/a/b");
+    expect(findProject(join(root, "repo/a/b"))).toBe(root);
+  });
+
+  test("is the root of the git repository, or else this folder", () => {
+    make("repo/.git");
+    make("repo/a/b");
+    make("plain/c");
+    expect(findProject(join(root, "repo/a/b"))).toBe(join(root, "repo"));
+    expect(findProject(join(root, "plain/c"))).toBe(join(root, "plain/c"));
+  });
+
+  test("a worktree's .git is a file, and its root is a root as well", () => {
+    make("tree/a");
+    writeFileSync(join(root, "tree/.git"), "gitdir: elsewhere\n");
+    expect(findProject(join(root, "tree/a"))).toBe(join(root, "tree"));
+  });
+
+  test("flag before environment before the project's file before the user's before default", () => {
+    make("a");
+    const home = { HOME: join(root, "home") };
+    expect(find("a", [], home)).toMatchObject({
+      path: join(root, "a/.holdfast/holdfast.db"),
+      origin: "default",
+    });
+    configureUser("home/.config", '{ "db": "data/u.db" }');
+    expect(find("a", [], home)).toMatchObject({
+      path: join(root, "a/data/u.db"),
+      origin: "user_file",
+      from: join(root, "home/.config/holdfast/config.json"),
+    });
+    configure('{ "db": "data/x.db" }');
+    expect(find("a", [], home)).toMatchObject({
+      path: join(root, "data/x.db"),
+      origin: "project_file",
+      from: join(root, ".holdfast/config.json"),
+    });
+    const env = { ...home, HOLDFAST_DB: "e.db" };
+    expect(find("a", [], env)).toMatchObject({
+      path: join(root, "a/e.db"),
+      origin: "environment",
+      from: "HOLDFAST_DB",
+    });
+    expect(find("a", [], { ...env, HOLDFAST_DB: "" })).toMatchObject({ origin: "project_file" });
+    expect(find("a", ["--db", "f.db"], env)).toMatchObject({
+      path: join(root, "a/f.db"),
+      origin: "flag",
+      from: "--db",
+    });
+  });
+
+  test("the user's file is where XDG says, if that is an absolute path, and else below the home", () => {
+    configureUser("xdg", '{ "db": "/x.db" }');
+    configureUser("home/.config", '{ "db": "/h.db" }');
+    const env = { HOME: join(root, "home"), XDG_CONFIG_HOME: join(root, "xdg") };
+    expect(find("", [], env).path).toBe("/x.db");
+    expect(find("", [], { ...env, XDG_CONFIG_HOME: "xdg" }).path).toBe("/h.db");
+    expect(find("", [], { ...env, XDG_CONFIG_HOME: "" }).path).toBe("/h.db");
+    expect(find("", [], {}).origin).toBe("default");
+  });
+
+  test("what the project's file leaves open, the user's may say", () => {
+    configure("{}");
+    configureUser("xdg", '{ "db": "u.db" }');
+    expect(find("", [], { XDG_CONFIG_HOME: join(root, "xdg") }).path).toBe(join(root, "u.db"));
+  });
+
+  test.each([
+    ["{", "is not JSON: the text ends too early, at line 1, column 2", ""],
+    ['{\n  "db": hunter2\n}', "is not JSON: unexpected character at line 2, column 9", ""],
+    ['{ "db": "x",\r\n}', 'is not JSON: unexpected "}" at line 2, column 1', ""],
+    ["[]", "is not a JSON object", ""],
+    ['{"dbb": "x"}', 'no "dbb"; did you mean db?', "#/dbb"],
+    ['{"a/b~c": "x"}', 'no "a/b~c"', "#/a~1b~0c"],
+    ['{"db": 7}', '"db" is not a text', "#/db"],
+    ['{"db": ""}', '"db" is not a text', "#/db"],
+    ['{"$schema": null}', '"$schema" is not a text', "#/$schema"],
+  ])("a configuration that says %s is refused, with the file and the pointer", (text, message, pointer) => {
+    const refused = (at: string) =>
+      expect.objectContaining({
+        code: "config_invalid",
+        message: expect.stringContaining(message),
+        at: `${join(root, at)}${pointer}`,
+      });
+    configureUser("xdg", text);
+    expect(() => find("", [], { XDG_CONFIG_HOME: join(root, "xdg") })).toThrow(
+      refused("xdg/holdfast/config.json"),
+    );
+    configure(text);
+    expect(() => find("")).toThrow(refused(".holdfast/config.json"));
+  });
+
+  test("its folder is made for its user only, and git takes nothing from it", () => {
+    makeProjectFolder(find(""));
+    expect(statSync(join(root, ".holdfast")).mode & 0o777).toBe(0o700);
+    expect(statSync(join(root, ".holdfast/.gitignore")).isFile()).toBe(true);
+  });
+
+  test("a database that was named elsewhere makes no folder here", () => {
+    makeProjectFolder(find("", ["--db", "x.db"]));
+    expect(statSync(join(root, ".holdfast"), { throwIfNoEntry: false })).toBeUndefined();
+  });
+});

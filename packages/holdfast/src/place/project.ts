@@ -1,0 +1,144 @@
+// Where we are: the project and its database.
+//
+// The project is the nearest folder upward with `.holdfast`, else the root of the git repository, else this folder.
+// What is given on the command line goes before the environment, that before the project's configuration, that before the
+// user's, that before the default.
+
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import type { Arguments, Io } from "../frame/command.ts";
+import { readConfig, userConfigFile, type Config } from "./config.ts";
+import { coordinatorToken, namedCoordinator, type CoordinatorAccess } from "./coordinator-access.ts";
+import { isFolder } from "../frame/given-file.ts";
+import type { Origin } from "../frame/origin.ts";
+import type { WantedTraces } from "../tracing/wanted-tracer.ts";
+
+export interface Database {
+  readonly path: string;
+  readonly origin: Origin;
+  /** The flag, the variable or the file; nothing for the default. */
+  readonly from?: string;
+  /** It is a coordinator's, which `path` is the address of. */
+  readonly coordinator?: CoordinatorAccess;
+  /** The folder that is made together with it. */
+  readonly projectFolder: string;
+}
+
+const FOLDER = ".holdfast";
+const VARIABLE = "HOLDFAST_DB";
+const LEASE_MS = 15_000;
+
+/** Where sessions are: at the coordinator that is named, or in the database of this project. */
+export function findDatabase(args: Arguments, io: Pick<Io, "cwd" | "env">): Database {
+  const local = findLocalDatabase(args, io);
+  const named = namedCoordinator(args, io);
+  if (named === undefined) return local;
+  const { url, origin, from } = named;
+  const coordinator = { url, ...coordinatorToken(args, io) };
+  return { path: url, origin, from, projectFolder: local.projectFolder, coordinator };
+}
+
+/** The database of this project. */
+export function findLocalDatabase(args: Arguments, io: Pick<Io, "cwd" | "env">): Database {
+  const project = findProject(io.cwd);
+  const projectFolder = join(project, FOLDER);
+  const flag = args.text("db");
+  if (flag !== undefined) return { path: resolve(io.cwd, flag), origin: "flag", from: "--db", projectFolder };
+  const variable = io.env[VARIABLE];
+  if (variable !== undefined && variable !== "")
+    return { path: resolve(io.cwd, variable), origin: "environment", from: VARIABLE, projectFolder };
+  const configured = fromFiles(({ db }) => db, project, io);
+  if (configured !== undefined) {
+    const { value, ...given } = configured;
+    return { path: resolve(project, value), ...given, projectFolder };
+  }
+  return { path: join(projectFolder, "holdfast.db"), origin: "default", projectFolder };
+}
+
+/** Where sessions that are run here are traced to. What the command line says stands instead of what the file says. */
+export function findTraces(args: Arguments, io: Pick<Io, "cwd" | "env">): WantedTraces {
+  const targets = args.texts("trace");
+  if (targets.length > 0) return { targets, folder: io.cwd, origin: "flag", from: "--trace" };
+  const project = findProject(io.cwd);
+  const configured = fromFiles(({ trace }) => trace, project, io);
+  if (configured === undefined) return { targets: [], folder: project, origin: "default" };
+  const { value, ...given } = configured;
+  return { targets: typeof value === "string" ? [value] : value, folder: project, ...given };
+}
+
+/** Whether a session that nothing bounds is refused. A flag and files can say so. */
+export function findStrictBounds(args: Arguments, io: Pick<Io, "cwd" | "env">): Given<boolean> {
+  if (args.has("strict-bounds")) return { value: true, origin: "flag", from: "--strict-bounds" };
+  return (
+    fromFiles(({ strictBounds }) => strictBounds, findProject(io.cwd), io) ?? {
+      value: false,
+      origin: "default",
+    }
+  );
+}
+
+interface Given<T> {
+  readonly value: T;
+  readonly origin: Origin;
+  /** The flag or the file; nothing for the default. */
+  readonly from?: string;
+}
+
+/** The setting of the first file that has it. */
+function fromFiles<T>(
+  settingOf: (config: Config) => T | undefined,
+  project: string,
+  io: Pick<Io, "env">,
+): Given<T> | undefined {
+  for (const [origin, from] of configFiles(project, io)) {
+    const value = settingOf(readConfig(from));
+    if (value !== undefined) return { value, origin, from };
+  }
+  return undefined;
+}
+
+/** The project's goes before the user's. */
+function configFiles(
+  project: string,
+  { env }: Pick<Io, "env">,
+): readonly (readonly ["project_file" | "user_file", string])[] {
+  const user = userConfigFile(env);
+  const own = ["project_file", join(project, FOLDER, "config.json")] as const;
+  return user === undefined ? [own] : [own, ["user_file", user]];
+}
+
+export function findProject(cwd: string): string {
+  return (
+    nearest(cwd, (folder) => isFolder(join(folder, FOLDER))) ??
+    nearest(cwd, (folder) => existsSync(join(folder, ".git"))) ??
+    cwd
+  );
+}
+
+/** Claims at a coordinator have a lease: others may have the session when this process is gone. */
+export function leaseOf({ coordinator }: Pick<Database, "coordinator">): { readonly leaseMs?: number } {
+  return coordinator === undefined ? {} : { leaseMs: LEASE_MS };
+}
+
+/** Where a watchdog keeps the names of sessions that it ended the process for (K4a). */
+export function suspectsFile({ path, coordinator, projectFolder }: Database): string {
+  return coordinator === undefined ? `${path}-suspects` : join(projectFolder, "coordinator-suspects");
+}
+
+/** Make the project's folder, readable by its user only, and keep git from taking what is in it. */
+export function makeProjectFolder({ origin, projectFolder }: Database): void {
+  if (origin !== "default" || existsSync(projectFolder)) return;
+  try {
+    mkdirSync(projectFolder, { mode: 0o700 });
+    writeFileSync(join(projectFolder, ".gitignore"), "*\n!.gitignore\n!config.json\n");
+  } catch {
+    // Whoever makes the database says why it cannot.
+  }
+}
+
+function nearest(from: string, matches: (folder: string) => boolean): string | undefined {
+  for (let folder = from; ; folder = dirname(folder)) {
+    if (matches(folder)) return folder;
+    if (folder === dirname(folder)) return undefined;
+  }
+}

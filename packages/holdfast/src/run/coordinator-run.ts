@@ -1,0 +1,187 @@
+// `holdfast coordinator`: opens the storage, listens, and stays until it is stopped.
+//
+//   C4. Over the network without TLS it does not begin, unless somebody says that something in front of it has it.
+//   C5. Ctrl-C drains: nothing more is given to runners, what is asked is answered, claims stay where they are.
+//   C6. A flood of requests leaves the process about as large as it was: the space of V8's young objects does not grow.
+
+import { isIP } from "node:net";
+import { setFlagsFromString } from "node:v8";
+import { createSecureContext } from "node:tls";
+import { createCoordinator } from "@holdfast/coordinator";
+import { ConflictError, HoldfastError, toError, toHoldfastError, UsageError } from "@holdfast/core";
+import { clockFor, systemRandom } from "@holdfast/runtime";
+import { firingName, readCron } from "@holdfast/runtime/internal";
+import { keepAdminToken } from "../place/admin-token.ts";
+import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "../frame/command.ts";
+import { URL_DEFAULT } from "../place/coordinator-access.ts";
+import { readCoordinatorFile, readPem, type CoordinatorFile } from "../place/coordinator-config.ts";
+import { openCoordinatorStorage } from "../place/coordinator-storage.ts";
+import { stopper } from "./drive.ts";
+import { plainLine } from "../frame/plain-text.ts";
+
+const PORT = 8765;
+const ANY_ADDRESS: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
+const MESSAGE_CHARS = 500;
+
+/** @returns the exit code. */
+export async function runCoordinator(args: Arguments, io: Io): Promise<number> {
+  // C6. V8 would double that space under load and keep it: a flood of 20,000 requests left 180 MiB.
+  setFlagsFromString("--semi-space-growth-factor=1");
+  const stop = awaitStop(io);
+  try {
+    return await serve(args, io, stop.signal);
+  } finally {
+    stop.release();
+  }
+}
+
+/** @param stopped is awaited once everything stands; a stop that came before is not lost. */
+async function serve(args: Arguments, io: Io, stopped: Promise<StopSignal>): Promise<number> {
+  const configured = args.text("config");
+  const file = configured === undefined ? {} : readCoordinatorFile(configured);
+  const where = whereOf(args, file);
+  const { storage, name, folder } = await openCoordinatorStorage(
+    args.text("storage") ?? file.storage,
+    io,
+  ).catch((error: unknown) => {
+    throw explained(error);
+  });
+  try {
+    const coordinator = createCoordinator({
+      storage,
+      clock: clockFor(storage),
+      random: systemRandom(),
+      schedules: { readCron, firingName },
+      config: file,
+      log: (message, error) => warn(io, message, error),
+    });
+    try {
+      const { host, port } = await coordinator.listen(where);
+      // Not before: one that cannot listen leaves the token of the one that does.
+      const admin = await keepAdminToken(coordinator, folder);
+      const scheme = where.tls === undefined ? "http" : "https";
+      const url = `${scheme}://${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
+      // Nobody is called by the address of all; a certificate is for a name.
+      const named = where.tls === undefined ? undefined : file.hosts?.[0];
+      const callUrl = ANY_ADDRESS.has(host) ? `${scheme}://${named ?? `localhost:${port}`}` : url;
+      tellStart(io, { url, callUrl, storage: name, adminTokenFile: admin.path, isNew: admin.isNew });
+      const end = await Promise.race([stopped, ...(storage.lost === undefined ? [] : [storage.lost])]);
+      if (typeof end !== "string") throw end; // Runners wait for one that can store what they send.
+      return STOP_EXIT[end];
+    } finally {
+      await coordinator.close(); // C5.
+    }
+  } finally {
+    await storage.close();
+  }
+}
+
+/** What is otherwise told to who wants to run agents beside the one that has the file. */
+function explained(error: unknown): unknown {
+  if (!HoldfastError.is(error) || error.code !== "locked") return error;
+  const { message, at, got } = error;
+  return new ConflictError("locked", message, {
+    ...(at === undefined ? {} : { at }),
+    ...(got === undefined ? {} : { got }),
+    expected: "one coordinator on a SQLite file",
+    fix: "use the one that runs, end it first, or give this one a file of its own; several share one PostgreSQL",
+    cause: error,
+  });
+}
+
+interface Where {
+  readonly host: string;
+  readonly port: number;
+  readonly tls?: { readonly cert: string; readonly key: string };
+}
+
+/** C4. @throws HoldfastError `config_invalid` */
+function whereOf(args: Arguments, file: CoordinatorFile): Where {
+  const host = args.text("host") ?? file.host ?? "127.0.0.1";
+  const port = portOf(args.text("port")) ?? file.port ?? PORT;
+  const tls =
+    file.tls === undefined
+      ? undefined
+      : { cert: readPem(file.tls.cert, "the certificate"), key: readPem(file.tls.key, "the private key") };
+  if (tls !== undefined) checkPair(tls);
+  const isInsecure = args.has("insecure") || file.insecure === true;
+  if (tls === undefined && !isLoopback(host) && !isInsecure) {
+    throw new HoldfastError(
+      "config_invalid",
+      `tokens would go over the network in the clear: ${host} is not this machine alone`,
+      {
+        at: "host",
+        got: `${host} without TLS`,
+        expected: "127.0.0.1 or ::1, or tls in the configuration",
+        fix: "configure tls, or say --insecure where something in front of it has TLS",
+      },
+    );
+  }
+  return { host, port, ...(tls === undefined ? {} : { tls }) };
+}
+
+/** @throws HoldfastError `config_invalid` */
+function checkPair(tls: { readonly cert: string; readonly key: string }): void {
+  try {
+    createSecureContext(tls);
+  } catch (cause) {
+    throw new HoldfastError("config_invalid", "the certificate and its private key cannot be used", {
+      at: "tls",
+      got: toError(cause).message,
+      expected: "a certificate in PEM and the key that it was made with",
+      fix: "correct the files",
+      cause,
+    });
+  }
+}
+
+function portOf(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const port = Number(text);
+  if (/^\d{1,5}$/.test(text) && port <= 65_535) return port;
+  throw new UsageError(`"${text}" is no port`, {
+    at: "--port",
+    expected: "a number from 0 to 65535; 0 for any that is free",
+  });
+}
+
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || /^127\.\d+\.\d+\.\d+$/.test(host);
+}
+
+interface Started {
+  readonly url: string;
+  /** By which it is called from here. */
+  readonly callUrl: string;
+  readonly storage: string;
+  readonly adminTokenFile: string;
+  readonly isNew: boolean;
+}
+
+function tellStart(io: Io, { url, callUrl, storage, adminTokenFile, isNew }: Started): void {
+  if (io.isJson) return io.result({ type: "listening", url, storage, adminTokenFile }, "");
+  io.note(
+    `${io.notes.symbols.begin} the coordinator listens on ${io.notes.paint.bold(url)}, over ${storage}`,
+  );
+  io.note(
+    isNew
+      ? `the admin's token is new, and in ${adminTokenFile}`
+      : `the admin's token is in ${adminTokenFile}`,
+  );
+  const where = callUrl === URL_DEFAULT ? "" : ` --url ${callUrl}`;
+  io.note(`a user's token: ${io.call(`token create NAME${where}`)}. Ctrl-C stops`);
+}
+
+function warn(io: Io, message: string, thrown: unknown): void {
+  const error = thrown === undefined ? undefined : toHoldfastError(thrown);
+  const why = error === undefined ? message : `${message}: ${error.message}`;
+  const line = plainLine(why, MESSAGE_CHARS);
+  if (io.isJson) io.result({ type: "warning", message: line, ...(error && { code: error.code }) }, "");
+  else io.note(io.notes.paint.yellow(`${io.notes.symbols.warn} ${line}`));
+}
+
+function awaitStop(io: Io): { readonly signal: Promise<StopSignal>; readonly release: () => void } {
+  const { promise, resolve } = Promise.withResolvers<StopSignal>();
+  const release = io.onStop(stopper(io, "what is asked is answered first; sessions stay", resolve));
+  return { signal: promise, release };
+}

@@ -1,0 +1,598 @@
+// Running one session to its end in this process: what `run` and `resume` have in common.
+//
+//   P1. It ends when the session ends, when it is told to park and the session waits, or when a person stops it. In all but
+//       the first case the session stays as its last commit left it, and the command that goes on with it is told.
+//   P3. At a coordinator others may run it, too, before this process or after: it is followed to its end whoever does. Where nobody does
+//       any more although there is something to do, as its process is gone, this one takes it.
+//   P4. What runs here runs with all it asks for, whatever labels that demands: no process but a runner has labels. It is said.
+//   P6. It ends as well when sessions below it are paused and nothing else in the family moves on: as if it were paused itself.
+//   P5. It does not park while those below it are at work here: what their tasks have begun would be lost, and paid for again.
+// When the owner of the database changes it goes on: P2, in `across-owners.ts`.
+
+import { setTimeout as delay } from "node:timers/promises";
+import {
+  HoldfastError,
+  isEnded,
+  LIMITS,
+  UnavailableError,
+  type AgentStorage,
+  type AgentTracer,
+  type Prices,
+  type Session,
+} from "@holdfast/core";
+import {
+  compositeTracer,
+  createRuntime,
+  MemoryStorage,
+  Watchdog,
+  type Agent,
+  type Runtime,
+  type SessionHandle,
+  type Settled,
+} from "@holdfast/runtime";
+import { leftAs } from "@holdfast/runtime/internal";
+import { acrossOwners, databaseLost } from "../place/across-owners.ts";
+import { BelowView, mayNeedSomebody } from "../view/below-view.ts";
+import { accountText } from "../view/budget-text.ts";
+import { STOP_EXIT, type Io, type StopSignal } from "../frame/command.ts";
+import { isAuthorsFault } from "../view/describe-session.ts";
+import { readBelow, walk } from "../view/session-tree.ts";
+import { JournalTail } from "../view/journal-events.ts";
+import { liveView, type LiveView } from "../view/live-view.ts";
+import { movedAway } from "../view/moved-session.ts";
+import type { GuardedStorage } from "../place/owner-guard.ts";
+import { leaseOf, suspectsFile, type Database } from "../place/project.ts";
+import { pauseAdvice } from "../view/pause-advice.ts";
+import { plainLine, quoted } from "../frame/plain-text.ts";
+import { resultOf, tellEnd, tellEndedBefore } from "../view/session-end.ts";
+import { StdinListener } from "./stdin-listener.ts";
+import { adviceBelow, findPausedBelow, type PausedBelow } from "../view/stuck-tree.ts";
+
+export interface DriveOptions {
+  /** Without one it is run elsewhere, and followed from here (P3). */
+  readonly agent: Agent | undefined;
+  readonly sessionId: string;
+  /** Without one the session lives and ends in memory. */
+  readonly database: Database | undefined;
+  /** Start the session or take it up, as it is needed; answers nothing when it is run elsewhere. May be called again (P2). */
+  readonly begin: (runtime: Runtime) => Promise<SessionHandle | undefined>;
+  /** Whether it is started with a budget. */
+  readonly isBudgeted?: boolean;
+  readonly strictBounds?: boolean;
+  /** Leave when it waits. */
+  readonly parks: boolean;
+  /** How long tasks that were aborted are waited for at the end. */
+  readonly graceMs?: number;
+  /** Who else hears what it does. */
+  readonly tracer: AgentTracer | undefined;
+  /** Whether lines of standard input are signals to the session. */
+  readonly readsStdin: boolean;
+}
+
+/** How running it here came to an end. */
+type Outcome =
+  | { readonly type: "settled"; readonly settled: Settled }
+  | { readonly type: "stopped"; readonly signal: StopSignal }
+  | { readonly type: "parked"; readonly paused: PausedBelow | undefined }
+  | { readonly type: "stuck"; readonly paused: PausedBelow }
+  | { readonly type: "owner_gone" };
+
+const NAME_CHARS = 100;
+/** How often it is looked whether the session waits and the owner lives, because nothing tells. */
+const LOOK_MS = 250;
+/** How often it is looked whether somebody still runs what runs elsewhere. */
+const TAKE_MS = 1_000;
+/** Longer than a cancelled session may take. */
+const TREE_GRACE_MS = LIMITS.cancelGraceMs + 2_000;
+
+/** @returns the exit code. */
+export async function drive(options: DriveOptions, io: Io): Promise<number> {
+  const { database, sessionId } = options;
+  const stopped = Promise.withResolvers<Outcome>();
+  const after =
+    database === undefined
+      ? "the session is ephemeral and will be gone"
+      : options.agent === undefined
+        ? "the session goes on at its coordinator"
+        : "the session can be resumed";
+  const release = io.onStop(stopper(io, after, (signal) => stopped.resolve({ type: "stopped", signal })));
+  const stdin = options.readsStdin ? new StdinListener(sessionId, io) : undefined;
+  const view = liveView({
+    io,
+    sessionId,
+    canType: stdin !== undefined && io.stdin.isTTY === true,
+    isDurable: database !== undefined,
+  });
+  const startedAt = performance.now();
+  const common = {
+    options,
+    io,
+    view,
+    stdin,
+    stopped: stopped.promise,
+    startedAt,
+    progress: { isStored: false },
+  };
+  // A session that waits holds nothing that would keep the process alive.
+  const alive = setInterval(() => {}, 60_000);
+  try {
+    if (database === undefined)
+      return (await new Life({ ...common, storage: new MemoryStorage() }).run()) ?? 1;
+    return await acrossOwners(database, io, (storage, owner) =>
+      new Life({ ...common, storage, ...(owner === undefined ? {} : { owner }) }).run(),
+    );
+  } finally {
+    clearInterval(alive);
+    await stdin?.close();
+    io.lastWords(undefined);
+    release();
+  }
+}
+
+interface LifeParts {
+  readonly options: DriveOptions;
+  readonly io: Io;
+  readonly view: LiveView;
+  readonly stdin: StdinListener | undefined;
+  readonly stopped: Promise<Outcome>;
+  readonly startedAt: number;
+  /** Of all its lives together. */
+  readonly progress: { isStored: boolean };
+  readonly storage: AgentStorage;
+  /** When the storage is another process's. */
+  readonly owner?: GuardedStorage;
+}
+
+/** The session over one storage, from opening it to its end. */
+class Life {
+  readonly #parts: LifeParts;
+  readonly #tail: JournalTail;
+  readonly #below: BelowView;
+  /** Nothing is shown before it was said which session it is of. */
+  readonly #begun = Promise.withResolvers<void>();
+  #pumping: Promise<void> = this.#begun.promise;
+  #isRunHere = false;
+
+  constructor(parts: LifeParts) {
+    this.#parts = parts;
+    const { reader } = parts.storage;
+    const { sessionId, database } = parts.options;
+    this.#tail = new JournalTail(reader, sessionId);
+    this.#below = new BelowView({
+      reader,
+      io: parts.io,
+      isDurable: database !== undefined,
+      isElsewhere: database?.coordinator !== undefined,
+    });
+  }
+
+  /** @returns the exit code; `undefined` when the owner of the storage ended and it goes on elsewhere. */
+  async run(): Promise<number | undefined> {
+    const { storage, options, view, stdin, io } = this.#parts;
+    const { progress } = this.#parts;
+    const before = await this.#session();
+    // Begun a second time it would do again what it has done.
+    if (before === undefined && progress.isStored && options.database !== undefined)
+      throw databaseLost(options.database);
+    const pending = before === undefined ? [] : await storage.reader.pendingSignals(before.sessionId);
+    if (before !== undefined) await this.#tail.skip(before);
+    const path = options.database === undefined ? undefined : suspectsFile(options.database);
+    const watchdog = isDebugged() ? undefined : new Watchdog(path === undefined ? {} : { path });
+    const prices = await this.#prices(before);
+    const runtime = this.#makeRuntime(watchdog, prices);
+    let outcome: Outcome;
+    try {
+      const settled = await this.#begin(runtime);
+      const session = (await this.#session())!;
+      progress.isStored = true;
+      if (!isEnded(session.status)) {
+        view.began(session, before !== undefined, new Set(pending.map(({ name }) => name)));
+        if (before !== undefined) this.#inLine(() => this.#below.lookBelow(session));
+      }
+      this.#begun.resolve();
+      this.#isRunHere = settled !== undefined;
+      io.lastWords(this.#resumeHint());
+      await stdin?.attach({ runtime, storage });
+      outcome = await this.#outcome(runtime, settled, before);
+      if (outcome.type === "settled") await this.#treeCleansUp();
+    } finally {
+      this.#begun.resolve();
+      stdin?.detach();
+      await runtime.close(options.graceMs === undefined ? {} : { graceMs: options.graceMs });
+      await watchdog?.close();
+    }
+    if (outcome.type === "owner_gone") return undefined;
+    this.#pump();
+    await this.#pumping;
+    return this.#tell(outcome, await this.#session(), before);
+  }
+
+  /** How it comes to an end here; nothing when it is another process that runs it (P3). */
+  async #begin(runtime: Runtime): Promise<RunHere | undefined> {
+    const { options } = this.#parts;
+    try {
+      const handle = await options.begin(runtime);
+      return handle && { promise: handle.settled() };
+    } catch (error) {
+      const isClaimed = HoldfastError.is(error) && error.code === "session_claimed";
+      if (options.database?.coordinator === undefined || !isClaimed) throw error;
+      return undefined;
+    }
+  }
+
+  /** Where it runs, as far as that can be told, or why nobody takes it. Never rejects. */
+  async #sayElsewhere(): Promise<void> {
+    const { io, options } = this.#parts;
+    const { sayUntaken } = await import("../view/run-list.ts");
+    const run = await sayUntaken(options.database?.coordinator, options.sessionId, io);
+    const who = run?.runnerName ?? run?.holder;
+    const isSaid = run?.blockedUntil !== undefined;
+    const reason = run?.blocked === undefined || isSaid ? "" : `: ${plainLine(run.blocked, Infinity)}`;
+    const place =
+      who === undefined ? `it waits for a runner${reason}` : `${plainLine(who, NAME_CHARS)} runs it`;
+    io.note(
+      io.notes.paint.dim(`${run === undefined ? "it runs elsewhere" : place}; it is followed from here`),
+    );
+  }
+
+  /** P3. Never, where nobody else can run it. */
+  async #follow(before: Session | undefined, signal: AbortSignal): Promise<Outcome> {
+    const { database, sessionId } = this.#parts.options;
+    if (database?.coordinator === undefined) return NEVER;
+    const { followSession } = await import("./follow-session.ts");
+    await followSession({
+      coordinator: database.coordinator,
+      sessionId,
+      afterSeq: (before?.nextSeq ?? 0) - 1,
+      signal,
+      onNews: () => this.#pump(),
+    });
+    const settled = leftAs(sessionId, await this.#session());
+    return { type: "settled", settled: settled ?? { status: "released", error: undefined } };
+  }
+
+  /** Loaded only where somebody counts: the table costs a start some milliseconds. */
+  async #prices(before: Session | undefined): Promise<Prices | undefined> {
+    const { agent, isBudgeted } = this.#parts.options;
+    const isPaid = isBudgeted === true || (before?.payers.length ?? 0) > 0;
+    if (agent === undefined || (!isPaid && !declaresCost(agent))) return undefined;
+    return (await import("@holdfast/agents/prices")).modelPrices();
+  }
+
+  #makeRuntime(watchdog: Watchdog | undefined, prices: Prices | undefined): Runtime {
+    const { storage, options } = this.#parts;
+    return createRuntime({
+      storage,
+      agents: options.agent === undefined ? [] : [options.agent],
+      adopt: false,
+      strictBounds: options.strictBounds === true,
+      ...(options.database === undefined ? {} : leaseOf(options.database)),
+      ...(watchdog === undefined ? {} : { watchdog }),
+      ...(prices === undefined ? {} : { prices }),
+      tracer:
+        options.tracer === undefined ? this.#watcher() : compositeTracer([this.#watcher(), options.tracer]),
+    });
+  }
+
+  /** What the view shows of what it hears. */
+  #watcher(): AgentTracer {
+    const { options, view } = this.#parts;
+    return {
+      trace: (event) => {
+        if (event.sessionId !== options.sessionId) {
+          if (mayNeedSomebody(event)) this.#inLine(() => this.#below.look(event.sessionId));
+          return;
+        }
+        if (event.type === "committed") this.#pump();
+        // In line with the events: a task streams before the commit that started it has been read.
+        else if (event.type === "task_delta" || event.type === "warned" || event.type === "task_started") {
+          this.#inLine(() => view.trace(event));
+        }
+      },
+    };
+  }
+
+  /** Show what was committed. */
+  #pump(): void {
+    this.#inLine(async () => {
+      const children: string[] = [];
+      await this.#tail.advance((event) => {
+        this.#parts.view.event(event);
+        if (event.type === "spawn_child") children.push(String(event["childId"]));
+      });
+      for (const childId of children) await this.#sayUnheeded(childId);
+    });
+  }
+
+  /** Runners heed what a child demands of its place; this process, which runs what its session asks for, does not (P4). */
+  async #sayUnheeded(childId: string): Promise<void> {
+    const { io, options, storage } = this.#parts;
+    if (!this.#isRunHere || options.database?.coordinator === undefined) return;
+    const demands = Object.entries((await storage.reader.session(childId))?.placement?.demands ?? {});
+    if (demands.length === 0) return;
+    const labels = plainLine(demands.map(([name, value]) => `${name}=${value}`).join(", "), NAME_CHARS);
+    const { paint, symbols } = io.notes;
+    io.note(
+      paint.yellow(
+        `${symbols.warn} child ${childId} demands ${labels}, and runs in this process all the same`,
+      ),
+    );
+    io.note(
+      `where runners are to run it: ${io.call(`run --agent ${quoted(options.agent?.name ?? "NAME")}`)}`,
+    );
+  }
+
+  /** What cannot be shown is no reason to end the session. */
+  #inLine(show: () => void | Promise<void>): void {
+    this.#pumping = this.#pumping.then(show).catch(() => {});
+  }
+
+  /** P3. How it settles here, however often it comes and goes. */
+  async #settled(runtime: Runtime, first: RunHere | undefined, signal: AbortSignal): Promise<Outcome> {
+    const { owner, options } = this.#parts;
+    for (let here = first; ; here = await this.#takeOver(runtime, signal)) {
+      if (here !== undefined) {
+        const settled = await here.promise;
+        if (options.database?.coordinator === undefined || !isElsewhere(settled))
+          return settled.status === "released" && owner?.isGone === true
+            ? { type: "owner_gone" }
+            : { type: "settled", settled };
+      }
+      this.#isRunHere = false;
+      if (signal.aborted) return NEVER;
+      await this.#sayElsewhere();
+    }
+  }
+
+  /** When nobody runs it any more. Never, where this process cannot. */
+  async #takeOver(runtime: Runtime, signal: AbortSignal): Promise<RunHere> {
+    const { io, options } = this.#parts;
+    const coordinator = options.database?.coordinator;
+    if (coordinator === undefined || options.agent === undefined) return NEVER;
+    const { readRunOf } = await import("../view/run-list.ts");
+    for (;;) {
+      await delay(TAKE_MS, undefined, { ref: false });
+      if (signal.aborted) return NEVER;
+      // The coordinator may be away: it is asked again.
+      const run = await readRunOf(coordinator, options.sessionId).catch(() => undefined);
+      if (run?.status !== "queued" || signal.aborted) continue;
+      const here = await this.#begin(runtime).catch((error: unknown) => {
+        if (error instanceof UnavailableError) return undefined;
+        throw error;
+      });
+      if (here === undefined) continue;
+      this.#isRunHere = true;
+      io.note(io.notes.paint.dim("nobody runs it any more: it goes on here"));
+      return here;
+    }
+  }
+
+  async #outcome(runtime: Runtime, here: RunHere | undefined, begun: Session | undefined): Promise<Outcome> {
+    const { owner, stopped, options } = this.#parts;
+    const looked = Promise.withResolvers<Outcome>();
+    const look = async (): Promise<void> => {
+      if (owner !== undefined && !(await owner.look())) looked.resolve({ type: "owner_gone" });
+      else if (options.parks && (await this.#standsStill()))
+        looked.resolve({ type: "parked", paused: await this.#pausedBelow(true) });
+    };
+    let before: PausedBelow | undefined;
+    const lookBelow = async (): Promise<void> => {
+      const paused = await this.#pausedBelow(false);
+      if (paused !== undefined && paused.stand === before?.stand) looked.resolve({ type: "stuck", paused });
+      before = paused;
+    };
+    // A look that fails is followed by another.
+    const timers = [
+      setInterval(() => void look().catch(() => {}), LOOK_MS),
+      setInterval(
+        () => void lookBelow().catch(() => {}),
+        options.database?.coordinator === undefined ? LOOK_MS : TAKE_MS,
+      ),
+    ];
+    const over = new AbortController();
+    try {
+      const settled = this.#settled(runtime, here, over.signal);
+      return await Promise.race([settled, stopped, looked.promise, this.#follow(begun, over.signal)]);
+    } finally {
+      over.abort();
+      for (const timer of timers) clearInterval(timer);
+    }
+  }
+
+  /** P6. */
+  async #pausedBelow(parks: boolean): Promise<PausedBelow | undefined> {
+    const session = await this.#session();
+    return session && findPausedBelow(this.#parts.storage.reader, session, parks);
+  }
+
+  /** It and those below that run here wait, and nothing that has arrived already will wake any of them (P5). */
+  async #standsStill(): Promise<boolean> {
+    const { options, storage } = this.#parts;
+    const session = await this.#session();
+    if (session === undefined || !(await this.#waits(session))) return false;
+    if (options.agent === undefined || session.children === 0) return true;
+    const runHere = new Set([...everyAgent(options.agent)].map(({ name }) => name));
+    for (const { session: below } of walk(await readBelow(storage.reader, session))) {
+      if (isEnded(below.status) || below.status === "paused" || !runHere.has(below.agent.name)) continue;
+      if (!(await this.#waits(below))) return false;
+    }
+    // Read before those below it were: what one of them has told meanwhile may have woken it.
+    const after = await this.#session();
+    return after?.nextSeq === session.nextSeq && (await this.#waits(after));
+  }
+
+  async #waits(session: Session): Promise<boolean> {
+    if (session.status !== "waiting" && session.status !== "input_required") return false;
+    if (session.wakeAt !== undefined && session.wakeAt <= Date.now()) return false;
+    const pending = await this.#parts.storage.reader.pendingSignals(session.sessionId);
+    return !session.waits.some((wait) => "name" in wait && pending.some(({ name }) => name === wait.name));
+  }
+
+  /** Those below an ended session that were cancelled with it clean up here; at their deadline they end without that. */
+  async #treeCleansUp(): Promise<void> {
+    const { reader } = this.#parts.storage;
+    for (const deadline = Date.now() + TREE_GRACE_MS; Date.now() < deadline;) {
+      const session = await this.#session();
+      if (session === undefined || !isEnded(session.status)) return;
+      const below = [...walk(await readBelow(reader, session))];
+      if (below.every((node) => node.session.status !== "cancelling")) return;
+      await delay(LOOK_MS);
+    }
+  }
+
+  #session(): Promise<Session | undefined> {
+    return this.#parts.storage.reader.session(this.#parts.options.sessionId);
+  }
+
+  /** How to come back to it. */
+  #resumeHint(): string | undefined {
+    const { options, io } = this.#parts;
+    const { database, agent, sessionId } = options;
+    if (database === undefined) return undefined;
+    return io.call(agent === undefined ? `logs ${sessionId} -f` : `resume ${sessionId}`);
+  }
+
+  #tell(
+    outcome: Exclude<Outcome, { type: "owner_gone" }>,
+    session: Session | undefined,
+    before: Session | undefined,
+  ): number {
+    const { io, options, startedAt } = this.#parts;
+    const spent = session?.account === undefined ? "" : accountText(session.account);
+    if (spent !== "") io.note(io.notes.paint.dim(`spent: ${spent}`));
+    // Also when it ended while it was being stopped.
+    if (session !== undefined && isEnded(session.status))
+      return before !== undefined && isEnded(before.status)
+        ? tellEndedBefore(session, io)
+        : tellEnd(session, io, performance.now() - startedAt);
+    const moved = session === undefined ? undefined : movedAway(session, io);
+    if (moved !== undefined) return io.complain(moved); // However that was noticed.
+    const hint = this.#resumeHint();
+    const below =
+      outcome.type === "stuck" || outcome.type === "parked" ? outcome.paused?.sessions : undefined;
+    if (session !== undefined && io.isJson) io.result(resultOf(session, hint, below), "");
+    // For scripts: ID=$(holdfast run FILE --park).
+    else if (options.parks && outcome.type !== "stopped") io.result({}, options.sessionId);
+    const code = this.#tellOpen(outcome);
+    if (below !== undefined) return this.#adviseBelow(below, hint, code);
+    const goOn =
+      options.agent === undefined && session?.status !== "paused" ? "follow it with" : "go on with";
+    const label = session !== undefined && isAuthorsFault(session) ? "correct the code, then" : goOn;
+    const isRemote = options.database?.coordinator !== undefined;
+    const paused = session === undefined ? undefined : pauseAdvice(session, io, isRemote);
+    for (const command of paused?.commands ?? (hint === undefined ? [] : [hint]))
+      io.note(`${label}: ${command}`);
+    return code;
+  }
+
+  /** The commands that help those below, and then the one that goes on with all. @returns the exit code, as it is given. */
+  #adviseBelow(below: readonly Session[], hint: string | undefined, code: number): number {
+    const { io, options } = this.#parts;
+    const isRemote = options.database?.coordinator !== undefined;
+    if (options.database === undefined || hint === undefined) return code;
+    const wrong = new Set(below.filter(isAuthorsFault).map(({ sessionId }) => sessionId));
+    for (const { sessionId, commands } of adviceBelow(below, io, isRemote)) {
+      const label = wrong.has(sessionId) ? "correct the code, then" : "go on with";
+      for (const command of commands) io.note(`${label}: ${command}`);
+    }
+    io.note(`and then: ${hint}`);
+    return code;
+  }
+
+  #tellOpen(outcome: Exclude<Outcome, { type: "owner_gone" }>): number {
+    const { io, options } = this.#parts;
+    switch (outcome.type) {
+      case "parked":
+        io.note(
+          `${io.notes.symbols.wait} parked: it waits${options.agent === undefined ? "" : ", and no process runs it"}`,
+        );
+        return outcome.paused === undefined ? 0 : this.#complainOfBelow(outcome.paused);
+      case "stuck":
+        return this.#complainOfBelow(outcome.paused);
+      case "stopped":
+        io.note(
+          options.database === undefined
+            ? "stopped; the session was ephemeral and is gone"
+            : options.agent === undefined
+              ? "stopped; the session goes on at its coordinator"
+              : "stopped; all that was committed is kept",
+        );
+        return STOP_EXIT[outcome.signal];
+      case "settled": {
+        const { settled } = outcome;
+        const error =
+          settled.status === "paused"
+            ? settled.fault
+            : settled.status === "released"
+              ? settled.error
+              : undefined;
+        const code = io.complain(
+          error ?? new Error(`the session left this process as "${settled.status}", and does not say why`),
+        );
+        return settled.status === "paused" ? exitOfPaused(code) : code;
+      }
+    }
+  }
+
+  #complainOfBelow({ sessions: [first] }: PausedBelow): number {
+    const left = leftAs(first.sessionId, first);
+    const { code, message } = left?.status === "paused" ? left.fault : PAUSED;
+    const { sessionId } = this.#parts.options;
+    const why = `session ${sessionId} cannot go on by itself: ${first.sessionId} below it is paused: ${message}`;
+    return exitOfPaused(this.#parts.io.complain(new HoldfastError(code, why)));
+  }
+}
+
+/** How it ends here. */
+interface RunHere {
+  readonly promise: Promise<Settled>;
+}
+
+const NEVER = new Promise<never>(() => {});
+
+/** It was lost to another process, or never was this one's. */
+function isElsewhere(settled: Settled): boolean {
+  return settled.status === "released" && (settled.error?.code ?? "session_claimed") === "session_claimed";
+}
+
+const PAUSED = { code: "session_paused", message: "it does not say why" } as const;
+const RUN_FAILED_EXIT = 1;
+const USAGE_EXIT = 2;
+
+/** A wrong use by the agent's code is no wrong use of the command. */
+function exitOfPaused(code: number): number {
+  return code === USAGE_EXIT ? RUN_FAILED_EXIT : code;
+}
+
+/** An agent, and all that it and they ask for. */
+function everyAgent(agent: Agent, seen = new Set<Agent>()): ReadonlySet<Agent> {
+  if (seen.has(agent)) return seen;
+  seen.add(agent);
+  for (const child of agent.agents) everyAgent(child, seen);
+  return seen;
+}
+
+/** Whether a task of it, or of an agent it asks for, may cost something. */
+function declaresCost(agent: Agent): boolean {
+  return [...everyAgent(agent)].some(({ tasks }) => tasks.some(({ cost }) => cost !== undefined));
+}
+
+/** Ctrl-C once stops cleanly; twice, at once. */
+export function stopper(
+  io: Io,
+  after: string,
+  stop: (signal: StopSignal) => void,
+): (signal: StopSignal) => void {
+  let isStopping = false;
+  return (signal) => {
+    if (isStopping) io.stopNow(signal);
+    isStopping = true;
+    io.note(io.notes.paint.dim(`stopping: ${after}; once more stops at once`));
+    stop(signal);
+  };
+}
+
+/** A watchdog must not end what stands at a breakpoint. */
+export function isDebugged(): boolean {
+  return process.execArgv.some((option) => option.startsWith("--inspect"));
+}

@@ -1,0 +1,377 @@
+// An agent from a file of the user's. Whatever is wrong with the file is told with its place, and never with a stack.
+
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { registerHooks } from "node:module";
+import { basename, dirname, extname, join, resolve } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { decodedPlace, HoldfastError, NotFoundError, toError } from "@holdfast/core";
+import { placeOf } from "../frame/error-place.ts";
+import { lookAtPath } from "../frame/given-file.ts";
+import { defineAgent, isAgent, type Agent, type TaskDefinition } from "@holdfast/runtime";
+
+export interface LoadedAgent {
+  readonly agent: Agent;
+  /** Absolute. */
+  readonly file: string;
+}
+
+const EXTENSIONS = [".ts", ".mts", ".js", ".mjs", ".cts", ".cjs"];
+
+/**
+ * Load the agent of a file: its default export, or the only agent it exports. With a name, the agent of that name.
+ *
+ * @param onSlow called when the file takes long to load, so that silence is not mistaken for work.
+ * @throws HoldfastError `file_not_found` or `agent_invalid`.
+ */
+export async function loadAgent(
+  path: string,
+  {
+    cwd,
+    name,
+    onSlow = () => {},
+    giveUpMs,
+  }: {
+    readonly cwd: string;
+    readonly name?: string;
+    readonly onSlow?: () => void;
+    /** Milliseconds after which the file is given up: 60,000 by default. */
+    readonly giveUpMs?: number;
+  },
+): Promise<LoadedAgent> {
+  const file = resolve(cwd, path);
+  return { agent: pick(await load(file, path, onSlow, giveUpMs), file, name), file };
+}
+
+/** All agents that a file exports. @throws HoldfastError as `loadAgent`. */
+export async function loadAgents(path: string, { cwd, onSlow }: LoadOptions): Promise<readonly Agent[]> {
+  const file = resolve(cwd, path);
+  const exported = await load(file, path, onSlow);
+  const agents = new Set(Object.values(exported).filter((value) => isAgent(value)));
+  // What is only its default export may be a function, which becomes an agent.
+  return agents.size > 0 ? [...agents] : [pick(exported, file, undefined)];
+}
+
+/** All tasks that a file exports. @throws HoldfastError as `loadAgent`. */
+export async function loadTasks(
+  path: string,
+  { cwd, onSlow }: LoadOptions,
+): Promise<readonly TaskDefinition[]> {
+  const file = resolve(cwd, path);
+  const exported = await load(file, path, onSlow);
+  const tasks = [...new Set(Object.values(exported).filter((value) => isTask(value)))];
+  if (tasks.length > 0) return tasks;
+  throw invalid("the file exports no task", file, {
+    got: `exports named ${namesOf(exported).join(", ") || "nothing"}`,
+    expected: 'export const work = defineTask({ name: "work", run: (input, task) => output })',
+    fix: 'import { defineTask } from "holdfast", and export what it gives',
+  });
+}
+
+export interface LoadOptions {
+  readonly cwd: string;
+  readonly onSlow: () => void;
+}
+
+function isTask(value: unknown): value is TaskDefinition {
+  if (typeof value !== "object" || value === null || isAgent(value)) return false;
+  const { name, run } = value as { readonly name?: unknown; readonly run?: unknown };
+  return typeof name === "string" && typeof run === "function";
+}
+
+/** What a file exports. */
+async function load(
+  file: string,
+  path: string,
+  onSlow: () => void,
+  giveUpMs = GIVE_UP_MS,
+): Promise<Record<string, unknown>> {
+  refuseWrongFile(file, path);
+  resolveOurselves();
+  // An import whose top level never settles would end the process without a word; the timers keep it, say so, and give it up.
+  const slow = setInterval(onSlow, SLOW_MS);
+  const endless = Promise.withResolvers<never>();
+  const giveUp = setTimeout(() => endless.reject(neverLoaded(file, path, giveUpMs)), giveUpMs);
+  let exported: Record<string, unknown>;
+  try {
+    const loading = import(pathToFileURL(file).href) as Promise<Record<string, unknown>>;
+    exported = await Promise.race([loading, endless.promise]);
+  } catch (thrown) {
+    throw thrown instanceof NeverLoaded ? thrown.error : importError(thrown, file);
+  } finally {
+    clearInterval(slow);
+    clearTimeout(giveUp);
+  }
+  return exported;
+}
+
+const SLOW_MS = 5_000;
+/** Reading and compiling take seconds at most; what waits for longer waits for something outside. */
+const GIVE_UP_MS = 60_000;
+
+/** Ours, and no error of the file. */
+class NeverLoaded extends Error {
+  readonly error: HoldfastError;
+
+  constructor(error: HoldfastError) {
+    super(error.message);
+    this.error = error;
+  }
+}
+
+function neverLoaded(file: string, path: string, ms: number): NeverLoaded {
+  return new NeverLoaded(
+    invalid(
+      `${path} was not loaded within ${ms / 1_000} s: an \`await\` at its top level has not settled`,
+      file,
+      {
+        got: "a module that still waits, or one that it imports",
+        expected: "a module that only defines its agents and tasks",
+        fix: "move what waits into the agent, in a task (`ctx.run`)",
+      },
+    ),
+  );
+}
+
+function refuseWrongFile(file: string, path: string): void {
+  const stats = lookAtPath(file);
+  if (typeof stats === "string") {
+    const why = stats === "ENOENT" || stats === "ENOTDIR" ? "" : ` (${stats})`;
+    throw new NotFoundError("file_not_found", `there is no file ${path}${why}`, {
+      at: file,
+      expected: "a TypeScript or JavaScript file that exports an agent",
+      fix: "check the path; it is taken from the current folder",
+    });
+  }
+  if (!stats.isFile()) {
+    const what = stats.isDirectory() ? "a folder" : "no file";
+    throw invalid(`${path} is ${what}`, file, {
+      got: what,
+      expected: "a file that exports an agent",
+      fix: "name the file in it",
+    });
+  }
+  const extension = extname(file);
+  if (!EXTENSIONS.includes(extension)) {
+    const got = extension === "" ? "no extension" : extension;
+    throw invalid(`${path} is not a kind of file that can be run`, file, {
+      got,
+      expected: EXTENSIONS.slice(0, 4).join(", "),
+    });
+  }
+}
+
+function pick(exported: Record<string, unknown>, file: string, name: string | undefined): Agent {
+  const standard = asAgent(exported["default"], file, name);
+  const named = Object.entries(exported).filter(([key]) => key !== "default");
+  const agents = [
+    ...new Set([standard, ...named.map(([, value]) => (isAgent(value) ? value : undefined))]),
+  ].filter((agent) => agent !== undefined);
+  if (name !== undefined) {
+    const agent = findNamed(agents, name);
+    if (agent !== undefined) return agent;
+    if (agents.length > 0) {
+      throw invalid(`the file has no agent named "${name}"`, file, {
+        got: listed(agents),
+        expected: `an agent named "${name}", which the session was started with`,
+        fix: "name the right file with --agent FILE; if the agent was renamed, give it its old name back",
+      });
+    }
+  }
+  const [first, second] = agents;
+  if (standard !== undefined) return standard;
+  if (first === undefined) {
+    const keys = namesOf(exported);
+    throw invalid("the file exports no agent", file, {
+      got: keys.length === 0 ? "no exports" : `exports named ${keys.join(", ")}`,
+      expected: 'export default defineAgent({ name: "my-agent", run: async (ctx, input) => output })',
+      fix: 'import { defineAgent } from "holdfast", and export what it gives; an async function as default export will do',
+    });
+  }
+  if (second !== undefined) {
+    throw invalid("the file exports more than one agent", file, {
+      got: listed(agents),
+      expected: "one agent, or one that is the default export",
+      fix: "make one of them the default export, or move the others to files of their own",
+    });
+  }
+  return first;
+}
+
+/** Among them and the agents they ask for. */
+function findNamed(agents: readonly Agent[], name: string, seen = new Set<Agent>()): Agent | undefined {
+  for (const agent of agents) {
+    if (seen.has(agent)) continue;
+    seen.add(agent);
+    const found = agent.name === name ? agent : findNamed(agent.agents, name, seen);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** A CommonJS file has one export that is all of them. Node 22 does not say which are CommonJS; an empty one is told here. */
+function namesOf(exported: Record<string, unknown>): string[] {
+  const names = Object.keys("module.exports" in exported ? Object(exported["default"]) : exported);
+  return names.length === 1 && isEmptyObject(exported["default"]) ? [] : names;
+}
+
+function isEmptyObject(value: unknown): boolean {
+  return typeof value === "object" && value !== null && Object.keys(value).length === 0;
+}
+
+function listed(agents: readonly Agent[]): string {
+  return agents.map((agent) => `"${agent.name}"`).join(" and ");
+}
+
+/** A plain function is an agent that is named after its file. */
+function asAgent(value: unknown, file: string, name: string | undefined): Agent | undefined {
+  if (isAgent(value)) return value;
+  if (typeof value !== "function" || /^class\b/.test(Function.prototype.toString.call(value)))
+    return undefined;
+  return defineAgent({
+    name: name ?? nameOfFile(file),
+    run: value as (ctx: unknown, input: unknown) => Promise<unknown>,
+  });
+}
+
+function nameOfFile(file: string): string {
+  const name = basename(file, extname(file))
+    .replace(/[^\p{L}\p{N} ._+-]/gu, "-")
+    .replace(/^[^\p{L}\p{N}_]+|[^\p{L}\p{N}_]+$/gu, "");
+  return name === "" ? "agent" : name.slice(0, 200);
+}
+
+// ---- errors ------------------------------------------------------------------------------------------------------
+
+/** Node's, of an import that leads nowhere. */
+const NOT_THERE = ["ERR_MODULE_NOT_FOUND", "ERR_PACKAGE_PATH_NOT_EXPORTED", "ERR_UNKNOWN_BUILTIN_MODULE"];
+
+function importError(thrown: unknown, file: string): HoldfastError {
+  const error = toError(thrown);
+  const code = "code" in error ? String(error.code) : "";
+  const at = placeIn(error, file);
+  const details = { at, cause: error };
+  if (NOT_THERE.includes(code)) {
+    const message = `the file imports something that is not there: ${withoutPath(error.message)}`;
+    return invalid(message, file, { ...details, fix: "install the package, or correct the import" });
+  }
+  const manifest = commonJsManifest(file);
+  if (manifest !== undefined && isModuleSyntaxError(error)) {
+    const renamed = basename(file).replace(/\.([jt]s)$/, ".m$1");
+    return invalid("the file is written as a module, and its package.json says that it is none", file, {
+      at: file,
+      got: `"type": "commonjs" in ${manifest}`,
+      expected: '"type": "module"',
+      fix: `write "type": "module" into ${manifest}, or name the file ${renamed}`,
+      cause: thrown,
+    });
+  }
+  if (error instanceof SyntaxError) {
+    const line = code === "" && at === file ? syntaxErrorLine(file) : undefined;
+    const fix =
+      code === "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX"
+        ? "types are stripped, not compiled: enums, namespaces and parameter properties must be written otherwise"
+        : error.message.includes("does not provide an export")
+          ? "correct the name; what is only a type is imported by `import type`, as types are stripped"
+          : "correct the line";
+    return invalid(`the file cannot be read: ${error.message}`, file, {
+      ...details,
+      ...(line === undefined ? {} : { at: line }),
+      fix,
+    });
+  }
+  // What defineAgent refused says by itself what is wrong.
+  const said = HoldfastError.is(thrown) ? thrown : undefined;
+  return invalid(`the file threw while it was loaded: ${error.message || error.name}`, file, {
+    ...details,
+    ...(said?.expected === undefined ? {} : { expected: said.expected }),
+    fix:
+      said?.fix ??
+      "mend it; what needs the network or a key belongs into a task, not into the loading of the file",
+  });
+}
+
+/** The package.json that makes a file CommonJS, if one says so. */
+function commonJsManifest(file: string): string | undefined {
+  if (!/\.[jt]s$/.test(file)) return undefined;
+  for (let folder = dirname(file); ; folder = dirname(folder)) {
+    const manifest = join(folder, "package.json");
+    if (existsSync(manifest)) {
+      try {
+        const { type } = JSON.parse(readFileSync(manifest, "utf8")) as { type?: unknown };
+        return type === "commonjs" ? manifest : undefined;
+      } catch {
+        return undefined; // What is wrong with it is Node's to tell.
+      }
+    }
+    if (folder === dirname(folder)) return undefined;
+  }
+}
+
+/** What Node says when it finds `import`, `export` or a top-level `await` in what it takes for CommonJS. */
+function isModuleSyntaxError(error: Error): boolean {
+  return (
+    error instanceof SyntaxError &&
+    /import statement outside a module|Unexpected token 'export'|import\.meta|await is only valid/.test(
+      error.message,
+    )
+  );
+}
+
+/** "Cannot find package 'x' imported from /path": the path is told as the place. */
+function withoutPath(message: string): string {
+  return message.replace(/ imported from .*$/s, "");
+}
+
+function placeIn(error: Error, file: string): string {
+  const importedFrom = / imported from (.+)$/.exec(error.message)?.[1];
+  const place = importedFrom && decodedPlace(importedFrom.replace(/^file:\/\//, ""));
+  // What it looks for in this installation is looked for from here.
+  if (place !== undefined && place !== fileURLToPath(import.meta.url)) return place;
+  return placeOf(error) ?? file;
+}
+
+/** Node keeps the place of a syntax error in JavaScript to itself; its `--check` prints it. */
+function syntaxErrorLine(file: string): string | undefined {
+  const { stderr } = spawnSync(process.execPath, ["--check", file], { encoding: "utf8", timeout: 5_000 });
+  return stderr
+    .split("\n")
+    .find((line) => line.startsWith(file) || line.startsWith("file://"))
+    ?.replace(/^file:\/\//, "");
+}
+
+function invalid(
+  message: string,
+  at: string,
+  details: {
+    readonly at?: string;
+    readonly got?: string;
+    readonly expected?: string;
+    readonly fix?: string;
+    readonly cause?: unknown;
+  },
+): HoldfastError {
+  return new HoldfastError("agent_invalid", message, { at, ...details });
+}
+
+// ---- our own packages --------------------------------------------------------------------------------------------
+
+/** A file that lies in no project with Holdfast installed still finds `holdfast`: this installation. */
+function resolveOurselves(): void {
+  registerHooks({
+    resolve(specifier, context, next) {
+      if (!/^(holdfast|@holdfast\/[\w-]+)(\/|$)/.test(specifier)) return next(specifier, context);
+      try {
+        return unlinked(next(specifier, context));
+      } catch {
+        return unlinked(next(specifier, { ...context, parentURL: import.meta.url }));
+      }
+    },
+  });
+}
+
+/** In a checkout our packages are links, and Node 22 now and then tells a hook the link's path: types are not stripped below node_modules. */
+function unlinked<T extends { readonly url: string }>(resolved: T): T {
+  if (!resolved.url.startsWith("file:")) return resolved;
+  return { ...resolved, url: pathToFileURL(realpathSync(fileURLToPath(resolved.url))).href };
+}

@@ -1,0 +1,67 @@
+// Which session a command goes on with, and the agent it is recorded to be of.
+
+import { HoldfastError, NotFoundError, type Session } from "@holdfast/core";
+import type { Agent } from "@holdfast/runtime";
+import { refuse, takeNothing, takeOnly } from "../frame/arguments.ts";
+import type { Arguments, Io } from "../frame/command.ts";
+import { walkUp } from "../view/session-tree.ts";
+import { findUnfinished, withReader, withReaderOf } from "../place/find-session.ts";
+import { loadAgent } from "./load-agent.ts";
+import type { Database } from "../place/project.ts";
+
+/** The session of the id that is given, or with `--last` the newest that has not ended. */
+export async function sessionOf(args: Arguments, database: Database, usage: string): Promise<Session> {
+  if (!args.has("last")) {
+    const id = takeOnly(args.positionals, "the session (its id, or --last)", usage);
+    return withReaderOf(database, id, (session) => Promise.resolve(session));
+  }
+  if (args.positionals.length > 0)
+    throw refuse("an id and --last exclude each other", usage, { fix: "give one of them" });
+  takeNothing(args.positionals, usage);
+  const session = await withReader(database, async (reader) => reader && findUnfinished(reader));
+  if (session !== undefined) return session;
+  throw new NotFoundError("session_not_found", "there is no unfinished session", {
+    at: database.path,
+    fix: "`holdfast list` shows all sessions; `holdfast run FILE` starts one",
+  });
+}
+
+/** The agent that a session is recorded to be of: from the file of `--agent`, its own, or that of who asked for it. */
+export async function agentOf(session: Session, database: Database, args: Arguments, io: Io): Promise<Agent> {
+  const { name, version } = session.agent;
+  const file = args.text("agent") ?? session.agent.file ?? (await fileAbove(session, database));
+  const { agent } = await loadAgent(file ?? refuseWithoutFile(session), {
+    cwd: io.cwd,
+    name,
+    onSlow: () => io.note("the agent is still being loaded"),
+  });
+  tellVersion(agent.version, version, io);
+  return agent;
+}
+
+/** A child's agent comes with its parent's. */
+async function fileAbove(session: Session, database: Database): Promise<string | undefined> {
+  if (session.parent === undefined) return undefined;
+  return withReader(database, async (reader) => {
+    if (reader === undefined) return undefined;
+    for await (const { agent } of walkUp(reader, session)) if (agent.file !== undefined) return agent.file;
+    return undefined;
+  });
+}
+
+function refuseWithoutFile({ sessionId, agent }: Session): never {
+  throw new HoldfastError("agent_invalid", `session ${sessionId} was not started from a file`, {
+    got: `agent "${agent.name}"`,
+    expected: "the file that exports this agent",
+    fix: "name it with --agent FILE",
+  });
+}
+
+function tellVersion(now: string, then: string, io: Io): void {
+  if (now === then) return;
+  io.note(
+    io.notes.paint.yellow(
+      `${io.notes.symbols.warn} the session was started with version ${then} of its agent; the file has version ${now}`,
+    ),
+  );
+}

@@ -1,0 +1,68 @@
+// `holdfast run --agent NAME`: a session of an agent that a coordinator's runners have. It is started there, run by whichever of them fits,
+// and followed from here; nothing of it happens in this process.
+
+import { HoldfastError, mintId, UsageError } from "@holdfast/core";
+import type { StartOptions } from "@holdfast/runtime";
+import { checkBounds } from "@holdfast/runtime/internal";
+import { createClient } from "../sdk/client.ts";
+import type { Arguments, Io } from "../frame/command.ts";
+import { URL_DEFAULT } from "../place/coordinator-access.ts";
+import { drive } from "./drive.ts";
+import { readInput } from "../frame/input.ts";
+import { readLabels } from "../frame/labels.ts";
+import { findDatabase, findStrictBounds } from "../place/project.ts";
+import { randomU32 } from "../frame/random.ts";
+
+export interface ByName {
+  /** The agent's. */
+  readonly name: string;
+  /** Of the session, if somebody chose it. */
+  readonly wanted: string | undefined;
+  readonly options: Pick<StartOptions, "budget" | "timeoutMs" | "traceparent"> & {
+    readonly persistence?: "full" | "minimal";
+  };
+}
+
+/** @returns the exit code. */
+export async function runByName({ name, wanted, options }: ByName, args: Arguments, io: Io): Promise<number> {
+  // Its form is known where it runs: a bound is asked of any agent.
+  if (findStrictBounds(args, io).value) checkBounds({ name, turns: true }, options, true);
+  const database = findDatabase(args, io);
+  const { coordinator } = database;
+  if (coordinator === undefined)
+    throw new UsageError("whose runners are to run it is not said", {
+      expected: "--url URL, or HOLDFAST_URL",
+      fix: `name the coordinator: --url ${URL_DEFAULT} is one that was started here`,
+    });
+  const sessionId = wanted ?? mintId("ses", Date.now(), randomU32);
+  const given = args.text("input");
+  const input = given === undefined ? undefined : await readInput(given, io);
+  const demands = readLabels(args, "demand");
+  const begin = async (): Promise<undefined> => {
+    const { url, token } = coordinator;
+    const client = createClient({ url, token });
+    try {
+      await client.sessions.start(name, input, { sessionId, demands, ...options });
+    } catch (thrown) {
+      if (!HoldfastError.is(thrown) || thrown.code !== "session_exists" || wanted === undefined) throw thrown;
+      throw new HoldfastError("session_exists", `session ${wanted} was started with something else`, {
+        fix: `choose another id; ${io.call(`show ${wanted}`)} tells what it was`,
+        cause: thrown,
+      });
+    } finally {
+      client.close();
+    }
+  };
+  return drive(
+    {
+      agent: undefined,
+      sessionId,
+      database,
+      begin,
+      tracer: undefined,
+      parks: args.has("park"),
+      readsStdin: given !== "-",
+    },
+    io,
+  );
+}

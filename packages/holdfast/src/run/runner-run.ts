@@ -1,0 +1,263 @@
+// `holdfast runner`: files, options and the environment in, lines for people or programs out. Running is the runner's.
+
+import { NotFoundError, UsageError, type TraceEvent } from "@holdfast/core";
+import { compositeTracer, Watchdog, type Agent, type TaskDefinition } from "@holdfast/runtime";
+import { startRunner, type Runner, type RunnerEvent, type RunnerOptions } from "@holdfast/runner";
+import { join, resolve } from "node:path";
+import { parseDuration } from "../view/budget-text.ts";
+import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "../frame/command.ts";
+import { checkedUrl, checkToken, URL_DEFAULT } from "../place/coordinator-access.ts";
+import { readBounded } from "../place/config.ts";
+import { dataFolder, makeFolder } from "../place/coordinator-storage.ts";
+import { definedOf } from "../frame/command-error.ts";
+import { isDebugged, stopper } from "./drive.ts";
+import { checkTrusted, isFolder } from "../frame/given-file.ts";
+import { readAll } from "../frame/input.ts";
+import { readLabels } from "../frame/labels.ts";
+import { loadAgents, loadTasks } from "./load-agent.ts";
+import { count, plainLine } from "../frame/plain-text.ts";
+import { findProject, findTraces } from "../place/project.ts";
+import { wantedTracer } from "../tracing/wanted-tracer.ts";
+
+const MESSAGE_CHARS = 300;
+/** A coordinator's longest lease is a day, its longest poll half a minute. */
+const RENEW_SECONDS_MAX = 28_800;
+const POLL_SECONDS_MAX = 30;
+
+/** @returns the exit code. */
+export async function runRunner(args: Arguments, io: Io): Promise<number> {
+  const options = await optionsOf(args, io);
+  process.chdir(options.workspace); // Where agents work: files they name are looked for there.
+  const tracer = await wantedTracer(findTraces(args, io), io);
+  const watcher = { trace: (event: TraceEvent) => tellTrace(event, io, args.has("verbose")) };
+  const giveUp = new AbortController();
+  const stopped = Promise.withResolvers<StopSignal>();
+  const release = io.onStop(
+    stopper(io, "what it runs is finished or handed back", (signal) => {
+      stopped.resolve(signal);
+      giveUp.abort();
+    }),
+  );
+  const watchdog = isDebugged() ? undefined : await watchdogOf(options);
+  try {
+    const runner = await started(
+      {
+        ...options,
+        signal: giveUp.signal,
+        log: (event) => tell(event, io),
+        tracer: tracer === undefined ? watcher : compositeTracer([watcher, tracer]),
+        ...(watchdog === undefined ? {} : { watchdog }),
+      },
+      stopped.promise,
+    );
+    if (typeof runner === "string") return STOP_EXIT[runner];
+    const end = await Promise.race([stopped.promise, runner.ended]);
+    if (typeof end === "string") await runner.stop();
+    const error = await runner.ended;
+    if (error !== undefined) return io.complain(error);
+    return typeof end === "string" ? STOP_EXIT[end] : 0;
+  } finally {
+    release();
+    await watchdog?.close();
+  }
+}
+
+/** What it remembers of agents that kept the process busy stands beside the runner's token. */
+async function watchdogOf({ stateFolder, name = "default" }: RunnerOptions): Promise<Watchdog> {
+  await makeFolder(stateFolder);
+  return new Watchdog({ path: join(stateFolder, `${encodeURIComponent(name)}-suspects`) });
+}
+
+/** The runner, or the process signal that came before it was registered. */
+async function started(options: RunnerOptions, stopped: Promise<StopSignal>): Promise<Runner | StopSignal> {
+  try {
+    return await startRunner(options);
+  } catch (error) {
+    if (options.signal?.aborted !== true) throw error;
+    return stopped;
+  }
+}
+
+async function optionsOf(args: Arguments, io: Io): Promise<RunnerOptions> {
+  const url = urlOf(args, io);
+  const workspace = workspaceOf(args, io);
+  const cwd = io.cwd;
+  const onSlow = (): void => io.note("a file is still being loaded");
+  const agents: Agent[] = [];
+  for (const file of args.texts("agents")) agents.push(...(await loadAgents(file, { cwd, onSlow })));
+  const tasks: TaskDefinition[] = [];
+  for (const file of args.texts("tasks")) tasks.push(...(await loadTasks(file, { cwd, onSlow })));
+  if (agents.length + tasks.length === 0) {
+    throw new UsageError("a runner without agents and tasks has nothing to do", {
+      expected: "--agents FILE or --tasks FILE",
+      fix: "name a file that exports them",
+    });
+  }
+  const maxRuns = numberOf(args, "max-runs", 1);
+  const healthPort = numberOf(args, "health-port", 0, 65_535);
+  const grace = args.text("grace");
+  const name = args.text("name");
+  const token = await tokenOf(args, io);
+  const renewMs = secondsOf(io, "HEARTBEAT_INTERVAL", RENEW_SECONDS_MAX);
+  const pollTimeoutMs = secondsOf(io, "POLL_TIMEOUT", POLL_SECONDS_MAX);
+  return {
+    url,
+    stateFolder: join(dataFolder(io), "runners"),
+    workspace,
+    agents,
+    tasks,
+    labels: readLabels(args, "label"),
+    insecure: args.has("insecure"),
+    ...(name === undefined ? {} : { name }),
+    ...(token === undefined ? {} : { token }),
+    ...(maxRuns === undefined ? {} : { maxRuns }),
+    ...(healthPort === undefined ? {} : { healthPort }),
+    ...(grace === undefined ? {} : { graceMs: parseDuration(grace, "--grace") }),
+    ...(renewMs === undefined ? {} : { renewMs }),
+    ...(pollTimeoutMs === undefined ? {} : { pollTimeoutMs }),
+  };
+}
+
+/** @throws UsageError that names the flag or the variable. */
+function urlOf(args: Arguments, { env }: Io): string {
+  const named = [
+    ["--coordinator", args.text("coordinator")],
+    ["--url", args.text("url")],
+    ...["HOLDFAST_URL", "AGENT_ORCHESTRATOR_API_URL"].map((name) => [name, nonEmpty(env[name])] as const),
+  ] as const;
+  for (const [from, url] of named) if (url !== undefined) return checkedUrl(url, from, args.has("insecure"));
+  return URL_DEFAULT;
+}
+
+/** A variable of whole seconds. @returns milliseconds. */
+function secondsOf(io: Io, variable: string, max: number): number | undefined {
+  const text = nonEmpty(io.env[variable]);
+  if (text === undefined) return undefined;
+  const seconds = Number(text);
+  if (/^\d+$/.test(text) && seconds >= 1 && seconds <= max) return seconds * 1_000;
+  throw new UsageError(`${variable} is not ${JSON.stringify(text)}`, {
+    at: variable,
+    expected: `whole seconds from 1 to ${max}`,
+  });
+}
+
+function workspaceOf(args: Arguments, io: Io): string {
+  const given = args.text("project") ?? nonEmpty(io.env["PROJECT_DIR"]);
+  const folder = given === undefined ? findProject(io.cwd) : resolve(io.cwd, given);
+  if (!isFolder(folder)) {
+    throw new NotFoundError("file_not_found", `there is no folder ${given ?? folder}`, {
+      at: args.text("project") === undefined ? "PROJECT_DIR" : "--project",
+      fix: "check the path; it is taken from the current folder",
+    });
+  }
+  return folder;
+}
+
+/** One that no header can carry would be sent for ever. */
+async function tokenOf(args: Arguments, io: Io): Promise<string | undefined> {
+  const token = await givenToken(args, io);
+  return token === undefined ? undefined : checkToken(token, args.text("token-file") ?? "HOLDFAST_TOKEN");
+}
+
+/** Never from the command line, which others can see. */
+async function givenToken(args: Arguments, io: Io): Promise<string | undefined> {
+  const file = args.text("token-file");
+  if (file === undefined) return nonEmpty(io.env["HOLDFAST_TOKEN"]);
+  if (file === "-") return nonEmpty((await readAll(io.stdin)).trim());
+  const path = resolve(io.cwd, file);
+  checkTrusted(path, (warning) => io.note(`${io.notes.symbols.warn} ${warning}`));
+  try {
+    return nonEmpty(readBounded(path).trim());
+  } catch (cause) {
+    throw new NotFoundError(
+      "file_not_found",
+      `the token's file cannot be read: ${(cause as Error).message}`,
+      {
+        at: path,
+        fix: "check the path; it is taken from the current folder",
+        cause,
+      },
+    );
+  }
+}
+
+function numberOf(
+  args: Arguments,
+  name: string,
+  min: number,
+  max = Number.MAX_SAFE_INTEGER,
+): number | undefined {
+  const text = args.text(name);
+  if (text === undefined) return undefined;
+  const number = Number(text);
+  if (/^\d+$/.test(text) && number >= min && number <= max) return number;
+  throw new UsageError(`--${name} is not ${text}`, {
+    at: `--${name}`,
+    expected: max === Number.MAX_SAFE_INTEGER ? `a whole number from ${min} on` : `one from ${min} to ${max}`,
+  });
+}
+
+function nonEmpty(text: string | undefined): string | undefined {
+  return text === "" ? undefined : text;
+}
+
+// ---- what is shown -----------------------------------------------------------------------------------------------
+
+function tell(event: RunnerEvent, io: Io): void {
+  if (io.isJson) return io.result(jsonOf(event), "");
+  const { paint, symbols } = io.notes;
+  switch (event.type) {
+    case "connecting":
+      return io.note(`Connecting to ${event.url}`);
+    case "registered":
+      return io.note(`Registered as ${paint.bold(event.runnerId)}`);
+    case "started":
+      io.note("Runner started - waiting for runs");
+      if (event.healthPort !== undefined) io.note(`Health on http://127.0.0.1:${event.healthPort}/healthz`);
+      return;
+    case "received":
+      return io.note(`${symbols.begin} Received run ${event.sessionId} (${event.agent})`);
+    case "lost": {
+      const { message, got, fix } = event.error;
+      io.note(paint.yellow(`${symbols.warn} ${plainLine(message, MESSAGE_CHARS)}; trying again`));
+      for (const [what, text] of Object.entries(definedOf({ got, fix })))
+        io.note(`  ${what}: ${plainLine(text, MESSAGE_CHARS)}`);
+      return;
+    }
+    case "back":
+      return io.note(`${symbols.again} The coordinator is back`);
+    case "draining":
+      return io.note(`Taking no more; ${count(event.held, "run")} held`);
+    case "stopped":
+      return io.note("Runner stopped");
+  }
+}
+
+function jsonOf(event: RunnerEvent): object {
+  if (!("error" in event)) return event;
+  const { type, error } = event;
+  if (error === undefined) return { type };
+  const { code, message, got, fix } = error;
+  return { type, error: { code, message, ...definedOf({ got, fix }) } };
+}
+
+function tellTrace(event: TraceEvent, io: Io, isVerbose: boolean): void {
+  const { sessionId } = event;
+  const { paint, symbols } = io.notes;
+  if (event.type === "warned") {
+    const text = plainLine(`${sessionId}: ${event.message}`, MESSAGE_CHARS);
+    if (io.isJson) io.result({ type: "warning", message: text }, "");
+    else io.note(paint.yellow(`${symbols.warn} ${text}`));
+    return;
+  }
+  if (!isVerbose) return;
+  if (event.type === "session_ended") {
+    const { status, error } = event;
+    if (io.isJson) return io.result({ type: "session_ended", sessionId, status }, "");
+    const why = error === undefined ? "" : `: ${plainLine(error.message, MESSAGE_CHARS)}`;
+    const mark = status === "completed" ? paint.green(symbols.done) : paint.red(symbols.failed);
+    io.note(`${mark} ${sessionId} ${status}${why}`);
+  } else if (event.type === "waiting" && !io.isJson) {
+    io.note(`${symbols.wait} ${sessionId} waits`);
+  }
+}

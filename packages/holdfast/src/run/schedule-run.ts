@@ -1,0 +1,232 @@
+// `holdfast schedule run`: fires schedules and runs what they start or signal, until it is stopped.
+//
+//   P3. It can be killed at any moment: what fired is stored with the schedule's next time, and the next process goes on with what
+//       this one was running. Several of it share the work; each time fires once.
+//
+// Firing is the runtime's. Here agents are found by the files they are recorded to come from.
+
+import {
+  HoldfastError,
+  toHoldfastError,
+  type AgentRef,
+  type AgentStorage,
+  type AgentTracer,
+  type Schedule,
+  type StorageReader,
+  type TraceEvent,
+} from "@holdfast/core";
+import { compositeTracer, createRuntime, Watchdog, type Agent, type Firing } from "@holdfast/runtime";
+import { acrossOwners } from "../place/across-owners.ts";
+import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "../frame/command.ts";
+import { readInPlaceOf } from "@holdfast/core/internal";
+import { isDebugged, stopper } from "./drive.ts";
+import { loadAgent } from "./load-agent.ts";
+import type { GuardedStorage } from "../place/owner-guard.ts";
+import { count, localTime, plainLine } from "../frame/plain-text.ts";
+import { findDatabase, findTraces, leaseOf, suspectsFile, type Database } from "../place/project.ts";
+import { LATE_MS, scheduleJson } from "../view/schedule-text.ts";
+import { wantedTracer } from "../tracing/wanted-tracer.ts";
+
+/** How often it is looked whether the owner lives, because nothing tells. */
+const LOOK_MS = 250;
+/** How often it is looked for sessions that another process left behind. */
+const RECOVER_MS = 5_000;
+const MESSAGE_CHARS = 300;
+
+/** @returns the exit code. */
+export async function runSchedules(args: Arguments, io: Io): Promise<number> {
+  const database = findDatabase(args, io);
+  const tracer = await wantedTracer(findTraces(args, io), io);
+  const stopped = Promise.withResolvers<StopSignal>();
+  const release = io.onStop(
+    stopper(io, "what it was running goes on when it runs again", (signal) => stopped.resolve(signal)),
+  );
+  const agents = new AgentFiles(io);
+  // Waiting for a time holds nothing that would keep the process alive.
+  const alive = setInterval(() => {}, 60_000);
+  try {
+    const signal = await acrossOwners(database, io, (storage, owner) =>
+      keep({ storage, owner, database, agents, tracer, io, stopped: stopped.promise }),
+    );
+    io.note(`stopped; schedules stay, and fire when this runs again: ${io.call("schedule run")}`);
+    return STOP_EXIT[signal];
+  } finally {
+    clearInterval(alive);
+    release();
+  }
+}
+
+interface Keeping {
+  readonly storage: AgentStorage;
+  readonly owner: GuardedStorage | undefined;
+  readonly database: Database;
+  readonly agents: AgentFiles;
+  readonly tracer: AgentTracer | undefined;
+  readonly io: Io;
+  readonly stopped: Promise<StopSignal>;
+}
+
+/** Over one storage. Answers `undefined` when its owner is gone. */
+async function keep({
+  storage,
+  owner,
+  database,
+  agents,
+  tracer,
+  io,
+  stopped,
+}: Keeping): Promise<StopSignal | undefined> {
+  const schedules = await storage.reader.schedules();
+  const known = await agents.ofSchedules(schedules, storage.reader);
+  tellSchedules(schedules, io);
+  const watchdog = isDebugged() ? undefined : new Watchdog({ path: suspectsFile(database) });
+  const watcher: AgentTracer = { trace: (event) => tellEvent(event, io) };
+  const runtime = createRuntime({
+    storage,
+    agents: known,
+    ...leaseOf(database),
+    ...(watchdog === undefined ? {} : { watchdog }),
+    tracer: tracer === undefined ? watcher : compositeTracer([watcher, tracer]),
+    schedules: {
+      findAgent: (ref) => agents.find(ref),
+      onFired: (firing) => void tellFiring(firing, storage.reader, io),
+    },
+  });
+  const gone = Promise.withResolvers<undefined>();
+  const look = async (): Promise<void> => {
+    if (owner !== undefined && !(await owner.look())) gone.resolve(undefined);
+  };
+  // What fails is tried again by the next one.
+  const timers = [
+    setInterval(() => void look().catch(() => {}), LOOK_MS),
+    setInterval(() => void runtime.recover().catch(() => {}), RECOVER_MS),
+  ];
+  try {
+    await runtime.recover();
+    return await Promise.race([stopped, gone.promise]);
+  } finally {
+    for (const timer of timers) clearInterval(timer);
+    await runtime.close();
+    await watchdog?.close();
+  }
+}
+
+/** Agents by the files they came from. Each file is loaded once; one that could not be is tried again. */
+class AgentFiles {
+  readonly #io: Io;
+  readonly #loaded = new Map<string, Promise<Agent>>();
+
+  constructor(io: Io) {
+    this.#io = io;
+  }
+
+  /** @throws HoldfastError when its file is not known, or cannot be loaded. */
+  find({ name, file }: AgentRef): Promise<Agent> {
+    if (file === undefined) {
+      return Promise.reject(
+        new HoldfastError(
+          "agent_invalid",
+          `agent "${name}" was not started from a file, and is not run here`,
+        ),
+      );
+    }
+    const key = JSON.stringify([file, name]);
+    const known = this.#loaded.get(key);
+    if (known !== undefined) return known;
+    const onSlow = (): void => this.#io.note(`${file} is still being loaded`);
+    const loading = loadAgent(file, { cwd: this.#io.cwd, name, onSlow }).then(({ agent }) => agent);
+    this.#loaded.set(key, loading);
+    loading.catch(() => this.#loaded.delete(key));
+    return loading;
+  }
+
+  /** Those that can be loaded, one of each name; what is wrong with the others is told. */
+  async ofSchedules(schedules: readonly Schedule[], reader: StorageReader): Promise<readonly Agent[]> {
+    const agents = new Map<string, Agent>();
+    for (const { scheduleId, action } of schedules) {
+      const ref = action.type === "start" ? action.agent : (await reader.session(action.sessionId))?.agent;
+      if (ref === undefined || agents.has(ref.name)) continue;
+      try {
+        agents.set(ref.name, await this.find(ref));
+      } catch (error) {
+        const { message, at } = toHoldfastError(error);
+        tellWarning(
+          `the agent of schedule ${scheduleId}: ${message}${at === undefined ? "" : ` (${at})`}`,
+          this.#io,
+        );
+      }
+    }
+    return [...agents.values()];
+  }
+}
+
+// ---- what is shown -----------------------------------------------------------------------------------------------
+
+function tellSchedules(schedules: readonly Schedule[], io: Io): void {
+  if (io.isJson) return io.result({ type: "schedules", schedules: schedules.map(scheduleJson) }, "");
+  const [next] = schedules;
+  const what =
+    next === undefined
+      ? `no schedules yet: ${io.call("schedule add")} adds one, also while this runs`
+      : `${count(schedules.length, "schedule")}; the next is ${next.scheduleId} at ${localTime(next.nextAt)}`;
+  io.note(`${what}. Ctrl-C stops`);
+}
+
+/** Never rejects. */
+async function tellFiring(
+  { scheduleId, sessionId, type, dueAt, nextAt }: Firing,
+  reader: StorageReader,
+  io: Io,
+): Promise<void> {
+  const now = Date.now();
+  if (io.isJson) return io.result({ type: "fired", scheduleId, sessionId, action: type, dueAt, nextAt }, "");
+  const { paint, symbols } = io.notes;
+  const late = now - dueAt < LATE_MS ? "" : ` (was due at ${localTime(dueAt)})`;
+  const isOver = type === "signal" && (await wasOver(sessionId, dueAt, reader));
+  const did = isOver
+    ? `sent nothing: ${sessionId} is over. \`${io.call(`schedule remove ${scheduleId}`)}\` ends it`
+    : type === "start"
+      ? `started ${sessionId}`
+      : `signalled ${sessionId}`;
+  io.note(
+    `${symbols.begin} ${localTime(now)} ${paint.bold(scheduleId)} ${did}${late}${paint.dim(`, next at ${localTime(nextAt)}`)}`,
+  );
+}
+
+/** Whether a session, or who took over from it, had ended before it was to be signalled, or was deleted: then it took nothing. */
+async function wasOver(sessionId: string, dueAt: number, reader: StorageReader): Promise<boolean> {
+  try {
+    const session = await readInPlaceOf((id) => reader.session(id), sessionId);
+    return session === undefined || (session.endedAt !== undefined && session.endedAt < dueAt);
+  } catch {
+    return false; // Storage is away: whoever watches is told so elsewhere.
+  }
+}
+
+function tellEvent(event: TraceEvent, io: Io): void {
+  const { sessionId } = event;
+  const { paint, symbols } = io.notes;
+  switch (event.type) {
+    case "session_ended": {
+      const { status, error } = event;
+      if (io.isJson)
+        return io.result({ type: "session_ended", sessionId, status, ...(error && { error }) }, "");
+      const why = error === undefined ? "" : `: ${plainLine(error.message, MESSAGE_CHARS)}`;
+      const mark = status === "completed" ? paint.green(symbols.done) : paint.red(symbols.failed);
+      return io.note(`${mark} ${sessionId} ${status}${why}`);
+    }
+    case "waiting": {
+      if (io.isJson || !event.waits.some(({ type }) => type === "input")) return;
+      return io.note(`${symbols.ask} ${sessionId} asks something: ${io.call(`show ${sessionId}`)}`);
+    }
+    case "warned":
+      return tellWarning(`${sessionId}: ${event.message}`, io);
+    default:
+  }
+}
+
+function tellWarning(message: string, io: Io): void {
+  const text = plainLine(message, MESSAGE_CHARS);
+  if (io.isJson) io.result({ type: "warning", message: text }, "");
+  else io.note(io.notes.paint.yellow(`${io.notes.symbols.warn} ${text}`));
+}

@@ -1,0 +1,62 @@
+// Who else hears what a session does: from `--trace`, or from the configuration.
+//
+// stdout · file:PATH · sqlite:PATH · otlp[:URL]; several are heard by all of them. What cannot be traced is told once and costs the
+// session nothing; what cannot be traced from the beginning on is refused before anything starts.
+
+import type { Origin } from "../frame/origin.ts";
+import { isAbsolute, resolve } from "node:path";
+import { HoldfastError, traceJson, type AgentTracer } from "@holdfast/core";
+import { compositeTracer, fileTracer, stdoutTracer } from "@holdfast/runtime";
+import type { Io } from "../frame/command.ts";
+
+export interface WantedTraces {
+  readonly targets: readonly string[];
+  /** What relative paths are taken from. */
+  readonly folder: string;
+  readonly origin: Origin;
+  /** The flag or the file; nothing for the default. */
+  readonly from?: string;
+}
+
+/** @throws HoldfastError `config_invalid` for a target that is none or that cannot be opened. */
+export async function wantedTracer(wanted: WantedTraces, io: Io): Promise<AgentTracer | undefined> {
+  if (wanted.targets.length === 0) return undefined;
+  const tracers: AgentTracer[] = [];
+  for (const target of wanted.targets) tracers.push(await tracerOf(target, wanted.folder, io));
+  return compositeTracer(tracers);
+}
+
+async function tracerOf(target: string, folder: string, io: Io): Promise<AgentTracer> {
+  const colon = target.indexOf(":");
+  const kind = colon === -1 ? target : target.slice(0, colon);
+  const where = colon === -1 ? undefined : target.slice(colon + 1);
+  const onProblem = (message: string): void => {
+    io.note(io.notes.paint.yellow(`${io.notes.symbols.warn} ${message}`));
+  };
+  const path = where === undefined || where === "" || isAbsolute(where) ? where : resolve(folder, where);
+  if (kind === "stdout" && where === undefined) return linesTo(io);
+  if (kind === "otlp" && where !== "") {
+    const { otlpTracer } = await import("./otlp-tracer.ts");
+    return otlpTracer({ folder, onProblem, ...(where === undefined ? {} : { url: where }) });
+  }
+  if (path !== undefined && path !== "") {
+    if (kind === "file") return fileTracer({ path, onProblem });
+    if (kind === "sqlite") {
+      const { sqliteTracer } = await import("@holdfast/storage/sqlite-tracer");
+      return sqliteTracer({ path, onProblem });
+    }
+  }
+  throw new HoldfastError("config_invalid", "that is nowhere to trace to", {
+    at: "--trace",
+    got: target,
+    expected: "stdout, file:PATH, sqlite:PATH, otlp or otlp:URL",
+    fix: 'correct --trace, or "trace" in .holdfast/config.json',
+  });
+}
+
+/** Asked for on standard output, so there. With `--json` a line of JSON among the others. */
+function linesTo(io: Io): AgentTracer {
+  if (io.isJson)
+    return { trace: (event) => io.result({ type: "trace", event: JSON.parse(traceJson(event)) }, "") };
+  return stdoutTracer({ write: (line) => io.show(undefined, line.trimEnd()) });
+}

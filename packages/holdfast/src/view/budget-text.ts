@@ -1,0 +1,163 @@
+// Budgets in plain units, as people write and read them: "5.00usd,200000tokens,50steps", "10m".
+//
+// Integers inside: money is counted in millionths of a dollar, time in milliseconds, and what is written is never rounded.
+
+import { UsageError, type Account, type Amount, type Budget } from "@holdfast/core";
+import { didYouMean } from "@holdfast/core/internal";
+import type { Arguments } from "../frame/command.ts";
+import { duration, table } from "../frame/plain-text.ts";
+
+/** What is limited: how it is written, which limit it is, and what counts against it. */
+const UNITS = {
+  usd: { limit: "maxCostMicroUsd", kind: "costMicroUsd", title: "cost" },
+  tokens: { limit: "maxTokens", kind: "tokens", title: "tokens" },
+  steps: { limit: "maxSteps", kind: "steps", title: "steps" },
+  turns: { limit: "maxTurns", kind: "turns", title: "turns" },
+} as const satisfies Record<string, { limit: keyof Budget; kind: keyof Amount; title: string }>;
+
+type Unit = keyof typeof UNITS;
+type UnitLimit = (typeof UNITS)[Unit]["limit"];
+const UNIT_NAMES = Object.keys(UNITS) as Unit[];
+const BUDGET_EXAMPLE = "5.00usd,200000tokens,50steps";
+
+/** @throws UsageError naming the part that is no limit. */
+export function parseBudget(text: string, at: string): Budget {
+  const budget: { -readonly [limit in UnitLimit]?: number } = {};
+  for (const part of text.split(",")) {
+    const [, digits, fraction = "", unit = ""] = /^(\d+)(?:\.(\d+))?([a-z]*)$/i.exec(part.trim()) ?? [];
+    if (digits === undefined) throw wrong(`"${part.trim()}" is no limit`, at, text);
+    const known = UNIT_NAMES.find((name) => name === unit.toLowerCase());
+    if (known === undefined) {
+      const what = unit === "" ? `"${digits}" has no unit` : `there is no unit "${unit}"`;
+      throw wrong(`${what}${didYouMean(unit, UNIT_NAMES)}`, at, text);
+    }
+    const { limit, title } = UNITS[known];
+    if (budget[limit] !== undefined) throw wrong(`the limit of ${title} is given twice`, at, text);
+    const places = known === "usd" ? 6 : 0;
+    if (fraction.length > places) throw wrong(`"${part.trim()}" is too exact`, at, text, EXACTNESS[places]);
+    const amount = Number(digits + fraction.padEnd(places, "0"));
+    if (!Number.isSafeInteger(amount) || amount === 0)
+      throw wrong(`"${part.trim()}" is ${amount === 0 ? "nothing" : "too much"}`, at, text);
+    budget[limit] = amount;
+  }
+  return budget;
+}
+
+const EXACTNESS: Readonly<Record<number, string>> = {
+  0: "a whole number",
+  6: "at most six digits after the point: millionths of a dollar",
+};
+
+function wrong(message: string, at: string, got: string, expected?: string): UsageError {
+  return new UsageError(message, {
+    at,
+    got,
+    expected:
+      expected ??
+      `amounts above 0 with a unit of ${UNIT_NAMES.join(", ")}, between commas: ${BUDGET_EXAMPLE}`,
+  });
+}
+
+/** What `--budget` and `--ttl` say. */
+export function readLimits(args: Arguments): { readonly budget?: Budget; readonly timeoutMs?: number } {
+  const budget = args.text("budget");
+  const ttl = args.text("ttl");
+  return {
+    ...(budget === undefined ? {} : { budget: parseBudget(budget, "--budget") }),
+    ...(ttl === undefined ? {} : { timeoutMs: parseDuration(ttl, "--ttl") }),
+  };
+}
+
+const DURATIONS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+const DURATION_MAX_MS = 3_650 * DURATIONS.d;
+
+/** "90s", "10m", "1h30m" in milliseconds. @throws UsageError */
+export function parseDuration(text: string, at: string): number {
+  const parts = /^(?:\d+(?:ms|s|m|h|d))+$/.test(text) ? [...text.matchAll(/(\d+)(ms|s|m|h|d)/g)] : [];
+  const ms = parts.reduce(
+    (sum, [, amount, unit]) => sum + Number(amount) * DURATIONS[unit as keyof typeof DURATIONS],
+    0,
+  );
+  if (ms > 0 && ms <= DURATION_MAX_MS) return ms;
+  throw new UsageError(`"${text}" is no time span`, {
+    at,
+    expected: "whole numbers above 0 with a unit of ms, s, m, h, d, up to ten years: 90s, 10m, 1h30m",
+  });
+}
+
+/** "$0.0045": at least cents, and as many digits as it takes. */
+export function dollars(microUsd: number): string {
+  const [whole, fraction = ""] = (microUsd / 1e6).toFixed(6).split(".");
+  return `$${thousands(Number(whole))}.${fraction.replace(/0{1,4}$/, "")}`;
+}
+
+function thousands(amount: number): string {
+  return String(amount).replaceAll(/\B(?=(\d{3})+$)/g, ",");
+}
+
+/** What each limit allows, and what is spent, reserved and left of it. */
+export interface LimitStanding {
+  readonly limit: UnitLimit;
+  readonly title: string;
+  readonly max: number;
+  readonly spent: number;
+  /** The part of `spent` that was charged for lost attempts. */
+  readonly lost: number;
+  readonly reserved: number;
+  readonly left: number;
+}
+
+export function limitStandings({ limits, spent, reserved, lost }: Account): LimitStanding[] {
+  return UNIT_NAMES.flatMap((unit) => {
+    const { limit, kind, title } = UNITS[unit];
+    const max = limits[limit];
+    if (max === undefined) return [];
+    const left = Math.max(0, max - spent[kind] - reserved[kind]);
+    const parts = { spent: spent[kind], lost: lost?.[kind] ?? 0, reserved: reserved[kind] };
+    return [{ limit, title, max, ...parts, left }];
+  });
+}
+
+const COLUMNS = ["max", "spent", "lost", "reserved", "left"] as const;
+
+/** Of one account: a table, a line for each limit. */
+export function accountLines(account: Account): string[] {
+  const standings = limitStandings(account);
+  if (standings.length === 0) return [];
+  const isShort = standings.every(({ lost }) => lost === 0);
+  const columns = COLUMNS.filter((column) => column !== "lost" || !isShort);
+  const titles = columns.map((column) => (column === "max" ? "LIMIT" : column.toUpperCase()));
+  const rows = standings.map(({ title, ...standing }) => {
+    return [title, ...columns.map((column) => amountText(standing.limit, standing[column]))];
+  });
+  return table([["", ...titles], ...rows]);
+}
+
+/** "cost $0.01 of $5.00, tokens 1,200 of 200,000 (100 for lost attempts)". */
+export function accountText(account: Account): string {
+  return limitStandings(account)
+    .map(({ limit, title, spent, lost, reserved, max }) => {
+      const parts = [
+        ...(lost === 0 ? [] : [`${amountText(limit, lost)} for lost attempts`]),
+        ...(reserved === 0 ? [] : [`and ${amountText(limit, reserved)} reserved`]),
+      ];
+      const more = parts.length === 0 ? "" : ` (${parts.join(", ")})`;
+      return `${title} ${amountText(limit, spent)} of ${amountText(limit, max)}${more}`;
+    })
+    .join(", ");
+}
+
+/** "cost $5.00, tokens 200,000, time 10 min 0 s". */
+export function limitsText(limits: Budget): string {
+  const amounts = UNIT_NAMES.flatMap((unit) => {
+    const { limit, title } = UNITS[unit];
+    const max = limits[limit];
+    return max === undefined ? [] : `${title} ${amountText(limit, max)}`;
+  });
+  const time = limits.ttlMs === undefined ? [] : [`time ${duration(limits.ttlMs)}`];
+  return [...amounts, ...time].join(", ");
+}
+
+export function amountText(limit: UnitLimit, amount: number): string {
+  return limit === "maxCostMicroUsd" ? dollars(amount) : thousands(amount);
+}

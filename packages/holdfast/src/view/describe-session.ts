@@ -1,0 +1,226 @@
+// A session in words: how it stands, what it waits for, and which command answers that.
+
+import { isEnded, isReservedName, type RecordedError, type Session, type Wait } from "@holdfast/core";
+import type { Io, Look } from "../frame/command.ts";
+import { duration, jsonText, localTime, plain, plainLine, quoted } from "../frame/plain-text.ts";
+
+const TEXT_CHARS = 200;
+
+export interface Standing {
+  /** What is waited for, completing "waits for". */
+  readonly what: string;
+  /** How long, completing that; empty when there is no end to it. */
+  readonly until: string;
+  /** The commands that answer it. */
+  readonly commands: readonly string[];
+  /** Whether it is there already, and taken when the session goes on. */
+  readonly hasArrived: boolean;
+}
+
+/** For who asks a journal that is not there what it did. */
+export function noteUnstored({ sessionId, persistence }: Session, io: Pick<Io, "note">): void {
+  if (persistence !== undefined)
+    io.note(`session ${sessionId} is ${persistence}: nothing of what it did is stored, only how it stands`);
+}
+
+/** @param pending names of the signals that were not taken yet. */
+export function standings(
+  session: Session,
+  {
+    io,
+    now,
+    pending = new Set(),
+  }: { readonly io: Pick<Io, "call">; readonly now: number; readonly pending?: ReadonlySet<string> },
+): Standing[] {
+  if (session.move !== undefined) return [];
+  const oldest = openQuestions(session).find(({ name }) => !pending.has(name));
+  return session.waits.map((wait) => {
+    const until = "until" in wait && wait.until !== undefined ? `, until ${moment(wait.until, now)}` : "";
+    const hasArrived = wait.type === "timer" ? wait.at <= now : pending.has(wait.name);
+    const commands = hasArrived ? [] : commandsFor(session.sessionId, wait, oldest?.id, io);
+    return { what: what(session.sessionId, wait, now), until, commands, hasArrived };
+  });
+}
+
+/** The command that goes on with a session, if somebody has to call it for anything to happen. */
+export function goesOnWith(
+  session: Session,
+  waits: readonly Standing[],
+  io: Pick<Io, "call">,
+): string | undefined {
+  if (isEnded(session.status) || session.move !== undefined) return undefined;
+  const standsOnOthers = session.status === "waiting" || session.status === "input_required";
+  // Time passes by itself, but nobody looks at the clock for a session that no process runs.
+  const canGoOn =
+    waits.some(({ hasArrived }) => hasArrived) ||
+    session.waits.some((wait) => wait.type === "timer" || wait.until !== undefined);
+  return !standsOnOthers || canGoOn ? io.call(`resume ${session.sessionId}`) : undefined;
+}
+
+/** Whether its agent's code has to be corrected first: as it is, it would only stop again. */
+export function isAuthorsFault({ status, pauseReason }: Pick<Session, "status" | "pauseReason">): boolean {
+  if (status !== "paused") return false;
+  return pauseReason === "nondeterminism" || pauseReason === "agent_fault" || pauseReason === "poison";
+}
+
+/** What stands before the command that goes on with a session. */
+export function beforeResume(session: Pick<Session, "status" | "pauseReason">): string {
+  return isAuthorsFault(session) ? "correct the code, then" : "goes on with";
+}
+
+/** A question in full: a person must see all of what is asked. Lines of text, the first without indentation. */
+export function questionLines(prompt: string, details: unknown): string[] {
+  const lines = plain(bounded(prompt)).trimEnd().split("\n");
+  if (details !== undefined)
+    lines.push(...bounded(typeof details === "string" ? plain(details) : jsonText(details)).split("\n"));
+  return lines;
+}
+
+const QUESTION_CHARS = 20_000;
+
+function bounded(text: string): string {
+  if (text.length <= QUESTION_CHARS) return text;
+  return `${text.slice(0, QUESTION_CHARS)}... (${text.length} characters; \`show --json\` has all)`;
+}
+
+export type QuestionWait = Extract<Wait, { type: "input" }>;
+
+/** Questions that wait for a person, the oldest first. */
+export function openQuestions(session: Pick<Session, "waits">): QuestionWait[] {
+  return session.waits.filter((wait) => wait.type === "input").toSorted((a, b) => a.id - b.id);
+}
+
+/** "waiting", "paused (nondeterminism)". */
+export function statusText({
+  status,
+  pauseReason,
+  move,
+}: Pick<Session, "status" | "pauseReason" | "move">): string {
+  if (move !== undefined)
+    return `${move.isDone === true ? "moved" : "moving"} to ${plainLine(move.to, TEXT_CHARS)}`;
+  return status === "paused" && pauseReason !== undefined ? `paused (${pauseReason})` : status;
+}
+
+export function paintStatus(
+  session: Pick<Session, "status" | "pauseReason" | "move">,
+  { paint }: Look,
+): string {
+  const text = statusText(session);
+  if (session.move !== undefined) return paint.dim(text);
+  switch (session.status) {
+    case "completed":
+      return paint.green(text);
+    case "failed":
+    case "paused":
+      return paint.red(text);
+    case "waiting":
+    case "input_required":
+    case "cancelling":
+      return paint.yellow(text);
+    case "submitted":
+    case "working":
+      return paint.cyan(text);
+    case "cancelled":
+      return paint.dim(text);
+  }
+}
+
+/** An error as it was recorded, on one line. */
+export function errorLine(error: RecordedError | undefined): string {
+  if (error === undefined) return "";
+  const name = error.name === "Error" ? "" : `${error.name}: `;
+  return plainLine(`${name}${error.message}`, TEXT_CHARS * 2);
+}
+
+/** An error in full, as it was recorded: what, and below it where, what was there, what was expected and how to mend it. */
+export function errorLines(error: RecordedError): string[] {
+  const { name, message, at, got, expected, fix, cause } = error;
+  const head = plain(name === "Error" ? message : `${name}: ${message}`).trimEnd();
+  const details = Object.entries({ at, got, expected, fix }).flatMap(([label, text]) =>
+    text === undefined ? [] : indentedLines(`${label}: ${plain(text)}`),
+  );
+  const behind = cause === undefined ? [] : errorLines(cause);
+  return [
+    ...head.split("\n"),
+    ...details,
+    ...behind.flatMap((line, i) => indentedLines(i === 0 ? `because of ${line}` : line)),
+  ];
+}
+
+function indentedLines(text: string): string[] {
+  return text
+    .trimEnd()
+    .split("\n")
+    .map((line) => `  ${line}`);
+}
+
+/** Whether what went wrong last still stands: a session that goes on keeps its row's error until it stops again. */
+export function standingError({
+  status,
+  error,
+}: Pick<Session, "status" | "error">): RecordedError | undefined {
+  return status === "failed" || status === "paused" || status === "cancelled" ? error : undefined;
+}
+
+/** A time, and how far away it is. */
+export function moment(at: number, now: number): string {
+  const away = at - now;
+  return `${localTime(at)} (${away >= 0 ? `in ${duration(away)}` : `${duration(-away)} ago`})`;
+}
+
+function what(sessionId: string, wait: Wait, now: number): string {
+  switch (wait.type) {
+    case "timer":
+      return `a timer, due ${moment(wait.at, now)}`;
+    case "signal":
+      return signalText(wait.name, sessionId);
+    case "input":
+      return `an answer to question ${wait.id}: ${plainLine(wait.prompt, TEXT_CHARS)}`;
+  }
+}
+
+/** Of signals between sessions: whose word it is. Nobody else can send them. */
+export function signalText(name: string, sessionId: string): string {
+  const [, kind, number] = /^(child-end|child|request|reply):(\d+)$/.exec(name) ?? [];
+  const child = `child ${sessionId}-${number}`;
+  switch (kind) {
+    case "child-end":
+      return `the end of ${child}`;
+    case "child":
+      return `word of ${child}`;
+    case "request":
+      return `a request of ${child}`;
+    case "reply":
+      return "a reply of its parent";
+    default:
+      return `signal "${plainLine(name, TEXT_CHARS)}"`;
+  }
+}
+
+function commandsFor(id: string, wait: Wait, oldest: number | undefined, io: Pick<Io, "call">): string[] {
+  switch (wait.type) {
+    case "timer":
+      return [];
+    case "signal":
+      if (isReservedName(wait.name)) return [];
+      return [io.call(`signal ${id} ${quoted(plainLine(wait.name, TEXT_CHARS))} [JSON]`)];
+    case "input":
+      return answerCommands(id, wait, wait.id === oldest, io);
+  }
+}
+
+/** `approve` answers the oldest question; the others, and those that take something else, have `answer`. */
+export function answerCommands(
+  id: string,
+  question: Pick<QuestionWait, "id" | "answer">,
+  isOldest: boolean,
+  io: Pick<Io, "call">,
+): string[] {
+  const target = isOldest ? id : `${id} ${question.id}`;
+  const answer = io.call(
+    `answer ${target} ${question.answer === "approval" ? `'{"approved": true}'` : "JSON"}`,
+  );
+  if (question.answer === "any" || !isOldest) return [answer];
+  const approve = io.call(`approve ${id}`);
+  return question.answer === "approval" ? [approve, `${approve} --no`] : [approve, answer];
+}

@@ -1,0 +1,183 @@
+// A numbered event for people: one line, but for questions. Nothing for those that only replay needs.
+
+import type { Session, TokenUsage } from "@holdfast/core";
+import type { Look } from "../frame/command.ts";
+import { amountText } from "./budget-text.ts";
+import { errorLine, moment, questionLines, signalText, statusText } from "./describe-session.ts";
+import type { JournalEvent } from "./journal-events.ts";
+import { duration, plainLine } from "../frame/plain-text.ts";
+
+const TEXT_CHARS = 500;
+
+/** @param now what times are told from. */
+export function eventLine(
+  event: JournalEvent,
+  look: Look,
+  { now, sessionId }: { readonly now: number; readonly sessionId: string },
+): string | undefined {
+  const { paint, symbols } = look;
+  const kind = taskName(event, look);
+  const name = signalText(event.name ?? "", sessionId);
+  switch (event.type) {
+    case "schedule_task":
+      return paint.dim(`${symbols.begin} ${kind}`);
+    case "task_completed":
+      return `${paint.green(symbols.done)} ${kind}${paint.dim(took(event))}`;
+    case "task_failed":
+      return `${paint.red(symbols.failed)} ${kind}${paint.dim(took(event))}  ${paint.red(errorOf(event))}`;
+    case "attempt_failed": {
+      const delay = duration(Math.max(0, (event.retryAt ?? 0) - (event.at ?? 0)));
+      const again = `attempt ${event.attempt} failed, again in ${delay}`;
+      return `${paint.yellow(symbols.again)} ${kind}  ${paint.yellow(again)}: ${errorOf(event)}`;
+    }
+    case "attempt_lost":
+      return `${paint.yellow(symbols.again)} ${kind}  ${paint.yellow(`attempt ${event.attempt} was lost with its process; again`)}`;
+    case "start_timer":
+      return `${symbols.wait} waits for a timer, due ${moment(event.fireAt ?? now, now)}`;
+    case "wait_signal":
+      return `${symbols.wait} waits for ${name}`;
+    case "request_input": {
+      const until = event.expiresAt === undefined ? "" : `  (until ${moment(event.expiresAt, now)})`;
+      return questionLines(event.prompt ?? "", event.details)
+        .map((line, i) => (i === 0 ? `${paint.bold(symbols.ask)} ${paint.bold(line)}${until}` : `  ${line}`))
+        .join("\n");
+    }
+    case "signal_received":
+      return `${paint.cyan(symbols.arrived)} ${event.prompt === undefined ? name : "answered"}${valueOf(event.payload)}`;
+    case "signal_ready":
+      return `${paint.cyan(symbols.arrived)} ${name} is there`;
+    case "take_signals": {
+      const names = event.names ?? [];
+      return names.length === 0
+        ? undefined
+        : `${paint.cyan(symbols.arrived)} took ${plainLine(names.join(", "), TEXT_CHARS)}`;
+    }
+    case "timer_fired":
+      return `${paint.cyan(symbols.arrived)} the timer is due`;
+    case "wait_timed_out":
+      return `${paint.yellow(symbols.warn)} ${event.prompt === undefined ? name : "the question"} timed out`;
+    case "cancel_requested": {
+      const reason = event.reason === undefined ? "" : `: ${plainLine(event.reason, TEXT_CHARS)}`;
+      return `${paint.yellow(symbols.warn)} asked to cancel${reason}`;
+    }
+    case "spawn_child": {
+      const what = event.handOff === true ? "hands over to" : "asks for";
+      const whom = `${plainLine(String(event.agent), TEXT_CHARS)}  ${paint.dim(String(event.childId))}`;
+      return `${symbols.begin} ${what} ${whom}${persistsOf(event, look)}`;
+    }
+    case "tell_session":
+      return paint.dim(`${symbols.begin} tells ${toWhom(event.to, sessionId)} ${name}`);
+    case "request_parent":
+      return `${paint.dim(`${symbols.begin} asks its parent for "${plainLine(event.name ?? "", TEXT_CHARS)}"`)}${persistsOf(event, look)}`;
+    case "cancel_child":
+      return `${paint.yellow(symbols.warn)} cancels child ${String(event.childId)}`;
+    case "request_received":
+      return `${paint.cyan(symbols.arrived)} child ${String(event.childId)} asks for "${plainLine(event.name ?? "", TEXT_CHARS)}"`;
+    case "forked":
+      return `${paint.cyan(symbols.arrived)} forked from ${String(event.from)}`;
+    case "enable_persistence":
+      return paint.dim("  from here on everything is kept");
+    case "append_entry":
+      return `${paint.bold(`${plainLine(String(event.role), TEXT_CHARS)}:`)} ${textOf(event.content)}`;
+    case "checkpoint":
+      return paint.dim(`  turn ${String(event.turn)}`);
+    case "drift_accepted":
+      return `${paint.yellow(symbols.warn)} recorded results stand for changed inputs at ${String(event.positions)}`;
+    case "warned":
+      return `${paint.yellow(symbols.warn)} ${plainLine(String(event.message), TEXT_CHARS)}`;
+    case "complete":
+      return `${paint.green(symbols.done)} completed${valueOf(event.output)}`;
+    case "fail":
+      return `${paint.red(symbols.failed)} failed  ${paint.red(errorOf(event))}`;
+    case "withdraw":
+      return event.withdrawn === undefined
+        ? undefined
+        : paint.dim(
+            `${symbols.again} ${event.withdrawn.map((task) => taskName(task, look)).join(", ")}  withdrawn`,
+          );
+    case "outcome_kept":
+      return paint.dim(
+        `${symbols.done} ${kind}  ${event["outcome"] === "task_failed" ? "failed" : "completed"} (not delivered yet)`,
+      );
+    case "started":
+    case "reply_child":
+    case "record_probe":
+    case "wait_cancelled":
+      return undefined;
+  }
+}
+
+/** By this command a minimal session became persistent. */
+function persistsOf({ persists }: JournalEvent, { paint }: Look): string {
+  return persists === true ? paint.dim("  (the session was minimal: by this it is stored in full)") : "";
+}
+
+/** The line of a session's end or pause that its journal cannot have: of a fault, or of a cancel that did not ask the agent. */
+export function standingLine(session: Session, { paint, symbols }: Look): string | undefined {
+  switch (session.status) {
+    case "failed":
+      return `${paint.red(symbols.failed)} failed  ${paint.red(errorLine(session.error))}`;
+    case "paused":
+      return `${paint.red(symbols.warn)} ${statusText(session)}  ${paint.red(errorLine(session.error))}`;
+    case "cancelled":
+      return cancelledLine(session.cancel?.reason, { paint, symbols });
+    default:
+      return undefined;
+  }
+}
+
+/** What an agent's return or throw is called when its session was cancelled. */
+export function cancelledLine(
+  reason: string | undefined,
+  { paint, symbols }: Pick<Look, "paint" | "symbols">,
+): string {
+  return `${paint.yellow(symbols.warn)} cancelled${reason === undefined ? "" : `: ${plainLine(reason, TEXT_CHARS)}`}`;
+}
+
+/** With its number, because several of one kind may run at once. */
+function taskName(
+  { kind, task, taskId }: Pick<JournalEvent, "kind" | "task" | "taskId" | "id">,
+  { paint }: Look,
+): string {
+  return `${plainLine(kind ?? String(taskId), TEXT_CHARS)}${task === undefined ? "" : paint.dim(` #${task}`)}`;
+}
+
+/** Content of the conversation in one line: text as it is, blocks by their text, all else as JSON. */
+export function textOf(content: unknown): string {
+  return plainLine(flatten(content), TEXT_CHARS);
+}
+
+function flatten(content: unknown): string {
+  if (typeof content === "string") return content;
+  if (Array.isArray(content)) return content.map(flatten).join(" ");
+  if (typeof content === "object" && content !== null) {
+    if ("text" in content && typeof content.text === "string") return content.text;
+    if ("content" in content) return flatten(content.content);
+  }
+  return JSON.stringify(content) ?? "";
+}
+
+function valueOf(value: unknown): string {
+  return value === undefined ? "" : `  ${plainLine(JSON.stringify(value) ?? "", TEXT_CHARS)}`;
+}
+
+function toWhom(to: unknown, sessionId: string): string {
+  return to === "parent" ? "its parent" : `child ${sessionId}-${String(to)}`;
+}
+
+function took({ durationMs, attempt, usage }: JournalEvent): string {
+  const attempts = attempt === undefined || attempt === 1 ? "" : `, attempt ${attempt}`;
+  const time = durationMs === undefined ? attempts : `  ${duration(durationMs)}${attempts}`;
+  return usage === undefined ? time : `${time}  ${usageText(usage)}`;
+}
+
+/** "1,200 tokens, $0.0045". */
+function usageText({ inputTokens, outputTokens, costMicroUsd }: TokenUsage): string {
+  const tokens = inputTokens + outputTokens;
+  const cost = costMicroUsd === undefined ? "" : `, ${amountText("maxCostMicroUsd", costMicroUsd)}`;
+  return `${amountText("maxTokens", tokens)} tokens${cost}`;
+}
+
+function errorOf(event: JournalEvent): string {
+  return errorLine(event.error);
+}

@@ -1,0 +1,144 @@
+// What `run` and `resume` show while a session goes on: for people, or as lines of JSON for programs.
+//
+// Two sources. Events come from the journal, after their commit, and are numbered. Tokens and progress come from running
+// tasks and are provisional: a new attempt takes them back, and what is recorded in the end is the task's output (K12).
+
+import { isReservedName, type AnswerShape, type Session, type TraceEvent } from "@holdfast/core";
+import type { Io } from "../frame/command.ts";
+import { answerCommands, standings } from "./describe-session.ts";
+import { eventLine } from "./event-line.ts";
+import type { JournalEvent } from "./journal-events.ts";
+import { plainLine, plainPiece, quoted } from "../frame/plain-text.ts";
+import { howToAnswer } from "./typed-answer.ts";
+
+export interface LiveView {
+  /** @param pending names of the signals that were there before. */
+  began(session: Session, resumed: boolean, pending: ReadonlySet<string>): void;
+  event(event: JournalEvent): void;
+  trace(event: TraceEvent): void;
+}
+
+export interface LiveViewOptions {
+  readonly io: Io;
+  readonly sessionId: string;
+  /** Whether a person may answer questions by typing. */
+  readonly canType: boolean;
+  /** Whether other terminals can reach the session. */
+  readonly isDurable: boolean;
+}
+
+export function liveView(options: LiveViewOptions): LiveView {
+  return options.io.isJson ? jsonView(options.io) : textView(options);
+}
+
+function jsonView(io: Io): LiveView {
+  const line = (value: object): void => io.result(value, "");
+  return {
+    began: ({ sessionId, agent }, resumed) =>
+      line({ type: "session", sessionId, agent: agent.name, version: agent.version, resumed }),
+    event: line,
+    trace(event) {
+      if (event.type === "warned") line({ type: "warning", message: event.message });
+      if (event.type === "task_started" && event.attempt > 1) {
+        line({ type: "reset", taskId: event.taskId, kind: event.kind, attempt: event.attempt });
+      }
+      if (event.type !== "task_delta") return;
+      const { taskId, kind, attempt, offset, delta } = event;
+      line({ ...delta, taskId, kind, attempt, offset });
+    },
+  };
+}
+
+function textView({ io, sessionId, canType, isDurable }: LiveViewOptions): LiveView {
+  const look = io.notes;
+  const { paint, symbols } = look;
+  let streaming: string | undefined;
+  let hasStreamed = false;
+  /** Signals whose command was told: a daemon waits for the same one again and again. */
+  const told = new Set<string>();
+
+  const note = (line: string): void => {
+    streaming = undefined;
+    io.note(line);
+  };
+  /** How a question is answered: here, when somebody can type; from elsewhere, when others can reach the session. */
+  const hintAtAnswers = (shape: AnswerShape | undefined, commands: readonly string[]): void => {
+    if (canType) note(paint.dim(`  ${howToAnswer(shape)}`));
+    hintAtCommands(commands, canType ? "or from another terminal: " : "");
+  };
+  const hintAtSignal = (name: string, commands: readonly string[]): void => {
+    if (told.has(name)) return;
+    told.add(name);
+    if (name === "input" && canType) note(paint.dim("  type a line"));
+    hintAtCommands(commands);
+  };
+  const hintAtCommands = (commands: readonly string[], before = ""): void => {
+    if (isDurable && commands.length > 0) note(paint.dim(`  ${before}${commands.join("   ")}`));
+  };
+
+  return {
+    began(session, resumed, pending) {
+      const version = session.agent.version === "1" ? "" : ` ${session.agent.version}`;
+      note(
+        `${paint.bold(session.agent.name)}${version}  ${paint.dim(sessionId)}${resumed ? "  goes on" : ""}`,
+      );
+      if (!resumed) return;
+      const waits = standings(session, { io, now: Date.now(), pending });
+      for (const [i, { what, until, commands, hasArrived }] of waits.entries()) {
+        if (hasArrived) continue;
+        note(`${symbols.wait} waits for ${what}${until}`);
+        const wait = session.waits[i];
+        if (wait?.type === "input") hintAtAnswers(wait.answer, commands);
+        else if (wait?.type === "signal") hintAtSignal(wait.name, commands);
+      }
+    },
+    event(event) {
+      if (event.type === "complete" || event.type === "fail") return; // The end is told once, with the result.
+      // What was streamed has been read.
+      if (event.type === "append_entry" && event.role === "assistant" && hasStreamed) {
+        hasStreamed = false;
+        return;
+      }
+      const line = eventLine(event, look, { now: Date.now(), sessionId });
+      if (line === undefined) return;
+      note(line);
+      if (event.type === "request_input") {
+        const { id = 0, takes: answer } = event;
+        hintAtAnswers(
+          answer,
+          answerCommands(sessionId, { id, ...(answer === undefined ? {} : { answer }) }, true, io),
+        );
+      }
+      if (event.type !== "wait_signal" || isReservedName(event.name ?? "")) return;
+      const name = event.name ?? "";
+      hintAtSignal(name, [io.call(`signal ${sessionId} ${quoted(plainLine(name, 200))} [JSON]`)]);
+    },
+    trace(event) {
+      if (event.type === "warned") note(`${paint.yellow(symbols.warn)} ${plainLine(event.message, 1_000)}`);
+      if (event.type !== "task_delta") return;
+      const { delta, kind, taskId, attempt } = event;
+      if (delta.type === "progress" && !isCommandOutput(delta.data))
+        note(paint.dim(`  ${kind}: ${plainLine(progressText(delta.data), 300)}`));
+      if (delta.type !== "token") return;
+      const stream = `${taskId} ${attempt}`;
+      if (streaming !== stream)
+        io.note(paint.dim(`  ${kind}${attempt > 1 ? `, attempt ${attempt}, from the start` : ""}:`));
+      streaming = stream;
+      hasStreamed = true;
+      io.write(plainPiece(delta.text));
+    },
+  };
+}
+
+/** What a command of a task prints is for its task, and for `--json`: between the events nobody could tell whose it is. */
+function isCommandOutput(data: unknown): boolean {
+  return typeof data === "object" && data !== null && "stream" in data && "text" in data;
+}
+
+/** Progress in words: text as it is, anything else as JSON. */
+function progressText(data: unknown): string {
+  if (typeof data === "string") return data;
+  if (typeof data === "object" && data !== null && "text" in data && typeof data.text === "string")
+    return data.text.trimEnd();
+  return JSON.stringify(data) ?? "";
+}

@@ -1,0 +1,30 @@
+// What is said of a session that went to live elsewhere: where it is, and how to go on watching it there.
+
+import { ConflictError, type Session } from "@holdfast/core";
+import type { Io } from "../frame/command.ts";
+import { plainLine, quoted } from "../frame/plain-text.ts";
+
+const TEXT_CHARS = 200;
+
+/** The command that follows a session where it lives now; nothing for one that lives here. */
+export function watchElsewhere(
+  { sessionId, move }: Pick<Session, "sessionId" | "move">,
+  io: Pick<Io, "call">,
+): string | undefined {
+  if (move === undefined) return undefined;
+  const option = /^https?:\/\//.test(move.to) ? "--url" : "--db";
+  return io.call(`logs ${sessionId} -f`, `${option} ${quoted(plainLine(move.to, TEXT_CHARS))}`);
+}
+
+/** Nothing for a session that lives here. */
+export function movedAway(
+  session: Pick<Session, "sessionId" | "move">,
+  io: Pick<Io, "call">,
+): ConflictError | undefined {
+  const { sessionId, move } = session;
+  if (move === undefined) return undefined;
+  const moved = move.isDone === true ? "has moved" : "is moving";
+  return new ConflictError("session_moved", `session ${sessionId} ${moved} to ${move.to}`, {
+    fix: `it goes on there; watch it: ${watchElsewhere(session, io)}`,
+  });
+}

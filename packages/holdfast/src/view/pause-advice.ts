@@ -1,0 +1,85 @@
+// Why a session stands still until a person does something, and what that is.
+
+import { mayAcceptDrift, type PauseReason, type Session } from "@holdfast/core";
+import { amountText } from "./budget-text.ts";
+import type { Io } from "../frame/command.ts";
+import { runnerCommand } from "./runner-advice.ts";
+
+export interface PauseAdvice {
+  readonly why: string;
+  /** The commands that let it go on, once what is wrong is mended. */
+  readonly commands: readonly string[];
+}
+
+/**
+ * Nothing for a session that is not paused.
+ *
+ * @param isElsewhere whether it is a coordinator's: then its runners go on with it, and it need only be unpaused.
+ */
+export function pauseAdvice(
+  session: Session,
+  io: Pick<Io, "call">,
+  isElsewhere: boolean,
+): PauseAdvice | undefined {
+  const { status, pauseReason, sessionId, agent } = session;
+  if (status !== "paused" || pauseReason === undefined) return undefined;
+  const unpause = io.call(`unpause ${sessionId}`);
+  const resume = io.call(`resume ${sessionId}`);
+  const correct = isElsewhere ? "correct the code and start its runners with it" : "correct the code";
+  const goesOn = isElsewhere ? unpause : resume;
+  const advice: { readonly [reason in PauseReason]: () => PauseAdvice } = {
+    by_user: () => ({ why: "somebody paused it", commands: [unpause] }),
+    budget_exceeded: () => budgetAdvice(session, io),
+    nondeterminism: () =>
+      mayAcceptDrift(session.error)
+        ? {
+            why: `its agent asked with another input than its journal holds: ${correct}, or accept that`,
+            commands: [goesOn, `${resume} --accept-drift`],
+          }
+        : {
+            why: `its agent asked for something else than its journal holds: ${correct}`,
+            commands: [goesOn],
+          },
+    agent_fault: () => ({ why: `its agent made a mistake: ${correct}`, commands: [goesOn] }),
+    poison: () => ({
+      why: isElsewhere
+        ? `it took its runner with it, or kept it busy, again and again: ${correct}`
+        : `its agent kept the process busy without awaiting: ${correct}`,
+      commands: [goesOn],
+    }),
+    no_matching_runner: () =>
+      isElsewhere
+        ? {
+            why: `no runner that fits came in time: start one (${runnerCommand(session, io)}), then unpause it${agent.file === undefined ? "" : ", or go on with it here"}`,
+            commands: agent.file === undefined ? [unpause] : [unpause, resume],
+          }
+        : {
+            why: "its agent, of the version it was started with, is not here",
+            commands: [
+              `${resume} --agent FILE`,
+              ...(session.error?.code === "agent_version" ? [`${resume} --accept-drift`] : []),
+            ],
+          },
+  };
+  return advice[pauseReason]();
+}
+
+function budgetAdvice({ sessionId, exhausted }: Session, io: Pick<Io, "call">): PauseAdvice {
+  const payer = exhausted?.payer ?? sessionId;
+  if (exhausted === undefined)
+    return { why: "a budget is used up", commands: [io.call(`budget ${payer} --raise LIMITS`)] };
+  const { limit, used, max } = exhausted;
+  const { unit, title } = RAISES[limit];
+  const whose = payer === sessionId ? "its budget" : `the budget of ${payer}`;
+  return {
+    why: `${whose} has too little left: ${amountText(limit, used)} of ${amountText(limit, max)}${title} spent`,
+    commands: [io.call(`budget ${payer} --raise ${unit}`)],
+  };
+}
+
+const RAISES = {
+  maxCostMicroUsd: { unit: "DOLLARSusd", title: "" },
+  maxTokens: { unit: "Ntokens", title: " tokens" },
+  maxSteps: { unit: "Nsteps", title: " steps" },
+  maxTurns: { unit: "Nturns", title: " turns" },
+} as const;

@@ -1,0 +1,232 @@
+// What `show` shows to people.
+
+import { isEnded, isLost, isReservedName } from "@holdfast/core";
+import type { Look } from "../frame/command.ts";
+import {
+  beforeResume,
+  errorLines,
+  moment,
+  paintStatus,
+  questionLines,
+  standingError,
+} from "./describe-session.ts";
+import { textOf } from "./event-line.ts";
+import { kinFacts, walk } from "./session-tree.ts";
+import { count, duration, jsonText, plain, plainLine, table } from "../frame/plain-text.ts";
+import type { EntryPicture, Picture, TaskPicture } from "./session-picture.ts";
+
+/** What is shown at most; `--json` has all. */
+const TASKS_SHOWN = 40;
+const ENTRIES_SHOWN = 20;
+const CHILDREN_SHOWN = 200;
+const LABEL_CHARS = 14;
+const LINE_CHARS = 160;
+
+export function pictureText(picture: Picture, look: Look, now: number): string {
+  const { session, tasks, entries, pending } = picture;
+  const error = standingError(session);
+  const lines = [look.paint.bold(session.sessionId), ...facts(picture, look, now)];
+  if (error !== undefined)
+    lines.push("", look.paint.bold("Error"), ...errorLines(error).map((line) => `  ${look.paint.red(line)}`));
+  lines.push(...waiting(picture, look), ...childLines(picture, look));
+  // What children say to it is its agent's business, and said of them.
+  const unread = pending.filter((name) => !isReservedName(name));
+  if (unread.length > 0)
+    lines.push(
+      "",
+      `${count(unread.length, "signal")} not taken yet: ${cut([...new Set(unread)].join(", "), look)}`,
+    );
+  lines.push(...section("Tasks", tasks, TASKS_SHOWN, (shown) => taskLines(shown, look), look));
+  const entryLine = ({ role, content }: EntryPicture): string => {
+    return `${look.paint.bold(`${plainLine(role, 40)}:`)} ${cut(textOf(content), look)}`;
+  };
+  lines.push(...section("Conversation", entries, ENTRIES_SHOWN, (shown) => shown.map(entryLine), look));
+  return lines.join("\n");
+}
+
+function facts(picture: Picture, look: Look, now: number): string[] {
+  const { session } = picture;
+  const { agent, input, output, createdAt, updatedAt, endedAt, turn, persistence } = session;
+  const { persistedBy } = picture;
+  const known: (readonly [string, string | undefined])[] = [
+    ["status", paintStatus(session, look) + runBy(picture, look)],
+    ...placeFacts(picture, now),
+    ["agent", `${agent.name}, version ${agent.version}`],
+    ["file", agent.file],
+    [
+      "persistence",
+      persistedBy === undefined
+        ? persistence
+        : plainLine(`full: it was minimal until ${persistedBy}`, LINE_CHARS),
+    ],
+    ["started", moment(createdAt, now)],
+    endedAt === undefined
+      ? ["last change", moment(updatedAt, now)]
+      : ["ended", `${moment(endedAt, now)}, after ${duration(endedAt - createdAt)}`],
+    ["turns", turn === 0 ? undefined : String(turn)],
+    ["input", input],
+    ["output", output],
+    ...kinFacts(session, now),
+  ];
+  const rows = known.flatMap(([name, value]) => {
+    if (value === undefined) return [];
+    // The status has colours of ours; a path is for copying, and a reason for reading.
+    const text = WHOLE.has(name) ? value : cut(value, look);
+    return [[`  ${look.paint.dim(name)}`, text]];
+  });
+  return table(rows);
+}
+
+const WHOLE = new Set(["status", "held by", "not taken", "file"]);
+
+/** Who has it at its coordinator, or why nobody has. */
+function placeFacts({ session, run }: Picture, now: number): (readonly [string, string | undefined])[] {
+  if (run === undefined) return [];
+  const { holder, runnerName, leaseUntil, blocked, blockedUntil } = run;
+  if (holder === undefined) {
+    const end = session.status === "submitted" && session.nextSeq === 0 ? "fails" : "is paused";
+    const until =
+      blockedUntil === undefined ? "" : `; it ${end} at ${moment(blockedUntil, now)} unless one comes`;
+    return [["not taken", plainLine(`${blocked ?? "nobody has it"}${until}`, Infinity)]];
+  }
+  const name = runnerName === undefined ? holder : `${runnerName} (${holder})`;
+  const lease =
+    leaseUntil === undefined ? "" : `, for ${duration(Math.max(0, leaseUntil - now))} unless renewed`;
+  return [["held by", plainLine(name + lease, Infinity)]];
+}
+
+/** All below it, each indented under its parent. */
+function childLines({ children }: Picture, look: Look): string[] {
+  const rows = [...walk(children)].map(({ session, depth }) => [
+    "  ".repeat(depth) + session.sessionId,
+    paintStatus(session, look),
+    plainLine(session.agent.name, 40),
+    plainLine(session.progress ?? "", 60),
+  ]);
+  return section("Children", rows, CHILDREN_SHOWN, table, look);
+}
+
+function waiting(picture: Picture, look: Look): string[] {
+  const { session, waits, questions, resume, elsewhere, starts, paused, pausedBelow, ownerPid } = picture;
+  const { paint } = look;
+  if (elsewhere !== undefined)
+    return ["", paint.bold("Watch it where it lives"), `  ${paint.cyan(elsewhere)}`];
+  if (starts.length > 0)
+    return ["", paint.bold("Goes on with one of"), ...starts.map((command) => `  ${paint.cyan(command)}`)];
+  if (paused !== undefined) {
+    const commands = paused.commands.map((command) => `      ${paint.cyan(command)}`);
+    return ["", paint.bold("Paused"), `  ${paused.why}`, ...commands];
+  }
+  if (isGone(picture))
+    return [
+      "",
+      `It was ephemeral, and is gone with its process${paint.dim("; resume records that as its end")}`,
+    ];
+  if (waits.length === 0 && resume === undefined) return [];
+  const label = `${ownerPid === undefined ? "" : `if process ${ownerPid} does not run it, `}${beforeResume(session)}`;
+  const lines = [
+    "",
+    paint.bold(waits.length > 0 ? "Waits for" : `${label[0]!.toUpperCase()}${label.slice(1)}`),
+  ];
+  for (const [i, { what, until, commands, hasArrived }] of waits.entries()) {
+    const question = questions.get(session.waits[i]?.id ?? -1);
+    const [first = "", ...others] =
+      question === undefined ? [] : questionLines(question.prompt, question.details);
+    const text =
+      question === undefined ? what + until : `an answer to question ${question.id}${until}: ${first}`;
+    lines.push(
+      `  ${text}${hasArrived ? paint.green("  (has arrived)") : ""}`,
+      ...others.map((line) => `    ${line}`),
+    );
+    lines.push(...commands.map((command) => `      ${paint.cyan(command)}`));
+  }
+  if (pausedBelow.length > 0) {
+    lines.push("", paint.bold("Paused below it"));
+    for (const { sessionId, why, commands } of pausedBelow.slice(0, CHILDREN_SHOWN))
+      lines.push(`  ${sessionId}: ${why}`, ...commands.map((command) => `      ${paint.cyan(command)}`));
+    if (resume !== undefined) lines.push(`  and then: ${paint.cyan(resume)}`);
+    return lines;
+  }
+  if (resume !== undefined) lines.push(`  ${waits.length > 0 ? `and ${label}: ` : ""}${paint.cyan(resume)}`);
+  return lines;
+}
+
+function section<T>(
+  title: string,
+  items: readonly T[],
+  shownMax: number,
+  render: (shown: readonly T[]) => readonly string[],
+  { paint }: Look,
+): string[] {
+  if (items.length === 0) return [];
+  const some = items.length > shownMax ? `, the last ${shownMax}; \`logs\` has all` : "";
+  return [
+    "",
+    `${paint.bold(title)} ${paint.dim(`(${items.length}${some})`)}`,
+    ...render(items.slice(-shownMax)).map((row) => `  ${row}`),
+  ];
+}
+
+/** A row for each, and below it the error in full. */
+function taskLines(tasks: readonly TaskPicture[], look: Look): string[] {
+  const rows = table(tasks.map((task) => taskRow(task, look)));
+  return tasks.flatMap(({ error }, i) => [
+    rows[i]!,
+    ...(error === undefined ? [] : errorLines(error).map((line) => `       ${look.paint.red(line)}`)),
+  ]);
+}
+
+function taskRow(
+  { id, kind, status, attempts, durationMs, error }: TaskPicture,
+  { paint, symbols }: Look,
+): string[] {
+  const marks = {
+    open: symbols.begin,
+    completed: paint.green(symbols.done),
+    failed: paint.red(symbols.failed),
+    kept: symbols.done,
+    withdrawn: symbols.again,
+  };
+  return [
+    paint.dim(`#${id}`.padStart(4)),
+    marks[status],
+    plainLine(kind, 60),
+    status === "kept" ? `${error === undefined ? "completed" : "failed"} (not delivered yet)` : status,
+    durationMs === undefined ? "" : duration(durationMs),
+    attempts === 1 ? "" : count(attempts, "attempt"),
+  ];
+}
+
+/** One task in full; lines of text are cut nowhere. */
+export function taskText(task: TaskPicture, look: Look): string {
+  const { status, input, output, error } = task;
+  const part = (title: string, value: unknown): string[] =>
+    value === undefined
+      ? []
+      : ["", look.paint.bold(title), typeof value === "string" ? plain(value) : jsonText(value)];
+  return [
+    table([taskRow(task, look)]).join(""),
+    ...part("Input", input ?? "none, or too large to be kept in the journal"),
+    ...(status === "open" || status === "withdrawn" || error !== undefined
+      ? []
+      : part("Output", output ?? "none")),
+    ...(error === undefined ? [] : ["", look.paint.bold("Error"), ...errorLines(error)]),
+  ].join("\n");
+}
+
+/** Nobody can go on with it, or answer it. */
+function isGone({ session, ownerPid, isElsewhere }: Picture): boolean {
+  return isLost(session) && ownerPid === undefined && !isElsewhere;
+}
+
+/** Who may be running it. Only the owner knows for sure, and it is not asked: looking must not disturb. */
+function runBy({ session, ownerPid, isElsewhere }: Picture, { paint }: Look): string {
+  if (isEnded(session.status) || session.move !== undefined || isElsewhere) return "";
+  if (ownerPid !== undefined) return paint.dim(`  (process ${ownerPid} has the database open)`);
+  const text = "no process is running it";
+  return session.status === "working" ? paint.yellow(`  (interrupted: ${text})`) : paint.dim(`  (${text})`);
+}
+
+function cut(text: string, { columns, symbols }: Look): string {
+  return plainLine(text, Math.max(20, Math.min(columns, LINE_CHARS) - LABEL_CHARS), symbols.cut);
+}

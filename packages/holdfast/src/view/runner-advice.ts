@@ -1,0 +1,24 @@
+// What makes a session go on that no registered runner fits.
+
+import type { Session } from "@holdfast/core";
+import type { Io } from "../frame/command.ts";
+import { quoted } from "../frame/plain-text.ts";
+
+/** Labels that a runner has whatever it says. */
+const OWN_LABELS = new Set(["machine", "hostname", "runner"]);
+const TASK_PREFIX = "task:";
+
+/** The command that starts a runner that fits. */
+export function runnerCommand({ agent, placement }: Session, io: Pick<Io, "call">): string {
+  const labels = Object.entries(placement?.demands ?? {})
+    .filter(([name]) => !OWN_LABELS.has(name))
+    .map(([name, value]) => ` --label ${quoted(`${name}=${value}`)}`);
+  const offers = agent.name.startsWith(TASK_PREFIX) ? "--tasks FILE" : "--agents FILE";
+  return io.call(`runner ${offers}${labels.join("")}`);
+}
+
+/** The commands of which one helps: a runner that fits; or this process, where the session came from a file. */
+export function runnerAdvice(session: Session, io: Pick<Io, "call">): string[] {
+  const here = session.agent.file === undefined ? [] : [io.call(`resume ${session.sessionId}`)];
+  return [runnerCommand(session, io), ...here];
+}

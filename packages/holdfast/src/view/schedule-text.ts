@@ -1,0 +1,57 @@
+// Schedules as they are shown: for people, and as JSON for programs.
+
+import { decodeJson, type Schedule } from "@holdfast/core";
+import { limitsText } from "./budget-text.ts";
+import { localTime, plainLine, table } from "../frame/plain-text.ts";
+
+/** What is later than this was missed. */
+export const LATE_MS = 5_000;
+const NAME_CHARS = 60;
+
+export function scheduleJson({ scheduleId, cron, timeZone, action, ...times }: Schedule): object {
+  const { nextAt, lastAt, createdAt } = times;
+  const does =
+    action.type === "start"
+      ? {
+          start: {
+            agent: action.agent,
+            input: decodeJson(action.input) ?? null,
+            ...(action.budget === undefined ? {} : { budget: action.budget }),
+          },
+        }
+      : {
+          signal: {
+            sessionId: action.sessionId,
+            name: action.name,
+            payload: decodeJson(action.payload) ?? null,
+          },
+        };
+  return {
+    scheduleId,
+    cron,
+    timeZone,
+    ...does,
+    nextAt,
+    ...(lastAt === undefined ? {} : { lastAt }),
+    createdAt,
+  };
+}
+
+export function scheduleTable(schedules: readonly Schedule[], now: number): string {
+  const rows = schedules.map((schedule) => [
+    schedule.scheduleId,
+    plainLine(schedule.cron, NAME_CHARS),
+    plainLine(schedule.timeZone, NAME_CHARS),
+    `${localTime(schedule.nextAt)}${schedule.nextAt < now - LATE_MS ? " (overdue: nobody fires)" : ""}`,
+    whatItDoes(schedule),
+  ]);
+  return table([["SCHEDULE", "CRON", "ZONE", "NEXT", "DOES"], ...rows]).join("\n");
+}
+
+export function whatItDoes({ action }: Schedule): string {
+  if (action.type === "start") {
+    const within = action.budget === undefined ? "" : `, each within ${limitsText(action.budget)}`;
+    return `starts ${plainLine(action.agent.name, NAME_CHARS)}${within}`;
+  }
+  return `signals ${action.sessionId}: ${plainLine(action.name, NAME_CHARS)}`;
+}

@@ -1,0 +1,85 @@
+// How a session that ended is told: its output on standard output, or its error, and the exit code that goes with it.
+
+import { decodeJson, HoldfastError, type Session } from "@holdfast/core";
+import type { Io } from "../frame/command.ts";
+import { definedOf } from "../frame/command-error.ts";
+import { standingError } from "./describe-session.ts";
+import { cancelText } from "./session-tree.ts";
+import { duration, jsonText } from "../frame/plain-text.ts";
+
+/** @param tookMs how long it ran here, where that is known. */
+export function tellEnd(session: Session, io: Io, tookMs?: number): number {
+  const { sessionId, status, error, handedOffTo } = session;
+  const output = decodeJson(session.output);
+  const took = tookMs === undefined ? "" : ` in ${duration(tookMs)}`;
+  const outcome = resultOf(session);
+  if (status === "completed") {
+    if (tookMs !== undefined)
+      io.note(`${io.notes.paint.green(`${io.notes.symbols.done} completed`)}${io.notes.paint.dim(took)}`);
+    io.result(outcome, output === undefined ? "" : outputText(output));
+    if (handedOffTo !== undefined)
+      io.note(
+        `it was handed over to ${handedOffTo}, which goes on by itself: ${io.call(`show ${handedOffTo}`)}`,
+      );
+    return 0;
+  }
+  // What an agent gave back after a cancel is its partial output.
+  if (io.isJson || output !== undefined) io.result(outcome, output === undefined ? "" : outputText(output));
+  if (status === "cancelled") {
+    const why = cancelText(session.cancel) ?? error?.message;
+    // What it is for whoever set the budget: the same as one that parked for it.
+    const code = session.cancel?.cause === "budget_exceeded" ? "budget_exceeded" : "session_cancelled";
+    return io.complain(
+      new HoldfastError(code, `session ${sessionId} was cancelled${why === undefined ? "" : `: ${why}`}`),
+    );
+  }
+  return io.complain(
+    new HoldfastError(
+      "session_failed",
+      `session ${sessionId} failed: ${error?.message ?? "for an unknown reason"}`,
+      {
+        ...definedOf({ at: error?.at ?? error?.cause?.at, got: error?.got, expected: error?.expected }),
+        fix: `${error?.fix === undefined ? "" : `${error.fix}; `}\`${io.call(`show ${sessionId}`)}\` and \`${io.call(`logs ${sessionId}`)}\` tell what it did`,
+        cause: error,
+      },
+    ),
+  );
+}
+
+/** The end of a session that had ended before it was asked for. */
+export function tellEndedBefore(session: Session, io: Io): number {
+  io.note(io.notes.paint.dim(`session ${session.sessionId} has ended already`));
+  return tellEnd(session, io);
+}
+
+/** The last line of `run --json`, and all of `result --json`. */
+export function resultOf(session: Session, resume?: string, pausedBelow: readonly Session[] = []): object {
+  const { sessionId, status, pauseReason, waits } = session;
+  const error = standingError(session);
+  return {
+    type: "result",
+    sessionId,
+    status,
+    ...(pauseReason === undefined ? {} : { pauseReason }),
+    ...(status === "completed" || session.output !== undefined
+      ? { output: decodeJson(session.output) ?? null }
+      : {}),
+    ...(error === undefined ? {} : { error }),
+    ...(waits.length === 0 ? {} : { waits }),
+    ...(resume === undefined ? {} : { resume }),
+    ...(pausedBelow.length === 0
+      ? {}
+      : {
+          pausedBelow: pausedBelow.map((below) => ({
+            sessionId: below.sessionId,
+            pauseReason: below.pauseReason,
+            ...definedOf({ error: below.error }),
+          })),
+        }),
+  };
+}
+
+/** Text as it is, all else as JSON. */
+function outputText(output: unknown): string {
+  return typeof output === "string" ? output : jsonText(output);
+}

@@ -1,0 +1,201 @@
+// Everything there is to know of one session, read from its journal: for `show`.
+
+import { isEnded, type RecordedError, type Session, type StorageReader } from "@holdfast/core";
+import type { Io } from "../frame/command.ts";
+import { kinJson, readBelow, walk, type KinNode } from "./session-tree.ts";
+import { goesOnWith, standings, type Standing } from "./describe-session.ts";
+import { JournalTail, type JournalEvent } from "./journal-events.ts";
+import { findOwner } from "../place/owner.ts";
+import type { Database } from "../place/project.ts";
+import { pauseAdvice, type PauseAdvice } from "./pause-advice.ts";
+import { watchElsewhere } from "./moved-session.ts";
+import { readRunOf, type RunJson } from "./run-list.ts";
+import { runnerAdvice } from "./runner-advice.ts";
+import { sessionJson } from "./session-json.ts";
+import { adviceBelow, type PausedAdvice } from "./stuck-tree.ts";
+
+export interface TaskPicture {
+  /** Of the command that asked for it. */
+  readonly id: number;
+  readonly taskId: string;
+  readonly kind: string;
+  /** `kept`: it has an outcome, and the agent has not heard it. */
+  status: "open" | "kept" | "completed" | "failed" | "withdrawn";
+  /** How many attempts were begun. */
+  attempts: number;
+  askedAt: number | undefined;
+  durationMs: number | undefined;
+  error: RecordedError | undefined;
+  /** Not recorded when it is large. */
+  readonly input: unknown;
+  output: unknown;
+}
+
+export interface EntryPicture {
+  readonly entryId: string;
+  readonly role: string;
+  readonly content: unknown;
+}
+
+export interface QuestionPicture {
+  /** What `holdfast answer` calls it. */
+  readonly id: number;
+  readonly prompt: string;
+  readonly details: unknown;
+}
+
+export interface Picture {
+  readonly session: Session;
+  readonly waits: readonly Standing[];
+  /** The questions that are open, by their numbers. */
+  readonly questions: ReadonlyMap<number, QuestionPicture>;
+  /** The command that goes on with it, if somebody has to. */
+  readonly resume: string | undefined;
+  /** The command that follows it where it lives now, if that is not here. */
+  readonly elsewhere: string | undefined;
+  /** The commands of which one makes it go on where no runner fits it. */
+  readonly starts: readonly string[];
+  readonly paused: PauseAdvice | undefined;
+  /** By which act it became persistent, of one that was started as minimal. */
+  readonly persistedBy: string | undefined;
+  readonly children: readonly KinNode[];
+  /** Those below it that are paused, unless it is paused itself or has ended. */
+  readonly pausedBelow: readonly PausedAdvice[];
+  readonly tasks: readonly TaskPicture[];
+  readonly entries: readonly EntryPicture[];
+  /** Names of the signals that were not taken yet. */
+  readonly pending: readonly string[];
+  /** It is a coordinator's, whose runners see to it. */
+  readonly isElsewhere: boolean;
+  /** Who has it there, or why nobody has; nothing when there is nothing to do for it. */
+  readonly run: RunJson | undefined;
+  /** The process that owns the database. */
+  readonly ownerPid: number | undefined;
+}
+
+export async function readPicture(
+  reader: StorageReader,
+  sessionId: string,
+  database: Database,
+  io: Io,
+): Promise<Picture> {
+  const tasks = new Map<string, TaskPicture>();
+  const entries: EntryPicture[] = [];
+  const questions = new Map<number, QuestionPicture>();
+  let lastAt: number | undefined;
+  let persistedBy: string | undefined;
+  await new JournalTail(reader, sessionId).advance((event) => {
+    lastAt = event.at ?? lastAt;
+    noteTask(tasks, event, lastAt);
+    persistedBy ??= persistingAct(event);
+    const { type, id, entryId, role, content, prompt, details } = event;
+    if (type === "append_entry") entries.push({ entryId: String(entryId), role: String(role), content });
+    if (type === "request_input" && id !== undefined)
+      questions.set(id, { id, prompt: prompt ?? "", details });
+  });
+  // After the journal: then it knows of every record that was read.
+  const session = (await reader.session(sessionId))!;
+  const pending = (await reader.pendingSignals(sessionId)).map(({ name }) => name);
+  for (const id of questions.keys()) if (!session.waits.some((wait) => wait.id === id)) questions.delete(id);
+  const waits = standings(session, { io, now: Date.now(), pending: new Set(pending) });
+  const { coordinator } = database;
+  const isElsewhere = coordinator !== undefined;
+  const run = isElsewhere && !isEnded(session.status) ? await readRunOf(coordinator, sessionId) : undefined;
+  const children = await readBelow(reader, session);
+  const paused = [...walk(children)].map((node) => node.session).filter(({ status }) => status === "paused");
+  const isAbovePaused = !isEnded(session.status) && session.status !== "paused";
+  return {
+    session,
+    waits,
+    questions,
+    resume: isElsewhere
+      ? undefined
+      : isAbovePaused && paused.length > 0
+        ? io.call(`resume ${sessionId}`)
+        : goesOnWith(session, waits, io),
+    elsewhere: watchElsewhere(session, io),
+    starts: run?.blockedUntil === undefined ? [] : runnerAdvice(session, io),
+    paused: pauseAdvice(session, io, isElsewhere),
+    persistedBy,
+    children,
+    pausedBelow: isAbovePaused ? adviceBelow(paused, io, isElsewhere) : [],
+    tasks: [...tasks.values()],
+    entries,
+    pending,
+    isElsewhere,
+    run,
+    ownerPid: isEnded(session.status) ? undefined : await findOwner(database),
+  };
+}
+
+function persistingAct({ type, persists, handOff, childId, name }: JournalEvent): string | undefined {
+  if (persists !== true) return undefined;
+  if (type === "request_parent") return `it asked its parent for "${name}"`;
+  return handOff === true ? "it handed over" : `it asked for child ${String(childId)}`;
+}
+
+function noteTask(tasks: Map<string, TaskPicture>, event: JournalEvent, at: number | undefined): void {
+  const { type, id, taskId, kind = "", attempt, durationMs } = event;
+  if (type === "schedule_task" && taskId !== undefined && id !== undefined) {
+    const task = {
+      status: "open",
+      attempts: 1,
+      askedAt: at,
+      durationMs: undefined,
+      error: undefined,
+      input: event.input,
+      output: undefined,
+    } as const;
+    tasks.set(taskId, { id, taskId, kind, ...task });
+  }
+  if (type === "withdraw") {
+    const withdrawn = event.targets ?? [];
+    for (const task of tasks.values()) if (withdrawn.includes(task.id)) task.status = "withdrawn";
+  }
+  const task = taskId === undefined ? undefined : tasks.get(taskId);
+  if (task === undefined || attempt === undefined) return;
+  // An attempt that failed or was lost is followed by another.
+  task.attempts = Math.max(
+    task.attempts,
+    type === "attempt_failed" || type === "attempt_lost" ? attempt + 1 : attempt,
+  );
+  if (type === "outcome_kept") {
+    task.status = "kept";
+    if (event["outcome"] === "task_failed") task.error = event["kept"] as RecordedError;
+    else task.output = event["kept"];
+  }
+  if (type !== "task_completed" && type !== "task_failed") return;
+  task.output = event.output;
+  task.status = type === "task_completed" ? "completed" : "failed";
+  task.durationMs = durationMs;
+  task.error = event.error;
+}
+
+export function pictureJson(picture: Picture, now: number): object {
+  const { session, waits, questions, resume, paused, children, tasks, entries, pending, ownerPid } = picture;
+  const { run, starts, elsewhere, pausedBelow, persistedBy } = picture;
+  return {
+    ...sessionJson(session),
+    waitsFor: waits,
+    ...(questions.size === 0 ? {} : { questions: [...questions.values()] }),
+    ...(resume === undefined ? {} : { resume }),
+    ...(run === undefined ? {} : { run }),
+    ...(starts.length === 0 ? {} : { starts }),
+    ...(elsewhere === undefined ? {} : { elsewhere }),
+    ...(paused === undefined ? {} : { paused }),
+    ...(pausedBelow.length === 0 ? {} : { pausedBelow }),
+    ...(persistedBy === undefined ? {} : { persistedBy }),
+    ...(children.length === 0 ? {} : { tree: children.map(treeJson) }),
+    ...(ownerPid === undefined ? {} : { ownerPid }),
+    tasks,
+    entries,
+    pendingSignals: pending,
+    durationMs: (session.endedAt ?? now) - session.createdAt,
+  };
+}
+
+function treeJson({ session, children }: KinNode): object {
+  const { sessionId, status, agent } = session;
+  const below = children.length === 0 ? {} : { tree: children.map(treeJson) };
+  return { sessionId, agent: agent.name, status, ...kinJson(session), ...below };
+}

@@ -1,0 +1,75 @@
+// What a line typed at a terminal means while a session runs.
+
+import {
+  answerSignalName,
+  isApproval,
+  isName,
+  isReservedName,
+  type AnswerShape,
+  type Approval,
+} from "@holdfast/core";
+import type { QuestionWait } from "./describe-session.ts";
+import { plainLine } from "../frame/plain-text.ts";
+import { readSignalLine, type LineMeaning } from "@holdfast/runtime";
+
+/**
+ * With an open question a line answers it: y or n (a reason may follow), or JSON where it takes that. Otherwise it is a signal.
+ *
+ * @param question the oldest that is open.
+ */
+export function readTypedLine(line: string, question: QuestionWait | undefined): LineMeaning {
+  const meaning = readSignalLine(line);
+  if (meaning.type === "signal" && !isSignalName(meaning.signal.name)) {
+    return {
+      type: "refused",
+      reason: `"${plainLine(meaning.signal.name, 80)}" cannot be the name of a signal`,
+    };
+  }
+  if (question === undefined || meaning.type === "nothing") return meaning;
+  // A signal can be typed at any time; but an object with a name may well be the answer, so it must have a payload too.
+  if (meaning.type === "signal" && meaning.signal.name !== "input" && meaning.signal.payload !== undefined)
+    return meaning;
+  const shape = question.answer;
+  const approval = shape === "any" ? undefined : readApproval(line);
+  if (approval !== undefined) return answer(question.id, approval);
+  const value = parsed(line);
+  if (value !== undefined && (shape !== "approval" || isApproval(value))) return answer(question.id, value);
+  return { type: "refused", reason: `the question is still open: ${howToAnswer(shape)}` };
+}
+
+/** What to type, completing "…: type". */
+export function howToAnswer(shape: AnswerShape | undefined): string {
+  if (shape === "approval") return "type y or n (a reason may follow)";
+  const json = `JSON: a text in quotes, such as "blue"`;
+  return shape === "any" ? `type an answer as ${json}` : `type y or n, or an answer as ${json}`;
+}
+
+function parsed(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Answers have names of their own, and are given by question. */
+export function isSignalName(name: string): boolean {
+  return isName(name) && !isReservedName(name);
+}
+
+function answer(seq: number, payload: unknown): LineMeaning {
+  return { type: "signal", signal: { name: answerSignalName(seq), payload } };
+}
+
+/** The question that a meaning of `readTypedLine` answers, if it does. */
+export function questionOf(signalName: string): number | undefined {
+  const [, digits] = /^answer:(\d+)$/.exec(signalName) ?? [];
+  return digits === undefined ? undefined : Number(digits);
+}
+
+/** `y` or `n`, and perhaps a reason, as everybody types it. */
+export function readApproval(line: string): Approval | undefined {
+  const [, word, reason] = /^\s*(y|yes|n|no)\b[\s,:;.-]*(.*?)\s*$/i.exec(line) ?? [];
+  if (word === undefined) return undefined;
+  return { approved: /^y/i.test(word), ...(reason === undefined || reason === "" ? {} : { reason }) };
+}

@@ -1,0 +1,246 @@
+// K14: an agent that goes round in circles is told of, and then asked about.
+
+import { journalOf, releaseClaim, storageWith, until } from "@holdfast/testkit/test-runtime";
+import { afterEach, describe, expect, test } from "vitest";
+import { defineAgent, defineTask, type Agent } from "../agents/define.ts";
+import { vanishRuntime } from "../internal.ts";
+import { MemoryStorage } from "../memory/memory-storage.ts";
+import { createRuntime, type Runtime } from "../runtime.ts";
+
+let runtime: Runtime;
+let storage: MemoryStorage;
+afterEach(() => runtime.close());
+
+function open(): Runtime {
+  storage = new MemoryStorage();
+  runtime = createRuntime({ storage, development: false });
+  return runtime;
+}
+
+const looking = defineTask({ name: "look", guardRepeats: true, run: (what: string) => `nothing at ${what}` });
+const trying = defineTask({
+  name: "try",
+  guardRepeats: true,
+  retry: { maxAttempts: 1 },
+  run: () => {
+    throw new Error("no");
+  },
+});
+const counting = { n: 0 };
+const changing = defineTask({ name: "change", guardRepeats: true, run: () => counting.n++ });
+const free = defineTask({ name: "free", run: () => 0 });
+const tasks = [looking, trying, changing, free];
+
+/** Asks the same thing so many times, in one life or in a turn each. */
+function circle(times: number, { turns = false, task = "look" } = {}): Agent {
+  const once = async (ask: () => Promise<unknown>): Promise<unknown> =>
+    ask().catch((error: Error) => error.message);
+  if (!turns) {
+    return defineAgent({
+      name: "circle",
+      tasks,
+      run: async (ctx) => {
+        const seen: unknown[] = [];
+        for (let n = 0; n < times; n++)
+          seen.push(await once(async () => ctx.scheduleTask({ name: task }, "x")));
+        return seen;
+      },
+    });
+  }
+  return defineAgent<unknown, unknown, number>({
+    name: "circle",
+    tasks,
+    initial: () => 0,
+    turn: async (ctx, n) => {
+      await ctx.scheduleTask({ name: task }, "x");
+      return n + 1 === times ? { done: n + 1 } : { state: n + 1 };
+    },
+  });
+}
+
+/** The number of the question it asks, once that is another than the one before. */
+async function asked(sessionId: string, before?: number): Promise<number> {
+  let question: number | undefined;
+  await until(async () => {
+    const session = await storage.reader.session(sessionId);
+    question = session?.status === "input_required" ? session.waits[0]?.id : undefined;
+    return question !== undefined && question !== before;
+  }, "it asks");
+  return question!;
+}
+
+/** Cancels what is held back. */
+const cancels = defineAgent({
+  name: "cancels",
+  tasks,
+  run: async (ctx) => {
+    for (let n = 0; n < 9; n++) await ctx.scheduleTask(looking, "x");
+    const held = ctx.scheduleTask(looking, "x");
+    const told = held.catch((error: Error) => error.name);
+    await ctx.waitForSignal("go");
+    held.cancel();
+    return [await told, await ctx.waitForSignal("done")];
+  },
+});
+
+describe("K14: the same call with the same result", () => {
+  test("is asked about no more once whoever asked for it cancels it", async () => {
+    open();
+    const handle = await runtime.start(cancels, undefined);
+    await asked(handle.sessionId);
+    await handle.signal("go");
+    await until(async () => (await handle.session()).status === "waiting", "it waits for the last signal");
+    expect((await handle.session()).waits).toMatchObject([{ type: "signal", name: "done" }]);
+    vanishRuntime(runtime);
+    runtime = createRuntime({ storage, agents: [cancels], development: false });
+    await releaseClaim(storage, handle.sessionId);
+    const again = await runtime.resume(handle.sessionId);
+    await again.signal("done", 1);
+    expect(await again.result()).toEqual(["CancelledError", 1]);
+  });
+
+  test("is asked about all the same in a session that began before that", async () => {
+    storage = new MemoryStorage();
+    const older = storageWith(storage, {
+      commit: (changes, now) =>
+        storage.commit(
+          changes.map((change) => (change.type === "create_session" ? { ...change, flags: 3 } : change)),
+          now,
+        ),
+    });
+    runtime = createRuntime({ storage: older, development: false });
+    const { sessionId } = await runtime.start(cancels, undefined);
+    await asked(sessionId);
+    vanishRuntime(runtime);
+    runtime = createRuntime({ storage: older, agents: [cancels], development: false });
+    await releaseClaim(storage, sessionId);
+    const again = await runtime.resume(sessionId);
+    await again.signal("go");
+    await until(async () => (await again.session()).waits.length === 1, "it has been told to go");
+    expect((await again.session()).waits).toMatchObject([{ type: "input" }]);
+  });
+
+  test.each([false, true])(
+    "is told at the fifth time and asked about at the tenth (in turns: %s)",
+    async (turns) => {
+      open();
+      const handle = await runtime.start(circle(25, { turns }), undefined);
+      let question: number | undefined;
+      for (const number of [10, 20]) {
+        question = await asked(handle.sessionId, question);
+        const journal = await journalOf(storage, handle.sessionId);
+        expect(journal.filter(({ type }) => type === "schedule_task")).toHaveLength(number);
+        expect(journal.filter(({ type }) => type === "warned")).toHaveLength(number / 10);
+        const [wait] = (await handle.session()).waits;
+        expect(wait).toMatchObject({
+          prompt: 'task "look" has had the same result 10 times, asked with the same input. May it go on?',
+        });
+        await handle.answer({ approved: true });
+      }
+      expect((await handle.settled()).status).toBe("completed");
+    },
+  );
+
+  test("is refused by a person: the task fails, and says why", async () => {
+    open();
+    const handle = await runtime.start(circle(11));
+    const first = await asked(handle.sessionId);
+    await handle.answer({ approved: false });
+    // The eleventh is asked about again: nothing was allowed.
+    await asked(handle.sessionId, first);
+    await handle.answer({ approved: true });
+    const seen = (await handle.result()) as string[];
+    expect(seen.slice(8)).toEqual([
+      "nothing at x",
+      expect.stringContaining("a person did not let it go on"),
+      "nothing at x",
+    ]);
+  });
+
+  test("counts failures, too, and replays in another process where it was asked", async () => {
+    open();
+    const agent = circle(11, { task: "try" });
+    const { sessionId } = await runtime.start(agent);
+    await asked(sessionId);
+    await runtime.close();
+    runtime = createRuntime({ storage, development: false, agents: [agent] });
+    const handle = await runtime.resume(sessionId);
+    await handle.answer({ approved: true });
+    expect(await handle.result()).toHaveLength(11);
+    const journal = await journalOf(storage, sessionId);
+    expect(journal.filter(({ type }) => type === "request_input")).toHaveLength(1);
+    expect(journal.filter(({ type }) => type === "warned")).toHaveLength(1);
+  });
+
+  test("is counted on by another process, from the checkpoint", async () => {
+    open();
+    const agent = defineAgent<unknown, unknown, number>({
+      name: "turns",
+      tasks,
+      initial: () => 0,
+      turn: async (ctx, n) => {
+        if (n === 7) await ctx.waitForSignal("go");
+        await ctx.scheduleTask(looking, "x");
+        return n === 11 ? { done: n } : { state: n + 1 };
+      },
+    });
+    const { sessionId } = await runtime.start(agent);
+    await until(async () => (await storage.reader.session(sessionId))?.status === "waiting", "it waits");
+    await runtime.close();
+    runtime = createRuntime({ storage, development: false, agents: [agent] });
+    const handle = await runtime.resume(sessionId);
+    await handle.signal("go");
+    await asked(sessionId);
+    expect((await handle.session()).turn).toBe(9);
+    await handle.answer({ approved: true });
+    expect(await handle.result()).toBe(11);
+  });
+
+  test.each(["change", "free"])(
+    "another result, or a task that is not guarded, is nothing (%s)",
+    async (task) => {
+      open();
+      const handle = await runtime.start(circle(30, { task }));
+      expect(await handle.result()).toHaveLength(30);
+    },
+  );
+
+  test.each([
+    ["recorded", 3, "goes on", { status: "completed" }],
+    ["looked up", 1, "parks as with any divergence", { status: "paused", fault: { code: "nondeterminism" } }],
+  ])("where guards are %s (flags %i), one that was added since %s", async (_, flags, __, expected) => {
+    open();
+    const patient = (guardRepeats: boolean): Agent =>
+      defineAgent({
+        name: "patient",
+        tasks: [defineTask({ name: "ask", guardRepeats, run: () => "nothing" })],
+        run: async (ctx) => {
+          for (let n = 0; n < 12; n++) await ctx.scheduleTask({ name: "ask" }, "x");
+          return ctx.waitForSignal("go");
+        },
+      });
+    const began = { agent: { name: "patient", version: "1" }, input: undefined, seed: 1, format: 1, flags };
+    await storage.commit([{ type: "create_session", sessionId: "old", ...began }], Date.now());
+    const before = await runtime.start(patient(false), undefined, { sessionId: "old" });
+    await until(async () => (await before.session()).status === "waiting", "it waits");
+    await runtime.close();
+    runtime = createRuntime({ storage, development: false, agents: [patient(true)] });
+    const handle = await runtime.resume("old");
+    await handle.signal("go");
+    expect(await handle.settled()).toMatchObject(expected);
+  });
+
+  test("a session that began before there was a guard goes on without one", async () => {
+    open();
+    const agent = circle(12);
+    const began = {
+      agent: { name: agent.name, version: agent.version },
+      input: undefined,
+      seed: 1,
+      format: 1,
+    };
+    await storage.commit([{ type: "create_session", sessionId: "old", flags: 0, ...began }], Date.now());
+    const handle = await runtime.start(agent, undefined, { sessionId: "old" });
+    expect(await handle.result()).toHaveLength(12);
+  });
+});

@@ -1,0 +1,179 @@
+// One budget for several sessions, as their agents meet it: what others have spent is not there any more, whoever goes on.
+
+import { turns, TestClock, until } from "@holdfast/testkit/test-runtime";
+import { afterEach, describe, expect, test } from "vitest";
+import { defineAgent, defineTask, local } from "../agents/define.ts";
+import { MemoryStorage } from "../memory/memory-storage.ts";
+import { createRuntime, type Runtime } from "../runtime.ts";
+
+const opened: Runtime[] = [];
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((runtime) => runtime.close()));
+});
+
+function open(): { runtime: Runtime; clock: TestClock } {
+  const clock = new TestClock();
+  const runtime = createRuntime({ storage: new MemoryStorage(), clock, development: false });
+  opened.push(runtime);
+  return { runtime, clock };
+}
+
+/** Spends 100 tokens as often as it is told to. */
+function spenders() {
+  const spent: number[] = [];
+  const call = defineTask({
+    name: "call",
+    cost: () => ({ maxTokens: 100 }),
+    run(n: number, task) {
+      spent.push(n);
+      task.reportUsage({ model: "m", inputTokens: 90, outputTokens: 10 });
+      return n;
+    },
+  });
+  const spender = defineAgent({
+    name: "spender",
+    tasks: [call],
+    async run(ctx, times: number) {
+      for (let n = 0; n < times; n++) await ctx.scheduleTask(call, n);
+      return times;
+    },
+  });
+  return { call, spender, spent };
+}
+
+describe("a fork of one that others pay for", () => {
+  const ttlMs = 60_000;
+  test.each([
+    ["is allowed what the one above it was, anew", { maxTokens: 300, ttlMs }, undefined, 300],
+    ["is allowed what it was itself", { maxTokens: 300, ttlMs }, { maxTokens: 200 }, 200],
+  ])("%s", async (_how, above, own, limit) => {
+    const { runtime, clock } = open();
+    const { spender, spent } = spenders();
+    const agent = defineAgent({
+      name: "parent",
+      agents: [spender],
+      run: async (ctx) => ctx.waitForChild(ctx.spawnAgent(local(spender), 2, own && { budget: own })),
+    });
+    const handle = await runtime.start(agent, undefined, { budget: above });
+    expect(await handle.result()).toBe(2);
+    const fork = await runtime.fork(`${handle.sessionId}-0`, { at: 0, input: 50 });
+    expect(await fork.settled()).toMatchObject({ status: "paused", fault: { code: "budget_exceeded" } });
+    expect(spent).toHaveLength(2 + limit / 100);
+    const row = await fork.session();
+    expect(row).toMatchObject({ payers: [fork.sessionId], account: { limits: { maxTokens: limit } } });
+    expect(row.deadlineAt).toBe(own === undefined ? clock.now() + ttlMs : undefined);
+  });
+
+  test("is allowed what the one was that it took over from", async () => {
+    const { runtime } = open();
+    const { spender, spent } = spenders();
+    const agent = defineAgent({
+      name: "first",
+      agents: [spender],
+      run: async (ctx) => ctx.handoffToAgent(local(spender), 2, { completion: "immediate" }),
+    });
+    const { sessionId } = await runtime.start(agent, undefined, { budget: { maxTokens: 300 } });
+    const heir = runtime.handle(`${sessionId}-0`);
+    await until(
+      async () => (await heir.session().catch(() => undefined))?.status === "completed",
+      "it has ended",
+    );
+    const fork = await runtime.fork(heir.sessionId, { at: 0, input: 50 });
+    expect(await fork.settled()).toMatchObject({ status: "paused" });
+    expect(spent).toHaveLength(5);
+  });
+});
+
+describe("what is left", () => {
+  test("is known to an agent that hears of its child's end", async () => {
+    const { runtime } = open();
+    const { spender } = spenders();
+    const agent = defineAgent({
+      name: "parent",
+      agents: [spender],
+      async run(ctx) {
+        const before = ctx.remainingBudget().tokens;
+        await ctx.waitForChild(ctx.spawnAgent(local(spender), 6));
+        return [before, ctx.remainingBudget().tokens];
+      },
+    });
+    const handle = await runtime.start(agent, undefined, { budget: { maxTokens: 1_000 } });
+    expect(await handle.result()).toEqual([1_000, 400]);
+  });
+
+  test("is known after a raise to an agent that waited meanwhile", async () => {
+    const { runtime } = open();
+    const agent = defineAgent({
+      name: "waiting",
+      async run(ctx) {
+        await ctx.waitForSignal("go");
+        return ctx.remainingBudget().tokens;
+      },
+    });
+    const handle = await runtime.start(agent, undefined, { budget: { maxTokens: 1_000 } });
+    await runtime.setBudget(handle.sessionId, { maxTokens: 5_000 });
+    await handle.signal("go");
+    expect(await handle.result()).toBe(5_000);
+  });
+});
+
+describe("who takes over", () => {
+  function handingOver(times: number, options: { readonly budget?: { readonly maxTokens: number } } = {}) {
+    const { spender, spent } = spenders();
+    const agent = defineAgent({
+      name: "first",
+      agents: [spender],
+      async run(ctx) {
+        await ctx.waitForChild(ctx.spawnAgent(local(spender), 6));
+        return ctx.handoffToAgent(local(spender), times, { ...options, completion: "immediate" });
+      },
+    });
+    return { agent, spent };
+  }
+
+  test.each([{}, { budget: { maxTokens: 100_000 } }])(
+    "spends what the one before left, and nothing more (%o)",
+    async (options) => {
+      const { runtime } = open();
+      const { agent, spent } = handingOver(100, options);
+      const handle = await runtime.start(agent, undefined, { budget: { maxTokens: 1_000 } });
+      const { handedOffTo } = (await handle.result()) as unknown as { handedOffTo: string };
+      const heir = runtime.handle(handedOffTo);
+      await until(async () => (await heir.session()).status === "paused", "it is paused");
+      expect(spent).toHaveLength(10);
+      expect((await handle.session()).account?.spent.tokens).toBe(1_000);
+
+      expect(await runtime.setBudget(handle.sessionId, { maxTokens: 1_200 })).toBe("completed");
+      await until(() => spent.length === 12, "it has gone on");
+      await turns(20);
+      expect(spent).toHaveLength(12);
+    },
+  );
+
+  test("is cancelled where the one before would have been, by its budget and by its deadline", async () => {
+    const { runtime, clock } = open();
+    const { agent } = handingOver(100);
+    const budget = { maxTokens: 1_000, onExhausted: "cancel" } as const;
+    const { handedOffTo } = (await (
+      await runtime.start(agent, undefined, { budget })
+    ).result()) as unknown as {
+      handedOffTo: string;
+    };
+    const heir = runtime.handle(handedOffTo);
+    await until(async () => (await heir.session()).endedAt !== undefined, "it has ended");
+    expect(await heir.session()).toMatchObject({ cancel: { cause: "budget_exceeded" } });
+
+    const waiter = defineAgent({ name: "waiter", run: async (ctx) => ctx.waitForSignal("never") });
+    const first = defineAgent({
+      name: "giver",
+      agents: [waiter],
+      run: async (ctx) =>
+        ctx.handoffToAgent(local(waiter), undefined, { completion: "immediate", timeoutMs: 90_000 }),
+    });
+    const late = (await (await runtime.start(first, undefined, { timeoutMs: 5_000 })).result()) as {
+      handedOffTo: string;
+    };
+    await clock.advance(6_000);
+    expect(await runtime.handle(late.handedOffTo).session()).toMatchObject({ cancel: { cause: "deadline" } });
+  });
+});

@@ -1,0 +1,139 @@
+// What becomes of each value where it enters a session. `docs/api.md` has the same table under "What is recorded".
+
+import { afterEach, describe, expect, test } from "vitest";
+import { defineAgent, type AgentContext } from "../agents/define.ts";
+import { MemoryStorage } from "../memory/memory-storage.ts";
+import { createRuntime, type Runtime } from "../runtime.ts";
+
+const opened: Runtime[] = [];
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((runtime) => runtime.close()));
+});
+
+class Point {
+  readonly x = 1;
+  readonly #hidden = 2;
+  get sum(): number {
+    return this.x + this.#hidden;
+  }
+}
+
+/** What is given, and what is read where it is kept; a value without that is refused. */
+const VALUES: readonly (readonly [string, unknown, { readonly kept: unknown }?])[] = [
+  ["-0", -0, { kept: 0 }],
+  ["a fraction", 0.1, { kept: 0.1 }],
+  ["a number beyond the safe integers", 2 ** 60, { kept: 2 ** 60 }],
+  ["NaN", Number.NaN],
+  ["Infinity", Infinity],
+  ["a BigInt", 1n],
+  ["a symbol", Symbol("s")],
+  ["a function", () => 1],
+  ["a text with NUL and a lone surrogate", "\0 \ud800", { kept: "\0 \ud800" }],
+  ["a key that is undefined", { a: 1, b: undefined }, { kept: { a: 1 } }],
+  ["a key that is a symbol", { a: 1, [Symbol("s")]: 2 }, { kept: { a: 1 } }],
+  ["a key named __proto__", JSON.parse('{"__proto__":1}'), { kept: JSON.parse('{"__proto__":1}') }],
+  ["undefined in a list", [undefined]],
+  // oxlint-disable-next-line no-sparse-arrays -- the hole is the case
+  ["a sparse list", [1, , 3]],
+  ["a list with a property of its own", Object.assign([1], { extra: 2 }), { kept: [1] }],
+  ["an instance of a class", new Point(), { kept: { x: 1 } }],
+  ["an object without a prototype", Object.assign(Object.create(null), { a: 1 }), { kept: { a: 1 } }],
+  [
+    "a getter of the object's own",
+    Object.defineProperty({}, "a", { get: () => 1, enumerable: true }),
+    { kept: { a: 1 } },
+  ],
+  [
+    "a property that is not enumerable",
+    Object.defineProperty({ a: 1 }, "b", { value: 2 }),
+    { kept: { a: 1 } },
+  ],
+  ["toJSON", { toJSON: () => ({ as: "json" }) }, { kept: { as: "json" } }],
+  ["toJSON of a URL", new URL("http://a/b"), { kept: "http://a/b" }],
+  ["bytes of a Buffer, by its toJSON", Buffer.from("a"), { kept: { type: "Buffer", data: [97] } }],
+  ["other bytes", new Uint8Array(1)],
+  ["a Date", new Date(0)],
+  ["a Map", new Map([[1, 2]])],
+  ["a Set", new Set([1])],
+  ["an Error", new Error("no")],
+  ["a RegExp", /x/],
+  ["a promise", Promise.resolve(1)],
+];
+
+type Outcome = { readonly kept: unknown } | { readonly refused: string | undefined };
+
+function start(
+  run: (ctx: AgentContext<{ readonly v: unknown }, { readonly v: unknown }>) => Promise<unknown>,
+) {
+  const storage = new MemoryStorage();
+  const runtime = createRuntime({ storage, development: false });
+  opened.push(runtime);
+  const agent = defineAgent<{ readonly v: unknown }, unknown, { readonly v: unknown }>({
+    name: "reads",
+    run,
+  });
+  return { runtime, begin: (v: unknown) => runtime.start(agent, { v }), storage };
+}
+
+/** What the agent read, or why it reads nothing. */
+async function outcomeOf(read: unknown[], settled: Promise<unknown>): Promise<Outcome> {
+  const { fault } = (await settled) as { readonly fault?: { readonly code: string } };
+  return fault === undefined ? { kept: read[0] } : { refused: fault.code };
+}
+
+/** Where values enter a session, each with what comes of one there. */
+const PLACES: { readonly [place: string]: (v: unknown) => Promise<Outcome> } = {
+  async input(v) {
+    const read: unknown[] = [];
+    const { begin } = start(async (ctx) => void read.push(ctx.input.v));
+    const session = await begin(v).catch((error: { code: string }) => error.code);
+    return typeof session === "string" ? { refused: session } : outcomeOf(read, session.settled());
+  },
+  async "the output of a task"(v) {
+    const read: unknown[] = [];
+    const { begin } = start(async (ctx) => {
+      const told = (await ctx.run("make", () => ({ v }))) as { readonly v: unknown };
+      read.push(told.v);
+    });
+    const settled = (await (await begin(1)).settled()) as { error?: { cause?: { code?: string } } };
+    return read.length > 0 ? { kept: read[0] } : { refused: settled.error?.cause?.code };
+  },
+  async "the payload of a signal"(v) {
+    const read: unknown[] = [];
+    const { runtime, begin } = start(async (ctx) => {
+      read.push((await ctx.waitForSignal<{ readonly v: unknown }>("go")).v);
+    });
+    const session = await begin(1);
+    const refused = await runtime.signal(session.sessionId, "go", { v }).then(
+      () => undefined,
+      ({ code }: { code: string }) => code,
+    );
+    return refused === undefined ? outcomeOf(read, session.settled()) : { refused };
+  },
+  async state(v) {
+    const read: unknown[] = [];
+    const { begin } = start(async (ctx) => {
+      if (ctx.state === undefined) return ctx.checkpoint({ v });
+      return void read.push(ctx.state.v);
+    });
+    return outcomeOf(read, (await begin(1)).settled());
+  },
+  async "an entry"(v) {
+    const { storage, begin } = start(async (ctx) => void ctx.appendEntry({ role: "user", content: { v } }));
+    const session = await begin(1);
+    const settled = session.settled();
+    await settled;
+    const [entry] = await storage.reader.entries(session.sessionId, 0, 1);
+    return outcomeOf(
+      [entry === undefined ? undefined : (JSON.parse(entry.content) as { v: unknown }).v],
+      settled,
+    );
+  },
+};
+
+describe.each(Object.keys(PLACES))("in %s", (place) => {
+  test.each(VALUES)("%s is kept as the table says, or refused as no JSON", async (_, given, kept) => {
+    const outcome = await PLACES[place]!(given);
+    expect(outcome).toStrictEqual(kept ?? { refused: "not_json" });
+  });
+});

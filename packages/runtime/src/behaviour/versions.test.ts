@@ -1,0 +1,126 @@
+// V1: a session is gone on with by the version of its agent that started it, by another only when a person says so.
+
+import { TestClock, turns } from "@holdfast/testkit/test-runtime";
+import { afterEach, expect, test } from "vitest";
+import { defineAgent, defineTask, type Agent } from "../agents/define.ts";
+import { MemoryStorage } from "../memory/memory-storage.ts";
+import { createRuntime, type Runtime } from "../runtime.ts";
+
+const opened: Runtime[] = [];
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((runtime) => runtime.close()));
+});
+
+function open(storage: MemoryStorage, agents: readonly Agent[]): Runtime {
+  const runtime = createRuntime({ storage, agents, clock: new TestClock(), development: false });
+  opened.push(runtime);
+  return runtime;
+}
+
+function greeter(version: string, greeting: string): Agent {
+  return defineAgent({
+    name: "greeter",
+    version,
+    run: async (ctx) => `${greeting}, ${String(await ctx.waitForSignal("name"))}`,
+  });
+}
+
+/** Its code has changed where it looks somebody else up. */
+function asking(whom: string, version = "1"): Agent {
+  const lookUp = defineTask({ name: "look up", run: (name: string) => name });
+  return defineAgent({
+    name: "asking",
+    version,
+    tasks: [lookUp],
+    async run(ctx) {
+      const found = await ctx.scheduleTask(lookUp, whom);
+      return `${found}, ${String(await ctx.waitForSignal("name"))}`;
+    },
+  });
+}
+
+/** A session of version 1 that waits, and that no process runs. */
+async function waiting(): Promise<{ storage: MemoryStorage; sessionId: string }> {
+  const storage = new MemoryStorage();
+  const runtime = open(storage, []);
+  const { sessionId } = await runtime.start(greeter("1", "hello"));
+  await runtime.close();
+  return { storage, sessionId };
+}
+
+test("of two versions that are known, each session gets its own", async () => {
+  const { storage, sessionId } = await waiting();
+  const runtime = open(storage, [greeter("2", "good day"), greeter("1", "hello")]);
+  const newer = await runtime.start(greeter("3", "hi"));
+  await runtime.signal(sessionId, "name", "Ada");
+  await runtime.signal(newer.sessionId, "name", "Ada");
+  expect(await runtime.handle(sessionId).result()).toBe("hello, Ada");
+  expect(await newer.result()).toBe("hi, Ada");
+});
+
+test("a version that is not here parks the session, which says so; its own code goes on", async () => {
+  const { storage, sessionId } = await waiting();
+  const runtime = open(storage, [greeter("2", "good day")]);
+  await expect(runtime.resume(sessionId)).rejects.toMatchObject({
+    code: "agent_version",
+    message: expect.stringContaining('version "1"'),
+    got: '"2"',
+    fix: expect.stringContaining("--accept-drift"),
+  });
+  expect(await storage.reader.session(sessionId)).toMatchObject({
+    status: "paused",
+    pauseReason: "no_matching_runner",
+    error: { message: expect.stringContaining('version "1"') },
+  });
+  await runtime.close();
+  const old = open(storage, [greeter("1", "hello")]);
+  await old.resume(sessionId);
+  await old.signal(sessionId, "name", "Ada");
+  expect(await old.handle(sessionId).result()).toBe("hello, Ada");
+});
+
+test("so does one that is found due", async () => {
+  const { storage, sessionId } = await waiting();
+  const runtime = open(storage, [greeter("2", "good day")]);
+  await runtime.signal(sessionId, "name", "Ada");
+  await turns(20);
+  expect((await storage.reader.session(sessionId))?.status).toBe("paused");
+});
+
+test("a person may have another version go on with it", async () => {
+  const { storage, sessionId } = await waiting();
+  const runtime = open(storage, [greeter("2", "good day")]);
+  await runtime.resume(sessionId, { acceptDrift: true });
+  await runtime.signal(sessionId, "name", "Ada");
+  expect(await runtime.handle(sessionId).result()).toBe("good day, Ada");
+});
+
+test("two agents of one name and version are refused", () => {
+  expect(() => open(new MemoryStorage(), [greeter("1", "a"), greeter("1", "b")])).toThrow(
+    /two different agents/,
+  );
+});
+
+test.each([
+  ["another version", asking("nobody", "2"), "agent_version"],
+  ["other code", asking("somebody"), "nondeterminism"],
+])(
+  "%s that was refused goes on once a person says so, also after it has left memory",
+  async (_, agent, code) => {
+    const storage = new MemoryStorage();
+    const before = open(storage, []);
+    const { sessionId } = await before.start(asking("nobody"));
+    await turns(20);
+    await before.close();
+    const runtime = open(storage, [agent]);
+    const refused = runtime.resume(sessionId).then((handle) => handle.result());
+    await expect(refused).rejects.toMatchObject({ code });
+    await runtime.resume(sessionId, { acceptDrift: true });
+    await turns(20);
+    runtime.letGo();
+    await turns(20);
+    expect(runtime.live).toBe(0);
+    await runtime.signal(sessionId, "name", "Ada");
+    expect(await runtime.handle(sessionId).result()).toMatch(/, Ada$/);
+  },
+);

@@ -1,0 +1,47 @@
+// Rejections nobody handled, told apart by the session whose code made them: they must not end the process (K4a).
+
+import type { AsyncLocalStorage } from "node:async_hooks";
+import type { RunningCode } from "../session/driver-environment.ts";
+
+/** On every listener of ours, also of another copy of this package. */
+const OURS = Symbol.for("holdfast.stray-rejections");
+
+interface Ours {
+  /** Whether the rejection that is being told of belongs to a session of that runtime. */
+  readonly [OURS]: () => boolean;
+}
+
+/**
+ * Take the unhandled rejections that belong to a session; leave all others to whoever else listens, or to Node's default.
+ *
+ * @param context says in all code that an agent's function starts whose it is; of no use once this is stopped.
+ * @returns the function that stops it.
+ */
+export function watchStrayRejections(
+  context: AsyncLocalStorage<RunningCode>,
+  onStray: (sessionId: string, reason: unknown) => void,
+): () => void {
+  const listener = (reason: unknown): void => {
+    // Node calls listeners in the asynchronous context of the promise that was rejected.
+    const sessionId = context.getStore()?.sessionId;
+    if (sessionId !== undefined) {
+      onStray(sessionId, reason);
+      return;
+    }
+    // Our being here, and that of other runtimes, switched Node's default off. With nobody else to decide, do what it would
+    // have done.
+    if (process.listeners("unhandledRejection").some((each) => !(OURS in each) || (each as Ours)[OURS]()))
+      return;
+    throw reason;
+  };
+  Object.assign(listener, { [OURS]: () => context.getStore() !== undefined } satisfies Ours);
+  // One listener for each open runtime is no leak.
+  process.setMaxListeners(process.getMaxListeners() + 1);
+  process.on("unhandledRejection", listener);
+  return () => {
+    process.setMaxListeners(process.getMaxListeners() - 1);
+    process.off("unhandledRejection", listener);
+    // Nobody asks it any more. Node 22 hands on what is in it with every promise that is made, in use or not.
+    context.disable();
+  };
+}

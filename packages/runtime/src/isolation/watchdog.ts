@@ -1,0 +1,173 @@
+// The thread that ends the process when something keeps it busy for too long (K4a, O5).
+//
+// An agent that loops without awaiting stops every session of its process: nothing of ours runs any more. So before each
+// slice the names of its sessions are written to memory shared with a thread, and the thread, when a slice does not close
+// in time, writes them durably and kills the process. What follows is decided by the next process:
+//
+//   W1. Sessions of a slice that was ended are suspects: each is given slices of its own until it has ended or waits.
+//   W2. A suspect that does it again, alone in its slice, did it for certain. It is charged: when it is next picked up it
+//       parks as `paused(poison)`; a person who resumes it then has it tried again.
+//   W3. Without a file to write to (ephemeral sessions) there is nobody to tell: the process ends all the same.
+//   W4. What blocks the event loop outside a slice, as a task may, names nobody. But a process that holds leases says by when it
+//       lets go of them, and one that has not by a second later never will: it ends before they can pass on, as in O4.
+//   W5. What the process has started ends first, as nobody else will do that: its commands have groups of their own.
+//   W6. A process that was stopped as a whole and goes on was not busy: then everything counts from the moment it goes on.
+
+import { mkdirSync, readFileSync, rmSync } from "node:fs";
+import { dirname } from "node:path";
+import { Worker } from "node:worker_threads";
+import { LIMITS } from "@holdfast/core";
+import { replacePrivate } from "../node/private-file.ts";
+import type { SliceMember, SliceObserver } from "../loop/slice-loop.ts";
+
+/** Shared memory: by when leases are let go of, then [slices opened, slice is open, bytes of names], then the names, a line each. */
+export const WATCHDOG_STATE_AT = 8;
+export const WATCHDOG_NAMES_AT = 20;
+const NAMES_BYTES = 64 * 1024;
+
+export interface WatchdogThreadData {
+  readonly shared: SharedArrayBuffer;
+  readonly sliceMs: number;
+  readonly path: string | undefined;
+  readonly pid: number;
+}
+
+export interface WatchdogOptions {
+  /** Where suspects are written; in the folder of the database. */
+  readonly path?: string;
+  readonly sliceMs?: number;
+}
+
+interface Suspects {
+  readonly suspects: readonly string[];
+  readonly charged: readonly string[];
+  /** Where sessions that were alone in their slice were stuck, as far as that was seen. */
+  readonly places: Readonly<Record<string, string>>;
+}
+
+export class Watchdog implements SliceObserver {
+  readonly #path: string | undefined;
+  readonly #worker: Worker;
+  readonly #state: Int32Array;
+  readonly #names: Uint8Array;
+  readonly #letGoAt: BigInt64Array;
+  readonly #encoder = new TextEncoder();
+  readonly #suspects: Set<string>;
+  readonly #charged: Set<string>;
+  readonly #places: Map<string, string>;
+
+  constructor({ path, sliceMs = LIMITS.sliceMs }: WatchdogOptions = {}) {
+    this.#path = path;
+    const { suspects, charged, places } = path === undefined ? NOBODY : readSuspects(path);
+    this.#places = new Map(Object.entries(places));
+    this.#suspects = new Set(suspects);
+    this.#charged = new Set(charged);
+    const shared = new SharedArrayBuffer(WATCHDOG_NAMES_AT + NAMES_BYTES);
+    this.#letGoAt = new BigInt64Array(shared, 0, 1);
+    this.#state = new Int32Array(shared, WATCHDOG_STATE_AT, 3);
+    this.#names = new Uint8Array(shared, WATCHDOG_NAMES_AT);
+    const workerData: WatchdogThreadData = { shared, sliceMs, path, pid: process.pid };
+    const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+    this.#worker = new Worker(new URL(`./watchdog-thread.${extension}`, import.meta.url), { workerData });
+    this.#worker.unref();
+  }
+
+  opened(members: readonly SliceMember[]): void {
+    let length = 0;
+    for (const { sessionId } of members) {
+      const { written } = this.#encoder.encodeInto(`${sessionId}\n`, this.#names.subarray(length));
+      length += written;
+    }
+    this.#state[2] = length;
+    Atomics.add(this.#state, 0, 1);
+    Atomics.store(this.#state, 1, 1);
+  }
+
+  closed(): void {
+    Atomics.store(this.#state, 1, 0);
+  }
+
+  /** W4. Leases are let go of in so long; `undefined` while there are none. */
+  expectLetGo(inMs: number | undefined): void {
+    Atomics.store(this.#letGoAt, 0, inMs === undefined ? 0n : threadTime() + BigInt(Math.ceil(inMs)));
+  }
+
+  /** W1. */
+  isSuspect(sessionId: string): boolean {
+    return this.#suspects.has(sessionId);
+  }
+
+  /** W2. */
+  isCharged(sessionId: string): boolean {
+    return this.#charged.has(sessionId);
+  }
+
+  /** The author's line at which it was stuck, if that was seen. */
+  placeOf(sessionId: string): string | undefined {
+    return this.#places.get(sessionId);
+  }
+
+  /** It got through, or a person wants it tried again. */
+  clear(sessionId: string): void {
+    const was = this.#suspects.delete(sessionId);
+    if (!this.#charged.delete(sessionId) && !was) return;
+    if (this.#path === undefined) return;
+    this.#places.delete(sessionId);
+    writeSuspects(this.#path, {
+      suspects: [...this.#suspects],
+      charged: [...this.#charged],
+      places: Object.fromEntries(this.#places),
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#worker.terminate();
+  }
+}
+
+/**
+ * Add the sessions of a slice that was ended to those on file.
+ *
+ * @param place the author's line at which the process was stuck.
+ */
+export function accuse(path: string, sessionIds: readonly string[], place: string | undefined): void {
+  const known = readSuspects(path);
+  const suspects = new Set([...known.suspects, ...sessionIds]);
+  const charged = new Set(known.charged);
+  const [only, ...others] = sessionIds;
+  if (only !== undefined && others.length === 0 && known.suspects.includes(only)) {
+    suspects.delete(only);
+    charged.add(only);
+  }
+  const places = {
+    ...known.places,
+    ...(only !== undefined && others.length === 0 && place !== undefined ? { [only]: place } : {}),
+  };
+  writeSuspects(path, { suspects: [...suspects], charged: [...charged], places });
+}
+
+/** Milliseconds by a clock that all threads of a process share. */
+export function threadTime(): bigint {
+  return process.hrtime.bigint() / 1_000_000n;
+}
+
+const NOBODY: Suspects = { suspects: [], charged: [], places: {} };
+
+/** A file that cannot be read accuses nobody: it is a hint about the past, never the truth about a session. */
+function readSuspects(path: string): Suspects {
+  try {
+    const parsed = JSON.parse(readFileSync(path, "utf8")) as Partial<Suspects>;
+    return { ...NOBODY, ...parsed };
+  } catch {
+    return NOBODY;
+  }
+}
+
+function writeSuspects(path: string, suspects: Suspects): void {
+  if (suspects.suspects.length === 0 && suspects.charged.length === 0) {
+    rmSync(path, { force: true });
+    return;
+  }
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  replacePrivate(path, `${JSON.stringify(suspects)}\n`);
+}

@@ -1,0 +1,197 @@
+// What is asked of a stored session, whoever runs it: a signal, an answer, a cancel, a pause, another budget.
+//
+// Each is one change, answered once it is durable; what it does is the storage rules' to decide. It knows no drivers.
+
+import {
+  checkBudget,
+  ConflictError,
+  encodeJson,
+  HoldfastError,
+  mintId,
+  toHoldfastError,
+  UsageError,
+  type Budget,
+  type Change,
+  type ChangeResult,
+  type Clock,
+  type Limits,
+  type PauseSession,
+  type Random,
+  type ResumeSession,
+  type Session,
+  type SessionStatus,
+  type SetBudget,
+  type SignalReceipt,
+  type SignalSource,
+  type StoredSignal,
+} from "@holdfast/core";
+import {
+  answerKey,
+  checkGrace,
+  noSuchQuestion,
+  openQuestion,
+  refuseAnswer,
+  refuseIfLarge,
+} from "@holdfast/core/internal";
+import { sessionMoved, sessionNotFound } from "../session/session-errors.ts";
+import type {
+  AnswerOptions,
+  CancelOptions,
+  CancelReceipt,
+  Runtime,
+  SignalOptions,
+} from "../api/runtime-api.ts";
+
+export interface SessionRequestsHost {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly limits: Limits;
+  commit(change: Change): Promise<ChangeResult>;
+  /** @throws NotFoundError */
+  find(sessionId: string): Promise<Session>;
+  /** Signals of it that are stored and not read. */
+  pendingSignals(sessionId: string): Promise<readonly Pick<StoredSignal, "name">[]>;
+  /** Something is due at this time. */
+  lookAt(at: number): void;
+}
+
+export class SessionRequests {
+  readonly #host: SessionRequestsHost;
+
+  constructor(host: SessionRequestsHost) {
+    this.#host = host;
+  }
+
+  async answer(
+    sessionId: string,
+    answer: unknown,
+    { question, ...options }: AnswerOptions = {},
+  ): Promise<SignalReceipt> {
+    const session = await this.#host.find(sessionId);
+    const pending = question === undefined ? await this.#host.pendingSignals(sessionId) : [];
+    const wait = openQuestion(session, question, new Set(pending.map(({ name }) => name)));
+    if (wait === undefined) return { status: "refused", reason: noSuchQuestion(session, question) };
+    refuseAnswer(wait, answer);
+    return this.send(sessionId, wait.name, answer, { ...options, dedupKey: answerKey(wait) });
+  }
+
+  async send(
+    sessionId: string,
+    name: string,
+    payload: unknown,
+    { dedupKey, signalId }: SignalOptions,
+  ): Promise<SignalReceipt> {
+    const text = this.payloadText(name, payload);
+    const result = await this.#host.commit({
+      type: "send_signal",
+      sessionId,
+      signalId: signalId ?? mintId("sig", this.#host.clock.now(), () => this.#host.random.u32()),
+      name,
+      payload: text,
+      ...(dedupKey === undefined ? {} : { dedupKey }),
+    });
+    switch (result.status) {
+      case "stored":
+      case "duplicate":
+        return { status: result.status };
+      case "ended":
+        return { status: "refused", reason: `session ${sessionId} has ended (${result.sessionStatus})` };
+      case "moved":
+        throw sessionMoved(sessionId, result.to);
+      case "not_found":
+        throw sessionNotFound(sessionId);
+      case "invalid":
+        return { status: "refused", reason: result.reason };
+      default:
+        throw unexpected("sending a signal", result.status);
+    }
+  }
+
+  async cancel(
+    sessionId: string,
+    { hard = false, graceMs: patienceMs = this.#host.limits.cancelGraceMs, reason }: CancelOptions = {},
+  ): Promise<CancelReceipt> {
+    const graceMs = checkGrace(patienceMs, "a session");
+    const result = await this.#host.commit({
+      type: "request_cancel",
+      sessionId,
+      mode: hard ? "hard" : "graceful",
+      graceMs,
+      ...(reason === undefined ? {} : { reason }),
+    });
+    switch (result.status) {
+      case "requested":
+        // Whatever becomes of its agent: at the deadline it ends.
+        if (!hard) this.#host.lookAt(this.#host.clock.now() + graceMs);
+        return { status: "requested", sessionStatus: result.sessionStatus };
+      case "ended":
+        return { status: "already_ended", sessionStatus: result.sessionStatus };
+      case "moved":
+        throw sessionMoved(sessionId, result.to);
+      case "not_found":
+        throw sessionNotFound(sessionId);
+      default:
+        throw unexpected("cancelling", result.status);
+    }
+  }
+
+  /** Ask for what only changes how a session stands. Answers that. */
+  async ask(change: PauseSession | ResumeSession | SetBudget, doing: string): Promise<SessionStatus> {
+    const result = await this.#host.commit(change);
+    switch (result.status) {
+      case "requested":
+        return result.sessionStatus;
+      case "ended":
+        if (change.type === "set_budget") throw nobodyToPayFor(change.sessionId, result.sessionStatus);
+        return result.sessionStatus;
+      case "moved":
+        throw sessionMoved(change.sessionId, result.to);
+      case "not_found":
+        throw sessionNotFound(change.sessionId);
+      case "invalid":
+        throw new UsageError(result.reason);
+      default:
+        throw unexpected(doing, result.status);
+    }
+  }
+
+  async setBudget(sessionId: string, limits: Budget): Promise<SessionStatus> {
+    return this.ask({ type: "set_budget", sessionId, limits: checkBudget(limits) }, "raising the budget");
+  }
+
+  releaseLost(sessionId: string): Promise<SessionStatus> {
+    const change = { type: "set_budget", sessionId, limits: {}, releaseLost: true } as const;
+    return this.ask(change, "releasing what was lost");
+  }
+
+  payloadText(name: string, payload: unknown): string | undefined {
+    const what = `payload of signal "${name}"`;
+    const text = encodeJson(payload, what);
+    refuseIfLarge(text, what, this.#host.limits.payloadChars);
+    return text;
+  }
+}
+
+/** Send what a source receives. Answers how to close the source. */
+export function openSource(source: SignalSource, send: Runtime["signal"]): () => Promise<void> {
+  const opening = source.open(async ({ sessionId, name, payload, dedupKey }) => {
+    try {
+      return await send(sessionId, name, payload, dedupKey === undefined ? {} : { dedupKey });
+    } catch (error) {
+      return { status: "refused", reason: toHoldfastError(error).message };
+    }
+  });
+  return async () => (await opening).close();
+}
+
+function nobodyToPayFor(sessionId: string, status: SessionStatus): ConflictError {
+  return new ConflictError(
+    "session_ended",
+    `session ${sessionId} has ended (${status}), and nothing that it paid for goes on`,
+    { fix: "start another session with a budget" },
+  );
+}
+
+export function unexpected(doing: string, status: string): HoldfastError {
+  return new HoldfastError("internal", `${doing}: storage answered "${status}"`);
+}

@@ -1,0 +1,92 @@
+// What is to be done again and again: stored, listed, removed.
+//
+//   F1. Putting a schedule that is there with the same cron and zone leaves when it fires next: a program that puts its schedules
+//       whenever it starts misses nothing that was due while it was not running.
+//
+// It does not fire them: that is `schedule-keeper.ts`.
+
+import {
+  HoldfastError,
+  isSessionId,
+  mintId,
+  UsageError,
+  type AgentStorage,
+  type ChangeResult,
+  type Clock,
+  type Random,
+  type Schedule,
+  type ScheduledAction,
+} from "@holdfast/core";
+import { readCron } from "./cron.ts";
+import type { GroupCommitter } from "../loop/group-committer.ts";
+
+/** The ids of what it starts are its own and 17 characters more. */
+const ID_CHARS_MAX = 64;
+
+export interface SchedulesHost {
+  readonly storage: AgentStorage;
+  readonly committer: GroupCommitter;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+export interface ScheduleRow {
+  readonly id: string | undefined;
+  readonly cron: string;
+  readonly timeZone: string;
+  readonly action: ScheduledAction;
+}
+
+export class Schedules {
+  readonly #host: SchedulesHost;
+
+  constructor(host: SchedulesHost) {
+    this.#host = host;
+  }
+
+  /** Store it, in place of one of this id. @throws UsageError */
+  async put({ id, cron, timeZone, action }: ScheduleRow): Promise<Schedule> {
+    const { clock, committer, random } = this.#host;
+    if (id !== undefined && (!isSessionId(id) || id.length > ID_CHARS_MAX)) {
+      throw new UsageError(`"${id}" cannot be the id of a schedule`, {
+        at: "id",
+        expected: `1 to ${ID_CHARS_MAX} letters, digits, dots, dashes and underscores, starting with a letter or digit`,
+      });
+    }
+    const now = clock.now();
+    const schedule: Schedule = {
+      scheduleId: id ?? mintId("sch", now, () => random.u32()),
+      cron,
+      timeZone,
+      action,
+      nextAt: readCron(cron, timeZone).after(now), // F1: of one that is there, storage keeps it.
+      createdAt: now,
+    };
+    const result = await committer.commit({ type: "put_schedule", schedule });
+    expectStatus(result, ["done"]);
+    const stored = result.status === "done" ? result.schedule : undefined;
+    return stored ?? (await this.#find(schedule.scheduleId)) ?? schedule;
+  }
+
+  list(): Promise<readonly Schedule[]> {
+    return this.#host.storage.reader.schedules();
+  }
+
+  /** Answers whether there was one. */
+  async remove(scheduleId: string): Promise<boolean> {
+    const result = await this.#host.committer.commit({ type: "remove_schedule", scheduleId });
+    expectStatus(result, ["done", "not_found"]);
+    return result.status === "done";
+  }
+
+  async #find(scheduleId: string): Promise<Schedule | undefined> {
+    return (await this.list()).find((schedule) => schedule.scheduleId === scheduleId);
+  }
+}
+
+function expectStatus(result: ChangeResult, expected: readonly ChangeResult["status"][]): void {
+  const { status } = result;
+  if (status === "invalid") throw new UsageError(result.reason, { fix: "correct it; nothing was stored" });
+  if (!expected.includes(status))
+    throw new HoldfastError("internal", `changing a schedule: storage answered "${status}"`);
+}

@@ -1,0 +1,61 @@
+// How often storage is asked what arrived for a session.
+
+import type { Arrivals, Clock } from "@holdfast/core";
+import { expect, test } from "vitest";
+import { Inbox } from "./inbox.ts";
+import type { Timers } from "../loop/timers.ts";
+
+/** A storage that answers when it is told to, and how often it was asked. */
+function looking(seen: number) {
+  const asked: number[] = [];
+  const answers: ((inbox: number) => Promise<void>)[] = [];
+  const inbox = new Inbox(
+    {
+      timers: { after: () => undefined } as unknown as Timers,
+      clock: {} as Clock,
+      arrivals: (after) => {
+        asked.push(after);
+        const { promise, resolve } = Promise.withResolvers<Arrivals>();
+        answers.push(async (at) => {
+          resolve({ inbox: at, signals: [], session: { status: "waiting" } });
+          await promise;
+        });
+        return promise;
+      },
+      isOver: () => false,
+      receive: () => undefined,
+      fail: (error) => {
+        throw error;
+      },
+    },
+    seen,
+  );
+  return { inbox, asked, answer: (at: number) => answers.shift()!(at) };
+}
+
+test("what a commit answers is not looked for when it was seen, nor again when it is being fetched", async () => {
+  const { inbox, asked, answer } = looking(3);
+  inbox.look(3);
+  expect(asked).toEqual([]);
+  inbox.look();
+  inbox.look(4);
+  await answer(4);
+  expect(asked).toEqual([3]);
+  inbox.look(4);
+  expect(asked).toEqual([3]);
+});
+
+test("what may be newer than what is being fetched is looked for once more", async () => {
+  const { inbox, asked, answer } = looking(3);
+  inbox.look(4);
+  inbox.look(5);
+  inbox.look(4);
+  await answer(4);
+  expect(asked).toEqual([3, 4]);
+  inbox.look();
+  inbox.look();
+  await answer(5);
+  expect(asked).toEqual([3, 4, 5]);
+  await answer(5);
+  expect(asked).toEqual([3, 4, 5]);
+});

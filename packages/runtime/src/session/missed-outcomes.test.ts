@@ -1,0 +1,438 @@
+// Whoever waits for what was told already, or can be told no more, is told so: nobody waits for ever.
+
+import { gate, TestClock, turns, until } from "@holdfast/testkit/test-runtime";
+import { afterEach, describe, expect, test } from "vitest";
+import { defineAgent, defineTask, local, type Agent, type AgentContext } from "../agents/define.ts";
+import { MemoryStorage } from "../memory/memory-storage.ts";
+import { createRuntime, vanishRuntime, type Runtime, type RuntimeOptions } from "../runtime.ts";
+
+const opened: Runtime[] = [];
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((runtime) => runtime.close()));
+});
+
+function open(options: Partial<RuntimeOptions> = {}): { runtime: Runtime; storage: MemoryStorage } {
+  const storage = (options.storage as MemoryStorage | undefined) ?? new MemoryStorage();
+  const runtime = createRuntime({ clock: new TestClock(), ...options, storage, development: false });
+  opened.push(runtime);
+  return { runtime, storage };
+}
+
+const double = defineAgent({ name: "double", run: async (ctx, n: number) => ctx.run("work", () => n * 2) });
+const failing = defineAgent({
+  name: "failing",
+  run: async () => {
+    throw new Error("no luck");
+  },
+});
+const heir = defineAgent({
+  name: "heir",
+  agents: [double],
+  run: async (ctx, n: number) => ctx.handoffToAgent(local(double), n, { completion: "immediate" }),
+});
+
+/** Asks for a child and hears its end, keeps its id in a checkpoint, and then does `after` with it. */
+function remembering(after: (ctx: AgentContext, childId: string) => Promise<unknown>, child = double): Agent {
+  return defineAgent({
+    name: "parent",
+    agents: [double, failing, heir],
+    run: async (ctx) => {
+      const known = ctx.state as { childId: string } | undefined;
+      if (known !== undefined) return after(ctx, known.childId);
+      const { sessionId } = ctx.spawnAgent(local(child), 4);
+      await ctx.waitForChild(ctx.child(sessionId)).catch(() => {});
+      return ctx.checkpoint({ childId: sessionId });
+    },
+  });
+}
+
+describe("the end of a child that was heard before a checkpoint", () => {
+  test("is told again to who waits for its output", async () => {
+    const { runtime } = open();
+    const agent = remembering(async (ctx, childId) => ctx.waitForChild(ctx.child(childId)));
+    expect(await (await runtime.start(agent)).result()).toBe(8);
+  });
+
+  test("is told again by its heir's row, when it handed over", async () => {
+    const { runtime } = open();
+    const agent = remembering(async (ctx, childId) => ctx.waitForChild(ctx.child(childId)), heir);
+    expect(await (await runtime.start(agent)).result()).toBe(8);
+  });
+
+  test("is told again to who waits for its events, as often as asked, also in one life", async () => {
+    const { runtime } = open();
+    const agent = remembering(async (ctx, childId) => {
+      const child = ctx.child(childId);
+      const next = (): Promise<unknown> => ctx.waitForChildEvent(child);
+      return [await next(), await next(), await next(), await ctx.waitForChild(child)];
+    });
+    const completed = { type: "completed", output: 8 };
+    expect(await (await runtime.start(agent)).result()).toEqual([completed, completed, completed, 8]);
+  });
+
+  test("is told again in the life that heard it", async () => {
+    const { runtime } = open();
+    const agent = defineAgent({
+      name: "parent",
+      agents: [double],
+      run: async (ctx) => {
+        const child = ctx.spawnAgent(local(double), 4);
+        return [await ctx.waitForChildEvent(child), await ctx.waitForChildEvent(child)];
+      },
+    });
+    const completed = { type: "completed", output: 8 };
+    expect(await (await runtime.start(agent)).result()).toEqual([completed, completed]);
+  });
+
+  test("is not that of another session that has its id, which hears nothing of what is asked of it", async () => {
+    const { runtime } = open();
+    const heard = defineAgent({ name: "heard", run: async (ctx) => ctx.waitForSignal("word") });
+    const taken = await runtime.start(heard, undefined, { sessionId: "order-0" });
+    const agent = defineAgent({
+      name: "parent",
+      agents: [double],
+      run: async (ctx) => {
+        if (ctx.state === undefined) {
+          const child = ctx.spawnAgent(local(double), 4);
+          ctx.signalChild(child, "word", "the child's");
+          ctx.cancelChild(child);
+          await ctx.waitForChild(child).catch(() => {});
+          await ctx.waitForSignal("go");
+          return ctx.checkpoint({});
+        }
+        return ctx.waitForChild(ctx.child("order-0"));
+      },
+    });
+    const order = await runtime.start(agent, undefined, { sessionId: "order" });
+    await turns(50);
+    await taken.signal("word", "its own");
+    expect(await taken.result()).toBe("its own");
+    await order.signal("go");
+    const error = { message: "child order-0 failed: session order-0 is not here any more" };
+    expect(await order.settled()).toMatchObject({ status: "failed", error });
+  });
+
+  test("that failed fails again", async () => {
+    const { runtime } = open();
+    const agent = remembering(
+      async (ctx, childId) =>
+        ctx.waitForChild(ctx.child(childId)).catch((error: Error) => error.message.replace(childId, "ID")),
+      failing as never,
+    );
+    expect(await (await runtime.start(agent)).result()).toBe("child ID failed: no luck");
+  });
+
+  test("is told again in the next process, once", async () => {
+    const { runtime, storage } = open({ owner: "first" });
+    const agent = remembering(async (ctx, childId) => {
+      await ctx.waitForSignal("go");
+      return ctx.waitForChild(ctx.child(childId));
+    });
+    const { sessionId } = await runtime.start(agent);
+    const row = async (): Promise<string | undefined> => (await storage.reader.session(sessionId))?.status;
+    await until(async () => (await row()) === "waiting", "it waits after the checkpoint");
+    vanishRuntime(runtime);
+    await storage.claim({ sessionId, owner: "first", now: 0, leaseMs: 0 });
+    const second = open({ storage, owner: "first", agents: [agent] });
+    const handle = await second.runtime.resume(sessionId);
+    await handle.signal("go");
+    expect(await handle.result()).toBe(8);
+    const heard = (await storage.reader.journal(sessionId, 0, 99)).filter(
+      (record) => record.type === "signal_received" && record.signalId.endsWith(":again"),
+    );
+    expect(heard).toHaveLength(1);
+  });
+
+  test("of one that lives is waited for, and of one that is not here is a failure", async () => {
+    const { runtime } = open();
+    const slow = defineAgent({ name: "slow", run: async (ctx) => ctx.waitForSignal("word") });
+    const agent = defineAgent({
+      name: "parent",
+      agents: [slow],
+      run: async (ctx) => {
+        if (ctx.state === undefined)
+          return ctx.checkpoint({ childId: ctx.spawnAgent(local(slow)).sessionId });
+        return ctx.waitForChild(ctx.child((ctx.state as { childId: string }).childId));
+      },
+    });
+    const handle = await runtime.start(agent);
+    const childId = `${handle.sessionId}-0`;
+    await until(async () => (await handle.session()).status === "waiting", "it waits");
+    await turns(20);
+    const lines: string[] = [];
+    for await (const line of runtime.export(handle.sessionId)) lines.push(line);
+    await runtime.signal(childId, "word", "heard");
+    expect(await handle.result()).toBe("heard");
+
+    const elsewhere = open({ agents: [agent] });
+    await elsewhere.runtime.import(bytesOf(lines));
+    const moved = await elsewhere.runtime.resume(handle.sessionId);
+    expect(await moved.settled()).toMatchObject({ status: "failed", error: { code: "child_failed" } });
+  });
+});
+
+describe("a request to a parent that has ended", () => {
+  const asking = defineAgent({
+    name: "asking",
+    run: async (ctx, when: string) => {
+      await ctx.waitForSignal("ask");
+      if (when === "told") ctx.signalParent("hello");
+      const { code, message } = (await ctx
+        .requestFromParent("lookUp", "k")
+        .catch((error: unknown) => error)) as { code: string; message: string };
+      return { code, message };
+    },
+  });
+  const lookUp = (ready: Promise<void>): ReturnType<typeof defineTask> =>
+    defineTask({ name: "look-up", run: async () => ready });
+  const leaving = (run: (ctx: AgentContext) => Promise<unknown>, ready = Promise.resolve()): Agent =>
+    defineAgent({
+      name: "parent",
+      agents: [asking],
+      handlers: { lookUp: lookUp(ready) },
+      run: async (ctx) => {
+        ctx.spawnAgent(local(asking), "now", { onParentEnd: "leave" });
+        return run(ctx);
+      },
+    });
+  const refused = (parentId: string): unknown => ({
+    code: "session_ended",
+    message: `ctx.requestFromParent("lookUp"): the parent, session ${parentId}, has ended`,
+  });
+
+  test("rejects, when it had ended before", async () => {
+    const { runtime } = open();
+    const handle = await runtime.start(leaving(async () => "done"));
+    expect(await handle.result()).toBe("done");
+    const child = runtime.handle(`${handle.sessionId}-0`);
+    await child.signal("ask");
+    expect(await child.result()).toEqual(refused(handle.sessionId));
+  });
+
+  test("rejects, when it ends before it has answered", async () => {
+    const { runtime } = open();
+    const never = gate();
+    const agent = leaving(async (ctx) => {
+      await ctx.waitForSignal("end");
+      throw new Error("it ends");
+    }, never.opened);
+    const handle = await runtime.start(agent);
+    const child = runtime.handle(`${handle.sessionId}-0`);
+    await until(async () => (await child.session().catch(() => undefined))?.status === "waiting", "it waits");
+    await child.signal("ask");
+    await until(
+      async () => (await child.session()).waits.some((wait) => "name" in wait && wait.name === "reply:1"),
+      "it asked",
+    );
+    await handle.signal("end");
+    expect(await child.result()).toEqual(refused(handle.sessionId));
+    never.open();
+  });
+
+  test.each([
+    ["answers it again", "stays"],
+    ["rejects it again, when it has ended", "ends"],
+  ])("%s to a child that starts over and asks again", async (_how, then) => {
+    const storage = new MemoryStorage();
+    const answers: string[] = [];
+    const child = defineAgent({
+      name: "child",
+      run: async (ctx) => {
+        await ctx.waitForSignal("ask");
+        const answer = await ctx
+          .requestFromParent("lookUp")
+          .then(String, (error: { code: string }) => error.code);
+        answers.push(answer);
+        return [answer, await ctx.waitForSignal("go")];
+      },
+    });
+    const agent = defineAgent({
+      name: "parent",
+      agents: [child],
+      handlers: { lookUp: defineTask({ name: "look-up", run: async () => "found" }) },
+      run: async (ctx) => {
+        ctx.spawnAgent(local(child), undefined, { persistence: "minimal", onParentEnd: "leave" });
+        if (then === "stays") await ctx.waitForSignal("never");
+      },
+    });
+    let { runtime } = open({ storage });
+    const { sessionId } = await runtime.start(agent);
+    const childId = `${sessionId}-0`;
+    await until(async () => (await storage.reader.session(childId)) !== undefined, "it is there");
+    for (let life = 0; life < 3; life++) {
+      if (life > 0) await runtime.resume(childId);
+      await runtime.signal(childId, "ask");
+      await until(() => answers.length > life, `life ${life} is answered`);
+      await turns(20);
+      await runtime.close();
+      ({ runtime } = open({ storage, agents: [agent, child] }));
+    }
+    await runtime.signal(childId, "ask");
+    await runtime.signal(childId, "go", 1);
+    const answer = then === "stays" ? "found" : "session_ended";
+    expect(await runtime.handle(childId).result()).toEqual([answer, 1]);
+  });
+
+  test("rejects, when it ended while the child stood on nothing", async () => {
+    const { runtime, storage } = open({ owner: "first", adopt: false });
+    const never = gate();
+    const agent = leaving(async (ctx) => {
+      await ctx.waitForSignal("end");
+      throw new Error("it ends");
+    }, never.opened);
+    const handle = await runtime.start(agent);
+    const child = runtime.handle(`${handle.sessionId}-0`);
+    await until(async () => (await child.session().catch(() => undefined))?.status === "waiting", "it waits");
+    await child.signal("ask");
+    await until(
+      async () => (await child.session()).waits.some((wait) => "name" in wait && wait.name === "reply:1"),
+      "it asked",
+    );
+    vanishRuntime(runtime);
+    // Paused for a fault and resumed: its row names no waits until somebody runs it.
+    const now = Date.now();
+    const { sessionId } = child;
+    const { nextSeq } = await child.session();
+    const own = await storage.claim({ sessionId, owner: "first", now, leaseMs: 9 });
+    const ofChild = {
+      type: "commit_batch",
+      sessionId,
+      token: own.status === "claimed" ? own.token : 0,
+    } as const;
+    const nothing = { firstSeq: nextSeq, records: [], entries: [], consumed: [] };
+    const faulted = { status: "paused", pauseReason: "agent_fault", waits: [] } as const;
+    await storage.commit([{ ...ofChild, ...nothing, session: faulted }], now);
+    await storage.commit([{ type: "resume_session", sessionId }], now);
+    // Its end by a cancel would reach the child: it ends as one whose agent threw.
+    const claim = await storage.claim({ sessionId: handle.sessionId, owner: "first", now, leaseMs: 9 });
+    const row = await storage.reader.session(handle.sessionId);
+    await storage.commit(
+      [
+        {
+          type: "commit_batch",
+          sessionId: handle.sessionId,
+          token: claim.status === "claimed" ? claim.token : 0,
+          firstSeq: row?.nextSeq ?? 0,
+          records: [],
+          entries: [],
+          consumed: [],
+          session: { status: "failed", waits: [] },
+        },
+      ],
+      now,
+    );
+    const second = open({ storage, owner: "first", agents: [agent] });
+    expect(await (await second.runtime.resume(sessionId)).result()).toEqual(refused(handle.sessionId));
+    never.open();
+  });
+});
+
+test.each([
+  ["before", ["s", "s-0"]],
+  ["after", ["s-0", "s"]],
+])(
+  "a parent that is brought in %s its child, which has ended meanwhile, hears of that",
+  async (_when, order) => {
+    const { runtime, storage } = open();
+    const waiting = defineAgent({ name: "waiting", run: async (ctx) => ctx.waitForSignal("word") });
+    const agent = defineAgent({
+      name: "parent",
+      agents: [waiting],
+      run: async (ctx) => ctx.waitForChild(ctx.spawnAgent(local(waiting))),
+    });
+    await runtime.start(agent, undefined, { sessionId: "s" });
+    const stands = (status: string) =>
+      until(async () => (await storage.reader.session("s-0"))?.status === status, `the child is ${status}`);
+    await stands("waiting");
+    const files: Record<string, string[]> = { s: await linesOf(runtime.export("s")) };
+    await runtime.signal("s-0", "word", 5);
+    await stands("completed");
+    files["s-0"] = await linesOf(runtime.export("s-0"));
+    const { runtime: there } = open({ agents: [agent] });
+    for (const sessionId of order) await there.import(bytesOf(files[sessionId] ?? []));
+    expect(await (await there.resume("s")).result()).toBe(5);
+  },
+);
+
+async function linesOf(file: AsyncIterable<string>): Promise<string[]> {
+  const lines: string[] = [];
+  for await (const line of file) lines.push(line);
+  return lines;
+}
+
+async function* bytesOf(lines: readonly string[]): AsyncIterable<Uint8Array> {
+  for (const line of lines) yield new TextEncoder().encode(line);
+}
+
+test.each(["minimal", "ephemeral"] as const)(
+  "a session that starts over is told again how its children have ended, each time (its children: %s)",
+  async (persistence) => {
+    const storage = new MemoryStorage();
+    const agent = defineAgent({
+      name: "starts-over",
+      agents: [double],
+      run: async (ctx) => {
+        const child = ctx.spawnAgent(local(double), 4, { persistence });
+        const output = await ctx.waitForChild(child);
+        return [output, await ctx.waitForSignal("go")];
+      },
+    });
+    let { runtime } = open({ storage });
+    const { sessionId } = await runtime.start(agent, undefined, { persistence: "minimal" });
+    for (let life = 0; life < 3; life++) {
+      const waitsFor = async () => (await storage.reader.session(sessionId))?.waits[0];
+      await until(async () => (await waitsFor())?.id === 2, `life ${life} has heard of the child`);
+      await runtime.close();
+      ({ runtime } = open({ storage, agents: [agent] }));
+      await runtime.resume(sessionId);
+      await turns(30);
+    }
+    await runtime.signal(sessionId, "go", 1);
+    expect(await runtime.handle(sessionId).result()).toEqual([8, 1]);
+  },
+);
+
+test("a wait for a child or a parent that timed out says whom it was for", async () => {
+  const told = async (wait: PromiseLike<unknown>): Promise<unknown> => {
+    try {
+      return await wait;
+    } catch (error) {
+      return (error as Error).message;
+    }
+  };
+  const asking = defineAgent({
+    name: "asking",
+    run: async (ctx) => told(ctx.requestFromParent("advise", 1, { timeoutMs: 1_000 })),
+  });
+  const advised = gate();
+  const advise = defineTask({ name: "advise", run: async () => advised.opened });
+  const clock = new TestClock();
+  const { runtime } = open({ clock });
+  const deafOne = defineAgent({ name: "deaf", run: async (ctx) => ctx.waitForSignal("word") });
+  const waiting = defineAgent({
+    name: "parent",
+    agents: [asking, deafOne],
+    handlers: { advise },
+    run: async (ctx) => {
+      const [deaf, child] = [ctx.spawnAgent(local(deafOne)), ctx.spawnAgent(local(asking))];
+      const answers = [
+        await told(ctx.waitForChild(deaf, { timeoutMs: 1_000 })),
+        await told(ctx.waitForChildEvent(deaf, { timeoutMs: 1_000 })),
+        await told(ctx.waitForChild(child)),
+      ];
+      ctx.cancelChild(deaf);
+      return answers;
+    },
+  });
+  const session = await runtime.start(waiting, undefined, { sessionId: "s" });
+  for (let i = 0; i < 3; i++) {
+    await turns(20);
+    await clock.advance(1_000);
+  }
+  advised.open();
+  expect(await session.result()).toEqual([
+    "the wait for the end of child s-0 timed out",
+    "the wait for word of child s-0 timed out",
+    'the wait for the answer to request "advise" timed out',
+  ]);
+});

@@ -1,0 +1,107 @@
+// What other sessions told this one already, or can tell it no more: told once more to who waits for it.
+//
+// A child tells its end once (S4), and a checkpoint does not keep what was heard. So whoever waits for a child that was asked for
+// in an earlier life, or whose end was heard in this one, has its row looked at; and who stands on a reply, when a new process
+// finds it again, has its parent's looked at. What the row says is then sent to the session as a signal that is named after the
+// wait: after a crash it is found there, so it is told once (C5, Q4).
+//
+// It looks after the wait is stored, and sends only what would never come: what comes by itself is sent in the transaction that
+// ends the other session, so it cannot fall between the two.
+
+import {
+  isEnded,
+  positionId,
+  type HoldfastError,
+  type Kernel,
+  type SendSignal,
+  type Wait,
+} from "@holdfast/core";
+import { endEvent, isChildOf, readInPlaceOf, refuseRequest, repliedRequest } from "@holdfast/core/internal";
+import type { DriverWorld } from "./driver-environment.ts";
+import { alarm } from "../loop/timers.ts";
+
+const RETRY_MS = 500;
+
+/** What it needs of its session: nothing once that is over. */
+export type Living = () => { readonly kernel: Kernel; readonly seen: number } | undefined;
+
+export class ToldAgain {
+  readonly #sessionId: string;
+  readonly #world: Pick<DriverWorld, "arrivals" | "clock" | "find" | "submit" | "timers">;
+  readonly #living: Living;
+  readonly #looked = new Set<number>();
+
+  constructor(sessionId: string, world: DriverWorld, living: Living) {
+    this.#sessionId = sessionId;
+    this.#world = world;
+    this.#living = living;
+  }
+
+  /** It stands on these, and that is stored. @param recovered whether another process may have stored it. */
+  stands(waits: readonly Wait[], recovered: boolean): void {
+    for (const wait of waits) {
+      if (wait.type !== "signal" || this.#looked.has(wait.id)) continue;
+      const answer = this.#answerTo(wait.name, wait.id, recovered);
+      if (answer === undefined) continue;
+      this.#looked.add(wait.id);
+      answer.catch(() => this.#lookLater(wait, recovered));
+    }
+  }
+
+  #lookLater(wait: Wait, recovered: boolean): void {
+    this.#looked.delete(wait.id);
+    const again = alarm(() => this.#isOpen(wait.id) && this.stands([wait], recovered));
+    if (this.#isOpen(wait.id)) this.#world.timers.after(again, RETRY_MS);
+  }
+
+  #answerTo(name: string, wait: number, recovered: boolean): Promise<void> | undefined {
+    const children = this.#living()?.kernel.children;
+    const child = children?.mayHaveEnded(name);
+    if (child !== undefined) return this.#tellEnd(child, name, wait);
+    const request = recovered ? repliedRequest(name) : undefined;
+    const parentId = children?.parentId;
+    return request === undefined || parentId === undefined
+      ? undefined
+      : this.#refuse(request, wait, parentId);
+  }
+
+  async #tellEnd(child: number, name: string, wait: number): Promise<void> {
+    const sessionId = this.#sessionId;
+    const childId = positionId(sessionId, child);
+    const row = await readInPlaceOf(async (id) => {
+      const found = await this.#world.find(id);
+      return id !== childId || isChildOf(found, { sessionId, child }) ? found : undefined;
+    }, childId);
+    if (row !== undefined && !isEnded(row.status)) return; // It will tell.
+    const life = this.#living()?.kernel.children.life; // Each life of one that starts over asks under the same numbers.
+    const signalId = `${positionId(sessionId, wait)}:again${life === undefined ? "" : `:${life}`}`;
+    const payload = row === undefined ? goneEvent(childId) : endEvent(row);
+    await this.#send({ type: "send_signal", sessionId, signalId, name, payload }, wait);
+  }
+
+  async #refuse(request: number, wait: number, parentId: string): Promise<void> {
+    const row = await this.#world.find(parentId);
+    if (row !== undefined && !isEnded(row.status)) return; // It will answer, or its end does.
+    await this.#send(refuseRequest(this.#sessionId, request, parentId), wait);
+  }
+
+  /** Unless it has arrived meanwhile. */
+  async #send(signal: SendSignal, wait: number): Promise<void> {
+    const { signals } = await this.#world.arrivals(this.#sessionId, this.#living()?.seen ?? 0);
+    if (!this.#isOpen(wait) || signals.some(({ name }) => name === signal.name)) return;
+    await new Promise<void>((resolve, reject: (error: HoldfastError) => void) =>
+      this.#world.submit(signal, () => resolve(), reject),
+    );
+  }
+
+  #isOpen(wait: number): boolean {
+    return this.#living()?.kernel.open.get(wait) !== undefined;
+  }
+}
+
+/** Its row is in another storage, or was deleted. */
+function goneEvent(child: string): string {
+  const message = `session ${child} is not here any more`;
+  const error = { name: "NotFoundError", message, code: "session_not_found" };
+  return JSON.stringify({ type: "failed", error });
+}

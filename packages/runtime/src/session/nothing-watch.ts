@@ -1,0 +1,20 @@
+// `NothingWatch`: gives an agent that awaits nothing durable `standsOnNothingMs` to go on, then reports it (K2).
+
+import type { DriverWorld } from "./driver-environment.ts";
+import { alarm, type Alarm } from "../loop/timers.ts";
+
+export class NothingWatch {
+  readonly #world: Pick<DriverWorld, "limits" | "timers">;
+  readonly #alarm: Alarm;
+
+  constructor(world: Pick<DriverWorld, "limits" | "timers">, report: () => void) {
+    this.#world = world;
+    this.#alarm = alarm(report);
+  }
+
+  /** Whether the agent stands on nothing durable as of now. */
+  watch(standsOnNothing: boolean): void {
+    const { timers, limits } = this.#world;
+    timers.after(this.#alarm, standsOnNothing ? limits.standsOnNothingMs : Infinity);
+  }
+}

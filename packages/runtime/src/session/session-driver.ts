@@ -1,0 +1,604 @@
+// One live session: its kernel between the ports, from claim to release.
+//
+// States. *replaying*: recorded outcomes are delivered, nothing is committed. *live*: new outcomes are delivered, and at
+// each standstill with nothing more to deliver the segment is sealed and submitted. *in flight*: a batch is submitted;
+// nothing is delivered until it is answered (K2). *over*: ended, parked or abandoned; whatever still arrives is ignored.
+//
+//   D1. Tasks start, and aborts fire, only after the batch that asked for them is committed (K3, K6).
+//   D2. Notes are added, and segments sealed, only at a standstill.
+//   D4. When the driver is over, every attempt it started has been told to stop, or is left to whoever goes on.
+//   D5. What a person can mend stands down: nothing more is delivered, what runs is waited for and its outcomes are kept, and
+//       the last commit parks the session.
+//
+// It knows no storage and no other session: it submits changes and is told their results. What arrives is fetched by `inbox.ts`
+// (D3), a cancel is watched by `cancel-watch.ts`, tasks start by `task-starts.ts` and are tried by `attempts.ts`, what the row
+// says is in `session-row.ts`, and under what it commits in `session-claim.ts`.
+
+import {
+  type HoldfastError,
+  Kernel,
+  toHoldfastError,
+  isEnded,
+  isNote,
+  type Arrivals,
+  type ChangeResult,
+  type Ending,
+  type Entry,
+  type EventRecord,
+  type SealedSegment,
+  type Session,
+  type SessionPatch,
+  type SessionSnapshot,
+  type SessionState,
+  type Exhausted,
+  type Wait,
+} from "@holdfast/core";
+import { createdBy, Fifo, isDone, isOutcome, salvaged } from "@holdfast/core/internal";
+import {
+  Attempts,
+  keptOutcome,
+  type AttemptsHost,
+  type EventDraft,
+  type NoteDraft,
+} from "../tasks/attempts.ts";
+import { CancelWatch, type CancelHost } from "./cancel-watch.ts";
+import type { Agent } from "../agents/define.ts";
+import type { Departure } from "./driver-exit.ts";
+import { kernelWorld, type DriverOptions, type DriverWorld } from "./driver-environment.ts";
+import { Inbox, type InboxHost } from "./inbox.ts";
+import { callAgent } from "../agents/call-agent.ts";
+import { nextLife, storedLife, type KernelLife } from "../agents/kernel-start.ts";
+import { NothingWatch } from "./nothing-watch.ts";
+import { refusalOf, SessionClaim } from "./session-claim.ts";
+import { endedBy, faultedBy } from "./session-outcome.ts";
+import { endPatch, exhaustedPatch, faultPatch, pausedBy, PAUSED_BY_USER, SessionRow } from "./session-row.ts";
+import { SessionTrace } from "./session-trace.ts";
+import { SessionWeight } from "./session-weight.ts";
+import type { SliceMember } from "../loop/slice-loop.ts";
+import { spendingOf } from "../tasks/spending.ts";
+import { TaskStarts, type Opening, type TaskStartsHost } from "../tasks/task-starts.ts";
+import { alarm } from "../loop/timers.ts";
+import { ToldAgain, type Living } from "./missed-outcomes.ts";
+
+export class SessionDriver implements SliceMember {
+  readonly sessionId: string;
+  isReady = false;
+  readonly #world: DriverWorld;
+  readonly #agent: Agent;
+  readonly #session: Session;
+  readonly #claim: SessionClaim;
+  readonly #acceptDrift: boolean;
+  readonly #outcomes = new Fifo<EventDraft>();
+  readonly #notes: NoteDraft[] = [];
+  readonly #starts: TaskStarts;
+  readonly #trace: SessionTrace;
+  readonly #attempts: Attempts;
+  readonly #inbox: Inbox;
+  readonly #row: SessionRow;
+  readonly #toldAgain: ToldAgain;
+  readonly #alarm = alarm(() => this.#world.loop.wake(this));
+  readonly #nothing: NothingWatch;
+  readonly #weight: SessionWeight;
+  readonly #cancel: CancelWatch;
+
+  #kernel: Kernel;
+  #recovering: boolean;
+  #startPending = true;
+  #inSlice = false;
+  #inFlight = false;
+  #wokenInFlight = false; // Then it is to have a slice once the batch is answered.
+  #over = false;
+  #isSalvaging = false; // K6. What is refused then is lost: tried again, it would be refused for ever.
+  #deliveries = 0;
+  /** D5. What the last commit says. */
+  #standDown: SessionPatch | undefined;
+  #forkPending: boolean;
+  /** Whether the row may say something else than is so: after a recovery it is looked at even if nothing was done. */
+  #rowStale: boolean;
+
+  constructor(world: DriverWorld, { agent, snapshot, claim, acceptDrift }: DriverOptions) {
+    const { session, signals } = snapshot;
+    this.#world = world;
+    this.#agent = agent;
+    this.#session = session;
+    this.#acceptDrift = acceptDrift;
+    this.sessionId = session.sessionId;
+    this.#claim = new SessionClaim(session, claim, world.submit);
+    this.#trace = new SessionTrace(this.sessionId, world.clock, world.trace);
+    this.#row = new SessionRow(session);
+    const seen = signals.reduce((last, { order }) => Math.max(last, order), session.inbox);
+    this.#inbox = new Inbox(this.#inboxHost(), seen);
+    const living: Living = () => (this.#over ? undefined : { kernel: this.#kernel, seen: this.#inbox.seen });
+    this.#toldAgain = new ToldAgain(this.sessionId, world, living);
+    this.#weight = new SessionWeight(snapshot);
+    this.#nothing = new NothingWatch(world, () => this.#stoodOnNothing());
+    this.#starts = this.#makeStarts(snapshot);
+    this.#attempts = new Attempts(this.#attemptsHost());
+    this.#recovering = snapshot.records.length > 0;
+    this.#rowStale = this.#recovering;
+    const life = storedLife(snapshot, agent, this.#claim.token);
+    this.#forkPending = life.forkPending === true;
+    this.#kernel = this.#makeKernel(life);
+    this.#cancel = new CancelWatch(this.#cancelHost(), session);
+  }
+
+  start(): void {
+    this.#trace.started(this.#session.agent, this.#recovering);
+    this.#world.loop.wake(this);
+  }
+
+  /** Something arrived for this session. */
+  poke(): void {
+    if (this.#over) return;
+    this.#inbox.look();
+  }
+
+  /** Of its claim, once there is one. */
+  get token(): number | undefined {
+    return this.#claim.token;
+  }
+
+  /** Of its own conversation what is nowhere but here. */
+  unstored(leaf: number): readonly Entry[] | undefined {
+    return this.#claim.unstored(leaf);
+  }
+
+  /** Whether it only waits: nothing runs, nothing is to be delivered or committed. */
+  get parked(): boolean {
+    return (
+      !this.#over &&
+      !this.#claim.isMinimal &&
+      !this.#starts.isAsking &&
+      !this.#inFlight &&
+      !this.#startPending &&
+      !this.#kernel.replaying &&
+      this.#kernel.open.taskCount === 0 &&
+      this.#outcomes.size === 0 &&
+      this.#notes.length === 0 &&
+      !this.#kernel.dirty
+    );
+  }
+
+  /** What it waited for to be settled was: ask again. */
+  retryQueued(): void {
+    if (!this.#over) this.#world.loop.wake(this);
+  }
+
+  /** Stop driving, leaving the session as its last commit left it. */
+  abandon(error?: HoldfastError): void {
+    if (!this.#over) this.#depart({ type: "abandoned", error });
+  }
+
+  // ---- slices ------------------------------------------------------------------------------------------------------
+
+  deliver(): boolean {
+    this.#world.checkLease();
+    this.#wokenInFlight = this.#inFlight;
+    if (this.#over || this.#inFlight) return false;
+    try {
+      const event = this.#next();
+      if (this.#kernel.fault !== undefined) return true; // Dealt with at the standstill.
+      if (event === undefined)
+        return this.#kernel.dirty || this.#rowStale || this.#starts.isAsking || this.#standsDown;
+      this.#deliveries++;
+      if (isOutcome(event)) this.#starts.foresee(event.task, event.usage);
+      this.#inSlice = true;
+      this.#kernel.openSlice();
+      this.#kernel.deliver(event, this.#startAgent);
+      return true;
+    } catch (thrown) {
+      this.#crash(thrown);
+      return false;
+    }
+  }
+
+  standstill(): void {
+    this.#world.checkLease();
+    if (this.#over) return;
+    try {
+      const stands = this.#inSlice ? this.#kernel.closeSlice() : undefined;
+      this.#inSlice = false;
+      for (const warning of this.#kernel.repeats.takeWarnings())
+        this.#notes.push({ type: "warned", at: this.#kernel.now, payload: JSON.stringify(warning) });
+      const fault = this.#kernel.fault;
+      if (fault !== undefined) this.#settleFault(fault);
+      else if (stands?.type === "checkpointed" || stands?.type === "ended") this.#seal(stands);
+      else this.#goOn(stands?.type === "nothing");
+    } catch (thrown) {
+      this.#crash(thrown);
+    }
+  }
+
+  /** What to deliver next, or nothing. Adds notes on the way, which is why it is only called at a standstill (D2). */
+  #next(): EventRecord | EventDraft | undefined {
+    const kernel = this.#kernel;
+    if (kernel.replaying) {
+      const recorded = kernel.nextRecorded();
+      if (recorded !== undefined) {
+        this.#startPending &&= recorded.type !== "started";
+        return recorded;
+      }
+      if (kernel.fault !== undefined) return undefined;
+    }
+    const at = Math.max(this.#world.clock.now(), kernel.now);
+    // Before anything new is asked: what is open now was recorded, and so may have been running.
+    if (this.#recovering) this.#recover(at);
+    this.#attempts.expireDue(at);
+    if (this.#standDown !== undefined) return this.#keepOutcomes();
+    if (this.#forkPending && this.#session.fork !== undefined) {
+      this.#forkPending = false;
+      const { origins, seed, tasks } = this.#session.fork;
+      return { type: "forked", at, from: origins[0] ?? "", seed, tasks };
+    }
+    if (this.#startPending) {
+      this.#startPending = false;
+      this.#trace.turnStarted(kernel.turn, false);
+      return { type: "started", at };
+    }
+    if (this.#notes.length > 0) for (const note of this.#notes.splice(0)) kernel.note(note);
+    if (this.#isFull) return undefined;
+    this.#attempts.startDueRetries(at);
+    const unanswered = kernel.hasOwn ? undefined : kernel.open.unanswered(at); // Its answer may be here.
+    if (unanswered !== undefined) this.#cancel.giveUpQuestion(unanswered.prompt ?? "");
+    this.#armAlarm();
+    return this.#nextOutcome() ?? kernel.nextOwn(at) ?? kernel.nextDue(at);
+  }
+
+  /** D5. */
+  #keepOutcomes(): undefined {
+    for (const event of this.#outcomes.drain()) {
+      if (!isOutcome(event)) continue;
+      const task = this.#kernel.open.get(event.task)?.task;
+      if (task !== undefined && task.kept === undefined) this.#notes.push(keptOutcome(event));
+    }
+    for (const note of this.#notes.splice(0)) this.#kernel.note(note);
+    return undefined;
+  }
+
+  /** D5. Whether all that ran has ended, so that the last commit may follow. */
+  get #standsDown(): boolean {
+    return this.#standDown !== undefined && !this.#kernel.replaying && this.#attempts.running === 0;
+  }
+
+  /** The oldest outcome somebody still wants: a task may have been withdrawn since it ended, a cancel told of before (CancelWatch). */
+  #nextOutcome(): EventDraft | undefined {
+    for (;;) {
+      const event = this.#outcomes.shift();
+      if (event === undefined) return undefined;
+      if (event.type === "cancel_requested" && this.#kernel.cancelNotice !== undefined) continue;
+      if (!isOutcome(event) || this.#kernel.open.get(event.task) !== undefined) return event;
+    }
+  }
+
+  readonly #startAgent = (): Promise<unknown> =>
+    this.#world.enter({ sessionId: this.sessionId }, () =>
+      callAgent(this.#kernel, this.#agent, this.#session),
+    );
+
+  #makeKernel(life: KernelLife): Kernel {
+    return new Kernel({
+      ...life,
+      ...kernelWorld(this.#world, this.sessionId),
+      handlerOf: (request) => this.#agent.handlers[request]?.name,
+      remaining: () => this.#starts.remaining,
+      acceptDrift: this.#acceptDrift,
+      // Outside a slice nobody is looking: take the fault at the next one.
+      onStrayFault: () => this.#world.immediate(() => this.#settleStrayFault()),
+    });
+  }
+
+  /** After a standstill that ended nothing: more to deliver, or time to commit. */
+  #goOn(standsOnNothing: boolean): void {
+    const kernel = this.#kernel;
+    this.#nothing.watch(standsOnNothing && !kernel.replaying);
+    if (this.#standDown !== undefined && !kernel.replaying) {
+      if (this.#standsDown) this.#sealLast(this.#standDown);
+      else if (kernel.dirty) this.#seal(undefined);
+      return;
+    }
+    if (kernel.replaying || this.#startPending || this.#recovering || this.#hasMore()) {
+      this.#world.loop.wake(this);
+      if (kernel.replaying || this.#startPending || this.#recovering || !this.#isFull) return;
+    }
+    this.#seal(undefined);
+  }
+
+  /** Whether another delivery would be too much for one batch, with what the agent may ask for upon it. */
+  get #isFull(): boolean {
+    const { deliveriesPerSegment, batchChars } = this.#world.limits;
+    return this.#deliveries >= deliveriesPerSegment || this.#kernel.segmentChars > batchChars / 2;
+  }
+
+  #hasMore(): boolean {
+    if (this.#outcomes.size > 0 || this.#notes.length > 0) return true;
+    const wakeAt = this.#kernel.open.wakeAt;
+    const isDue = wakeAt !== undefined && wakeAt <= this.#world.clock.now();
+    return (isDue && !this.#cancel.isGivingUp) || this.#kernel.hasOwn;
+  }
+
+  // ---- commits -----------------------------------------------------------------------------------------------------
+
+  #seal(
+    closing: { type: "checkpointed"; state: SessionState } | { type: "ended"; ending: Ending } | undefined,
+  ): void {
+    const segment = this.#kernel.seal();
+    this.#attempts.opened(segment.newTasks);
+    this.#deliveries = 0;
+    const isFirstStand = this.#rowStale;
+    this.#rowStale = false;
+    const patch =
+      closing?.type === "ended"
+        ? endPatch(closing.ending, this.#kernel.cancelNotice !== undefined || this.#cancel.seen)
+        : this.#standPatch(closing !== undefined);
+    if (segment.records.length === 0 && patch === undefined && !this.#starts.isAsking) {
+      this.#armAlarm();
+      if (isFirstStand) this.#stands(this.#kernel.open.waits(), true); // As its last process committed it.
+      return;
+    }
+    const waits = patch?.waits ?? (isFirstStand ? this.#kernel.open.waits() : []);
+    this.#commit(segment, patch, () => {
+      if (closing?.type === "ended" && patch !== undefined) this.#end(patch);
+      else if (closing?.type === "checkpointed") this.#nextTurn(closing.state);
+      else {
+        this.#stands(waits, isFirstStand);
+        this.#afterCommit(segment);
+      }
+    });
+  }
+
+  /** D5. */
+  #sealLast(patch: SessionPatch): void {
+    // That a person paused it is stored already (A5), and maybe that it was resumed: then it stands on nothing that the row names.
+    const stored = patch === PAUSED_BY_USER ? ({ status: "working" } as const) : patch;
+    const segment = { ...this.#kernel.seal(), enablesPersistence: true };
+    this.#commit(segment, stored, () => this.#depart(pausedBy(this.sessionId, patch)));
+  }
+
+  #commit(segment: SealedSegment, patch: SessionPatch | undefined, onCommitted: () => void): void {
+    this.#inFlight = true;
+    const opening = this.#starts.open(segment, this.#standDown === undefined);
+    const onResult = (result: ChangeResult): void => {
+      try {
+        this.#answered(result, segment, opening, onCommitted);
+      } catch (thrown) {
+        this.#crash(thrown); // The other sessions of the group are yet to be answered (K4a).
+      }
+    };
+    const commit = { segment, patch, status: this.#row.status, charges: opening.charges };
+    this.#claim.commit(commit, onResult, (error) => this.abandon(error));
+  }
+
+  #answered(result: ChangeResult, segment: SealedSegment, opening: Opening, onCommitted: () => void): void {
+    this.#world.checkLease();
+    if (this.#over) return;
+    this.#inFlight = false;
+    if (result.status === "committed") {
+      this.#trace.committed(segment);
+      this.#weight.committed(segment);
+      this.#attempts.recorded(segment.records);
+      const refused = this.#starts.committed(opening, result); // D1.
+      if (opening.charges.some(({ type }) => type === "settle")) this.#world.settled();
+      onCommitted();
+      if (refused !== undefined && !this.#over) this.#exhaust(refused);
+      if (segment.effects.length > 0) this.#world.spawned(createdBy(segment.effects));
+      this.#inbox.look(result.inbox); // D3.
+      this.#settleStrayFault(); // One that arose while the batch was in flight, which is older.
+      if (this.#wokenInFlight && !this.#over) this.#world.loop.wake(this);
+      return;
+    }
+    const refusal = refusalOf(this.sessionId, result);
+    const { isMinimal } = this.#claim;
+    const isToBeKept = !this.#isSalvaging && (isMinimal || segment.records.some(isOutcome));
+    if (result.status !== "invalid" || !isToBeKept) return this.abandon(refusal);
+    // K6. It goes on here, with what was delivered: of one that keeps no journal, with all there is.
+    this.#isSalvaging = true;
+    const kept = salvaged(segment.firstSeq, segment.records, this.#kernel.now);
+    this.#commit({ ...kept, enablesPersistence: isMinimal }, undefined, () => this.abandon(refusal));
+  }
+
+  /** D1. */
+  #afterCommit(segment: SealedSegment): void {
+    for (const id of segment.withdrawnTasks) this.#attempts.abort(id, "its answer is no longer wanted");
+    for (const record of segment.records) if (isNote(record)) this.#attempts.noted(record);
+    this.#armAlarm();
+    if (this.#hasMore() || this.#kernel.dirty) this.#world.loop.wake(this);
+  }
+
+  /** A limit is reached: wait for more, or end. */
+  #exhaust(exhausted: Exhausted): void {
+    const patch = exhaustedPatch(exhausted);
+    // It hears of its cancel first, and then that these were not done.
+    if (this.#cancel.seen) this.#starts.refuseUnpaid();
+    else if (exhausted.then === "park") this.#standDown = patch;
+    else return this.#cancel.requestForBudget(exhausted, patch.error?.message ?? "");
+    this.#world.loop.wake(this);
+  }
+
+  #nextTurn(state: SessionState): void {
+    const last = this.#kernel;
+    this.#attempts.abortAll("the checkpoint cancelled it", true);
+    this.#trace.turnEnded("checkpointed");
+    const cancels = this.#outcomes.drain().filter((event) => event.type === "cancel_requested");
+    for (const event of cancels) this.#outcomes.push(event);
+    const life = nextLife(last, state, this.#session);
+    this.#weight.checkpointed(state.chars, last.pending.chars);
+    this.#kernel = this.#makeKernel(life);
+    this.#startPending = true;
+    this.#world.loop.wake(this);
+  }
+
+  #standPatch(isCheckpoint: boolean): SessionPatch | undefined {
+    const kernel = this.#kernel;
+    const isCancelling = kernel.cancelNotice !== undefined || this.#cancel.seen;
+    return this.#row.standing({ kernel, isCheckpoint, isCancelling, wakeAt: () => this.#wakeAt() });
+  }
+
+  /** Only of what is committed: before, it is not so. */
+  #stands(waits: readonly Wait[], recovered: boolean): void {
+    if (waits.length === 0) return;
+    this.#toldAgain.stands(waits, recovered);
+    this.#trace.waiting(waits);
+    this.#world.noteWaiting(this.sessionId, this.#weight.bytes);
+  }
+
+  #end(patch: SessionPatch): void {
+    this.#trace.turnEnded("completed");
+    const { output, error } = patch;
+    this.#depart({ type: "ended", status: patch.status as "completed", output, error });
+  }
+
+  // ---- faults ------------------------------------------------------------------------------------------------------
+
+  #settleStrayFault(): void {
+    if (this.#over || this.#inSlice || this.#inFlight || this.#kernel.fault === undefined) return;
+    this.#settleFault(this.#kernel.fault);
+  }
+
+  /** K5, K6: keep the outcomes that were delivered, commit nothing else, and park or fail. */
+  #settleFault(fault: HoldfastError): void {
+    const segment = this.#kernel.salvage(Math.max(this.#world.clock.now(), this.#kernel.now));
+    const patch = faultPatch(fault, this.#cancel.seen);
+    this.#commit(segment, patch, () => this.#depart(faultedBy(patch, fault)));
+  }
+
+  /** A defect of ours, or bytes that are not what we wrote: the session stays as it is (K4a). */
+  #crash(thrown: unknown): void {
+    this.#inSlice = false;
+    this.abandon(toHoldfastError(thrown));
+  }
+
+  #stoodOnNothing(): void {
+    if (this.#over || this.#inSlice) return;
+    this.#kernel.faultStandingOnNothing();
+    this.#settleStrayFault();
+  }
+
+  // ---- for the attempts of its tasks -------------------------------------------------------------------------------
+
+  #makeStarts(snapshot: SessionSnapshot): TaskStarts {
+    const host: TaskStartsHost = {
+      openTask: (id) => this.#kernel.open.get(id)?.task,
+      start: (task) => this.#attempts.start(task),
+      refuse: (task, error) => this.#attempts.refuse(task, error),
+      awaitSettlement: () => this.#world.awaitSettlement(this),
+      wake: () => this.#world.loop.wake(this),
+    };
+    return new TaskStarts(host, spendingOf(snapshot, this.#world));
+  }
+
+  #attemptsHost(): AttemptsHost {
+    const { executor, clock, random, enter, conversation, traceparent } = this.#world;
+    return {
+      sessionId: this.sessionId,
+      executor,
+      clock,
+      random,
+      prices: this.#world.prices,
+      wasBegun: (task) => this.#starts.wasBegun(task),
+      begin: (tasks) => this.#starts.begin(tasks),
+      claimToken: () => this.#claim.token,
+      openTask: (id) => (this.#over ? undefined : this.#kernel.open.get(id)?.task),
+      conversation: (leaf) => conversation(this.#session, leaf, () => this.#over),
+      enter: (task, fn) => enter({ sessionId: this.sessionId, task }, fn),
+      trace: this.#trace.listener,
+      traceparent: (attempt) => traceparent(this.sessionId, attempt) ?? this.#session.agent.traceparent,
+      deliver: (event) => {
+        this.#outcomes.push(event);
+        this.#world.loop.wake(this);
+      },
+      note: (note) => {
+        this.#notes.push(note);
+        this.#world.loop.wake(this);
+      },
+    };
+  }
+
+  /** Once, when the journal is used up. */
+  #recover(at: number): void {
+    this.#recovering = false;
+    if (!this.#startPending) this.#trace.turnStarted(this.#kernel.turn, true);
+    const drift = this.#kernel.takeDrift();
+    if (drift.length > 0) this.#notes.push({ type: "drift_accepted", at, positions: drift });
+    const open = this.#kernel.open.tasks();
+    // A fork's tasks never ran: what is not done is asked for anew once it has heard that it is one.
+    this.#attempts.recover(this.#forkPending ? open.filter(isDone) : open, at);
+  }
+
+  // ---- arrivals and time -------------------------------------------------------------------------------------------
+
+  #inboxHost(): InboxHost {
+    const { timers, clock, arrivals } = this.#world;
+    return {
+      timers,
+      clock,
+      arrivals: (after) => arrivals(this.sessionId, after),
+      isOver: () => this.#over,
+      receive: (arrived) => this.#receive(arrived),
+      fail: (error) => this.abandon(error),
+    };
+  }
+
+  #receive({ signals, session, remaining }: Arrivals): void {
+    if (this.#over) return;
+    this.#starts.noteRemaining(remaining);
+    this.#weight.received(signals);
+    for (const signal of signals) {
+      this.#kernel.offer(signal);
+      this.#trace.signalReceived(signal.name);
+    }
+    if (isEnded(session.status)) {
+      if (this.#inFlight) return; // It may be the end that is being committed: the answer to that says how.
+      this.#depart({ type: "ended", status: session.status, output: undefined, error: endedBy(session) });
+      return;
+    }
+    this.#cancel.notice(session);
+    if (session.status === "paused" && !this.#cancel.seen) this.#standDown ??= PAUSED_BY_USER;
+    this.#world.loop.wake(this);
+  }
+
+  #cancelHost(): CancelHost {
+    const { timers, clock, limits, submit } = this.#world;
+    return {
+      sessionId: this.sessionId,
+      timers,
+      clock,
+      graceMs: limits.cancelGraceMs,
+      submit,
+      isOver: () => this.#over,
+      isTold: () => this.#kernel.cancelNotice !== undefined,
+      tell: (event) => {
+        this.#outcomes.unshift(event);
+        if (this.#standDown !== undefined) this.#attempts.tellKept(this.#kernel.open.tasks());
+        this.#standDown = undefined;
+        this.#starts.refuseUnpaid();
+      },
+      look: () => this.poke(),
+      fail: (error) => this.abandon(error),
+    };
+  }
+
+  #wakeAt(): number | undefined {
+    const earliest = Math.min(this.#kernel.open.wakeAt ?? Infinity, this.#attempts.wakeAt ?? Infinity);
+    return earliest === Infinity ? undefined : earliest;
+  }
+
+  #armAlarm(): void {
+    this.#world.timers.set(this.#alarm, this.#cancel.isGivingUp ? Infinity : (this.#wakeAt() ?? Infinity));
+  }
+
+  // ---- the end -----------------------------------------------------------------------------------------------------
+
+  #depart(departure: Departure): void {
+    this.#over = true;
+    this.#inFlight = false;
+    this.#world.timers.set(this.#alarm, Infinity);
+    this.#nothing.watch(false);
+    this.#cancel.close();
+    this.#inbox.close();
+    if (departure.type === "abandoned") this.#attempts.leaveAll("the session is over here"); // D4.
+    else this.#attempts.abortAll("the session is over", departure.type === "ended");
+    this.#world.loop.leave(this);
+    this.#trace.departed(departure);
+    this.#world.departed(this, departure);
+  }
+}

@@ -1,0 +1,119 @@
+// How a session stands when a process is done with it, from what its driver or its row says.
+
+import {
+  decodeJson,
+  ERROR_TABLE,
+  errorFrom,
+  HoldfastError,
+  isEnded,
+  type ErrorCode,
+  type ErrorDetails,
+  type RecordedError,
+  type Session,
+  type SessionPatch,
+} from "@holdfast/core";
+import type { Departure } from "./driver-exit.ts";
+import { sessionMoved, sessionNotFound } from "./session-errors.ts";
+
+/** How a session stands when this process is done with it. */
+export type Settled<Output = unknown> =
+  | { readonly status: "completed"; readonly output: Output }
+  | { readonly status: "failed"; readonly error: RecordedError }
+  | {
+      readonly status: "cancelled";
+      readonly output: Output | undefined;
+      readonly error: RecordedError | undefined;
+    }
+  | { readonly status: "paused"; readonly fault: HoldfastError }
+  /** It is not over, but nothing more happens to it in this process. */
+  | { readonly status: "released"; readonly error: HoldfastError | undefined };
+
+export function settledBy(departure: Departure): Settled {
+  if (departure.type === "paused") return { status: "paused", fault: departure.fault };
+  if (departure.type === "abandoned") return { status: "released", error: departure.error };
+  return ended(departure.status, departure.output, departure.error);
+}
+
+/** How a session left that a fault has ended or parked. */
+export function faultedBy(
+  { status, pauseReason: reason = "agent_fault", error }: SessionPatch,
+  fault: HoldfastError,
+): Departure {
+  if (status === "paused") return { type: "paused", reason, fault };
+  return { type: "ended", status: "failed", output: undefined, error };
+}
+
+export function settledAs(session: Session): Settled {
+  if (session.status === "paused") {
+    const {
+      message = `paused (${session.pauseReason ?? "unknown"})`,
+      code,
+      ...details
+    } = session.error ?? {};
+    const isOurs = code !== undefined && Object.hasOwn(ERROR_TABLE, code);
+    const fault = new HoldfastError(isOurs ? (code as ErrorCode) : "session_paused", message, details);
+    return { status: "paused", fault };
+  }
+  const error = session.error ?? (session.cancel?.mode === "hard" ? endedBy(session) : undefined);
+  return ended(session.status as "completed", session.output, error);
+}
+
+/** How a session stands that nobody drives here, unless more may come of it by itself. */
+export function leftAs(sessionId: string, session: Session | undefined): Settled | undefined {
+  if (session === undefined) return { status: "released", error: sessionNotFound(sessionId) };
+  const { status, move } = session;
+  if (move?.isDone === true) return { status: "released", error: sessionMoved(sessionId, move.to) };
+  return isEnded(status) || status === "paused" ? settledAs(session) : undefined;
+}
+
+/** Why a session ended that storage has ended, without its agent. */
+export function endedBy({ cancel }: Pick<Session, "cancel">): RecordedError {
+  return { name: "CancelledError", message: cancel?.reason ?? "cancelled", code: "cancelled" };
+}
+
+function ended(
+  status: "completed" | "failed" | "cancelled",
+  output: string | undefined,
+  error: RecordedError | undefined,
+): Settled {
+  switch (status) {
+    case "completed":
+      return { status, output: decodeJson(output) };
+    case "failed":
+      return { status, error: error ?? { name: "Error", message: "unknown" } };
+    case "cancelled":
+      return { status, output: decodeJson(output), error };
+  }
+}
+
+export function outputOf<Output>(sessionId: string, settled: Settled<Output>): Output {
+  switch (settled.status) {
+    case "completed":
+      return settled.output;
+    case "failed":
+      throw new HoldfastError("session_failed", `session ${sessionId} failed: ${settled.error.message}`, {
+        ...detailsOf(settled.error),
+        cause: errorFrom(settled.error),
+      });
+    case "cancelled":
+      throw new HoldfastError("session_cancelled", `session ${sessionId} was cancelled`, {
+        cause: settled.error === undefined ? undefined : errorFrom(settled.error),
+      });
+    case "paused":
+      throw settled.fault;
+    case "released":
+      throw (
+        settled.error ??
+        new HoldfastError("session_paused", `session ${sessionId} is not over, and its process has stopped`)
+      );
+  }
+}
+
+function detailsOf({ at, got, expected, fix }: RecordedError): ErrorDetails {
+  return {
+    ...(at === undefined ? {} : { at }),
+    ...(got === undefined ? {} : { got }),
+    ...(expected === undefined ? {} : { expected }),
+    ...(fix === undefined ? {} : { fix }),
+  };
+}

@@ -1,0 +1,497 @@
+// A keeper alone, against a storage that answers, refuses, or is silent; then two runtimes on one storage, one of which is cut
+// off or stopped past its lease.
+
+import { UnavailableError, type AgentStorage, type Change } from "@holdfast/core";
+import {
+  countingRandom,
+  gate,
+  journalOf,
+  storageWith,
+  TestClock,
+  turns,
+} from "@holdfast/testkit/test-runtime";
+import { afterEach, describe, expect, test } from "vitest";
+import { defineAgent, defineTask, type TaskContext } from "../agents/define.ts";
+import { LeaseKeeper } from "./lease-keeper.ts";
+import { MemoryStorage } from "../memory/memory-storage.ts";
+import { createRuntime, type Runtime } from "../runtime.ts";
+
+const LEASE_MS = 15_000;
+
+const opened: Runtime[] = [];
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((runtime) => runtime.close()));
+});
+
+describe("a keeper", () => {
+  test("renews every claim by one call, a quarter of the lease after the last, while anything is held", async () => {
+    const { keeper, clock, stand } = keeperOf();
+    keeper.claiming();
+    keeper.claiming();
+    await clock.advance(3 * 3_750);
+    expect(stand.renewals).toBe(3);
+    stand.isHolding = false;
+    await clock.advance(60_000);
+    expect(stand).toMatchObject({ renewals: 3, lost: 0 });
+    expect(clock.armed).toBe(0);
+  });
+
+  test("lets go of everything, once, three seconds before a lease that was not renewed can pass on", async () => {
+    const { keeper, clock, stand } = keeperOf();
+    keeper.claiming();
+    stand.answers = "nothing";
+    await clock.advance(LEASE_MS - 3_001);
+    expect(stand.lost).toBe(0);
+    await clock.advance(1);
+    expect(stand.lost).toBe(1);
+    await clock.advance(60_000);
+    expect(stand).toMatchObject({ lost: 1, renewals: 3 });
+  });
+
+  test("O5: tells by when it lets go, after each renewal anew, and when there is nothing left to let go of", async () => {
+    const { keeper, clock, stand } = keeperOf();
+    expect(stand.letGoAt).toBeUndefined();
+    const began = clock.monotonic();
+    keeper.claiming();
+    expect(stand.letGoAt).toBe(began + LEASE_MS - 3_000);
+    await clock.advance(3_750);
+    expect(stand.letGoAt).toBe(began + 3_750 + LEASE_MS - 3_000);
+    stand.answers = "nothing";
+    await clock.advance(LEASE_MS);
+    expect(stand).toMatchObject({ lost: 1, letGoAt: undefined });
+    keeper.claiming();
+    keeper.close();
+    expect(stand.letGoAt).toBeUndefined();
+  });
+
+  // It got lost on its way, and is given up by whoever sent it only when the lease is over.
+  test("does not wait for a renewal that is not answered: the next one keeps what is held", async () => {
+    const { keeper, clock, stand } = keeperOf();
+    keeper.claiming();
+    stand.answers = "nothing";
+    await clock.advance(2 * 3_750);
+    stand.answers = "yes";
+    await clock.advance(60_000);
+    expect(stand.lost).toBe(0);
+  });
+
+  test("lets go at once when it is asked after the process was stopped for too long", () => {
+    const { keeper, clock, stand } = keeperOf();
+    keeper.claiming();
+    clock.stall(LEASE_MS - 3_001);
+    keeper.check();
+    expect(stand.lost).toBe(0);
+    clock.stall(1);
+    keeper.check();
+    keeper.check();
+    expect(stand.lost).toBe(1);
+  });
+
+  // What counts is when it was asked for: storage may have answered long after it counted from.
+  test("counts a renewal from before it was asked for", async () => {
+    const { keeper, clock, stand } = keeperOf();
+    keeper.claiming();
+    stand.answers = "late";
+    await clock.advance(10_000); // Asked at 3,750 and 7,500.
+    stand.answers = "nothing";
+    stand.late.open();
+    await clock.advance(7_500 + 12_000 - 10_000 - 1);
+    expect(stand.lost).toBe(0);
+    await clock.advance(1);
+    expect(stand.lost).toBe(1);
+  });
+
+  test("counts a claim that was made before it was told of from when it may have been made", async () => {
+    const { keeper, clock, stand } = keeperOf();
+    keeper.claiming(2_000);
+    stand.answers = "nothing";
+    await clock.advance(1_750);
+    expect(stand.renewals).toBe(1); // Sooner, too.
+    await clock.advance(9_999 - 1_750);
+    expect(stand.lost).toBe(0);
+    await clock.advance(1);
+    expect(stand.lost).toBe(1);
+    keeper.claiming();
+    await clock.advance(1_000);
+    keeper.claiming(2_000);
+    await clock.advance(8_999);
+    expect(stand.lost).toBe(1);
+    await clock.advance(1_001);
+    expect(stand.lost).toBe(2);
+  });
+
+  test("asks again soon when a renewal was refused, and goes on when one is confirmed", async () => {
+    const { keeper, clock, stand } = keeperOf();
+    keeper.claiming();
+    stand.answers = "error";
+    await clock.advance(11_000);
+    expect(stand.renewals).toBe(1 + Math.floor((11_000 - 3_750) / 250));
+    stand.answers = "yes";
+    await clock.advance(60_000);
+    expect(stand.lost).toBe(0);
+  });
+
+  test("renews nothing when it comes too late, as after its process was stopped", async () => {
+    const { keeper, clock, stand } = keeperOf();
+    keeper.claiming();
+    clock.stall(LEASE_MS);
+    await clock.advance(0);
+    expect(stand).toMatchObject({ renewals: 0, lost: 1 });
+  });
+
+  test("heeds no wall clock", async () => {
+    const { keeper, clock, stand } = keeperOf();
+    keeper.claiming();
+    clock.jump(3_600_000);
+    await clock.advance(3_000);
+    clock.jump(-7_200_000);
+    await clock.advance(60_000);
+    expect(stand.lost).toBe(0);
+  });
+
+  test("does not take an answer for claims that were made after everything was let go of", async () => {
+    const { keeper, clock, stand } = keeperOf();
+    keeper.claiming();
+    stand.answers = "late";
+    await clock.advance(12_000);
+    expect(stand.lost).toBe(1);
+    keeper.claiming();
+    stand.late.open();
+    await turns(5);
+    stand.answers = "nothing";
+    await clock.advance(11_999);
+    expect(stand.lost).toBe(1);
+    await clock.advance(1);
+    expect(stand.lost).toBe(2);
+  });
+
+  test.each([
+    { leaseMs: 15_000, renewMs: 5_001 },
+    { leaseMs: 0, renewMs: 1 },
+    { leaseMs: 15_000, renewMs: Number.NaN },
+  ])("refuses $leaseMs renewed every $renewMs", ({ leaseMs, renewMs }) => {
+    expect(() => keeperOf(leaseMs, renewMs)).toThrow(/cannot be renewed/);
+  });
+
+  function keeperOf(leaseMs = LEASE_MS, renewMs?: number) {
+    const clock = new TestClock();
+    const stand = {
+      isHolding: true,
+      lost: 0,
+      renewals: 0,
+      answers: "yes" as "yes" | "nothing" | "error" | "late",
+      late: gate(),
+      letGoAt: undefined as number | undefined,
+    };
+    const keeper = new LeaseKeeper({
+      clock,
+      leaseMs,
+      renewMs,
+      isHolding: () => stand.isHolding,
+      letGo: () => {
+        stand.lost++;
+      },
+      watch: (letGoInMs) => {
+        stand.letGoAt = letGoInMs === undefined ? undefined : clock.monotonic() + letGoInMs;
+      },
+      async renew() {
+        stand.renewals++;
+        if (stand.answers === "error") throw new UnavailableError("storage_unavailable", "away");
+        if (stand.answers === "nothing") await new Promise(() => {});
+        if (stand.answers === "late") await stand.late.opened;
+      },
+    });
+    return { keeper, clock, stand };
+  }
+});
+
+describe("two runtimes on one storage", () => {
+  test("what one of them holds is not the other's, however long it takes", async () => {
+    const stand = open();
+    const handle = await stand.first.runtime.start(stand.agent, undefined, { sessionId: "s" });
+    await stand.clock.advance(10 * LEASE_MS);
+    expect(stand.second.runtime.live).toBe(0);
+    stand.first.work.open("by the first");
+    expect(await handle.result()).toBe("by the first");
+    expect(stand.begun).toEqual(["first"]);
+  });
+
+  test("one that is cut off stops its tasks before its lease passes on, and the other goes on with its work", async () => {
+    const stand = open();
+    const handle = await stand.first.runtime.start(stand.agent, undefined, { sessionId: "s" });
+    await stand.clock.advance(1_000);
+    stand.first.cutOff();
+    await stand.clock.advance(10_999);
+    expect(stand.first.aborted).toBe(false);
+    await stand.clock.advance(1);
+    expect(stand.first.aborted).toBe(true);
+    expect(stand.begun).toEqual(["first"]);
+    expect(await handle.settled()).toMatchObject({
+      status: "released",
+      error: { code: "storage_unavailable" },
+    });
+    await stand.clock.advance(5_000);
+    expect(stand.begun).toEqual(["first", "second"]);
+
+    // What the lost one still finishes is nobody's; what the other one finishes is the outcome.
+    stand.first.work.open("by the first");
+    stand.first.comeBack();
+    await stand.clock.advance(5_000);
+    stand.second.work.open("by the second");
+    await stand.clock.advance(1_000);
+    expect(await stand.storage.reader.session("s")).toMatchObject({
+      status: "completed",
+      output: '"by the second"',
+    });
+    expect(await outcomesOf(stand.storage)).toEqual(['"by the second"']);
+  });
+
+  // Nothing of it ran, so nothing let go of anything: the first thing it does is to look whether it may.
+  test("one that was stopped past its lease commits and begins nothing when it wakes up, and leaves quietly", async () => {
+    const own = new TestClock();
+    const stand = open({ firstClock: own });
+    const handle = await stand.first.runtime.start(stand.agent, undefined, { sessionId: "s" });
+    await turns(20);
+    await stand.clock.advance(LEASE_MS + 5_000);
+    expect(stand.begun).toEqual(["first", "second"]);
+    own.stall(LEASE_MS + 5_000);
+    stand.first.work.open("by the first");
+    expect(await handle.settled()).toMatchObject({
+      status: "released",
+      error: { code: "storage_unavailable" },
+    });
+    await own.advance(10_000);
+    expect(stand.first.runtime.live).toBe(0);
+    expect(stand.begun).toEqual(["first", "second"]);
+    expect(await outcomesOf(stand.storage)).toEqual([]);
+    stand.second.work.open("by the second");
+    await stand.clock.advance(1_000);
+    expect(await outcomesOf(stand.storage)).toEqual(['"by the second"']);
+  });
+
+  test("one that was stopped past its lease begins no task that waited for another one's end", async () => {
+    const own = new TestClock();
+    const stand = open({ firstClock: own, hasSecond: false, concurrency: 1 });
+    const begun: string[] = [];
+    const two = defineAgent({
+      name: "two",
+      run: async (ctx) =>
+        Promise.all([ctx.scheduleTask("work"), ctx.run("waits", async () => void begun.push("waits"))]),
+    });
+    const handle = await stand.first.runtime.start(two, undefined, { sessionId: "s" });
+    await turns(20);
+    expect(stand.begun).toEqual(["first"]);
+    own.stall(LEASE_MS);
+    stand.first.work.open("by the first");
+    expect(await handle.settled()).toMatchObject({ status: "released" });
+    await turns(20);
+    expect(begun).toEqual([]);
+  });
+
+  test("a task that was stopped past its lease finds its signal aborted and tells no progress", async () => {
+    const own = new TestClock();
+    const stand = open({ firstClock: own, hasSecond: false });
+    const found: unknown[] = [];
+    const looks = defineAgent({
+      name: "looks",
+      run: async (ctx) =>
+        ctx.run("look", async (task) => {
+          await stand.quick.opened;
+          task.progress("late");
+          found.push(task.signal.aborted);
+        }),
+    });
+    await stand.first.runtime.start(looks, undefined, { sessionId: "s" });
+    await turns(20);
+    own.stall(LEASE_MS);
+    stand.quick.open();
+    await turns(20);
+    expect(found).toEqual([true]);
+    expect(stand.first.progress).toEqual([]);
+  });
+
+  test("one that finds itself fenced aborts the session's other tasks", async () => {
+    const own = new TestClock();
+    const stand = open({ firstClock: own });
+    const two = defineAgent({
+      name: "two",
+      run: async (ctx) => Promise.all([ctx.scheduleTask("work"), ctx.run("quick", () => stand.quick.opened)]),
+    });
+    await stand.first.runtime.start(two, undefined, { sessionId: "s" });
+    await turns(20);
+    await stand.storage.claim({
+      sessionId: "s",
+      owner: "third",
+      now: own.now() + LEASE_MS,
+      leaseMs: LEASE_MS,
+    });
+    stand.quick.open();
+    await turns(20);
+    expect(stand.first.aborted).toBe(true);
+  });
+
+  test("one that was cut off and is the only one goes on by itself once it can", async () => {
+    const stand = open({ hasSecond: false });
+    const handle = await stand.first.runtime.start(stand.agent, undefined, { sessionId: "s" });
+    await stand.clock.advance(1_000);
+    stand.first.cutOff();
+    await stand.clock.advance(60_000);
+    expect(stand.first.runtime.live).toBe(0);
+    stand.first.comeBack();
+    await stand.clock.advance(60_000);
+    expect(stand.begun).toEqual(["first", "first"]);
+    stand.first.work.open("at last");
+    await stand.clock.advance(1_000);
+    expect(await handle.session()).toMatchObject({ status: "completed", output: '"at last"' });
+  });
+
+  test("a claim that is answered after everything was let go of is given back", async () => {
+    const stand = open({ hasSecond: false });
+    await stand.storage.commit([creation("s")], stand.clock.now());
+    const answer = stand.first.holdClaims();
+    const resumed = expect(stand.first.runtime.resume("s")).rejects.toMatchObject({
+      code: "storage_unavailable",
+    });
+    await turns(20);
+    stand.first.cutOff();
+    await stand.clock.advance(LEASE_MS);
+    stand.first.comeBack();
+    answer.open();
+    await resumed;
+    expect(stand.begun).toEqual([]);
+    const now = stand.clock.now();
+    const claim = { sessionId: "s", owner: "third", now, leaseMs: LEASE_MS };
+    expect(await stand.storage.claim(claim)).toMatchObject({ status: "claimed" });
+  });
+
+  test.each([
+    ["", LEASE_MS],
+    [", also where that takes longer than a lease", 6_000],
+  ])("a runtime that closes releases what it held after its tasks have ended%s", async (_, leaseMs) => {
+    const stand = open({ leaseMs });
+    await stand.first.runtime.start(stand.agent, undefined, { sessionId: "s" });
+    await turns(20);
+    stand.first.endsSlowly = true;
+    const closing = stand.first.runtime.close();
+    await stand.clock.advance(9_000);
+    expect(stand.begun).toEqual(["first"]);
+    stand.first.ended.open();
+    await closing;
+    expect(await stand.storage.heldClaims({ now: stand.clock.now(), limit: 1 })).toEqual([]);
+    await stand.clock.advance(5_000);
+    expect(stand.begun).toEqual(["first", "second"]);
+  });
+});
+
+interface OpenOptions {
+  readonly hasSecond?: boolean;
+  /** The first one's own clock, which another may move on without it. */
+  readonly firstClock?: TestClock;
+  readonly leaseMs?: number;
+  readonly concurrency?: number;
+}
+
+function open({ hasSecond = true, firstClock, leaseMs = LEASE_MS, concurrency = 8 }: OpenOptions = {}) {
+  const storage = new MemoryStorage();
+  const clock = new TestClock();
+  const begun: string[] = [];
+  const agent = defineAgent({ name: "agent", run: async (ctx) => ctx.scheduleTask("work") });
+  const start = (name: string, by: TestClock) =>
+    processOf({ name, storage, clock: by, begun, agent, leaseMs, concurrency });
+  return {
+    storage,
+    clock,
+    begun,
+    agent,
+    quick: gate(),
+    first: start("first", firstClock ?? clock),
+    second: hasSecond ? start("second", clock) : (undefined as never),
+  };
+}
+
+function creation(sessionId: string): Change {
+  const agent = { name: "agent", version: "1" };
+  return { type: "create_session", sessionId, agent, input: undefined, seed: 1, flags: 0, format: 1 };
+}
+
+function processOf(options: {
+  readonly name: string;
+  readonly storage: MemoryStorage;
+  readonly clock: TestClock;
+  readonly begun: string[];
+  readonly agent: ReturnType<typeof defineAgent>;
+  readonly leaseMs: number;
+  readonly concurrency: number;
+}) {
+  const { name, storage, clock, begun, agent, leaseMs, concurrency } = options;
+  let isCutOff = false;
+  let claims: Promise<void> = Promise.resolve();
+  const asked = <T>(ask: () => Promise<T>): Promise<T> =>
+    isCutOff ? Promise.reject(new UnavailableError("storage_unavailable", "cut off")) : ask();
+  const reached: AgentStorage = storageWith(storage, {
+    commit: (changes, now) => asked(() => storage.commit(changes, now)),
+    claim: async (claim) => {
+      const answer = await asked(() => storage.claim(claim));
+      await claims;
+      return answer;
+    },
+    load: (sessionId) => asked(() => storage.load(sessionId)),
+    arrivals: (sessionId, after) => asked(() => storage.arrivals(sessionId, after)),
+    due: (query) => asked(() => storage.due(query)),
+    renew: (renewal) => asked(() => storage.renew(renewal)),
+  });
+  const process = {
+    work: gate<string>(),
+    ended: gate(),
+    aborted: false,
+    progress: [] as unknown[],
+    endsSlowly: false,
+    runtime: undefined as unknown as Runtime,
+    cutOff: () => void (isCutOff = true),
+    comeBack: () => void (isCutOff = false),
+    holdClaims() {
+      const answer = gate();
+      claims = answer.opened;
+      return answer;
+    },
+  };
+  const work = defineTask({
+    name: "work",
+    run: async (_input: unknown, { signal }: TaskContext) => {
+      begun.push(name);
+      const aborted = new Promise<string>((resolve) => {
+        signal.addEventListener("abort", () => {
+          process.aborted = true;
+          if (process.endsSlowly) void process.ended.opened.then(() => resolve("aborted"));
+          else resolve("aborted");
+        });
+      });
+      return Promise.race([process.work.opened, aborted]);
+    },
+  });
+  process.runtime = createRuntime({
+    storage: reached,
+    clock,
+    random: countingRandom(name.length),
+    owner: name,
+    leaseMs,
+    concurrency,
+    tracer: {
+      trace(event) {
+        if (event.type === "task_delta") process.progress.push(event.delta);
+      },
+    },
+    agents: [agent],
+    tasks: [work],
+    adopt: true,
+    development: false,
+  });
+  opened.push(process.runtime);
+  void process.runtime.recover();
+  return process;
+}
+
+async function outcomesOf(storage: AgentStorage): Promise<readonly (string | undefined)[]> {
+  const journal = await journalOf(storage, "s");
+  return journal.flatMap((record) => (record.type === "task_completed" ? [record.payload] : []));
+}

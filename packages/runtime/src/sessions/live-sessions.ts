@@ -1,0 +1,589 @@
+// The sessions this process drives: created or claimed, driven, and let go of.
+//
+// A session here is *activating* (being created, or claimed and loaded), then *live* (it has a driver), then gone: ended,
+// parked, abandoned, or released because it only waits. Whoever waits for its end is told when nothing more happens to it here.
+//
+//   T2. A session is driven by at most one driver of this process, under one claim.
+//   T4. One session's end, fault or abandonment touches no other.
+//
+// It does not know when a session is due, nor what people ask of one: it is told which to run, and that something arrived.
+
+import {
+  ConflictError,
+  HoldfastError,
+  isEnded,
+  recordError,
+  toHoldfastError,
+  type ChangeResult,
+  type ClaimResult,
+  type CreateSession,
+  type Entry,
+  type PauseReason,
+  type Session,
+  type SessionPatch,
+  type SessionSnapshot,
+  type UnsettledTask,
+} from "@holdfast/core";
+import { ChurnMap, createSession, isLost, openAccount, remainingOf } from "@holdfast/core/internal";
+import type { Agent } from "../agents/define.ts";
+import { KnownAgents } from "../agents/agent-registry.ts";
+import { LastErrors } from "./last-errors.ts";
+import type { LiveSessionsHost } from "./live-sessions-host.ts";
+import type { Creator } from "../session/session-claim.ts";
+import type { Departure } from "../session/driver-exit.ts";
+import type { Driven, DriverOptions } from "../session/driver-environment.ts";
+import { SessionDriver } from "../session/session-driver.ts";
+import {
+  isStorageAway,
+  leaseLost,
+  poisonFault,
+  sessionMoved,
+  sessionNotFound,
+} from "../session/session-errors.ts";
+import { lostPatch } from "../session/session-row.ts";
+import { settledAs, settledBy, type Settled } from "../session/session-outcome.ts";
+import { alarm } from "../loop/timers.ts";
+import { Waiters } from "./outcome-waiters.ts";
+
+/** When a session that storage could not be asked for, or told of, is tried again. */
+const RETRY_MS = 500;
+const EXISTS: ChangeResult = { status: "exists" };
+
+interface Live {
+  readonly driver: SessionDriver;
+  /** Tells who waits for a session to be created that it will not be. */
+  readonly onFailedCreation: ((error: HoldfastError) => void) | undefined;
+  readonly agent: Agent;
+  reloads: number;
+}
+
+export class LiveSessions {
+  readonly #host: LiveSessionsHost;
+  readonly #agents = new KnownAgents();
+  /** Where others are not adopted, those that are run all the same: sessions of this process asked for them. */
+  readonly #owned = new Set<string>();
+  /** Sessions that a person has go on although their code, or its version, is another: as often as they are driven here. */
+  readonly #drifting = new Set<string>();
+  /** Drivers with tasks that wait for others to settle. */
+  readonly #hungry = new Set<Driven>();
+  readonly #hungryAlarm = alarm(() => this.settled());
+  readonly #live = new ChurnMap<string, Live>();
+  readonly #activating = new Map<string, Promise<void>>();
+  /** Sessions being loaded, and whether something arrived for them meanwhile. */
+  readonly #loading = new Map<string, boolean>();
+  readonly #waiters: Waiters;
+  /** Why sessions that were abandoned here were, the last ones; forgotten when they are driven again, which may be elsewhere. */
+  readonly #abandoned = new LastErrors();
+  /** How often everything was let go of: what was claimed before that is not held any more. */
+  #letGoes = 0;
+  #closed = false;
+  /** Driven no longer, and claimed until the tasks they started have ended. */
+  #ending: readonly string[] = [];
+
+  constructor(host: LiveSessionsHost) {
+    this.#host = host;
+    this.#waiters = new Waiters({
+      storage: host.storage,
+      isHere: (sessionId) => this.#isHere(sessionId),
+      isClosed: () => this.#closed,
+      whyAbandoned: (sessionId) => this.#abandoned.get(sessionId),
+      found: (sessionId, settled) => this.#settle(sessionId, settled),
+      failed: (sessionId, error) => this.failedToRun(sessionId, error),
+    });
+  }
+
+  get size(): number {
+    return this.#live.size;
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  isLive(sessionId: string): boolean {
+    return this.#live.has(sessionId);
+  }
+
+  /** Of the conversation of a session that is driven here what is stored nowhere (K11). */
+  unstored(sessionId: string, leaf: number): readonly Entry[] | undefined {
+    return this.#live.get(sessionId)?.driver.unstored(leaf);
+  }
+
+  /** Take sessions of this agent from now on. Answers whether it is a new one. @throws ConflictError */
+  know(agent: Agent): boolean {
+    return this.#agents.add(agent);
+  }
+
+  get agents(): Pick<KnownAgents, "describe" | "latest" | "names"> {
+    return this.#agents;
+  }
+
+  /** Sessions of this process asked for these: run them. */
+  spawned(sessionIds: readonly string[]): void {
+    if (this.#host.dispatched) return;
+    for (const sessionId of sessionIds) {
+      if (!this.#host.adopt) this.#owned.add(sessionId);
+      if (this.#closed || this.#live.has(sessionId)) continue;
+      this.activate(sessionId).catch((error: unknown) => {
+        if (!this.#closed) this.#host.warn(sessionId, toHoldfastError(error).message);
+      });
+    }
+  }
+
+  /** Something that was held for was settled: whoever waits for that asks again. */
+  settled(): void {
+    if (this.#hungry.size === 0) return;
+    const hungry = [...this.#hungry];
+    this.#hungry.clear();
+    for (const driver of hungry) driver.retryQueued();
+  }
+
+  /** Another process may be the one that settles, and so may storage, at an end: asked again all the same after a while. */
+  awaitSettlement(driver: Driven): void {
+    this.#hungry.add(driver);
+    if (this.#hungryAlarm.queuedFor === Infinity) this.#host.world.timers.after(this.#hungryAlarm, RETRY_MS);
+  }
+
+  /** The session as it is stored. @throws NotFoundError */
+  async find(sessionId: string): Promise<Session> {
+    const session = await this.#host.storage.reader.session(sessionId);
+    if (session === undefined) throw sessionNotFound(sessionId);
+    return session;
+  }
+
+  /**
+   * Claim and drive it, unless it is driven already (T2).
+   *
+   * @param read the session, by who has just read it. As that is before the claim, only what never changes of it is relied on.
+   */
+  activate(sessionId: string, read?: Session): Promise<void> {
+    if (this.#live.has(sessionId)) return Promise.resolve();
+    const known = this.#activating.get(sessionId);
+    if (known !== undefined) return known;
+    return this.#activateAs(sessionId, this.#claimAndDrive(sessionId, read));
+  }
+
+  /** Said before it is resumed: whoever hears of that may be first to drive it. */
+  acceptDrift(sessionId: string, isAccepted: boolean): void {
+    if (isAccepted) this.#drifting.add(sessionId);
+    else this.#drifting.delete(sessionId);
+  }
+
+  #activateAs(sessionId: string, work: Promise<void>): Promise<void> {
+    const activating = work.finally(() => this.#activating.delete(sessionId));
+    this.#activating.set(sessionId, activating);
+    return activating;
+  }
+
+  async #claimAndDrive(sessionId: string, read: Session | undefined): Promise<void> {
+    const session = read ?? (await this.find(sessionId));
+    const agent = await this.#agentOf(session, this.#drifting.has(sessionId));
+    const claim = await this.#askForClaim(sessionId);
+    switch (claim.status) {
+      case "claimed":
+        if (this.#host.watchdog?.isCharged(sessionId) === true)
+          return this.#park(
+            sessionId,
+            claim.token,
+            "poison",
+            poisonFault(sessionId, this.#host.watchdog?.placeOf(sessionId)),
+          );
+        return this.#drive(sessionId, agent, claim.token);
+      case "busy":
+        throw new ConflictError("session_claimed", `session ${sessionId} is being run by ${claim.owner}`, {
+          fix: "wait for it, or signal or cancel it from here",
+        });
+      case "ended":
+        this.#owned.delete(sessionId);
+        if (this.#waiters.has(sessionId)) this.#settle(sessionId, settledAs(await this.find(sessionId)));
+        return;
+      case "moved":
+        throw sessionMoved(sessionId, claim.to);
+      case "not_found":
+        throw sessionNotFound(sessionId);
+    }
+  }
+
+  /** @throws UnavailableError when everything was let go of meanwhile: then its lease may be over before we know of it. */
+  async #askForClaim(sessionId: string): Promise<ClaimResult> {
+    const { storage, world, claimTerms } = this.#host;
+    const letGoes = this.#letGoes;
+    const claim = await storage.claim({ sessionId, now: world.clock.now(), ...claimTerms() });
+    if (letGoes === this.#letGoes || claim.status !== "claimed") return claim;
+    this.#release(sessionId, claim.token);
+    throw leaseLost(sessionId);
+  }
+
+  /** Run the agent to its first standstill and store the session with what it asked for, in one transaction. */
+  create(agent: Agent, creation: CreateSession): Promise<ChangeResult> {
+    const { sessionId } = creation;
+    const known = this.#activating.get(sessionId);
+    if (known !== undefined) return known.then(() => EXISTS);
+    if (this.#live.has(sessionId)) return Promise.resolve(EXISTS);
+    const snapshot = {
+      session: createSession(creation, this.#host.world.clock.now()),
+      records: [],
+      signals: [],
+      states: [],
+      holds: [],
+      ...(creation.budget === undefined ? {} : { remaining: remainingOf([openAccount(creation.budget)]) }),
+    };
+    const creating = new Promise<ChangeResult>((resolve, reject) => {
+      const claim: Creator = (first, onCreated, onError) =>
+        this.#host.committer.submit({
+          change: { ...creation, agent: this.#tracedAgent(creation), first },
+          onResult: (result) => {
+            if (result.status === "created" && result.token !== undefined) onCreated(result.token, result);
+            else this.#live.delete(sessionId); // What it did was only thought: another of this id is stored.
+            if (result.status !== "created") driver.abandon();
+            resolve(result);
+          },
+          onError: (error) => {
+            onError(error);
+            reject(error);
+          },
+        });
+      const driver = this.#launch({ agent, snapshot, claim, acceptDrift: false }, 0, reject);
+    });
+    const activating = creating.then(() => {}).finally(() => this.#activating.delete(sessionId));
+    activating.catch(() => {}); // Whoever asked for it hears of it from `creating`.
+    this.#activating.set(sessionId, activating);
+    return creating;
+  }
+
+  /** With the trace it is in now, so that every later process goes on in the same. */
+  #tracedAgent({ sessionId, agent }: CreateSession): CreateSession["agent"] {
+    const traceparent = this.#host.world.traceparent(sessionId);
+    return traceparent === undefined ? agent : { ...agent, traceparent };
+  }
+
+  arrived(sessionId: string, awaited: boolean): void {
+    this.settled(); // It may be a raise, by whoever.
+    const live = this.#live.get(sessionId);
+    if (live !== undefined) live.driver.poke();
+    else if (this.#loading.has(sessionId)) this.#loading.set(sessionId, true);
+    else if (awaited && this.#isOurs(sessionId)) queueMicrotask(() => void this.#wakeUp(sessionId));
+  }
+
+  #isOurs(sessionId: string): boolean {
+    return this.#host.adopt || this.#waiters.has(sessionId) || this.#owned.has(sessionId);
+  }
+
+  async #wakeUp(sessionId: string): Promise<void> {
+    if (this.#closed) return;
+    try {
+      const session = await this.#waiters.look(sessionId);
+      if (session === undefined || isEnded(session.status) || session.move !== undefined) return;
+      if (session.status !== "paused" && this.#agents.latest(session.agent.name) !== undefined)
+        await this.activate(sessionId, session);
+      // Nobody runs it here: if it is being cancelled, its time is what ends it.
+      else if (session.cancel !== undefined) this.#host.lookAt(session.cancel.deadlineAt);
+    } catch (error) {
+      this.failedToRun(sessionId, toHoldfastError(error));
+    }
+  }
+
+  /** Nobody may be waiting for it, so it is told; and when storage was only away, it is tried again (K10, D1). */
+  failedToRun(sessionId: string, error: HoldfastError): void {
+    const isElsewhere = error.code === "session_claimed"; // It runs: somebody else was told of the same arrival.
+    if (!isElsewhere) this.#host.warn(sessionId, error.message);
+    const isAway = isStorageAway(error);
+    const isToBeTold = isAway || (isElsewhere && this.#waiters.areTold) || this.#isHere(sessionId);
+    if (!isToBeTold) this.#settle(sessionId, { status: "released", error });
+    if (!isAway || this.#closed) return;
+    this.#host.world.timers.after(
+      alarm(() => void this.#wakeUp(sessionId)),
+      RETRY_MS,
+    );
+  }
+
+  /** Release it if it only waits; `onReleased` when that is stored. Answers whether it is still driven, being busy. */
+  letGo(sessionId: string, onReleased: () => void): boolean {
+    const live = this.#live.get(sessionId);
+    if (live === undefined) return false;
+    const { driver } = live;
+    if (!driver.parked) return true;
+    const { token } = driver;
+    if (token === undefined) return false;
+    this.#live.delete(sessionId);
+    this.#waiters.follow(sessionId);
+    this.#host.watchdog?.clear(sessionId); // W1: it waits.
+    driver.abandon();
+    this.#host.committer.submit({
+      change: { type: "release_claim", sessionId, token },
+      onResult: onReleased,
+      onError: (error) => this.failedToRun(sessionId, error), // Still claimed, so nobody else would wake it.
+    });
+    return false;
+  }
+
+  departed(driver: Driven, departure: Departure): void {
+    const { sessionId } = driver;
+    const live = this.#live.get(sessionId);
+    if (live?.driver !== driver) return;
+    this.#live.delete(sessionId);
+    this.#hungry.delete(driver);
+    this.#host.left(sessionId);
+    if (departure.type !== "abandoned") this.#host.watchdog?.clear(sessionId);
+    // A commit was refused because somebody cancelled it in the meantime: what is stored now says how to go on.
+    const isRefused = departure.type === "abandoned" && departure.error?.code === "session_ended";
+    if (isRefused && live.reloads < 3 && !this.#closed)
+      return void this.#activateAs(sessionId, this.#reload(live)); // T2.
+    const { token } = driver;
+    if (token === undefined) {
+      const { error } = departure as { error?: HoldfastError };
+      live.onFailedCreation?.(
+        error ??
+          new HoldfastError("session_paused", `session ${sessionId} was not stored: the runtime closed`),
+      );
+    } else if (departure.type === "paused" && !this.#closed) {
+      this.#release(sessionId, token, () => void this.#afterPause(sessionId, settledBy(departure)));
+      return;
+    } else if (departure.type !== "ended" && !this.#closed) this.#release(sessionId, token);
+    if (departure.type === "abandoned" && departure.error !== undefined) {
+      this.#abandoned.set(sessionId, departure.error);
+      this.failedToRun(sessionId, departure.error); // Also if it may have been created: then it is claimed for us.
+    }
+    this.#settle(sessionId, settledBy(departure));
+  }
+
+  /** Resumed before its driver had heard of the pause and let go, it is not paused any more, and nobody else would run it. */
+  async #afterPause(sessionId: string, paused: Settled): Promise<void> {
+    let session: Session | undefined;
+    try {
+      session = await this.#host.storage.reader.session(sessionId);
+    } catch (error) {
+      this.failedToRun(sessionId, toHoldfastError(error));
+    }
+    if (session === undefined || session.status === "paused") this.#settle(sessionId, paused);
+    else await this.#wakeUp(sessionId);
+  }
+
+  /** How it ends here, or that nothing more happens to it here. */
+  async settledOf(sessionId: string): Promise<Settled> {
+    // It may come to nothing, as when it has ended meanwhile: then nothing more is told of it here.
+    while (this.#activating.has(sessionId) && !this.#waiters.has(sessionId))
+      await this.#activating.get(sessionId)?.catch(() => {});
+    return this.#waiters.wait(sessionId);
+  }
+
+  #isHere(sessionId: string): boolean {
+    return this.#live.has(sessionId) || this.#activating.has(sessionId) || this.#loading.has(sessionId);
+  }
+
+  /** Whether any session is claimed here, or about to be. */
+  get isHolding(): boolean {
+    return this.#live.size + this.#activating.size + this.#ending.length > 0;
+  }
+
+  /** The sessions that are claimed here, or about to be. */
+  get held(): readonly string[] {
+    const live = [...this.#live].map(([sessionId]) => sessionId);
+    return [...live, ...this.#activating.keys(), ...this.#ending];
+  }
+
+  /** Somebody says that it is not to be driven here. */
+  abandon(sessionId: string): void {
+    this.#live.get(sessionId)?.driver.abandon();
+  }
+
+  /** O4. The claims of this process can pass on soon. Each session is gone on with once storage can be asked, if it has not. */
+  letGoOfAll(): void {
+    this.#letGoes++;
+    for (const [, { driver }] of this.#live) driver.abandon(leaseLost(driver.sessionId));
+  }
+
+  /** Nothing can be stored any more: every session is abandoned, and everybody who waits for one is told why. */
+  storageLost(error: HoldfastError): void {
+    for (const [, { driver }] of this.#live) driver.abandon(error);
+    this.#waiters.release(error);
+  }
+
+  /**
+   * Stop driving: every session stays as its last commit left it. `endTasks` resolves when what they started has ended, or with what
+   * still runs. A session is released when nothing of it runs: whoever claims it would start the same again beside it. Until then
+   * its claim lasts as that of a process that died would: until its lease or its storage's connection ends.
+   */
+  async close(endTasks: () => Promise<readonly UnsettledTask[] | void>): Promise<void> {
+    this.#closed = true;
+    await Promise.allSettled(this.#activating.values());
+    const held = Array.from(this.#live, ([, { driver }]) => driver);
+    this.#ending = held.map(({ sessionId }) => sessionId);
+    for (const driver of held) driver.abandon();
+    this.#waiters.close();
+    const unsettled = Map.groupBy((await endTasks()) ?? [], ({ sessionId }) => sessionId);
+    for (const { sessionId, kind } of [...unsettled.values()].flat())
+      this.#host.warn(
+        sessionId,
+        `task "${kind}" was aborted and did not settle in time: it is abandoned, and may still act`,
+      );
+    this.#ending = [];
+    for (const { sessionId, token } of held) {
+      if (token === undefined) continue;
+      const running = unsettled.get(sessionId);
+      if (running === undefined) this.#release(sessionId, token);
+      else
+        void Promise.all(running.map(({ settled }) => settled)).then(() => this.#release(sessionId, token));
+    }
+  }
+
+  /** @internal As `close`, but nothing is released or awaited. */
+  vanish(): void {
+    this.#closed = true;
+    for (const [sessionId, { driver }] of this.#live) {
+      driver.abandon();
+      this.#live.delete(sessionId);
+    }
+    this.#waiters.vanish();
+  }
+
+  // ---- inside ------------------------------------------------------------------------------------------------------
+
+  /** Store that it cannot go on here, and why. It is read now: only what is read under a claim stays so. */
+  async #park(
+    sessionId: string,
+    token: number,
+    pauseReason: PauseReason,
+    fault: HoldfastError,
+  ): Promise<void> {
+    const { nextSeq } = await this.find(sessionId);
+    const patch = { status: "paused", pauseReason, waits: [], error: recordError(fault) } as const;
+    await this.#tell(sessionId, token, nextSeq, patch);
+    this.#release(sessionId, token);
+    this.#settle(sessionId, { status: "paused", fault });
+  }
+
+  /** K11. It is gone with the process that had it: all that is left to do is to say so. */
+  async #lose(session: Session, token: number): Promise<void> {
+    const { sessionId, nextSeq } = session;
+    await this.#tell(sessionId, token, nextSeq, lostPatch(session));
+    const now = await this.find(sessionId);
+    this.#settle(sessionId, isEnded(now.status) ? settledAs(now) : { status: "released", error: undefined });
+  }
+
+  /** Store how a session stands that nobody drives. */
+  async #tell(sessionId: string, token: number, firstSeq: number, session: SessionPatch): Promise<void> {
+    const nothing = { records: [], entries: [], consumed: [] };
+    await this.#host.committer.commit({
+      type: "commit_batch",
+      sessionId,
+      token,
+      firstSeq,
+      ...nothing,
+      session,
+    });
+  }
+
+  async #drive(sessionId: string, agent: Agent, token: number, reloads = 0): Promise<void> {
+    const letGoes = this.#letGoes;
+    const snapshot = await this.#load(sessionId, token);
+    // Only now: what arrives between two microtasks is told to nobody else.
+    const arrived = this.#loading.get(sessionId) === true;
+    this.#loading.delete(sessionId);
+    if (snapshot === undefined) throw sessionNotFound(sessionId);
+    if (letGoes !== this.#letGoes) {
+      this.#release(sessionId, token);
+      throw leaseLost(sessionId);
+    }
+    if (this.#closed) return this.#release(sessionId, token);
+    if (isLost(snapshot.session)) return this.#lose(snapshot.session, token);
+    let driver: SessionDriver;
+    try {
+      const acceptDrift = this.#drifting.has(sessionId);
+      driver = this.#launch({ agent, snapshot, claim: token, acceptDrift }, reloads);
+    } catch (error) {
+      if (!HoldfastError.is(error) || error.code !== "state_version") throw error;
+      await this.#park(sessionId, token, "nondeterminism", error);
+      throw error;
+    }
+    if (arrived) driver.poke();
+    if (snapshot.session.children > 0 && !this.#host.dispatched) await this.#ownChildren(sessionId);
+  }
+
+  /** Note what arrives meanwhile, until it is driven. A session that cannot be read is nobody's. */
+  async #load(sessionId: string, token: number): Promise<SessionSnapshot | undefined> {
+    this.#loading.set(sessionId, false);
+    try {
+      return await this.#host.storage.load(sessionId);
+    } catch (error) {
+      this.#loading.delete(sessionId);
+      this.#release(sessionId, token);
+      throw error;
+    }
+  }
+
+  #launch(
+    options: DriverOptions,
+    reloads: number,
+    onFailedCreation?: (error: HoldfastError) => void,
+  ): SessionDriver {
+    const driver = new SessionDriver(this.#host.world, options);
+    this.#abandoned.delete(driver.sessionId);
+    this.#live.set(driver.sessionId, { driver, agent: options.agent, reloads, onFailedCreation });
+    driver.start();
+    return driver;
+  }
+
+  async #reload({ agent, driver, reloads }: Live): Promise<void> {
+    const { sessionId, token } = driver;
+    try {
+      const session = await this.find(sessionId);
+      if (isEnded(session.status)) this.#settle(sessionId, settledAs(session));
+      else if (token !== undefined) await this.#drive(sessionId, agent, token, reloads + 1);
+    } catch (thrown) {
+      const error = toHoldfastError(thrown);
+      this.failedToRun(sessionId, error);
+      this.#settle(sessionId, { status: "released", error });
+    }
+  }
+
+  /** @param onDone called when it is stored, or known not to be. */
+  #release(sessionId: string, token: number, onDone = (): void => {}): void {
+    this.#host.committer.submit({
+      change: { type: "release_claim", sessionId, token },
+      onResult: onDone,
+      onError: onDone,
+    });
+  }
+
+  #settle(sessionId: string, settled: Settled): void {
+    if (settled.status !== "paused" && settled.status !== "released") {
+      this.#owned.delete(sessionId);
+      this.#drifting.delete(sessionId);
+    }
+    this.#waiters.settle(sessionId, settled);
+  }
+
+  /** Whoever runs a session runs those it asked for, also when it comes back. A paused one is owned, too: it may be cancelled. */
+  async #ownChildren(parent: string): Promise<void> {
+    let before: string | undefined;
+    for (;;) {
+      const page = await this.#host.storage.reader.sessions({
+        parent,
+        limit: PAGE,
+        ...(before === undefined ? {} : { before }),
+      });
+      const living = page.filter(({ status }) => !isEnded(status));
+      if (!this.#host.adopt) for (const { sessionId } of living) this.#owned.add(sessionId);
+      this.spawned(living.flatMap(({ sessionId, status }) => (status === "paused" ? [] : sessionId)));
+      before = page.at(-1)?.sessionId;
+      if (page.length < PAGE || before === undefined) return;
+    }
+  }
+
+  /** V1. A session whose version is not here parks and says so. */
+  async #agentOf(session: Session, anyVersion: boolean): Promise<Agent> {
+    const { sessionId, agent } = session;
+    try {
+      return this.#agents.of(sessionId, agent, anyVersion);
+    } catch (error) {
+      if (!HoldfastError.is(error) || error.code !== "agent_version" || session.status === "paused")
+        throw error;
+      const claim = await this.#askForClaim(sessionId);
+      if (claim.status === "claimed") await this.#park(sessionId, claim.token, "no_matching_runner", error);
+      throw error;
+    }
+  }
+}
+
+const PAGE = 200;

@@ -1,0 +1,174 @@
+// Who waits for what becomes of a session is told, whoever does it, and wherever the session is by then.
+
+import type { AgentStorage } from "@holdfast/core";
+import { gate, readerWith, storageWith, TestClock, turns } from "@holdfast/testkit/test-runtime";
+import { afterEach, describe, expect, test } from "vitest";
+import { defineAgent } from "../agents/define.ts";
+import { MemoryStorage } from "../memory/memory-storage.ts";
+import { moveSession } from "../requests/move-session.ts";
+import { createRuntime, type Runtime } from "../runtime.ts";
+import type { Settled } from "../session/session-outcome.ts";
+
+const WARM_MS = 10;
+const HARD_CANCEL = { type: "request_cancel", sessionId: "s", mode: "hard", graceMs: 0 } as const;
+const waits = defineAgent({ name: "waits", run: async (ctx) => ctx.waitForSignal("go") });
+
+const opened: Runtime[] = [];
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((runtime) => runtime.close()));
+});
+
+interface Stand {
+  readonly storage: AgentStorage;
+  readonly clock: TestClock;
+  readonly runtime: Runtime;
+}
+
+function open(storage: AgentStorage, clock = new TestClock()): Stand {
+  const runtime = createRuntime({ storage, agents: [waits], clock, development: false, warmMs: WARM_MS });
+  opened.push(runtime);
+  return { storage, clock, runtime };
+}
+
+/** A session that waits for a signal, and that only storage has. */
+async function parked(storage: AgentStorage = new MemoryStorage()): Promise<Stand> {
+  const stand = open(storage);
+  await stand.runtime.start(waits, undefined, { sessionId: "s" });
+  await stand.clock.advance(WARM_MS);
+  expect(stand.runtime.live).toBe(0);
+  return stand;
+}
+
+/** What who waits is told while this happens. */
+async function toldOf(
+  { runtime }: Pick<Stand, "runtime">,
+  happens: () => Promise<unknown>,
+): Promise<unknown> {
+  const settled = runtime.handle("s").settled();
+  await turns(5);
+  await happens();
+  return soon(settled);
+}
+
+function soon(settled: Promise<Settled>): Promise<unknown> {
+  return Promise.race([settled, turns(100).then(() => "nothing")]);
+}
+
+function move({ storage }: Pick<Stand, "storage">): Promise<void> {
+  return moveSession({ sessionId: "s", from: storage, to: new MemoryStorage(), toName: "there" });
+}
+
+const MOVED = { status: "released", error: { code: "session_moved", at: "there" } };
+
+describe("who waits for a session that is parked is told", () => {
+  test("that its process closes the runtime", async () => {
+    const stand = await parked();
+    expect(await toldOf(stand, () => stand.runtime.close())).toEqual({
+      status: "released",
+      error: undefined,
+    });
+  });
+
+  test("that it was paused, as who asks afterwards", async () => {
+    const stand = await parked();
+    const told = await toldOf(stand, () => stand.runtime.pause("s"));
+    expect(told).toMatchObject({ status: "paused", fault: { code: "session_paused" } });
+    expect(await soon(stand.runtime.handle("s").settled())).toEqual(told);
+  });
+
+  test("that it moved away, and not yet that it is on its way", async () => {
+    const stand = await parked();
+    const moving = { sessionId: "s", moveId: "mov-1" };
+    const begin = () => stand.storage.commit([{ type: "begin_move", ...moving, to: "there" }], 0);
+    expect(await toldOf(stand, begin)).toBe("nothing");
+    const end = () => stand.storage.commit([{ type: "end_move", ...moving, outcome: "moved" }], 0);
+    expect(await toldOf(stand, end)).toMatchObject(MOVED);
+    expect(await soon(stand.runtime.handle("s").settled())).toMatchObject(MOVED);
+  });
+
+  test("that it is not there any more", async () => {
+    const stand = await parked();
+    const remove = { type: "delete_session", sessionId: "s", subtree: "refuse" } as const;
+    const told = await toldOf(stand, () => stand.storage.commit([HARD_CANCEL, remove], 0));
+    expect(told).toMatchObject({ status: "released", error: { code: "session_not_found" } });
+  });
+
+  test("that it cannot be read", async () => {
+    const memory = new MemoryStorage();
+    const load = async (): Promise<never> => Promise.reject(new Error("damaged"));
+    const stand = await parked(storageWith(memory, { load }));
+    const told = await toldOf(stand, () => stand.runtime.signal("s", "go", 1));
+    expect(told).toMatchObject({ status: "released", error: { message: "damaged" } });
+  });
+
+  test("how it ended where another process ran it, by a signal that both heard of", async () => {
+    const stand = await parked();
+    const other = open(stand.storage, stand.clock);
+    await other.runtime.resume("s");
+    const told = await toldOf(stand, () => other.runtime.signal("s", "go", 1));
+    expect(told).toEqual({ status: "completed", output: 1 });
+  });
+
+  test("that another process runs it, by a storage that does not say how it ends there", async () => {
+    const memory = new MemoryStorage();
+    const { follow: _, ...untold } = storageWith(memory, {});
+    const stand = await parked(untold);
+    const other = open(memory, stand.clock);
+    await other.runtime.resume("s");
+    const told = await toldOf(stand, () => other.runtime.signal("s", "go", 1));
+    expect(told).toMatchObject({ status: "released", error: { code: "session_claimed" } });
+  });
+
+  test("what became of it while it was looked at", async () => {
+    const memory = new MemoryStorage();
+    let held: ReturnType<typeof gate<void>> | undefined;
+    const reader = readerWith(memory.reader, {
+      async session(sessionId) {
+        const row = await memory.reader.session(sessionId);
+        const waiting = held?.opened;
+        held = undefined;
+        await waiting;
+        return row;
+      },
+    });
+    const stand = await parked(storageWith(memory, { reader }));
+    const answer = (held = gate());
+    const settled = stand.runtime.handle("s").settled();
+    await turns(5);
+    await stand.runtime.signal("s", "go", 1);
+    await turns(20);
+    answer.open();
+    expect(await soon(settled)).toEqual({ status: "completed", output: 1 });
+  });
+});
+
+test("who waits for a session that waits where it runs is told that it moved away", async () => {
+  const stand = open(new MemoryStorage());
+  await stand.runtime.start(waits, undefined, { sessionId: "s" });
+  await turns(5);
+  expect(stand.runtime.live).toBe(1);
+  expect(await toldOf(stand, () => move(stand))).toMatchObject(MOVED);
+  expect(stand.runtime.live).toBe(0);
+});
+
+test("nobody follows a session that nobody waits for any more", async () => {
+  const memory = new MemoryStorage();
+  let followed = 0;
+  const storage = storageWith(memory, {
+    follow(sessionId, onNotice) {
+      followed++;
+      const leave = memory.follow(sessionId, onNotice);
+      return () => {
+        followed--;
+        leave();
+      };
+    },
+  });
+  const stand = await parked(storage);
+  const settled = stand.runtime.handle("s").settled();
+  await turns(5);
+  expect(followed).toBe(1);
+  await stand.runtime.signal("s", "go", 1);
+  expect(await soon(settled)).toEqual({ status: "completed", output: 1 });
+  expect(followed).toBe(0);
+});

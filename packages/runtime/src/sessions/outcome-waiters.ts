@@ -1,0 +1,119 @@
+// Who waits for what becomes of sessions in this process: each is told once, when one has ended or nothing more happens to it here.
+//
+//   H1. Whoever looks how a session stands waits already: what becomes of it in between is told.
+//   H2. Of what is driven here its driver tells. Anything else may be ended by another process, of which a storage tells that can
+//       be followed.
+//
+// It knows no drivers: it is told what became of what is driven here.
+
+import { toHoldfastError, type AgentStorage, type HoldfastError, type Session } from "@holdfast/core";
+import { sessionNotFound } from "../session/session-errors.ts";
+import { leftAs, type Settled } from "../session/session-outcome.ts";
+
+export interface WaitersHost {
+  readonly storage: Pick<AgentStorage, "follow" | "reader">;
+  /** Whether a session is driven here, or about to be. */
+  isHere(sessionId: string): boolean;
+  isClosed(): boolean;
+  /** Why it was abandoned here last. */
+  whyAbandoned(sessionId: string): HoldfastError | undefined;
+  /** How it stands was read: `Waiters.settle` follows. */
+  found(sessionId: string, settled: Settled): void;
+  /** It could not be read. Must not throw. */
+  failed(sessionId: string, error: HoldfastError): void;
+}
+
+interface Waiter extends PromiseWithResolvers<Settled> {
+  leave: (() => void) | undefined;
+}
+
+export class Waiters {
+  readonly #host: WaitersHost;
+  readonly #waiters = new Map<string, Waiter>();
+
+  constructor(host: WaitersHost) {
+    this.#host = host;
+  }
+
+  /** Whether anybody hears of what other processes do with a session. */
+  get areTold(): boolean {
+    return this.#host.storage.follow !== undefined;
+  }
+
+  has(sessionId: string): boolean {
+    return this.#waiters.has(sessionId);
+  }
+
+  /** How it ends here, or that nothing more happens to it here. @throws NotFoundError */
+  async wait(sessionId: string): Promise<Settled> {
+    const known = this.#waiters.get(sessionId);
+    if (known !== undefined) return known.promise;
+    const waiter: Waiter = { ...Promise.withResolvers<Settled>(), leave: undefined };
+    this.#waiters.set(sessionId, waiter); // H1.
+    const { isHere, isClosed, storage } = this.#host;
+    if (isHere(sessionId) && !isClosed()) return waiter.promise;
+    this.follow(sessionId);
+    try {
+      const session = await storage.reader.session(sessionId);
+      if (session === undefined) throw sessionNotFound(sessionId);
+      const isAtWork = session.status === "working" || session.status === "submitted";
+      const left = leftAs(sessionId, session);
+      if (left !== undefined && !isHere(sessionId)) this.#host.found(sessionId, left);
+      else if (isClosed() || (isAtWork && !isHere(sessionId)))
+        this.settle(sessionId, this.#released(sessionId));
+    } catch (error) {
+      this.#take(sessionId)?.reject(error);
+    }
+    return waiter.promise;
+  }
+
+  /** Read one, and tell who waits for it when nothing more happens to it here. @returns its row. */
+  async look(sessionId: string): Promise<Session | undefined> {
+    const { storage, isHere, found } = this.#host;
+    const session = await storage.reader.session(sessionId);
+    const left = isHere(sessionId) ? undefined : leftAs(sessionId, session);
+    if (left !== undefined) found(sessionId, left);
+    return session;
+  }
+
+  /** H2. It is not driven here any more. */
+  follow(sessionId: string): void {
+    const waiter = this.#waiters.get(sessionId);
+    if (waiter === undefined) return;
+    const { storage, failed } = this.#host;
+    waiter.leave ??= storage.follow?.(sessionId, (goesOn) => {
+      if (goesOn) return;
+      this.look(sessionId).catch((error: unknown) => failed(sessionId, toHoldfastError(error)));
+    });
+  }
+
+  settle(sessionId: string, settled: Settled): void {
+    this.#take(sessionId)?.resolve(settled);
+  }
+
+  /** Nothing more happens here. */
+  close(): void {
+    for (const sessionId of this.#waiters.keys()) this.settle(sessionId, this.#released(sessionId));
+  }
+
+  /** Nothing more can happen to any session, for this reason. */
+  release(error: HoldfastError): void {
+    for (const sessionId of this.#waiters.keys()) this.settle(sessionId, { status: "released", error });
+  }
+
+  /** As `close`, but nobody is told. */
+  vanish(): void {
+    for (const sessionId of this.#waiters.keys()) this.#take(sessionId);
+  }
+
+  #take(sessionId: string): Waiter | undefined {
+    const waiter = this.#waiters.get(sessionId);
+    this.#waiters.delete(sessionId);
+    waiter?.leave?.();
+    return waiter;
+  }
+
+  #released(sessionId: string): Settled {
+    return { status: "released", error: this.#host.whyAbandoned(sessionId) };
+  }
+}

@@ -1,0 +1,56 @@
+import { describe, expect, test } from "vitest";
+import type { IncomingSignal } from "@holdfast/core";
+import { channelSignals } from "./channel-signals.ts";
+import { defineAgent } from "../agents/define.ts";
+import { MemoryStorage } from "../memory/memory-storage.ts";
+import { createRuntime } from "../runtime.ts";
+
+describe("channelSignals", () => {
+  test("a signal sent through it reaches the agent", async () => {
+    const channel = channelSignals();
+    const runtime = createRuntime({ storage: new MemoryStorage(), signals: [channel] });
+    const agent = defineAgent({ name: "listener", run: (ctx) => ctx.waitForSignal("go") });
+    const session = await runtime.start(agent);
+
+    const receipt = await channel.send({ sessionId: session.sessionId, name: "go", payload: { version: 2 } });
+
+    expect(receipt).toEqual({ status: "stored" });
+    expect(await session.result()).toEqual({ version: 2 });
+    await runtime.close();
+  });
+
+  test("what is sent before anybody listens waits, in its order", async () => {
+    const channel = channelSignals();
+    const seen: string[] = [];
+    const first = channel.send({ sessionId: "s", name: "first" });
+    const second = channel.send({ sessionId: "s", name: "second" });
+
+    void channel.open(async ({ name }: IncomingSignal) => {
+      seen.push(name);
+      return { status: "stored" };
+    });
+    const third = channel.send({ sessionId: "s", name: "third" });
+
+    const stored = { status: "stored" };
+    expect(await Promise.all([first, second, third])).toEqual([stored, stored, stored]);
+    expect(seen).toEqual(["first", "second", "third"]);
+  });
+
+  test("a signal after the end is refused, and so is one that still waited for a beginning", async () => {
+    const channel = channelSignals();
+    const runtime = createRuntime({ storage: new MemoryStorage(), signals: [channel] });
+    await runtime.close();
+
+    expect(await channel.send({ sessionId: "s", name: "late" })).toMatchObject({ status: "refused" });
+  });
+
+  test("a session that does not exist is the sender's to hear of", async () => {
+    const channel = channelSignals();
+    const runtime = createRuntime({ storage: new MemoryStorage(), signals: [channel] });
+
+    const receipt = await channel.send({ sessionId: "nobody", name: "go" });
+
+    expect(receipt).toEqual({ status: "refused", reason: "there is no session nobody" });
+    await runtime.close();
+  });
+});

@@ -1,0 +1,422 @@
+// Tasks done in this process: by their defined handlers, or by the closures of `ctx.run`.
+//
+//   L1. Handlers see values decoded from recorded text, also in the process that made them (J1).
+//   L2. At most `concurrency` attempts run at once; the others wait in the order they came.
+//   L3. An attempt ends exactly once: by its handler, its time-out, or its abort, whichever comes first. What the handler
+//       does afterwards is nobody's business; its slot is free.
+//   L4. Closing waits for handlers that look at their abort signal, as they may have processes to end; never longer than the grace
+//       it is given. It answers which of them still run, so that nothing is started beside them.
+//   L5. A process that was stopped past its lease aborts its attempts before it begins one, reports one, or lets a handler read its
+//       abort signal: handlers may resume before the timer of the lease does.
+
+import {
+  ConflictError,
+  decodeJson,
+  encodeJson,
+  HoldfastError,
+  LIMITS,
+  recordError,
+  validate,
+  type AttemptOutcome,
+  type Clock,
+  type ConversationEntry,
+  type LostAttempt,
+  type RunningAttempt,
+  type TaskAttempt,
+  type TaskExecutor,
+  type TaskTraits,
+  type TokenUsage,
+  type UnsettledTask,
+} from "@holdfast/core";
+import { ChurnMap, Fifo } from "@holdfast/core/internal";
+import type { TaskContext, TaskDefinition } from "../agents/define.ts";
+
+export interface LocalTaskExecutorOptions {
+  readonly tasks?: readonly TaskDefinition[];
+  /** Attempts running at once. */
+  readonly concurrency?: number;
+  readonly payloadChars?: number;
+  readonly clock: Clock;
+  /** Aborts every attempt when the lease could have passed on (L5). Must not throw. */
+  readonly checkLease?: () => void;
+}
+
+/** L4, where no grace is given. A command that ignores SIGTERM is killed after its grace of two seconds, and what it left behind is looked for. */
+const HANDLERS_END_MS = 10_000;
+
+export class LocalTaskExecutor implements TaskExecutor {
+  readonly #tasks = new Map<string, TaskDefinition>();
+  readonly #clock: Clock;
+  readonly #concurrency: number;
+  readonly #host: AttemptHost;
+  readonly #waiting = new Fifo<Attempt>();
+  readonly #running = new ChurnMap<number, Attempt>();
+  /** Handlers at work that heed their signal, also after their attempt's end (L4). */
+  readonly #heeding = new Set<UnsettledTask>();
+  /** How many attempts began. */
+  #begun = 0;
+  #onIdle: (() => void) | undefined;
+
+  constructor({
+    tasks = [],
+    concurrency = LIMITS.tasksRunning,
+    payloadChars = LIMITS.payloadChars,
+    clock,
+    checkLease = () => {},
+  }: LocalTaskExecutorOptions) {
+    this.#clock = clock;
+    this.#concurrency = concurrency;
+    this.#host = {
+      clock,
+      payloadChars,
+      checkLease,
+      heeding: this.#heeding,
+      ended: (attempt, outcome) => {
+        checkLease();
+        this.#running.delete(attempt.number);
+        this.#startWaiting();
+        attempt.onEnd(outcome);
+        if (this.#running.size === 0) this.#onIdle?.();
+      },
+    };
+    for (const task of tasks) this.register(task);
+  }
+
+  /** @throws ConflictError when another task has this name. */
+  register(task: TaskDefinition): void {
+    const known = this.#tasks.get(task.name);
+    if (known !== undefined && known !== task) {
+      throw new ConflictError("usage", `two different tasks are named "${task.name}"`, {
+        fix: "rename one of them",
+      });
+    }
+    this.#tasks.set(task.name, task);
+  }
+
+  describe(kind: string): TaskTraits | undefined {
+    const task = this.#tasks.get(kind);
+    return task === undefined ? undefined : traitsOf(task);
+  }
+
+  kinds(): readonly string[] {
+    return [...this.#tasks.keys()];
+  }
+
+  start(request: TaskAttempt, onEnd: (outcome: AttemptOutcome) => void): RunningAttempt {
+    const attempt = new Attempt(this.#host, request, this.#tasks.get(request.kind), onEnd);
+    if (this.#running.size < this.#concurrency) this.#begin(attempt);
+    else this.#waiting.push(attempt);
+    return attempt;
+  }
+
+  endLost({ kind, input, idempotencyKey }: LostAttempt): Promise<void> | undefined {
+    const endLost = this.#tasks.get(kind)?.endLost;
+    if (endLost === undefined) return undefined;
+    return (async () => endLost(decodeJson(input), idempotencyKey))(); // Not every author's function is as async as its type.
+  }
+
+  async close(graceMs = HANDLERS_END_MS): Promise<readonly UnsettledTask[]> {
+    for (const attempt of this.#waiting.drain()) attempt.abort("the runtime is closing");
+    for (const [, attempt] of this.#running) attempt.abort("the runtime is closing");
+    if (this.#running.size > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve));
+    if (this.#heeding.size === 0) return [];
+    const late = Promise.withResolvers<void>();
+    const cancel = this.#clock.setTimer(late.resolve, graceMs);
+    await Promise.race([Promise.all(Array.from(this.#heeding, ({ settled }) => settled)), late.promise]);
+    cancel();
+    return [...this.#heeding];
+  }
+
+  #begin(attempt: Attempt): void {
+    const number = this.#begun++;
+    this.#running.set(number, attempt);
+    attempt.begin(number);
+  }
+
+  #startWaiting(): void {
+    while (this.#running.size < this.#concurrency) {
+      const next = this.#waiting.shift();
+      if (next === undefined) return;
+      if (!next.isOver) this.#begin(next);
+    }
+  }
+}
+
+/** What an attempt needs of its executor. */
+interface AttemptHost {
+  readonly clock: Clock;
+  readonly payloadChars: number;
+  readonly checkLease: () => void;
+  readonly heeding: Set<UnsettledTask>;
+  /** Called once. */
+  ended(attempt: Attempt, outcome: AttemptOutcome): void;
+}
+
+class Attempt implements RunningAttempt, TaskContext {
+  readonly #host: AttemptHost;
+  readonly #request: TaskAttempt;
+  readonly #definition: TaskDefinition | undefined;
+  /** Tells who started it. */
+  readonly onEnd: (outcome: AttemptOutcome) => void;
+  #number = -1;
+  #performing: Promise<void> | undefined;
+  #controller: AbortController | undefined;
+  #abortReason: string | undefined;
+  #cancelTimeout: (() => void) | undefined;
+  #ended = false;
+
+  constructor(
+    host: AttemptHost,
+    request: TaskAttempt,
+    definition: TaskDefinition | undefined,
+    onEnd: (outcome: AttemptOutcome) => void,
+  ) {
+    this.#host = host;
+    this.#request = request;
+    this.#definition = definition;
+    this.onEnd = onEnd;
+  }
+
+  /** Among those that began; -1 before that. */
+  get number(): number {
+    return this.#number;
+  }
+
+  /** Whether it has ended, or is about to: what was aborted is not begun in the microtask before its end. */
+  get isOver(): boolean {
+    return this.#ended || this.#abortReason !== undefined;
+  }
+
+  // ---- TaskContext -------------------------------------------------------------------------------------------------
+
+  get sessionId(): string {
+    return this.#request.sessionId;
+  }
+
+  get taskId(): string {
+    return this.#request.taskId;
+  }
+
+  get attempt(): number {
+    return this.#request.attempt;
+  }
+
+  get idempotencyKey(): string {
+    return this.#request.idempotencyKey;
+  }
+
+  get traceparent(): string | undefined {
+    return this.#request.traceparent;
+  }
+
+  /** Made when first asked for: most tasks never do, and one per task costs more than a trivial task. */
+  get signal(): AbortSignal {
+    this.#host.checkLease();
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      this.#heed();
+    }
+    if (this.#abortReason !== undefined) this.#controller.abort(abortError(this.#abortReason));
+    return this.#controller.signal;
+  }
+
+  streamToken(text: string): void {
+    if (this.#isTold()) this.#request.onDelta({ type: "token", text });
+  }
+
+  progress(data: unknown): void {
+    if (this.#isTold()) this.#request.onDelta({ type: "progress", data });
+  }
+
+  reportUsage(usage: TokenUsage): void {
+    if (this.#isTold()) this.#request.onDelta({ type: "usage", usage });
+  }
+
+  #isTold(): boolean {
+    this.#host.checkLease();
+    return !this.isOver;
+  }
+
+  // ---- the attempt -------------------------------------------------------------------------------------------------
+
+  begin(number: number): void {
+    this.#number = number;
+    const { timeoutMs } = this.#request;
+    if (timeoutMs !== undefined) {
+      this.#cancelTimeout = this.#host.clock.setTimer(() => {
+        const error = {
+          name: "TaskTimeoutError",
+          code: "task_timeout",
+          message: `took longer than its ${timeoutMs} ms`,
+        };
+        this.#fireAbort(`timed out after ${timeoutMs} ms`);
+        this.#end({ status: "failed", error, retryable: true });
+      }, timeoutMs);
+    }
+    this.#performing = this.#request.within(() => this.#perform());
+    if (this.#controller !== undefined) this.#heed(); // A handler may ask for its signal before it first awaits.
+  }
+
+  #heed(): void {
+    const settled = this.#performing;
+    if (settled === undefined) return;
+    const { heeding } = this.#host;
+    const { sessionId, kind } = this.#request;
+    const unsettled = { sessionId, kind, settled };
+    heeding.add(unsettled);
+    void settled.finally(() => heeding.delete(unsettled));
+  }
+
+  abort(reason: string): void {
+    if (this.#ended) return;
+    this.#fireAbort(reason);
+    // Asynchronously: whoever aborts is in the middle of something, and `onEnd` is never called from within a call.
+    queueMicrotask(() => this.#end({ status: "aborted" }));
+  }
+
+  async #perform(): Promise<void> {
+    const { closure } = this.#request;
+    let outcome: AttemptOutcome;
+    try {
+      const output = closure === undefined ? await this.#performDefined() : await closure(this);
+      outcome = { status: "completed", output: this.#encode(output) };
+    } catch (thrown) {
+      outcome = attemptFailure(thrown);
+      await Promise.resolve(); // What threw at once did so within the call that started it, and nobody is told within that.
+    }
+    this.#end(outcome);
+  }
+
+  #encode(output: unknown): string | undefined {
+    const { kind } = this.#request;
+    const text = encodeJson(output, `output of task "${kind}"`);
+    const { payloadChars } = this.#host;
+    if (text !== undefined && text.length > payloadChars) {
+      throw new HoldfastError(
+        "limit_exceeded",
+        `output of task "${kind}" is ${text.length} characters of JSON`,
+        {
+          expected: `at most ${payloadChars} (limit "payloadChars")`,
+          fix: "keep large content in a file and return its path, or raise the limit",
+        },
+      );
+    }
+    return text;
+  }
+
+  async #performDefined(): Promise<unknown> {
+    const { kind } = this.#request;
+    if (this.#definition !== undefined) {
+      const input = await this.#input();
+      // O4. Aborted while its conversation was read: it may be somebody else's to begin by now.
+      if (this.#abortReason !== undefined) throw abortError(this.#abortReason);
+      return performTask(this.#definition, input, this);
+    }
+    throw new HoldfastError("unknown_task_kind", `no task "${kind}" is known here`, {
+      fix: "define it with defineTask()",
+    });
+  }
+
+  #input(): unknown {
+    const request = this.#request;
+    const decoded = decodeJson(request.input);
+    if (!request.hasConversation) return decoded;
+    return resolveConversations(decoded, (leaf) => request.conversation(leaf));
+  }
+
+  #fireAbort(reason: string): void {
+    this.#abortReason = reason;
+    this.#controller?.abort(abortError(reason));
+  }
+
+  #end(outcome: AttemptOutcome): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#cancelTimeout?.();
+    this.#host.ended(this, outcome);
+  }
+}
+
+/** What is known of a task before it is asked for. */
+export function traitsOf(task: TaskDefinition): TaskTraits {
+  if (task.cost === undefined) return task;
+  const { retry, timeoutMs, deadlineMs, guardRepeats, cost } = task;
+  return {
+    ...(retry === undefined ? {} : { retry }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(deadlineMs === undefined ? {} : { deadlineMs }),
+    ...(guardRepeats === undefined ? {} : { guardRepeats }),
+    cost: (input) => cost(decodeJson(input)),
+  };
+}
+
+/** Call a task's handler between its schemas. */
+export async function performTask(
+  definition: TaskDefinition,
+  given: unknown,
+  context: TaskContext,
+): Promise<unknown> {
+  const { name, input, output } = definition;
+  const accepted =
+    input === undefined ? given : await validate(input, given, `input of task "${name}"`, "invalid_input");
+  const made = await definition.run(accepted, context);
+  return output === undefined ? made : validate(output, made, `output of task "${name}"`, "invalid_output");
+}
+
+function abortError(reason: string): DOMException {
+  return new DOMException(`the task was aborted: ${reason}`, "AbortError");
+}
+
+/** Errors that another attempt cannot help: ours that say so, and what the author marked. */
+const FINAL_CODES: ReadonlySet<string> = new Set([
+  "not_json",
+  "invalid_input",
+  "invalid_output",
+  "limit_exceeded",
+  "unknown_task_kind",
+  "usage",
+  "policy_denied",
+  "model_auth",
+]);
+
+/** What an attempt comes to that threw this. Never throws itself. */
+export function attemptFailure(thrown: unknown): Extract<AttemptOutcome, { readonly status: "failed" }> {
+  const error = recordError(thrown);
+  const final =
+    error.name === "NonRetryableError" || (error.code !== undefined && FINAL_CODES.has(error.code));
+  const retryAfterMs = retryAfterOf(thrown);
+  return {
+    status: "failed",
+    error,
+    retryable: !final,
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+  };
+}
+
+/** What a failure asks for. Never throws, whatever was thrown. */
+function retryAfterOf(thrown: unknown): number | undefined {
+  try {
+    const ms = (thrown as { retryAfterMs?: unknown } | null | undefined)?.retryAfterMs;
+    return typeof ms === "number" && Number.isFinite(ms) && ms > 0 ? ms : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Put the entries in the place of each `ctx.conversation()` in a task's input (K8). */
+export async function resolveConversations(
+  value: unknown,
+  load: (leaf: number | null) => Promise<readonly ConversationEntry[]>,
+): Promise<unknown> {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return Promise.all(value.map((item) => resolveConversations(item, load)));
+  const keys = Object.keys(value);
+  if (keys.length === 1 && keys[0] === "$conversation") {
+    const leaf = (value as { $conversation: unknown }).$conversation;
+    return load(typeof leaf === "number" ? leaf : null);
+  }
+  const members = Object.entries(value).map(
+    async ([key, item]) => [key, await resolveConversations(item, load)] as const,
+  );
+  return Object.fromEntries(await Promise.all(members));
+}

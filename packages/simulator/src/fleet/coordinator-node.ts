@@ -1,0 +1,289 @@
+// A coordinator of a fleet: the real dispatch over a connection to the one storage, and a desk for those outside.
+//
+//   O1. It keeps nothing that its end could lose: the next life begins with what is stored.
+//   O2. The time it tells storage is that of a wall clock which jumps, made steady: whoever asks through it has another.
+
+import {
+  contextOf,
+  Dispatcher,
+  joinCommits,
+  noticing,
+  Registry,
+  runnerService,
+  storageService,
+  StoreTime,
+  Tokens,
+  Unmatched,
+  type Caller,
+  type ServiceHost,
+} from "@holdfast/coordinator/internal";
+import {
+  BEHAVIOUR_FLAGS,
+  encodeJson,
+  JOURNAL_FORMAT,
+  type AgentStorage,
+  type Clock,
+  type Random,
+  type Session,
+} from "@holdfast/core";
+import { SteadyClock } from "@holdfast/core/internal";
+import { RunnerService, StorageService, type PollResponse } from "@holdfast/proto";
+import { createRuntime } from "@holdfast/runtime";
+import { vanishRuntime } from "@holdfast/runtime/internal";
+import { storageWith } from "@holdfast/core/internal";
+import type { Desk } from "../machine/clients.ts";
+import { Connection, type ConnectionFaults } from "../world/connection.ts";
+import type { Dice } from "../world/dice.ts";
+import type { EventLog } from "../world/event-log.ts";
+import { ProcessLife, type SimulatedTime } from "../world/process-life.ts";
+import { agentOf } from "../programs/program.ts";
+import type { Server } from "./calls.ts";
+import type { History } from "./history.ts";
+
+const RESTART_MS_MAX = 3_000;
+const AGAIN_MS = 500;
+
+/** What is asked of a coordinator. */
+export interface Coordinator {
+  readonly desk: Desk;
+  /** How a session stands. */
+  read(sessionId: string): Promise<Session | undefined>;
+  /** A method of a service of the contract, by its request and who asks. */
+  handle(
+    service: string,
+    method: string,
+    request: object,
+    call: { readonly caller: Caller; readonly signal: AbortSignal },
+  ): Promise<unknown>;
+}
+
+export interface CoordinatorHost {
+  readonly time: SimulatedTime;
+  readonly storage: AgentStorage;
+  readonly dice: Dice;
+  readonly log: EventLog;
+  readonly leaseMs: number;
+  readonly history: History;
+  faults(): ConnectionFaults;
+  /** It answers from now on. */
+  begins(): void;
+  /** A runner's claims were renewed for it, as of then in simulated milliseconds. */
+  renewed(owner: string, sessionIds: ReadonlySet<string>, at: number): void;
+  /** A lease is carried over to another time. */
+  carriesOver(): void;
+  /** Whether this notice does not come. */
+  isNoticeLost(): boolean;
+}
+
+interface Living {
+  readonly life: ProcessLife;
+  readonly service: Coordinator;
+  vanish(): void;
+}
+
+export class CoordinatorNode implements Server<Coordinator> {
+  readonly name: string;
+  readonly #host: CoordinatorHost;
+  readonly #random: Random;
+  #lives = 0;
+  #born: Living | undefined;
+  /** Whether it has begun to answer. */
+  #isServing = false;
+  /** Of each life: that of one which has died goes on from where it was. */
+  readonly #clocks: Clock[] = [];
+
+  constructor(name: string, host: CoordinatorHost) {
+    this.name = name;
+    this.#host = host;
+    this.#random = { u32: host.dice.u32 };
+    this.#start();
+  }
+
+  get living(): Living | undefined {
+    return this.#isServing ? this.#born : undefined;
+  }
+
+  /** Epoch milliseconds: the most that any life of it would say by now, as whoever heard that one goes on by it. */
+  now(): number {
+    return Math.max(...this.#clocks.map((clock) => clock.now()));
+  }
+
+  kill(why: string): void {
+    const living = this.#born;
+    if (living === undefined) return;
+    const { log, time, dice } = this.#host;
+    log.add(living.life.name, why);
+    this.#born = undefined;
+    living.life.end();
+    time.scheduler.after(0, undefined, () => living.vanish());
+    time.scheduler.after(dice.between(1, RESTART_MS_MAX), undefined, () => this.#start());
+  }
+
+  pause(ms: number): void {
+    const life = this.#born?.life;
+    if (life === undefined || life.isPaused) return;
+    const { log, time } = this.#host;
+    log.add(life.name, `is paused for ${ms} ms`);
+    life.pause();
+    time.scheduler.after(ms, undefined, () => life.goOn());
+  }
+
+  heal(): void {
+    this.#born?.life.goOn();
+  }
+
+  dismantle(): void {
+    this.#born?.life.end();
+    this.#born?.vanish();
+  }
+
+  #start(): void {
+    const { time, dice, log, leaseMs } = this.#host;
+    const life = new ProcessLife(`${this.name}.${++this.#lives}`, time);
+    log.add(life.name, "starts");
+    const connection = new Connection(life, {
+      storage: this.#host.storage,
+      dice,
+      log,
+      scheduler: time.scheduler,
+      faults: this.#host.faults,
+      crash: () => this.kill("crashes at a commit"),
+    });
+    const clock = new SteadyClock(life.clock);
+    const warn = (message: string): void => log.add(life.name, message);
+    const heard = this.#withLostNotices(connection);
+    const storage = noticing(this.#tellingRenewals(heard), clock, () => {});
+    const commit = joinCommits({ storage, clock, immediate: life.immediate });
+    const registry = new Registry({ storage, clock });
+    const storeTime = new StoreTime({ storage: this.#tellingCarries(heard), clock, leaseMs, warn });
+    const host: ServiceHost = {
+      storage,
+      commit,
+      clock,
+      random: this.#random,
+      registry,
+      leaseMs,
+      renewMs: Math.floor(leaseMs / 4),
+      tokens: new Tokens({ storage, clock, random: this.#random }),
+      unmatched: new Unmatched({ storage, clock, registry }),
+      dispatcher: new Dispatcher({
+        storage,
+        commit,
+        clock,
+        registry,
+        leaseMs,
+        lossesMax: 1,
+        warn,
+        claimed: () => {},
+      }),
+    };
+    const runtime = createRuntime({
+      storage,
+      clock,
+      random: this.#random,
+      immediate: life.immediate,
+      owner: life.name,
+      adopt: false,
+      development: false,
+    });
+    const services = {
+      [RunnerService.typeName]: runnerService(host) as Service,
+      [StorageService.typeName]: storageService(host) as Service,
+    };
+    const service: Coordinator = {
+      desk: this.#deskOf(life.name, host, runtime),
+      read: (sessionId) => storage.reader.session(sessionId),
+      handle: async (name, method, request, { caller, signal }) => {
+        const answer = await services[name]![method]!(request, contextOf(caller, signal));
+        if (name === RunnerService.typeName && method === "poll")
+          this.#host.history.pollAnswered(life.name, caller.name, answer as PollResponse);
+        return answer;
+      },
+    };
+    const vanish = (): void => {
+      storeTime.close();
+      vanishRuntime(runtime);
+      connection.cut();
+    };
+    this.#born = { life, service, vanish };
+    this.#clocks.push(clock);
+    const begin = (): void =>
+      void storeTime.begin().then(
+        () => {
+          this.#isServing = true;
+          this.#host.begins();
+        },
+        () => life.after(AGAIN_MS, begin),
+      );
+    this.#isServing = false;
+    begin();
+  }
+
+  #tellingRenewals(storage: AgentStorage): AgentStorage {
+    return storageWith(storage, {
+      renew: async (renewal) => {
+        const askedAt = this.#host.time.scheduler.now; // A coordinator may sleep before it is told.
+        const renewed = await storage.renew(renewal);
+        this.#host.renewed(renewal.owner, new Set(renewal.sessionIds), askedAt);
+        return renewed;
+      },
+    });
+  }
+
+  #tellingCarries(storage: AgentStorage): AgentStorage {
+    return storageWith(storage, {
+      renew: (renewal) => {
+        this.#host.carriesOver();
+        return storage.renew(renewal);
+      },
+    });
+  }
+
+  #withLostNotices(storage: AgentStorage): AgentStorage {
+    const subscribe: AgentStorage["subscribe"] = (listener) =>
+      storage.subscribe((arrival) => {
+        if (!this.#host.isNoticeLost()) listener(arrival);
+      });
+    return storageWith(storage, { subscribe });
+  }
+
+  #deskOf(
+    name: string,
+    { storage, clock, dispatcher }: ServiceHost,
+    runtime: Omit<Desk, "name" | "start">,
+  ): Desk {
+    const random = this.#random;
+    return {
+      name,
+      async start(program, { sessionId = "", budget, persistence = "full" }) {
+        const [result] = await storage.commit(
+          [
+            {
+              type: "create_session",
+              sessionId,
+              agent: { name: agentOf(program), version: "1" },
+              input: encodeJson(program, "a program"),
+              seed: random.u32(),
+              flags: BEHAVIOUR_FLAGS,
+              format: JOURNAL_FORMAT,
+              ...(budget === undefined ? {} : { budget }),
+              ...(persistence === "full" ? {} : { persistence }),
+            },
+          ],
+          clock.now(),
+        );
+        const session = await storage.reader.session(sessionId);
+        if (result?.status === "created" && session !== undefined) dispatcher.created(session);
+      },
+      signal: (...asked) => runtime.signal(...asked),
+      answer: (...asked) => runtime.answer(...asked),
+      cancel: (...asked) => runtime.cancel(...asked),
+      pause: (...asked) => runtime.pause(...asked),
+      unpause: (...asked) => runtime.unpause(...asked),
+      setBudget: (...asked) => runtime.setBudget(...asked),
+      releaseLost: (...asked) => runtime.releaseLost(...asked),
+    };
+  }
+}
+
+type Service = Readonly<Record<string, (request: object, context: unknown) => unknown>>;

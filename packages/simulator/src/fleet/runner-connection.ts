@@ -1,0 +1,88 @@
+// A runner's connection to the coordinators: the services of the contract as clients, over the simulated network.
+//
+//   R1. Who gave no answer is not asked next, where there is another.
+
+import type { DescService } from "@bufbuild/protobuf";
+import type { Caller } from "@holdfast/coordinator/internal";
+import { toHoldfastError } from "@holdfast/core";
+import { CoordinatorTime } from "@holdfast/storage/remote";
+import type { EventLog } from "../world/event-log.ts";
+import type { ProcessLife } from "../world/process-life.ts";
+import { unavailable, type Calls, type Server } from "./calls.ts";
+import type { Coordinator } from "./coordinator-node.ts";
+
+/** A connection that is cut without a word is noticed after so long. */
+const TIMEOUT_MS = 15_000;
+
+export interface RunnerConnectionHost {
+  readonly runnerId: string;
+  readonly life: ProcessLife;
+  readonly calls: Calls;
+  readonly coordinators: readonly [Server<Coordinator>, ...Server<Coordinator>[]];
+  readonly log: EventLog;
+}
+
+interface CallOptions {
+  readonly signal?: AbortSignal;
+  readonly timeoutMs?: number;
+}
+
+export class RunnerConnection {
+  readonly url = "http://simulated";
+  readonly time: CoordinatorTime;
+  readonly #host: RunnerConnectionHost;
+  readonly #caller: Caller;
+  #coordinator = 0;
+  #isClosed = false;
+
+  constructor(host: RunnerConnectionHost) {
+    this.#host = host;
+    this.time = new CoordinatorTime(host.life.clock);
+    this.#caller = { kind: "runner", name: host.runnerId, tokenId: host.runnerId };
+  }
+
+  /** Of any service: who asks knows its methods. */
+  client(service: DescService): never {
+    const call =
+      (method: string) =>
+      (request: object, options: CallOptions = {}): Promise<unknown> =>
+        this.#call(service.typeName, method, request, options);
+    const names = Object.keys(service.method);
+    return Object.fromEntries(names.map((name) => [name, call(name)])) as never;
+  }
+
+  /** @throws HoldfastError whatever goes wrong. */
+  async ask<T>(call: () => Promise<T>): Promise<T> {
+    try {
+      return await call();
+    } catch (thrown) {
+      throw toHoldfastError(thrown);
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  async #call(service: string, method: string, request: object, options: CallOptions): Promise<unknown> {
+    const { calls, coordinators, life, runnerId, log } = this.#host;
+    if (this.#isClosed) throw unavailable("the connection is closed");
+    const index = this.#coordinator;
+    log.add(life.name, method);
+    try {
+      return await calls.call<Coordinator, unknown>({
+        from: runnerId,
+        life,
+        to: coordinators[index % coordinators.length] ?? coordinators[0],
+        what: method,
+        timeoutMs: options.timeoutMs ?? TIMEOUT_MS,
+        signal: options.signal,
+        ask: (coordinator, signal) =>
+          coordinator.handle(service, method, request, { caller: this.#caller, signal }),
+      });
+    } catch (error) {
+      if (index === this.#coordinator) this.#coordinator++; // R1.
+      throw error;
+    }
+  }
+}

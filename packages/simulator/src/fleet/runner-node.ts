@@ -1,0 +1,253 @@
+// A runner of a fleet: the real runtime over the port of a fleet, on a machine of its own with its own clocks.
+//
+//   M1. A process that ended is started again as the same runner some time later. Nobody releases what it held.
+//   M2. A pause ends by itself; what went on in the process goes on, knowing nothing of it.
+
+import type { Random } from "@holdfast/core";
+import { RunnerService, type PollResponse } from "@holdfast/proto";
+import {
+  CLAIM_AGE_MS,
+  DispatchedStorage,
+  givenBy,
+  sentWith,
+  PollLoop,
+  type Poll,
+} from "@holdfast/runner/internal";
+import { createRuntime, type Runtime } from "@holdfast/runtime";
+import { vanishRuntime } from "@holdfast/runtime/internal";
+import { RemoteStorage, type CoordinatorConnection } from "@holdfast/storage/remote";
+import type { Client } from "@connectrpc/connect";
+import type { Dice } from "../world/dice.ts";
+import type { Effects } from "../programs/effects.ts";
+import type { EventLog } from "../world/event-log.ts";
+import { ProcessLife, type SimulatedTime } from "../world/process-life.ts";
+import { programAgents, programTasks, type ProgramWorld } from "../programs/program-agent.ts";
+import type { Violated } from "../world/watched-storage.ts";
+import type { Calls, Server } from "./calls.ts";
+import type { Coordinator } from "./coordinator-node.ts";
+import { RunnerConnection } from "./runner-connection.ts";
+import type { Worker, WorkWatch } from "./work-watch.ts";
+
+const RESTART_MS_MAX = 3_000;
+const AGAIN_MS = 500;
+const CLOSE_MS_MAX = 20_000;
+const GRACE_MS = 1_000;
+const POLL_WAIT_MS = 30_000;
+const ANSWER_MS = 10_000;
+
+export interface RunnerHost {
+  readonly time: SimulatedTime;
+  readonly calls: Calls;
+  readonly coordinators: readonly [Server<Coordinator>, ...Server<Coordinator>[]];
+  readonly dice: Dice;
+  readonly log: EventLog;
+  readonly effects: Effects;
+  readonly watch: WorkWatch;
+  readonly warmMs: number;
+  readonly concurrency: number;
+  readonly leaseMs: number;
+  readonly maxRuns: number;
+  readonly violated: Violated;
+  /** A life of it has ended, leaving what it held. */
+  died(runnerId: string): void;
+}
+
+interface Living {
+  readonly life: ProcessLife;
+  readonly worker: Worker;
+  readonly runtime: Runtime;
+  readonly loop: PollLoop<PollResponse>;
+  readonly runners: Client<typeof RunnerService>;
+  isClosing: boolean;
+}
+
+export class RunnerNode {
+  readonly runnerId: string;
+  readonly #host: RunnerHost;
+  readonly #random: Random;
+  #lives = 0;
+  #polls = 0;
+  #living: Living | undefined;
+
+  constructor(runnerId: string, host: RunnerHost) {
+    this.runnerId = runnerId;
+    this.#host = host;
+    this.#random = { u32: host.dice.u32 };
+    this.#start();
+  }
+
+  kill(why: string): void {
+    const living = this.#living;
+    if (living === undefined) return;
+    const { log, time, dice } = this.#host;
+    log.add(living.life.name, why);
+    this.#living = undefined;
+    living.life.end();
+    // Not from within one of its calls, which go on until they return.
+    time.scheduler.after(0, undefined, () => vanishRuntime(living.runtime));
+    this.#host.died(this.runnerId);
+    time.scheduler.after(dice.between(1, RESTART_MS_MAX), undefined, () => this.#start());
+  }
+
+  /** Ctrl-C: it takes nothing more, and gives back what it holds. */
+  close(): void {
+    const living = this.#living;
+    if (living === undefined || living.life.isPaused || living.isClosing) return;
+    const { life, runtime, loop, runners } = living;
+    const { runnerId } = this;
+    this.#host.log.add(life.name, "closes");
+    living.isClosing = true;
+    runtime.letGo();
+    const isHere = (): boolean => this.#living === living;
+    life.after(CLOSE_MS_MAX, () => isHere() && this.kill("does not close in time"));
+    const end = async (): Promise<void> => {
+      await life.sleep(GRACE_MS);
+      await loop.stop();
+      await runtime.close();
+      await runners.deregister({ runnerId, process: processOf(life) }, { timeoutMs: 2_000 }).catch(() => {});
+      if (isHere()) this.kill("has closed");
+    };
+    void end();
+  }
+
+  pause(ms: number): void {
+    const living = this.#living;
+    if (living === undefined || living.life.isPaused) return;
+    const { log, time } = this.#host;
+    log.add(living.life.name, `is paused for ${ms} ms`);
+    living.life.pause();
+    time.scheduler.after(ms, undefined, () => this.#goOn(living));
+  }
+
+  heal(): void {
+    if (this.#living !== undefined) this.#goOn(this.#living);
+  }
+
+  dismantle(): void {
+    if (this.#living === undefined) return;
+    this.#living.life.end();
+    vanishRuntime(this.#living.runtime);
+  }
+
+  #goOn({ life, worker }: Living): void {
+    if (!life.isAlive || !life.isPaused) return;
+    this.#host.log.add(life.name, "goes on");
+    worker.wokeAt = this.#host.time.scheduler.now;
+    life.goOn();
+  }
+
+  #start(): void {
+    const { time, calls, coordinators, log, watch, warmMs, concurrency, leaseMs, maxRuns, violated } =
+      this.#host;
+    const { runnerId } = this;
+    const life = new ProcessLife(`${runnerId}.${++this.#lives}`, time);
+    log.add(life.name, "starts");
+    const worker: Worker = { life, runnerId, wokeAt: -Infinity };
+    const world = this.#world(life);
+    const tasks = programTasks(world);
+    const agents = programAgents(world, tasks);
+    const connection = new RunnerConnection({ runnerId, life, calls, coordinators, log });
+    const clock = { ...life.clock, now: () => connection.time.now() };
+    const runners: Client<typeof RunnerService> = connection.client(RunnerService);
+    const remote = new RemoteStorage(connection as unknown as CoordinatorConnection);
+    const fewer = (): void => life.immediate(() => loop.slotFreed());
+    const storage = new DispatchedStorage(remote, clock, fewer);
+    const runtime = createRuntime({
+      storage,
+      agents,
+      tasks,
+      clock,
+      random: this.#random,
+      immediate: life.immediate,
+      owner: runnerId,
+      leaseMs,
+      adopt: true,
+      dispatched: { claimAgeMs: CLAIM_AGE_MS },
+      development: false,
+      warmMs,
+      concurrency,
+      tracer: { trace: (event) => watch.trace(worker, event) },
+    });
+    const offered = agents.map(({ name, version }) => ({ name, version }));
+    const loop = new PollLoop<PollResponse>({
+      clock,
+      random: this.#random,
+      newId: () => `${life.name}-${++this.#polls}`,
+      free: () => {
+        if (living.isClosing) return 0;
+        if (storage.held >= maxRuns) runtime.letGo();
+        return Math.max(0, maxRuns - storage.held);
+      },
+      poll: ({ pollId, number, ackPollId, ackCommandIds, free }: Poll, signal) =>
+        connection.time.asking(() =>
+          connection.ask(() =>
+            runners.poll(
+              {
+                runnerId,
+                pollId,
+                process: processOf(life),
+                number: BigInt(number),
+                ackCommandIds: [...ackCommandIds],
+                free,
+                agents: offered,
+                taskKinds: [],
+                waitMs: POLL_WAIT_MS,
+                withArrivals: true,
+                ...(ackPollId === undefined ? {} : { ackPollId }),
+              },
+              { signal, timeoutMs: POLL_WAIT_MS + ANSWER_MS },
+            ),
+          ),
+        ),
+      take: ({ claims, arrivals, commands }) => {
+        for (const claim of claims) storage.give(givenBy(claim, connection.time));
+        for (const notice of arrivals) storage.arrived(notice, sentWith(notice));
+        return commands.map(({ commandId }) => commandId);
+      },
+      register: () => register(),
+      lost: () => {},
+      back: () => {},
+      refused: (error) => {
+        // A registration of the process before it may come late, where nobody has heard of this one. Whoever started it does so again.
+        if (error.code === "duplicate_runner") this.kill("is told that another process is this runner");
+        else violated("O3", `${life.name} was refused: ${error.message}`);
+      },
+    });
+    const register = async (): Promise<void> => {
+      const runner = {
+        protocol: 1,
+        hostname: runnerId,
+        project: "",
+        process: processOf(life),
+        labels: {},
+        agents: offered,
+      };
+      await connection.time.asking(() =>
+        connection.ask(() => runners.register({ ...runner, taskKinds: [], maxRuns })),
+      );
+    };
+    const living: Living = { life, worker, runtime, loop, runners, isClosing: false };
+    this.#living = living;
+    const begin = (): void =>
+      void register().then(
+        () => loop.start(),
+        () => life.after(AGAIN_MS, begin),
+      );
+    begin();
+  }
+
+  #world(life: ProcessLife): ProgramWorld {
+    const { effects } = this.#host;
+    return {
+      begin: ({ sessionId, taskId, attempt }, node, behaviour) =>
+        effects.begin({ sessionId, taskId, attempt, life: life.name, owner: this.runnerId }, node, behaviour),
+      sleep: (ms) => life.sleep(ms),
+      ended: ({ sessionId }, node, end) => effects.ended(sessionId, node, end),
+    };
+  }
+}
+
+/** As long as a coordinator wants it. */
+function processOf({ name }: ProcessLife): string {
+  return name.padEnd(32, ".");
+}

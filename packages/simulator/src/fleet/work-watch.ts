@@ -1,0 +1,149 @@
+// Who works on what: the attempts that run in each life, and whether two run for one session where only one may.
+//
+//   O3. What a runner that is dead held can be claimed after its lease, and at most `PASSES_ON_MS` more; unless the clock was set
+//       meanwhile, which gives everybody a lease's time anew.
+//   O7. Where nothing goes wrong nobody loses a lease.
+//   D3. Nobody loses a lease that was claimed or renewed less than its length ago, however the clock was set. Between two lives of
+//       a coordinator nobody can tell whether it was.
+//   O4. When a claim passes on, whoever had it before runs nothing for its session any more; unless it is paused, and cannot know.
+
+import type { RecordedError, TraceEvent } from "@holdfast/core";
+import type { ProcessLife } from "../world/process-life.ts";
+import type { Scheduler } from "../world/scheduler.ts";
+import type { SessionAccount, Violated } from "../world/watched-storage.ts";
+
+/** How long one that goes on again after a pause has to notice. */
+const NOTICES_MS = 1_000;
+const PASSES_ON_MS = 5_000;
+/** Clocks are drawn to each other, and storage takes its time. */
+const EARLY_MS = 2_000;
+
+export interface Worker {
+  readonly life: ProcessLife;
+  readonly runnerId: string;
+  /** When it last went on after a pause, in simulated milliseconds. */
+  wokeAt: number;
+}
+
+interface Work {
+  readonly worker: Worker;
+  readonly attempts: Set<string>;
+}
+
+export interface WorkWatchHost {
+  readonly scheduler: Scheduler;
+  readonly leaseMs: number;
+  readonly violated: Violated;
+  accounts(): Iterable<SessionAccount>;
+  /** Whether only the row of a session is stored: its tasks start before anything could be fenced. */
+  isMinimal(sessionId: string): boolean;
+  /** Epoch milliseconds, as storage was told. */
+  now(): number;
+  /** How often the clock was set by which the coordinators go, or may have been while none of them lived. */
+  timesSet(): number;
+}
+
+export class WorkWatch {
+  readonly #host: WorkWatchHost;
+  /** By session, by the name of the life. */
+  #healedAt = Infinity;
+  /** When each claim was made or renewed last, in simulated milliseconds. */
+  readonly #heldSince = new Map<string, number>();
+  #begunAt = -Infinity;
+  readonly #work = new Map<string, Map<string, Work>>();
+
+  constructor(host: WorkWatchHost) {
+    this.#host = host;
+  }
+
+  /** What a life tells its tracer. */
+  trace(worker: Worker, event: TraceEvent): void {
+    if (event.type === "session_released") this.#noteReleased(worker, event);
+    if (event.type !== "task_started" && event.type !== "task_ended") return;
+    const { sessionId, taskId, attempt } = event;
+    const name = `${taskId} attempt ${attempt}`;
+    const { attempts } = this.#workOf(sessionId, worker);
+    if (event.type === "task_ended") attempts.delete(name);
+    else {
+      attempts.add(name);
+      this.#look(sessionId, worker.runnerId, `${name} starts at ${worker.runnerId}`);
+    }
+  }
+
+  /** From now on nothing goes wrong. */
+  healed(): void {
+    this.#healedAt = this.#host.scheduler.now;
+  }
+
+  /** O7. */
+  #noteReleased({ life }: Worker, { sessionId, error }: { sessionId: string; error?: RecordedError }): void {
+    const { scheduler, leaseMs, violated } = this.#host;
+    if (error?.code === "storage_unavailable" && scheduler.now > this.#healedAt + 2 * leaseMs)
+      violated("O7", `${sessionId}: ${life.name} let go of it, and could reach storage: ${error.message}`);
+  }
+
+  /** D3, O4. */
+  claimed(sessionId: string, runnerId: string, before: string | undefined): void {
+    const { scheduler, leaseMs, violated } = this.#host;
+    const since = this.#heldSince.get(sessionId) ?? -Infinity;
+    const heldMs = scheduler.now - since;
+    if (before !== undefined && since > this.#begunAt && heldMs < leaseMs - EARLY_MS)
+      violated(
+        "D3",
+        `${sessionId}: it passed from ${before} to ${runnerId} ${heldMs} ms after its lease was renewed`,
+      );
+    this.#heldSince.set(sessionId, scheduler.now);
+    this.#look(sessionId, runnerId, `it is claimed for ${runnerId}`);
+  }
+
+  renewed(owner: string, sessionIds: ReadonlySet<string>, at: number): void {
+    for (const { owner: holder, sessionId } of this.#host.accounts()) {
+      const since = this.#heldSince.get(sessionId) ?? -Infinity;
+      if (holder === owner && sessionIds.has(sessionId)) this.#heldSince.set(sessionId, Math.max(since, at));
+    }
+  }
+
+  /** D3. */
+  coordinatorBegins(): void {
+    this.#begunAt = this.#host.scheduler.now;
+  }
+
+  /** O3. */
+  died(runnerId: string): void {
+    const { scheduler, leaseMs, accounts, now, timesSet, violated } = this.#host;
+    const setBefore = timesSet();
+    const held = [...accounts()].filter(({ owner }) => owner === runnerId);
+    for (const account of held) {
+      const { sessionId, token } = account;
+      scheduler.after(leaseMs + PASSES_ON_MS, undefined, () => {
+        if (timesSet() !== setBefore) return;
+        if (account.token === token && account.owner === runnerId && account.until > now())
+          violated(
+            "O3",
+            `${sessionId}: ${runnerId} died ${leaseMs + PASSES_ON_MS} ms ago, and holds it still`,
+          );
+      });
+    }
+  }
+
+  #look(sessionId: string, runnerId: string, what: string): void {
+    if (this.#host.isMinimal(sessionId)) return;
+    for (const { worker, attempts } of this.#work.get(sessionId)?.values() ?? []) {
+      const { life, wokeAt } = worker;
+      const isGone = !life.isAlive || life.isPaused || this.#host.scheduler.now < wokeAt + NOTICES_MS;
+      if (isGone || worker.runnerId === runnerId || attempts.size === 0) continue;
+      this.#host.violated(
+        "O4",
+        `${sessionId}: ${what}, and ${life.name} still runs ${[...attempts].join(", ")}`,
+      );
+    }
+  }
+
+  #workOf(sessionId: string, worker: Worker): Work {
+    let works = this.#work.get(sessionId);
+    if (works === undefined) this.#work.set(sessionId, (works = new Map<string, Work>()));
+    let work = works.get(worker.life.name);
+    if (work === undefined) works.set(worker.life.name, (work = { worker, attempts: new Set<string>() }));
+    return work;
+  }
+}

@@ -1,0 +1,250 @@
+// The simulated machine: processes that run the real runtime over one storage, and what can happen to them.
+//
+//   M1. A process is started again some time after its end, and then goes on with whatever is due.
+//   M2. Who died holds no claims: they are released before it is started again, as an owner does for a connection that
+//       was cut. Who is paused for longer than a lease loses its claims as well, goes on for a while without knowing, and is
+//       then ended by whoever supervises it.
+
+import type { AgentStorage, Change, Random } from "@holdfast/core";
+import { createRuntime, type Agent, type Runtime } from "@holdfast/runtime";
+import { vanishRuntime } from "@holdfast/runtime/internal";
+import type { Desk } from "./clients.ts";
+import { Connection, type ConnectionFaults } from "../world/connection.ts";
+import type { Dice } from "../world/dice.ts";
+import type { Effects } from "../programs/effects.ts";
+import type { EventLog } from "../world/event-log.ts";
+import type { Victims } from "./fault-times.ts";
+import { programAgents, programTasks, type ProgramWorld } from "../programs/program-agent.ts";
+import { ProcessLife, type SimulatedTime } from "../world/process-life.ts";
+import { agentOf } from "../programs/program.ts";
+
+/** A pause that is longer costs a process its claims. */
+const LEASE_MS = 1_000;
+const ZOMBIE_MS_MAX = 3_000;
+const RESTART_MS_MAX = 400;
+const CLOSE_MS_MAX = 5_000;
+const RECOVER_AGAIN_MS = 500;
+
+/** Where the sessions of a simulation run. */
+export interface Site extends Victims {
+  /** Where somebody can be asked, if there is anybody. */
+  desk(): Desk | undefined;
+  /** Nothing stands in anybody's way any more. */
+  heal(): void;
+  /** The end of the simulation. */
+  dismantle(): void;
+  /** A session was claimed, and belongs to this owner now; `before` had not let go of it. */
+  claimed?(sessionId: string, owner: string, before: string | undefined): void;
+  /** Epoch milliseconds by those who serve the storage; absent where anybody's clock may jump. */
+  now?(): number;
+}
+
+export interface MachineOptions {
+  readonly time: SimulatedTime;
+  readonly storage: AgentStorage;
+  readonly dice: Dice;
+  readonly log: EventLog;
+  readonly effects: Effects;
+  readonly warmMs: number;
+  readonly isScheduled: boolean;
+  readonly concurrency: number;
+  faults(): ConnectionFaults;
+}
+
+/** A process while it lives. */
+interface Running {
+  readonly index: number;
+  readonly life: ProcessLife;
+  readonly runtime: Runtime;
+  readonly desk: Desk;
+  readonly connection: Connection;
+  hasLostClaims: boolean;
+}
+
+export class Machine implements Site {
+  readonly leaseMs = LEASE_MS;
+  readonly #options: MachineOptions;
+  readonly #random: Random;
+  readonly #running: (Running | undefined)[] = [];
+  #lives = 0;
+
+  constructor(options: MachineOptions) {
+    this.#options = options;
+    this.#random = { u32: options.dice.u32 };
+  }
+
+  /** At some process that lives and is not paused, if there is one. */
+  desk(): Desk | undefined {
+    return this.#pick()?.desk;
+  }
+
+  #pick(): Running | undefined {
+    const [first, ...others] = this.#running.filter((each) => each?.life.isPaused === false) as Running[];
+    return first === undefined ? undefined : this.#options.dice.pick([first, ...others]);
+  }
+
+  start(index: number): void {
+    const { time, storage, dice, log, warmMs, concurrency, isScheduled } = this.#options;
+    const life = new ProcessLife(`p${index}.${++this.#lives}`, time);
+    log.add(life.name, "starts");
+    const connection = new Connection(life, {
+      storage,
+      dice,
+      log,
+      scheduler: time.scheduler,
+      faults: this.#options.faults,
+      crash: () => this.kill(index, "crashes at a commit"),
+    });
+    const world = this.#world(life);
+    const tasks = programTasks(world);
+    const agents = new Map(programAgents(world, tasks).map((agent) => [agent.name, agent]));
+    const runtime = createRuntime({
+      storage: connection,
+      agents: [...agents.values()],
+      tasks,
+      clock: life.clock,
+      random: this.#random,
+      immediate: life.immediate,
+      owner: life.name,
+      development: false,
+      warmMs,
+      concurrency,
+      schedules: isScheduled,
+    });
+    const running: Running = {
+      index,
+      life,
+      runtime,
+      desk: deskOf(life.name, runtime, agents),
+      connection,
+      hasLostClaims: false,
+    };
+    this.#running[index] = running;
+    this.#recover(running); // M1.
+  }
+
+  recover(): void {
+    const some = this.#pick();
+    if (some !== undefined) this.#recover(some);
+  }
+
+  kill(index: number, why: string): void {
+    const running = this.#running[index];
+    if (running === undefined) return;
+    this.#options.log.add(running.life.name, why);
+    this.#end(running);
+    // Not from within one of its calls, which go on until they return.
+    this.#options.time.scheduler.after(0, undefined, () => vanishRuntime(running.runtime));
+  }
+
+  /** End it as it is told to: nothing is given up in the middle of it. */
+  close(index: number): void {
+    const running = this.#running[index];
+    if (running === undefined || running.life.isPaused) return;
+    this.#options.log.add(running.life.name, "closes");
+    const giveUp = running.life.after(CLOSE_MS_MAX, () => this.kill(index, "does not close in time"));
+    void running.runtime.close().then(() => {
+      giveUp();
+      if (running.life.isAlive) this.kill(index, "has closed");
+    });
+  }
+
+  pause(index: number, ms: number): void {
+    const running = this.#running[index];
+    if (running === undefined || running.life.isPaused) return;
+    const { log, time } = this.#options;
+    log.add(running.life.name, `is paused for ${ms} ms`);
+    running.life.pause();
+    time.scheduler.after(LEASE_MS, undefined, () => {
+      if (!running.life.isAlive || !running.life.isPaused) return;
+      this.#release(running); // M2.
+      running.hasLostClaims = true;
+      this.recover(); // Somebody else takes over.
+    });
+    time.scheduler.after(ms, undefined, () => this.#goOn(running));
+  }
+
+  heal(): void {
+    for (const running of this.#running) if (running !== undefined) this.#goOn(running);
+  }
+
+  dismantle(): void {
+    for (const running of this.#running) {
+      if (running === undefined) continue;
+      running.life.end();
+      vanishRuntime(running.runtime);
+    }
+  }
+
+  get count(): number {
+    return this.#running.length;
+  }
+
+  #recover(running: Running): void {
+    const { life, runtime } = running;
+    runtime.recover().catch(() => life.after(RECOVER_AGAIN_MS, () => this.#recover(running)));
+  }
+
+  #goOn(running: Running): void {
+    const { life, index } = running;
+    const { dice, log, time } = this.#options;
+    if (!life.isAlive || !life.isPaused) return;
+    log.add(life.name, "goes on");
+    life.goOn();
+    if (!running.hasLostClaims) return;
+    time.scheduler.after(dice.between(0, ZOMBIE_MS_MAX), life, () =>
+      this.kill(index, "is ended: its claims are gone"),
+    );
+  }
+
+  #end(running: Running): void {
+    const { dice, time } = this.#options;
+    const { index, life, connection } = running;
+    life.end();
+    this.#running[index] = undefined;
+    const detectedMs = dice.between(0, 20);
+    time.scheduler.after(detectedMs, undefined, () => {
+      connection.cut();
+      this.#release(running); // M2.
+    });
+    time.scheduler.after(detectedMs + dice.between(1, RESTART_MS_MAX), undefined, () => this.start(index));
+  }
+
+  #release({ connection, life }: Running): void {
+    const releases: Change[] = [...connection.claims].map(([sessionId, token]) => ({
+      type: "release_claim",
+      sessionId,
+      token,
+    }));
+    connection.claims.clear();
+    this.#options.log.add(life.name, `loses ${releases.length} claims`);
+    if (releases.length > 0) void this.#options.storage.commit(releases, this.#options.time.wall());
+  }
+
+  #world(life: ProcessLife): ProgramWorld {
+    const { effects } = this.#options;
+    return {
+      begin: ({ sessionId, taskId, attempt }, node, behaviour) =>
+        effects.begin({ sessionId, taskId, attempt, life: life.name, owner: life.name }, node, behaviour),
+      sleep: (ms) => life.sleep(ms),
+      ended: ({ sessionId }, node, end) => effects.ended(sessionId, node, end),
+    };
+  }
+}
+
+function deskOf(name: string, runtime: Runtime, agents: ReadonlyMap<string, Agent>): Desk {
+  return {
+    name,
+    runtime,
+    putSchedule: (input, timing) =>
+      runtime.schedule({ ...timing, start: { agent: agents.get(agentOf(input))!, input } }),
+    start: (program, options) => runtime.start(agents.get(agentOf(program))!, program, options),
+    signal: (...asked) => runtime.signal(...asked),
+    answer: (...asked) => runtime.answer(...asked),
+    cancel: (...asked) => runtime.cancel(...asked),
+    pause: (...asked) => runtime.pause(...asked),
+    unpause: (...asked) => runtime.unpause(...asked),
+    setBudget: (...asked) => runtime.setBudget(...asked),
+    releaseLost: (...asked) => runtime.releaseLost(...asked),
+  };
+}

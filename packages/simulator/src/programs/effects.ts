@@ -1,0 +1,105 @@
+// The world tasks act upon: what each of them did, how often, and in whose name.
+//
+//   W1. A task fails as often as its node says, counted over all processes, and then does what it is there for.
+//   W2. An attempt that starts after its task's outcome was committed, by whoever still holds the session, is a violation (H7).
+
+import type { Dice } from "../world/dice.ts";
+import type { EventLog } from "../world/event-log.ts";
+
+/** What a task of a program does in the world, besides giving its output. */
+export interface Behaviour {
+  /** Attempts that fail before one succeeds. */
+  readonly failures?: number;
+  /** It never succeeds, and says so. */
+  readonly isHopeless?: boolean;
+  /** It may fail and hang besides, as the faults of the moment say: its retries have patience. */
+  readonly isPatient?: boolean;
+  /** It has a time-out, so it may hang. */
+  readonly mayHang?: boolean;
+  /** It takes so long that it is not waited for. */
+  readonly takesMs?: number;
+}
+
+export interface Effect {
+  starts: number;
+  failures: number;
+  /** How often it did what it is there for. */
+  done: number;
+}
+
+/** What an attempt is told of itself. */
+export interface AttemptFacts {
+  readonly sessionId: string;
+  readonly taskId: string;
+  readonly attempt: number;
+  /** The life it runs in. */
+  readonly life: string;
+  /** As whom that life claims. */
+  readonly owner: string;
+}
+
+export interface EffectsHost {
+  readonly dice: Dice;
+  readonly log: EventLog;
+  faults(): { readonly taskFails: number; readonly taskHangs: number; readonly taskMs: number };
+  /** Whether the outcome of this task is committed, and this owner holds its session. */
+  isOver(facts: AttemptFacts): boolean;
+  violated(promise: string, what: string): void;
+}
+
+/** An attempt's plan. */
+export interface AttemptPlan {
+  readonly ms: number;
+  readonly end: "done" | "fails" | "hopeless" | "hangs";
+}
+
+export class Effects {
+  readonly #host: EffectsHost;
+  readonly #effects = new Map<string, Effect>();
+
+  constructor(host: EffectsHost) {
+    this.#host = host;
+  }
+
+  /** By session and node. */
+  of(sessionId: string, node: string): Effect {
+    const key = `${sessionId} ${node}`;
+    let effect = this.#effects.get(key);
+    if (effect === undefined) this.#effects.set(key, (effect = { starts: 0, failures: 0, done: 0 }));
+    return effect;
+  }
+
+  /** An attempt starts. */
+  begin(facts: AttemptFacts, node: string, behaviour: Behaviour): AttemptPlan {
+    const { life, taskId, attempt, sessionId } = facts;
+    const plan = this.#plan(this.of(sessionId, node), behaviour);
+    this.of(sessionId, node).starts++;
+    this.#host.log.add(
+      life,
+      `task ${node}`,
+      () => `${taskId} attempt ${attempt}: ${plan.end} after ${plan.ms} ms`,
+    );
+    if (this.#host.isOver(facts))
+      this.#host.violated("H7", `attempt ${attempt} of ${taskId} started after its outcome was committed`); // W2.
+    return plan;
+  }
+
+  /** An attempt ended, after all it took. */
+  ended(sessionId: string, node: string, end: "done" | "failed"): void {
+    const effect = this.of(sessionId, node);
+    if (end === "done") effect.done++;
+    else effect.failures++;
+  }
+
+  #plan({ failures }: Effect, behaviour: Behaviour): AttemptPlan {
+    const { dice } = this.#host;
+    const { taskFails, taskHangs, taskMs } = this.#host.faults();
+    const ms = taskMs === 0 ? 0 : dice.between(0, taskMs);
+    if (behaviour.isHopeless === true) return { ms, end: "hopeless" };
+    if (behaviour.takesMs !== undefined) return { ms: behaviour.takesMs, end: "done" };
+    if (failures < (behaviour.failures ?? 0)) return { ms, end: "fails" }; // W1.
+    if (behaviour.mayHang === true && taskHangs > 0 && dice.chance(taskHangs)) return { ms, end: "hangs" };
+    if (behaviour.isPatient === true && taskFails > 0 && dice.chance(taskFails)) return { ms, end: "fails" };
+    return { ms, end: "done" };
+  }
+}

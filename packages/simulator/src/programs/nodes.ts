@@ -1,0 +1,254 @@
+// All kinds of nodes: programs drawn from them, and what must come of a program.
+
+import type { Budget } from "@holdfast/core";
+import type { Dice } from "../world/dice.ts";
+import {
+  askParent,
+  call,
+  capped,
+  child,
+  dearCall,
+  doomed,
+  letters,
+  remaining,
+  respawned,
+  tell,
+} from "./nodes-family.ts";
+import { drain, mail, question, signals, timer } from "./nodes-signals.ts";
+import { branches, entry, nested } from "./nodes-structure.ts";
+import { hopeless, once, race, task, unobserved, withdrawn } from "./nodes-tasks.ts";
+import type {
+  ChildDraw,
+  Drawer,
+  Expectation,
+  NodeKind,
+  Program,
+  ProgramEnd,
+  ProgramNode,
+  Value,
+} from "./program.ts";
+
+/** A kind without the type of its nodes: a node is only ever given to the kind that drew it. */
+type AnyKind = NodeKind<ProgramNode>;
+
+interface Listed {
+  readonly kind: AnyKind;
+  /**
+   * `leaf`: anywhere. `holder`: where it is not too deep. `line`: in the lines of a turn only. `family`: as `holder`, above the last
+   * generation. `heard`: as `leaf`, of a program whose parent hears it. `part`: of others.
+   */
+  readonly place: "leaf" | "holder" | "line" | "family" | "heard" | "part";
+  /** How often, beside the others of its place. */
+  readonly weight: number;
+}
+
+const NODE_KINDS: Readonly<Record<string, Listed>> = {
+  task: listed("leaf", 4, task),
+  signals: listed("leaf", 1, signals),
+  timer: listed("leaf", 1, timer),
+  entry: listed("leaf", 1, entry),
+  question: listed("leaf", 1, question),
+  drain: listed("leaf", 1, drain),
+  unobserved: listed("leaf", 1, unobserved),
+  once: listed("leaf", 1, once),
+  hopeless: listed("leaf", 1, hopeless),
+  withdrawn: listed("leaf", 1, withdrawn),
+  branches: listed("holder", 2, branches),
+  nested: listed("holder", 1, nested),
+  race: listed("holder", 1, race),
+  mail: listed("line", 1, mail),
+  call: listed("leaf", 2, call),
+  remaining: listed("leaf", 1, remaining),
+  child: listed("family", 4, child),
+  doomed: listed("family", 1, doomed),
+  respawned: listed("family", 1, respawned),
+  capped: listed("family", 1, capped),
+  tell: listed("heard", 1, tell),
+  ask_parent: listed("heard", 1, askParent),
+  letters: listed("part", 1, letters),
+  dear_call: listed("part", 1, dearCall),
+};
+
+function listed<N>(place: Listed["place"], weight: number, kind: NodeKind<N>): Listed {
+  return { place, weight, kind: kind as unknown as AnyKind };
+}
+
+export function kindOf({ kind }: ProgramNode): AnyKind {
+  const known = NODE_KINDS[kind];
+  if (known === undefined) throw new Error(`no kind of node is named "${kind}"`);
+  return known.kind;
+}
+
+// ---- drawing -----------------------------------------------------------------------------------------------------
+
+const DEPTH_MAX = 2;
+/** Of sessions below each other. */
+const GENERATIONS = 4;
+const LEAVES = kindsOf("leaf");
+const PLAIN_LEAVES: readonly [AnyKind, ...AnyKind[]] = [
+  task,
+  timer,
+  entry,
+  hopeless,
+  withdrawn,
+  unobserved,
+  call,
+  remaining,
+].map((kind) => kind as unknown as AnyKind) as [AnyKind, ...AnyKind[]];
+const HOLDERS = kindsOf("holder");
+const LINED = kindsOf("line");
+const FAMILY = kindsOf("family");
+const HEARD = kindsOf("heard");
+
+/** Each as often as its weight says. */
+function kindsOf(place: Listed["place"]): readonly [AnyKind, ...AnyKind[]] {
+  const kinds = Object.values(NODE_KINDS).filter((each) => each.place === place);
+  return kinds.flatMap(({ kind, weight }) => Array<AnyKind>(weight).fill(kind)) as [AnyKind, ...AnyKind[]];
+}
+
+interface Place extends ChildDraw {
+  readonly key: string;
+  readonly generation: number;
+  readonly isPaid: boolean;
+  readonly isPlain: boolean;
+}
+
+/** How often somebody gives up a session of nobody's after a while. */
+const MORTAL = 0.15;
+
+export function drawProgram(dice: Dice, key: string): Program {
+  const end: ProgramEnd = { type: dice.chance(0.04) ? "never" : "output" };
+  const isPlain = dice.chance(0.15);
+  const limits = dice.chance(MORTAL) ? { ttlMs: dice.between(100, 5_000) } : {};
+  return drawOne(dice, { key, generation: 0, isPaid: false, isPlain, isHeard: false, end, limits });
+}
+
+/** One that a schedule may start, as often as it likes. */
+export function drawPlainProgram(dice: Dice, key: string): Program {
+  return drawOne(dice, { key, generation: 0, isPaid: false, isPlain: true, isHeard: false });
+}
+
+function drawOne(dice: Dice, place: Place): Program {
+  const { key, generation, isHeard, isPlain, last = [], limits = {} } = place;
+  const drawnBudget = place.budget ?? (dice.chance(0.3) ? drawBudget(dice) : undefined);
+  const isLimited = drawnBudget !== undefined || Object.keys(limits).length > 0;
+  const budget = isLimited ? { ...drawnBudget, ...limits } : undefined;
+  const isPaid = place.isPaid || budget !== undefined;
+  let names = 0;
+  let chains = 0;
+  let children = 0;
+  let chain = { name: "main", length: 0 };
+  let depth = 0;
+  const leaf = (): ProgramNode => dice.pick(isPlain ? PLAIN_LEAVES : LEAVES).draw(drawer);
+  const any = (): ProgramNode => {
+    if (isHeard && dice.chance(0.2)) return dice.pick(HEARD).draw(drawer);
+    if (depth >= DEPTH_MAX || dice.chance(0.65)) return leaf();
+    depth++;
+    const isBirth = !isPlain && generation + 1 < GENERATIONS && dice.chance(0.5);
+    const node = dice.pick(isBirth ? FAMILY : HOLDERS).draw(drawer);
+    depth--;
+    return node;
+  };
+  const birth = (more: Partial<Place>): Program =>
+    drawOne(dice, {
+      key: `${key}.${children++}`,
+      generation: generation + 1,
+      isPaid,
+      isPlain: false,
+      isHeard: false,
+      ...more,
+    });
+  const drawer: Drawer = {
+    dice,
+    leaf,
+    name: (prefix) => `${prefix}${names++}`,
+    line: () => Array.from({ length: dice.between(1, 3) }, any),
+    entry: () => ({ chain: chain.name, index: chain.length++ }),
+    branch(draw) {
+      const outer = chain;
+      chain = { name: `branch${chains++}`, length: 0 };
+      try {
+        return draw();
+      } finally {
+        chain = outer;
+      }
+    },
+    isPaid,
+    child: birth,
+  };
+  const top = (): ProgramNode => (!isPlain && dice.chance(0.15) ? dice.pick(LINED).draw(drawer) : any());
+  // Under a budget that cancels nothing else may cost anything.
+  const turnCount = place.budget === undefined ? dice.pick([1, 1, 2, 3]) : 0;
+  const drawn = Array.from({ length: turnCount }, () =>
+    Array.from({ length: dice.between(1, generation === 0 ? 3 : 2) }, top),
+  );
+  const turns = [...drawn.slice(0, -1), [...(drawn.at(-1) ?? []), ...last]];
+  const isMinimal = !isPlain && budget === undefined && dice.chance(0.1);
+  const prelude = isMinimal ? Array.from({ length: 2 }, () => task.draw(drawer)) : undefined;
+  const mayHandOver = !isPlain && generation + 1 < GENERATIONS && (place.end?.type ?? "output") === "output";
+  return {
+    key,
+    turns,
+    cleansUp: dice.chance(0.5),
+    isTyped: dice.chance(0.3),
+    end:
+      mayHandOver && dice.chance(0.07)
+        ? drawHandOver(dice, birth, isHeard)
+        : (place.end ?? { type: "output" }),
+    ...(prelude === undefined ? {} : { prelude }),
+    ...(budget === undefined ? {} : { budget }),
+    ...(isPlain ? { isPlain } : {}),
+  };
+}
+
+/** One that somebody has to raise, or perhaps not. */
+function drawBudget(dice: Dice): Budget {
+  return dice.pick<Budget>([
+    { maxTokens: dice.between(50, 200) },
+    { maxCostMicroUsd: dice.between(500, 2_000) },
+    { maxSteps: dice.between(1, 10) },
+    { maxTokens: dice.between(50, 400), maxTurns: 1 },
+  ]);
+}
+
+/** It is heard by whoever would have heard the one it takes over from, when that one goes at once. */
+function drawHandOver(dice: Dice, birth: Drawer["child"], isHeard: boolean): ProgramEnd {
+  const completion = dice.pick(["wait_for_child", "immediate"]);
+  const program = birth({ isHeard: completion === "wait_for_child" || isHeard });
+  return { type: "hand_over", completion, program };
+}
+
+// ---- what must come of it ----------------------------------------------------------------------------------------
+
+export interface Expected extends Pick<Expectation, "tasks" | "signals" | "entries"> {
+  /** What it gives as a session. */
+  readonly output: Value;
+  /** What its parent hears, perhaps of one that took over from it. */
+  readonly heard: Value;
+  /** What it tells besides, it or who took over. */
+  readonly told: readonly Value[];
+}
+
+/** Without running anything. */
+export function expectedOf({ turns, prelude = [], end }: Program): Expected {
+  const expectation: Expectation = {
+    tasks: new Map(),
+    signals: new Map(),
+    entries: new Map(),
+    told: [],
+    expect: (node) => kindOf(node).expect(node, expectation),
+    child: expectedOf,
+  };
+  for (const node of prelude) expectation.expect(node);
+  const output = turns.map((nodes) => nodes.map((node) => expectation.expect(node)));
+  if (end.type !== "hand_over") return { ...expectation, output, heard: output };
+  const { heard, told } = expectedOf(end.program);
+  const isWaiting = end.completion === "wait_for_child";
+  // Who waits for its heir tells nothing more; the heir tells the one that waits.
+  return isWaiting
+    ? { ...expectation, output: heard, heard }
+    : { ...expectation, output: HANDED_OVER, heard, told: [...expectation.told, ...told] };
+}
+
+/** In the place of the id of whoever took over. */
+export const HANDED_OVER = "handed over";

@@ -1,0 +1,123 @@
+// Programs: what agents of a simulation do, as data. From one program come the agent that does it, durably and through all
+// faults, and the result it must have, computed without running anything.
+//
+// A kind of node is one object with three functions over the same data: `draw` makes one, `perform` does it with a context,
+// `expect` says what it gives and leaves behind. New things agents can do are new kinds (`NODE_KINDS` in `nodes.ts`).
+//
+//   G1. A node's result depends on nothing but the node: not on time, order of arrival, attempts or crashes.
+//   G2. A name of a signal belongs to one node, or to one line of nodes that come after each other.
+//   G3. Programs are JSON: a session's program is its input, so that children need no agents of their own.
+
+import type { Budget } from "@holdfast/core";
+import type { AgentContext } from "@holdfast/runtime";
+import type { Dice } from "../world/dice.ts";
+import type { Behaviour } from "./effects.ts";
+
+export type Value = null | boolean | number | string | readonly Value[] | { readonly [key: string]: Value };
+
+/** What `draw` makes nodes with. */
+export interface Drawer {
+  readonly dice: Dice;
+  /** A new name, unique in the program. */
+  name(prefix: string): string;
+  /** One of a kind that holds no others. */
+  leaf(): ProgramNode;
+  /** Nodes one after the other. */
+  line(): readonly ProgramNode[];
+  /** The next entry of the branch that is being drawn. */
+  entry(): { readonly chain: string; readonly index: number };
+  /** Draw in a branch of its own. */
+  branch<T>(draw: () => T): T;
+  /** Whether somebody above has a budget, or this program does. */
+  readonly isPaid: boolean;
+  /** A child's program. */
+  child(options: ChildDraw): Program;
+}
+
+export interface ChildDraw {
+  /** Whether the parent lives as long, and so answers. */
+  readonly isHeard: boolean;
+  /** Nodes it ends its last turn with. */
+  readonly last?: readonly ProgramNode[];
+  readonly end?: ProgramEnd;
+  /** Its budget, under which nothing but `last` is done. */
+  readonly budget?: Budget;
+  /** Of its budget, beside others. */
+  readonly limits?: Budget;
+}
+
+/** What `perform` does nodes with. */
+export interface Stage {
+  readonly ctx: AgentContext;
+  perform(node: ProgramNode): Promise<Value>;
+  /** One after the other. */
+  inTurn(nodes: readonly ProgramNode[]): Promise<Value[]>;
+  /** What a closure of this node's does in the world. */
+  work(node: string, behaviour: Behaviour): (task: unknown) => Promise<Value>;
+}
+
+/** What `expect` fills: everything a session leaves behind besides its output. */
+export interface Expectation {
+  /** Tasks that are done, and how often each fails first. */
+  readonly tasks: Map<string, Behaviour & { readonly outcome: "done" | "hopeless" | "perhaps" }>;
+  /** Payloads by the name of their signal, in the order they are sent and consumed. */
+  readonly signals: Map<string, Value[]>;
+  /** Entries by their branch: in this order there, in any order between branches. */
+  readonly entries: Map<string, number>;
+  /** What it tells its parent besides its end, in any order. */
+  readonly told: Value[];
+  /** What comes of a child. */
+  child(program: Program): { readonly heard: Value; readonly told: readonly Value[] };
+  expect(node: ProgramNode): Value;
+}
+
+export interface NodeKind<N> {
+  draw(drawer: Drawer): N;
+  perform(node: N, stage: Stage): Promise<Value>;
+  expect(node: N, expectation: Expectation): Value;
+}
+
+/** A node of some kind; what else it holds is its kind's own. */
+export interface ProgramNode {
+  readonly kind: string;
+}
+
+/** How a program ends once its turns are over. */
+export type ProgramEnd =
+  /** With what its nodes gave. */
+  | { readonly type: "output" }
+  /** It waits for a signal that nobody sends. */
+  | { readonly type: "never" }
+  /** So many sessions of it fail; the next goes on where they were. */
+  | { readonly type: "fails"; readonly times: number }
+  /** It asks what nobody answers in time. */
+  | { readonly type: "unanswered" }
+  | {
+      readonly type: "hand_over";
+      readonly completion: "wait_for_child" | "immediate";
+      readonly program: Program;
+    };
+
+export interface Program {
+  /** Unique in a simulation. */
+  readonly key: string;
+  /** Lines of nodes with a checkpoint between one and the next. */
+  readonly turns: readonly (readonly ProgramNode[])[];
+  /** Clean up when cancelled: a task and a timer that outlive it. */
+  readonly cleansUp: boolean;
+  readonly end: ProgramEnd;
+  /** Its state is typed. */
+  readonly isTyped: boolean;
+  /** Done while little is stored of it; all is, from then on. */
+  readonly prelude?: readonly ProgramNode[];
+  readonly budget?: Budget;
+  /** Nobody else is needed for it: no signals, answers or children. So it may be forked anywhere, and started by a schedule. */
+  readonly isPlain?: boolean;
+}
+
+/** The agent that does it. */
+export function agentOf({ isTyped }: Program): "plain" | "typed" {
+  return isTyped ? "typed" : "plain";
+}
+
+export const NEVER = "never";

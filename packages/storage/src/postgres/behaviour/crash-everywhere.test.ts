@@ -1,0 +1,48 @@
+// H9 over PostgreSQL: a fault at every commit and task boundary, and what a dead process left behind: its rows, and claims that
+// nobody says anything about any more.
+//
+// A few scenarios in every run; all of them where HOLDFAST_TEST_POSTGRES_ALL says so, in campaigns.
+
+import type { AgentStorage } from "@holdfast/core";
+import { crashEverywhere, crashScenarios, type CrashSubject } from "@holdfast/testkit";
+import { describe, expect, test } from "vitest";
+import { EmptiedSchema } from "../testing/emptied.ts";
+import { runSql, sharedServerUrl } from "../testing/shared-server.ts";
+
+const ALWAYS: ReadonlySet<string> = new Set(["a fan-out that joins", "a graceful cancel of a tree"]);
+const isCampaign = process.env["HOLDFAST_TEST_POSTGRES_ALL"] !== undefined;
+const scenarios = crashScenarios.filter(({ name }) => isCampaign || ALWAYS.has(name));
+
+function postgresSubject(): CrashSubject {
+  const emptied = new EmptiedSchema();
+  // What played the world of a life that is over may still be reading.
+  const former: AgentStorage[] = [];
+  return {
+    name: "postgres",
+    async open() {
+      await Promise.all(former.splice(0).map((storage) => storage.close()));
+      const storage = await emptied.open();
+      former.push(storage);
+      return storage;
+    },
+    async reopen() {
+      const { schema } = emptied;
+      await runSql(
+        await sharedServerUrl(),
+        `INSERT INTO ${schema}.instance VALUES ('dead', '-infinity') ON CONFLICT DO NOTHING;
+         UPDATE ${schema}.state SET instance = 'dead' WHERE instance IS NOT NULL`,
+      );
+      const storage = await emptied.reopen();
+      former.push(storage);
+      return storage;
+    },
+  };
+}
+
+describe("H9: a crash at any point, and a resume, is the same as no crash (PostgreSQL)", () => {
+  test.each(scenarios)("$name", { timeout: 300_000 }, async (scenario) => {
+    const report = await crashEverywhere(scenario, postgresSubject());
+    expect(report.failures).toEqual([]);
+    expect(report.commits).toBeGreaterThan(1);
+  });
+});

@@ -1,0 +1,595 @@
+// Several storages on one database: each knows sessions by what it last saw of them, and none may ever decide by what is no
+// longer so. In one process, because what separates them is what they know, not where they run.
+
+import { verifyAudit, type Arrival, type Change, type CommitBatch, type CreateSession } from "@holdfast/core";
+import { hash } from "node:crypto";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { Database } from "../database/database.ts";
+import { PostgresStorage } from "../postgres-storage.ts";
+import { Reads } from "../read/reads.ts";
+import { EmptiedSchema } from "../testing/emptied.ts";
+import { runSql, sharedServerUrl } from "../testing/shared-server.ts";
+
+const POLL_MS = 20;
+
+const emptied = new EmptiedSchema();
+const { schema } = emptied;
+let url: string;
+let storages: PostgresStorage[];
+let a: PostgresStorage;
+let b: PostgresStorage;
+
+beforeEach(async () => {
+  url = await sharedServerUrl();
+  // Without notices: what is found by looking is all that anything may depend on.
+  a = await emptied.open({ pollMs: POLL_MS, notices: false });
+  storages = [a];
+  b = await open();
+});
+
+afterEach(async () => {
+  await Promise.all(storages.map((storage) => storage.close()));
+});
+
+async function open(): Promise<PostgresStorage> {
+  const storage = await emptied.reopen({ pollMs: POLL_MS, notices: false });
+  storages.push(storage);
+  return storage;
+}
+
+function creating(sessionId: string, more: Partial<CreateSession> = {}): CreateSession {
+  const agent = { name: "agent", version: "1" };
+  return { type: "create_session", sessionId, agent, input: "1", seed: 1, flags: 0, format: 1, ...more };
+}
+
+function signalling(sessionId: string, n: number, more: object = {}): Change {
+  return { type: "send_signal", sessionId, signalId: `sig-${n}`, name: "go", payload: String(n), ...more };
+}
+
+function batch(token: number, seq: number, more: Partial<CommitBatch> = {}): CommitBatch {
+  const records = [{ type: "warned", seq, at: 1, payload: '"x"' }] as const;
+  return {
+    type: "commit_batch",
+    sessionId: "ses-1",
+    token,
+    firstSeq: seq,
+    records,
+    entries: [],
+    consumed: [],
+    ...more,
+  };
+}
+
+async function claim(storage: PostgresStorage, owner: string, now: number, leaseMs = 1_000): Promise<number> {
+  const claimed = await storage.claim({ sessionId: "ses-1", owner, now, leaseMs });
+  expect(claimed).toMatchObject({ status: "claimed" });
+  return (claimed as { readonly token: number }).token;
+}
+
+/** Vitest's own second is soon over where the machine is busy. */
+const until = (isSo: () => boolean) => vi.waitUntil(isSo, { timeout: 15_000, interval: 10 });
+
+const FOR_EVER = { claimFor: { owner: "owner-1", leaseMs: Infinity } };
+const WAITING = { status: "waiting", waits: [{ type: "signal", id: 0, name: "go" }] } as const;
+
+describe("what one did, the other decides by", () => {
+  test("a holder may commit through either, in turns", async () => {
+    await a.commit([creating("ses-1")], 0);
+    const token = await claim(a, "owner-1", 0);
+    for (let seq = 0; seq < 10; seq++) {
+      const storage = seq % 2 === 0 ? b : a;
+      expect(await storage.commit([batch(token, seq)], 1)).toEqual([{ status: "committed", inbox: 0 }]);
+    }
+    expect((await a.reader.session("ses-1"))?.nextSeq).toBe(10);
+  });
+
+  test("ST2: a holder that was overtaken elsewhere is fenced, though all it knows says that it holds", async () => {
+    await a.commit([creating("ses-1")], 0);
+    const stalled = await claim(a, "owner-1", 0);
+    await a.commit([batch(stalled, 0)], 1);
+    const current = await claim(b, "owner-2", 1_000);
+    expect(await a.commit([batch(stalled, 1)], 1_001)).toEqual([{ status: "fenced" }]);
+    expect(await b.commit([batch(current, 1)], 1_001)).toMatchObject([{ status: "committed" }]);
+  });
+
+  test("ST7: of many that claim at the same time through many storages one gets it", async () => {
+    for (let n = 0; n < 3; n++) await open();
+    await a.commit([creating("ses-1")], 0);
+    const claims = await Promise.all(
+      storages.flatMap((storage, i) =>
+        [1, 2, 3].map((n) =>
+          storage.claim({ sessionId: "ses-1", owner: `owner-${i}-${n}`, now: 0, leaseMs: 1_000 }),
+        ),
+      ),
+    );
+    expect(claims.filter(({ status }) => status === "claimed")).toHaveLength(1);
+    expect(claims.filter(({ status }) => status === "busy")).toHaveLength(14);
+  });
+
+  test("ST7: a lease that was renewed through the other is not taken over", async () => {
+    await a.commit([creating("ses-1")], 0);
+    await claim(a, "owner-1", 0);
+    // It knows the claim with the end it had.
+    await b.commit([signalling("ses-1", 1)], 1);
+    expect(await a.renew({ owner: "owner-1", now: 900, leaseMs: 1_000 })).toEqual({ sessions: 1 });
+    expect(await b.claim({ sessionId: "ses-1", owner: "owner-2", now: 1_500, leaseMs: 1_000 })).toEqual({
+      status: "busy",
+      owner: "owner-1",
+    });
+  });
+
+  test("ST11, ST15: what ended elsewhere has ended", async () => {
+    const [created] = await a.commit([creating("ses-1", FOR_EVER)], 0);
+    const { token } = created as { readonly token: number };
+    await b.commit([signalling("ses-1", 1)], 1);
+    await a.commit([batch(token, 0, { session: { status: "completed" } })], 2);
+    expect(await b.commit([signalling("ses-1", 2), batch(token, 1)], 3)).toMatchObject([
+      { status: "ended", sessionStatus: "completed" },
+      { status: "invalid" },
+    ]);
+  });
+
+  test("ST13: of many that create it one did, and all others hear that it exists", async () => {
+    const results = await Promise.all(
+      Array.from({ length: 12 }, (_, i) => storages[i % 2]!.commit([creating("ses-1")], i)),
+    );
+    const statuses = results.flat().map(({ status }) => status);
+    expect(statuses.filter((status) => status === "created")).toHaveLength(1);
+    expect(statuses.filter((status) => status === "exists")).toHaveLength(11);
+  });
+
+  test("ST8, ST9: signals through many storages are each stored once, and numbered without a gap", async () => {
+    for (let n = 0; n < 2; n++) await open();
+    await a.commit([creating("ses-1")], 0);
+    // Each is sent through every storage.
+    const results = await Promise.all(
+      Array.from({ length: 20 }, (_, n) =>
+        storages.map((storage) => storage.commit([signalling("ses-1", n)], n)),
+      ).flat(),
+    );
+    const stored = results.flat().flatMap((result) => (result.status === "stored" ? [result.order] : []));
+    expect(stored.sort((x, y) => x - y)).toEqual(Array.from({ length: 20 }, (_, n) => n + 1));
+    expect(results.flat().filter(({ status }) => status === "duplicate")).toHaveLength(60);
+    expect(await a.reader.pendingSignals("ses-1")).toHaveLength(20);
+    expect((await b.reader.session("ses-1"))?.inbox).toBe(20);
+  });
+
+  test("ST12: no signal slips between a batch that begins to wait and the answer to it", async () => {
+    const [created] = await a.commit([creating("ses-1", FOR_EVER)], 0);
+    const { token } = created as { readonly token: number };
+    for (let n = 0; n < 10; n++) {
+      const waiting = batch(token, n, { session: WAITING });
+      const [[committed], [stored]] = await Promise.all([
+        a.commit([waiting], 1),
+        b.commit([signalling("ses-1", n)], 1),
+      ]);
+      // Whoever came second knows of the first.
+      const { inbox } = committed as { readonly inbox: number };
+      const { order } = stored as { readonly order: number };
+      expect(inbox === order || inbox === order - 1).toBe(true);
+      expect((await b.reader.session("ses-1"))?.inbox).toBe(n + 1);
+    }
+    await a.commit([{ type: "release_claim", sessionId: "ses-1", token }], 2);
+    expect((await b.due({ now: 2, limit: 10 })).sessionIds).toEqual(["ses-1"]);
+  });
+
+  test("ST27: a cancel reaches children that were made elsewhere in the meantime", async () => {
+    const [created] = await a.commit([creating("ses-1", FOR_EVER)], 0);
+    const { token } = created as { readonly token: number };
+    const child = (n: number) =>
+      creating(`ses-child-${n}`, { parent: { sessionId: "ses-1", child: n, onEnd: "cancel" } });
+    await b.commit([signalling("ses-1", 1)], 1); // So that it knows the parent, without children.
+    const spawns = Array.from({ length: 5 }, (_, n) =>
+      a.commit([batch(token, n, { effects: [child(n)] })], 1),
+    );
+    const cancel = { type: "request_cancel", sessionId: "ses-1", mode: "hard", graceMs: 0 } as const;
+    const [, ...results] = await Promise.all([b.commit([cancel], 2), ...spawns]);
+    const born = results.filter(([result]) => result?.status === "committed").length;
+    const children = await a.reader.sessions({ parent: "ses-1", limit: 10 });
+    expect(children).toHaveLength(born);
+    expect(children.every(({ status }) => status === "cancelled")).toBe(true);
+  });
+
+  test("B1: what many spend at once through many storages is never more than there is", async () => {
+    const [created] = await a.commit([creating("ses-1", { ...FOR_EVER, budget: { maxTokens: 100 } })], 0);
+    const { token } = created as { readonly token: number };
+    const children = Array.from({ length: 6 }, (_, n) =>
+      creating(`ses-child-${n}`, { parent: { sessionId: "ses-1", child: n, onEnd: "leave" } }),
+    );
+    await a.commit([batch(token, 0, { effects: children })], 1);
+    const spends = children.map(async ({ sessionId }, n) => {
+      const storage = storages[n % 2]!;
+      const claimed = await storage.claim({ sessionId, owner: `owner-${n}`, now: 1, leaseMs: 1_000 });
+      const reserve = {
+        type: "reserve",
+        task: 0,
+        amount: { tokens: 30, costMicroUsd: 0, steps: 0, turns: 0 },
+      } as const;
+      const change = batch((claimed as { readonly token: number }).token, 0, {
+        sessionId,
+        charges: [reserve],
+      });
+      return storage.commit([change], 2);
+    });
+    const admitted = (await Promise.all(spends))
+      .flat()
+      .filter((result) => "admissions" in result && result.admissions?.[0]?.status === "admitted");
+    expect(admitted).toHaveLength(3);
+    expect((await b.reader.session("ses-1"))?.account?.reserved.tokens).toBe(90);
+  });
+
+  test("ST29, ST30: whoever is paused for want of a budget while it is raised elsewhere goes on", async () => {
+    const [created] = await a.commit([creating("ses-1", { ...FOR_EVER, budget: { maxTokens: 10 } })], 0);
+    const { token } = created as { readonly token: number };
+    for (let n = 0; n < 10; n++) {
+      const max = 10 + n;
+      const exhausted = { payer: "ses-1", limit: "maxTokens", used: 10, max, then: "park" } as const;
+      const pausing = { status: "paused", pauseReason: "budget_exceeded", exhausted } as const;
+      await Promise.all([
+        a.commit([batch(token, n, { session: pausing })], 1),
+        b.commit([{ type: "set_budget", sessionId: "ses-1", limits: { maxTokens: max + 1 } }], 1),
+      ]);
+      expect((await a.reader.session("ses-1"))?.status).toBe("working");
+    }
+  });
+
+  test("ST34: a schedule that many fire is fired once", async () => {
+    const action = { type: "start", agent: { name: "agent", version: "1" }, input: "1" } as const;
+    const schedule = {
+      scheduleId: "s",
+      cron: "* * * * *",
+      timeZone: "UTC",
+      action,
+      nextAt: 10,
+      createdAt: 0,
+    };
+    await a.commit([{ type: "put_schedule", schedule }], 0);
+    const results = await Promise.all(
+      Array.from({ length: 8 }, (_, n) =>
+        storages[n % 2]!.commit(
+          [
+            {
+              type: "fire_schedule",
+              scheduleId: "s",
+              dueAt: 10,
+              nextAt: 20,
+              effect: creating(`ses-fired-${n}`),
+            },
+          ],
+          11,
+        ),
+      ),
+    );
+    expect(results.flat().filter(({ status }) => status === "done")).toHaveLength(1);
+    expect(results.flat().filter(({ status }) => status === "fenced")).toHaveLength(7);
+    expect(await a.reader.sessions({ limit: 10 })).toHaveLength(1);
+  });
+
+  test("ST40: of many that put a document that must not exist one did", async () => {
+    const results = await Promise.all(
+      Array.from({ length: 8 }, (_, n) =>
+        storages[n % 2]!.commit(
+          [{ type: "put_document", collection: "c", id: "d", body: String(n), expected: 0 }],
+          1,
+        ),
+      ),
+    );
+    expect(results.flat().filter(({ status }) => status === "done")).toHaveLength(1);
+    expect(results.flat().filter(({ status }) => status === "conflict")).toHaveLength(7);
+  });
+
+  test("ST42: the audit that many write is one chain without a gap", async () => {
+    await open();
+    await Promise.all(
+      Array.from({ length: 30 }, (_, n) =>
+        storages[n % 3]!.commit(
+          [{ type: "audited", audit: { actor: `a${n}`, action: "look", object: "it" } }],
+          n,
+        ),
+      ),
+    );
+    const rows = await a.reader.audit({ limit: 100 });
+    expect(rows.map(({ seq }) => seq)).toEqual(Array.from({ length: 30 }, (_, n) => n + 1));
+    expect(verifyAudit(rows, (text) => hash("sha256", text, "base64url"))).toMatchObject({
+      status: "intact",
+    });
+    expect(new Set(rows.map(({ actor }) => actor)).size).toBe(30);
+  });
+
+  test("ST43: a session that was deleted elsewhere is gone, and one of its id is another one", async () => {
+    const [created] = await a.commit([creating("ses-1", FOR_EVER)], 0);
+    const { token } = created as { readonly token: number };
+    await a.commit([batch(token, 0, { session: { status: "completed" } })], 1);
+    await b.commit([{ type: "delete_session", sessionId: "ses-1", subtree: "refuse" }], 2);
+    expect(await a.commit([signalling("ses-1", 1)], 3)).toEqual([{ status: "not_found" }]);
+    await b.commit([creating("ses-1", { claimFor: { owner: "owner-2", leaseMs: Infinity } })], 4);
+    // Whoever held the one before holds nothing of this one.
+    expect(await a.commit([batch(token, 0)], 5)).toEqual([{ status: "fenced" }]);
+    const tables = ["journal", "entry", "signal", "seen", "hold", "blob"];
+    for (const table of tables) expect(await runSql(url, `SELECT * FROM ${schema}.${table}`)).toEqual([]);
+  });
+
+  test("a session that is deleted and made anew in one group is two groups, and a new session", async () => {
+    const [created] = await a.commit([creating("ses-1", FOR_EVER)], 0);
+    const { token } = created as { readonly token: number };
+    await a.commit([batch(token, 0, { session: { status: "completed" } })], 1);
+    const group: Change[] = [
+      { type: "delete_session", sessionId: "ses-1", subtree: "refuse" },
+      creating("ses-1"),
+      signalling("ses-1", 1),
+    ];
+    expect(await a.commit(group, 2)).toMatchObject([
+      { status: "deleted", sessions: 1 },
+      { status: "created" },
+      { status: "stored", order: 1 },
+    ]);
+    expect((await b.reader.session("ses-1"))?.nextSeq).toBe(0);
+  });
+});
+
+describe("with SERIALIZABLE as the default of the server", () => {
+  test("whoever loses against another transaction is served all the same", async () => {
+    const strict = new URL(url);
+    strict.searchParams.set("options", "-c default_transaction_isolation=serializable");
+    const both = await Promise.all(
+      [0, 1].map(() => emptied.reopen({ url: strict.href, pollMs: POLL_MS, notices: false })),
+    );
+    storages.push(...both);
+    const ids = Array.from({ length: 6 }, (_, n) => `ses-${n}`);
+    await a.commit(
+      ids.map((sessionId) => creating(sessionId)),
+      0,
+    );
+    const asked = both.flatMap((storage, i) =>
+      ids.map(async (sessionId) => {
+        const { status } = await storage.claim({ sessionId, owner: `owner-${i}`, now: 1, leaseMs: 1_000 });
+        await storage.renew({ owner: `owner-${i}`, now: 2, leaseMs: 1_000 });
+        const [stored] = await storage.commit([signalling(sessionId, i)], 3);
+        await storage.due({ now: 3, limit: 10 });
+        return { status, stored: stored?.status };
+      }),
+    );
+    const answers = await Promise.all(asked);
+    expect(answers.filter(({ status }) => status === "claimed")).toHaveLength(ids.length);
+    expect(answers.filter(({ stored }) => stored === "stored")).toHaveLength(2 * ids.length);
+  });
+});
+
+// Each of these happens in the one moment in which it matters: after something was read, and before what was decided is written.
+describe("what changes between reading and writing", () => {
+  afterEach(() => vi.restoreAllMocks());
+
+  /** Do something once, after the next read of this kind. */
+  function after(read: "heads" | "item" | "exhaustedBy", act: () => Promise<unknown>): void {
+    const original = Reads.prototype[read] as (...args: unknown[]) => Promise<unknown>;
+    vi.spyOn(Reads.prototype, read).mockImplementationOnce(async function (this: Reads, ...args: unknown[]) {
+      const found = await original.apply(this, args);
+      await act();
+      return found as never;
+    });
+  }
+
+  test("ST27: a child that somebody else gave to a session is cancelled with it", async () => {
+    await a.commit([creating("ses-1")], 0);
+    await b.commit([signalling("ses-1", 1)], 1); // It knows a session without children now.
+    const parent = { sessionId: "ses-1", child: 0, onEnd: "cancel" } as const;
+    await a.commit([creating("ses-child", { parent })], 2);
+    await b.commit([{ type: "request_cancel", sessionId: "ses-1", mode: "hard", graceMs: 0 }], 3);
+    expect((await a.reader.session("ses-child"))?.status).toBe("cancelled");
+  });
+
+  test("ST30: one far below that runs out of a budget as it is raised goes on", async () => {
+    const [created] = await a.commit([creating("ses-1", { ...FOR_EVER, budget: { maxTokens: 10 } })], 0);
+    const { token } = created as { readonly token: number };
+    const below = (sessionId: string) => ({ parent: { sessionId, child: 0, onEnd: "cancel" as const } });
+    await a.commit([batch(token, 0, { effects: [creating("ses-2", below("ses-1"))] })], 1);
+    await a.commit([creating("ses-3", { ...FOR_EVER, ...below("ses-2") })], 1);
+    const held = await a.claim({ sessionId: "ses-3", owner: "owner-1", now: 1, leaseMs: 1_000 });
+    const exhausted = { payer: "ses-1", limit: "maxTokens", used: 10, max: 10, then: "park" } as const;
+    const session = { status: "paused", pauseReason: "budget_exceeded", exhausted } as const;
+    const pause = batch((held as { readonly token: number }).token, 0, { sessionId: "ses-3", session });
+    after("exhaustedBy", () => a.commit([pause], 2));
+    await b.commit([{ type: "set_budget", sessionId: "ses-1", limits: { maxTokens: 20 } }], 2);
+    expect((await a.reader.session("ses-3"))?.status).toBe("working");
+  });
+
+  test("ST37: a lease that is renewed as somebody is about to take it over is kept", async () => {
+    await a.commit([creating("ses-1")], 0);
+    await claim(a, "owner-1", 0);
+    after("heads", () => a.renew({ owner: "owner-1", now: 1_000, leaseMs: 1_000 }));
+    const taken = await b.claim({ sessionId: "ses-1", owner: "owner-2", now: 1_000, leaseMs: 1_000 });
+    expect(taken).toEqual({ status: "busy", owner: "owner-1" });
+  });
+
+  test("ST49: nothing is made under a claim that is taken over as somebody is about to", async () => {
+    await a.commit([creating("ses-1")], 0);
+    const token = await claim(a, "owner-1", 0);
+    const under = { sessionId: "ses-1", token };
+    expect(await b.commit([creating("made-1", { under })], 1)).toEqual([{ status: "created" }]);
+    // It knows the claim by now, and looks again only when it is refused what it decided.
+    await claim(a, "owner-2", 1_000);
+    expect(await b.commit([creating("made-2", { under })], 1_000)).toEqual([{ status: "fenced" }]);
+    const c = await open();
+    const next = await claim(a, "owner-3", 2_000);
+    after("heads", () => claim(a, "owner-4", 3_000));
+    expect(
+      await c.commit([creating("made-3", { under: { sessionId: "ses-1", token: next } })], 3_000),
+    ).toEqual([{ status: "fenced" }]);
+    expect(await a.load("made-3")).toBeUndefined();
+  });
+
+  test("ST49: of many that make it through many storages one did, and none does once it is gone", async () => {
+    await a.commit([creating("ses-1")], 0);
+    const under = { sessionId: "ses-1", token: await claim(a, "owner-1", 0) };
+    const made = { sessionId: "made", subtree: "refuse" } as const;
+    const makeAll = async (): Promise<readonly string[]> => {
+      const all = Array.from({ length: 8 }, (_, i) =>
+        storages[i % 2]!.commit([creating("made", { under })], 1),
+      );
+      return (await Promise.all(all)).map(([result]) => result!.status).sort();
+    };
+    expect(await makeAll()).toEqual(["created", ...Array<string>(7).fill("exists")]);
+    await a.commit([{ type: "request_cancel", ...made, mode: "hard", graceMs: 0 }], 1);
+    expect(await b.commit([{ type: "delete_session", ...made }], 1)).toMatchObject([{ status: "deleted" }]);
+    expect(await makeAll()).toEqual(Array<string>(8).fill("duplicate"));
+  });
+
+  test("ST40: a document that is changed as somebody is about to change it is a conflict", async () => {
+    const put = { type: "put_document", collection: "c", id: "d" } as const;
+    await a.commit([{ ...put, body: "1" }], 0);
+    after("item", () => a.commit([{ ...put, body: "2" }], 1));
+    expect(await b.commit([{ ...put, body: "3", expected: 1 }], 1)).toEqual([
+      { status: "conflict", version: 2 },
+    ]);
+  });
+});
+
+describe("a process that died", () => {
+  /** As its instance looks to others when it is known to be gone; a server that was just started waits for those that are not. */
+  const fallSilent = () => runSql(url, `UPDATE ${schema}.instance SET said_at = '-infinity'`);
+
+  test("ST18: what it held for ever is due, is lost once, and its late batch is fenced", async () => {
+    const [created] = await a.commit([creating("ses-1", FOR_EVER)], 0);
+    const { token } = created as { readonly token: number };
+    expect((await b.due({ now: 1, limit: 10 })).sessionIds).toEqual([]);
+    expect(await b.claim({ sessionId: "ses-1", owner: "owner-2", now: 1, leaseMs: 9 })).toMatchObject({
+      status: "busy",
+    });
+    await fallSilent();
+    expect((await b.due({ now: 1, limit: 10 })).sessionIds).toEqual(["ses-1"]);
+    expect(await b.claim({ sessionId: "ses-1", owner: "owner-2", now: 1, leaseMs: 9 })).toMatchObject({
+      status: "claimed",
+      losses: 1,
+    });
+    expect(await a.commit([batch(token, 0)], 2)).toEqual([{ status: "fenced" }]);
+  });
+
+  test("ST39: it is claimed without anybody having looked for what is due, and counts as lost", async () => {
+    await a.commit([creating("ses-1", FOR_EVER)], 0);
+    await fallSilent();
+    expect(await b.claim({ sessionId: "ses-1", owner: "owner-2", now: 1, leaseMs: 9 })).toMatchObject({
+      status: "claimed",
+      losses: 1,
+    });
+  });
+
+  test("nobody takes itself for dead, however long it could say nothing", async () => {
+    const [created] = await a.commit([creating("ses-1", FOR_EVER)], 0);
+    const { token } = created as { readonly token: number };
+    await fallSilent();
+    expect((await a.due({ now: 1, limit: 10 })).sessionIds).toEqual([]);
+    expect(await a.claim({ sessionId: "ses-1", owner: "owner-2", now: 1, leaseMs: 9 })).toMatchObject({
+      status: "busy",
+    });
+    expect(await a.commit([batch(token, 0)], 2)).toMatchObject([{ status: "committed" }]);
+  });
+
+  test("ST38: leases go on as they are while another storage lives, and begin anew when none did", async () => {
+    await a.commit([creating("ses-1")], 0);
+    await claim(a, "owner-1", 0);
+    const c = await open();
+    const asked = { sessionId: "ses-1", owner: "owner-2", leaseMs: 1_000 };
+    expect(await c.claim({ ...asked, now: 1_000 })).toMatchObject({ status: "claimed" });
+    await fallSilent();
+    const d = await open();
+    expect(await d.claim({ ...asked, owner: "owner-3", now: 5_000 })).toEqual({
+      status: "busy",
+      owner: "owner-2",
+    });
+    expect(await d.claim({ ...asked, owner: "owner-3", now: 6_000 })).toMatchObject({ status: "claimed" });
+  });
+});
+
+describe("arrivals that another process stored", () => {
+  let heard: Arrival[];
+
+  beforeEach(() => {
+    heard = [];
+    a.subscribe((arrival) => heard.push(arrival));
+  });
+
+  test("ST22: a holder hears of a signal and of a cancel", async () => {
+    await a.commit([creating("ses-1", FOR_EVER)], 0);
+    await b.commit([signalling("ses-1", 1)], 1);
+    await until(() => heard.length === 1);
+    await b.commit([{ type: "request_cancel", sessionId: "ses-1", mode: "graceful", graceMs: 10 }], 1);
+    await until(() => heard.length === 2);
+    expect(heard.every(({ sessionId }) => sessionId === "ses-1")).toBe(true);
+  });
+
+  test("ST22: what nobody holds and has something to do is named, once until something is new", async () => {
+    await b.commit([creating("ses-1")], 0);
+    await until(() => heard.length === 1);
+    await b.commit([signalling("ses-1", 1)], 1);
+    await until(() => heard.length === 2);
+    // A look later there is nothing new: what is heard next is the other one.
+    await b.commit([creating("ses-2")], 2);
+    await until(() => heard.length > 2);
+    expect(heard.map(({ sessionId }) => sessionId)).toEqual(["ses-1", "ses-1", "ses-2"]);
+  });
+
+  test("ST22: a holder hears that another process moved its session away", async () => {
+    await a.commit([creating("ses-1", FOR_EVER)], 1);
+    const move = { sessionId: "ses-1", moveId: "mov-1" };
+    await b.commit([{ type: "begin_move", ...move, to: "elsewhere" }], 2);
+    await b.commit([{ type: "end_move", ...move, outcome: "moved" }], 3);
+    await until(() => heard.length > 0);
+    expect((await a.arrivals("ses-1", 0)).session.move).toMatchObject({ isDone: true });
+  });
+
+  test("who has left hears nothing, and the others still do", async () => {
+    const others: Arrival[] = [];
+    const leave = a.subscribe((arrival) => others.push(arrival));
+    leave();
+    await b.commit([creating("ses-1")], 0);
+    await until(() => heard.length === 1);
+    expect(others).toEqual([]);
+  });
+});
+
+describe("what is followed", () => {
+  test("ST47: a follower hears of what another process makes, commits and removes, also of what nobody holds here", async () => {
+    let heard = 0;
+    const leave = a.follow("ses-1", () => heard++);
+    const hearsOf = async (work: () => Promise<unknown>): Promise<void> => {
+      const before = heard;
+      await work();
+      await until(() => heard > before);
+    };
+    await hearsOf(() => b.commit([creating("ses-1")], 0));
+    let token = 0;
+    await hearsOf(async () => void (token = await claim(b, "owner-1", 0)));
+    await hearsOf(() => b.commit([batch(token, 0)], 1));
+    await hearsOf(() => b.commit([batch(token, 1, { session: { status: "completed", output: "1" } })], 1));
+    await hearsOf(() => b.commit([{ type: "delete_session", sessionId: "ses-1", subtree: "refuse" }], 1));
+    leave();
+  });
+
+  test("ST47: who has left hears nothing of another process's commits", async () => {
+    let [left, stays] = [0, 0];
+    await b.commit([creating("ses-1")], 0);
+    const leave = a.follow("ses-1", () => left++);
+    a.follow("ses-1", () => stays++);
+    await until(() => stays > 0); // It was not known here.
+    leave();
+    const [leftThen, staysThen] = [left, stays];
+    await b.commit([signalling("ses-1", 1)], 1);
+    await until(() => stays > staysThen);
+    expect(left).toBe(leftThen);
+  });
+});
+
+test("a family that is larger than what is kept at hand is cancelled as a whole", async () => {
+  const db = new Database({ url, schema, connectionsMax: 2, connectTimeoutMs: 5_000 });
+  const common = { db, at: "here", lanes: 8, pollMs: POLL_MS, notices: undefined, now: undefined };
+  const small = new PostgresStorage({ ...common, headsMax: 2, stamp: () => Date.now() * 1_000 });
+  storages.push(small);
+  const children = Array.from({ length: 9 }, (_, child) =>
+    creating(`ses-1-${child}`, { parent: { sessionId: "ses-1", child, onEnd: "cancel" } }),
+  );
+  await a.commit([creating("ses-1"), ...children], 0);
+  const cancel = { type: "request_cancel", sessionId: "ses-1", mode: "hard", graceMs: 0 } as const;
+  expect(await small.commit([cancel], 1)).toMatchObject([{ status: "requested" }]);
+  const cancelled = await b.reader.sessions({ limit: 99, status: "cancelled" });
+  expect(cancelled).toHaveLength(1 + children.length);
+});

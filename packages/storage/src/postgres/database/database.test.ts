@@ -1,0 +1,93 @@
+// Statements over a pool, where one of them fails.
+
+import { connect, createServer, type AddressInfo, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Client } from "pg";
+import { expect, onTestFinished, test } from "vitest";
+import { Database } from "./database.ts";
+import { openPostgresStorage } from "../open.ts";
+import { toStorageError } from "./pg-errors.ts";
+import { newSchema, runSql, sharedServerUrl } from "../testing/shared-server.ts";
+import { verifyDatabase } from "../read/verify.ts";
+
+// As PostgreSQL does to one of two transactions that wait for each other. What a sequence has given stays given.
+test("D4: a statement that lost against another transaction is run again until it wins", async () => {
+  const schema = newSchema();
+  const url = await sharedServerUrl();
+  await runSql(
+    url,
+    `CREATE SCHEMA ${schema}; CREATE SEQUENCE ${schema}.tries;
+     CREATE FUNCTION ${schema}.lose(wins int8) RETURNS int8 LANGUAGE plpgsql AS $$
+     DECLARE try int8 := nextval('${schema}.tries');
+     BEGIN
+       IF try < wins THEN RAISE 'another one won' USING ERRCODE = '40P01'; END IF;
+       RETURN try;
+     END $$`,
+  );
+  onTestFinished(async () => void (await runSql(url, `DROP SCHEMA ${schema} CASCADE`)));
+  const db = new Database({ url, schema, connectTimeoutMs: 10_000, connectionsMax: 1 });
+  onTestFinished(() => db.close());
+  expect(await db.run({ text: `SELECT ${schema}.lose(4) AS try` })).toEqual([{ try: 4 }]);
+});
+
+test("of several reads the one that fails is told, and its connection is as good as before", async () => {
+  const options = { url: await sharedServerUrl(), schema: newSchema(), connectTimeoutMs: 10_000 };
+  const db = new Database({ ...options, connectionsMax: 1 });
+  onTestFinished(() => db.close());
+  const one = [{ text: "SELECT 1 AS one" }, []] as const;
+  const bad = [{ text: "SELECT 1 / $1::int4 AS none" }, [0]] as const;
+  await expect(db.readAll([one, bad, one])).rejects.toMatchObject({ code: "22012" });
+  // Outside of any transaction: nothing of the one before is left.
+  expect(await db.run({ text: "SHOW transaction_read_only" })).toEqual([{ transaction_read_only: "off" }]);
+  expect(await db.readAll([one, one])).toEqual([[{ one: 1 }], [{ one: 1 }]]);
+});
+
+test("D5: a server that says nothing any more costs a time-out and the connection, and the next one is asked", async () => {
+  const url = new URL(await sharedServerUrl());
+  const target = { host: url.hostname, port: Number(url.port) };
+  const open: Socket[] = [];
+  const between = createServer((asking) => {
+    const server = connect(target);
+    for (const socket of [asking, server]) open.push(socket.on("error", () => {}));
+    asking.pipe(server).pipe(asking);
+  });
+  await new Promise<void>((resolve) => between.listen(0, "127.0.0.1", resolve));
+  url.port = String((between.address() as AddressInfo).port);
+  const options = { url: url.href, schema: newSchema(), connectTimeoutMs: 10_000, connectionsMax: 2 };
+  const db = new Database({ ...options, answerTimeoutMs: 1_000 });
+  onTestFinished(async () => {
+    await db.close();
+    for (const socket of open) socket.destroy();
+    between.close();
+  });
+  const one = { text: "SELECT 1 AS one" };
+  const read = () => [db.run(one), db.readAll([[one, []]])];
+  await Promise.all(read());
+  // Neither side hears of it: the machine in between has lost its power.
+  for (const socket of open) socket.unpipe().pause();
+  const refused = (thrown: unknown) => toStorageError(thrown, "there", "reading");
+  const answers: unknown[] = await Promise.all(read().map((answer) => answer.catch(refused)));
+  const away = { code: "storage_unavailable" };
+  expect(answers).toMatchObject([away, away]);
+  expect(await db.run(one)).toEqual([{ one: 1 }]);
+});
+
+test("D5: a check that goes through whole tables may take longer than an answer", async () => {
+  const [url, schema] = [await sharedServerUrl(), newSchema()];
+  const options = { url, schema, connectTimeoutMs: 10_000, connectionsMax: 2 };
+  const db = new Database({ ...options, answerTimeoutMs: 300 });
+  const holding = new Client({ connectionString: url });
+  onTestFinished(async () => {
+    await Promise.all([db.close(), holding.end()]);
+    await runSql(url, `DROP SCHEMA ${schema} CASCADE`);
+  });
+  await (await openPostgresStorage({ url, schema })).close();
+  await holding.connect();
+  // Of this table nothing is read but how many of its rows belong to nobody.
+  await holding.query(`BEGIN; LOCK TABLE ${schema}.seen IN ACCESS EXCLUSIVE MODE`);
+  const checked = verifyDatabase(db, "there");
+  checked.catch(() => {});
+  await Promise.race([checked, sleep(600)]);
+  await holding.query("COMMIT");
+  expect((await checked).problems).toEqual([]);
+});

@@ -1,0 +1,256 @@
+// What other processes stored, for listeners in this one: found by looking, a few times a second and whenever somebody says that
+// there is something (`commit-notices.ts`). Nothing depends on it being found at once.
+//
+//   L1. Sessions that were claimed through this storage are looked at for an inbox that has grown and for having moved away, and those
+//       that somebody follows for anything that is new: all of them by one statement, which answers only what has changed.
+//   L2. Sessions that nobody holds and that have something to do are named once for each version they have: whoever listens
+//       here may run them. At most `READY_MAX` are looked at; `due` knows all of them.
+//   L3. What this storage announced by itself may be announced once more. An arrival is a hint: it is never wrong to look.
+//   L4. However often somebody says that there is something, most of the time nobody looks: what it costs grows with what is known.
+//   L5. What was claimed here and goes on elsewhere, has ended there, or has moved away, is not watched any more: what is watched is what
+//       is held.
+
+import type { Arrival } from "@holdfast/core";
+import { goesOn, type Followers } from "@holdfast/core/internal";
+import type { Database, Statement } from "../database/database.ts";
+import type { Head, Heads } from "../tables/heads.ts";
+import type { Peers } from "../tables/peers.ts";
+import type { Reads } from "../read/reads.ts";
+import type { WorkingSet } from "../write/working-set.ts";
+
+const READY_MAX = 1_000;
+/** So many followed sessions are looked at whenever somebody says that there is something. */
+const FOLLOWED_FEW = 500;
+/** How many times as long as it took to look nobody looks again. */
+const REST = 3;
+/** How often it is looked which other storages there are, and whether one has died, counted in looks. */
+const PEERS_EVERY = 4;
+/** The same for what is held by a storage that nobody knows any more: it goes through all that is held. */
+const REAP_EVERY = 20;
+
+const MOVED: Statement = {
+  name: "moved",
+  text: `SELECT v.session_id FROM unnest($1::int4[], $2::text[], $3::int8[]) AS v (lane, session_id, version)
+    LEFT JOIN state t ON t.lane = v.lane AND t.session_id = v.session_id WHERE t.version IS DISTINCT FROM v.version`,
+};
+
+const VERSIONS: Statement = {
+  name: "versions",
+  text: `SELECT s.session_id, s.lane, t.version FROM session s
+    JOIN state t ON t.lane = s.lane AND t.session_id = s.session_id WHERE s.session_id = ANY($1::text[])`,
+};
+
+const READY: Statement = {
+  name: "ready",
+  text: `SELECT session_id, version FROM state WHERE due_at = '-Infinity' ORDER BY due_at, lane, session_id LIMIT ${READY_MAX}`,
+};
+
+/** A version that somebody knows of. */
+interface Known {
+  readonly lane: number;
+  readonly version: number;
+}
+
+interface Watched extends Known {
+  /** Of the claim that was made here. */
+  readonly token: number;
+  /** As it was when listeners here last heard of it, or whoever claimed it loaded it. */
+  readonly inbox: number;
+}
+
+export interface ArrivalPollOptions {
+  readonly db: Pick<Database, "run">;
+  readonly reads: Pick<Reads, "heads">;
+  readonly heads: Pick<Heads, "put">;
+  readonly peers: Pick<Peers, "look" | "reap">;
+  readonly everyMs: number;
+  readonly announce: (arrivals: readonly Arrival[]) => void;
+  readonly followers: Followers;
+}
+
+export class ArrivalPoll {
+  readonly #options: ArrivalPollOptions;
+  readonly #watched = new Map<string, Watched>();
+  /** What is known of followed sessions that are not among the watched. */
+  readonly #followed = new Map<string, Known>();
+  #followedAt = -Infinity;
+  /** Versions of sessions that were named (L2). */
+  #named = new Map<string, number>();
+  #timer: NodeJS.Timeout | undefined;
+  #looks = 0;
+  #restsUntil = -Infinity;
+  #isLooking = false;
+  /** Whether there may be something that the look under way does not find. */
+  #isLate = false;
+
+  constructor(options: ArrivalPollOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    if (this.#timer === undefined) this.#wait(this.#options.everyMs);
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** There may be something: look now, or after a rest when it is being looked, or was just now (L4). */
+  hurry(): void {
+    if (this.#timer === undefined) return;
+    if (this.#isLooking) this.#isLate = true;
+    else this.#lookRested();
+  }
+
+  /** Whether it is claimed here: nobody else waits for it. */
+  isWatching(sessionId: string): boolean {
+    return this.#watched.has(sessionId);
+  }
+
+  /** It was claimed here. */
+  watch({ sessionId, lane, version, session, claim }: Head): void {
+    this.#watched.set(sessionId, { lane, version, token: claim.token, inbox: session.inbox });
+  }
+
+  /** What became of one that was claimed here: it is watched as long as that claim is held (L5). */
+  #watchOn(head: Head): void {
+    const { sessionId, session, claim } = head;
+    const known = this.#watched.get(sessionId);
+    if (known === undefined) return;
+    const isHeld = claim.owner !== undefined && claim.token === known.token && goesOn(session);
+    if (isHeld) this.watch(head);
+    else this.#watched.delete(sessionId);
+  }
+
+  /** A group was written: what it did is known here. */
+  note({ writes }: WorkingSet): void {
+    for (const { head } of writes.created.values()) if (head.claim.owner !== undefined) this.watch(head);
+    for (const { sessionId } of writes.removed) this.#watched.delete(sessionId);
+    const { followers } = this.#options;
+    for (const head of writes.changed) {
+      this.#watchOn(head);
+      const { sessionId, lane, version } = head;
+      if (this.#followed.has(sessionId)) this.#followed.set(sessionId, { lane, version });
+      followers.tell(sessionId, goesOn(head.session) && !writes.removed.has(head));
+    }
+    for (const sessionId of writes.created.keys()) followers.tell(sessionId);
+    for (const { sessionId } of writes.removed) followers.tell(sessionId);
+  }
+
+  #lookRested(): void {
+    const restMs = this.#restsUntil - performance.now();
+    if (restMs > 0) this.#wait(restMs);
+    else void this.#look();
+  }
+
+  #wait(ms: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#look(), ms);
+    this.#timer.unref();
+  }
+
+  async #look(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#isLooking = true;
+    const begunAt = performance.now();
+    try {
+      const arrivals = [...(await this.#lookAtKnown()), ...(await this.#lookForReady())];
+      for (const sessionId of await this.#lookForDead()) arrivals.push({ sessionId, awaited: true });
+      if (this.#timer !== undefined) this.#options.announce(arrivals);
+    } catch {
+      // The database is away: the next look finds what this one did not.
+    }
+    this.#isLooking = false;
+    if (this.#timer === undefined) return;
+    const endedAt = performance.now();
+    this.#restsUntil = endedAt + Math.min(REST * (endedAt - begunAt), this.#options.everyMs);
+    if (!this.#isLate) return this.#wait(this.#options.everyMs);
+    this.#isLate = false;
+    this.#lookRested();
+  }
+
+  async #lookForDead(): Promise<readonly string[]> {
+    const looks = this.#looks++;
+    const { peers } = this.#options;
+    return [
+      ...(looks % PEERS_EVERY === 0 ? await peers.look() : []),
+      ...(looks % REAP_EVERY === 0 ? await peers.reap() : []),
+    ];
+  }
+
+  /** L1. */
+  async #lookAtKnown(): Promise<Arrival[]> {
+    await this.#knowFollowed();
+    const all = [...this.#followedNow(), ...this.#watched];
+    if (all.length === 0) return [];
+    const moved = await this.#options.db.run(MOVED, [
+      all.map(([, { lane }]) => lane),
+      all.map(([sessionId]) => sessionId),
+      all.map(([, { version }]) => version),
+    ]);
+    if (moved.length === 0) return [];
+    const ids = new Set(moved.map((row) => row["session_id"] as string));
+    const found = await this.#options.reads.heads([...ids]);
+    const arrivals: Arrival[] = [];
+    for (const sessionId of ids) {
+      const head = found.get(sessionId);
+      if (head instanceof Error) continue;
+      if (head === undefined) {
+        this.#watched.delete(sessionId);
+        if (this.#followed.delete(sessionId)) this.#options.followers.tell(sessionId);
+        continue;
+      }
+      this.#tellFollowers(head);
+      const known = this.#watched.get(sessionId);
+      if (known === undefined || head.version <= known.version) continue;
+      const hasMoved = head.session.move?.isDone === true; // Nothing more arrives at it here.
+      if (hasMoved || head.session.inbox > known.inbox) arrivals.push({ sessionId, awaited: true });
+      this.#watchOn(head);
+      this.#options.heads.put(head);
+    }
+    return arrivals;
+  }
+
+  /** Many are asked for no more often than if nobody said that there is something. */
+  #followedNow(): Iterable<readonly [string, Known]> {
+    const now = performance.now();
+    if (this.#followed.size > FOLLOWED_FEW && now - this.#followedAt < this.#options.everyMs) return [];
+    this.#followedAt = now;
+    return this.#followed;
+  }
+
+  #tellFollowers({ sessionId, lane, version }: Head): void {
+    const known = this.#followed.get(sessionId);
+    if (known === undefined || version <= known.version) return;
+    this.#followed.set(sessionId, { lane, version });
+    this.#options.followers.tell(sessionId);
+  }
+
+  /** Forget what nobody follows any more, and find where those stand that are new. Whoever has just looked may have looked before. */
+  async #knowFollowed(): Promise<void> {
+    const { followers, db } = this.#options;
+    for (const sessionId of this.#followed.keys())
+      if (!followers.has(sessionId)) this.#followed.delete(sessionId);
+    const unknown = followers.sessionIds.filter((sessionId) => !this.#followed.has(sessionId));
+    if (unknown.length === 0) return;
+    for (const row of await db.run(VERSIONS, [unknown])) {
+      const sessionId = row["session_id"] as string;
+      this.#followed.set(sessionId, { lane: row["lane"] as number, version: row["version"] as number });
+      followers.tell(sessionId);
+    }
+  }
+
+  /** L2. */
+  async #lookForReady(): Promise<Arrival[]> {
+    const named = new Map<string, number>();
+    const arrivals: Arrival[] = [];
+    for (const row of await this.#options.db.run(READY)) {
+      const [sessionId, version] = [row["session_id"] as string, row["version"] as number];
+      named.set(sessionId, version);
+      if (this.#named.get(sessionId) !== version) arrivals.push({ sessionId, awaited: true });
+    }
+    this.#named = named;
+    return arrivals;
+  }
+}

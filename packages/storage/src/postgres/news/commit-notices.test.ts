@@ -1,0 +1,215 @@
+// What another process stored is heard of without looking, and what tells of it may break. That nothing depends on it is shown by
+// `sharing.test.ts`, where there are no notices at all.
+
+import type { Arrival, CreateSession } from "@holdfast/core";
+import { once } from "node:events";
+import { connect, createServer, type AddressInfo, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { channelOf, CommitNotices, type NoticeDatabase } from "./commit-notices.ts";
+import { Database, type Hearing, type Listening } from "../database/database.ts";
+import type { PostgresStorage } from "../index.ts";
+import { EmptiedSchema } from "../testing/emptied.ts";
+import { runSql, sharedServerUrl } from "../testing/shared-server.ts";
+
+/** Nobody lives to see it looked at by itself. */
+const NEVER_MS = 2 ** 30;
+
+const emptied = new EmptiedSchema();
+const storages: PostgresStorage[] = [];
+
+afterEach(async () => {
+  await Promise.all(storages.splice(0).map((storage) => storage.close()));
+});
+
+async function openBoth(): Promise<{ a: PostgresStorage; b: PostgresStorage; heard: string[] }> {
+  const a = await emptied.open({ pollMs: NEVER_MS });
+  const b = await emptied.reopen({ pollMs: NEVER_MS });
+  storages.push(a, b);
+  const heard: string[] = [];
+  a.subscribe(({ sessionId }: Arrival) => heard.push(sessionId));
+  return { a, b, heard };
+}
+
+function creating(sessionId: string, more: Partial<CreateSession> = {}): CreateSession {
+  const agent = { name: "agent", version: "1" };
+  return { type: "create_session", sessionId, agent, input: "1", seed: 1, flags: 0, format: 1, ...more };
+}
+
+const signalling = (sessionId: string, n: number) =>
+  ({ type: "send_signal", sessionId, signalId: `sig-${n}`, name: "go", payload: undefined }) as const;
+
+/** Vitest's own second is soon over where the machine is busy. */
+const until = (isSo: () => boolean) => vi.waitUntil(isSo, { timeout: 15_000, interval: 10 });
+
+const heardOf = (heard: readonly string[], sessionId: string) => until(() => heard.includes(sessionId));
+
+test("a session that was made, and what arrives for one that is held here, are heard of without looking", async () => {
+  const { a, b, heard } = await openBoth();
+  await b.commit([creating("ses-1")], 0);
+  await heardOf(heard, "ses-1");
+  await a.commit([creating("ses-2", { claimFor: { owner: "owner-1", leaseMs: Infinity } })], 0);
+  // Each of many, told as a few.
+  for (let n = 0; n < 20; n++) await b.commit([creating(`ses-many-${n}`)], 1);
+  await b.commit([signalling("ses-2", 1)], 2);
+  await heardOf(heard, "ses-2");
+  for (let n = 0; n < 20; n++) await heardOf(heard, `ses-many-${n}`);
+});
+
+test("a listener whose connection is lost has another one, and hears of what was stored in between", async () => {
+  const { b, heard } = await openBoth();
+  await b.commit([creating("ses-1")], 0);
+  await heardOf(heard, "ses-1");
+  await runSql(
+    await sharedServerUrl(),
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'holdfast notices'",
+  );
+  await b.commit([creating("ses-2")], 1);
+  await heardOf(heard, "ses-2");
+  await b.commit([creating("ses-3")], 2);
+  await heardOf(heard, "ses-3");
+});
+
+test("what nobody else waits for is told to nobody", async () => {
+  const a = await emptied.open();
+  storages.push(a);
+  const told = await overhear(emptied.schema);
+  const [created] = await a.commit([creating("ses-1", { claimFor: { owner: "o", leaseMs: Infinity } })], 0);
+  const { token } = created as { readonly token: number };
+  const rest = { entries: [], consumed: [], session: { status: "completed" } } as const;
+  await a.commit([{ type: "commit_batch", sessionId: "ses-1", token, firstSeq: 0, records: [], ...rest }], 1);
+  await runSql(await sharedServerUrl(), `NOTIFY ${channelOf(emptied.schema)}, 'the end'`);
+  await until(() => told.includes("the end"));
+  expect(told).toEqual(["the end"]);
+  await a.commit([creating("ses-2")], 2);
+  await until(() => told.length === 2);
+});
+
+describe("one of our own that does not come back", () => {
+  test("is found out, and said once, however often it is listened to", async () => {
+    const db = new FakeDatabase();
+    const { warnings, heard, warned } = listenTo(db);
+    await warned;
+    expect(warnings).toEqual([expect.stringMatching(/notices do not reach us.*pooler/)]);
+    db.hearing?.lost();
+    await db.listened(2);
+    // It looked each time that it began, and nothing told it to again.
+    await until(() => heard.mock.calls.length === 2);
+    await macrotasks(10);
+    expect(warnings).toHaveLength(1);
+    expect(heard).toHaveBeenCalledTimes(2);
+  });
+
+  test("only in time is listened to all the same", async () => {
+    const db = new FakeDatabase();
+    const { heard, warned } = listenTo(db);
+    await warned;
+    db.hearing?.heard("somebody else");
+    expect(heard).toHaveBeenCalledTimes(2);
+  });
+
+  test("has come back when it was there to be read, however busy this process was", async () => {
+    const socket = await loopback();
+    const db = new FakeDatabase((said) => {
+      socket.near.write(String(said));
+      // After the clock was set: it is due before anything is read.
+      process.nextTick(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20));
+    });
+    let isRead = false;
+    socket.far.on("data", (bytes) => {
+      db.hearing?.heard(bytes.toString());
+      isRead = true;
+    });
+    const { warnings } = listenTo(db);
+    await until(() => isRead);
+    await macrotasks(10);
+    expect(warnings).toEqual([]);
+    socket.close();
+  });
+});
+
+test("a database that has no notices is not asked again", async () => {
+  const unknown = Object.assign(new Error("LISTEN is unknown"), { severity: "ERROR", code: "0A000" });
+  const listen = vi.fn(() => Promise.reject(unknown));
+  const { notices, warnings, warned } = listenTo({ run: () => Promise.resolve([]), listen });
+  await warned;
+  notices.listen();
+  await notices.stop();
+  notices.listen();
+  expect(listen).toHaveBeenCalledTimes(1);
+  expect(warnings).toEqual([expect.stringContaining("LISTEN is unknown")]);
+});
+
+// ---- notices without a database ----------------------------------------------------------------------------------
+
+/** Says what it is told to, to nobody but `onTold`. */
+class FakeDatabase implements NoticeDatabase {
+  hearing: Hearing | undefined;
+  #listeners = 0;
+  readonly #onTold: (said: unknown) => void;
+
+  constructor(onTold: (said: unknown) => void = () => undefined) {
+    this.#onTold = onTold;
+  }
+
+  run(_: unknown, [, said]: readonly unknown[]): Promise<[]> {
+    this.#onTold(said);
+    return Promise.resolve([]);
+  }
+
+  listen(_: string, hearing: Hearing): Promise<Listening> {
+    this.#listeners++;
+    this.hearing = hearing;
+    return Promise.resolve({ close: async () => void (this.hearing = undefined) });
+  }
+
+  async listened(times: number): Promise<void> {
+    await until(() => this.#listeners === times);
+  }
+}
+
+function listenTo(db: NoticeDatabase) {
+  const warnings: string[] = [];
+  const heard = vi.fn();
+  const { promise: warned, resolve } = Promise.withResolvers<void>();
+  const warn = (text: string): void => {
+    warnings.push(text);
+    resolve();
+  };
+  const notices = new CommitNotices({ db, schema: "s", heard, warn, echoMs: 1 });
+  notices.listen();
+  onTestFinished(() => notices.close());
+  return { notices, warnings, heard, warned };
+}
+
+async function macrotasks(count: number): Promise<void> {
+  for (let i = 0; i < count; i++) await sleep(1);
+}
+
+async function loopback(): Promise<{ readonly near: Socket; readonly far: Socket; close(): void }> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const near = connect((server.address() as AddressInfo).port, "127.0.0.1");
+  const [far] = (await once(server, "connection")) as [Socket];
+  await once(near, "connect");
+  const close = (): void => {
+    near.destroy();
+    far.destroy();
+    server.close();
+  };
+  return { near, far, close };
+}
+
+/** All that is told of a schema, by whomever. */
+async function overhear(schema: string): Promise<string[]> {
+  const told: string[] = [];
+  const connecting = { connectionsMax: 1, connectTimeoutMs: 10_000 };
+  const db = new Database({ url: await sharedServerUrl(), schema, ...connecting });
+  const hearing = { heard: (said: string) => void told.push(said), lost: () => undefined };
+  const listening = await db.listen(channelOf(schema), hearing);
+  onTestFinished(async () => {
+    await listening.close();
+    await db.close();
+  });
+  return told;
+}

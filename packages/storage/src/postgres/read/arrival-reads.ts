@@ -1,0 +1,60 @@
+// What arrived for sessions: one statement for all that are asked about in one turn of the event loop.
+//
+//   R1. A session and its signals are of one moment: they are rows of one statement.
+//   R2. Each session is decoded by itself: what is damaged is told only to who asked about it.
+
+import type { Arrivals } from "@holdfast/core";
+import { newsOf } from "@holdfast/core/internal";
+import type { Database, Row, Statement } from "../database/database.ts";
+import { gather } from "../database/gather.ts";
+import { sessionNotFound, type Reads } from "./reads.ts";
+import { readSignal, readState, SIGNAL_COLUMNS } from "../tables/rows.ts";
+
+const columns = SIGNAL_COLUMNS.split(", ");
+
+/** Of each that is asked about its state, and behind it the signals. What only the one has is empty in the other. */
+const ARRIVALS: Statement = {
+  name: "arrivals",
+  text: `WITH asked AS MATERIALIZED (SELECT v.nth, v.after, s.lane, s.session_id
+      FROM unnest($1::int4[], $2::text[], $3::int8[]) AS v (nth, session_id, after) JOIN session s ON s.session_id = v.session_id)
+    SELECT a.nth, t.lane, t.status, t.body, t.checksum AS state_checksum, t.session_id, NULL::int8 AS ord, NULL::text AS signal_id,
+        NULL::text AS name, NULL::float8 AS sent_at, NULL::text AS payload, NULL::text AS blob, NULL::int8 AS checksum
+      FROM asked a JOIN state t ON t.lane = a.lane AND t.session_id = a.session_id
+    UNION ALL
+    SELECT a.nth, NULL, NULL, NULL, NULL, ${columns.map((column) => `g.${column}`).join(", ")}
+      FROM asked a JOIN signal g ON g.lane = a.lane AND g.session_id = a.session_id AND g.ord > a.after
+    ORDER BY nth, ord NULLS FIRST`,
+};
+
+interface Asked {
+  readonly sessionId: string;
+  readonly after: number;
+}
+
+export class ArrivalReads {
+  readonly #reads: Reads;
+  readonly #ask: (read: Asked) => Promise<readonly Row[]>;
+
+  constructor(db: Database, reads: Reads) {
+    this.#reads = reads;
+    this.#ask = gather(db, ARRIVALS, [
+      ["text", ({ sessionId }) => sessionId],
+      ["int8", ({ after }) => after],
+    ]);
+  }
+
+  /** @throws NotFoundError when there is no such session. */
+  async read(sessionId: string, after: number): Promise<Arrivals> {
+    const [state, ...signals] = await this.#ask({ sessionId, after });
+    if (state === undefined) throw sessionNotFound(sessionId);
+    const { at } = this.#reads;
+    const body = readState(state, at);
+    return {
+      inbox: body.inbox,
+      signals: await this.#reads.decode([sessionId], (texts) =>
+        signals.map((row) => readSignal(row, at, texts)),
+      ),
+      session: newsOf(body),
+    };
+  }
+}

@@ -1,0 +1,58 @@
+// A page of sessions, newest first, by any combination of filters.
+//
+//   G1. An index finds a page: one filter by itself reads as many rows as the page has, several walk the index of one of them.
+//   G2. Plans are made once for all values, perhaps over empty tables (D3 of `database.ts`), so no estimate may decide this.
+//       Therefore the filter that leads is a range of one value, and leads the order as well: only its own index gives that
+//       order. An equality would be dropped from the order, and the index of all sessions would do. Without a filter the range
+//       is that of all times: a range of unknown ends is taken to have few rows, so it is walked first.
+//   G3. A cursor is compared with what the page is ordered by. `state.born` may differ a little from `session.born` in a
+//       row that an older version wrote, so pages by status go by the former throughout.
+
+import type { StorageReader } from "@holdfast/core";
+import type { Statement } from "../database/database.ts";
+import { FROM_SESSION, SESSION_COLUMNS } from "../tables/rows.ts";
+
+type SessionQuery = Parameters<StorageReader["sessions"]>[0];
+type Filter = Exclude<keyof SessionQuery, "limit" | "before">;
+
+/** The first that is asked for leads: those with the fewest sessions for each value come first. */
+const FILTERS: readonly (readonly [Filter, column: string])[] = [
+  ["parent", "s.parent"],
+  ["owner", "s.owner"],
+  ["agent", "s.agent"],
+  ["status", "t.status"],
+];
+
+/** Each combination of filters is a statement of its own. */
+export function pageOf(query: SessionQuery): readonly [Statement, readonly unknown[]] {
+  const { limit, before } = query;
+  const values: unknown[] = [limit];
+  const mark = (value: unknown): string => `$${values.push(value)}`;
+  const asked = FILTERS.filter(([filter]) => query[filter] !== undefined);
+  const [leading] = asked;
+  const row = leading?.[0] === "status" ? "t" : "s";
+  const order = [...(leading === undefined ? [] : [leading[1]]), `${row}.born`, `${row}.session_id`];
+  const conditions = asked.map(([filter, column]) => {
+    const value = mark(query[filter]);
+    // The others are expressions, so that no index of theirs is walked, and its rows sorted.
+    return column === leading?.[1]
+      ? `${column} >= ${value} AND ${column} <= ${value}`
+      : `${column} || '' = ${value}`;
+  });
+  if (before !== undefined) {
+    const id = mark(before);
+    const born = `(SELECT ${row}.born ${FROM_SESSION} WHERE s.session_id = ${id})`;
+    conditions.push(`(${row}.born, ${row}.session_id) < (${born}, ${id}::text COLLATE "C")`);
+  }
+  if (leading === undefined)
+    conditions.push(`s.born >= ${mark(0)} AND s.born <= ${mark(Number.MAX_SAFE_INTEGER)}`);
+  const by = order.map((column) => `${column} DESC`).join(", ");
+  const names = asked.map(([filter]) => filter);
+  return [
+    {
+      name: ["page", ...names, ...(before === undefined ? [] : ["before"])].join("_"),
+      text: `SELECT ${SESSION_COLUMNS} ${FROM_SESSION} WHERE ${conditions.join(" AND ")} ORDER BY ${by} LIMIT $1`,
+    },
+    values,
+  ];
+}

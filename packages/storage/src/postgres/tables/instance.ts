@@ -1,0 +1,106 @@
+// Claims for ever end with the storage that made them: at its close, or some seconds after its process has died.
+//
+//   I1. A storage that claims or renews says every few seconds that it is alive, by the database's clock (`instance`). Nobody's own
+//       clock is compared with another one's.
+//   I2. Whoever finds another one that has not said so for `ALIVE_MS` releases what it held. If it lives after all, its batches are
+//       fenced from then on: liveness is by time, safety by tokens.
+//       A process of the same host that is gone is found without waiting for that (`peers.ts`).
+//   I3. Nobody can say anything to a server that is down: until it has been up for as long nobody is taken for dead, and
+//       nobody ever takes itself for dead.
+
+import { randomUUID } from "node:crypto";
+import { showPresence, type Presence } from "../../host-presence.ts";
+import type { Database, Statement } from "../database/database.ts";
+
+const ALIVE_MS = 15_000;
+const SAY_EVERY_MS = 2_000;
+
+/** Whether a time of the database is not longer ago than that. */
+export const isWithin = (at: string, ms: number): string =>
+  `${at} > clock_timestamp() - interval '${ms} milliseconds'`;
+
+/** Whether one that said so then lives (I3). One that is known to be gone said so at `-infinity`: that is for operators. */
+export const livesSince = (saidAt: string): string =>
+  `(${isWithin(saidAt, ALIVE_MS)} OR (${isWithin("pg_postmaster_start_time()", ALIVE_MS)} AND ${saidAt} > '-infinity'))`;
+
+/** Said so since it should have the last time, and once more for good measure. */
+export const JUST_SAID_MS = SAY_EVERY_MS * 1.5;
+
+const SAY: Statement = {
+  name: "say_alive",
+  text: `INSERT INTO instance (instance, said_at, presence) VALUES ($1, clock_timestamp(), $2)
+    ON CONFLICT (instance) DO UPDATE SET said_at = excluded.said_at`,
+};
+
+const RELEASE = `UPDATE state t SET holder = NULL, until = '-Infinity', instance = NULL, due_at = t.ready_at,
+    version = t.version + 1`;
+
+const REAP: Statement = {
+  name: "reap",
+  text: `WITH dead AS (DELETE FROM instance WHERE instance <> $1 AND NOT ${livesSince("said_at")} RETURNING instance)
+    ${RELEASE}, losses = t.losses + 1 WHERE t.instance IS NOT NULL AND t.instance <> $1 AND t.ended = 0
+      AND NOT EXISTS (SELECT 1 FROM instance i WHERE i.instance = t.instance AND ${livesSince("i.said_at")})
+    RETURNING t.session_id`,
+};
+
+const LEAVE: Statement = {
+  name: "leave",
+  text: `WITH gone AS (DELETE FROM instance WHERE instance = $1) ${RELEASE} WHERE t.instance = $1`,
+};
+
+/**
+ * Release what the dead held for ever, and what one held that had been taken for dead before. Answers which sessions.
+ *
+ * @param instance who looks.
+ */
+export async function reap(db: Pick<Database, "run">, instance: string): Promise<string[]> {
+  return (await db.run(REAP, [instance])).map((row) => row["session_id"] as string);
+}
+
+export class Instance {
+  readonly id = randomUUID();
+  readonly #db: Database;
+  #saying: Promise<unknown> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #presence: Presence | undefined;
+
+  constructor(db: Database) {
+    this.#db = db;
+  }
+
+  /** To be awaited before the first claim is made. */
+  async begin(): Promise<void> {
+    this.#saying ??= this.#sayFirst().then(() => {
+      this.#timer = setInterval(() => void this.#say().catch(() => undefined), SAY_EVERY_MS);
+      this.#timer.unref();
+    });
+    try {
+      await this.#saying;
+    } catch (error) {
+      this.#saying = undefined;
+      throw error;
+    }
+  }
+
+  /** Peers learn of it and of its mark at once: before that they could not find out that it is gone. */
+  async #sayFirst(): Promise<void> {
+    this.#presence ??= await showPresence(this.id);
+    await this.#say();
+  }
+
+  #say(): Promise<unknown> {
+    const mark = this.#presence?.mark;
+    return this.#db.run(SAY, [this.id, mark === undefined ? null : JSON.stringify(mark)]);
+  }
+
+  /**
+   * Release all it holds for ever. Where that fails its presence is left to the process: peers find what it held when the
+   * process ends.
+   */
+  async end(): Promise<void> {
+    if (this.#saying === undefined) return;
+    clearInterval(this.#timer);
+    await this.#db.run(LEAVE, [this.id]);
+    await this.#presence?.close();
+  }
+}

@@ -1,0 +1,50 @@
+// H9 on a real file: every scenario, a fault at every commit and task boundary, the file as a dead process left it.
+
+import { copyFileSync, existsSync, statSync, truncateSync } from "node:fs";
+import type { AgentStorage } from "@holdfast/core";
+import { crashEverywhere, crashScenarios, type CrashSubject } from "@holdfast/testkit";
+import { describe, expect, test } from "vitest";
+import { openSqliteStorage } from "../index.ts";
+import { newFolder } from "../testing/folder.ts";
+
+/** Cuts into the last frame of the log, which is the commit of the last transaction. */
+const TORN_BYTES = 1_000;
+
+function sqliteSubject(): CrashSubject {
+  const paths = new WeakMap<AgentStorage, string>();
+  const torn = new WeakSet<AgentStorage>();
+  let folders = 0;
+  const folder = newFolder();
+  const nextPath = (): string => `${folder}/${folders++}.db`;
+  const open = async (path: string): Promise<AgentStorage> => {
+    const storage = await openSqliteStorage({ path });
+    paths.set(storage, path);
+    return storage;
+  };
+  return {
+    name: "sqlite",
+    open: () => open(nextPath()),
+    tear: async (storage) => void torn.add(storage),
+    // What is on disk when the process is gone: the file and its log. Closing would tidy up, as no dead process does.
+    async reopen(storage) {
+      const from = paths.get(storage)!;
+      const to = nextPath();
+      copyFileSync(from, to);
+      if (existsSync(`${from}-wal`)) {
+        copyFileSync(`${from}-wal`, `${to}-wal`);
+        if (torn.has(storage))
+          truncateSync(`${to}-wal`, Math.max(0, statSync(`${to}-wal`).size - TORN_BYTES));
+      }
+      await storage.close();
+      return open(to);
+    },
+  };
+}
+
+describe("H9: a crash at any point, and a resume, is the same as no crash (SQLite)", () => {
+  test.each(crashScenarios)("$name", async (scenario) => {
+    const report = await crashEverywhere(scenario, sqliteSubject());
+    expect(report.failures).toEqual([]);
+    expect(report.commits).toBeGreaterThan(1);
+  });
+});

@@ -1,0 +1,46 @@
+// Q3: pages of sessions are found by an index.
+
+import type { StorageReader } from "@holdfast/core";
+import { expect, test, vi } from "vitest";
+import { openForWriting } from "../file/database.ts";
+import { SqliteStorage } from "../engine/sqlite-storage.ts";
+import { newFolder } from "../testing/folder.ts";
+
+type Query = Omit<Parameters<StorageReader["sessions"]>[0], "limit">;
+
+/** How SQLite finds the session numbers of a page, and then the rows of these sessions. */
+async function planOf(query: Query): Promise<readonly unknown[]> {
+  const path = `${newFolder()}/test.db`;
+  const driver = openForWriting(path, true);
+  const storage = new SqliteStorage({ driver, path });
+  const prepared = vi.spyOn(driver, "prepare");
+  expect(await storage.reader.sessions({ limit: 5, ...query })).toEqual([]);
+  const [sql] = prepared.mock.calls.map(([text]) => text).filter((text) => text.includes(" DESC LIMIT ?"));
+  const values = [1, ...Object.values(query), 5];
+  const details = driver
+    .prepare(`EXPLAIN QUERY PLAN ${sql!}`)
+    .all(...values)
+    .map((row) => String(row["detail"]));
+  await storage.close();
+  return details.filter((detail) => /^(SEARCH|SCAN) (s|session|state)\b/.test(detail));
+}
+
+const BY_NUMBER = "SEARCH s USING INTEGER PRIMARY KEY (rowid=?)";
+
+test.each<[Query, string]>([
+  [{ status: "failed" }, "SEARCH state USING COVERING INDEX state_status (status=? AND rowid<?)"],
+  [{ agent: "reviewer" }, "SEARCH session USING COVERING INDEX session_agent (<expr>=? AND rowid<?)"],
+  [{ owner: "anna" }, "SEARCH session USING COVERING INDEX session_owner (<expr>=? AND session<?)"],
+  [{ parent: "ses-1" }, "SEARCH session USING COVERING INDEX session_parent (parent=? AND rowid<?)"],
+])("a page of sessions by %o reads the rows of that page alone", async (query, search) => {
+  expect((await planOf(query)).filter((detail) => detail !== BY_NUMBER)).toEqual([
+    search,
+    "SEARCH session USING COVERING INDEX session_parent (parent=?)",
+  ]);
+});
+
+test("a page of sessions by agent and status never reads all sessions", async () => {
+  expect(await planOf({ agent: "reviewer", status: "failed" })).not.toContainEqual(
+    expect.stringMatching(/^SCAN/),
+  );
+});

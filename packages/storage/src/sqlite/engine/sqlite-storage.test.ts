@@ -1,0 +1,59 @@
+import { storageConformance } from "@holdfast/testkit/storage-conformance";
+import { expect, test } from "vitest";
+import { openForWriting } from "../file/database.ts";
+import { openSqliteReader, openSqliteStorage } from "../index.ts";
+import { SqliteStorage } from "./sqlite-storage.ts";
+import { newFolder } from "../testing/folder.ts";
+
+storageConformance({
+  name: "sqlite",
+  follows: true,
+  open: () => open(`${newFolder()}/test.db`),
+  reopen: async (storage) => {
+    const { path } = storage as SqliteStorage;
+    await storage.close();
+    return open(path);
+  },
+});
+
+/** H1: whenever a session is read, what is at hand of it is held against the file. */
+async function open(path: string): Promise<SqliteStorage> {
+  const storage = await openSqliteStorage({ path });
+  const { reader } = storage;
+  const session = reader.session.bind(reader);
+  const close = storage.close.bind(storage);
+  let beside: ReturnType<typeof openSqliteReader> | undefined;
+  storage.close = async () => {
+    beside?.close();
+    await close();
+  };
+  reader.session = async (sessionId) => {
+    const found = await session(sessionId);
+    const filed = await (beside ??= openSqliteReader({ path })).session(sessionId);
+    // Of a clock that was set back the file tells the latest time.
+    const updatedAt = expect.toSatisfy((at: number) => at <= (filed?.updatedAt ?? 0)) as number;
+    expect(found).toEqual(filed && { ...filed, updatedAt });
+    return found;
+  };
+  return storage;
+}
+
+test("H3: of a session that is at hand the file is asked only when what it was made with is large", async () => {
+  const path = `${newFolder()}/test.db`;
+  const storage = new SqliteStorage({ driver: openForWriting(path, true), path });
+  for (const [sessionId, chars, statements] of [
+    ["ses-small", 1_000, 0],
+    ["ses-large", 2_000, 1],
+  ] as const) {
+    const input = JSON.stringify("x".repeat(chars));
+    const agent = { name: "agent", version: "1" };
+    await storage.commit(
+      [{ type: "create_session", sessionId, agent, input, seed: 1, flags: 0, format: 1 }],
+      1,
+    );
+    const before = storage.statementCount;
+    expect(await storage.reader.session(sessionId)).toMatchObject({ sessionId, input });
+    expect(storage.statementCount - before).toBe(statements);
+  }
+  await storage.close();
+});

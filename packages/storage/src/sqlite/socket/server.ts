@@ -1,0 +1,236 @@
+// The owner's side of the socket: other processes' requests, done on the owner's storage.
+//
+//   V1. A client can hurt nobody but itself (`connection.ts`).
+//   V2. Commits that arrive in one turn of the event loop, of however many clients, share a transaction. Any other request
+//       sees the commits before it.
+//   V3. Claims without an end that were made over a connection end with it; a lease says itself when it ends.
+//   V4. The server keeps no process alive.
+
+import { createServer, type Server, type Socket } from "node:net";
+import { chmodSync, rmSync } from "node:fs";
+import { toHoldfastError, type Change, type ChangeResult, type ClaimResult } from "@holdfast/core";
+import { leaseFromWire, toWireError, withLease } from "@holdfast/core/internal";
+import { Connection } from "./connection.ts";
+import type { OwnerInfo } from "../file/ownership.ts";
+import { makeSocketFolder, pathError, type DatabasePaths } from "../file/paths.ts";
+import type { ChangeGroup, SqliteStorage } from "../engine/sqlite-storage.ts";
+import { PROTOCOL_VERSION, type Hello, type Request } from "./wire.ts";
+
+const CONNECTIONS_MAX = 256;
+/** How long a client may take to read its last answers when the owner closes. */
+const CLOSE_PATIENCE_MS = 500;
+
+export interface ServerOptions {
+  readonly storage: SqliteStorage;
+  readonly paths: DatabasePaths;
+  readonly info: OwnerInfo;
+  /** Only for the releases when a connection ends. */
+  readonly now: () => number;
+}
+
+export class StorageServer {
+  readonly #options: ServerOptions;
+  readonly #server: Server;
+  readonly #connections = new Set<Connection>();
+  #commits: PendingCommit[] = [];
+  #flush: NodeJS.Immediate | undefined;
+
+  constructor(options: ServerOptions) {
+    this.#options = options;
+    this.#server = createServer((socket) => this.#accept(socket));
+    this.#server.maxConnections = CONNECTIONS_MAX;
+    this.#server.unref(); // V4.
+    // A client must not wait for arrivals that never come: its next connection is told why. Answers are written first.
+    void options.storage.lost?.then(() => {
+      setImmediate(() => {
+        for (const connection of this.#connections) if (connection.isSubscribed) connection.end();
+      });
+    });
+    options.storage.subscribe((arrival) => {
+      for (const connection of this.#connections) connection.tell(arrival);
+    });
+  }
+
+  /** Listen; the caller holds the lock, so a socket that is there has no owner. */
+  async listen(): Promise<void> {
+    const { socket, socketFolder } = this.#options.paths;
+    try {
+      if (socketFolder !== undefined) makeSocketFolder(socketFolder);
+      rmSync(socket, { force: true });
+      await new Promise<void>((resolve, reject) => {
+        this.#server.once("error", reject);
+        // The socket's file is made inside `listen`, before it returns, with the umask of that moment.
+        const umask = setUmask(0o177);
+        try {
+          this.#server.listen(socket, resolve);
+        } finally {
+          if (umask !== undefined) process.umask(umask);
+        }
+      });
+      chmodSync(socket, 0o600);
+      // What a listening socket reports later (no more descriptors) is about one connection that did not come to be.
+      this.#server.removeAllListeners("error").on("error", () => {});
+    } catch (error) {
+      throw pathError(error, socket);
+    }
+  }
+
+  /** What was asked before is answered; then all connections are cut. */
+  async close(): Promise<void> {
+    this.#flushCommits();
+    // Answers are made in promises that are settled already; this lets them be written.
+    await new Promise((resolve) => setImmediate(resolve));
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    for (const connection of this.#connections) connection.end();
+    // One that reads nothing would keep us here for ever.
+    const patience = setTimeout(() => {
+      for (const connection of this.#connections) connection.destroy();
+    }, CLOSE_PATIENCE_MS);
+    await closed;
+    clearTimeout(patience);
+  }
+
+  #accept(socket: Socket): void {
+    const { storage, info, paths } = this.#options;
+    const connection = new Connection(socket, {
+      request: (request) => this.#handle(connection, request),
+      closed: () => {
+        if (!this.#connections.delete(connection)) return;
+        this.#flushCommits();
+        const changes: Change[] = [];
+        for (const [sessionId, token] of connection.claims)
+          changes.push({ type: "release_claim", sessionId, token });
+        if (changes.length === 0) return;
+        // A storage that is closed, or whose disk fails, has no claims that would outlive it.
+        storage.commit(changes, this.#options.now()).catch(() => {});
+      },
+    });
+    this.#connections.add(connection);
+    const hello: Hello = { holdfast: "storage", protocol: PROTOCOL_VERSION, ...info, database: paths.file };
+    connection.write(hello);
+  }
+
+  #handle(connection: Connection, { id, method, params }: Request): void {
+    if (method === "commit") {
+      const { changes, now } = params as unknown as ChangeGroup;
+      this.#commits.push({ connection, id, group: { changes: changes.map(withLease), now } });
+      this.#flush ??= setImmediate(() => this.#flushCommits());
+      return;
+    }
+    this.#flushCommits(); // V2.
+    if (method === "subscribe") {
+      connection.isSubscribed = true;
+      connection.write({ id });
+      return;
+    }
+    connection.isAsking = true;
+    this.#call(connection, method, params).then(
+      (result) => connection.answer({ id, result }),
+      (error: unknown) => connection.answer({ id, error: toWireError(toHoldfastError(error)) }),
+    );
+  }
+
+  async #call(
+    connection: Connection,
+    method: Exclude<Request["method"], "commit" | "subscribe">,
+    params: object,
+  ): Promise<unknown> {
+    const { storage } = this.#options;
+    // Checked by `parseRequest`, method by method.
+    const asked = params as never;
+    switch (method) {
+      case "claim": {
+        const { leaseMs, ...claim } = params as Omit<Parameters<SqliteStorage["claim"]>[0], "leaseMs"> & {
+          leaseMs: number | null;
+        };
+        const result: ClaimResult = await storage.claim({ ...claim, leaseMs: leaseFromWire(leaseMs) });
+        if (result.status === "claimed" && leaseMs === null)
+          connection.claims.set(claim.sessionId, result.token);
+        return result;
+      }
+      case "renew":
+        return storage.renew(asked);
+      case "heldClaims":
+        return storage.heldClaims(asked);
+      case "load":
+        return storage.load(text(params, "sessionId"));
+      case "arrivals":
+        return storage.arrivals(text(params, "sessionId"), number(params, "after"));
+      case "conversation":
+        return storage.conversation(text(params, "sessionId"), number(params, "leaf"));
+      case "due":
+        return storage.due(asked);
+      case "reader.sessions":
+        return storage.reader.sessions(asked);
+      case "reader.session":
+        return storage.reader.session(text(params, "sessionId"));
+      case "reader.journal":
+        return storage.reader.journal(
+          text(params, "sessionId"),
+          number(params, "fromSeq"),
+          number(params, "limit"),
+        );
+      case "reader.entries":
+        return storage.reader.entries(
+          text(params, "sessionId"),
+          number(params, "from"),
+          number(params, "limit"),
+        );
+      case "reader.pendingSignals":
+        return storage.reader.pendingSignals(text(params, "sessionId"));
+      case "reader.seenSignals":
+        return storage.reader.seenSignals(text(params, "sessionId"));
+      case "reader.schedules":
+        return storage.reader.schedules();
+      case "reader.document":
+        return storage.reader.document(text(params, "collection"), text(params, "id"));
+      case "reader.documents":
+        return storage.reader.documents(asked);
+      case "reader.audit":
+        return storage.reader.audit(asked);
+    }
+  }
+
+  #flushCommits(): void {
+    clearImmediate(this.#flush);
+    this.#flush = undefined;
+    const commits = this.#commits;
+    if (commits.length === 0) return;
+    this.#commits = [];
+    let results: ChangeResult[][];
+    try {
+      results = this.#options.storage.commitGroups(commits.map(({ group }) => group));
+    } catch (error) {
+      const wireError = toWireError(toHoldfastError(error));
+      for (const { connection, id } of commits) connection.write({ id, error: wireError });
+      return;
+    }
+    for (const [i, { connection, id, group }] of commits.entries()) {
+      const result = results[i] ?? [];
+      connection.noteClaims(group.changes, result);
+      connection.write({ id, result });
+    }
+  }
+}
+
+interface PendingCommit {
+  readonly connection: Connection;
+  readonly id: number;
+  readonly group: ChangeGroup;
+}
+
+function setUmask(mask: number): number | undefined {
+  try {
+    return process.umask(mask);
+  } catch {
+    return undefined; // Not allowed in a worker thread; the folder's and the file's own permissions remain.
+  }
+}
+
+function text(params: object, name: string): string {
+  return (params as Record<string, string>)[name]!;
+}
+
+function number(params: object, name: string): number {
+  return (params as Record<string, number>)[name]!;
+}

@@ -1,0 +1,59 @@
+// What the owner of a database and a process that asks it say to each other: one JSON object per line, over a socket that
+// only this user can open.
+//
+//   owner → client   hello first; then one answer per request, and arrivals to those who subscribed
+//   client → owner   requests, each with an id of its choice; many may be under way
+//
+//   L1. The protocol has a number in the hello. There is no negotiation: another number is refused by the client.
+//   L2. A request is checked to the last field before anything is made of it; a wrong one is answered with a usage error.
+//       Whoever sends something else than requests is cut off. Neither harms anybody else, and what was done before stands.
+
+import type { Arrival } from "@holdfast/core";
+import { isStorageCall, type StorageMethod, type WireError } from "@holdfast/core/internal";
+import { isObject } from "../file/json-object.ts";
+import type { OwnerInfo } from "../file/ownership.ts";
+
+export const PROTOCOL_VERSION = 2;
+
+/** One request, as a line. Commits are limited to much less by `LIMITS.batchChars`. */
+export const LINE_BYTES_MAX = 64 * 1024 * 1024;
+
+export interface Hello extends OwnerInfo {
+  readonly holdfast: "storage";
+  readonly protocol: number;
+  readonly database: string;
+}
+
+export interface Request {
+  readonly id: number;
+  readonly method: StorageMethod;
+  readonly params: Readonly<Record<string, unknown>>;
+}
+
+export type Message =
+  | { readonly id: number; readonly result?: unknown }
+  | { readonly id: number; readonly error: WireError }
+  | { readonly arrival: Arrival };
+
+export function isHello(value: unknown): value is Hello {
+  return (
+    isObject(value) &&
+    value["holdfast"] === "storage" &&
+    typeof value["protocol"] === "number" &&
+    typeof value["pid"] === "number"
+  );
+}
+
+/** The request of a line; only its id when what it asks for is not of the port; `undefined` when it is no request at all. */
+export function parseRequest(line: string): Request | { readonly id: number } | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+  if (!isObject(value)) return undefined;
+  const { id, method, params } = value;
+  if (!Number.isSafeInteger(id) || (id as number) < 0) return undefined;
+  return isStorageCall(method, params) ? (value as unknown as Request) : { id: id as number };
+}

@@ -1,0 +1,238 @@
+// Claims that outlive this process: those whose lease ends by itself, and losses that are yet to be taken back (ST38, ST39).
+//
+// Claims without an end cost nothing here. Of the others the file holds token, owner, length of the lease and losses, but not
+// when it ends: a renewal writes nothing, and a lease that survived its storage begins anew.
+//
+//   Z1. `#rows` mirrors the table. It is changed in the transaction that changes the table, and read anew after one that
+//       failed, when it is next asked.
+//   Z2. After opening, leases last from the first time that is told: until then they have no end.
+//   Z3. The claim of a session that has ended is kept until its lease has passed: its holder may not have heard that the end
+//       was stored, and sends it again (ST3).
+//
+// It knows no sessions but their numbers and ids, and decides nothing: `claims.ts` of the core does.
+
+import { NO_CLAIM, type Claim } from "@holdfast/core/internal";
+import { rowChecksum } from "./checksum.ts";
+import type { SqlDriver, SqlRow, SqlStatement, SqlValue } from "../file/driver.ts";
+import { assertChecksum, list, marks, valuesOf } from "./row-checks.ts";
+
+const COLUMNS = ["session", "token", "owner", "lease_ms", "losses"];
+
+export const SELECT_CLAIM = `SELECT ${list(COLUMNS)}, checksum FROM claim`;
+
+/** A row of the table; without an owner it was released, and only its losses are kept. */
+export interface Lease {
+  readonly number: number;
+  readonly token: number;
+  readonly owner: string | undefined;
+  readonly leaseMs: number;
+  readonly losses: number;
+}
+
+interface Kept extends Lease {
+  readonly sessionId: string;
+  /** Whether the session has ended (Z3). */
+  readonly isSpent: boolean;
+}
+
+export class Leases {
+  readonly #path: string;
+  readonly #put: SqlStatement;
+  readonly #remove: SqlStatement;
+  readonly #all: SqlStatement;
+  readonly #rows = new Map<string, Kept>();
+  readonly #owned = new Map<string, Set<string>>();
+  /** Ended sessions, and when their leases end. */
+  readonly #spent = new Map<string, number>();
+  #hasBegun = false;
+  /** Z1. Whether the transaction that goes on has changed it, and whether one that did has failed. */
+  #isChanged = false;
+  #isStale = true;
+
+  constructor(driver: SqlDriver, path: string) {
+    this.#path = path;
+    this.#put = driver.prepare(
+      `INSERT OR REPLACE INTO claim (${list(COLUMNS)}, checksum) VALUES (${marks(COLUMNS)}, ?)`,
+    );
+    this.#remove = driver.prepare("DELETE FROM claim WHERE session = ?");
+    this.#all = driver.prepare(
+      `SELECT ${list(COLUMNS, "c.")}, c.checksum, s.session_id, t.ended_at IS NOT NULL AS is_spent
+         FROM claim c JOIN session s ON s.session = c.session JOIN state t ON t.session = c.session`,
+    );
+  }
+
+  /** Before anything else is asked. A row that is damaged is none: its session can be claimed, under a higher token. */
+  refresh(): void {
+    if (!this.#isStale) return;
+    this.#rows.clear();
+    this.#owned.clear();
+    for (const row of this.#all.all()) {
+      const lease = readIntact(row, this.#path);
+      if (lease !== undefined)
+        this.#keep({ ...lease, sessionId: row["session_id"] as string, isSpent: row["is_spent"] === 1 });
+    }
+    for (const sessionId of this.#spent.keys())
+      if (this.#rows.get(sessionId)?.isSpent !== true) this.#spent.delete(sessionId);
+    this.#isStale = false;
+  }
+
+  /** The transaction is committed, or has failed. */
+  ended(isCommitted: boolean): void {
+    this.#isStale ||= this.#isChanged && !isCommitted;
+    this.#isChanged = false;
+  }
+
+  has(sessionId: string): boolean {
+    return this.#rows.has(sessionId);
+  }
+
+  /** Of a claim that is held and ends. */
+  leaseMsOf(sessionId: string): number | undefined {
+    return this.#rows.get(sessionId)?.leaseMs;
+  }
+
+  /** Those that are held, or have losses, with the claim each is (Z2). */
+  *claims(): Iterable<readonly [sessionId: string, claim: Claim]> {
+    for (const { sessionId, token, owner, losses } of this.#rows.values())
+      yield [
+        sessionId,
+        owner === undefined ? { ...NO_CLAIM, token, losses } : { token, owner, until: Infinity, losses },
+      ];
+  }
+
+  /** Sessions whose claim is held and ends by itself; of this one or of this owner alone, where one is given. */
+  *held({ sessionId, owner }: { readonly sessionId?: string; readonly owner?: string }): Iterable<string> {
+    if (sessionId !== undefined) yield* this.#rows.has(sessionId) ? [sessionId] : [];
+    else if (owner !== undefined) yield* this.#owned.get(owner) ?? [];
+    else for (const sessionIds of this.#owned.values()) yield* sessionIds;
+  }
+
+  /** Z2. When each lease ends, the first time that this is asked; nothing after that. */
+  begin(now: number): readonly (readonly [sessionId: string, until: number])[] {
+    if (this.#hasBegun) return NONE;
+    this.#hasBegun = true;
+    const begun: (readonly [string, number])[] = [];
+    for (const { sessionId, owner, leaseMs, isSpent } of this.#rows.values()) {
+      if (owner === undefined) continue;
+      if (isSpent) this.#spent.set(sessionId, now + leaseMs);
+      begun.push([sessionId, now + leaseMs]);
+    }
+    return begun;
+  }
+
+  /** What this owner holds of sessions that go on. */
+  ofOwner(owner: string): readonly string[] {
+    return [...(this.#owned.get(owner) ?? [])];
+  }
+
+  /** Make the file say of a session's claim what it is to know after this process. In a transaction. */
+  file(number: number, sessionId: string, claim: Claim, leaseMs?: number): void {
+    const kept = this.#rows.get(sessionId);
+    const lease = toLease(number, claim, leaseMs ?? kept?.leaseMs ?? Infinity);
+    if (lease === undefined) {
+      if (kept !== undefined) this.drop(sessionId);
+    } else if (kept === undefined || isOther(kept, lease)) {
+      this.#write({ ...lease, sessionId, isSpent: false });
+    }
+  }
+
+  #write(kept: Kept): void {
+    const values = valuesOfLease(kept);
+    this.#isChanged = true;
+    this.#put.run(...values, rowChecksum(values));
+    this.#forget(kept.sessionId);
+    this.#keep(kept);
+  }
+
+  /** It is renewed for another time than it was claimed for. In a transaction. */
+  lengthen(sessionId: string, leaseMs: number): void {
+    const kept = this.#rows.get(sessionId);
+    if (kept !== undefined) this.#write({ ...kept, leaseMs });
+  }
+
+  /** The file knows nothing of it any more. In a transaction. */
+  drop(sessionId: string): void {
+    const kept = this.#rows.get(sessionId);
+    if (kept === undefined) return;
+    this.#isChanged = true;
+    this.#remove.run(kept.number);
+    this.#forget(sessionId);
+  }
+
+  /** The session has ended. */
+  spend(sessionId: string, until: number): void {
+    const kept = this.#rows.get(sessionId);
+    if (kept === undefined) return;
+    this.#isChanged = true;
+    this.#forget(sessionId);
+    this.#keep({ ...kept, isSpent: true });
+    this.#spent.set(sessionId, until);
+  }
+
+  /** Z3. Those whose lease has passed. */
+  spentBy(now: number): readonly string[] {
+    if (this.#spent.size === 0) return [];
+    return [...this.#spent].flatMap(([sessionId, until]) => (until <= now ? sessionId : []));
+  }
+
+  #keep(kept: Kept): void {
+    const { sessionId, owner, isSpent } = kept;
+    this.#rows.set(sessionId, kept);
+    if (owner === undefined || isSpent) return;
+    const owned = this.#owned.get(owner);
+    if (owned === undefined) this.#owned.set(owner, new Set([sessionId]));
+    else owned.add(sessionId);
+  }
+
+  #forget(sessionId: string): void {
+    const owner = this.#rows.get(sessionId)?.owner;
+    this.#rows.delete(sessionId);
+    this.#spent.delete(sessionId);
+    const owned = owner === undefined ? undefined : this.#owned.get(owner);
+    if (owner === undefined || owned === undefined) return;
+    owned.delete(sessionId);
+    if (owned.size === 0) this.#owned.delete(owner);
+  }
+}
+
+const NONE: readonly never[] = [];
+
+/** What the file is to hold of a claim; `undefined` when it is to hold nothing. */
+function toLease(number: number, claim: Claim, leaseMs: number): Lease | undefined {
+  const { token, owner, until, losses } = claim;
+  if (owner !== undefined && until !== Infinity) return { number, token, owner, leaseMs, losses };
+  return losses === 0 ? undefined : { number, token, owner: undefined, leaseMs: 0, losses };
+}
+
+function isOther(kept: Lease, lease: Lease): boolean {
+  return (
+    kept.token !== lease.token ||
+    kept.owner !== lease.owner ||
+    kept.leaseMs !== lease.leaseMs ||
+    kept.losses !== lease.losses
+  );
+}
+
+function valuesOfLease({ number, token, owner, leaseMs, losses }: Lease): SqlValue[] {
+  return [number, token, owner ?? null, leaseMs, losses];
+}
+
+export function readLease(row: SqlRow, path: string): Lease {
+  const number = row["session"] as number;
+  assertChecksum(path, "claim", String(number), row["checksum"], rowChecksum(valuesOf(row, COLUMNS)));
+  return {
+    number,
+    token: row["token"] as number,
+    owner: (row["owner"] as string | null) ?? undefined,
+    leaseMs: row["lease_ms"] as number,
+    losses: row["losses"] as number,
+  };
+}
+
+function readIntact(row: SqlRow, path: string): Lease | undefined {
+  try {
+    return readLease(row, path);
+  } catch {
+    return undefined; // `holdfast doctor` tells of it.
+  }
+}

@@ -1,0 +1,32 @@
+// The audit in the file: its chain is looked at by the check, too, where rows by themselves are sound.
+
+import { DatabaseSync } from "node:sqlite";
+import { expect, test } from "vitest";
+import { rowChecksum } from "./checksum.ts";
+import { openSqliteStorage } from "../index.ts";
+import { newFolder } from "../testing/folder.ts";
+
+test("the check finds a row of the audit that was changed with its checksum, and one that is missing", async () => {
+  const path = `${newFolder()}/test.db`;
+  const storage = await openSqliteStorage({ path });
+  for (let n = 1; n <= 5; n++) {
+    const audit = { actor: "anna", action: "a", object: `ses-${n}` };
+    await storage.commit([{ type: "audited", audit }], n);
+  }
+  expect((await storage.verify()).problems).toEqual([]);
+  expect((await storage.verify()).rows).toMatchObject({ audit: 5 });
+  await storage.close();
+  const database = new DatabaseSync(path);
+  const { checksum: _checksum, ...row } = database.prepare("SELECT * FROM audit WHERE seq = 2").get()!;
+  const forged = Object.values({ ...row, actor: "bert" }) as (string | number | null)[];
+  database.prepare("UPDATE audit SET actor = 'bert', checksum = ? WHERE seq = 2").run(rowChecksum(forged));
+  database.exec("DELETE FROM audit WHERE seq = 4");
+  database.close();
+  const again = await openSqliteStorage({ path });
+  const { problems } = await again.verify();
+  expect(problems.map(({ table, message }) => [table, message.slice(0, 30)])).toEqual([
+    ["audit", "row 2 does not follow from the"],
+    ["audit", "row 5 does not follow from the"],
+  ]);
+  await again.close();
+});

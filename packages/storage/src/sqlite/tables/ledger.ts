@@ -1,0 +1,118 @@
+// Documents and the audit in the file: what concerns no session.
+//
+// Statements are prepared when they are needed: who only reads may have an older file before him, which has neither table, and
+// then there is nothing to read.
+
+import type { AuditRow, JsonText, StorageReader, StoredDocument } from "@holdfast/core";
+import { unlessCorrupt } from "@holdfast/core/internal";
+import { rowChecksum } from "./checksum.ts";
+import type { SqlDriver, SqlRow, SqlValue } from "../file/driver.ts";
+import { assertChecksum, list, marks, valuesOf } from "./row-checks.ts";
+
+const DOCUMENT_COLUMNS = ["collection", "id", "body", "version", "updated_at"];
+const AUDIT_COLUMNS = ["seq", "at", "actor", "action", "object", "request_id", "outcome", "hash"];
+
+export const SELECT_DOCUMENT = `SELECT ${list(DOCUMENT_COLUMNS)}, checksum FROM document`;
+export const SELECT_AUDIT = `SELECT ${list(AUDIT_COLUMNS)}, checksum FROM audit`;
+
+export class Ledger {
+  readonly #driver: SqlDriver;
+  readonly #path: string;
+  /** Whether the file has the tables. */
+  readonly #isThere: boolean;
+
+  constructor(driver: SqlDriver, path: string) {
+    this.#driver = driver;
+    this.#path = path;
+    this.#isThere = hasTable(driver, "audit");
+  }
+
+  document(collection: string, id: string): StoredDocument | undefined {
+    if (!this.#isThere) return undefined;
+    const row = this.#driver
+      .prepare(`${SELECT_DOCUMENT} WHERE collection = ? AND id = ?`)
+      .get(collection, id);
+    return row === undefined ? undefined : readDocument(row, this.#path);
+  }
+
+  documents({ collection, after, limit }: Parameters<StorageReader["documents"]>[0]): StoredDocument[] {
+    if (!this.#isThere || limit <= 0) return [];
+    const page = this.#driver.prepare(
+      `${SELECT_DOCUMENT} WHERE collection = ? AND id > ? ORDER BY id LIMIT ?`,
+    );
+    const found: StoredDocument[] = [];
+    for (let behind = after ?? ""; found.length < limit;) {
+      const asked = limit - found.length;
+      const rows = page.all(collection, behind, asked);
+      found.push(...rows.flatMap((row) => unlessCorrupt(() => readDocument(row, this.#path)) ?? []));
+      if (rows.length < asked) break;
+      behind = rows.at(-1)!["id"] as string;
+    }
+    return found;
+  }
+
+  put(collection: string, { id, body, version, updatedAt }: StoredDocument): void {
+    const values: SqlValue[] = [collection, id, body, version, updatedAt];
+    this.#driver
+      .prepare(
+        `INSERT OR REPLACE INTO document (${list(DOCUMENT_COLUMNS)}, checksum) VALUES (${marks(DOCUMENT_COLUMNS)}, ?)`,
+      )
+      .run(...values, rowChecksum(values));
+  }
+
+  remove(collection: string, id: string): void {
+    this.#driver.prepare("DELETE FROM document WHERE collection = ? AND id = ?").run(collection, id);
+  }
+
+  audit({ after = 0, limit }: Parameters<StorageReader["audit"]>[0]): AuditRow[] {
+    if (!this.#isThere || limit <= 0) return [];
+    const page = this.#driver.prepare(`${SELECT_AUDIT} WHERE seq > ? ORDER BY seq LIMIT ?`);
+    return page.all(after, limit).map((row) => readAuditRow(row, this.#path));
+  }
+
+  lastAudit(): AuditRow | undefined {
+    const row = this.#driver.prepare(`${SELECT_AUDIT} ORDER BY seq DESC LIMIT 1`).get();
+    return row === undefined ? undefined : readAuditRow(row, this.#path);
+  }
+
+  appendAudit({ seq, at, actor, action, object, requestId, outcome, hash }: AuditRow): void {
+    const values: SqlValue[] = [seq, at, actor, action, object, requestId ?? null, outcome, hash];
+    this.#driver
+      .prepare(`INSERT INTO audit (${list(AUDIT_COLUMNS)}, checksum) VALUES (${marks(AUDIT_COLUMNS)}, ?)`)
+      .run(...values, rowChecksum(values));
+  }
+}
+
+/** A file of an earlier step, opened for reading alone, lacks some. */
+export function hasTable(driver: SqlDriver, name: string): boolean {
+  return (
+    driver.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").get(name) !== undefined
+  );
+}
+
+export function readDocument(row: SqlRow, path: string): StoredDocument {
+  const key = `${String(row["collection"])}/${String(row["id"])}`;
+  assertChecksum(path, "document", key, row["checksum"], rowChecksum(valuesOf(row, DOCUMENT_COLUMNS)));
+  return {
+    id: row["id"] as string,
+    body: row["body"] as JsonText,
+    version: row["version"] as number,
+    updatedAt: row["updated_at"] as number,
+  };
+}
+
+export function readAuditRow(row: SqlRow, path: string): AuditRow {
+  const seq = row["seq"] as number;
+  assertChecksum(path, "audit", String(seq), row["checksum"], rowChecksum(valuesOf(row, AUDIT_COLUMNS)));
+  const requestId = row["request_id"] as string | null;
+  return {
+    seq,
+    at: row["at"] as number,
+    actor: row["actor"] as string,
+    action: row["action"] as string,
+    object: row["object"] as string,
+    ...(requestId === null ? {} : { requestId }),
+    outcome: row["outcome"] as string,
+    hash: row["hash"] as string,
+  };
+}

@@ -1,0 +1,52 @@
+// Taking a session out of the file.
+//
+//   G1. Everything that was its own goes in the transaction of its deletion, but for `seen`: its rows are led by their keys, so
+//       finding those of a session is reading all of them. That is done once, for all that were deleted, at the next opening.
+//   G2. The number of a session whose rows in `seen` are left is not given to another.
+
+import type { SqlDriver } from "../file/driver.ts";
+import type { Blobs } from "./blobs.ts";
+import { isEnvironmental } from "../file/sql-errors.ts";
+
+/** Each has a column `session`. */
+const TABLES = ["session", "state", "account", "hold", "journal", "entry", "signal"];
+
+export class Removal {
+  readonly #driver: SqlDriver;
+  readonly #blobs: Blobs;
+
+  constructor(driver: SqlDriver, blobs: Blobs) {
+    this.#driver = driver;
+    this.#blobs = blobs;
+  }
+
+  remove(number: number): void {
+    this.#blobs.removeOf(number);
+    for (const table of TABLES) this.#driver.prepare(`DELETE FROM ${table} WHERE session = ?`).run(number);
+    // Whether it has any is not asked: what it brought along or made under its claim is in `seen` as signals are.
+    this.#driver.prepare("INSERT INTO removed (session) VALUES (?)").run(number);
+  }
+
+  /** G1. A disk without room is no reason not to open. */
+  sweep(): void {
+    if (this.#driver.value("SELECT count(*) FROM removed") === 0) return;
+    try {
+      this.#driver.exec("BEGIN");
+      this.#driver.exec("DELETE FROM seen WHERE session IN (SELECT session FROM removed)");
+      this.#driver.exec("DELETE FROM removed");
+      this.#driver.exec("COMMIT");
+    } catch (error) {
+      if (this.#driver.inTransaction) this.#driver.exec("ROLLBACK");
+      if (!isEnvironmental(error)) throw error;
+    }
+  }
+
+  /** G2. */
+  nextNumber(): number {
+    return Number(
+      this.#driver.value(
+        "SELECT max((SELECT coalesce(max(session), 0) FROM session), (SELECT coalesce(max(session), 0) FROM removed)) + 1",
+      ),
+    );
+  }
+}

@@ -1,0 +1,565 @@
+// Run an agent once, then once for every commit and every task boundary with a fault there, and compare (H9).
+//
+//   C1. Points are counted in an undisturbed run: each `commit` of the storage, each start and each end of an attempt.
+//   C2. A run with a fault goes on, after a death with a new runtime over what the storage kept, until the session and all
+//       it asked for have ended. They must end as in the undisturbed run: outcomes, entries, and whatever else the scenario
+//       calls its effects.
+//   C3. A task whose outcome storage has acknowledged is never started again (H7).
+//   C4. The death of a process is played in this one: its storage answers nothing more, its tasks are aborted, and
+//       nothing of it is awaited. A handler that ignores its abort signal lives on, as no real one would.
+//   C5. When all have ended nothing is held of any account, and no limit was overspent (B1).
+//
+// Real kills of real processes are a different test; this one reaches every point, and takes milliseconds for each.
+
+import { PassThrough } from "node:stream";
+import { isDeepStrictEqual } from "node:util";
+import {
+  isEnded,
+  toError,
+  UsageError,
+  type AgentStorage,
+  type AttemptOutcome,
+  type Change,
+  type ChangeResult,
+  type ClaimResult,
+  type CommitBatch,
+  type Persistence,
+  type RunningAttempt,
+  type Session,
+  type SignalSource,
+  type TaskAttempt,
+  type TaskExecutor,
+} from "@holdfast/core";
+import { storageWith } from "@holdfast/core/internal";
+import {
+  channelSignals,
+  createRuntime,
+  LocalTaskExecutor,
+  MemoryStorage,
+  stdinSignals,
+  systemClock,
+  type Agent,
+  type Runtime,
+  type Settled,
+  type StartOptions,
+  type TaskDefinition,
+} from "@holdfast/runtime";
+import { vanishRuntime } from "@holdfast/runtime/internal";
+import { faultyStorage, type FaultKind, type FaultyStorage } from "../faulty-storage.ts";
+
+/** The storage scenarios run on. */
+export interface CrashSubject {
+  readonly name: string;
+  open(): Promise<AgentStorage>;
+  /** Open anew what a dead process left behind. Without it the same storage is used again, its claims being released. */
+  reopen?(storage: AgentStorage): Promise<AgentStorage>;
+  /** Damage the tail of what was written last, as a power cut would. */
+  tear?(storage: AgentStorage): Promise<void>;
+}
+
+export const memorySubject: CrashSubject = { name: "memory", open: async () => new MemoryStorage() };
+
+/** What plays the outside world sees of a run. */
+export interface CrashWorld {
+  readonly runtime: Runtime;
+  readonly sessionId: string;
+  readonly storage: Pick<AgentStorage, "reader">;
+  /**
+   * Resolves once the row of the session, or of another one by its id, satisfies this; give up by returning from `world` is not
+   * needed, it is dropped.
+   */
+  until(holds: (session: Awaited<ReturnType<SessionRow>>) => boolean, sessionId?: string): Promise<void>;
+}
+
+type SessionRow = AgentStorage["reader"]["session"];
+
+export interface CrashScenario<Input = unknown, Output = unknown> {
+  readonly name: string;
+  readonly agent: Agent<Input, Output>;
+  readonly input?: Input;
+  readonly options?: Pick<StartOptions, "budget" | "persistence" | "timeoutMs">;
+  /** Its world reads the journal and signals sessions of its own making: only over storage that has one, and not over a source. */
+  readonly isDirect?: boolean;
+  /** Sessions it asks for may be lost with their process and be asked for again: which there were is not compared. */
+  readonly loses?: boolean;
+  /** It parks on the way, and its world mends that: only an end is the end. */
+  readonly parks?: boolean;
+  /** Signals, answers, cancels: played in every life of the process, so it must be safe to repeat (dedup keys). */
+  readonly world?: (world: CrashWorld) => Promise<void>;
+  /** What else must be equal: files, rows, mails. Read after the session has ended. */
+  readonly effects?: () => unknown;
+  /** Puts the outside world back before each run. */
+  readonly reset?: () => void | Promise<void>;
+}
+
+/** The four kinds of fault at a commit, and the death of the process at a task's start and end. */
+export type CrashKind =
+  | Exclude<FaultKind, "crash_before" | "crash_after">
+  | "crash_before"
+  | "crash_after"
+  | "task_start"
+  | "task_end";
+
+export interface CrashPoint {
+  readonly kind: CrashKind;
+  /** From 1: the n-th commit, start or end of the undisturbed run. */
+  readonly number: number;
+}
+
+export interface CrashFailure {
+  readonly point: CrashPoint;
+  readonly what: string;
+  readonly expected: unknown;
+  readonly got: unknown;
+}
+
+export interface CrashReport {
+  readonly scenario: string;
+  readonly storage: string;
+  readonly commits: number;
+  readonly attempts: number;
+  readonly runs: number;
+  readonly outcome: unknown;
+  readonly failures: readonly CrashFailure[];
+}
+
+const COMMIT_FAULTS: readonly FaultKind[] = ["before", "crash_before", "crash_after", "reply_lost", "torn"];
+const SESSION_ID = "crash-scenario";
+const RUN_LIMIT_MS = 10_000;
+const LIVES_MAX = 5;
+const SESSIONS_MAX = 1_000;
+/** Of one incarnation: far more than a scenario draws, and far less than 2^32 / `LIVES_MAX`. */
+const DRAWS_MAX = 2 ** 24;
+
+/**
+ * @returns the report; it is crash-proof when `failures` is empty. Throws only when the undisturbed run does not end.
+ */
+export async function crashEverywhere<Input, Output>(
+  scenario: CrashScenario<Input, Output>,
+  subject: CrashSubject = memorySubject,
+): Promise<CrashReport> {
+  const undisturbed = await new Run(scenario, subject, undefined).play();
+  if (undisturbed.hung) {
+    throw new UsageError(`scenario "${scenario.name}" does not end even undisturbed`, {
+      got: describeHung(undisturbed.standing),
+      expected: `a session that ends within ${RUN_LIMIT_MS / 1_000} s`,
+      fix: "play the outside world in the scenario's `world`: send the signals and answers that the agent waits for; and keep timers short",
+    });
+  }
+  const points = [
+    ...COMMIT_FAULTS.flatMap((kind) => numbered(kind, undisturbed.commits)),
+    ...numbered("task_start", undisturbed.starts),
+    ...numbered("task_end", undisturbed.ends),
+  ];
+  const failures: CrashFailure[] = [];
+  for (const point of points) {
+    const run = await new Run(scenario, subject, point).play();
+    if (!isDeepStrictEqual(run.snapshot, undisturbed.snapshot)) {
+      failures.push({
+        point,
+        what: run.hung
+          ? `it does not end: ${describeHung(run.standing)}`
+          : "another outcome than without the fault",
+        expected: undisturbed.snapshot,
+        got: run.snapshot,
+      });
+    }
+    for (const what of run.violations) failures.push({ point, what, expected: undefined, got: undefined });
+  }
+  return {
+    scenario: scenario.name,
+    storage: subject.name,
+    commits: undisturbed.commits,
+    attempts: undisturbed.starts,
+    runs: points.length + 1,
+    outcome: undisturbed.snapshot.outcome,
+    failures,
+  };
+}
+
+/** Where a session stands that does not end, in words. */
+function describeHung(session: Session | undefined): string {
+  if (session === undefined) return "no session was stored";
+  const waits = session.waits.map((wait) => {
+    if (wait.type === "timer") return `a timer due ${new Date(wait.at).toISOString()}`;
+    return wait.type === "signal" ? `signal "${wait.name}"` : `an answer to "${wait.prompt}"`;
+  });
+  const why =
+    waits.length > 0
+      ? `waits for ${waits.join(" and ")}`
+      : (session.error?.message ?? "waits for nothing named: a task may hang");
+  return `it is ${session.status}, and ${why}`;
+}
+
+/** One life of the process, as its world knows it. */
+interface Play {
+  isOver: boolean;
+}
+
+/** The ports a scenario is run over, besides its storage. */
+export interface Composition {
+  readonly signals: "direct" | "channel" | "stdin";
+  readonly persistence?: Persistence;
+  /** Who does the tasks instead of this process, beside the storage a run was opened on. */
+  readonly queue?: (storage: AgentStorage, tasks: readonly TaskDefinition[]) => Promise<TaskQueuePort>;
+}
+
+export interface TaskQueuePort {
+  readonly executor: TaskExecutor;
+  close(): Promise<void>;
+}
+
+/** What came of one undisturbed run: how it ended, and what it left behind. */
+export interface Snapshot {
+  readonly outcome: unknown;
+  readonly entries: unknown;
+  /** The sessions it asked for. */
+  readonly others: unknown;
+  readonly effects: unknown;
+}
+
+/** Run a scenario once, undisturbed, over these ports. */
+export async function playScenario<Input, Output>(
+  scenario: CrashScenario<Input, Output>,
+  subject: CrashSubject,
+  composition: Composition,
+): Promise<Snapshot> {
+  return (await new Run(scenario, subject, undefined, composition).play()).snapshot;
+}
+
+function numbered(kind: CrashKind, count: number): CrashPoint[] {
+  return Array.from({ length: count }, (_, i) => ({ kind, number: i + 1 }));
+}
+
+interface Played {
+  readonly snapshot: Snapshot;
+  readonly hung: boolean;
+  /** The session's row when the run was over. */
+  readonly standing: Session | undefined;
+  readonly commits: number;
+  readonly starts: number;
+  readonly ends: number;
+  readonly violations: readonly string[];
+}
+
+/** One run from an empty storage to the end of the session, over as many lives of the process as it takes. */
+class Run<Input, Output> {
+  readonly #scenario: CrashScenario<Input, Output>;
+  readonly #subject: CrashSubject;
+  readonly #point: CrashPoint | undefined;
+  readonly #composition: Composition;
+  readonly #channel = channelSignals();
+  readonly #stdin = new PassThrough();
+  readonly #violations: string[] = [];
+  readonly #acknowledged = new Set<string>();
+  readonly #claims = new Map<string, number>();
+  #commits = 0;
+  #starts = 0;
+  #ends = 0;
+
+  constructor(
+    scenario: CrashScenario<Input, Output>,
+    subject: CrashSubject,
+    point: CrashPoint | undefined,
+    composition: Composition = { signals: "direct" },
+  ) {
+    this.#composition = composition;
+    this.#scenario = scenario;
+    this.#subject = subject;
+    this.#point = point;
+  }
+
+  async play(): Promise<Played> {
+    await this.#scenario.reset?.();
+    let inner = await this.#subject.open();
+    for (let life = 1; ; life++) {
+      const storage = this.#faulty(inner, life);
+      const queue = await this.#composition.queue?.(inner, tasksOf(this.#scenario.agent as Agent));
+      const runtime = createRuntime({
+        storage,
+        ...(queue === undefined ? {} : { queue: queue.executor }),
+        tasks: this.#countingExecutor(storage, life),
+        owner: `incarnation ${life}`, // Given, so that the runtime's first draw is the seed of the session.
+        random: incarnationRandom(life),
+        signals: this.#sources(),
+        development: false,
+        warmMs: Infinity,
+      });
+      const settled = await this.#live(runtime, storage, life);
+      if (settled === "died" && life < LIVES_MAX) {
+        vanishRuntime(runtime);
+        inner = await this.#afterDeath(inner);
+        continue;
+      }
+      const snapshot = await this.#snapshot(inner, settled);
+      const standing = await inner.reader.session(SESSION_ID);
+      // The point may lie in a commit with which it closes, or in one of the world's that comes late: then it never closes.
+      const dies = storage.died.then(() => vanishRuntime(runtime));
+      if (settled === "hung" || settled === "died") vanishRuntime(runtime);
+      else await Promise.race([runtime.close(), dies]);
+      await queue?.close();
+      await inner.close();
+      const { commits, starts, ends } = { commits: this.#commits, starts: this.#starts, ends: this.#ends };
+      return {
+        snapshot,
+        hung: typeof settled === "string",
+        standing,
+        commits,
+        starts,
+        ends,
+        violations: this.#violations,
+      };
+    }
+  }
+
+  /** One life of the process: until the session has ended, the process has died, or nothing happens any more. */
+  async #live(
+    runtime: Runtime,
+    storage: FaultyStorage,
+    life: number,
+  ): Promise<Settled<Output> | "died" | "hung"> {
+    const { agent, input, options, world, parks } = this.#scenario;
+    const play: Play = { isOver: false };
+    const outside = this.#world(runtime, storage, play);
+    const work = async (): Promise<Settled<Output>> => {
+      const { persistence } = this.#composition;
+      const handle = await runtime.start(agent, input, {
+        sessionId: SESSION_ID,
+        ...options,
+        ...(persistence === undefined ? {} : { persistence }),
+      });
+      if (!handle.created && parks !== true) await runtime.resume(SESSION_ID);
+      if (life > 1) await runtime.recover();
+      world?.(outside).catch((error: unknown) => {
+        // Of a life that is over it may find the storage closed.
+        if (!play.isOver) this.#violations.push(`the world threw: ${toError(error).message}`);
+      });
+      let settled = await handle.settled();
+      const isParked = (): boolean =>
+        parks === true && (settled.status === "paused" || settled.status === "released");
+      while (isParked()) {
+        await outside.until((session) => session?.status !== "paused");
+        settled = await handle.settled();
+      }
+      await this.#untilAllEnded(storage, play);
+      return settled;
+    };
+    const { promise: late, resolve: giveUp } = Promise.withResolvers<"hung">();
+    const timer = setTimeout(() => giveUp("hung"), RUN_LIMIT_MS);
+    try {
+      return await Promise.race([work(), storage.died.then(() => "died" as const), late]);
+    } finally {
+      clearTimeout(timer);
+      play.isOver = true;
+    }
+  }
+
+  #world(runtime: Runtime, storage: FaultyStorage, play: Play): CrashWorld {
+    return {
+      runtime: this.#signalling(runtime),
+      sessionId: SESSION_ID,
+      storage,
+      until: (holds, sessionId = SESSION_ID) =>
+        this.#until(async () => holds(await storage.reader.session(sessionId)), play),
+    };
+  }
+
+  #sources(): readonly SignalSource[] {
+    switch (this.#composition.signals) {
+      case "direct":
+        return [];
+      case "channel":
+        return [this.#channel];
+      case "stdin":
+        return [stdinSignals({ input: this.#stdin, sessionId: SESSION_ID })];
+    }
+  }
+
+  /** Signals take the way of the composition; everything else is asked of the runtime itself. */
+  #signalling(runtime: Runtime): Runtime {
+    const { signals } = this.#composition;
+    if (signals === "direct") return runtime;
+    const send: Runtime["signal"] = async (sessionId, name, payload, { dedupKey } = {}) => {
+      const signal = { name, payload, ...(dedupKey === undefined ? {} : { dedupKey }) };
+      if (signals === "channel") return this.#channel.send({ sessionId, ...signal });
+      this.#stdin.write(`${JSON.stringify(signal)}\n`);
+      return { status: "stored" };
+    };
+    return new Proxy(runtime, {
+      get: (target, property) => {
+        if (property === "signal") return send;
+        const value: unknown = Reflect.get(target, property, target);
+        return typeof value === "function" ? (value.bind(target) as unknown) : value;
+      },
+    });
+  }
+
+  /** Of those that were asked for; the session itself may have parked. */
+  #untilAllEnded(storage: FaultyStorage, play: Play): Promise<void> {
+    return this.#until(async () => {
+      const sessions = await storage.reader.sessions({ limit: SESSIONS_MAX });
+      return sessions.every((session) => !isOther(session) || isEnded(session.status));
+    }, play);
+  }
+
+  /** What passed before this life is waited for in vain: its `world` is dropped with it. */
+  async #until(isSo: () => Promise<boolean>, play: Play): Promise<void> {
+    for (;;) {
+      if (play.isOver) return new Promise<never>(() => {});
+      if (await isSo()) return;
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+  }
+
+  /** What the death of a process leaves: its claims are free, its storage is as it was. */
+  async #afterDeath(inner: AgentStorage): Promise<AgentStorage> {
+    if (this.#subject.reopen !== undefined) {
+      this.#claims.clear();
+      return this.#subject.reopen(inner);
+    }
+    const releases: Change[] = [...this.#claims].map(([sessionId, token]) => ({
+      type: "release_claim",
+      sessionId,
+      token,
+    }));
+    this.#claims.clear();
+    await inner.commit(releases, systemClock.now());
+    return inner;
+  }
+
+  async #snapshot(inner: AgentStorage, settled: Settled<Output> | "died" | "hung"): Promise<Snapshot> {
+    const entries = await inner.reader.entries(SESSION_ID, 0, 100_000);
+    const sessions = await inner.reader.sessions({ limit: SESSIONS_MAX });
+    for (const session of sessions) this.#checkAccount(session);
+    return {
+      outcome: typeof settled === "string" ? settled : plain(settled),
+      entries: entries.map(({ index, role, turn, content }) => ({ index, role, turn, content })),
+      others: (this.#scenario.loses === true ? [] : sessions)
+        .filter(isOther)
+        .map(({ sessionId, status, output, parent }) => ({ sessionId, status, output, parent }))
+        .sort((a, b) => (a.sessionId < b.sessionId ? -1 : 1)),
+      effects: await this.#scenario.effects?.(),
+    };
+  }
+
+  /** C5. */
+  #checkAccount({ sessionId, account }: Session): void {
+    if (account === undefined) return;
+    const { limits, spent, reserved } = account;
+    if (reserved.tokens + reserved.costMicroUsd > 0)
+      this.#violations.push(`${sessionId} has ended, and holds ${JSON.stringify(reserved)}`);
+    if (spent.tokens > (limits.maxTokens ?? Infinity))
+      this.#violations.push(`${sessionId} has spent ${spent.tokens} of ${limits.maxTokens} tokens`);
+  }
+
+  // ---- faults ------------------------------------------------------------------------------------------------------
+
+  #faulty(inner: AgentStorage, life: number): FaultyStorage {
+    const point = life === 1 ? this.#point : undefined;
+    const tear = this.#subject.tear;
+    return faultyStorage(this.#recording(inner), {
+      fault: () => {
+        if (life === 1) this.#commits++;
+        const { kind, number } = point ?? {};
+        return number === this.#commits && kind !== "task_start" && kind !== "task_end" ? kind : undefined;
+      },
+      ...(tear === undefined ? {} : { tear: () => tear(inner) }),
+    });
+  }
+
+  /** Notes what storage has acknowledged, and the claims a death would free. */
+  #recording(inner: AgentStorage): AgentStorage {
+    const granted = (sessionId: string, result: ChangeResult | ClaimResult | undefined): void => {
+      if (result !== undefined && "token" in result && result.token !== undefined)
+        this.#claims.set(sessionId, result.token);
+    };
+    return storageWith(inner, {
+      commit: async (changes, now) => {
+        const results = await inner.commit(changes, now);
+        changes.forEach((change, i) => {
+          if (change.type === "create_session") granted(change.sessionId, results[i]);
+          if (change.type === "commit_batch" && results[i]?.status === "committed") this.#acknowledge(change);
+        });
+        return results;
+      },
+      claim: async (claim) => {
+        const result = await inner.claim(claim);
+        granted(claim.sessionId, result);
+        return result;
+      },
+    });
+  }
+
+  #acknowledge({ sessionId, records }: CommitBatch): void {
+    for (const record of records) {
+      if (
+        record.type === "task_completed" ||
+        record.type === "task_failed" ||
+        record.type === "outcome_kept"
+      ) {
+        this.#acknowledged.add(`${sessionId}-${record.task}`);
+      }
+    }
+  }
+
+  #countingExecutor(storage: FaultyStorage, life: number): TaskExecutor {
+    const local = new LocalTaskExecutor({
+      tasks: this.#composition.queue === undefined ? tasksOf(this.#scenario.agent as Agent) : [],
+      clock: systemClock,
+    });
+    const dies = (kind: CrashKind, number: number): boolean =>
+      life === 1 && this.#point?.kind === kind && this.#point.number === number;
+    return {
+      describe: (kind) => local.describe(kind),
+      kinds: () => local.kinds(),
+      close: () => local.close(),
+      start: (attempt: TaskAttempt, onEnd: (outcome: AttemptOutcome) => void): RunningAttempt => {
+        if (storage.isDead) return { abort() {} };
+        // Torn acknowledgements were never given: only a commit answered to a living process counts (C3).
+        if (this.#acknowledged.has(attempt.taskId) && this.#point?.kind !== "torn") {
+          this.#violations.push(
+            `task ${attempt.taskId} was started again after its outcome was acknowledged`,
+          );
+        }
+        if (life === 1) this.#starts++;
+        if (dies("task_start", this.#starts)) {
+          storage.kill();
+          return { abort() {} };
+        }
+        return local.start(attempt, (outcome) => {
+          if (storage.isDead) return;
+          if (life === 1) this.#ends++;
+          if (dies("task_end", this.#ends)) storage.kill();
+          else onEnd(outcome);
+        });
+      },
+    };
+  }
+}
+
+/** One that it asked for: queued tasks are how tasks are done, and gone soon. */
+function isOther({ sessionId, agent }: Session): boolean {
+  return sessionId !== SESSION_ID && !agent.name.startsWith("task:");
+}
+
+/** Its own, and those of the agents it asks for. */
+function tasksOf(agent: Agent, seen = new Set<Agent>()): readonly TaskDefinition[] {
+  if (seen.has(agent)) return [];
+  seen.add(agent);
+  return [...agent.tasks, ...agent.agents.flatMap((child) => tasksOf(child, seen))];
+}
+
+/**
+ * The first draw is the seed of the scenario's session: equal in every run and incarnation, so that a creation that was lost is
+ * repeated with the same chance. Later draws become ids, so no two incarnations share one: storage takes a second signal of an
+ * id for a repeat of the first, and drops it.
+ */
+function incarnationRandom(incarnation: number): { u32(): number } {
+  let draws = 0;
+  return { u32: () => (draws++ === 0 ? 1 : incarnation * DRAWS_MAX + draws) };
+}
+
+function plain(settled: Settled): unknown {
+  if (settled.status === "paused") return { status: "paused", fault: settled.fault.message };
+  return settled.status === "released" ? { status: "released", error: settled.error?.message } : settled;
+}
