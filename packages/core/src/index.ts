@@ -104,7 +104,6 @@ export {
   SESSION_STATUSES,
   overdueAt,
   type AgentRef,
-  type CancelCause,
   type CancelRequest,
   type ParentEndPolicy,
   type ParentRef,
@@ -117,23 +116,24 @@ export {
   type SharedContext,
   type Wait,
 } from "./session/session.ts";
+export type { CancelCause } from "./journal/amounts.ts";
 export {
   checkBudget,
   NO_AMOUNT,
   type Account,
   type Admission,
-  type Amount,
   type Budget,
   type Charge,
   type Exhausted,
   type Hold,
   type LimitName,
-  type Remaining,
 } from "./session/budget.ts";
+export type { Amount, Remaining } from "./journal/amounts.ts";
 export { forkSession, type ForkRequest, type WholeSession } from "./session/fork.ts";
 export { isLastEvent, type ChildEvent } from "./session/consequences.ts";
 export { mayRetryLost, RETRY_DEFAULTS, retryDelayMs } from "./session/retry.ts";
-export { type Clock, type Hash, type Random } from "./ports/clock.ts";
+export { type Clock, type Random } from "./ports/clock.ts";
+export type { Hash } from "./hash.ts";
 export {
   type IncomingSignal,
   type SignalReceipt,
@@ -147,8 +147,8 @@ export {
   type Schedule,
   type ScheduledAction,
 } from "./session/schedules.ts";
+export { type AgentStorage, type StorageReader } from "./ports/storage.ts";
 export {
-  type AgentStorage,
   type Arrival,
   type Arrivals,
   type Audited,
@@ -176,9 +176,8 @@ export {
   type SessionPatch,
   type SessionSnapshot,
   type SetBudget,
-  type StorageReader,
   type StoredSignal,
-} from "./ports/storage.ts";
+} from "./session/changes.ts";
 export { type Audit, type AuditRow } from "./session/audit.ts";
 export { type PutDocument, type RemoveDocument, type StoredDocument } from "./session/stored-documents.ts";
 export { type RunNote } from "./session/ended-runs.ts";

@@ -18,6 +18,7 @@
 //
 // It knows no storage, no connections and no time but the one it is told.
 
+import type { Fitness } from "../store/registry.ts";
 import type { Placement, Session, SessionSnapshot } from "@holdfast/core";
 import { dueAt, isAnsweredBy, NO_CLAIM } from "@holdfast/core/internal";
 
@@ -32,16 +33,6 @@ export interface Offer extends Fitness {
   readonly held: number;
   /** Since when it holds a suspect that has committed nothing there; the last one's, if it holds several. */
   readonly suspectSince?: number;
-}
-
-/** What a runner can run, whether or not it waits. */
-export interface Fitness {
-  /** Whose sessions alone it takes; everybody's when absent. */
-  readonly owner?: string;
-  /** `machine`, `hostname` and `runner` among them. */
-  readonly labels: Readonly<Record<string, string>>;
-  /** By name, the versions; none stand for all. */
-  readonly agents: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
 /** A session with something to do that nobody does. */

@@ -18,7 +18,16 @@ import {
   type Change,
   type Clock,
 } from "@holdfast/core";
-import type { Fitness } from "../dispatch/rules.ts";
+
+/** The sessions that a runner may be given: its owner, its labels and its agents. */
+export interface Fitness {
+  /** Whose sessions alone it takes; everybody's when absent. */
+  readonly owner?: string;
+  /** `machine`, `hostname` and `runner` among them. */
+  readonly labels: Readonly<Record<string, string>>;
+  /** By name, the versions; none stand for all. */
+  readonly agents: ReadonlyMap<string, ReadonlySet<string>>;
+}
 
 /** A runner as it is stored. Times in epoch milliseconds. */
 export interface StoredRunner {

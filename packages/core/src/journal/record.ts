@@ -10,8 +10,7 @@
 
 import type { JsonText } from "../json/json.ts";
 import type { AnswerShape } from "./approval.ts";
-import type { Remaining } from "../session/budget.ts";
-import type { CancelCause } from "../session/session.ts";
+import type { CancelCause, Remaining } from "./amounts.ts";
 
 /** Version of the journal's format, stored with each session. */
 export const JOURNAL_FORMAT = 1;

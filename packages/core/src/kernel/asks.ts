@@ -46,7 +46,7 @@ import type { OpenItems, OpenTask } from "./open-items.ts";
 import { signalPattern, type PendingSignals } from "./pending-signals.ts";
 import { seededRandom } from "./random.ts";
 import type { Segment } from "./segment.ts";
-import type { Remaining } from "../session/budget.ts";
+import type { Remaining } from "../journal/amounts.ts";
 import { BEHAVIOUR } from "../session/session.ts";
 import type { SealedState, SessionState } from "./session-state.ts";
 

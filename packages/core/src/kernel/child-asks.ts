@@ -29,7 +29,7 @@ import {
   tellingChild,
 } from "../journal/signal-names.ts";
 import { shown } from "../options.ts";
-import type { CreateSession, Effect, StoredSignal } from "../ports/storage.ts";
+import type { CreateSession, Effect, StoredSignal } from "../session/changes.ts";
 import { checkBudget, type Budget } from "../session/budget.ts";
 import { BUDGET_LOW, isLastEvent, toParent, type ChildEvent } from "../session/consequences.ts";
 import {

@@ -15,7 +15,7 @@ import {
   wholeRule,
   type OptionRules,
 } from "../options.ts";
-import type { Remaining } from "../session/budget.ts";
+import type { Remaining } from "../journal/amounts.ts";
 import type { ChildEvent } from "../session/consequences.ts";
 import { validate, type StandardSchemaV1 } from "../standard-schema.ts";
 import type { Asks } from "./asks.ts";

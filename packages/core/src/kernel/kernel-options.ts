@@ -2,10 +2,10 @@
 
 import type { CancelNotice, JournalRecord, Repeat } from "../journal/record.ts";
 import type { Limits } from "../limits.ts";
-import type { Hash } from "../ports/clock.ts";
-import type { StoredSignal } from "../ports/storage.ts";
+import type { Hash } from "../hash.ts";
+import type { StoredSignal } from "../session/changes.ts";
 import type { TaskTraits } from "../ports/task-executor.ts";
-import type { Remaining } from "../session/budget.ts";
+import type { Remaining } from "../journal/amounts.ts";
 import type { PendingSignals } from "./pending-signals.ts";
 import type { DescribeAgent, Relations } from "./relations.ts";
 import type { SessionState } from "./session-state.ts";

@@ -25,7 +25,7 @@ import {
   type NoteRecord,
 } from "../journal/record.ts";
 import { requestingChild } from "../journal/signal-names.ts";
-import type { StoredSignal } from "../ports/storage.ts";
+import type { StoredSignal } from "../session/changes.ts";
 import { Asks, type AskDoor, type CheckpointRequest } from "./asks.ts";
 import { callerLine } from "./caller.ts";
 import { ChildAsks } from "./child-asks.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { StoredSignal } from "../ports/storage.ts";
+import type { StoredSignal } from "../session/changes.ts";
 import { PendingSignals, signalPattern } from "./pending-signals.ts";
 
 describe("pending signals", () => {

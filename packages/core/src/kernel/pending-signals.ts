@@ -2,7 +2,7 @@
 
 import { isReservedName, REQUEST_PREFIX } from "../journal/signal-names.ts";
 import { Fifo } from "../collections/fifo.ts";
-import type { StoredSignal } from "../ports/storage.ts";
+import type { StoredSignal } from "../session/changes.ts";
 import { WakeQueue, type Queued } from "../collections/wake-queue.ts";
 
 export interface PendingSignalsHost {

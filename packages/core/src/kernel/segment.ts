@@ -7,7 +7,7 @@
 
 import { isNote, isOutcome, type JournalRecord, type NoteRecord } from "../journal/record.ts";
 import type { JsonText } from "../json/json.ts";
-import type { Effect, NewEntry } from "../ports/storage.ts";
+import type { Effect, NewEntry } from "../session/changes.ts";
 import type { OpenTask } from "./open-items.ts";
 
 /** What one segment leaves behind. */

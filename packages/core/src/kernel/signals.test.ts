@@ -5,7 +5,7 @@
 import { KernelStand, type StandAgent } from "@holdfast/testkit/kernel-stand";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { StoredSignal } from "../ports/storage.ts";
+import type { StoredSignal } from "../session/changes.ts";
 
 describe("K9: waits and signals", () => {
   test("one that came first is there for a later wait, and one wait takes one signal, in order", async () => {

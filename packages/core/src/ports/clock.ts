@@ -17,6 +17,3 @@ export interface Random {
   /** An unpredictable integer in [0, 2^32). */
   u32(): number;
 }
-
-/** A text's hash: 43 characters of base64url (SHA-256). Pure and synchronous. */
-export type Hash = (text: string) => string;

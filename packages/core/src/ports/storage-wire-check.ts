@@ -7,7 +7,7 @@
 import { isRecordType } from "../journal/record.ts";
 import type { Charge } from "../session/budget.ts";
 import { SESSION_STATUSES, type Wait } from "../session/session.ts";
-import type { Change, Effect, Entry } from "./storage.ts";
+import type { Change, Effect, Entry } from "../session/changes.ts";
 import { withLease, type StorageMethod } from "./storage-wire.ts";
 
 type Check = (value: unknown) => boolean;

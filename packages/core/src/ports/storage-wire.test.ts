@@ -11,7 +11,7 @@ import {
 } from "../errors/errors.ts";
 import type { Session } from "../session/session.ts";
 import { createSession } from "../session/storage-rules.ts";
-import type { Change, CreateSession } from "./storage.ts";
+import type { Change, CreateSession } from "../session/changes.ts";
 import { isStorageCall, parseChange } from "./storage-wire-check.ts";
 import { fromWireError, toWireError } from "./storage-wire.ts";
 

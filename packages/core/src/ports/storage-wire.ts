@@ -17,7 +17,8 @@ import {
   UnavailableError,
   type ErrorCode,
 } from "../errors/errors.ts";
-import type { AgentStorage, Change, StorageReader } from "./storage.ts";
+import type { AgentStorage, StorageReader } from "./storage.ts";
+import type { Change } from "../session/changes.ts";
 
 /** Everything that can be asked for, by the port's own names. */
 export type StorageMethod =

@@ -4,7 +4,7 @@
 //   U2. Rows that are cut off at the end are missed by nobody who has not kept the last hash: an operator keeps it elsewhere.
 
 import type { Audit, AuditRow } from "./audit.ts";
-import type { Hash } from "../ports/clock.ts";
+import type { Hash } from "../hash.ts";
 
 /** Where a chain is continued: the last row, or what is known of it. */
 export type AuditLink = Pick<AuditRow, "seq" | "hash">;

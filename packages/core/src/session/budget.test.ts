@@ -12,11 +12,11 @@ import {
   remainingOf,
   settleAll,
   type Account,
-  type Amount,
   type Budget,
   type Charge,
   type Hold,
 } from "./budget.ts";
+import type { Amount } from "../journal/amounts.ts";
 
 const KINDS = ["tokens", "costMicroUsd", "steps", "turns"] as const;
 const LIMIT_OF = {

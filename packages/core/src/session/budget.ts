@@ -10,6 +10,7 @@
 //   B3. Integers only: tokens, micro-dollars, counts.
 
 import { UsageError } from "../errors/errors.ts";
+import type { Amount, Remaining } from "../journal/amounts.ts";
 
 /** Limits of a session and those below it. Integers above zero. What is absent has no limit. */
 export interface Budget {
@@ -26,14 +27,6 @@ export interface Budget {
   readonly ttlMs?: number;
   /** What reaching a limit does: `park` it until the budget is raised, or `cancel` it. */
   readonly onExhausted?: "park" | "cancel";
-}
-
-/** Something spent or reserved. */
-export interface Amount {
-  readonly tokens: number;
-  readonly costMicroUsd: number;
-  readonly steps: number;
-  readonly turns: number;
 }
 
 export const NO_AMOUNT: Amount = { tokens: 0, costMicroUsd: 0, steps: 0, turns: 0 };
@@ -115,9 +108,6 @@ export function decideAdmission(payers: ReadonlyMap<string, Account>, amount: Am
   }
   return { status: queued ? "queued" : "admitted" };
 }
-
-/** What may still be asked for; a limit that does not exist is absent. */
-export type Remaining = { readonly [kind in keyof Amount | "tokensPerCall"]?: number };
 
 /** The least that any payer has left, spent and reserved taken off; never below zero. */
 export function remainingOf(payers: Iterable<Account>): Remaining {

@@ -16,7 +16,7 @@
 import { positionIn } from "../ids.ts";
 import { isReservedName, repliedRequest, REQUEST_PREFIX, requestIn } from "../journal/signal-names.ts";
 import type { AuditRow } from "./audit.ts";
-import type { Hash } from "../ports/clock.ts";
+import type { Hash } from "../hash.ts";
 import type { StoredDocument } from "./stored-documents.ts";
 import type { Schedule } from "./schedules.ts";
 import type {
@@ -32,7 +32,7 @@ import type {
   ReleaseClaim,
   SeenSignals,
   SendSignal,
-} from "../ports/storage.ts";
+} from "./changes.ts";
 import {
   admitAgain,
   applyCharges,
@@ -40,11 +40,10 @@ import {
   settleAll,
   type Account,
   type Admission,
-  type Amount,
   type Charge,
   type Hold,
-  type Remaining,
 } from "./budget.ts";
+import type { Amount, Remaining } from "../journal/amounts.ts";
 import { AUDIT_START, findAuditProblem, nextAuditRow } from "./audit-chain.ts";
 import {
   becameLow,

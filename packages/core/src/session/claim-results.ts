@@ -10,6 +10,18 @@ export type ClaimResult =
   | { readonly status: "ended"; readonly sessionStatus: SessionStatus }
   | { readonly status: "not_found" };
 
+/** Which held claims to list, in the order of their sessions' ids (ST48). */
+export interface HeldClaimsQuery {
+  readonly now: number;
+  readonly limit: number;
+  /** Only the claim of this session. */
+  readonly sessionId?: string;
+  /** Only the claims of this owner. */
+  readonly owner?: string;
+  /** Only sessions whose ids come after this one. */
+  readonly after?: string;
+}
+
 export interface HeldClaim {
   readonly sessionId: string;
   readonly owner: string;

@@ -8,8 +8,8 @@
 //
 // It knows no sessions but their status, and no time but the one it is told.
 
-import type { ClaimResult, HeldClaim } from "./claim-results.ts";
-import type { AgentStorage, CommitBatch, HeldAs, ReleaseClaim } from "../ports/storage.ts";
+import type { ClaimResult, HeldClaim, HeldClaimsQuery } from "./claim-results.ts";
+import type { CommitBatch, HeldAs, ReleaseClaim } from "./changes.ts";
 import { movedAway } from "./moving.ts";
 import { isEnded, type Session } from "./session.ts";
 
@@ -111,7 +111,7 @@ interface LeasedSession {
 /** A page of the claims that are held by a lease that ends (ST48), for adapters that have them at hand. */
 export function pageOfClaims(
   all: Iterable<LeasedSession>,
-  { now, limit, sessionId, owner, after }: Parameters<AgentStorage["heldClaims"]>[0],
+  { now, limit, sessionId, owner, after }: HeldClaimsQuery,
 ): HeldClaim[] {
   const held: HeldClaim[] = [];
   for (const { session, claim, leaseMs } of all) {

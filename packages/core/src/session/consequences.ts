@@ -17,9 +17,10 @@ import { positionId } from "../ids.ts";
 import { childEndName, childEventName, replyName } from "../journal/signal-names.ts";
 import type { JsonText } from "../json/json.ts";
 import { LIMITS } from "../limits.ts";
-import type { RequestCancel, SendSignal } from "../ports/storage.ts";
+import type { RequestCancel, SendSignal } from "./changes.ts";
 import { isLow, remainingOf, type Account, type Exhausted } from "./budget.ts";
-import { isEnded, type CancelCause, type ParentRef, type Session } from "./session.ts";
+import { isEnded, type ParentRef, type Session } from "./session.ts";
+import type { CancelCause } from "../journal/amounts.ts";
 
 /** A change to another session, or one to all children of a session. */
 export type Consequence = SendSignal | CancelChildren;

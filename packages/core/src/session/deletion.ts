@@ -4,7 +4,7 @@
 //   F2. Accounts of the deleted are gone, so nobody they pay for may be at work any more: none below, none that took over, and none
 //       below these.
 
-import type { ChangeResult, DeleteSession } from "../ports/storage.ts";
+import type { ChangeResult, DeleteSession } from "./changes.ts";
 import { childrenOf, goingOn, heirOf, paidBy, type FamilyLookups } from "./heirs.ts";
 import { isEnded, type Session } from "./session.ts";
 

@@ -1,7 +1,7 @@
 // What becomes of a document, as pure functions over the one that is stored (ST40).
 
 import type { PutDocument, RemoveDocument, StoredDocument } from "./stored-documents.ts";
-import type { ChangeResult } from "../ports/storage.ts";
+import type { ChangeResult } from "./changes.ts";
 
 /** Why a document cannot be stored under this name, or `undefined`. One alphabet, so that its order is the same everywhere. */
 function findNameProblem({ collection, id }: Pick<PutDocument, "collection" | "id">): string | undefined {

@@ -2,7 +2,7 @@
 
 import { JOURNAL_FORMAT } from "../journal/record.ts";
 import type { Schedule } from "./schedules.ts";
-import type { CreateSession, SendSignal } from "../ports/storage.ts";
+import type { CreateSession, SendSignal } from "./changes.ts";
 import { BEHAVIOUR_FLAGS, type AgentRef } from "./session.ts";
 
 export interface Firing {

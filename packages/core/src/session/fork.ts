@@ -14,7 +14,7 @@
 import { UsageError } from "../errors/errors.ts";
 import type { JsonText } from "../json/json.ts";
 import { isCommand, type JournalRecord } from "../journal/record.ts";
-import type { Entry, ImportSession } from "../ports/storage.ts";
+import type { Entry, ImportSession } from "./changes.ts";
 import { openAccount, type Budget } from "./budget.ts";
 import type { ForkOrigin, ParentRef, Session } from "./session.ts";
 

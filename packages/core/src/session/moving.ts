@@ -13,7 +13,7 @@
 //
 // It knows no other storage, and no claims: whoever drives the session learns by being fenced.
 
-import type { BeginMove, ChangeResult, EndMove } from "../ports/storage.ts";
+import type { BeginMove, ChangeResult, EndMove } from "./changes.ts";
 import { isEnded, isLost, type Session } from "./session.ts";
 
 export interface MoveDecision {

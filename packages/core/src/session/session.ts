@@ -12,6 +12,7 @@
 
 import type { RecordedError } from "../errors/errors.ts";
 import type { JsonText } from "../json/json.ts";
+import type { CancelCause } from "../journal/amounts.ts";
 import type { AnswerShape } from "../journal/approval.ts";
 import { REQUEST_PREFIX } from "../journal/signal-names.ts";
 import type { Account, Exhausted } from "./budget.ts";
@@ -121,9 +122,6 @@ export interface Placement {
   /** Higher goes first; 0 when absent. */
   readonly priority?: number;
 }
-
-/** Why a session is cancelled when nobody asked for it in words of their own. */
-export type CancelCause = "parent" | "deadline" | "input_timeout" | "budget_exceeded";
 
 export interface CancelRequest {
   readonly mode: "graceful" | "hard";

@@ -3,7 +3,7 @@
 
 import { describe, expect, test } from "vitest";
 import { LIMITS } from "../limits.ts";
-import type { CommitBatch, CreateSession, RequestCancel, SendSignal } from "../ports/storage.ts";
+import type { CommitBatch, CreateSession, RequestCancel, SendSignal } from "./changes.ts";
 import { decideRelease, isHeld, NO_CLAIM, refuseClaim, type Claim } from "./claims.ts";
 import { isAnsweredBy, type Session } from "./session.ts";
 import { dueAt, lookAt } from "./due.ts";

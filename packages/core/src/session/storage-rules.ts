@@ -25,7 +25,7 @@ import type {
   SendSignal,
   SessionPatch,
   SetBudget,
-} from "../ports/storage.ts";
+} from "./changes.ts";
 import { isReservedName } from "../journal/signal-names.ts";
 import { LIMITS } from "../limits.ts";
 import {

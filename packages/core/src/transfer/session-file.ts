@@ -14,7 +14,8 @@ import { CorruptRecordError, HoldfastError, NotFoundError, UsageError } from "..
 import { isSessionId } from "../ids.ts";
 import { decodeLine, decodeRecords, encodeLine, type BlobSource } from "../journal/codec.ts";
 import type { JournalRecord } from "../journal/record.ts";
-import type { Entry, ImportedSignal, ImportSession, StorageReader } from "../ports/storage.ts";
+import type { StorageReader } from "../ports/storage.ts";
+import type { Entry, ImportedSignal, ImportSession } from "../session/changes.ts";
 import { parseChange } from "../ports/storage-wire-check.ts";
 import { NO_AMOUNT } from "../session/budget.ts";
 import type { Session } from "../session/session.ts";

@@ -3,7 +3,8 @@
 
 import { CorruptRecordError } from "../errors/errors.ts";
 import type { JournalRecord } from "../journal/record.ts";
-import type { Entry, StorageReader } from "../ports/storage.ts";
+import type { StorageReader } from "../ports/storage.ts";
+import type { Entry } from "../session/changes.ts";
 import type { Budget } from "../session/budget.ts";
 import type { WholeSession } from "../session/fork.ts";
 import type { Session } from "../session/session.ts";

@@ -1,0 +1,15 @@
+// Amount, Remaining and CancelCause: values of budgets and cancels as a journal records them.
+
+/** Something spent or reserved. */
+export interface Amount {
+  readonly tokens: number;
+  readonly costMicroUsd: number;
+  readonly steps: number;
+  readonly turns: number;
+}
+
+/** The amounts that may still be asked for. A limit that does not exist is absent. */
+export type Remaining = { readonly [kind in keyof Amount | "tokensPerCall"]?: number };
+
+/** Why a session is cancelled when no person gave a reason. */
+export type CancelCause = "parent" | "deadline" | "input_timeout" | "budget_exceeded";
