@@ -1,5 +1,5 @@
 // Text that a database or the journal's lines would change without a word is refused: lone surrogates outside of JSON escapes, and
-// line breaks in recorded JSON (W4 of `sqlite/writer.ts`). Each function answers what is wrong, or `undefined`.
+// line breaks in recorded JSON (W4 of `sqlite/engine/writer.ts`). Each function answers what is wrong, or `undefined`.
 
 import type {
   CommitBatch,

@@ -4,7 +4,7 @@
 //   G2. One group is in flight at a time; what is submitted meanwhile forms the next. A storage that says so is given more of them,
 //       where they name nothing in common: nobody then waits for a transaction that does not concern it.
 //   G3. A group whose fate is unknown is sent again, unchanged: every change is safe to repeat (ST3, ST9, ST13).
-//       However much waits while storage is away, what is submitted then costs the same (`name-lines.ts`).
+//       However much waits while storage is away, what is submitted then costs the same (`key-queues.ts`).
 //   G4. When storage cannot take it (full, read-only, gone for too long) every change of the group is answered with that
 //       error; nothing is half-done, and the next group is tried afresh.
 //   G5. In a hurry, as when its process ends, a group has `HURRIED_MS` to be taken, and no other one is sent after that. Nothing is
