@@ -101,6 +101,21 @@ test("a caller that waits for one run is answered when that run ends, and for no
   expect(again.body).toMatchObject({ ended: true, run: { runId, outcome: "waiting" } });
 });
 
+test("a run that a hard cancel ended is answered at once, and once more after its runner released it", async () => {
+  const fleet = await open();
+  const runner = await fleet.runner();
+  const sessionId = await fleet.admin.start();
+  const [claim] = (await runner.poll()).claims;
+  await runner.say(claim!, { status: "working", waits: [] });
+  const runId = `run_${sessionId}.${claim!.token}`;
+  const waited = fleet.admin.get(`/v1/runs/${runId}/result?waitMs=30000`);
+  await fleet.admin.post(`/v1/sessions/${sessionId}/cancel`, { mode: "hard" });
+  const run = { runId, holder: runner.runnerId, outcome: "cancelled" };
+  expect(await waited).toMatchObject({ status: 200, body: { ended: true, run } });
+  await runner.release(claim!);
+  expect(await runsOf(fleet, `?status=ended&sessionId=${sessionId}`)).toMatchObject([run]);
+});
+
 test("a run whose claim passed on is lost, and a run that there never was is not found", async () => {
   const before = await open();
   const { storage } = before;

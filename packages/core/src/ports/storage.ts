@@ -129,6 +129,8 @@ import type {
  *         has not ended, else `fenced`; and once under it: made before and deleted since it is `duplicate`. One that exists is `exists`.
  *   ST50. A release, or a batch that ends its session, adds the run that its `run` note names to the session's document of ended runs
  *         (`session/ended-runs.ts`), in the same transaction. A change that is not applied adds none; deletion removes the document.
+ *         A cancel that ends a session adds the run of its unreleased claim, with the owner as its holder, if the lease ends. A run is
+ *         added once.
  *   ST51. An account says which part of what it has spent was charged for lost attempts. `set_budget` with `releaseLost` makes that part
  *         of this account unspent, once, and resumes as a raise does (ST30). The accounts above and below keep theirs.
  *   ST44. The reader's filters of sessions (owner, agent, status, parent) hold together, page by page.

@@ -14,7 +14,7 @@
 // Q… are promises of `consequences.ts`. It knows no claims, journals or entries, and no time but the one it is told.
 
 import { positionIn } from "../ids.ts";
-import { isReservedName, repliedRequest, REQUEST_PREFIX, requestIn } from "../journal/signal-names.ts";
+import { repliedRequest, REQUEST_PREFIX, requestIn } from "../journal/signal-names.ts";
 import type { AuditRow } from "./audit.ts";
 import type { Hash } from "../hash.ts";
 import type { StoredDocument } from "./stored-documents.ts";
@@ -55,10 +55,11 @@ import {
   tellTaken,
   type CancelChildren,
 } from "./consequences.ts";
+import type { Claim } from "./claims.ts";
 import { decideDeletion } from "./deletion.ts";
 import { decidePut, decideRemove } from "./documents.ts";
-import { keepEndedRun, keepReleasedRun, removeEndedRuns } from "./ended-runs.ts";
-import { childrenOf, goingOn, lastHeir, paidBy } from "./heirs.ts";
+import { keepClaimedRun, keepEndedRun, keepReleasedRun, removeEndedRuns } from "./ended-runs.ts";
+import { childrenOf, goingOn, isForHeir, lastHeir, paidBy } from "./heirs.ts";
 import { decideBeginMove, decideEndMove } from "./moving.ts";
 import { isChildOf, isEnded, ownedBy, type Session, type SessionStatus } from "./session.ts";
 import {
@@ -76,6 +77,8 @@ import {
 /** What an adapter does inside the transaction it began. Every write is seen by the reads after it. */
 export interface CascadeDoor {
   session(sessionId: string): Session | undefined;
+  /** The newest claim of a session that is stored. */
+  claimOf(sessionId: string): Claim;
   /** Those that name it as their parent, in the order they were created. */
   children(sessionId: string): readonly ChildRow[];
   /** Sessions that are paused because this one's account is exhausted, in the order they were created. */
@@ -282,6 +285,7 @@ function decide(
 
 /** An arrival that changes the row. */
 function replace(door: CascadeDoor, before: Session, after: Session, now: number): void {
+  if (isEnded(after.status)) keepClaimedRun(door, door.claimOf(after.sessionId), after, now);
   door.replace(after);
   door.announce(after.sessionId, true);
   follow(door, before, after, now);
@@ -489,11 +493,6 @@ function isAskedForAgain({ agent, seed }: Session, change: CreateSession): boole
 /** Where an agent's code is found again, which is where that of the agents it asks for is. */
 function fileOf({ agent: { file } }: Session): Pick<Session["agent"], "file"> {
   return file === undefined ? {} : { file };
-}
-
-/** ST26. Whether it is for whoever takes a session's place below its parent: what is asked of the session itself is not. */
-function isForHeir(effect: Effect): boolean {
-  return effect.type === "request_cancel" || (effect.type === "send_signal" && !isReservedName(effect.name));
 }
 
 /** ST35, ST36. The effect as its owner's; `undefined` when it would reach another's session. */

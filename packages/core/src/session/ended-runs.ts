@@ -1,11 +1,14 @@
 // The runs of a session that have ended: one document for each session that has any, newest run last.
 //
-//   R1. A run ends with its claim: when a batch under the claim ends the session, or when the claim is released.
+//   R1. A run ends with its claim: when a batch under the claim or a cancel ends the session, or when the
+//       claim is released.
 //   R2. At most `ENDED_RUNS_MAX` runs are kept for a session; the oldest are dropped first.
-//   R3. Its token identifies a run within its session: no two claims of a session have the same one (O2).
+//   R3. Its token identifies a run within its session: no two claims of a session have the same one (O2). The
+//       first record of a run stays.
 //
-// Only claims whose change carries a `run` note are kept. A coordinator adds the note to what its runners commit; a process that
-// runs sessions by itself has no runs to list.
+// A batch or a release keeps a run only if the change carries a `run` note. A coordinator adds the note to what
+// its runners commit. A cancel carries no note, so the run gets its holder from the claim. A claim whose lease
+// never ends belongs to a process that runs sessions by itself. Such a process has no runs to list.
 
 import type { StoredDocument } from "./stored-documents.ts";
 import type { Session, SessionStatus } from "./session.ts";
@@ -50,8 +53,10 @@ export function keepEndedRun(
   if (run === undefined || session === undefined) return;
   const { sessionId, status: outcome } = session;
   const stored = door.document(ENDED_RUNS, sessionId);
+  const before = stored === undefined ? [] : endedRunsOf(stored);
+  if (before.some((kept) => kept.token === token)) return; // R3.
   const ended: EndedRun = { token, ...run, endedAt: now, outcome };
-  const runs = [...(stored === undefined ? [] : endedRunsOf(stored)), ended].slice(-ENDED_RUNS_MAX); // R2.
+  const runs = [...before, ended].slice(-ENDED_RUNS_MAX); // R2.
   door.putDocument(ENDED_RUNS, {
     id: sessionId,
     body: JSON.stringify(runs),
@@ -70,6 +75,17 @@ export function keepReleasedRun<Result extends { readonly status: string }>(
   if (release.run !== undefined && result.status === "released")
     keepEndedRun(door, release, door.session(release.sessionId), now);
   return result;
+}
+
+/** ST50. Add the run whose session was ended by a cancel. `session`: as it is after the cancel. */
+export function keepClaimedRun(
+  door: EndedRunsDoor,
+  { owner, token, until }: { readonly owner?: string; readonly token: number; readonly until: number },
+  session: Session,
+  now: number,
+): void {
+  if (owner !== undefined && until !== Infinity)
+    keepEndedRun(door, { token, run: { holder: owner } }, session, now);
 }
 
 export function removeEndedRuns(door: EndedRunsDoor, sessionId: string): void {

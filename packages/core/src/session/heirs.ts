@@ -3,6 +3,8 @@
 //   HE1. A session that hands over names its heir, which may have handed over, too. Rows that were made elsewhere may name anybody:
 //        each session is looked at once, and another owner's is nobody's heir (ST36).
 
+import { isReservedName } from "../journal/signal-names.ts";
+import type { Effect } from "./changes.ts";
 import { isEnded, type Session } from "./session.ts";
 
 export interface FamilyLookups<Child extends ChildLike = ChildLike> {
@@ -75,4 +77,9 @@ export function paidBy(lookups: FamilyLookups, session: Session): readonly Sessi
       if (next !== undefined && !found.has(next.sessionId)) found.set(next.sessionId, next);
   }
   return [...found.values()].slice(1);
+}
+
+/** ST26. Whether an effect is for the successor of a session as well. A request to the session itself is not. */
+export function isForHeir(effect: Effect): boolean {
+  return effect.type === "request_cancel" || (effect.type === "send_signal" && !isReservedName(effect.name));
 }

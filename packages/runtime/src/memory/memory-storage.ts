@@ -229,6 +229,7 @@ export class MemoryStorage implements AgentStorage {
     const rows = this.#rows;
     return {
       session: (sessionId) => rows.sessions.get(sessionId)?.session,
+      claimOf: (sessionId) => rows.find(sessionId).claim,
       children: (sessionId) => rows.childrenOf(sessionId).map(childRow),
       exhaustedBy: (payer) => rows.exhaustedBy(payer),
       holds: (sessionId) => holdsOf(rows.find(sessionId)),

@@ -2,7 +2,7 @@
 
 import { ENDED_RUNS, endedRunsOf, type EndedRun } from "@holdfast/core/internal";
 import { expect, test } from "vitest";
-import { PATCH_TO, type Claimant, type Fixture } from "./fixture.ts";
+import { creating, PATCH_TO, type Claimant, type Fixture } from "./fixture.ts";
 
 /** The most that are kept for a session. */
 const KEPT = 50;
@@ -49,6 +49,38 @@ export function runConformance(fixture: Fixture): void {
     expect(await runsOf()).toEqual([]);
     await second.commit({ session: PATCH_TO.completed });
     expect(await runsOf()).toEqual([]);
+  });
+
+  test("ST50: a hard cancel keeps the run of a claim that ends by itself, once, with its owner", async () => {
+    await fixture.apply(creating("ses-1"), 0);
+    await fixture.apply(creating("ses-2", { parent: { sessionId: "ses-1", child: 0, onEnd: "cancel" } }), 0);
+    await fixture.apply(creating("ses-3"), 0);
+    const [one, two] = [await claim(), await fixture.claim("ses-2", "owner-2", 9)];
+    await fixture.claim("ses-3", "owner-1", 9, Infinity);
+    for (const sessionId of ["ses-1", "ses-3"])
+      await fixture.apply({ type: "request_cancel", sessionId, mode: "hard", graceMs: 0 }, 10);
+    const ended = { endedAt: 10, outcome: "cancelled" };
+    const kept = [{ holder: "owner-1", token: one.token, ...ended }];
+    expect(await runsOf("ses-1")).toEqual(kept);
+    expect(await runsOf("ses-2")).toEqual([{ holder: "owner-2", token: two.token, ...ended }]);
+    expect(await runsOf("ses-3")).toEqual([]);
+    await release(one, { run }, 12);
+    expect(await runsOf("ses-1")).toEqual(kept);
+  });
+
+  test("ST50: a hard cancel keeps no run of a claim that was released", async () => {
+    await release(await fixture.createClaimed("ses-1"), {});
+    await fixture.apply({ type: "request_cancel", sessionId: "ses-1", mode: "hard", graceMs: 0 }, 10);
+    expect(await runsOf()).toEqual([]);
+  });
+
+  test("ST50: a graceful cancel whose time is up keeps the run", async () => {
+    await fixture.apply(creating("ses-1"), 0);
+    const { token } = await claim();
+    await fixture.apply({ type: "request_cancel", sessionId: "ses-1", mode: "graceful", graceMs: 5 }, 10);
+    expect(await runsOf()).toEqual([]);
+    await fixture.storage.due({ now: 15, limit: 1 });
+    expect(await runsOf()).toMatchObject([{ holder: "owner-1", token, outcome: "cancelled" }]);
   });
 
   test(`ST50: the newest ${KEPT} runs of a session are kept, and go with it when it is deleted`, async () => {

@@ -52,6 +52,7 @@ import {
   type Applied,
   type BatchLookups,
   type CascadeDoor,
+  type Claim,
   type ChildRow,
 } from "@holdfast/core/internal";
 import { partsOf } from "../../journal-parts.ts";
@@ -109,6 +110,10 @@ export class WorkingSet implements CascadeDoor {
 
   session(sessionId: string): Session | undefined {
     return this.#look(sessionId)?.session;
+  }
+
+  claimOf(sessionId: string): Claim {
+    return this.#find(sessionId).claim;
   }
 
   children(sessionId: string): readonly ChildRow[] {

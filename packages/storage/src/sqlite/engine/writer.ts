@@ -143,6 +143,10 @@ export class Writer implements CascadeDoor {
     return this.#heads.get(sessionId)?.session;
   }
 
+  claimOf(sessionId: string): Claim {
+    return this.#find(sessionId).claim;
+  }
+
   children(sessionId: string): readonly ChildRow[] {
     // One that is not here, or not at hand, may have children all the same.
     return this.#heads.get(sessionId)?.hasChildren === false ? [] : this.#reads.children(sessionId);
