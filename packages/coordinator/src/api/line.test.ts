@@ -184,6 +184,29 @@ it("N3: a frame that is not completed closes its line, and a line without calls 
   await closed(idle); // This caller does not end it.
 });
 
+it("N3: a half frame does not close its line while the line reads no more, and does once it reads again", async () => {
+  const first = Promise.withResolvers<void>();
+  const isAsked = Promise.withResolvers<void>();
+  const behave = async ({ name }: { readonly name: string }): Promise<undefined> => {
+    if (name !== "Poll") return;
+    isAsked.resolve();
+    await first.promise;
+  };
+  await start(behave, { http2Streams: 1, requestMs: 100 });
+  const stream = openLine();
+  const next = framesOf(stream);
+  const second = call(2, HEALTH);
+  stream.write(Buffer.concat([call(1, POLL, aPoll), second.subarray(0, 6)]));
+  await isAsked.promise;
+  stream.write(second.subarray(6));
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  first.resolve();
+  expect(await next()).toMatchObject({ number: 1 });
+  expect(await next()).toMatchObject({ number: 2 });
+  stream.write(call(3, HEALTH).subarray(0, 6));
+  await closed(stream);
+});
+
 it.each(["cancelled", "closed"])("N4: a call is over when it is %s by its caller", async (how) => {
   const over = Promise.withResolvers<void>();
   const asked = Promise.withResolvers<void>();

@@ -4,8 +4,8 @@
 //   N2. A line takes at most `http2Streams` calls at once, and reads no more while that many are open, or while more than
 //       `unreadBytes` of its answers wait for the caller. A connection has at most `LINES` lines. A line whose caller gives two open
 //       calls one number is broken: the first of them could no longer be counted or cancelled.
-//   N3. A frame that has begun is complete after `requestMs`, or the line is closed. A line without an open call is closed after
-//       `http2IdleMs`.
+//   N3. A frame that has begun is complete after `requestMs`, or the line is closed. That time begins again when a line that read no
+//       more (N2) reads again. A line without an open call is closed after `http2IdleMs`.
 //   N4. The calls of a line are over when their caller cancels them, when the line is closed, or when the API closes.
 //   N5. A line is ended by its caller, whose last calls so all have an answer. A greeting of no calls asks for that, when the API closes
 //       or the line is idle; what was sent before the caller read it is still answered.
@@ -138,7 +138,8 @@ class Line {
       return;
     }
     this.#untaken = [...this.#untaken, ...frames];
-    this.#watch(frames.length > 0);
+    this.#idleClock.refresh();
+    if (frames.length > 0) this.#stopFrameClock();
     this.#pace();
   }
 
@@ -221,6 +222,8 @@ class Line {
     this.#untaken = this.#untaken.slice(taken);
     const isReading = this.#untaken.length === 0 && !this.#isFull;
     if (isReading === this.#stream.isPaused()) this.#stream[isReading ? "resume" : "pause"]();
+    if (isReading && this.#reader.isWithin) this.#startFrameClock();
+    else this.#stopFrameClock();
   }
 
   /** Also once it is closed: nobody reads the answers. */
@@ -231,16 +234,14 @@ class Line {
   }
 
   /** N3. */
-  #watch(hasEndedOne: boolean): void {
-    this.#idleClock.refresh();
-    const { isWithin } = this.#reader;
-    if (hasEndedOne || !isWithin) {
-      clearTimeout(this.#frameClock);
-      this.#frameClock = undefined;
-    }
-    if (!isWithin) return;
+  #startFrameClock(): void {
     const cut = (): void => this.#stream.close(constants.NGHTTP2_CANCEL);
     this.#frameClock ??= setTimeout(cut, this.#options.limits.requestMs);
+  }
+
+  #stopFrameClock(): void {
+    clearTimeout(this.#frameClock);
+    this.#frameClock = undefined;
   }
 
   #closeIfIdle(): void {
