@@ -2,6 +2,7 @@
 // was to the byte (D2).
 
 import {
+  copyFileSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -21,6 +22,8 @@ import { APPLICATION_ID, SCHEMA_VERSION } from "./file/migrations.ts";
 import { newFolder } from "./testing/folder.ts";
 
 const SESSIONS = 40;
+/** Offset of `user_version` in the header of a SQLite file. */
+const USER_VERSION_AT = 60;
 
 /** A sound database with a session in it, closed. */
 async function newDatabase(folder = newFolder()): Promise<string> {
@@ -145,6 +148,30 @@ describe("files that are no database of ours", () => {
       expect(error.expected).toContain(String(SCHEMA_VERSION));
     }
     expect(readFileSync(path)).toEqual(before);
+  });
+
+  // As after a newer Holdfast migrated the file and was killed: the new version stands in the log alone.
+  test("D06: a database whose log alone is of a newer version is refused; neither of its files changes", async () => {
+    const made = await newDatabase();
+    const newer = new DatabaseSync(made);
+    newer.exec(`PRAGMA wal_autocheckpoint = 0; PRAGMA user_version = ${SCHEMA_VERSION + 1}`);
+    const path = `${newFolder()}/test.db`;
+    for (const suffix of ["", "-wal"]) copyFileSync(made + suffix, path + suffix);
+    newer.close();
+    const before = readFileSync(path);
+    const log = readFileSync(`${path}-wal`);
+    expect(before.readUInt32BE(USER_VERSION_AT)).toBe(SCHEMA_VERSION);
+    for (const error of await refusals(path)) {
+      expect(error).toMatchObject({
+        code: "version_unsupported",
+        at: path,
+        got: `schema version ${SCHEMA_VERSION + 1}`,
+        expected: `schema version ${SCHEMA_VERSION} or older`,
+        fix: expect.stringContaining("newer Holdfast"),
+      });
+    }
+    expect(readFileSync(path)).toEqual(before);
+    expect(readFileSync(`${path}-wal`)).toEqual(log);
   });
 
   test("D03: whichever page is damaged, it is named at the start or found by the check", async () => {

@@ -26,7 +26,9 @@ const BUSY_TIMEOUT_MS = 50;
  */
 export function openForWriting(file: string, create: boolean): SqlDriver {
   makeMissing(file, create);
-  inspectDatabase(file);
+  // A log is judged by a reader first: the closing of a refused writer would move the log into the file.
+  if (hasLog(file)) openForReading(file).close();
+  else inspectDatabase(file);
   const driver = openDriver(file, { mode: "write", busyTimeoutMs: BUSY_TIMEOUT_MS });
   return prepared(driver, file, () => {
     assertVersion(driver, file);
