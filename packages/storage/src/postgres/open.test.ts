@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
-import { openPostgresStorage, type PostgresStorage } from "./index.ts";
+import { openPostgresReader, openPostgresStorage, type PostgresStorage } from "./index.ts";
 import { toStorageError } from "./database/pg-errors.ts";
 import { SCHEMA_VERSION, stepsFrom } from "./tables/schema.ts";
 import { LOCKED_USER, newSchema, runSql, sharedServerUrl } from "./testing/shared-server.ts";
@@ -150,18 +150,28 @@ describe("the schema", () => {
     ]);
   });
 
-  test("one of a newer version is refused, and left as it is", async () => {
+  test("one of a newer version is refused, and no table of it changes", async () => {
     const schema = newSchema();
-    await open(schema);
+    await (await open(schema)).commit([creating("ses-1")], 1);
     await runSql(url, `UPDATE ${schema}.meta SET value = '99' WHERE key = 'schema_version'`);
-    await expect(openPostgresStorage({ url, schema })).rejects.toMatchObject({
-      code: "version_unsupported",
-      got: "schema version 99",
-      fix: expect.stringContaining("newer Holdfast"),
-    });
-    expect(await runSql(url, `SELECT value FROM ${schema}.meta WHERE key = 'schema_version'`)).toEqual([
-      { value: "99" },
-    ]);
+    const contents = () => runSql(url, `SELECT schema_to_xml('${schema}', true, false, '')::text AS tables`);
+    const columns = () =>
+      runSql(
+        url,
+        `SELECT table_name, column_name, data_type FROM information_schema.columns
+         WHERE table_schema = '${schema}' ORDER BY 1, 2`,
+      );
+    const before = [await contents(), await columns()];
+    for (const openIt of [openPostgresStorage, openPostgresReader]) {
+      await expect(openIt({ url, schema })).rejects.toMatchObject({
+        code: "version_unsupported",
+        at: expect.stringContaining(schema),
+        got: "schema version 99",
+        expected: `schema version ${SCHEMA_VERSION} or older`,
+        fix: expect.stringContaining("newer Holdfast"),
+      });
+    }
+    expect([await contents(), await columns()]).toEqual(before);
   });
 
   test("one of version 1 is brought forward with all that is in it, also by several at the same time", async () => {
