@@ -142,3 +142,38 @@ test("every payer of a tree shows what it was charged for lost attempts, and is 
   expect(await runtime.handle("p").result()).toBe("done");
   expect(await accountOf("p")).toMatchObject({ spent: { tokens: 30 } });
 });
+
+test("an attempt that is lost past its task's deadline is charged as lost, and its task fails by that deadline", async () => {
+  const storage = new MemoryStorage();
+  const clock = new TestClock();
+  const ready = gate();
+  const slow = defineTask({
+    name: "slow",
+    deadlineMs: 1_000,
+    cost: () => ({ maxTokens: 100 }),
+    run: async (_input: undefined) => ready.opened,
+  });
+  const agent = defineAgent({
+    name: "slow",
+    tasks: [slow],
+    run: async (ctx) => ctx.scheduleTask(slow, undefined).catch((error: Error) => error.message),
+  });
+  const open = (owner: string): Runtime =>
+    createRuntime({ storage, clock, owner, agents: [agent], development: false });
+  const first = open("first");
+  await first.start(agent, undefined, { sessionId: "s", budget: { maxTokens: 250 } });
+  await until(
+    async () => (await storage.reader.session("s"))?.account?.reserved.tokens === 100,
+    "a reservation",
+  );
+  vanishRuntime(first);
+  await releaseClaim(storage, "s");
+  await clock.advance(2_000);
+  const second = open("second");
+  opened.push(second);
+  expect(await (await second.resume("s")).result()).toContain("within its 1000 ms");
+  expect((await storage.reader.session("s"))?.account).toMatchObject({
+    spent: { tokens: 100 },
+    lost: { tokens: 100 },
+  });
+});

@@ -371,7 +371,8 @@ export class Attempts {
       return this.#host.note({ type: "attempt_lost", task: id, attempt, at });
     this.#deadlines.forget(id); // It fails now, or once what it started has ended.
     const message = `attempt ${attempt} of ${retry?.maxAttempts ?? attempt} was running when its process ended; its outcome is unknown`;
-    const error = isOver ? pastDeadline(task) : { name: LOST_ATTEMPT, message, code: "task_failed" };
+    const lost = { name: LOST_ATTEMPT, message, code: "task_failed" };
+    const error = isOver ? { ...pastDeadline(task), cause: lost } : lost;
     const payload = JSON.stringify(error);
     const told = (): void => this.#deliver({ type: "task_failed", task: id, attempt, at, payload });
     const ending = this.#endLost(task);

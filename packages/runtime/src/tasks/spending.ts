@@ -189,7 +189,8 @@ export const LOST_ATTEMPT = "AttemptLostError";
 
 function isLostAttempt({ usage, payload }: FailureRecord): boolean {
   if (usage !== undefined || payload === undefined) return false;
-  return (JSON.parse(payload) as Partial<RecordedError>).name === LOST_ATTEMPT;
+  const { name, cause } = JSON.parse(payload) as Partial<RecordedError>;
+  return name === LOST_ATTEMPT || cause?.name === LOST_ATTEMPT;
 }
 
 function usedOf(held: Amount, usage: TokenUsage | undefined): Amount {
