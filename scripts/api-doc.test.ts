@@ -44,7 +44,7 @@ test("every member of a runtime is named, and every function that a program call
   }
 });
 
-const PAGES = ["README.md", "docs/api.md", "docs/deploy.md", "docs/tracing.md"];
+const PAGES = ["README.md", "docs/guide.md", "docs/api.md", "docs/deploy.md", "docs/tracing.md"];
 const imported = PAGES.flatMap((path) =>
   [...read(path).matchAll(/import \{ ([\w, …]+) \} from "(@?holdfast[\w/]*)"/g)].map(
     ([, names, from]) => [path, from!, names!.split(", ").filter((name) => name !== "…")] as const,

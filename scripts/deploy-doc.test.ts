@@ -1,4 +1,4 @@
-// docs/deploy.md and the README can be followed: every command in them is one that its command takes, and every configuration is one
+// docs/deploy.md, docs/guide.md and the README can be followed: every command in them is one that its command takes, and every configuration is one
 // that a coordinator reads.
 
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -10,7 +10,7 @@ import { COMMON_OPTIONS } from "../packages/holdfast/src/frame/command.ts";
 import { COMMANDS } from "../packages/holdfast/src/commands/index.ts";
 import { readCoordinatorFile } from "../packages/holdfast/src/place/coordinator-config.ts";
 
-const PAGES = ["docs/deploy.md", "README.md", "examples/15-fleet/README.md"];
+const PAGES = ["docs/deploy.md", "docs/guide.md", "README.md", "examples/15-fleet/README.md"];
 const read = (page: string): string => readFileSync(new URL(`../${page}`, import.meta.url), "utf8");
 
 const blocks = (page: string, language: string): string[] =>
