@@ -17,6 +17,7 @@ import { herd } from "./workloads/herd.ts";
 import { install } from "./workloads/install.ts";
 import { parallel } from "./workloads/parallel.ts";
 import { parked } from "./workloads/parked.ts";
+import { parking } from "./workloads/parking.ts";
 import { restart } from "./workloads/restart.ts";
 import { sequential } from "./workloads/sequential.ts";
 import { sessions } from "./workloads/sessions.ts";
@@ -32,6 +33,7 @@ const WORKLOADS: readonly Workload[] = [
   families,
   restart,
   parked,
+  parking,
   turns,
   fleet,
   streams,

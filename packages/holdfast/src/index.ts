@@ -9,6 +9,7 @@ export {
   defineTask,
   fileTracer,
   isAgent,
+  limitProcessMemory,
   local,
   MemoryStorage,
   NonRetryableError,

@@ -52,6 +52,7 @@ export {
   type LocalTaskExecutorOptions,
 } from "./tasks/local-task-executor.ts";
 export { MemoryStorage } from "./memory/memory-storage.ts";
+export { limitProcessMemory } from "./node/process-memory.ts";
 export { clockFor, sha256, silentTracer, systemClock, systemRandom } from "./node/node-ports.ts";
 export { type Immediate, type SliceMember, type SliceObserver } from "./loop/slice-loop.ts";
 export { Watchdog, type WatchdogOptions } from "./isolation/watchdog.ts";

@@ -31,7 +31,7 @@ test(`${SESSIONS} sessions are parked one after the other in a heap of ${HEAP_MB
   expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
   const { live, bytesEach, output } = JSON.parse(stdout) as ParkedMemory;
   expect(output).toBe("awake");
-  expect(live).toBe(500);
+  expect(live).toBe(200);
   // The storage keeps the last tokens of 65,536 sessions; nothing else may be left of one.
   expect(bytesEach).toBeLessThan(500);
 });

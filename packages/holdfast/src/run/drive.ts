@@ -23,6 +23,7 @@ import {
 import {
   compositeTracer,
   createRuntime,
+  limitProcessMemory,
   MemoryStorage,
   Watchdog,
   type Agent,
@@ -87,6 +88,7 @@ const TREE_GRACE_MS = LIMITS.cancelGraceMs + 2_000;
 
 /** @returns the exit code. */
 export async function drive(options: DriveOptions, io: Io): Promise<number> {
+  limitProcessMemory();
   const { database, sessionId } = options;
   const stopped = Promise.withResolvers<Outcome>();
   const after =

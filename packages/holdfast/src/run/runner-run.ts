@@ -1,7 +1,13 @@
 // `holdfast runner`: files, options and the environment in, lines for people or programs out. Running is the runner's.
 
 import { NotFoundError, UsageError, type TraceEvent } from "@holdfast/core";
-import { compositeTracer, Watchdog, type Agent, type TaskDefinition } from "@holdfast/runtime";
+import {
+  compositeTracer,
+  limitProcessMemory,
+  Watchdog,
+  type Agent,
+  type TaskDefinition,
+} from "@holdfast/runtime";
 import { startRunner, type Runner, type RunnerEvent, type RunnerOptions } from "@holdfast/runner";
 import { join, resolve } from "node:path";
 import { parseDuration } from "../view/budget-text.ts";
@@ -26,6 +32,7 @@ const POLL_SECONDS_MAX = 30;
 
 /** @returns the exit code. */
 export async function runRunner(args: Arguments, io: Io): Promise<number> {
+  limitProcessMemory();
   const options = await optionsOf(args, io);
   process.chdir(options.workspace); // Where agents work: files they name are looked for there.
   const tracer = await wantedTracer(findTraces(args, io), io);

@@ -15,7 +15,14 @@ import {
   type StorageReader,
   type TraceEvent,
 } from "@holdfast/core";
-import { compositeTracer, createRuntime, Watchdog, type Agent, type Firing } from "@holdfast/runtime";
+import {
+  compositeTracer,
+  createRuntime,
+  limitProcessMemory,
+  Watchdog,
+  type Agent,
+  type Firing,
+} from "@holdfast/runtime";
 import { acrossOwners } from "../place/across-owners.ts";
 import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "../frame/command.ts";
 import { readInPlaceOf } from "@holdfast/core/internal";
@@ -35,6 +42,7 @@ const MESSAGE_CHARS = 300;
 
 /** @returns the exit code. */
 export async function runSchedules(args: Arguments, io: Io): Promise<number> {
+  limitProcessMemory();
   const database = findDatabase(args, io);
   const tracer = await wantedTracer(findTraces(args, io), io);
   const stopped = Promise.withResolvers<StopSignal>();

@@ -15,9 +15,9 @@ export interface WarmLimits {
   readonly bytesMax: number;
 }
 
-/** By default 500 sessions: those that have only begun to wait take about 8 MB. */
+/** By default 200 sessions: those that have only begun to wait take about 3 MB. */
 export function warmLimits({
-  warmSessions = 500,
+  warmSessions = 200,
   warmBytes = 16 * 1024 * 1024,
 }: Pick<RuntimeOptions, "warmBytes" | "warmSessions">): WarmLimits {
   return { sessionsMax: warmSessions, bytesMax: warmBytes };

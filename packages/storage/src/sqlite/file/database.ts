@@ -224,8 +224,8 @@ function configure(driver: SqlDriver, file: string): void {
   }
   driver.exec("PRAGMA synchronous = FULL");
   if (process.platform === "darwin") driver.exec("PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON");
-  // 16 MiB: the index of the journal stays in memory for some hundred thousand sessions.
-  driver.exec("PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY");
+  // 8 MiB. The system's own cache of the file holds the rest; twice as much measured no faster.
+  driver.exec("PRAGMA cache_size = -8192; PRAGMA temp_store = MEMORY");
   // A burst may leave a long log behind; the next checkpoint gives the room back.
   driver.exec("PRAGMA journal_size_limit = 67108864");
 }
