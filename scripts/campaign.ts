@@ -1,7 +1,8 @@
 // `npm run campaign`: what takes too long for every change. Its evidence goes to RELIABILITY.md, a row per campaign; what was
 // not run this time keeps the row it has.
 //
-//   -- NAME ...                only these: kills, streams, crash-points, postgres, simulation, nemesis, fleet-kills, mutants
+//   -- NAME ...                only these: kills, streams, crash-points, postgres, simulation, nemesis, fleet-kills, conformance, bench,
+//                             mutants
 //   -- --kills N               real kills of each killed example (500 by default), and nothing else
 //   -- --reconnects N          of readers of event streams (10,000 by default), and nothing else
 //   -- --seeds N --minutes M --from SEED
@@ -95,8 +96,13 @@ const CAMPAIGNS: readonly Campaign[] = [
     name: "crash-points",
     run: () =>
       runTests(
-        "a fault at every commit and task boundary, in memory and on SQLite, the coding agent included",
-        ["crash-everywhere", "examples/01-coding-agent/crash.test.ts"],
+        "a fault at every commit and task boundary, in memory and on SQLite, the coding agent included; every scenario over every combination of ports; 300 simulated seeds over SQL",
+        [
+          "crash-everywhere",
+          "examples/01-coding-agent/crash.test.ts",
+          "scripts/compositions.test.ts",
+          "packages/storage/src/sqlite/behaviour/simulator.test.ts",
+        ],
       ),
   },
   {
@@ -125,11 +131,23 @@ const CAMPAIGNS: readonly Campaign[] = [
       }),
   },
   {
-    name: "mutants",
+    name: "conformance",
     run: () =>
-      runTests("planted mutants", ["scripts/mutants.test.ts", "scripts/sim.test.ts"], {
-        HOLDFAST_MUTANTS: "all",
-      }),
+      runTests("every clause of storage over HTTP/1.1, and on SQLite with no row at hand", [
+        "packages/storage/src/remote/remote-storage.test.ts",
+        "packages/storage/src/sqlite/behaviour/cold.test.ts",
+      ]),
+  },
+  {
+    name: "bench",
+    run: () =>
+      runTests("every workload is measured in memory and on SQLite, and on installed packages", [
+        "bench/bench.test.ts",
+      ]),
+  },
+  {
+    name: "mutants",
+    run: () => runTests("planted mutants", ["scripts/mutants.test.ts", "scripts/sim.test.ts"]),
   },
 ];
 
@@ -160,7 +178,7 @@ function runTests(
 ): Outcome {
   const { status } = spawnSync(process.execPath, ["node_modules/vitest/vitest.mjs", "run", ...tests], {
     cwd: root,
-    env: { ...process.env, ...env },
+    env: { ...process.env, HOLDFAST_CAMPAIGN: "yes", ...env },
     stdio: "inherit",
   });
   return { passed: status === 0, what };
@@ -201,9 +219,7 @@ function runPostgres(): Outcome {
       ["packages/holdfast/src/behaviour/postgres-restart.test.ts"],
       { HOLDFAST_TEST_POSTGRES_SESSIONS: "10000", HOLDFAST_TEST_POSTGRES_RESTARTS: String(restarts) },
     ),
-    runTests("a fault at every commit and task boundary of every scenario", tests, {
-      HOLDFAST_TEST_POSTGRES_ALL: "yes",
-    }),
+    runTests("a fault at every commit and task boundary of every scenario", tests),
     runTests("conformance, sharing and crashes with SERIALIZABLE as the default", tests, {
       HOLDFAST_TEST_POSTGRES_ISOLATION: "serializable",
     }),

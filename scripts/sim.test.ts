@@ -8,9 +8,9 @@ import { MUTANTS } from "./mutants.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** What takes it more seeds than that is looked for in the campaign alone (`HOLDFAST_MUTANTS=all`). */
-const SEEDS_ALWAYS = 100;
-const seedsMax = process.env["HOLDFAST_MUTANTS"] === "all" ? Infinity : SEEDS_ALWAYS;
+/** A bug that takes the simulator more seeds is looked for in the mutants campaign alone (`HOLDFAST_CAMPAIGN`). */
+const SEEDS_ALWAYS = { machine: 20, fleet: 50 };
+const isCampaign = process.env["HOLDFAST_CAMPAIGN"] !== undefined;
 
 /** Promises whose mutant, of those in `mutants.ts`, it must find, and within how many seeds. */
 const CANARIES = [
@@ -50,18 +50,19 @@ describe("a planted bug is found", () => {
     ...CANARIES.map(([name, seeds]) => [name, seeds, "on one machine", []] as const),
     ...FLEET_CANARIES.map(([name, seeds]) => [name, seeds, "in fleets", ["--fleet"]] as const),
   ];
-  test.each(canaries.filter(([, seeds]) => seeds <= seedsMax))(
-    "%s: within %i seeds %s",
-    (name, seeds, _where, options) => {
-      const mutant = MUTANTS.find((each) => each.name === name);
-      expect(mutant, `no mutant is named "${name}"`).toBeDefined();
-      const { status, stderr } = sim(["--seeds", String(seeds), "--first", ...options], mutant);
-      expect(status, stderr.slice(-2_000)).toBe(1);
-      expect(stderr).toMatch(/^seed \d+ broke [A-Z]\w+: /m);
-      expect(stderr).toMatch(/^the last 50 events:$/m);
-      expect(stderr).toMatch(/^again: npm run sim -- --seed \d+ --verbose$/m);
-    },
-  );
+  test.each(
+    canaries.filter(
+      ([, seeds, where]) => isCampaign || seeds <= SEEDS_ALWAYS[where === "in fleets" ? "fleet" : "machine"],
+    ),
+  )("%s: within %i seeds %s", (name, seeds, _where, options) => {
+    const mutant = MUTANTS.find((each) => each.name === name);
+    expect(mutant, `no mutant is named "${name}"`).toBeDefined();
+    const { status, stderr } = sim(["--seeds", String(seeds), "--first", ...options], mutant);
+    expect(status, stderr.slice(-2_000)).toBe(1);
+    expect(stderr).toMatch(/^seed \d+ broke [A-Z]\w+: /m);
+    expect(stderr).toMatch(/^the last 50 events:$/m);
+    expect(stderr).toMatch(/^again: npm run sim -- --seed \d+ --verbose$/m);
+  });
 });
 
 const REGRESSIONS = JSON.parse(
@@ -69,8 +70,10 @@ const REGRESSIONS = JSON.parse(
 ) as readonly { readonly seed: number; readonly found: string; readonly mutant?: string }[];
 
 describe("a seed that once failed is the program it was", () => {
-  // Not of each is it known which guard mended it alone.
-  test.each(REGRESSIONS.filter(({ mutant }) => mutant !== undefined))("$found", ({ seed, mutant: name }) => {
+  // Not of each is it known which guard mended it alone. What makes one stale makes most of them stale: `npm test` tries
+  // every third, the mutants campaign all.
+  const known = REGRESSIONS.filter(({ mutant }) => mutant !== undefined);
+  test.each(known.filter((_, i) => isCampaign || i % 3 === 0))("$found", ({ seed, mutant: name }) => {
     const mutant = MUTANTS.find((each) => each.name === name);
     expect(mutant, `no mutant is named "${name}"`).toBeDefined();
     const { status, stdout } = sim(["--seed", String(seed)], mutant);

@@ -14,7 +14,7 @@ const REGRESSIONS = JSON.parse(readFileSync(new URL("regression-seeds.json", imp
   readonly found: string;
 }[];
 
-const SEEDS = 2_000;
+const SEEDS = 1_000;
 const BLOCK = 200;
 const TWICE = 200;
 

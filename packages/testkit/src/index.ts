@@ -11,6 +11,7 @@ export {
   type CrashKind,
   type CrashPoint,
   type CrashReport,
+  type CrashSample,
   type CrashScenario,
   type CrashSubject,
   type CrashWorld,

@@ -37,34 +37,46 @@ import { transitionConformance } from "./conformance/transition-conformance.ts";
 
 export { type StorageSubject } from "./conformance/storage-subject.ts";
 
-/** Register the suite for one adapter. Call it at the top level of a test file, or inside a `describe`. */
-export function storageConformance(subject: StorageSubject): void {
+const PARTS = {
+  batches: commitConformance,
+  creation: creationConformance,
+  groups: groupConformance,
+  transitions: transitionConformance,
+  claims: claimConformance,
+  leases: leaseConformance,
+  owners: placementConformance,
+  "what is brought in": broughtInConformance,
+  signals: signalConformance,
+  followers: followConformance,
+  "cancelling and ending": endConformance,
+  "pausing and deadlines": pauseConformance,
+  "parents and children": familyConformance,
+  budgets: budgetConformance,
+  "lost attempts": lostConformance,
+  "imports and states": importConformance,
+  moves: moveConformance,
+  schedules: scheduleConformance,
+  deletion: deletionConformance,
+  "documents and audit": ledgerConformance,
+  "runs that have ended": runConformance,
+  "what is due": dueConformance,
+  "what is kept": contentConformance,
+  reading: readConformance,
+  "any sequence": modelConformance,
+} as const;
+
+export type ConformancePart = keyof typeof PARTS;
+
+/**
+ * Register the suite for one adapter. Call it at the top level of a test file, or inside a `describe`.
+ *
+ * `only` names the parts to run, for a second way to a storage that another call proves whole.
+ */
+export function storageConformance(subject: StorageSubject, only?: readonly ConformancePart[]): void {
   describe(`storage: ${subject.name}`, () => {
     const fixture = useStorage(subject);
-    describe("batches", () => commitConformance(fixture));
-    describe("creation", () => creationConformance(fixture));
-    describe("groups", () => groupConformance(fixture));
-    describe("transitions", () => transitionConformance(fixture));
-    describe("claims", () => claimConformance(fixture));
-    describe("leases", () => leaseConformance(fixture));
-    describe("owners", () => placementConformance(fixture));
-    describe("what is brought in", () => broughtInConformance(fixture));
-    describe("signals", () => signalConformance(fixture));
-    describe("followers", () => followConformance(fixture));
-    describe("cancelling and ending", () => endConformance(fixture));
-    describe("pausing and deadlines", () => pauseConformance(fixture));
-    describe("parents and children", () => familyConformance(fixture));
-    describe("budgets", () => budgetConformance(fixture));
-    describe("lost attempts", () => lostConformance(fixture));
-    describe("imports and states", () => importConformance(fixture));
-    describe("moves", () => moveConformance(fixture));
-    describe("schedules", () => scheduleConformance(fixture));
-    describe("deletion", () => deletionConformance(fixture));
-    describe("documents and audit", () => ledgerConformance(fixture));
-    describe("runs that have ended", () => runConformance(fixture));
-    describe("what is due", () => dueConformance(fixture));
-    describe("what is kept", () => contentConformance(fixture));
-    describe("reading", () => readConformance(fixture));
-    describe("any sequence", () => modelConformance(fixture));
+    for (const [name, conformance] of Object.entries(PARTS)) {
+      if (only?.some((part) => part === name) ?? true) describe(name, () => conformance(fixture));
+    }
   });
 }

@@ -1,7 +1,13 @@
 import { storageWith } from "@holdfast/core/internal";
 import { defineAgent, defineTask, MemoryStorage } from "@holdfast/runtime";
 import { describe, expect, test } from "vitest";
-import { crashEverywhere, type CrashSubject, type CrashWorld } from "./crash-everywhere.ts";
+import {
+  crashEverywhere,
+  memorySubject,
+  type CrashPoint,
+  type CrashSubject,
+  type CrashWorld,
+} from "./crash-everywhere.ts";
 import { crashScenarios } from "./crash-scenarios.ts";
 
 describe("H9: a crash at any point, and a resume, is the same as no crash (memory)", () => {
@@ -13,6 +19,24 @@ describe("H9: a crash at any point, and a resume, is the same as no crash (memor
 });
 
 describe("the harness sees what it is there to see", () => {
+  test("samples that begin at each of the first n points are together all points, each once", async () => {
+    const scenario = {
+      name: "two tasks",
+      agent: defineAgent({
+        name: "two",
+        run: async (ctx) => [await ctx.run("a", () => 1), await ctx.run("b", () => 2)],
+      }),
+    };
+    const whole = await crashEverywhere(scenario);
+    const samples = await Promise.all(
+      [0, 1, 2].map((from) => crashEverywhere(scenario, memorySubject, { every: 3, from })),
+    );
+    const named = (points: readonly CrashPoint[]) =>
+      points.map(({ kind, number }) => `${kind} ${number}`).sort();
+    expect(named(samples.flatMap(({ points }) => points))).toEqual(named(whole.points));
+    expect(samples.map(({ points }) => points.length)).not.toContain(whole.points.length);
+  });
+
   test("an effect that is not idempotent is a failure at the points where it is repeated", async () => {
     let count = 0;
     const append = defineTask({ name: "append", run: () => ++count });

@@ -1,7 +1,7 @@
 // H9 over PostgreSQL: a fault at every commit and task boundary, and what a dead process left behind: its rows, and claims that
 // nobody says anything about any more.
 //
-// A few scenarios in every run; all of them where HOLDFAST_TEST_POSTGRES_ALL says so, in campaigns.
+// A few scenarios in every run; all of them in the PostgreSQL campaign (`HOLDFAST_CAMPAIGN`).
 
 import type { AgentStorage } from "@holdfast/core";
 import { crashEverywhere, crashScenarios, type CrashSubject } from "@holdfast/testkit";
@@ -10,7 +10,7 @@ import { EmptiedSchema } from "../testing/emptied.ts";
 import { runSql, sharedServerUrl } from "../testing/shared-server.ts";
 
 const ALWAYS: ReadonlySet<string> = new Set(["a fan-out that joins", "a graceful cancel of a tree"]);
-const isCampaign = process.env["HOLDFAST_TEST_POSTGRES_ALL"] !== undefined;
+const isCampaign = process.env["HOLDFAST_CAMPAIGN"] !== undefined;
 const scenarios = crashScenarios.filter(({ name }) => isCampaign || ALWAYS.has(name));
 
 function postgresSubject(): CrashSubject {
