@@ -55,8 +55,8 @@ export function glossary(tree: Tree): readonly Violation[] {
       file: source.file,
       what: `"${word}" in a file's name; GLOSSARY.md has the word we use`,
     }));
-    source.walk((node, parents) => {
-      const name = declaredName(node, parents.at(-1));
+    source.walk((node, parent) => {
+      const name = declaredName(node, parent);
       for (const word of name === undefined ? [] : bannedWordsIn(name)) {
         const what = `"${word}" in the name ${name}; GLOSSARY.md has the word we use`;
         violations.push({ file: source.file, line: source.lineAt(node.start), what });
@@ -132,10 +132,9 @@ export function sqliteLocks(tree: Tree): readonly Violation[] {
     )
     .flatMap((source) => {
       const violations: Violation[] = [];
-      source.walk((node, parents) => {
-        const from = parents.at(-1);
+      source.walk((node, parent) => {
         if (node.type !== "ImportSpecifier" && node.type !== "ImportNamespaceSpecifier") return;
-        const module = from === undefined ? undefined : child(from, "source");
+        const module = parent === undefined ? undefined : child(parent, "source");
         if (!/^(node:)?fs(\/promises)?$/.test(String(module?.["value"]))) return;
         const name = nameOf(child(node, "imported")) ?? "*";
         if (name !== "*" && !OPENING.test(name)) return;
@@ -173,14 +172,14 @@ export function skipsHaveReasons(tree: Tree): readonly Violation[] {
       source.comments.flatMap(({ start, end }) => [source.lineAt(start), source.lineAt(end) + 1]),
     );
     const violations: Violation[] = [];
-    source.walk((node, parents) => {
+    source.walk((node, parent) => {
       if (node.type !== "MemberExpression") return;
       const word = nameOf(child(node, "property")) ?? "";
       const owner = nameOf(rootOf(node)) ?? "";
       if (!/^(skip|only|skipIf|runIf|todo|fails)$/.test(word)) return;
       if (!/^(test|it|describe|suite|t|ctx|context)$/.test(owner)) return;
       const line = source.lineAt(node.start);
-      if (commented.has(line) || (/^(t|ctx|context)$/.test(owner) && hasTextArgument(parents.at(-1)))) return;
+      if (commented.has(line) || (/^(t|ctx|context)$/.test(owner) && hasTextArgument(parent))) return;
       violations.push({
         file: source.file,
         line,
@@ -221,8 +220,7 @@ export function runsOnOldestNode(tree: Tree): readonly Violation[] {
 
 function globalsInCore(source: Source): Violation[] {
   const violations: Violation[] = [];
-  source.walk((node, parents) => {
-    const parent = parents.at(-1);
+  source.walk((node, parent) => {
     const name = node.type === "MemberExpression" ? memberPath(node) : nameOf(node);
     const isBanned =
       name === "Math.random" || (name !== undefined && BANNED_IN_CORE.has(name) && isReference(node, parent));
@@ -240,8 +238,8 @@ function globalsInCore(source: Source): Violation[] {
 function worldOutsideMain(source: Source): Violation[] {
   if (MAY_USE_THE_WORLD.some(({ files }) => files.test(source.file))) return [];
   const violations: Violation[] = [];
-  source.walk((node, parents) => {
-    const isConsole = nameOf(node) === "console" && isReference(node, parents.at(-1));
+  source.walk((node, parent) => {
+    const isConsole = nameOf(node) === "console" && isReference(node, parent);
     if (!isConsole && !(node.type === "MemberExpression" && memberPath(node) === "process.env")) return;
     const name = isConsole ? "console" : "process.env";
     const what = `${name} outside the command: take an argument, or list the file in tidy with its reason`;

@@ -33,8 +33,8 @@ export interface Source {
   readonly comments: readonly Comment[];
   readonly lineAt: (offset: number) => number;
   readonly lines: readonly string[];
-  /** Every node, parents before children, with what stands above it. */
-  readonly walk: (visit: (node: Node, parents: readonly Node[]) => void) => void;
+  /** Visits every node, parents before children, with the node directly above it. */
+  readonly walk: (visit: (node: Node, parent: Node | undefined) => void) => void;
 }
 
 export interface Import {
@@ -59,8 +59,9 @@ const GENERATED = /\/src\/gen\//;
 export function readTree(root: string): Tree {
   const files = list(root, "");
   const texts = new Map<string, string>();
+  const known = new Set(files);
   const read = (file: string): string | undefined => {
-    if (!files.includes(file)) return undefined;
+    if (!known.has(file)) return undefined;
     const text = texts.get(file) ?? readFileSync(join(root, file), "utf8");
     texts.set(file, text);
     return text;
@@ -96,7 +97,10 @@ function list(root: string, folder: string): string[] {
 function parse(file: string, text: string): Source {
   const result = parseSync(file, text);
   const lineAt = lineFinder(text);
-  const walk: Source["walk"] = (visit) => walkNodes(result.program as unknown as Node, [], visit);
+  const nodes = nodesOf(result.program as unknown as Node);
+  const walk: Source["walk"] = (visit) => {
+    for (const { node, parent } of nodes) visit(node, parent);
+  };
   const inPackage = /^packages\/([^/]+)\/src\//.exec(file);
   return {
     file,
@@ -123,12 +127,22 @@ function importsOf(walk: Source["walk"], lineAt: Source["lineAt"]): Import[] {
   return imports;
 }
 
-function walkNodes(node: Node, parents: readonly Node[], visit: Parameters<Source["walk"]>[0]): void {
-  visit(node, parents);
-  const below = [...parents, node];
-  for (const key of visitorKeys[node.type] ?? []) {
-    for (const value of [node[key]].flat()) if (isNode(value)) walkNodes(value, below, visit);
-  }
+/** All nodes in the order of the text: the syntax tree is taken apart once, and each rule reads the list. */
+function nodesOf(program: Node): { readonly node: Node; readonly parent: Node | undefined }[] {
+  const nodes: { node: Node; parent: Node | undefined }[] = [];
+  const add = (node: Node, parent: Node | undefined): void => {
+    nodes.push({ node, parent });
+    const keys = visitorKeys[node.type];
+    if (keys === undefined) return;
+    for (const key of keys) {
+      const value = node[key];
+      if (Array.isArray(value)) {
+        for (const item of value) if (isNode(item)) add(item, node);
+      } else if (isNode(value)) add(value, node);
+    }
+  };
+  add(program, undefined);
+  return nodes;
 }
 
 function isNode(value: unknown): value is Node {
@@ -139,8 +153,12 @@ function lineFinder(text: string): (offset: number) => number {
   const starts = [0];
   for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) starts.push(at + 1);
   return (offset) => {
-    let line = starts.findIndex((start) => start > offset);
-    if (line < 0) line = starts.length;
-    return line;
+    let [low, high] = [0, starts.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (starts[middle]! > offset) high = middle;
+      else low = middle + 1;
+    }
+    return low;
   };
 }
