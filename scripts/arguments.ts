@@ -1,5 +1,4 @@
-// What a script was asked for. `--help` prints what the script says of itself in its first lines; what it does not know is told
-// in words, and ends it with 2.
+// Reads the arguments of a script. `--help` prints the script's first comment; a wrong argument ends the script with 2.
 
 import { readFileSync } from "node:fs";
 import { parseArgs, type ParseArgsConfig } from "node:util";

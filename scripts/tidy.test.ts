@@ -1,10 +1,10 @@
 // A rule that finds nothing proves nothing. Each one is shown a violation it must find, and its neighbour that is right.
 
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import { RULES, tidy } from "./tidy.ts";
+import { listOffences, lowerBaselines, RULES, tidy } from "./tidy.ts";
 
 type Files = Readonly<Record<string, string>>;
 
@@ -13,7 +13,7 @@ interface Planted {
   readonly promise: string;
   /** Files that break the rule, the broken one first. */
   readonly wrong: Files;
-  /** What stands close to it and is right. */
+  /** Files close to these that are right. */
   readonly right?: Files;
 }
 
@@ -186,6 +186,60 @@ const planted: readonly Planted[] = [
     promise: "what is known to be broken does not go in, linked or not",
     wrong: { "packages/core/src/a.ts": "// FIXME: docs/decisions/0007-later.md" },
   },
+  ...[
+    ["a comment whose sentence has no subject", "// What is stored survives."],
+    ["a sentence without a subject behind a colon", "// The rule: Whoever asks first is answered first."],
+    [
+      "a sentence without a subject in the middle of a paragraph",
+      "// It is stored. Of two rows\n// the newer one counts.",
+    ],
+    ["a pronoun in place of a subject", "/** One that is claimed stays claimed. */"],
+    ["who for a process", "// The process who holds the lock writes."],
+    ["more than 25 words in a comment", `// Rows ${"and rows ".repeat(13)}are kept.`],
+    ["a second colon or semicolon", "// Two kinds: rows, which are kept; pages, which are not."],
+    ["an idiom", "// The row is read anew after that."],
+    ["a bare beginning of a test's name", 'test("what is stored survives a crash", f);'],
+    ["a test's name without a subject", 'test.each([1, 2])("is stored once", f);'],
+    ["a test's name without a verb", 'it("the same row with the same name", f);'],
+    ["a bare beginning of a group's name", "describe(`of ${kind} rows`, f);"],
+  ].map(([promise, text]): Planted => ({
+    rule: "plain-words",
+    promise: promise!,
+    wrong: { "packages/core/src/a.test.ts": text! },
+  })),
+  {
+    rule: "plain-words",
+    promise: "more than 30 words in a document, also in a table",
+    wrong: { "docs/a.md": `| row | Rows ${"and rows ".repeat(15)}are kept. |` },
+    right: { "docs/a.md": `Rows ${"and rows ".repeat(13)}are kept.` },
+  },
+  {
+    rule: "plain-words",
+    promise: "a sentence that is right, code, quotations and questions",
+    wrong: { "docs/a.md": "What a change log says counts." },
+    right: {
+      "docs/a.md":
+        '# What is kept\n\n```\nWhat is shown.\n```\n\nWhat is kept? `who` and users who ask "who is it".\n',
+      "CHANGELOG.md": "## Unreleased\n\n## 1.0.0\n\nWhat was released is history.\n",
+      "packages/core/src/a.test.ts":
+        '/** One process owns the file, and a user who asks is told. */\n// const what = 1;\ntest("a row of a file is kept", f); test("%s", f);',
+      "packages/proto/src/gen/a.ts": "// What is generated.",
+      "examples/01/fixture/a.md": "What a test reads.",
+    },
+  },
+  {
+    rule: "plain-words",
+    promise: "a file with more offences than its baseline, and one with fewer",
+    wrong: {
+      "docs/more.md": "What is first.\n\nWhat is second.",
+      "docs/fewer.md": "What is first.",
+      "scripts/tidy/plain-words-baseline.json": '{ "docs/fewer.md": 1, "docs/more.md": 1 }',
+    },
+    right: {
+      "docs/more.md": "What is first.",
+      "scripts/tidy/plain-words-baseline.json": '{ "docs/more.md": 1 }',
+    },
+  },
   {
     rule: "clause",
     promise: "a clause without a test",
@@ -277,6 +331,38 @@ describe("tidy finds", () => {
 
   test("nothing in a tree where almost everything is missing", () => {
     expect(tidy(plant({ "README.md": "# Holdfast\n" }))).toEqual([]);
+  });
+});
+
+describe("a falling baseline", () => {
+  const files = {
+    "docs/a.md": "What is first.",
+    "docs/b.md": "What is first. What is second.",
+    "scripts/tidy/plain-words-baseline.json": '{ "docs/a.md": 2, "docs/b.md": 1, "docs/gone.md": 1 }',
+  };
+
+  test("a number that is too high is a violation", () => {
+    expect(
+      tidy(plant(files))
+        .filter(({ what }) => what.includes("--lower"))
+        .map(({ file }) => file),
+    ).toEqual(["docs/a.md", "docs/gone.md"]);
+  });
+
+  test("lowering it raises no number and adds no file", () => {
+    const root = plant({ ...files, "docs/new.md": "What is first." });
+    lowerBaselines(root);
+    const baseline: unknown = JSON.parse(
+      readFileSync(join(root, "scripts/tidy/plain-words-baseline.json"), "utf8"),
+    );
+    expect(baseline).toEqual({ "docs/a.md": 1, "docs/b.md": 1 });
+  });
+
+  test("the offences of a folder are listed with their lines", () => {
+    const root = plant({ "docs/a.md": "Right.\n\nWhat is wrong.", "more/docs/a.md": "What is elsewhere." });
+    expect(listOffences(root, "plain-words", ["docs/"])).toEqual([
+      { file: "docs/a.md", line: 3, reason: 'begins with a bare "What"', text: "What is wrong." },
+    ]);
   });
 });
 

@@ -2,9 +2,17 @@
 //
 // `npm run tidy`. Each rule is a function from the tree to its violations; `tidy.test.ts` plants at least one
 // violation per rule and sees it found. A rule that meets a file which does not exist yet says nothing.
+//
+// Some rules have a falling baseline: a file may have as many offences as `scripts/tidy/RULE-baseline.json` says.
+//
+//   --list RULE [PATH…]  print the offences against such a rule, in these files and folders
+//   --lower              lower the baselines to the offences that there still are
 
-import { resolve } from "node:path";
+import { writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { readArguments } from "./arguments.ts";
+import { baselineFile, lowered, type Offence } from "./tidy/baseline.ts";
 import {
   changelogShape,
   clausesHaveTests,
@@ -12,6 +20,7 @@ import {
   invariantsPointAtFiles,
 } from "./tidy/documents.ts";
 import { importDirection, noImportCycles, noTestLibraries } from "./tidy/imports.ts";
+import { plainWords, plainWordsOffences } from "./tidy/plain-words.ts";
 import {
   bannedGlobals,
   glossary,
@@ -24,7 +33,7 @@ import {
   thrownIsRead,
 } from "./tidy/sources.ts";
 import { lockfileNamesNoAddress, noMachinePaths } from "./tidy/traces.ts";
-import { readTree, type Rule, type Violation } from "./tidy/tree.ts";
+import { readTree, type Rule, type Tree, type Violation } from "./tidy/tree.ts";
 
 export const RULES: Readonly<Record<string, Rule>> = {
   "import-direction": importDirection,
@@ -39,12 +48,18 @@ export const RULES: Readonly<Record<string, Rule>> = {
   "private-file": privateFiles,
   skip: skipsHaveReasons,
   todo: noUnlinkedTodo,
+  "plain-words": plainWords,
   clause: clausesHaveTests,
   invariant: invariantsPointAtFiles,
   changelog: changelogShape,
   "command-help": commandsHaveHelp,
   "machine-path": noMachinePaths,
   lockfile: lockfileNamesNoAddress,
+};
+
+/** Rules with a falling baseline, each by the function that finds its offences. */
+const BASELINES: Readonly<Record<string, (tree: Tree) => readonly Offence[]>> = {
+  "plain-words": plainWordsOffences,
 };
 
 export function tidy(root: string): readonly (Violation & { readonly rule: string })[] {
@@ -54,13 +69,55 @@ export function tidy(root: string): readonly (Violation & { readonly rule: strin
   );
 }
 
-if (process.argv[1] !== undefined && resolve(process.argv[1]) === fileURLToPath(import.meta.url)) {
-  const found = tidy(fileURLToPath(new URL("..", import.meta.url)));
+/** The offences against a rule with a baseline, in these files and folders; in all files when none is given. */
+export function listOffences(root: string, rule: string, paths: readonly string[]): readonly Offence[] {
+  const offences = BASELINES[rule]?.(readTree(root));
+  if (offences === undefined)
+    throw new RangeError(`no baseline of ${rule}; there is one of ${names(BASELINES)}`);
+  const folders = paths.map((path) => path.replace(/^\.\/|\/$/g, ""));
+  return offences.filter(
+    ({ file }) => paths.length === 0 || folders.some((path) => file === path || file.startsWith(`${path}/`)),
+  );
+}
+
+/** Lowers each number of each baseline to the offences that its file still has. */
+export function lowerBaselines(root: string): void {
+  const tree = readTree(root);
+  for (const [rule, offences] of Object.entries(BASELINES)) {
+    const baseline = lowered(tree, rule, offences(tree));
+    writeFileSync(join(root, baselineFile(rule)), `${JSON.stringify(baseline, undefined, 2)}\n`);
+  }
+}
+
+function names(record: Readonly<Record<string, unknown>>): string {
+  return Object.keys(record).join(", ");
+}
+
+function main(root: string): number {
+  const { values, positionals } = readArguments(
+    fileURLToPath(import.meta.url),
+    { list: { type: "string" }, lower: { type: "boolean" } },
+    true,
+  );
+  if (values.lower === true) {
+    lowerBaselines(root);
+    return 0;
+  }
+  if (values.list !== undefined) {
+    const offences = listOffences(root, values.list, positionals);
+    for (const { file, line, reason, text } of offences) console.log(`${file}:${line}: ${reason}: ${text}`);
+    console.log(`${values.list}: ${offences.length} offences`);
+    return 0;
+  }
+  const found = tidy(root);
   for (const { rule, file, line, what } of found) {
     console.log(`${file}${line === undefined ? "" : `:${line}`}: ${rule}: ${what}`);
   }
-  console.log(
-    found.length === 0 ? `tidy: ${Object.keys(RULES).length} rules hold` : `tidy: ${found.length} violations`,
-  );
-  process.exitCode = found.length === 0 ? 0 : 1;
+  const rules = Object.keys(RULES).length;
+  console.log(found.length === 0 ? `tidy: ${rules} rules hold` : `tidy: ${found.length} violations`);
+  return found.length === 0 ? 0 : 1;
+}
+
+if (process.argv[1] !== undefined && resolve(process.argv[1]) === fileURLToPath(import.meta.url)) {
+  process.exitCode = main(fileURLToPath(new URL("..", import.meta.url)));
 }

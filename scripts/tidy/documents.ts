@@ -1,5 +1,6 @@
 // Rules that hold documents and code together: contract clauses, invariants, the change log, the command's help.
 
+import { testsIn } from "./sentences.ts";
 import { child, nameOf, type Source, type Tree, type Violation } from "./tree.ts";
 
 const CLAUSE = /^\s*\*\s+([A-Z]{1,4}\d+[a-z]?)\.\s/;
@@ -18,7 +19,7 @@ export function clausesHaveTests(tree: Tree): readonly Violation[] {
   for (const source of tree.sources.filter(({ file }) =>
     /^packages\/testkit\/src\/.*conformance.*\.ts$/.test(file),
   )) {
-    for (const { name, line } of testsIn(source)) {
+    for (const { name, line } of testsIn(source).filter(({ kind }) => kind === "test")) {
       const named = CLAUSES_OF_A_TEST.exec(name)?.[1]?.split(", ") ?? [];
       const unknown = named.filter((clause) => !clauses.has(clause));
       for (const clause of named) unproven.delete(clause);
@@ -50,7 +51,7 @@ export function invariantsPointAtFiles(tree: Tree): readonly Violation[] {
   });
 }
 
-/** What is not released stands on top, so that it cannot be forgotten at the release. */
+/** The unreleased changes stand on top, so that nobody forgets them at the release. */
 export function changelogShape(tree: Tree): readonly Violation[] {
   const file = "CHANGELOG.md";
   const text = tree.read(file);
@@ -92,21 +93,4 @@ function clausesIn(source: Source): { clause: string; line: number }[] {
         return clause === undefined ? [] : [{ clause, line: source.lineAt(start) + index }];
       }),
     );
-}
-
-/** Calls of `test` and `it`, also as `test.each(…)(name)`, by the name they are given. */
-function testsIn(source: Source): { name: string; line: number }[] {
-  const tests: { name: string; line: number }[] = [];
-  source.walk((node) => {
-    if (node.type !== "CallExpression") return;
-    const callee = /^(test|it)\b/.test(source.text.slice(node.start, node.start + 5));
-    const name = [node["arguments"]].flat()[0] as {
-      type?: string;
-      value?: unknown;
-      quasis?: { value: { raw: string } }[];
-    };
-    const text = name?.type === "TemplateLiteral" ? name.quasis?.[0]?.value.raw : name?.value;
-    if (callee && typeof text === "string") tests.push({ name: text, line: source.lineAt(node.start) });
-  });
-  return tests;
 }

@@ -1,4 +1,4 @@
-// Who may import whom (ARCHITECTURE.md, boundaries). Imports of types count: what is named is known.
+// The directions of imports between packages (ARCHITECTURE.md, boundaries). Imports of types count: what is named is known.
 
 import { dirname, join, normalize } from "node:path/posix";
 import type { Source, Tree, Violation } from "./tree.ts";
@@ -63,7 +63,7 @@ export function noImportCycles(tree: Tree): readonly Violation[] {
   return violations;
 }
 
-/** What only a test installs must not be needed by what is published. */
+/** A published source may not need a package that only tests install. */
 export function noTestLibraries(tree: Tree): readonly Violation[] {
   return tree.sources
     .filter(

@@ -32,7 +32,7 @@ const BANNED_WORDS = new Set(
 
 const LINES_MAX = 600;
 
-/** Files above the limit: how long each may be, and why. What is listed may stay; it may not grow. */
+/** Files above the limit: how long each may be, and why. A listed file may stay long; it may not grow. */
 const LONG_FILES: Readonly<Record<string, { readonly lines: number; readonly why: string }>> = {
   "packages/runtime/src/session/session-driver.ts": {
     lines: 604,
@@ -66,7 +66,7 @@ export function glossary(tree: Tree): readonly Violation[] {
   });
 }
 
-/** What was thrown may have no text, and throws when it is asked for it: `toError` of core reads anything. */
+/** A thrown value may have no text, or may throw when its text is read: `toError` of core reads anything. */
 export function thrownIsRead(tree: Tree): readonly Violation[] {
   return tree.sources
     .filter(
@@ -118,7 +118,7 @@ export function privateFiles(tree: Tree): readonly Violation[] {
     });
 }
 
-/** What opens a file in `node:fs`, and so closes it again. */
+/** The functions of `node:fs` that open a file, and so close it again. */
 const OPENING =
   /^(open|openSync|openAsBlob|(read|write|append|copy|truncate)File(Sync)?|create(Read|Write)Stream|cp|cpSync|promises)$/;
 const OPENS_FILES = "packages/storage/src/sqlite/file/plain-files.ts";
@@ -163,8 +163,8 @@ export function sizeRatchet(tree: Tree): readonly Violation[] {
 }
 
 /**
- * A skipped test is a debt, and a debt has a reason: as a comment on its line or the one above (the formatter moves
- * comments out of the line's end), or as the argument of `skip` inside the test.
+ * A skipped test is a debt, and a debt has a reason. The reason is a comment on its line or the line above, or the
+ * argument of `skip` inside the test. The formatter moves comments from the line's end to the line above.
  */
 export function skipsHaveReasons(tree: Tree): readonly Violation[] {
   return tree.sources.flatMap((source) => {

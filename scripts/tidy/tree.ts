@@ -1,4 +1,4 @@
-// What the rules of tidy look at: the files of a checkout, and its sources parsed once.
+// The input of the rules of tidy: the files of a checkout, and its sources parsed once.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ export type Rule = (tree: Tree) => readonly Violation[];
 export interface Violation {
   readonly file: string;
   readonly line?: number;
-  /** What is wrong there and, unless it is plain, how to mend it. */
+  /** The mistake and, unless it is plain, its correction. */
   readonly what: string;
 }
 
