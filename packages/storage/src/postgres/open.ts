@@ -86,7 +86,8 @@ export interface PostgresDatabaseReader extends StorageReader {
 }
 
 /**
- * Look into a database that is there, whoever writes to it. Nothing is made or changed.
+ * Look into a database that is there, whoever writes to it. Nothing is made or changed. Tables of older versions are read as they are,
+ * also while another process brings them to its version.
  *
  * @throws as `openPostgresStorage` does, and `storage_unavailable` when there is nothing of ours in it.
  */
@@ -103,13 +104,14 @@ export async function openPostgresReader({
       throw toStorageError(error, at, "reading");
     }
   };
+  let version: number;
   try {
-    const { version } = await readMeta(db);
+    ({ version } = await readMeta(db));
     assertNotNewer(version, at);
-    if (version < SCHEMA_VERSION)
-      throw new UnavailableError("storage_unavailable", `there are no tables of this version in it: ${at}`, {
-        got: version === 0 ? "no tables of ours" : `schema version ${version}`,
-        expected: `schema version ${SCHEMA_VERSION}`,
+    if (version === 0)
+      throw new UnavailableError("storage_unavailable", `there are no tables of Holdfast in it: ${at}`, {
+        got: "no tables of ours",
+        expected: `schema version ${SCHEMA_VERSION} or older`,
         fix: "check the URL; whoever opens it to write, such as a coordinator, makes them",
       });
   } catch (error) {
@@ -117,7 +119,7 @@ export async function openPostgresReader({
     throw toStorageError(error, at, "opening it");
   }
   // Nothing is held by somebody who only looks.
-  return Object.assign(new PostgresReader(new Reads(db, at, ""), guard), {
+  return Object.assign(new PostgresReader(new Reads(db, at, "", version), guard), {
     at,
     verify: () => guard(() => verifyDatabase(db, at)),
     close: () => db.close(),

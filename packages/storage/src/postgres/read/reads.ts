@@ -45,6 +45,7 @@ import {
   type Item,
   readMarks,
 } from "../tables/rows.ts";
+import { SCHEMA_VERSION, STATE_BORN_SINCE } from "../tables/schema.ts";
 import { pageOf } from "./session-page.ts";
 import { readSchedule, SCHEDULE } from "../write/working-set.ts";
 
@@ -189,17 +190,22 @@ export interface Loaded {
 export class Reads {
   readonly #db: Database;
   readonly #instance: string;
+  readonly #hasStateBorn: boolean;
   /** Of many at once, as streams that were told of a commit look for what it was. */
   readonly #session: (sessionId: string) => Promise<readonly Row[]>;
   readonly #page: (page: Page) => Promise<readonly Row[]>;
   /** The database, as errors name it. */
   readonly at: string;
 
-  /** @param instance on whose behalf: what it holds itself lives. */
-  constructor(db: Database, at: string, instance: string) {
+  /**
+   * @param instance on whose behalf: what it holds itself lives.
+   * @param schemaVersion of the tables as they are; only a reader meets older ones than ours.
+   */
+  constructor(db: Database, at: string, instance: string, schemaVersion = SCHEMA_VERSION) {
     this.#db = db;
     this.at = at;
     this.#instance = instance;
+    this.#hasStateBorn = schemaVersion >= STATE_BORN_SINCE;
     this.#session = gather(db, SESSION, [["text", (sessionId) => sessionId]]);
     this.#page = gather(db, JOURNAL, [
       ["text", ({ sessionId }) => sessionId],
@@ -401,7 +407,7 @@ export class Reads {
 
   async sessions(query: Parameters<StorageReader["sessions"]>[0]): Promise<Session[]> {
     const { before } = query;
-    const rows = await this.#db.run(...pageOf(query));
+    const rows = await this.#db.run(...pageOf(query, this.#hasStateBorn));
     if (rows.length === 0 && before !== undefined && (await this.session(before)) === undefined)
       throw new NotFoundError("session_not_found", `there is no session ${before}`);
     return this.#sessionsOf(rows);

@@ -7,6 +7,7 @@
 //       is that of all times: a range of unknown ends is taken to have few rows, so it is walked first.
 //   G3. A cursor is compared with what the page is ordered by. `state.born` may differ a little from `session.born` in a
 //       row that an older version wrote, so pages by status go by the former throughout.
+//   G4. A schema before `STATE_BORN_SINCE` has neither that column nor the index of it: a reader sorts there.
 
 import type { StorageReader } from "@holdfast/core";
 import type { Statement } from "../database/database.ts";
@@ -23,14 +24,18 @@ const FILTERS: readonly (readonly [Filter, column: string])[] = [
   ["status", "t.status"],
 ];
 
-/** Each combination of filters is a statement of its own. */
-export function pageOf(query: SessionQuery): readonly [Statement, readonly unknown[]] {
+/**
+ * Each combination of filters is a statement of its own.
+ *
+ * @param hasStateBorn whether the schema has the column `state.born` (G4).
+ */
+export function pageOf(query: SessionQuery, hasStateBorn = true): readonly [Statement, readonly unknown[]] {
   const { limit, before } = query;
   const values: unknown[] = [limit];
   const mark = (value: unknown): string => `$${values.push(value)}`;
   const asked = FILTERS.filter(([filter]) => query[filter] !== undefined);
   const [leading] = asked;
-  const row = leading?.[0] === "status" ? "t" : "s";
+  const row = leading?.[0] === "status" && hasStateBorn ? "t" : "s";
   const order = [...(leading === undefined ? [] : [leading[1]]), `${row}.born`, `${row}.session_id`];
   const conditions = asked.map(([filter, column]) => {
     const value = mark(query[filter]);

@@ -2,7 +2,8 @@
 //
 //   G1. `meta.schema_version` is the number of the last step applied; each step and its number are one transaction.
 //   G2. A database of a later version than ours is refused by `open.ts` before anything is written to it.
-//   G3. Portable: no sequences, triggers, foreign keys or types of our own; only tables, and indexes over columns.
+//   G3. A store of every earlier version is kept, and must open: `holdfast/src/testing/older-stores`.
+//   G4. Portable: no sequences, triggers, foreign keys or types of our own; only tables, and indexes over columns.
 //
 // Why the tables look as they do:
 //
@@ -164,6 +165,9 @@ const STEPS: readonly string[] = [
 
 /** The version this program writes. */
 export const SCHEMA_VERSION = STEPS.length;
+
+/** The first version whose `state` has the column `born`. */
+export const STATE_BORN_SINCE = 3;
 
 /** Of a database that is made now; kept in it, because the lane of a session never changes. */
 export const LANES_DEFAULT = 8;
