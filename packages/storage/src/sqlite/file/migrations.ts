@@ -2,6 +2,7 @@
 //
 //   G1. `user_version` is the number of the last step applied; each step and its number are one transaction.
 //   G2. A database of a later version than ours is refused by `database.ts` before anything is written to it.
+//   G3. A store of every earlier version is kept, and must open: `holdfast/src/testing/older-stores`.
 //
 // Why the tables look as they do, measured on node:sqlite with groups of 64 batches at synchronous=FULL:
 //
