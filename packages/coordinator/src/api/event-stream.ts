@@ -15,10 +15,9 @@ import type { Exchange } from "./exchange.ts";
 import { findField, valueOf } from "./fields.ts";
 import { writeMessage } from "./json-write.ts";
 import type { ApiLimits } from "./limits.ts";
+import { NO_CONTENT } from "../call/caller.ts";
 import { Refusal, toProblem } from "../call/refusal.ts";
 import { taken } from "../store/taken.ts";
-
-export const NO_CONTENT = 204;
 
 /** Sends each answer as it comes, until there are no more or the reader is gone. Throws only before anything was sent. */
 export async function sendEvents(

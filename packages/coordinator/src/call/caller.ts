@@ -43,6 +43,9 @@ export function requestIdOf({ values }: HandlerContext): string {
   return values.get(REQUEST_ID);
 }
 
+/** The status that ends a stream for a reader which would come back otherwise. */
+export const NO_CONTENT = 204;
+
 /** For services: REST answers with another status than the contract's, where one method has two good ends. */
 export function setRestStatus({ values }: HandlerContext, status: number): void {
   values.set(REST_STATUS, status);

@@ -40,8 +40,7 @@ import {
 } from "@holdfast/core/internal";
 import type { ForkRequest, ListSessionsRequest, SessionService } from "@holdfast/proto";
 import { bytesOf, bytesOfValue, textOf } from "../call/json-field.ts";
-import { setRestStatus, type Caller } from "../call/caller.ts";
-import { NO_CONTENT } from "../api/event-stream.ts";
+import { NO_CONTENT, setRestStatus, type Caller } from "../call/caller.ts";
 import { auditOf, callOf, type Call } from "../call/call.ts";
 import {
   audited,

@@ -113,5 +113,5 @@ function findOption(
 export async function graceOf(args: Arguments): Promise<{ readonly graceMs?: number }> {
   const grace = args.text("grace");
   if (grace === undefined) return {};
-  return { graceMs: (await import("../view/budget-text.ts")).parseDuration(grace, "--grace") };
+  return { graceMs: (await import("./duration.ts")).parseDuration(grace, "--grace") };
 }

@@ -1,6 +1,6 @@
 import { NO_AMOUNT } from "@holdfast/core";
 import { describe, expect, test } from "vitest";
-import { accountText, dollars, limitStandings, parseBudget, parseDuration } from "./budget-text.ts";
+import { accountText, dollars, limitStandings, parseBudget } from "./budget-text.ts";
 
 describe("a budget in plain units", () => {
   test.each([
@@ -47,21 +47,5 @@ describe("a budget in plain units", () => {
     [1_234_567_890, "$1,234.56789"],
   ])("%d millionths are %s", (amount, text) => {
     expect(dollars(amount)).toBe(text);
-  });
-});
-
-describe("a time span", () => {
-  test.each([
-    ["90s", 90_000],
-    ["10m", 600_000],
-    ["1h30m", 5_400_000],
-    ["2d", 172_800_000],
-    ["1500ms", 1_500],
-  ])("%s", (text, ms) => {
-    expect(parseDuration(text, "--ttl")).toBe(ms);
-  });
-
-  test.each(["10", "0s", "-1s", "1.5h", "m", "10 m", "99999d", ""])("%j is refused", (text) => {
-    expect(() => parseDuration(text, "--ttl")).toThrow(/is no time span/);
   });
 });

@@ -5,6 +5,7 @@
 import { UsageError, type Account, type Amount, type Budget } from "@holdfast/core";
 import { didYouMean } from "@holdfast/core/internal";
 import type { Arguments } from "../frame/command.ts";
+import { parseDuration } from "../frame/duration.ts";
 import { duration, table } from "../frame/plain-text.ts";
 
 /** What is limited: how it is written, which limit it is, and what counts against it. */
@@ -66,23 +67,6 @@ export function readLimits(args: Arguments): { readonly budget?: Budget; readonl
     ...(budget === undefined ? {} : { budget: parseBudget(budget, "--budget") }),
     ...(ttl === undefined ? {} : { timeoutMs: parseDuration(ttl, "--ttl") }),
   };
-}
-
-const DURATIONS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
-const DURATION_MAX_MS = 3_650 * DURATIONS.d;
-
-/** "90s", "10m", "1h30m" in milliseconds. @throws UsageError */
-export function parseDuration(text: string, at: string): number {
-  const parts = /^(?:\d+(?:ms|s|m|h|d))+$/.test(text) ? [...text.matchAll(/(\d+)(ms|s|m|h|d)/g)] : [];
-  const ms = parts.reduce(
-    (sum, [, amount, unit]) => sum + Number(amount) * DURATIONS[unit as keyof typeof DURATIONS],
-    0,
-  );
-  if (ms > 0 && ms <= DURATION_MAX_MS) return ms;
-  throw new UsageError(`"${text}" is no time span`, {
-    at,
-    expected: "whole numbers above 0 with a unit of ms, s, m, h, d, up to ten years: 90s, 10m, 1h30m",
-  });
 }
 
 /** "$0.0045": at least cents, and as many digits as it takes. */
