@@ -13,6 +13,8 @@ interface Planted {
   readonly promise: string;
   /** Files that break the rule, the broken one first. */
   readonly wrong: Files;
+  /** The path that the violation names, unless it is the first file. */
+  readonly at?: string;
   /** Files close to these that are right. */
   readonly right?: Files;
 }
@@ -24,6 +26,10 @@ const PACKAGES: Files = {
   "packages/storage/package.json": '{"name":"@holdfast/storage"}',
   "packages/testkit/package.json": '{"name":"@holdfast/testkit"}',
 };
+
+function sourcesIn(folder: string, count: number): Files {
+  return Object.fromEntries(Array.from({ length: count }, (_, index) => [`${folder}/s${index}.ts`, ""]));
+}
 
 const planted: readonly Planted[] = [
   {
@@ -107,6 +113,58 @@ const planted: readonly Planted[] = [
       "packages/core/src/b.ts": 'import "./c.ts";',
       "packages/core/src/c.ts": "",
     },
+  },
+  {
+    rule: "room-direction",
+    promise: "a room imports from a room above it, also a type",
+    wrong: {
+      "packages/agents/src/tasks/a.ts": 'import type { B } from "../coding-agent/b.ts";',
+      "packages/agents/src/coding-agent/b.ts": "",
+    },
+    right: {
+      "packages/agents/src/coding-agent/a.ts": 'import "./c.ts"; import type { B } from "../tasks/b.ts";',
+      "packages/agents/src/tasks/a.test.ts": 'import "../coding-agent/a.ts";',
+      "packages/agents/src/tasks/testing/a.ts": 'import "../../coding-agent/a.ts";',
+      "packages/agents/src/index.ts": 'export * from "./coding-agent/a.ts";',
+    },
+  },
+  {
+    rule: "room-direction",
+    promise: "a room imports from another room of its layer",
+    wrong: { "packages/coordinator/src/call/a.ts": 'import "../store/b.ts";' },
+  },
+  {
+    rule: "room-direction",
+    promise: "a room imports what composes the package",
+    wrong: { "packages/coordinator/src/call/a.ts": 'import "../coordinator.ts";' },
+    right: { "packages/core/src/json/a.ts": 'import "../ids.ts"; import "../errors/errors.ts";' },
+  },
+  {
+    rule: "room-direction",
+    promise: "the layers of folders inside folders are their own",
+    wrong: { "packages/storage/src/sqlite/tables/a.ts": 'import "../open.ts";' },
+    right: { "packages/storage/src/sqlite/open.ts": 'import "./tables/a.ts";' },
+  },
+  {
+    rule: "room-direction",
+    promise: "a folder without a place in the table",
+    wrong: { "packages/agents/src/more/a.ts": "" },
+  },
+  {
+    rule: "room-direction",
+    promise: "a folder of more than twelve sources",
+    wrong: sourcesIn("packages/agents/src/tasks", 13),
+    at: "packages/agents/src/tasks",
+    right: {
+      ...sourcesIn("packages/agents/src/tasks", 12),
+      "packages/agents/src/tasks/index.ts": "",
+      "packages/agents/src/tasks/a.test.ts": "",
+    },
+  },
+  {
+    rule: "room-direction",
+    promise: "an entry whose folder is gone",
+    wrong: { "scripts/tidy/rooms.ts": "" },
   },
   {
     rule: "test-library",
@@ -318,9 +376,9 @@ const planted: readonly Planted[] = [
 ];
 
 describe("tidy finds", () => {
-  test.each(planted)("$rule: $promise", ({ rule, wrong, right }) => {
+  test.each(planted)("$rule: $promise", ({ rule, wrong, at, right }) => {
     const found = tidy(plant(wrong)).filter((violation) => violation.rule === rule);
-    expect(found.map(({ file }) => file)).toContain(Object.keys(wrong)[0]);
+    expect(found.map(({ file }) => file)).toContain(at ?? Object.keys(wrong)[0]);
     if (right !== undefined)
       expect(tidy(plant(right)).filter((violation) => violation.rule === rule)).toEqual([]);
   });

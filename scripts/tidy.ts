@@ -21,6 +21,7 @@ import {
 } from "./tidy/documents.ts";
 import { importDirection, noImportCycles, noTestLibraries } from "./tidy/imports.ts";
 import { plainWords, plainWordsOffences } from "./tidy/plain-words.ts";
+import { roomDirection } from "./tidy/rooms.ts";
 import {
   bannedGlobals,
   glossary,
@@ -38,6 +39,7 @@ import { readTree, type Rule, type Tree, type Violation } from "./tidy/tree.ts";
 export const RULES: Readonly<Record<string, Rule>> = {
   "import-direction": importDirection,
   "import-cycle": noImportCycles,
+  "room-direction": roomDirection,
   "test-library": noTestLibraries,
   "banned-global": bannedGlobals,
   glossary,

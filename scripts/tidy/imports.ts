@@ -56,7 +56,7 @@ export function noImportCycles(tree: Tree): readonly Violation[] {
       return;
     }
     if (done.has(file)) return;
-    for (const target of edges.get(file) ?? []) visit(target, [...path, file]);
+    for (const target of edges.get(file) ?? []) visit(target.file, [...path, file]);
     done.add(file);
   };
   for (const file of edges.keys()) visit(file, []);
@@ -109,10 +109,11 @@ function packageFolders(tree: Tree): ReadonlyMap<string, string> {
   return folders;
 }
 
-function relativeTargets(source: Source): string[] {
+/** The files that a source imports by relative paths. */
+export function relativeTargets(source: Source): { readonly file: string; readonly line: number }[] {
   return source.imports
     .filter(({ specifier }) => specifier.startsWith("."))
-    .map(({ specifier }) => resolveRelative(source, specifier));
+    .map(({ specifier, line }) => ({ file: resolveRelative(source, specifier), line }));
 }
 
 function resolveRelative(source: Source, specifier: string): string {
