@@ -127,11 +127,19 @@ export const KERNEL_MUTANTS = [
   },
   {
     name: "K13: a task nobody observed is awaited",
-    file: "packages/core/src/kernel/kernel.ts",
-    find: "item.task !== undefined && !item.future.observed;",
-    replace: "false;",
+    file: "packages/core/src/kernel/open-items.ts",
+    find: "if (task === undefined || future.observed) return false;",
+    replace: "if (task === undefined || !future.settled) return false;",
     tests: [`${KERNEL}end.test.ts`],
     test: "tasks nobody ever observed are awaited, and then it completes with what it returned",
+  },
+  {
+    name: "K13: a cancel after the return ends the session",
+    file: "packages/core/src/kernel/open-items.ts",
+    find: "return !this.isReturnCancelled ||",
+    replace: "return !this.isCancelled ||",
+    tests: [`${KERNEL}end.test.ts`],
+    test: "an agent that returns after the cancel still waits for the tasks that it asked for",
   },
   {
     name: "S4: who takes over is made by the end of the one before",

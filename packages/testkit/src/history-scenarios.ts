@@ -318,6 +318,19 @@ export const HISTORY_SCENARIOS: readonly HistoryScenario[] = [
     },
   },
   {
+    name: "cancelled-after-return",
+    shows:
+      "behaviour flag 16: a graceful cancel of an agent that has returned, with a task that its end waits for",
+    async run(ctx) {
+      void ctx.run("unobserved", () => new Promise(() => {}));
+      return "output";
+    },
+    async course(handle) {
+      await turns(20);
+      await handle.cancel();
+    },
+  },
+  {
     name: "children",
     shows: "children asked for, told, heard, and waited for; one that is cancelled",
     agents: [teller],

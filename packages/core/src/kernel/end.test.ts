@@ -2,6 +2,7 @@
 
 import { KernelStand, type StandAgent } from "@holdfast/testkit/kernel-stand";
 import { describe, expect, test } from "vitest";
+import { BEHAVIOUR } from "../session/session.ts";
 
 describe("K13: on return", () => {
   test("tasks nobody ever observed are awaited, and then it completes with what it returned", async () => {
@@ -302,6 +303,50 @@ describe("a graceful cancel", () => {
       type: "complete",
       payload: '["cancelled",["tidied","slept"]]',
     });
+  });
+
+  test("an agent that has returned ends at once, and the tasks that its end waited for are withdrawn", async () => {
+    const agent: StandAgent = async (ctx) => {
+      void ctx.scheduleTask("work");
+      return "whole";
+    };
+    const relations = { flags: BEHAVIOUR.endsWhenCancelled };
+    const stand = new KernelStand(agent, { relations });
+    expect(await stand.start()).toEqual({ type: "open" });
+    stand.seal();
+    expect(await stand.cancel()).toEqual(ended("whole"));
+    expect(stand.seal()).toMatchObject({
+      records: [{ type: "cancel_requested" }, { type: "withdraw", targets: [0] }, { type: "complete" }],
+      withdrawnTasks: [0],
+    });
+    const replayed = new KernelStand(agent, { relations, recorded: stand.journal });
+    expect(await replayed.replay()).toEqual(ended("whole"));
+  });
+
+  test("an agent that returns after the cancel still waits for the tasks that it asked for", async () => {
+    const relations = { flags: BEHAVIOUR.endsWhenCancelled };
+    const stand = new KernelStand(
+      async (ctx) => {
+        await ctx.sleep(5).catch(() => void ctx.scheduleTask("work"));
+        return "partial";
+      },
+      { relations },
+    );
+    await stand.start();
+    stand.seal();
+    expect(await stand.cancel()).toEqual({ type: "open" });
+    expect(await stand.completeTask(1)).toEqual(ended("partial"));
+  });
+
+  test("an agent of a session without the behaviour flag still waits for its tasks", async () => {
+    const stand = new KernelStand(async (ctx) => {
+      void ctx.scheduleTask("work");
+      return "whole";
+    });
+    await stand.start();
+    stand.seal();
+    expect(await stand.cancel()).toEqual({ type: "open" });
+    expect(await stand.completeTask(0)).toEqual(ended("whole"));
   });
 
   test("a second one changes nothing", async () => {

@@ -11,7 +11,7 @@
 //   K7.  A checkpoint or an end closes the kernel; what comes after is another kernel.
 //   K9a. The agent's present is that of the last delivery, and what arrives in a slice is seen from the next on.
 //   K14. The same call with the same result again and again is told, and then handed over only when a person allows it.
-//   K13. After a return, tasks nobody observed are awaited; everything else is withdrawn.
+//   K13. After a return, tasks nobody observed are awaited, until a cancel; everything else is withdrawn.
 
 import { CancelledError, HoldfastError, invariant, recordError, WaitTimeoutError } from "../errors/errors.ts";
 import { decodeJson, type JsonText } from "../json/json.ts";
@@ -26,6 +26,7 @@ import {
 } from "../journal/record.ts";
 import { requestingChild } from "../journal/signal-names.ts";
 import type { StoredSignal } from "../session/changes.ts";
+import { BEHAVIOUR } from "../session/session.ts";
 import { Asks, type AskDoor, type CheckpointRequest } from "./asks.ts";
 import { callerLine } from "./caller.ts";
 import { ChildAsks } from "./child-asks.ts";
@@ -482,10 +483,8 @@ export class Kernel {
     }
     if (this.#ending === undefined) return;
     if (this.#checkpoint !== undefined && this.#ending.type === "returned") throw checkpointNotAwaited();
-    // K13: after a return, tasks nobody ever observed are awaited; everything else is withdrawn.
     if (this.#ending.type === "returned") {
-      const awaited = (item: OpenItem) => item.task !== undefined && !item.future.observed;
-      const rest = [...this.#open.values()].filter((item) => !awaited(item)).map((item) => item.future);
+      const rest = this.#open.besideReturn(this.children.awaitsEnd);
       this.#withdrawQuietly(rest.filter((future) => !this.children.isEndWait(future)));
       this.children.awaitEnds(this.asks);
       if (this.#open.size > 0) return;
@@ -527,6 +526,8 @@ export class Kernel {
 
   #requestCancel(notice: CancelNotice): void {
     this.#cancel ??= notice;
+    const mayEnd = (this.#options.relations.flags & BEHAVIOUR.endsWhenCancelled) !== 0;
+    this.#open.isReturnCancelled ||= mayEnd && this.#ending !== undefined;
     this.#open.isCancelled = true;
     for (const item of this.#open.values()) {
       if (item.task !== undefined || item.sheltered === true) continue;

@@ -89,6 +89,8 @@ export class OpenItems {
   onlySheltered = false;
   /** It cannot be cancelled for want of an answer any more: such a question stays open until its session ends. */
   isCancelled = false;
+  /** A cancel came after the agent had returned: no code of it is left that would use the outcome of a task. */
+  isReturnCancelled = false;
 
   get size(): number {
     return this.#items.size;
@@ -176,6 +178,19 @@ export class OpenItems {
 
   values(): IterableIterator<OpenItem> {
     return this.#items.values();
+  }
+
+  /**
+   * The items that a return withdraws (K13).
+   *
+   * @param isForChildren whether the end waits for children. They may need the answers to their requests in order to end.
+   */
+  besideReturn(isForChildren: boolean): DurableFuture<unknown>[] {
+    const isAwaited = ({ task, future }: OpenItem): boolean => {
+      if (task === undefined || future.observed) return false;
+      return !this.isReturnCancelled || (isForChildren && task.request !== undefined);
+    };
+    return [...this.#items.values()].filter((item) => !isAwaited(item)).map(({ future }) => future);
   }
 
   tasks(): OpenTask[] {

@@ -217,11 +217,12 @@ export const BEHAVIOUR = {
   withdrawsHeld: 4,
   /** A minimal session becomes persistent when it asks for another one, or asks its parent. */
   persistsFamilies: 8,
+  /** A graceful cancel ends a session whose agent has returned, and withdraws the tasks that its end waits for (K13). */
+  endsWhenCancelled: 16,
 } as const;
 
 /** Of a session that begins now. */
-export const BEHAVIOUR_FLAGS: number =
-  BEHAVIOUR.guardsRepeats | BEHAVIOUR.recordsGuards | BEHAVIOUR.withdrawsHeld | BEHAVIOUR.persistsFamilies;
+export const BEHAVIOUR_FLAGS: number = Object.values(BEHAVIOUR).reduce((all, flag) => all | flag, 0);
 
 /**
  * How much of a session survives its process: everything; its row, input and unread signals, so that it starts over; nothing but

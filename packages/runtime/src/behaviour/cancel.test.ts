@@ -178,6 +178,25 @@ describe("graceful", () => {
     expect((await storage.reader.session(diverging.sessionId))?.status).toBe("cancelled");
   });
 
+  test("a session whose agent has returned ends at once, and the tasks that its end waited for are aborted", async () => {
+    const { runtime } = open();
+    const aborted = gate();
+    const handle = await runtime.start(
+      agentOf(async (ctx) => {
+        void ctx.run("long", ({ signal }) => {
+          signal.addEventListener("abort", () => aborted.open());
+          return aborted.opened;
+        });
+        return "whole";
+      }),
+    );
+    await turns(10);
+    await handle.cancel({ graceMs: 60_000 });
+    await until(async () => (await handle.session()).endedAt !== undefined, "it ends within its grace");
+    expect(await handle.settled()).toMatchObject({ status: "cancelled", output: "whole" });
+    await aborted.opened;
+  });
+
   test("a second request changes nothing, and one to an ended session says so", async () => {
     const { runtime, clock } = open();
     const handle = await runtime.start(agentOf((ctx) => ctx.cleanup((c) => c.sleep(1e9))));

@@ -78,6 +78,7 @@ describe("a kernel that does not heed a session's behaviour flags is seen", () =
     ["guarded-repeats", 1, 0],
     ["guarded-repeats", 1, 3],
     ["recorded-guards", 3, 0],
+    ["cancelled-after-return", 31, 15],
   ])("%s, of flags %i, replayed with %i", async (name, recorded, flags) => {
     const { header, records } = read(`${name}.jsonl`);
     expect(header.flags).toBe(recorded);
