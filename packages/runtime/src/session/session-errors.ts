@@ -1,6 +1,6 @@
 // What is said of a session that cannot be had, or not gone on with.
 
-import { ConflictError, HoldfastError, NotFoundError, UnavailableError } from "@holdfast/core";
+import { ConflictError, HoldfastError, NotFoundError, UnavailableError, type Session } from "@holdfast/core";
 
 /** Whether nothing is wrong with the session, and storage will do another time. */
 export function isStorageAway({ code }: HoldfastError): boolean {
@@ -25,6 +25,23 @@ export function poisonFault(sessionId: string, at: string | undefined): Holdfast
       fix: "move the loop into a task; `holdfast resume` tries it again",
     },
   );
+}
+
+/** A session that is paused, and that its agent's code did not pause. */
+export function sessionPaused({
+  sessionId,
+  pauseReason = "by_user",
+  exhausted,
+  error,
+}: Pick<Session, "sessionId" | "pauseReason" | "exhausted" | "error">): HoldfastError {
+  const isBudget = pauseReason === "budget_exceeded";
+  const why = error === undefined ? "" : `: ${error.message}`;
+  const resume = `\`holdfast resume ${sessionId}\` resumes it where it stopped`;
+  const fix = isBudget
+    ? `raise the budget of session ${exhausted?.payer ?? sessionId}, then ${resume}`
+    : resume;
+  const message = `session ${sessionId} is paused (${pauseReason})${why}`;
+  return new HoldfastError(isBudget ? "budget_exceeded" : "session_paused", message, { fix });
 }
 
 export function sessionMoved(sessionId: string, to: string): ConflictError {

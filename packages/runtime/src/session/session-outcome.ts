@@ -13,7 +13,7 @@ import {
   type SessionPatch,
 } from "@holdfast/core";
 import type { Departure } from "./driver-exit.ts";
-import { sessionMoved, sessionNotFound } from "./session-errors.ts";
+import { sessionMoved, sessionNotFound, sessionPaused } from "./session-errors.ts";
 
 /** How a session stands when this process is done with it. */
 export type Settled<Output = unknown> =
@@ -44,18 +44,18 @@ export function faultedBy(
 }
 
 export function settledAs(session: Session): Settled {
-  if (session.status === "paused") {
-    const {
-      message = `paused (${session.pauseReason ?? "unknown"})`,
-      code,
-      ...details
-    } = session.error ?? {};
-    const isOurs = code !== undefined && Object.hasOwn(ERROR_TABLE, code);
-    const fault = new HoldfastError(isOurs ? (code as ErrorCode) : "session_paused", message, details);
-    return { status: "paused", fault };
-  }
+  if (session.status === "paused") return { status: "paused", fault: faultOf(session) };
   const error = session.error ?? (session.cancel?.mode === "hard" ? endedBy(session) : undefined);
   return ended(session.status as "completed", session.output, error);
+}
+
+/** Why a session is paused. */
+function faultOf(session: Session): HoldfastError {
+  const { pauseReason, error } = session;
+  if (error === undefined || pauseReason === "budget_exceeded") return sessionPaused(session);
+  const { code, message, ...details } = error;
+  const isOurs = code !== undefined && Object.hasOwn(ERROR_TABLE, code);
+  return new HoldfastError(isOurs ? (code as ErrorCode) : "session_paused", message, details);
 }
 
 /** How a session stands that nobody drives here, unless more may come of it by itself. */

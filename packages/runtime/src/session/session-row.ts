@@ -7,7 +7,7 @@
 // It knows no journal and no storage: it makes patches, and remembers what the last of them said.
 
 import {
-  HoldfastError,
+  type HoldfastError,
   LimitError,
   recordError,
   type Ending,
@@ -18,6 +18,7 @@ import {
   type SessionStatus,
 } from "@holdfast/core";
 import type { Departure } from "./driver-exit.ts";
+import { sessionPaused } from "./session-errors.ts";
 
 /** How a session stands where its segment is sealed. */
 export interface Stand {
@@ -137,18 +138,7 @@ function waitsKeyOf({ waits, ids }: Looked, wakeAt: number | undefined): string 
 }
 
 /** How a session that stood down left. */
-export function pausedBy(
-  sessionId: string,
-  { pauseReason: reason = "by_user", error }: SessionPatch,
-): Departure {
-  const code = reason === "budget_exceeded" ? "budget_exceeded" : "session_paused";
-  const why = error === undefined ? "" : `: ${error.message}`;
-  const fix =
-    reason === "budget_exceeded"
-      ? "raise its budget: it goes on exactly there"
-      : reason === "by_user"
-        ? "unpause it when it may go on"
-        : "resume it when what is wrong is mended";
-  const fault = new HoldfastError(code, `session ${sessionId} is paused (${reason})${why}`, { fix });
-  return { type: "paused", reason, fault };
+export function pausedBy(sessionId: string, patch: SessionPatch): Departure {
+  const { pauseReason: reason = "by_user" } = patch;
+  return { type: "paused", reason, fault: sessionPaused({ ...patch, sessionId, pauseReason: reason }) };
 }

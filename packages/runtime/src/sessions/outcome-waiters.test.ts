@@ -1,9 +1,9 @@
 // Who waits for what becomes of a session is told, whoever does it, and wherever the session is by then.
 
-import type { AgentStorage } from "@holdfast/core";
-import { gate, readerWith, storageWith, TestClock, turns } from "@holdfast/testkit/test-runtime";
+import type { AgentStorage, HoldfastError } from "@holdfast/core";
+import { gate, readerWith, storageWith, TestClock, turns, until } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
-import { defineAgent } from "../agents/define.ts";
+import { defineAgent, local } from "../agents/define.ts";
 import { MemoryStorage } from "../memory/memory-storage.ts";
 import { moveSession } from "../requests/move-session.ts";
 import { createRuntime, type Runtime } from "../runtime.ts";
@@ -74,6 +74,47 @@ describe("who waits for a session that is parked is told", () => {
     const told = await toldOf(stand, () => stand.runtime.pause("s"));
     expect(told).toMatchObject({ status: "paused", fault: { code: "session_paused" } });
     expect(await soon(stand.runtime.handle("s").settled())).toEqual(told);
+  });
+
+  test("which session a person has paused, and how it is resumed, wherever it was when that happened", async () => {
+    const stand = await parked();
+    const parkedTold = (await toldOf(stand, () => stand.runtime.pause("s"))) as { fault: HoldfastError };
+    const driven = open(new MemoryStorage());
+    await driven.runtime.start(waits, undefined, { sessionId: "s" });
+    const drivenTold = (await toldOf(driven, () => driven.runtime.pause("s"))) as { fault: HoldfastError };
+    for (const { fault } of [parkedTold, drivenTold])
+      expect(fault).toMatchObject({
+        code: "session_paused",
+        message: "session s is paused (by_user)",
+        fix: "`holdfast resume s` resumes it where it stopped",
+      });
+    await expect(stand.runtime.handle("s").result()).rejects.toEqual(parkedTold.fault);
+  });
+
+  test("which session a used-up budget has paused, and whose budget has to be raised", async () => {
+    const stand = open(new MemoryStorage());
+    const worker = defineAgent({ name: "worker", run: async (ctx) => ctx.run("work", () => 1) });
+    const parent = defineAgent({
+      name: "parent",
+      agents: [worker],
+      run: async (ctx) => {
+        await ctx.run("first", () => 0);
+        return ctx.waitForChild(ctx.spawnAgent(local(worker)));
+      },
+    });
+    await stand.runtime.start(parent, undefined, { sessionId: "s", budget: { maxSteps: 1 } });
+    const child = stand.runtime.handle("s-1");
+    const statusOf = async (): Promise<string | undefined> =>
+      (await stand.storage.reader.session("s-1"))?.status;
+    await until(async () => (await statusOf()) === "paused", "the budget is used up");
+    await turns(10);
+    await expect(child.result()).rejects.toMatchObject({
+      code: "budget_exceeded",
+      message: expect.stringMatching(
+        /^session s-1 is paused \(budget_exceeded\): the budget of session s is used up/,
+      ),
+      fix: "raise the budget of session s, then `holdfast resume s-1` resumes it where it stopped",
+    });
   });
 
   test("that it moved away, and not yet that it is on its way", async () => {
