@@ -53,10 +53,27 @@ export default defineAgent({ name: "waits-below", agents: [child], run: async (c
   return ctx.waitForChild(one);
 } });
 `,
+  "steps.ts": `import { defineAgent } from "holdfast";
+export default defineAgent({ name: "steps", run: async (ctx) => {
+  for (const name of ["a", "b", "c", "d"]) await ctx.run(name, () => name);
+} });
+`,
+  "own.ts": `import { defineAgent, local } from "holdfast";
+const steps = defineAgent({ name: "steps", run: async (ctx) => {
+  for (const name of ["a", "b"]) await ctx.run(name, () => name);
+} });
+export default defineAgent({ name: "own", agents: [steps], run: async (ctx) =>
+  ctx.waitForChild(ctx.spawnAgent(local(steps), null, { budget: { maxSteps: 1 } })) });
+`,
   "wait.ts": `import { defineAgent } from "holdfast";
 export default defineAgent({ name: "wait", run: (ctx) => ctx.waitForSignal("go") });
 `,
 };
+
+/** The commands that a person is told to type, in their order. */
+function commandsIn(stderr: string): string[] {
+  return [...stderr.matchAll(/(?:go on with|goes on with|and then): (.*)$/gm)].map(([, command]) => command!);
+}
 
 describe("in a terminal", () => {
   let project: Project;
@@ -152,19 +169,21 @@ describe("in a terminal", () => {
       expect(code).toBe(9);
       expect(stderr).toContain("session f cannot go on by itself: f-0 below it is paused");
       expect(stderr).toMatch(
-        /child f-0 \(child\) is paused \(budget_exceeded\): .*\n {2}holdfast budget f --raise Ntokens\n/,
+        /child f-0 \(child\) is paused \(budget_exceeded\): .*\n {2}holdfast budget f --raise 500tokens\n/,
       );
-      expect(stderr).toMatch(/go on with: holdfast budget f --raise Ntokens\nand then: holdfast resume f\n$/);
+      expect(stderr).toMatch(
+        /go on with: holdfast budget f --raise 500tokens\nand then: holdfast resume f\n$/,
+      );
       const shown = await project.run("show", "f-0");
       expect(shown.stdout).toContain("the budget of f has too little left: 200 of 250 tokens spent");
-      expect(shown.stdout).toContain("holdfast budget f --raise Ntokens");
+      expect(shown.stdout).toContain("holdfast budget f --raise 500tokens");
       const above = await project.run("show", "f");
       expect(above.stdout).toMatch(
-        /Paused below it\n {2}f-0: .*\n {6}holdfast budget f --raise Ntokens\n {2}f-2: .*\n {2}and then: holdfast resume f\n/,
+        /Paused below it\n {2}f-0: .*\n {6}holdfast budget f --raise 500tokens\n {2}f-2: .*\n {2}and then: holdfast resume f\n/,
       );
       const { stdout: examined } = await project.run("doctor");
       expect(examined).toMatch(
-        /paused \(budget_exceeded\) {2}child\n {6}holdfast budget f --raise Ntokens\n {6}then: holdfast resume f\n/,
+        /paused \(budget_exceeded\) {2}child\n {6}holdfast budget f --raise 500tokens\n {6}then: holdfast resume f\n/,
       );
       expect(examined).not.toContain("resume f-0");
       expect(await project.run("resume", "f")).toMatchObject({ code: 9 }); // Nothing was raised.
@@ -186,6 +205,51 @@ describe("in a terminal", () => {
       expect((await project.run("budget", "f-0")).stdout).toMatch(
         /^f\n.*\n {2}tokens {2}1,000 +400 +0 +600\n$/,
       );
+    });
+
+    test.each([
+      ["a single session", "steps.ts", "2steps", []],
+      ["a single session in another database", "steps.ts", "2steps", ["--db", "an other.db"]],
+      ["a parent whose child has used it up", "family.ts", "250tokens", []],
+      ["a parent whose child has spent its money", "family.ts", "0.003usd", ["--db", "an other.db"]],
+      ["a child with a budget of its own", "own.ts", "9steps", []],
+    ])(
+      "the commands that a used-up budget of %s prints work as they are",
+      async (_whose, file, budget, options) => {
+        letGo();
+        const started = ["run", file, "--session", "f", "--budget", budget, ...options];
+        const { code, stderr } = await project.run(...started);
+        expect(code).toBe(9);
+        const [raise, ...others] = commandsIn(stderr);
+        expect(raise).toMatch(/^holdfast budget \S+ --raise /);
+        const raised = await project.shell(raise!);
+        expect(raised).toMatchObject({ code: 0 });
+        const told = [...others, ...commandsIn(raised.stderr)];
+        expect(told.length).toBeGreaterThan(0);
+        for (const command of new Set(told)) expect(await project.shell(command)).toMatchObject({ code: 0 });
+        expect(
+          await project.shell(`holdfast result f ${options.map((part) => `'${part}'`).join(" ")}`),
+        ).toMatchObject({ code: 0 });
+      },
+    );
+
+    test("a raise of a child without a budget is answered with the same raise of the session that pays", async () => {
+      letGo();
+      await project.run("run", "family.ts", "--session", "f", "--budget", "250tokens");
+      const { code, stderr } = await project.run("budget", "f-0", "--raise", "1000tokens");
+      expect(code).toBe(2);
+      const [, command] = /session f pays for it: (.*)/.exec(stderr) ?? [];
+      expect(await project.shell(command!)).toMatchObject({ code: 0 });
+      expect(await project.run("resume", "f")).toMatchObject({ code: 0 });
+    });
+
+    test("an ephemeral session that has used up its budget is gone, and no command is printed that would need it", async () => {
+      const { code, stderr } = await project.run("run", "steps.ts", "--ephemeral", "--budget", "2steps");
+      expect(code).toBe(9);
+      expect(stderr).toContain(
+        "fix: the session was ephemeral and is gone: run it again with a higher --budget",
+      );
+      expect(commandsIn(stderr)).toEqual([]);
     });
 
     test("a child that somebody pauses ends `run`, as a pause of the session itself does", async () => {
@@ -234,7 +298,7 @@ describe("in a terminal", () => {
             .map((child) => ctx.waitForChild(child))) });`,
       );
       const { stderr } = await project.run("run", "both.ts", "--session", "f");
-      expect(stderr).toContain("\ngo on with: holdfast budget f-0 --raise Nsteps\n");
+      expect(stderr).toContain("\ngo on with: holdfast budget f-0 --raise 2steps\n");
       expect(stderr).toContain(
         "\ncorrect the code, then: holdfast resume f-1\nand then: holdfast resume f\n",
       );

@@ -9,6 +9,7 @@ import {
 } from "@holdfast/core";
 import { takeOnly } from "../frame/arguments.ts";
 import type { Command, Io } from "../frame/command.ts";
+import { quoted } from "../frame/plain-text.ts";
 
 export const budget: Command = {
   name: "budget",
@@ -44,7 +45,8 @@ export const budget: Command = {
     const { resumeHint, withRequests } = await import("../ask/request-session.ts");
     return withRequests(database, id, async ({ session, runtime, access }) => {
       const { sessionId } = session;
-      checkOwnBudget(session, limits === undefined ? "--release-lost" : "--raise LIMITS", io);
+      const asked = [text === undefined ? [] : `--raise ${quoted(text)}`, releases ? "--release-lost" : []];
+      checkOwnBudget(session, asked.flat().join(" "), io);
       if (limits !== undefined) await checkRaise(session.account!, limits);
       let status: SessionStatus = session.status;
       if (releases) status = await runtime.releaseLost(sessionId);

@@ -162,11 +162,33 @@ test(
     expect(followed).toMatchObject({
       code: 9,
       stderr: expect.stringMatching(
-        /go on with: holdfast budget f --raise Nsteps .*\nand then: holdfast logs f -f/,
+        /go on with: holdfast budget f --raise 2steps .*\nand then: holdfast logs f -f/,
       ),
     });
-    const raise = ["budget", "f", "--raise", "9steps", "--url", fleet.url];
-    expect(await project.start(raise, { env, stdin: "" }).finished).toMatchObject({ code: 0 });
+    const [, raise] = /go on with: (.*)$/m.exec(followed.stderr) ?? [];
+    expect(await project.shell(raise!, { env })).toMatchObject({ code: 0 });
     expect(await ended(fleet, "f")).toMatchObject({ status: "completed", output: "[1,2]" });
+  },
+);
+
+test(
+  "the commands that a used-up budget prints work as they are, also for a coordinator's session that runs here",
+  { timeout: 60_000 },
+  async () => {
+    writeFileSync(
+      project.path("steps.ts"),
+      `import { defineAgent } from "holdfast";
+     export default defineAgent({ name: "steps", async run(ctx) {
+       return [await ctx.run("one", () => 1), await ctx.run("two", () => 2)];
+     } });`,
+    );
+    const env = { HOLDFAST_TOKEN: fleet.adminToken };
+    const started = ["run", "steps.ts", "--session", "b", "--budget", "1steps", "--url", fleet.url];
+    const { code, stderr } = await project.start(started, { env, stdin: "" }).finished;
+    expect(code).toBe(9);
+    const [, raise, resume] = /go on with: (.*)\nand then: (.*)$/m.exec(stderr) ?? [];
+    expect(await project.shell(raise!, { env })).toMatchObject({ code: 0 });
+    expect(await project.shell(resume!, { env })).toMatchObject({ code: 0 });
+    expect(await ended(fleet, "b")).toMatchObject({ status: "completed", output: "[1,2]" });
   },
 );

@@ -32,6 +32,7 @@ import {
   type Settled,
 } from "@holdfast/runtime";
 import { leftAs } from "@holdfast/runtime/internal";
+import { declaresCost, everyAgent } from "./agent-tree.ts";
 import { acrossOwners, databaseLost } from "../place/across-owners.ts";
 import { BelowView, mayNeedSomebody } from "../view/below-view.ts";
 import { accountText } from "../view/budget-text.ts";
@@ -475,15 +476,18 @@ class Life {
     if (session !== undefined && io.isJson) io.result(resultOf(session, hint, below), "");
     // For scripts: ID=$(holdfast run FILE --park).
     else if (options.parks && outcome.type !== "stopped") io.result({}, options.sessionId);
-    const code = this.#tellOpen(outcome);
+    const code = this.#tellOpen(outcome, session);
     if (below !== undefined) return this.#adviseBelow(below, hint, code);
     const goOn =
       options.agent === undefined && session?.status !== "paused" ? "follow it with" : "go on with";
     const label = session !== undefined && isAuthorsFault(session) ? "correct the code, then" : goOn;
-    const isRemote = options.database?.coordinator !== undefined;
+    if (options.database === undefined) return code;
+    const isRemote = options.database.coordinator !== undefined;
     const paused = session === undefined ? undefined : pauseAdvice(session, io, isRemote);
     for (const command of paused?.commands ?? (hint === undefined ? [] : [hint]))
       io.note(`${label}: ${command}`);
+    // A raise lets it run, and starts no process that does.
+    if (session?.pauseReason === "budget_exceeded" && hint !== undefined) io.note(`and then: ${hint}`);
     return code;
   }
 
@@ -501,7 +505,7 @@ class Life {
     return code;
   }
 
-  #tellOpen(outcome: Exclude<Outcome, { type: "owner_gone" }>): number {
+  #tellOpen(outcome: Exclude<Outcome, { type: "owner_gone" }>, session: Session | undefined): number {
     const { io, options } = this.#parts;
     switch (outcome.type) {
       case "parked":
@@ -524,7 +528,7 @@ class Life {
         const { settled } = outcome;
         const error =
           settled.status === "paused"
-            ? settled.fault
+            ? this.#asTold(settled.fault, session)
             : settled.status === "released"
               ? settled.error
               : undefined;
@@ -536,11 +540,21 @@ class Life {
     }
   }
 
+  /** A fix that would only name `holdfast resume` is left out: the notes that follow name each command with its `--db` or `--url`. */
+  #asTold(fault: HoldfastError, session: Session | undefined): HoldfastError {
+    if (session?.pauseReason !== "by_user" && session?.pauseReason !== "budget_exceeded") return fault;
+    const fix = "the session was ephemeral and is gone: run it again with a higher --budget";
+    const isGone = this.#parts.options.database === undefined;
+    return new HoldfastError(fault.code, fault.message, isGone ? { fix } : {});
+  }
+
   #complainOfBelow({ sessions: [first] }: PausedBelow): number {
     const left = leftAs(first.sessionId, first);
-    const { code, message } = left?.status === "paused" ? left.fault : PAUSED;
+    const code = left?.status === "paused" ? left.fault.code : "session_paused";
     const { sessionId } = this.#parts.options;
-    const why = `session ${sessionId} cannot go on by itself: ${first.sessionId} below it is paused: ${message}`;
+    const cause =
+      first.error === undefined ? ` (${first.pauseReason ?? "unknown"})` : `: ${first.error.message}`;
+    const why = `session ${sessionId} cannot go on by itself: ${first.sessionId} below it is paused${cause}`;
     return exitOfPaused(this.#parts.io.complain(new HoldfastError(code, why)));
   }
 }
@@ -557,26 +571,12 @@ function isElsewhere(settled: Settled): boolean {
   return settled.status === "released" && (settled.error?.code ?? "session_claimed") === "session_claimed";
 }
 
-const PAUSED = { code: "session_paused", message: "it does not say why" } as const;
 const RUN_FAILED_EXIT = 1;
 const USAGE_EXIT = 2;
 
 /** A wrong use by the agent's code is no wrong use of the command. */
 function exitOfPaused(code: number): number {
   return code === USAGE_EXIT ? RUN_FAILED_EXIT : code;
-}
-
-/** An agent, and all that it and they ask for. */
-function everyAgent(agent: Agent, seen = new Set<Agent>()): ReadonlySet<Agent> {
-  if (seen.has(agent)) return seen;
-  seen.add(agent);
-  for (const child of agent.agents) everyAgent(child, seen);
-  return seen;
-}
-
-/** Whether a task of it, or of an agent it asks for, may cost something. */
-function declaresCost(agent: Agent): boolean {
-  return [...everyAgent(agent)].some(({ tasks }) => tasks.some(({ cost }) => cost !== undefined));
 }
 
 /** Ctrl-C once stops cleanly; twice, at once. */

@@ -72,6 +72,11 @@ export class Project {
     return this.start(args, { stdin: "" }).finished;
   }
 
+  /** Run a line that the command has printed, as a person who copies it does. */
+  shell(line: string, options: ProcessOptions = {}): Promise<Finished> {
+    return this.#spawn("sh", ["-c", line], { stdin: "", ...options }).finished;
+  }
+
   /** Run it with `--json` and give what its only line of output says. */
   async json<T = Record<string, unknown>>(...args: string[]): Promise<T> {
     const { stdout, stderr, code } = await this.run(...args, "--json");

@@ -1,6 +1,6 @@
 import { NO_AMOUNT } from "@holdfast/core";
 import { describe, expect, test } from "vitest";
-import { accountText, dollars, limitStandings, parseBudget } from "./budget-text.ts";
+import { accountText, dollars, limitStandings, parseBudget, writtenLimit } from "./budget-text.ts";
 
 describe("a budget in plain units", () => {
   test.each([
@@ -10,6 +10,18 @@ describe("a budget in plain units", () => {
     ["3turns, 1tokens", { maxTurns: 3, maxTokens: 1 }],
   ])("%s", (text, budget) => {
     expect(parseBudget(text, "--budget")).toEqual(budget);
+  });
+
+  test.each([
+    ["maxCostMicroUsd", 1, "0.000001usd"],
+    ["maxCostMicroUsd", 12_500_000, "12.50usd"],
+    ["maxCostMicroUsd", Number.MAX_SAFE_INTEGER, "9007199254.740991usd"],
+    ["maxTokens", 400_000, "400000tokens"],
+    ["maxSteps", 2, "2steps"],
+    ["maxTurns", 3, "3turns"],
+  ] as const)("a limit of %s of %i is written as it is read: %s", (limit, amount, text) => {
+    expect(writtenLimit(limit, amount)).toBe(text);
+    expect(parseBudget(text, "--raise")).toEqual({ [limit]: amount });
   });
 
   test.each([

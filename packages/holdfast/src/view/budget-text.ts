@@ -142,6 +142,22 @@ export function limitsText(limits: Budget): string {
   return [...amounts, ...time].join(", ");
 }
 
+/** A limit as `--raise` reads it: "400000tokens", "0.50usd". */
+export function writtenLimit(limit: UnitLimit, amount: number): string {
+  const unit = unitOf(limit);
+  if (unit !== "usd") return `${amount}${unit}`;
+  const digits = String(amount).padStart(7, "0");
+  return `${digits.slice(0, -6)}.${digits.slice(-6).replace(/0{1,4}$/, "")}${unit}`;
+}
+
+export function limitTitle(limit: UnitLimit): string {
+  return UNITS[unitOf(limit)].title;
+}
+
+function unitOf(limit: UnitLimit): Unit {
+  return UNIT_NAMES.find((unit) => UNITS[unit].limit === limit)!;
+}
+
 export function amountText(limit: UnitLimit, amount: number): string {
   return limit === "maxCostMicroUsd" ? dollars(amount) : thousands(amount);
 }

@@ -1,7 +1,7 @@
 // Why a session stands still until a person does something, and what that is.
 
 import { mayAcceptDrift, type PauseReason, type Session } from "@holdfast/core";
-import { amountText } from "./budget-text.ts";
+import { amountText, limitTitle, writtenLimit } from "./budget-text.ts";
 import type { Io } from "../frame/command.ts";
 import { runnerCommand } from "./runner-advice.ts";
 
@@ -66,20 +66,15 @@ export function pauseAdvice(
 
 function budgetAdvice({ sessionId, exhausted }: Session, io: Pick<Io, "call">): PauseAdvice {
   const payer = exhausted?.payer ?? sessionId;
-  if (exhausted === undefined)
-    return { why: "a budget is used up", commands: [io.call(`budget ${payer} --raise LIMITS`)] };
+  if (exhausted === undefined) return { why: "a budget is used up", commands: [io.call(`budget ${payer}`)] };
   const { limit, used, max } = exhausted;
-  const { unit, title } = RAISES[limit];
+  const title = limit === "maxCostMicroUsd" ? "" : ` ${limitTitle(limit)}`;
   const whose = payer === sessionId ? "its budget" : `the budget of ${payer}`;
   return {
     why: `${whose} has too little left: ${amountText(limit, used)} of ${amountText(limit, max)}${title} spent`,
-    commands: [io.call(`budget ${payer} --raise ${unit}`)],
+    // A command that can be copied as it is: twice the limit, which the person may change.
+    commands: [
+      io.call(`budget ${payer} --raise ${writtenLimit(limit, Math.min(2 * max, Number.MAX_SAFE_INTEGER))}`),
+    ],
   };
 }
-
-const RAISES = {
-  maxCostMicroUsd: { unit: "DOLLARSusd", title: "" },
-  maxTokens: { unit: "Ntokens", title: " tokens" },
-  maxSteps: { unit: "Nsteps", title: " steps" },
-  maxTurns: { unit: "Nturns", title: " turns" },
-} as const;
