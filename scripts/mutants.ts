@@ -73,6 +73,14 @@ export const MUTANTS: readonly Mutant[] = [
     hangs: true,
   },
   {
+    name: "D6: a session with an unknown behaviour flag or journal format is not claimed",
+    file: "packages/runtime/src/sessions/live-sessions.ts",
+    find: "refuseNewerSession(session); // Not claimed",
+    replace: "// Not claimed",
+    tests: ["packages/runtime/src/behaviour/newer-sessions.test.ts"],
+    test: "the session is left to a newer process when it is found due",
+  },
+  {
     name: "D1: a session that met a full disk is gone on with once there is room",
     file: "packages/runtime/src/session/session-errors.ts",
     find: '"storage_full", ',

@@ -81,6 +81,7 @@ export {
   isLost,
   resumedFromOf,
   UNKNOWN_VERSION,
+  refuseNewerSession,
 } from "./session/session.ts";
 export { exportLines, notOurs, SessionFile, type RunningHash } from "./transfer/session-file.ts";
 export { readOrigin, readWhole } from "./transfer/whole-session.ts";

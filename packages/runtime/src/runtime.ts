@@ -36,7 +36,13 @@ import {
   type SignalReceipt,
   type TaskExecutor,
 } from "@holdfast/core";
-import { readOrigin, refuseIfLarge, refuseSignalName, UNKNOWN_VERSION } from "@holdfast/core/internal";
+import {
+  readOrigin,
+  refuseIfLarge,
+  refuseNewerSession,
+  refuseSignalName,
+  UNKNOWN_VERSION,
+} from "@holdfast/core/internal";
 import { checkRuntimeOptions, withCheckedCalls } from "./api/runtime-arguments.ts";
 import { checkBounds, deadlineOf } from "./agents/bounds.ts";
 import type { Agent } from "./agents/define.ts";
@@ -372,6 +378,7 @@ class LocalRuntime implements Runtime {
   async resume(sessionId: string, { acceptDrift = false }: ResumeOptions = {}): Promise<SessionHandle> {
     this.#refuseIfClosed();
     const session = await this.#sessions.find(sessionId);
+    refuseNewerSession(session);
     if (acceptDrift || session.status === "paused") this.#sessions.acceptDrift(sessionId, acceptDrift);
     if (session.status === "paused") {
       this.#watchdog?.clear(sessionId); // A person has read why, and wants it tried again.

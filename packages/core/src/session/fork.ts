@@ -16,7 +16,7 @@ import type { JsonText } from "../json/json.ts";
 import { isCommand, type JournalRecord } from "../journal/record.ts";
 import type { Entry, ImportSession } from "./changes.ts";
 import { openAccount, type Budget } from "./budget.ts";
-import type { ForkOrigin, ParentRef, Session } from "./session.ts";
+import { refuseNewerSession, type ForkOrigin, type ParentRef, type Session } from "./session.ts";
 
 /** A session as a whole. */
 export interface WholeSession {
@@ -44,9 +44,13 @@ export interface ForkRequest {
   readonly now: number;
 }
 
-/** @throws UsageError when there is no such point, or another input is not possible there. */
+/**
+ * @throws UsageError when there is no such point, or another input is not possible there.
+ * @throws HoldfastError `version_unsupported` when a newer Holdfast began the origin.
+ */
 export function forkSession(origin: WholeSession, request: ForkRequest): ImportSession {
   const { session, payerLimits } = origin;
+  refuseNewerSession(session);
   const { sessionId, input, tasks, seed, now } = request;
   const at = findPoint(origin, request.at);
   const records = origin.records.slice(0, at);

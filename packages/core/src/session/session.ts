@@ -10,10 +10,11 @@
 // before it heard of it still counts, so that even its end may follow. `completed`, `failed`, `cancelled`: final. What is not
 // listed in `NEXT` does not happen (L1).
 
-import type { RecordedError } from "../errors/errors.ts";
+import { HoldfastError, type RecordedError } from "../errors/errors.ts";
 import type { JsonText } from "../json/json.ts";
 import type { CancelCause } from "../journal/amounts.ts";
 import type { AnswerShape } from "../journal/approval.ts";
+import { JOURNAL_FORMAT } from "../journal/record.ts";
 import { REQUEST_PREFIX } from "../journal/signal-names.ts";
 import type { Account, Exhausted } from "./budget.ts";
 
@@ -223,6 +224,28 @@ export const BEHAVIOUR = {
 
 /** Of a session that begins now. */
 export const BEHAVIOUR_FLAGS: number = Object.values(BEHAVIOUR).reduce((all, flag) => all | flag, 0);
+
+/**
+ * Whether this build can run a session. A build that ignored an unknown flag or format would replay the session differently, and store
+ * the difference as right. It is called before anything is stored because the agent is to run, and before its journal is replayed.
+ *
+ * @param at names the place of the session in the error, where that is not its storage.
+ * @throws HoldfastError `version_unsupported` when a newer Holdfast began the session.
+ */
+export function refuseNewerSession(
+  { sessionId, flags, format }: Pick<Session, "sessionId" | "flags" | "format">,
+  at?: string,
+): void {
+  // The known flags are the lowest bits, without a gap: an unknown flag makes the number larger.
+  const isNewer = flags > BEHAVIOUR_FLAGS || format > JOURNAL_FORMAT;
+  if (!isNewer) return;
+  throw new HoldfastError("version_unsupported", `session ${sessionId} was begun by a newer Holdfast`, {
+    ...(at === undefined ? {} : { at }),
+    got: `journal format ${format}, behaviour flags ${flags}`,
+    expected: `journal format ${JOURNAL_FORMAT} or older, behaviour flags up to ${BEHAVIOUR_FLAGS}`,
+    fix: "run it with the newer Holdfast; the session was left as it is",
+  });
+}
 
 /**
  * How much of a session survives its process: everything; its row, input and unread signals, so that it starts over; nothing but

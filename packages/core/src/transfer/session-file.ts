@@ -18,7 +18,7 @@ import type { StorageReader } from "../ports/storage.ts";
 import type { Entry, ImportedSignal, ImportSession } from "../session/changes.ts";
 import { parseChange } from "../ports/storage-wire-check.ts";
 import { NO_AMOUNT } from "../session/budget.ts";
-import type { Session } from "../session/session.ts";
+import { refuseNewerSession, type Session } from "../session/session.ts";
 import { entriesOf, recordsOf } from "./whole-session.ts";
 
 /** SHA-256 over texts as UTF-8, one after the other: what `createHash("sha256")` of Node gives. */
@@ -193,6 +193,7 @@ function readHeader(line: string, at: string): Header {
     });
   }
   if (typeof header.session !== "object" || header.session === null) throw notASession(at);
+  refuseNewerSession(header.session, at); // Before its records are decoded: types of a newer format are unknown here.
   return header as Header;
 }
 

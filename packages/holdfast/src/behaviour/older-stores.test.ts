@@ -1,10 +1,12 @@
 // Stores and session files of every earlier schema version, as the last build of that version left them when its process was killed.
 // Today's build opens each, finds all of it, and brings each of its sessions to its end. `testing/older-stores` has them.
 
+import { createHash } from "node:crypto";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { BEHAVIOUR_FLAGS, JOURNAL_FORMAT } from "@holdfast/core";
 import { openPostgresReader, openPostgresStorage } from "@holdfast/storage/postgres";
 import { newSchema, runSql, sharedServerUrl } from "@holdfast/storage/postgres-testing";
 import { TestClock } from "@holdfast/testkit/test-runtime";
@@ -28,7 +30,7 @@ import {
   USED_TOKENS,
   WORST_TOKENS,
 } from "../testing/older-stores/agents.ts";
-import { dumpPostgres } from "../testing/older-stores/dump.ts";
+import { dumpPostgres, dumpSqlite } from "../testing/older-stores/dump.ts";
 
 const FOLDER = new URL("../testing/older-stores/", import.meta.url);
 
@@ -43,6 +45,8 @@ interface Place {
   version(): Promise<number>;
   /** All that is stored, to be compared. */
   contents(): Promise<unknown>;
+  /** The same as text, beside a process that has it open. */
+  rows(): Promise<string>;
   open(): Promise<AgentStorage>;
   read(): Promise<StorageReader & { verify(): Report | Promise<Report>; close(): unknown }>;
 }
@@ -65,6 +69,7 @@ const KINDS: { readonly [kind: string]: () => Promise<Place> } = {
       version: async () =>
         withDatabase((database) => Number(database.prepare("PRAGMA user_version").get()?.["user_version"])),
       contents: async () => readFileSync(path).toString("base64"),
+      rows: async () => dumpSqlite(path),
       open: () => openSqliteStorage({ path }),
       read: async () => openSqliteReader({ path }),
     };
@@ -84,6 +89,7 @@ const KINDS: { readonly [kind: string]: () => Promise<Place> } = {
         return Number(row?.["value"]);
       },
       contents: () => dumpPostgres(url, schema),
+      rows: () => dumpPostgres(url, schema),
       open: () => openPostgresStorage({ url, schema }),
       read: () => openPostgresReader({ url, schema }),
     };
@@ -232,6 +238,62 @@ describe.each(Object.entries(KINDS))("%s", (kind, newPlace) => {
     const why = "make the missing one with the last build of its version: testing/older-stores/README.md";
     expect(versionsOf(kind), why).toEqual(earlier);
     for (const version of earlier) expect(textOf(`${kind}-${version}.session.jsonl`), why).not.toBe("");
+  });
+
+  // As after a newer Holdfast of the same schema version used the store.
+  test.each([
+    ["a behaviour flag", { flags: BEHAVIOUR_FLAGS + 1 }],
+    ["a journal format", { format: JOURNAL_FORMAT + 1 }],
+  ])(
+    "a session with %s that is not known is refused by name, and no row of the store changes",
+    async (_, newer) => {
+      const place = await newPlace();
+      const storage = await opened(place);
+      const agent = { name: "brief", version: "1" };
+      const creation = { type: "create_session", agent, seed: 1, input: '"later"' } as const;
+      const known = { flags: BEHAVIOUR_FLAGS, format: JOURNAL_FORMAT };
+      await storage.commit(
+        ["ses-1", "ses-2"].map((sessionId) => ({ ...creation, sessionId, ...known, ...newer })),
+        1,
+      );
+      const before = await place.rows();
+      const { runtime, attempts } = run(storage);
+      await runtime.recover();
+      for (const sessionId of ["ses-1", "ses-2"]) {
+        const refusal = {
+          code: "version_unsupported",
+          message: expect.stringContaining(sessionId) as string,
+        };
+        await expect(runtime.resume(sessionId)).rejects.toMatchObject(refusal);
+        await expect(runtime.fork(sessionId)).rejects.toMatchObject(refusal);
+      }
+      await runtime.close();
+      expect(await place.rows()).toBe(before);
+      expect(attempts).toEqual([]);
+    },
+  );
+
+  test("a session file of a newer format is refused by name, and no row of the store changes", async () => {
+    const place = await newPlace();
+    const storage = await opened(place);
+    const { runtime } = run(storage);
+    const before = await place.rows();
+    const text = textOf(`${kind}-${versionsOf(kind).at(-1)}.session.jsonl`);
+    for (const [is, becomes] of [
+      ['"session","format":1', '"session","format":2'],
+      [/"flags":\d+/, `"flags":${BEHAVIOUR_FLAGS + 1}`],
+      [/(?<="flags":\d+,)"format":1/, '"format":2'],
+    ] as const) {
+      const body = text.slice(0, text.lastIndexOf("{")).replace(is, becomes);
+      const sum = createHash("sha256").update(body).digest("hex");
+      const file = new Blob([body, JSON.stringify({ sha256: sum }), "\n"]).stream();
+      await expect(runtime.import(file), becomes).rejects.toMatchObject({
+        code: "version_unsupported",
+        at: "the file, line 1",
+        fix: expect.any(String) as string,
+      });
+    }
+    expect(await place.rows()).toBe(before);
   });
 
   describe.each(versionsOf(kind))("schema version %i", (version) => {

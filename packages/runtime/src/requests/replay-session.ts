@@ -18,6 +18,7 @@ import {
   type StorageReader,
   type Wait,
 } from "@holdfast/core";
+import { refuseNewerSession } from "@holdfast/core/internal";
 import { callAgent } from "../agents/call-agent.ts";
 import type { Agent } from "../agents/define.ts";
 import { storedLife } from "../agents/kernel-start.ts";
@@ -82,8 +83,10 @@ export async function ownerOfTurn(
   return owner;
 }
 
+/** @throws HoldfastError `version_unsupported` when a newer Holdfast began the session. */
 export async function replaySession(options: ReplayOptions): Promise<ReplayStand> {
   const { agent, session, records, states = [], stopAt = Infinity, acceptDrift = false, onStep } = options;
+  refuseNewerSession(session);
   const life = storedLife({ session, records, signals: [], states, holds: [] }, agent);
   const kinds = new Set(records.flatMap((record) => (record.type === "schedule_task" ? record.kind : [])));
   const kernel = new Kernel({

@@ -1,7 +1,7 @@
 // A session as a file: what comes in is what went out, to the byte, and what is damaged does not come in at all.
 
 import { createHash } from "node:crypto";
-import { UnavailableError, type AgentStorage } from "@holdfast/core";
+import { BEHAVIOUR_FLAGS, UnavailableError, type AgentStorage } from "@holdfast/core";
 import {
   countingRandom,
   gate,
@@ -286,6 +286,18 @@ describe("a file", () => {
       (body) => body.replace('"format":1', '"format":2'),
       "version_unsupported",
       "format 2",
+    ],
+    [
+      "of a session with a newer journal format",
+      (body) => body.replace(/(?<="flags":\d+,"format":)1/, "2").replace('"type":"started"', '"type":"flew"'),
+      "version_unsupported",
+      "newer Holdfast",
+    ],
+    [
+      "of a session with a behaviour flag that is not known",
+      (body) => body.replace(/"flags":\d+/, `"flags":${BEHAVIOUR_FLAGS + 1}`),
+      "version_unsupported",
+      "newer Holdfast",
     ],
     [
       "with a record too few",

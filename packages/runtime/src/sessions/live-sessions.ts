@@ -24,7 +24,14 @@ import {
   type SessionSnapshot,
   type UnsettledTask,
 } from "@holdfast/core";
-import { ChurnMap, createSession, isLost, openAccount, remainingOf } from "@holdfast/core/internal";
+import {
+  ChurnMap,
+  createSession,
+  isLost,
+  openAccount,
+  refuseNewerSession,
+  remainingOf,
+} from "@holdfast/core/internal";
 import type { Agent } from "../agents/define.ts";
 import { KnownAgents } from "../agents/agent-registry.ts";
 import { LastErrors } from "./last-errors.ts";
@@ -177,6 +184,7 @@ export class LiveSessions {
 
   async #claimAndDrive(sessionId: string, read: Session | undefined): Promise<void> {
     const session = read ?? (await this.find(sessionId));
+    refuseNewerSession(session); // Not claimed: a newer process may have it at once.
     const agent = await this.#agentOf(session, this.#drifting.has(sessionId));
     const claim = await this.#askForClaim(sessionId);
     switch (claim.status) {
