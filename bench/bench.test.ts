@@ -143,7 +143,7 @@ test("W9 tells how late events are and what readers cost", { timeout: 120_000 },
 });
 
 test(
-  "O7: runners find a coordinator that was killed and began anew; nothing is given out or run again",
+  "O12: runners find a coordinator that was killed and began anew; nothing is given out or run again",
   { timeout: 120_000 },
   () => {
     const lines = linesOf("herd", "--storage", "sqlite");

@@ -9,7 +9,7 @@ const STORAGE_SERVICE = "packages/coordinator/src/services/storage-service.ts";
 
 export const COORDINATOR_MUTANTS = [
   {
-    name: "X3: another's session is told like one that is not there",
+    name: "X13: another's session is told like one that is not there",
     file: "packages/coordinator/src/services/session-scope.ts",
     find: "return session.placement?.owner === caller.name;",
     replace: "return session.placement?.owner !== undefined;",
@@ -17,7 +17,7 @@ export const COORDINATOR_MUTANTS = [
     test: "what is another's is told like what is not there, whatever is asked of it",
   },
   {
-    name: "X3: what a schedule starts refers to nothing of another's",
+    name: "X13: what a schedule starts refers to nothing of another's",
     file: "packages/coordinator/src/services/storage-scope.ts",
     find: "(await hasForeign(host, caller, [effect], effect.sessionId))",
     replace: "(await hasForeign(host, caller, [], effect.sessionId))",
@@ -25,7 +25,7 @@ export const COORDINATOR_MUTANTS = [
     test: "what a user's schedule starts is not below another's session, and sees none",
   },
   {
-    name: "X3: a runner reads nothing of another owner's that a session of its own names",
+    name: "X13: a runner reads nothing of another owner's that a session of its own names",
     file: STORAGE_SERVICE,
     find: "held.placement?.owner === session.placement?.owner &&",
     replace: "",
@@ -57,7 +57,7 @@ export const COORDINATOR_MUTANTS = [
     test: "defect 5.2 e: only the runner that holds a session may write to it, and only under its token",
   },
   {
-    name: "O7: who holds a session since before a restart hears what arrived",
+    name: "O12: who holds a session since before a restart hears what arrived",
     file: DISPATCHER,
     find: "if (known?.runnerId !== owner || known.inbox < inbox) seat.arrived(sessionId, true);",
     replace: "",
@@ -74,7 +74,7 @@ export const COORDINATOR_MUTANTS = [
     test: "D5: a runner without a free slot hears of what it holds all the same",
   },
   {
-    name: "O6: what storage could not give is given back",
+    name: "O11: what storage could not give is given back",
     file: DISPATCHER,
     find: "this.#owe(sessionId, { runnerId, asked });\n      return undefined;",
     replace: "return undefined;",
@@ -98,7 +98,7 @@ export const COORDINATOR_MUTANTS = [
     test: "W5: a poll that was left, and arrives after the one that followed it, takes nothing away",
   },
   {
-    name: "L4: what was lost twice is tried alone",
+    name: "L10: what was lost twice is tried alone",
     file: "packages/coordinator/src/dispatch/rules.ts",
     find: "if (candidate.suspectSince !== undefined) {",
     replace: "if (candidate.sessionId === undefined) {",
@@ -106,7 +106,7 @@ export const COORDINATOR_MUTANTS = [
     test: "one that something arrives for stays one, and is not claimed again to learn so",
   },
   {
-    name: "L4: losses before a suspect gets company do not count",
+    name: "L10: losses before a suspect gets company do not count",
     file: DISPATCHER,
     find: "if (!isAlone) await this.#pardonHeldBy(runnerId);",
     replace: "",
@@ -114,7 +114,7 @@ export const COORDINATOR_MUTANTS = [
     test: "one that has lived with its runner for five minutes is pardoned",
   },
   {
-    name: "L4: only losses alone make a session poison",
+    name: "L10: only losses alone make a session poison",
     file: "packages/coordinator/src/dispatch/rules.ts",
     find: "return losses >= SUSPECT_LOSSES + lossesMax;",
     replace: "return losses >= lossesMax;",
@@ -122,7 +122,7 @@ export const COORDINATOR_MUTANTS = [
     test: "is paused after five losses alone",
   },
   {
-    name: "L4: which runners hold a suspect is read in storage, also by a coordinator that did not give it",
+    name: "L10: which runners hold a suspect is read in storage, also by a coordinator that did not give it",
     file: "packages/coordinator/src/dispatch/dispatcher.ts",
     find: "...(suspectSince === undefined ? {} : { suspectSince }),",
     replace: "",
@@ -130,7 +130,7 @@ export const COORDINATOR_MUTANTS = [
     test: "another coordinator keeps the runner for it all the same",
   },
   {
-    name: "O6: a demand must be met",
+    name: "O11: a demand must be met",
     file: "packages/coordinator/src/dispatch/rules.ts",
     find: "isOwnersOf(runner, needs) && meets(runner, needs);",
     replace: "isOwnersOf(runner, needs);",

@@ -21,7 +21,7 @@ export const FAMILY_MUTANTS = [
     test: "ST34: nor to who took over from the one it signals, which reads it in its place",
   },
   {
-    name: "S4, K11: a child that is asked for again tells its end again",
+    name: "S4, K16: a child that is asked for again tells its end again",
     file: CASCADE,
     find: "for (const { signalId, ...signal } of tellAgain(parent, lastHeir(door, child)))",
     replace: "for (const { signalId, ...signal } of tellAgain(parent, lastHeir(door, child)).slice(2))",
@@ -29,7 +29,7 @@ export const FAMILY_MUTANTS = [
     test: "ST26: a child that is asked for again tells its end again, unless that is still unread",
   },
   {
-    name: "K1, K11: what another life asked for is not what this one did",
+    name: "K1, K16: what another life asked for is not what this one did",
     file: CASCADE,
     find: "agent.name === change.agent.name && seed === change.seed;",
     replace: "agent.name === change.agent.name && seed >= 0;",
@@ -37,7 +37,7 @@ export const FAMILY_MUTANTS = [
     test: "ST26: a child that is asked for again as another one is told as one that failed",
   },
   {
-    name: "B1, K11: what a life that is gone was held for pays for nothing in the next",
+    name: "B1, K16: what a life that is gone was held for pays for nothing in the next",
     file: "packages/runtime/src/tasks/spending.ts",
     find: "new Spending(host, startsOver ? [] : holds, startsOver ? holds : [], remaining);",
     replace: "new Spending(host, startsOver ? [] : holds, [], remaining);",
@@ -45,7 +45,7 @@ export const FAMILY_MUTANTS = [
     test: "minimal: what was held for tasks of a life that is gone is spent, and holds for none of the next",
   },
   {
-    name: "S1, K11: who starts over, too, is told the same again",
+    name: "S1, K16: who starts over, too, is told the same again",
     file: "packages/core/src/kernel/child-asks.ts",
     find: "return this.#forgetful?.has(child) === true",
     replace: "return this.#forgetful?.has(-1) === true",
@@ -53,7 +53,7 @@ export const FAMILY_MUTANTS = [
     test: "tells its child the same again when that has started over, too",
   },
   {
-    name: "S1, K11: what another life told is not something else that this one tells",
+    name: "S1, K16: what another life told is not something else that this one tells",
     file: "packages/core/src/kernel/child-asks.ts",
     find: "return this.life === undefined ? own :",
     replace: "return this.life !== -1 ? own :",
@@ -61,7 +61,7 @@ export const FAMILY_MUTANTS = [
     test: "tells its child something else in its next life, and nothing twice",
   },
   {
-    name: "S1, K11: an answer is taken by the life that asked",
+    name: "S1, K16: an answer is taken by the life that asked",
     file: "packages/core/src/kernel/child-asks.ts",
     find: "if (life === this.life) return false;",
     replace: "if (life !== -1) return false;",
@@ -69,7 +69,7 @@ export const FAMILY_MUTANTS = [
     test: "takes no answer to what an earlier life of it asked",
   },
   {
-    name: "S2, K11: what a child asked is unread until it is answered",
+    name: "S2, K16: what a child asked is unread until it is answered",
     file: "packages/runtime/src/session/session-claim.ts",
     find: "taken.add(record.signalId);",
     replace: "",
@@ -77,7 +77,7 @@ export const FAMILY_MUTANTS = [
     test: "answers what its child asked of it, before its process dies, whatever it was lost at",
   },
   {
-    name: "L5, K11: a child that is asked for again is counted once",
+    name: "L5, K16: a child that is asked for again is counted once",
     file: CASCADE,
     find: "children: asking.children - 1 }",
     replace: "children: asking.children }",
@@ -94,7 +94,7 @@ export const FAMILY_MUTANTS = [
     hangs: true,
   },
   {
-    name: "S1, K11: what is asked again can be answered again",
+    name: "S1, K16: what is asked again can be answered again",
     file: "packages/core/src/session/requests.ts",
     find: "return life === undefined ? name :",
     replace: "return life !== -1 ? name :",

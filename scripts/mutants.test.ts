@@ -13,7 +13,7 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const ALWAYS = [
   "H1: acknowledged means synced",
   "H5: another input at a position is seen",
-  "X3: another's session is told like one that is not there",
+  "X13: another's session is told like one that is not there",
 ];
 
 const isCampaign = process.env["HOLDFAST_CAMPAIGN"] !== undefined;

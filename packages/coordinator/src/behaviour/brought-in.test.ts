@@ -1,4 +1,4 @@
-// X3: what a user brings in names whom it likes. It reaches nobody by that, and makes nobody go round, over real HTTP.
+// X13: what a user brings in names whom it likes. It reaches nobody by that, and makes nobody go round, over real HTTP.
 
 import { LIMITS, type Change, type Session } from "@holdfast/core";
 import { MemoryStorage, TestClock } from "@holdfast/testkit/test-runtime";

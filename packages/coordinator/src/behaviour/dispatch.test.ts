@@ -290,7 +290,7 @@ describe("what arrives", () => {
   });
 });
 
-describe("L4: poison", () => {
+describe("L10: poison", () => {
   // Its runners take what else they hold with them, every time.
   test("of a full runner only the session that ends it again and again", async () => {
     const fleet = await open();
@@ -327,7 +327,7 @@ describe("L4: poison", () => {
   });
 });
 
-describe("O7, O9: coordinators", () => {
+describe("O12, O14: coordinators", () => {
   test("a restart takes no claim from a runner that lives: its commits count, and nobody else gets the session", async () => {
     const clock = new TestClock();
     const storage = new MemoryStorage();

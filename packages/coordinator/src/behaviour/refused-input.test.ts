@@ -225,13 +225,13 @@ describe("refused", () => {
     expect(JSON.stringify(answer.body)).not.toContain(ada.token);
   });
 
-  test("X3: nor does the storage port tell of another user's session by a place in a list", async () => {
+  test("X13: nor does the storage port tell of another user's session by a place in a list", async () => {
     const below = (before: string): Promise<Answer> =>
       bob.post("/v1/storage/read", { query: "sessions", params: { limit: 1, before } });
     expect([(await below(sessionId)).status, (await below("ses_unknown")).status]).toEqual([404, 404]);
   });
 
-  test("X3: another user's session as a cursor is refused as one that is not there", async () => {
+  test("X13: another user's session as a cursor is refused as one that is not there", async () => {
     const others = await bob.get(`/v1/sessions?cursor=${sessionId}`);
     const unknown = await bob.get("/v1/sessions?cursor=ses_unknown");
     expect([others.status, unknown.status]).toEqual([422, 422]);

@@ -23,7 +23,7 @@ async function held(runner: FakeRunner): Promise<FakeClaim> {
   return claim;
 }
 
-describe("X3: users", () => {
+describe("X13: users", () => {
   test("what is another's is told like what is not there, whatever is asked of it", async () => {
     const sessionId = await ada.start({ input: "secret" });
     const asks: readonly (readonly [verb: string, path: string, body?: object])[] = [
@@ -266,7 +266,7 @@ describe("runners", () => {
     const notHeld = [409, "fenced"];
     const refusals = [
       await other.person.post("/v1/sessions", task),
-      await other.person.post("/v1/sessions", { ...task, taskId: "nothing-3" }), // X3.
+      await other.person.post("/v1/sessions", { ...task, taskId: "nothing-3" }), // X13.
       await runner.person.post("/v1/sessions", { ...task, claimToken: claim.token + 1 }),
     ];
     expect(refusals.map(({ status, body }) => [status, body.code])).toEqual([notHeld, notHeld, notHeld]);
@@ -444,7 +444,7 @@ describe("L7: idempotency keys", () => {
   });
 });
 
-describe("X10: the audit", () => {
+describe("X14: the audit", () => {
   test("has one row for each call that changes something, in a chain that holds", async () => {
     const before = (await fleet.storage.reader.audit({ limit: 1_000 })).length;
     const sessionId = await ada.start();

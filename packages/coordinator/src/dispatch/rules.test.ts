@@ -145,7 +145,7 @@ const CANDIDATES = fc.uniqueArray(
   { selector: ({ sessionId }) => sessionId },
 );
 
-describe("O6", () => {
+describe("O11", () => {
   test("claimed only by a matching runner with a free slot, never above its slots, each once", () => {
     fc.assert(
       fc.property(OFFERS, CANDIDATES, (offers, candidates) => {

@@ -1,7 +1,7 @@
 // Who gets what: the rules of dispatch as pure functions over what waits and what there is to do.
 //
 //   P1. A session goes only to a runner that offers its agent, has every demanded label with that value, belongs to the same owner
-//       or to nobody, and has a free slot. It is never given more than its slots (O6).
+//       or to nobody, and has a free slot. It is never given more than its slots (O11).
 //   P2. What is first: the higher priority, then what has waited longer. Who has waited for `STARVING_MS` goes before every
 //       priority, so that nobody waits for ever.
 //   P3. The runner that had a session last gets it again if it waits; else the one with the most free slots, then the one that

@@ -3,7 +3,7 @@
 //   N1. A run that has not ended is not stored: queued is what storage says is due, claimed what it says is held. A run that passes
 //       on while a list is made may be listed twice, or not at all. Ended runs are stored (`ended-runs.ts`).
 //   N2. A run's id is its session and its token. A queued run has no token yet: its id ends in `next`.
-//   X3. A user sees those of own sessions; another's is told like one that is not there.
+//   X13. A user sees those of own sessions; another's is told like one that is not there.
 //
 // It gives nothing to anybody: that is dispatch's.
 
@@ -157,7 +157,7 @@ function resultOf(
   };
 }
 
-/** Of another user there is nothing, as if there were none (X3). */
+/** Of another user there is nothing, as if there were none (X13). */
 function ofUser({ name }: Caller, filter: Filter): Filter | undefined {
   return filter.owner === undefined || filter.owner === name ? { ...filter, owner: name } : undefined;
 }

@@ -1,6 +1,6 @@
 // Whose a session is, and so who may see it: one rule for every service.
 //
-//   X3. What a caller may not touch is told like what does not exist, with the same words.
+//   X13. What a caller may not touch is told like what does not exist, with the same words.
 //   X4. An agent at work touches its own session and those below it, as long as the claim lasts that its token was made for.
 //       A runner touches what it holds, and the queued tasks (`task:…`) of those whose sessions it takes.
 

@@ -1,6 +1,6 @@
 // Sessions over the API: requests in, changes to storage, what storage says out.
 //
-//   X10. Everything that changes something is one audited change.
+//   X14. Everything that changes something is one audited change.
 //   R1.  What a caller asked for twice is answered twice: a session that was cancelled is not an error of who cancels it. One that
 //        ended otherwise is: it will never be what was asked for.
 //
@@ -346,7 +346,7 @@ async function pendingNames({ storage }: ServiceHost, sessionId: string): Promis
   return new Set((await storage.reader.pendingSignals(sessionId)).map(({ name }) => name));
 }
 
-/** X3: a cursor of another's list is none, as one of nobody's. @throws Refusal */
+/** X13: a cursor of another's list is none, as one of nobody's. @throws Refusal */
 async function checkCursor(host: ServiceHost, caller: Caller, cursor: string): Promise<void> {
   const last = await host.storage.reader.session(cursor);
   if (last !== undefined && (await mayTouch(host, caller, last))) return;

@@ -192,7 +192,7 @@ function noSuchTask(taskId: string): NotFoundError {
   return new NotFoundError("session_not_found", `there is no task ${taskId}`);
 }
 
-/** The same for a session that is not there: a runner knows only those it holds (X3). */
+/** The same for a session that is not there: a runner knows only those it holds (X13). */
 export function notHeld(sessionId: string): ConflictError {
   return new ConflictError("fenced", `the caller does not hold session ${sessionId} by this claim`, {
     at: "claim_token",

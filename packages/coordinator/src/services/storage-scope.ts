@@ -2,7 +2,7 @@
 //
 //   O1. A runner commits and releases what it claimed, under the token it was given: storage fences the token, and that it is this
 //       runner's is asked here. It makes nothing but what its batches make.
-//   X3. A user's runtime has that user's sessions and schedules. What it makes is its user's, and nothing it brings in may refer to
+//   X13. A user's runtime has that user's sessions and schedules. What it makes is its user's, and nothing it brings in may refer to
 //       what is another's: no parent, no payer, no conversation. What it names before that is there, storage looks at (ST36).
 //   X5. An admin has everything.
 
@@ -76,7 +76,7 @@ function isUnversioned(effect: Effect): effect is CreateSession {
   return effect.type === "create_session" && effect.agent.version === UNKNOWN_VERSION;
 }
 
-/** X3. */
+/** X13. */
 async function scopeForUser(host: ServiceHost, caller: Caller, change: Change): Promise<Scoped> {
   switch (change.type) {
     case "create_session":

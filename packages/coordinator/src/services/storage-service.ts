@@ -45,7 +45,7 @@ export function storageService(host: ServiceHost): ServiceImpl<typeof StorageSer
       const { caller } = callOf(context);
       const session = await storage.reader.session(sessionId);
       const isOwners = caller.owner === undefined || caller.owner === session?.placement?.owner;
-      const isTold = caller.kind === "runner" && isOwners; // X3: others learn nothing of a session that they may not touch.
+      const isTold = caller.kind === "runner" && isOwners; // X13: others learn nothing of a session that they may not touch.
       if (session === undefined || (!isTold && !(await mayTouch(host, caller, session))))
         return { result: bytesOfValue({ status: "not_found" }) };
       if (caller.kind === "runner" && !(await dispatcher.holds(caller.name, sessionId)))
@@ -191,7 +191,7 @@ async function commitScoped(
   return scoped.map((each) => ("change" in each ? applied[next++]! : each.result));
 }
 
-/** X10. A runtime's own work is not: its record is the journal, and what claims it made. */
+/** X14. A runtime's own work is not: its record is the journal, and what claims it made. */
 function record(change: Change, call: Call): Change {
   if (!isAudited(change)) return change;
   const object = "sessionId" in change ? `session:${change.sessionId}` : change.type;

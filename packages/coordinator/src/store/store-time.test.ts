@@ -201,7 +201,7 @@ describe("S3: time over restarts", () => {
   });
 });
 
-test("O7: what was held when the time was last written goes on when a coordinator comes after long", async () => {
+test("O12: what was held when the time was last written goes on when a coordinator comes after long", async () => {
   const { claim, time } = await coordinator();
   await wall.advance(2_000);
   await claim("s1", "runner");
@@ -213,7 +213,7 @@ test("O7: what was held when the time was last written goes on when a coordinato
   expect(await next.leftOf("s1")).toBeLessThanOrEqual(LEASE_MS);
 });
 
-test("O7: so does what was claimed after it was last written", async () => {
+test("O12: so does what was claimed after it was last written", async () => {
   const { claim, time } = await coordinator();
   await wall.advance(1_500);
   await claim("s1", "runner");
@@ -223,7 +223,7 @@ test("O7: so does what was claimed after it was last written", async () => {
   expect(await next.leftOf("s1")).toBe(LEASE_MS);
 });
 
-test("O7: so does what who came after long did not come to, as storage failed", async () => {
+test("O12: so does what who came after long did not come to, as storage failed", async () => {
   const { claim, time } = await coordinator();
   for (const sessionId of ["s1", "s2"]) await claim(sessionId, "runner");
   time.close();
@@ -234,7 +234,7 @@ test("O7: so does what who came after long did not come to, as storage failed", 
 });
 
 // Another coordinator gave the claim by the new time. Its owner is no registered runner.
-test("O7: a lease that was given after the carry began stays as long when the carry is tried again", async () => {
+test("O12: a lease that was given after the carry began stays as long when the carry is tried again", async () => {
   const { claim, time } = await coordinator();
   await claim("s1", "runner");
   await wall.advance(2_000);
@@ -248,7 +248,7 @@ test("O7: a lease that was given after the carry began stays as long when the ca
 });
 
 // As where several begin at once over an empty storage: who looked before the time was written comes to what another one gave since.
-test("O7: a lease is left as it is by who finds that nobody has written the time", async () => {
+test("O12: a lease is left as it is by who finds that nobody has written the time", async () => {
   const { claim, time, clock } = await coordinator();
   await claim("s1", "runner");
   time.close();

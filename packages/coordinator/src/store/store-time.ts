@@ -10,7 +10,7 @@
 //       all of them are: who comes after a coordinator that died meanwhile does it.
 //   S3. Time goes on after a restart where it was before, or later. While anybody holds a lease it is written down every `TELL_MS`,
 //       and what others wrote is followed.
-//   O7. Where nobody wrote it for longer than a lease, the clock may have been set meanwhile: the leases of then go on from now.
+//   O12. Where nobody wrote it for longer than a lease, the clock may have been set meanwhile: the leases of then go on from now.
 //
 // Leaky: coordinators of one storage follow its clock within `LOOK_MS` of each other, not at once. What one of them gives meanwhile
 // another one may take for passed; then the work is done twice, and committed once.
@@ -63,7 +63,7 @@ export class StoreTime {
   }
 
   /**
-   * To be awaited before anything is served. Time goes on from what was written, or leases begin anew (O7).
+   * To be awaited before anything is served. Time goes on from what was written, or leases begin anew (O12).
    *
    * @throws HoldfastError when storage is away.
    */

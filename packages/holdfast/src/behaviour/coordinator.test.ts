@@ -56,7 +56,7 @@ describe("holdfast coordinator", () => {
     await coordinator.says(/--url http:\/\/localhost:\d+\./);
   });
 
-  test("O7: killed, what was claimed stays claimed: its runner goes on, nobody else gets it, and all that was acknowledged is there", async () => {
+  test("O12: killed, what was claimed stays claimed: its runner goes on, nobody else gets it, and all that was acknowledged is there", async () => {
     const first = await start();
     const admin = tokenIn(first);
     const runner = await registerRunner(first);
@@ -103,7 +103,7 @@ describe("holdfast coordinator", () => {
     reader.close();
   });
 
-  test("O9: a second one on the same file refuses and names the first", async () => {
+  test("O14: a second one on the same file refuses and names the first", async () => {
     const first = await start();
     const { code, stderr } = await project.run(
       "coordinator",

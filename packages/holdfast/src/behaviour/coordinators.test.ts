@@ -1,4 +1,4 @@
-// O9 as processes: two coordinators over one PostgreSQL, one of which is killed, and then the server under the other.
+// O14 as processes: two coordinators over one PostgreSQL, one of which is killed, and then the server under the other.
 
 import { runSql, startServer, type PostgresServer } from "@holdfast/storage/postgres-testing";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -24,7 +24,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-test("O9: what one of two coordinators was told the other one goes on with, also over their ends", async () => {
+test("O14: what one of two coordinators was told the other one goes on with, also over their ends", async () => {
   const storage = ["--storage", server.url];
   const first = await startCoordinator(project, ...storage);
   // A password may stand in several places of an address, and none of them is for the terminal.

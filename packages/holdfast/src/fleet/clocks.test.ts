@@ -151,7 +151,7 @@ test(
 
 // The timers of its tasks are due before the timer of its lease is, so they come first when it continues.
 test(
-  "O4: a runner that was stopped past its lease has no effect for a session that another runner took over",
+  "O10: a runner that was stopped past its lease has no effect for a session that another runner took over",
   { timeout: 120_000 },
   async () => {
     const coordinator = await startCoordinator(project, { leaseMs: SHORT_LEASE_MS });

@@ -43,7 +43,7 @@ function open(fleet: Fleet, token: string): HoldfastClient {
   return client;
 }
 
-test("O9: each session is run once, by a runner of either, whoever started it and whoever is asked", async () => {
+test("O14: each session is run once, by a runner of either, whoever started it and whoever is asked", async () => {
   await one.runner({ agents: [greeter], maxRuns: 4 });
   await two.runner({ agents: [greeter], maxRuns: 4 });
   const token = await one.token("user", "ada");

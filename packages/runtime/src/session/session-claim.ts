@@ -55,7 +55,7 @@ export class SessionClaim {
   /** The same with the segment that asked for that, while it is being stored. */
   #flushing: Unstored | undefined;
 
-  /** K11. Children's requests of which only the answer is told: they stay unread until then, for the life after this one. */
+  /** K16. Children's requests of which only the answer is told: they stay unread until then, for the life after this one. */
   readonly #unanswered = new Map<string, string>();
 
   /** Whether it is an attempt of a task of another session, which is told of its end, and of nothing else (K10b). */

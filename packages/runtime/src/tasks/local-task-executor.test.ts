@@ -148,7 +148,7 @@ test("two different tasks of one name are refused, the same one twice is not", (
 });
 
 // Its session may be somebody else's by the time that storage answers.
-test("O4: an attempt that is aborted while its conversation is read does not begin", async () => {
+test("O10: an attempt that is aborted while its conversation is read does not begin", async () => {
   let begun = 0;
   const executor = new LocalTaskExecutor({
     clock: new TestClock(),

@@ -308,7 +308,7 @@ class Attempt implements RunningAttempt, TaskContext {
     const { kind } = this.#request;
     if (this.#definition !== undefined) {
       const input = await this.#input();
-      // O4. Aborted while its conversation was read: it may be somebody else's to begin by now.
+      // O10. Aborted while its conversation was read: it may be somebody else's to begin by now.
       if (this.#abortReason !== undefined) throw abortError(this.#abortReason);
       return performTask(this.#definition, input, this);
     }

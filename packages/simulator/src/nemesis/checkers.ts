@@ -28,7 +28,7 @@ export const CHECKERS: Readonly<Record<string, (seen: Observed) => readonly stri
   "H4, V1: journals and what watchers are told of them have no gap": journalsAreWhole,
   "L3, L4, H9: everything ends as its program says": everythingEnds,
   "S3: no timer fires early": timersAreNotEarly,
-  "X12: no answer and no output tells what only we should see": nothingBreaks,
+  "A3: no answer and no output tells what only we should see": nothingBreaks,
 };
 
 /** @returns each broken promise, with its name. */

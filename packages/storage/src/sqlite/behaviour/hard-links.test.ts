@@ -86,7 +86,7 @@ describe.each(["beside", "elsewhere"] as const)("a hard link %s", (where) => {
     return { first, second, owner };
   }
 
-  test("O9: a second owner is refused and told who the owner is and under which name", async () => {
+  test("O13: a second owner is refused and told who the owner is and under which name", async () => {
     const { first, second, owner } = await owned();
     await expect(openSqliteStorage({ path: second })).rejects.toMatchObject({
       code: "locked",
@@ -97,7 +97,7 @@ describe.each(["beside", "elsewhere"] as const)("a hard link %s", (where) => {
     await (await openSqliteStorage({ path: second })).close();
   });
 
-  test("O9: a signal under the other name is stored by the owner", async () => {
+  test("O13: a signal under the other name is stored by the owner", async () => {
     const { first, second, owner } = await owned();
     const client = (await connectSqliteStorage({ path: second }))!;
     expect(await client.commit([creating, signalling], 1)).toMatchObject([
@@ -155,7 +155,7 @@ describe.each(["beside", "elsewhere"] as const)("a hard link %s", (where) => {
     );
   });
 
-  test("O9: an owner whose name was removed keeps its file from a second owner", async (t) => {
+  test("O13: an owner whose name was removed keeps its file from a second owner", async (t) => {
     if (process.platform !== "linux") return t.skip("only Linux has names that cannot be deleted");
     const { first, second } = await owned();
     rmSync(first);

@@ -34,7 +34,7 @@ async function ownerOf(path: string) {
 }
 
 describe("one owner", () => {
-  test("O9: a second process is refused and told who the owner is; afterwards it may own", async () => {
+  test("O13: a second process is refused and told who the owner is; afterwards it may own", async () => {
     const path = `${newFolder()}/test.db`;
     const child = startProcess("hold", path);
     await child.said(1);
@@ -109,7 +109,7 @@ describe("what the owner's own process does leaves its locks alone", () => {
 });
 
 describe("a lock that is gone while its owner lives makes no second owner", () => {
-  test("O9: its file was deleted", async () => {
+  test("O13: its file was deleted", async () => {
     const path = `${newFolder()}/test.db`;
     const child = startProcess("hold", path);
     await child.said(1);
@@ -123,7 +123,7 @@ describe("a lock that is gone while its owner lives makes no second owner", () =
     await (await openSqliteStorage({ path })).close();
   });
 
-  test("O9: something in the owner's process has read it", async () => {
+  test("O13: something in the owner's process has read it", async () => {
     const path = `${newFolder()}/test.db`;
     await ownerOf(path);
     readFileSync(`${path}-lock`);
@@ -132,7 +132,7 @@ describe("a lock that is gone while its owner lives makes no second owner", () =
     expect(child.lines).toEqual(["locked"]);
   });
 
-  test("O9: everything beside the database was deleted", async (t) => {
+  test("O13: everything beside the database was deleted", async (t) => {
     if (process.platform !== "linux") return t.skip("only Linux has names that cannot be deleted");
     const path = `${newFolder()}/test.db`;
     const owner = await ownerOf(path);
@@ -144,7 +144,7 @@ describe("a lock that is gone while its owner lives makes no second owner", () =
     await (await openSqliteStorage({ path })).close();
   });
 
-  test("O9: its owner is killed, and the next one comes at once", async () => {
+  test("O13: its owner is killed, and the next one comes at once", async () => {
     const path = `${newFolder()}/test.db`;
     for (let i = 0; i < 3; i++) {
       const child = startProcess("hold", path);
