@@ -337,6 +337,63 @@ const planted: readonly Planted[] = [
     wrong: { "ARCHITECTURE.md": "| **H1** | never twice | yes |" },
   },
   {
+    rule: "label-unique",
+    promise: "a promise is defined twice",
+    wrong: { "ARCHITECTURE.md": "| H1 | one |\n| H2 | two |\n| H1 | three |\n" },
+  },
+  {
+    rule: "label-unique",
+    promise: "a rule of one source has the label of a promise",
+    wrong: {
+      "packages/core/src/a.ts": "// Header.\n//\n//   H1. A rule of this source.",
+      "ARCHITECTURE.md": "| H1 | one | `packages/core/src/b.ts` |\n",
+    },
+    right: {
+      "packages/core/src/a.ts":
+        "// Header.\n//\n//   a-1. A rule of this source.\n//   H1. A promise.\n\nf(); // a-1, H1.",
+      "packages/core/src/a.test.ts": 'test("a-1, H1, ST1: a rule holds", f);',
+      "packages/core/src/ports/storage.ts": "/**\n *   ST1. One.\n */\nexport interface S {}",
+      "ARCHITECTURE.md": "| H1 | one | `packages/core/src/a.ts` |\n",
+    },
+  },
+  {
+    rule: "label-unique",
+    promise: "a comment cites a label that is defined nowhere",
+    wrong: { "packages/core/src/a.ts": "f(); // H7." },
+    right: { "packages/core/src/a.ts": "// V8 and `H7` are no labels.\nconst a = 'H7';" },
+  },
+  {
+    rule: "label-unique",
+    promise: "a test cites a label that is defined nowhere",
+    wrong: { "packages/core/src/a.test.ts": 'test.each([1])("ST7: row %i survives", f);' },
+  },
+  {
+    rule: "label-unique",
+    promise: "a comment cites a rule that its source does not have",
+    wrong: { "packages/core/src/b.ts": "f(); // a-2.", "packages/core/src/a.ts": "//   a-1. A rule." },
+    right: {
+      "packages/core/src/b.ts": "f(); // a-1, and run-2.",
+      "packages/core/src/a.ts": "//   a-1. A rule.",
+    },
+  },
+  {
+    rule: "label-unique",
+    promise: "two sources of one name define the same rule",
+    wrong: {
+      "packages/storage/src/sqlite/tables/rows.ts": "/*\n *   rows-1. A rule.\n */",
+      "packages/storage/src/postgres/tables/rows.ts": "//   rows-1. A rule.",
+    },
+    right: {
+      "packages/storage/src/sqlite/tables/rows.ts": "//   sqlite-rows-1. A rule.",
+      "packages/storage/src/postgres/tables/rows.ts": "//   postgres-rows-1. A rule.",
+    },
+  },
+  {
+    rule: "label-unique",
+    promise: "a rule with the prefix of another source",
+    wrong: { "packages/core/src/a.ts": "//   b-1. A rule." },
+  },
+  {
     rule: "changelog",
     promise: "what is not released stands on top",
     wrong: { "CHANGELOG.md": "# Changelog\n\n## 0.1.0\n\n## Unreleased\n" },

@@ -20,6 +20,7 @@ import {
   invariantsPointAtFiles,
 } from "./tidy/documents.ts";
 import { importDirection, noImportCycles, noTestLibraries } from "./tidy/imports.ts";
+import { labelOffences, labelUnique } from "./tidy/labels.ts";
 import { plainWords, plainWordsOffences } from "./tidy/plain-words.ts";
 import { roomDirection } from "./tidy/rooms.ts";
 import {
@@ -53,6 +54,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   "plain-words": plainWords,
   clause: clausesHaveTests,
   invariant: invariantsPointAtFiles,
+  "label-unique": labelUnique,
   changelog: changelogShape,
   "command-help": commandsHaveHelp,
   "machine-path": noMachinePaths,
@@ -62,6 +64,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
 /** Rules with a falling baseline, each by the function that finds its offences. */
 const BASELINES: Readonly<Record<string, (tree: Tree) => readonly Offence[]>> = {
   "plain-words": plainWordsOffences,
+  "label-unique": labelOffences,
 };
 
 export function tidy(root: string): readonly (Violation & { readonly rule: string })[] {

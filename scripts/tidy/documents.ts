@@ -84,7 +84,7 @@ export function commandsHaveHelp(tree: Tree): readonly Violation[] {
     });
 }
 
-function clausesIn(source: Source): { clause: string; line: number }[] {
+export function clausesIn(source: Source): { clause: string; line: number }[] {
   return source.comments
     .filter(({ type, value }) => type === "Block" && value.startsWith("*"))
     .flatMap(({ value, start }) =>

@@ -1,0 +1,170 @@
+// Labels of promises, clauses and rules: `K2`, `ST7`, `dispatcher-6`.
+//
+//   labels-1. A bare label (letters and a number) is a row of ARCHITECTURE.md's table or a clause of a port, and nothing else.
+//   labels-2. A rule of one source has the source's name as its prefix. Where two sources have that name, the name of a
+//             folder above the source stands before it: `postgres-rows-1`.
+//   labels-3. Each label is defined once, and each citation has a definition.
+//
+// The header of a source may restate a promise under its bare label when the promise's row names the source.
+
+import { againstBaseline, type Offence } from "./baseline.ts";
+import { clausesIn } from "./documents.ts";
+import { testsIn } from "./sentences.ts";
+import type { Source, Tree, Violation } from "./tree.ts";
+
+interface Definition {
+  readonly label: string;
+  readonly file: string;
+  readonly line: number;
+  readonly text: string;
+}
+
+const BARE = /(?<![\w.$/`-])[A-Z]{1,2}\d{1,2}[a-z]?(?![\w`-])/g;
+/** A line of a list in a comment that begins with a label defines it. */
+const DEFINED = /^\s{2,}([A-Z]{1,2}\d{1,2}[a-z]?|[a-z][a-z0-9-]*-\d+[a-z]?)\.\s/;
+const DEFINED_IN_BLOCK = new RegExp(`^\\s*\\*${DEFINED.source.slice(1)}`);
+
+/** Words that have the form of a label: an engine, sets of control characters, a library. */
+const NO_LABELS: ReadonlySet<string> = new Set(["V8", "C0", "C1", "RE2"]);
+/** Workloads of the benchmark have names like labels. */
+const WORKLOAD = /^W\d+$/;
+
+export function labelUnique(tree: Tree): readonly Violation[] {
+  return againstBaseline(tree, "label-unique", labelOffences(tree));
+}
+
+export function labelOffences(tree: Tree): readonly Offence[] {
+  const promises = promisesOf(tree);
+  const clauses = tree.sources
+    .filter(({ file }) => isPort(file))
+    .flatMap((source) => clausesIn(source).map(({ clause, line }) => at(source.file, line, clause)));
+  const local = tree.sources
+    .flatMap(definitionsIn)
+    .filter(({ label, file }) => !clauses.some((clause) => clause.label === label && clause.file === file));
+  const shared = [...promises.map(({ definition }) => definition), ...clauses];
+  const enforcedIn = (label: string, file: string): boolean =>
+    promises.some(({ definition, row }) => definition.label === label && row.includes(`\`${file}\``));
+
+  const bare = local.filter(({ label, file }) => isBare(label) && !enforcedIn(label, file));
+  const prefixed = local.filter(({ label }) => !isBare(label));
+  const known = new Set([...shared, ...prefixed].map(({ label }) => label));
+  const bareIn = new Set(bare.map(({ label, file }) => `${label} ${file}`));
+  const prefixes = new Set(prefixed.map(({ label }) => prefixOf(label)));
+  const unresolved = citationsIn(tree, prefixes).filter(
+    ({ label, file }) =>
+      !known.has(label) && !bareIn.has(`${label} ${file}`) && !bareIn.has(`${label} ${testedBy(file)}`),
+  );
+  return [
+    ...repeated([...shared, ...prefixed]).map((found) => offence(found, `${found.label} is defined twice`)),
+    ...bare.map((found) =>
+      offence(found, `${found.label} is no promise of this source: name it ${stemOf(found.file)}-N`),
+    ),
+    ...prefixed
+      .filter(({ label, file }) => !isPrefix(prefixOf(label), file))
+      .map((found) => offence(found, `${found.label} has not the name of its source as prefix`)),
+    ...unresolved.map((found) => offence(found, `${found.label} is defined nowhere`)),
+  ];
+}
+
+/** The rows of the table of promises. */
+function promisesOf(tree: Tree): { readonly definition: Definition; readonly row: string }[] {
+  const file = "ARCHITECTURE.md";
+  return (tree.read(file) ?? "").split("\n").flatMap((row, index) => {
+    const label = /^\|\s*([A-Z]{1,2}\d+[a-z]?)\s*\|/.exec(row)?.[1];
+    return label === undefined ? [] : [{ definition: at(file, index + 1, label, row), row }];
+  });
+}
+
+function definitionsIn(source: Source): Definition[] {
+  return linesOfComments(source).flatMap(({ text, line, isBlock, isAlone }) => {
+    const label = isAlone ? (isBlock ? DEFINED_IN_BLOCK : DEFINED).exec(text)?.[1] : undefined;
+    return label === undefined ? [] : [at(source.file, line, label, text)];
+  });
+}
+
+/** Labels in comments, names of tests and documents, where they are not defined. */
+function citationsIn(tree: Tree, prefixes: ReadonlySet<string>): Definition[] {
+  const names = [...prefixes].toSorted((a, b) => b.length - a.length).join("|");
+  const prefixed =
+    names === "" ? undefined : new RegExp(`(?<![\\w./-])(?:${names})-\\d+[a-z]?(?![\\w-])`, "g");
+  const labelsIn = (text: string, file: string): string[] =>
+    [...text.matchAll(BARE), ...(prefixed === undefined ? [] : text.matchAll(prefixed))]
+      .map(([label]) => label)
+      .filter((label) => !NO_LABELS.has(label) && !(file.startsWith("bench/") && WORKLOAD.test(label)));
+  const inSources = tree.sources.flatMap((source) => [
+    ...linesOfComments(source).flatMap(({ text, line }) =>
+      labelsIn(text, source.file).map((label) => at(source.file, line, label, text)),
+    ),
+    ...testsIn(source).flatMap(({ name, line }) => {
+      const labels = /^(?:[A-Za-z0-9-]+(?:, )?)+(?=: )/.exec(name)?.[0] ?? "";
+      return labelsIn(labels, source.file).map((label) => at(source.file, line, label, name));
+    }),
+  ]);
+  const inDocuments = tree.files
+    .filter((file) => /^(ARCHITECTURE|CONTRIBUTING|docs\/.*)\.md$/.test(file))
+    .flatMap((file) =>
+      (tree.read(file) ?? "")
+        .split("\n")
+        .flatMap((text, index) => labelsIn(text, file).map((label) => at(file, index + 1, label, text))),
+    );
+  return [...inSources, ...inDocuments];
+}
+
+function linesOfComments(source: Source) {
+  return source.comments.flatMap(({ type, value, start }) => {
+    const before = source.text.slice(source.text.lastIndexOf("\n", start - 1) + 1, start);
+    const first = source.lineAt(start);
+    return value.split("\n").map((text, index) => ({
+      text,
+      line: first + index,
+      isBlock: type === "Block",
+      isAlone: index > 0 || before.trim() === "",
+    }));
+  });
+}
+
+/** Every definition but the first of its label. */
+function repeated(definitions: readonly Definition[]): Definition[] {
+  const seen = new Set<string>();
+  return definitions.filter(({ label }) => seen.size === seen.add(label).size);
+}
+
+function isBare(label: string): boolean {
+  return /^[A-Z]/.test(label);
+}
+
+function isPort(file: string): boolean {
+  return /^packages\/core\/src\/ports\/[^/]+\.ts$/.test(file);
+}
+
+function isPrefix(prefix: string, file: string): boolean {
+  const stem = stemOf(file);
+  return (
+    prefix === stem ||
+    file
+      .split("/")
+      .slice(0, -1)
+      .some((folder) => prefix === `${folder}-${stem}`)
+  );
+}
+
+function prefixOf(label: string): string {
+  return label.replace(/-\d+[a-z]?$/, "");
+}
+
+function stemOf(file: string): string {
+  return file.replace(/^.*\//, "").replace(/\..*$/, "");
+}
+
+/** The source whose test this file is. */
+function testedBy(file: string): string {
+  return file.replace(/\.test\.ts$/, ".ts");
+}
+
+function at(file: string, line: number, label: string, text = ""): Definition {
+  return { label, file, line, text };
+}
+
+function offence({ file, line, text }: Definition, reason: string): Offence {
+  return { file, line, reason, text: text.replace(/^[\s*]+/, "").slice(0, 100) };
+}
