@@ -23,13 +23,13 @@ import { importDirection, noImportCycles, noTestLibraries } from "./tidy/imports
 import { labelOffences, labelUnique } from "./tidy/labels.ts";
 import { plainWords, plainWordsOffences } from "./tidy/plain-words.ts";
 import { roomDirection } from "./tidy/rooms.ts";
+import { sizeBudgets } from "./tidy/sizes.ts";
 import {
   bannedGlobals,
   glossary,
   noUnlinkedTodo,
   privateFiles,
   runsOnOldestNode,
-  sizeRatchet,
   skipsHaveReasons,
   sqliteLocks,
   thrownIsRead,
@@ -44,7 +44,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   "test-library": noTestLibraries,
   "banned-global": bannedGlobals,
   glossary,
-  size: sizeRatchet,
+  size: sizeBudgets,
   "old-node": runsOnOldestNode,
   "sqlite-lock": sqliteLocks,
   "thrown-text": thrownIsRead,

@@ -1,4 +1,4 @@
-// Rules about what stands in a source file: globals, names, size, skips, and notes for later.
+// Rules about what stands in a source file: globals, names, skips, and notes for later.
 
 import { child, nameOf, type Node, type Source, type Tree, type Violation } from "./tree.ts";
 
@@ -29,16 +29,6 @@ const BANNED_WORDS = new Set(
     " ",
   ),
 );
-
-const LINES_MAX = 600;
-
-/** Files above the limit: how long each may be, and why. A listed file may stay long; it may not grow. */
-const LONG_FILES: Readonly<Record<string, { readonly lines: number; readonly why: string }>> = {
-  "packages/runtime/src/session/session-driver.ts": {
-    lines: 604,
-    why: "the conductor of a session; it is about to be split by subject",
-  },
-};
 
 export function bannedGlobals(tree: Tree): readonly Violation[] {
   return tree.sources
@@ -143,23 +133,6 @@ export function sqliteLocks(tree: Tree): readonly Violation[] {
       });
       return violations;
     });
-}
-
-export function sizeRatchet(tree: Tree): readonly Violation[] {
-  const tooLong = tree.sources.flatMap(({ file, text }) => {
-    const lines = text.split("\n").length - 1;
-    const max = LONG_FILES[file]?.lines ?? LINES_MAX;
-    return lines > max
-      ? [{ file, what: `${lines} lines, and ${max} is its limit: split it, or list it in LONG_FILES` }]
-      : [];
-  });
-  // Entries that no longer excuse anything would let their file grow back.
-  const settled = Object.keys(LONG_FILES)
-    .filter(
-      (file) => tree.files.includes(file) && (tree.read(file) ?? "").split("\n").length - 1 <= LINES_MAX,
-    )
-    .map((file) => ({ file, what: "is short enough now: take it out of LONG_FILES" }));
-  return [...tooLong, ...settled];
 }
 
 /**

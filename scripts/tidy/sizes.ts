@@ -1,0 +1,261 @@
+// Budgets of sources and classes.
+//
+// A source above its budget is allowed when it is one idea, and its entry says which. An entry holds the size of today.
+// A larger source or class is refused, and so is an entry that allows much more than there is: sizes only fall.
+
+import { child, nameOf, type Node, type Source, type Tree, type Violation } from "./tree.ts";
+
+const LINES_MAX = 450;
+const CLASS_MAX = { fields: 15, booleans: 3, methods: 25 } as const;
+
+type Measure = keyof typeof CLASS_MAX;
+type LongFiles = Readonly<Record<string, { readonly lines: number; readonly why: string }>>;
+type LargeClasses = Readonly<Record<string, Readonly<Partial<Record<Measure, number>>>>>;
+
+/** An entry may allow so much more than there is, as a part of its number. */
+const SLACK = 0.05;
+
+const LONG_FILES: LongFiles = {
+  "packages/agents/src/coding-agent.test.ts": {
+    lines: 479,
+    why: "tests of one agent from its plan to its commit",
+  },
+  "packages/agents/src/models/model-task.test.ts": {
+    lines: 467,
+    why: "tests of one task against each kind of model server",
+  },
+  "packages/coordinator/src/api/rest.test.ts": {
+    lines: 592,
+    why: "tests of the REST form of every kind of request",
+  },
+  "packages/coordinator/src/behaviour/bad-input.test.ts": {
+    lines: 565,
+    why: "one table of wrong requests and their answers",
+  },
+  "packages/coordinator/src/behaviour/defects.test.ts": {
+    lines: 588,
+    why: "one test for each defect of earlier systems",
+  },
+  "packages/coordinator/src/behaviour/scope.test.ts": { lines: 551, why: "tests of the access of each role" },
+  "packages/coordinator/src/dispatch/dispatcher.ts": {
+    lines: 598,
+    why: "one round of dispatch, to be divided by subject",
+  },
+  "packages/coordinator/src/services/session-service.ts": {
+    lines: 499,
+    why: "one method for each request about sessions",
+  },
+  "packages/core/src/journal/record.ts": {
+    lines: 461,
+    why: "the types of all records, with their documentation",
+  },
+  "packages/core/src/kernel/asks.ts": { lines: 599, why: "each ask of an agent passes the same steps" },
+  "packages/core/src/kernel/child-asks.ts": { lines: 561, why: "the asks of an agent about other sessions" },
+  "packages/core/src/kernel/context.ts": {
+    lines: 584,
+    why: "the interface that an author sees, with its documentation",
+  },
+  "packages/core/src/kernel/kernel.ts": {
+    lines: 599,
+    why: "the scheduling of one agent, to be divided by subject",
+  },
+  "packages/core/src/kernel/slices.test.ts": { lines: 552, why: "tests of slices, deliveries and refusals" },
+  "packages/core/src/session/cascade.ts": {
+    lines: 598,
+    why: "the changes that follow from a change, in one transaction",
+  },
+  "packages/core/src/session/storage-rules.ts": {
+    lines: 580,
+    why: "the decisions of every storage, one function for each change",
+  },
+  "packages/holdfast/src/behaviour/bad-input.test.ts": {
+    lines: 542,
+    why: "one table of wrong command lines and their answers",
+  },
+  "packages/holdfast/src/behaviour/commands.test.ts": { lines: 510, why: "one test for each command" },
+  "packages/holdfast/src/behaviour/families.test.ts": {
+    lines: 539,
+    why: "tests of trees of sessions in a terminal",
+  },
+  "packages/holdfast/src/run/drive.ts": {
+    lines: 600,
+    why: "two subjects: driving a session, and telling its user about it",
+  },
+  "packages/runtime/src/behaviour/budget.test.ts": {
+    lines: 594,
+    why: "tests of budgets over trees and crashes",
+  },
+  "packages/runtime/src/behaviour/children.test.ts": { lines: 594, why: "tests of parents and children" },
+  "packages/runtime/src/behaviour/fork.test.ts": {
+    lines: 599,
+    why: "tests of forks from every kind of point",
+  },
+  "packages/runtime/src/behaviour/persistence.test.ts": {
+    lines: 600,
+    why: "tests of each degree of persistence",
+  },
+  "packages/runtime/src/memory/memory-storage.ts": {
+    lines: 465,
+    why: "the storage port in memory, one method after another",
+  },
+  "packages/runtime/src/runtime.test.ts": { lines: 582, why: "tests of one process that runs sessions" },
+  "packages/runtime/src/runtime.ts": {
+    lines: 599,
+    why: "the parts of a runtime and the calls of its users, which are two subjects",
+  },
+  "packages/runtime/src/schedules/schedules.test.ts": {
+    lines: 496,
+    why: "tests of schedules over crashes and clock changes",
+  },
+  "packages/runtime/src/session/session-driver.ts": {
+    lines: 604,
+    why: "the conductor of one session, to be divided by subject",
+  },
+  "packages/runtime/src/sessions/lease-keeper.test.ts": {
+    lines: 497,
+    why: "tests of leases over every kind of delay",
+  },
+  "packages/runtime/src/sessions/live-sessions.ts": {
+    lines: 597,
+    why: "the states of the sessions that a process drives",
+  },
+  "packages/runtime/src/tasks/attempts.test.ts": { lines: 579, why: "tests of tasks over their attempts" },
+  "packages/runtime/src/tasks/attempts.ts": { lines: 536, why: "the attempts of one session's tasks" },
+  "packages/simulator/src/world/watched-storage.ts": {
+    lines: 582,
+    why: "one account of all answers of a storage",
+  },
+  "packages/storage/src/postgres/behaviour/sharing.test.ts": {
+    lines: 595,
+    why: "tests of several processes on one database",
+  },
+  "packages/storage/src/postgres/postgres-storage.ts": {
+    lines: 588,
+    why: "the storage port over PostgreSQL, one method after another",
+  },
+  "packages/storage/src/postgres/read/reads.ts": { lines: 552, why: "every query that only reads" },
+  "packages/storage/src/postgres/tables/rows.ts": {
+    lines: 506,
+    why: "the mapping between rows and values, in both directions",
+  },
+  "packages/storage/src/postgres/write/working-set.ts": { lines: 548, why: "one group of changes in memory" },
+  "packages/storage/src/postgres/write/write-statement.ts": { lines: 549, why: "the parts of one statement" },
+  "packages/storage/src/sqlite/engine/sqlite-storage.ts": {
+    lines: 462,
+    why: "the storage port over SQLite, one method after another",
+  },
+  "packages/storage/src/sqlite/engine/writer.ts": {
+    lines: 503,
+    why: "one change after another inside a transaction",
+  },
+  "packages/testkit/src/conformance/budget-conformance.ts": { lines: 507, why: "the clauses about budgets" },
+  "packages/testkit/src/conformance/family-conformance.ts": {
+    lines: 578,
+    why: "the clauses about families of sessions",
+  },
+  "packages/testkit/src/conformance/model-conformance.ts": {
+    lines: 543,
+    why: "one model of storage and its comparison with the real one",
+  },
+  "packages/testkit/src/crash/crash-everywhere.ts": {
+    lines: 578,
+    why: "one run and its repetitions with faults",
+  },
+  "packages/testkit/src/scripted-model-server.test.ts": {
+    lines: 517,
+    why: "tests of the scripted server in each wire format",
+  },
+  "scripts/mutants.ts": { lines: 500, why: "a table of mutants and their runner" },
+};
+
+/** Classes by `file: name`, with each measure that is above its budget. */
+const LARGE_CLASSES: LargeClasses = {
+  "packages/coordinator/src/dispatch/dispatcher.ts: Dispatcher": { fields: 19, methods: 40 },
+  "packages/core/src/kernel/asks.ts: Asks": { methods: 37 },
+  "packages/core/src/kernel/child-asks.ts: ChildAsks": { methods: 44 },
+  "packages/core/src/kernel/context.ts: AgentContext": { methods: 50 },
+  "packages/core/src/kernel/kernel.ts: Kernel": { fields: 20, methods: 46 },
+  "packages/runtime/src/memory/memory-storage.ts: MemoryStorage": { methods: 28 },
+  "packages/runtime/src/runtime.ts: LocalRuntime": { fields: 29, methods: 35 },
+  "packages/runtime/src/session/session-driver.ts: SessionDriver": { fields: 32, booleans: 11, methods: 40 },
+  "packages/runtime/src/sessions/live-sessions.ts: LiveSessions": { methods: 44 },
+  "packages/runtime/src/tasks/attempts.ts: Running": { fields: 16 },
+  "packages/runtime/src/tasks/attempts.ts: Attempts": { methods: 27 },
+  "packages/simulator/src/simulation.ts: Simulation": { fields: 17 },
+  "packages/simulator/src/world/watched-storage.ts: SessionAccount": { fields: 18 },
+  "packages/storage/src/postgres/news/commit-notices.ts: CommitNotices": { booleans: 4 },
+  "packages/storage/src/postgres/postgres-storage.ts: PostgresStorage": { fields: 22, methods: 31 },
+  "packages/storage/src/postgres/read/reads.ts: Reads": { methods: 27 },
+  "packages/storage/src/postgres/write/working-set.ts: WorkingSet": { methods: 48 },
+  "packages/storage/src/sqlite/engine/reads.ts: Reads": { fields: 18 },
+  "packages/storage/src/sqlite/engine/sqlite-storage.ts: SqliteStorage": { fields: 21, methods: 26 },
+  "packages/storage/src/sqlite/engine/writer.ts: Writer": { fields: 21, methods: 38 },
+};
+
+export function sizeBudgets(tree: Tree): readonly Violation[] {
+  return overBudget(tree, LONG_FILES, LARGE_CLASSES);
+}
+
+export function overBudget(
+  tree: Tree,
+  longFiles: LongFiles,
+  largeClasses: LargeClasses,
+): readonly Violation[] {
+  return tree.sources.flatMap((source) => [
+    ...wrongLength(source, longFiles[source.file]?.lines),
+    ...classesOf(source).flatMap((found) => wrongClass(source, found, largeClasses)),
+  ]);
+}
+
+function wrongLength({ file, text }: Source, listed: number | undefined): Violation[] {
+  const lines = text.split("\n").length - 1;
+  const what = verdict(lines, LINES_MAX, listed, "lines", "LONG_FILES");
+  return what === undefined ? [] : [{ file, what }];
+}
+
+function wrongClass({ file, lineAt }: Source, node: Node, largeClasses: LargeClasses): Violation[] {
+  const name = nameOf(child(node, "id")) ?? "class";
+  const members = [child(node, "body")?.["body"]].flat() as Node[];
+  const fields = members.filter(
+    ({ type, static: isStatic }) => type === "PropertyDefinition" && isStatic !== true,
+  );
+  const sizes: Record<Measure, number> = {
+    fields: fields.length,
+    booleans: fields.filter(isBoolean).length,
+    methods: members.filter(({ type, kind }) => type === "MethodDefinition" && kind !== "constructor").length,
+  };
+  const listed = largeClasses[`${file}: ${name}`];
+  return (Object.keys(sizes) as Measure[]).flatMap((measure) => {
+    const what = verdict(sizes[measure], CLASS_MAX[measure], listed?.[measure], measure, "LARGE_CLASSES");
+    return what === undefined ? [] : [{ file, line: lineAt(node.start), what: `${name}: ${what}` }];
+  });
+}
+
+function verdict(
+  size: number,
+  budget: number,
+  listed: number | undefined,
+  unit: string,
+  list: string,
+): string | undefined {
+  const max = listed ?? budget;
+  if (size > max)
+    return `${size} ${unit}, and ${max} is the limit: divide it, or say in ${list} why it is one idea`;
+  if (listed === undefined) return undefined;
+  if (size <= budget) return `${size} ${unit} are within the budget: remove its number from ${list}`;
+  return size < listed * (1 - SLACK) ? `${size} ${unit}: lower its number in ${list}` : undefined;
+}
+
+function classesOf(source: Source): Node[] {
+  const classes: Node[] = [];
+  source.walk((node) => {
+    if (node.type === "ClassDeclaration" || node.type === "ClassExpression") classes.push(node);
+  });
+  return classes;
+}
+
+function isBoolean(field: Node): boolean {
+  const annotation = child(field, "typeAnnotation");
+  const type = annotation === undefined ? undefined : child(annotation, "typeAnnotation")?.type;
+  return type === "TSBooleanKeyword" || typeof child(field, "value")?.["value"] === "boolean";
+}

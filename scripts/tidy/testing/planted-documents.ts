@@ -1,0 +1,81 @@
+// Violations of the rules about documents, commands and traces of machines.
+
+import { type Planted } from "./planted.ts";
+
+export const inDocuments: readonly Planted[] = [
+  {
+    rule: "clause",
+    promise: "a clause without a test",
+    wrong: {
+      "packages/core/src/ports/storage.ts": "/**\n *   ST1. One.\n *   ST2. Two.\n */\nexport interface S {}",
+      "packages/testkit/src/storage-conformance.ts": 'test("ST1: one", () => {});',
+    },
+    right: {
+      "packages/core/src/ports/storage.ts": "/**\n *   ST1. One.\n *   ST2. Two.\n */\nexport interface S {}",
+      "packages/testkit/src/conformance/a-conformance.ts":
+        'test("ST1: one", f); test("ST1: again", f); test.each([1])("ST2: %i", f);',
+    },
+  },
+  {
+    rule: "clause",
+    promise: "a conformance test without a clause",
+    wrong: { "packages/testkit/src/storage-conformance.ts": 'test("works", () => {});' },
+  },
+  {
+    rule: "clause",
+    promise: "a conformance test of a clause that no port has",
+    wrong: { "packages/testkit/src/storage-conformance.ts": 'test("ST9: works", () => {});' },
+  },
+  {
+    rule: "invariant",
+    promise: "a proof that is not there",
+    wrong: { "ARCHITECTURE.md": "| H1 | never twice | `packages/core/src/gone.ts` |\n" },
+    right: {
+      "ARCHITECTURE.md":
+        "| id | what | where |\n|---|---|---|\n| H1 | never twice | `packages/core/src/a.ts` |\n",
+      "packages/core/src/a.ts": "",
+    },
+  },
+  {
+    rule: "invariant",
+    promise: "a row that names no file",
+    wrong: { "ARCHITECTURE.md": "| **H1** | never twice | yes |" },
+  },
+  {
+    rule: "changelog",
+    promise: "what is not released stands on top",
+    wrong: { "CHANGELOG.md": "# Changelog\n\n## 0.1.0\n\n## Unreleased\n" },
+    right: { "CHANGELOG.md": "# Changelog\n\n## Unreleased\n\n## 0.1.0\n" },
+  },
+  {
+    rule: "command-help",
+    promise: "a command without an example",
+    wrong: { "packages/holdfast/src/commands/run.ts": 'export const run = { name: "run", summary: "Run" };' },
+    right: {
+      "packages/holdfast/src/commands/run.ts": 'export const run = { summary: "Run", examples: ["run a"] };',
+    },
+  },
+  // Put together here, so that this file itself holds no such path.
+  {
+    rule: "machine-path",
+    promise: "a path of somebody's machine",
+    wrong: { "README.md": ["see ", "root", "notes"].join("/") },
+  },
+  {
+    rule: "machine-path",
+    promise: "a registry's host",
+    wrong: { ".npmrc": `registry=https://${["registry", "npmjs", "org"].join(".")}/` },
+  },
+  {
+    rule: "machine-path",
+    promise: "a path outside the checkout, but for tests",
+    wrong: { "docs/a.md": "see ../shared" },
+    right: { "packages/core/src/a.test.ts": 'const data = "../shared/a.json";' },
+  },
+  {
+    rule: "lockfile",
+    promise: "a recorded download address",
+    wrong: { "package-lock.json": '{\n  "resolved": "https://example.org/a.tgz" }' },
+    right: { "package-lock.json": '{\n  "resolved": "packages/core" }' },
+  },
+];

@@ -1,0 +1,129 @@
+// Violations of the rules about the code of sources.
+
+import { classOf, type Planted } from "./planted.ts";
+
+export const inSources: readonly Planted[] = [
+  {
+    rule: "thrown-text",
+    promise: "what was thrown is read by the one function that never throws",
+    wrong: { "packages/runtime/src/a.ts": "try { f(); } catch (error) { say(String(error)); }" },
+    right: {
+      "packages/runtime/src/a.ts": "try { f(); } catch (error) { say(toError(error).message, String(n)); }",
+    },
+  },
+  {
+    rule: "private-file",
+    promise: "files of secrets are made in one place",
+    wrong: { "packages/runner/src/a.ts": "writeFileSync(path, token, { mode: 0o600 });" },
+    right: {
+      "packages/runner/src/a.ts": "createPrivate(path, token); writeFileSync(path, text, { mode: 0o644 });",
+    },
+  },
+  {
+    rule: "sqlite-lock",
+    promise: "beside SQLite only one file opens files",
+    wrong: { "packages/storage/src/sqlite/a.ts": 'import { statSync, openSync } from "node:fs";' },
+    right: {
+      "packages/storage/src/sqlite/a.ts": 'import { statSync } from "node:fs";',
+      "packages/storage/src/sqlite/a.test.ts": 'import { openSync } from "node:fs";',
+      "packages/storage/src/sqlite/file/plain-files.ts": 'import { openSync } from "node:fs";',
+      "packages/runtime/src/a.ts": 'import { openSync } from "node:fs";',
+    },
+  },
+  ...[
+    "Date.now()",
+    "new Date(0)",
+    "Math.random()",
+    "setTimeout(f, 1)",
+    "process.pid",
+    "fetch(url)",
+    "console.log(1)",
+  ].map((call): Planted => ({
+    rule: "banned-global",
+    promise: `core does not use ${call}`,
+    wrong: { "packages/core/src/a.ts": `export const a = () => ${call};` },
+    right: { "packages/core/src/a.test.ts": `export const a = () => ${call};` },
+  })),
+  {
+    rule: "banned-global",
+    promise: "a property, a type and a comment of that name are no use of it",
+    wrong: { "packages/core/src/a.ts": "const { fetch = 1, now = Date.now } = {};" },
+    right: {
+      "packages/core/src/a.ts":
+        "// Date.now() is for others\nexport type T = { process: Date };\nexport const f = (t: T, d: unknown) => [t.process, d instanceof Date];",
+    },
+  },
+  {
+    rule: "banned-global",
+    promise: "only the command reads the environment",
+    wrong: { "packages/runtime/src/a.ts": "export const home = process.env.HOME;" },
+    right: { "packages/holdfast/src/a.ts": "export const home = process.env.HOME;" },
+  },
+  {
+    rule: "old-node",
+    promise: "no syntax that Node 22 cannot parse",
+    wrong: { "examples/01/a.ts": "export const f = async () => { await using server = await start(); };" },
+    right: { "examples/01/a.ts": "export const using = 1; const kind = 'using';" },
+  },
+  {
+    rule: "glossary",
+    promise: "a banned word inside a name of ours",
+    wrong: { "packages/core/src/a.ts": "export class SessionManager {}" },
+    right: { "packages/core/src/a.ts": "export const utilization = 1; export const simple = x.helper;" },
+  },
+  {
+    rule: "glossary",
+    promise: "a banned word as a file's name",
+    wrong: { "packages/core/src/string-utils.ts": "" },
+  },
+  {
+    rule: "size",
+    promise: "a source of more than 450 lines",
+    wrong: { "packages/core/src/a.ts": "\n".repeat(451) },
+    right: { "packages/core/src/a.ts": "\n".repeat(450) },
+  },
+  ...(
+    [
+      [
+        "16 fields",
+        classOf(16, (index) => `readonly f${index}: string;`),
+        classOf(15, (index) => `#f${index} = 1;`),
+      ],
+      [
+        "four booleans",
+        classOf(4, (index) => `#f${index} = false;`),
+        classOf(3, (index) => `f${index}?: boolean;`),
+      ],
+      [
+        "26 methods",
+        classOf(26, (index) => `m${index}() {}`),
+        classOf(25, (index) => `get m${index}() { return 1; }`),
+      ],
+    ] as const
+  ).map(([promise, wrong, right]): Planted => ({
+    rule: "size",
+    promise: `a class with ${promise}`,
+    wrong: { "packages/core/src/a.ts": wrong },
+    right: { "packages/core/src/a.ts": right },
+  })),
+  {
+    rule: "skip",
+    promise: "a skip says why, on its line or above it",
+    wrong: { "packages/core/src/a.test.ts": 'test.skipIf(isOld)("x", () => {});' },
+    right: {
+      "packages/core/src/a.test.ts":
+        '// needs strace\ntest.skipIf(isOld)("x", () => {});\n\nit.skip("z", f); // slow\ntest("y", (t) => t.skip("no strace"));',
+    },
+  },
+  {
+    rule: "todo",
+    promise: "what is left for later links a decision",
+    wrong: { "packages/core/src/a.ts": "// TODO: later" },
+    right: { "packages/core/src/a.ts": '// TODO: later, docs/decisions/0007-later.md\nconst a = "TODO";' },
+  },
+  {
+    rule: "todo",
+    promise: "what is known to be broken does not go in, linked or not",
+    wrong: { "packages/core/src/a.ts": "// FIXME: docs/decisions/0007-later.md" },
+  },
+];
