@@ -1,5 +1,6 @@
 // A rule that finds nothing proves nothing. Each one is shown a violation it must find, and its neighbour that is right.
 
+import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -16,11 +17,13 @@ import { listOffences, lowerBaselines, RULES, tidy } from "./tidy.ts";
 const planted: readonly Planted[] = [...inImports, ...inSources, ...inWords, ...inDocuments];
 
 describe("tidy finds", () => {
-  test.each(planted)("$rule: $promise", ({ rule, wrong, at, right }) => {
-    const found = tidy(plant(wrong)).filter((violation) => violation.rule === rule);
-    expect(found.map(({ file }) => file)).toContain(at ?? Object.keys(wrong)[0]);
+  test.each(planted)("$rule: $promise", ({ rule, wrong, at, commits, right }) => {
+    const found = check(plant(wrong, commits?.wrong)).filter((violation) => violation.rule === rule);
+    expect(found.map(({ file }) => file.replace(/^commit .*/, "commit"))).toContain(
+      at ?? Object.keys(wrong)[0],
+    );
     if (right !== undefined)
-      expect(tidy(plant(right)).filter((violation) => violation.rule === rule)).toEqual([]);
+      expect(check(plant(right, commits?.right)).filter((violation) => violation.rule === rule)).toEqual([]);
   });
 
   test("every rule has a planted violation", () => {
@@ -28,7 +31,7 @@ describe("tidy finds", () => {
   });
 
   test("nothing in a tree where almost everything is missing", () => {
-    expect(tidy(plant({ "README.md": "# Holdfast\n" }))).toEqual([]);
+    expect(check(plant({ "README.md": "# Holdfast\n" }))).toEqual([]);
   });
 });
 
@@ -69,7 +72,7 @@ describe("a falling baseline", () => {
 
   test("a number that is too high is a violation", () => {
     expect(
-      tidy(plant(files))
+      check(plant(files))
         .filter(({ what }) => what.includes("--lower"))
         .map(({ file }) => file),
     ).toEqual(["docs/a.md", "docs/gone.md"]);
@@ -97,12 +100,22 @@ afterEach(() => {
   for (const root of roots.splice(0)) rmSync(root, { recursive: true });
 });
 
-function plant(files: Files): string {
+function check(root: string) {
+  return tidy(readTree(root));
+}
+
+function plant(files: Files, subject?: string): string {
   const root = mkdtempSync(join(tmpdir(), "tidy-"));
   roots.push(root);
   for (const [file, text] of Object.entries(files)) {
     mkdirSync(dirname(join(root, file)), { recursive: true });
     writeFileSync(join(root, file), text);
+  }
+  if (subject !== undefined) {
+    const git = (...args: string[]) => execFileSync("git", args, { cwd: root });
+    git("init", "--quiet");
+    const author = ["-c", "user.name=A", "-c", "user.email=a@example.org"];
+    git(...author, "commit", "--quiet", "--allow-empty", "--message", subject);
   }
   return root;
 }

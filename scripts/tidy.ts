@@ -13,6 +13,7 @@ import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { readArguments } from "./arguments.ts";
 import { baselineFile, lowered, type Offence } from "./tidy/baseline.ts";
+import { commitSubjects, whyNoCommits } from "./tidy/commits.ts";
 import {
   changelogShape,
   clausesHaveTests,
@@ -55,6 +56,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   clause: clausesHaveTests,
   invariant: invariantsPointAtFiles,
   "label-unique": labelUnique,
+  "commit-subject": commitSubjects,
   changelog: changelogShape,
   "command-help": commandsHaveHelp,
   "machine-path": noMachinePaths,
@@ -67,8 +69,7 @@ const BASELINES: Readonly<Record<string, (tree: Tree) => readonly Offence[]>> = 
   "label-unique": labelOffences,
 };
 
-export function tidy(root: string): readonly (Violation & { readonly rule: string })[] {
-  const tree = readTree(root);
+export function tidy(tree: Tree): readonly (Violation & { readonly rule: string })[] {
   return Object.entries(RULES).flatMap(([name, rule]) =>
     rule(tree).map((found) => ({ ...found, rule: name })),
   );
@@ -114,10 +115,13 @@ function main(root: string): number {
     console.log(`${values.list}: ${offences.length} offences`);
     return 0;
   }
-  const found = tidy(root);
+  const tree = readTree(root);
+  const found = tidy(tree);
   for (const { rule, file, line, what } of found) {
     console.log(`${file}${line === undefined ? "" : `:${line}`}: ${rule}: ${what}`);
   }
+  const skipped = whyNoCommits(tree);
+  if (skipped !== undefined) console.log(`commit-subject is skipped: ${skipped}`);
   const rules = Object.keys(RULES).length;
   console.log(found.length === 0 ? `tidy: ${rules} rules hold` : `tidy: ${found.length} violations`);
   return found.length === 0 ? 0 : 1;

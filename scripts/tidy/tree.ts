@@ -1,6 +1,6 @@
 // The input of the rules of tidy: the files of a checkout, and its sources parsed once.
 
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseSync, visitorKeys, type Comment } from "oxc-parser";
 
@@ -15,6 +15,9 @@ export interface Violation {
 }
 
 export interface Tree {
+  readonly root: string;
+  /** Whether the root is a checkout of git. */
+  readonly hasHistory: boolean;
   /** Paths from the root, with `/`, sorted. */
   readonly files: readonly string[];
   /** Text of a file, or undefined when there is no such file. */
@@ -69,7 +72,7 @@ export function readTree(root: string): Tree {
   const sources = files
     .filter((file) => SOURCE.test(file) && !GENERATED.test(file))
     .map((file) => parse(file, read(file) ?? ""));
-  return { files, read, sources };
+  return { root, hasHistory: existsSync(join(root, ".git")), files, read, sources };
 }
 
 /** The property of a node that is itself a node, if it is. */

@@ -57,6 +57,21 @@ export const inWords: readonly Planted[] = [
       "scripts/tidy/plain-words-baseline.json": '{ "docs/more.md": 1 }',
     },
   },
+  ...[
+    ["a subject without an area", "Keep each row", "storage: keep each row"],
+    ["a subject that is too long", `core: keep ${"a".repeat(62)}`, `core: keep ${"a".repeat(61)}`],
+    ["a bare word in place of a verb", "core: what is stored survives", "core: say what is stored"],
+    ["an article in place of a verb", "core: the row is kept", "core, api: keep the row"],
+    ["a participle in place of a verb", "core: keeping rows", "core: bring rows back"],
+    ["a verb without an object", "core: improve", "core: improve rows"],
+  ].map(([promise, wrong, right]): Planted => ({
+    rule: "commit-subject",
+    promise: promise!,
+    wrong: { "a.md": "" },
+    right: { "a.md": "" },
+    commits: { wrong: wrong!, right: right! },
+    at: "commit",
+  })),
   {
     rule: "label-unique",
     promise: "a promise is defined twice",

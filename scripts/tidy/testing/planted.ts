@@ -9,6 +9,8 @@ export interface Planted {
   readonly wrong: Files;
   /** The path that the violation names, unless it is the first file. */
   readonly at?: string;
+  /** Subjects of commits that break the rule, and of commits that are right. */
+  readonly commits?: { readonly wrong: string; readonly right: string };
   /** Files close to these that are right. */
   readonly right?: Files;
 }
