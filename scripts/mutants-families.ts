@@ -47,8 +47,8 @@ export const FAMILY_MUTANTS = [
   {
     name: "S1, K16: who starts over, too, is told the same again",
     file: "packages/core/src/kernel/child-asks.ts",
-    find: "return this.#forgetful?.has(child) === true",
-    replace: "return this.#forgetful?.has(-1) === true",
+    find: "this.#forgetful?.has(child) === true",
+    replace: "this.#forgetful?.has(-1) === true",
     tests: ["packages/runtime/src/behaviour/starting-over.test.ts"],
     test: "tells its child the same again when that has started over, too",
   },

@@ -136,7 +136,7 @@ export const KERNEL_MUTANTS = [
   {
     name: "K13: a cancel after the return ends the session",
     file: "packages/core/src/kernel/open-items.ts",
-    find: "return !this.isReturnCancelled ||",
+    find: "return !this.#isReturnCancelled ||",
     replace: "return !this.isCancelled ||",
     tests: [`${KERNEL}end.test.ts`],
     test: "an agent that returns after the cancel still waits for the tasks that it asked for",

@@ -47,7 +47,7 @@ export interface StartTimer extends Command {
   readonly fireAt: number;
 }
 
-export interface WaitSignal extends Command {
+export interface WaitSignal extends Command, Persisting {
   readonly type: "wait_signal";
   readonly name: string;
   /** `consume` takes the signal when it is delivered; `ready` only says that one is pending. */
@@ -65,7 +65,7 @@ export interface RequestInput extends Command {
 }
 
 /** Signals taken without waiting. `payload` is the list of their payloads, in the order of `signalIds`. */
-export interface TakeSignals extends Command {
+export interface TakeSignals extends Command, Persisting {
   readonly type: "take_signals";
   readonly pattern: string;
   readonly signalIds: readonly string[];
@@ -90,7 +90,7 @@ export interface SpawnChild extends Command, Persisting {
 
 /** A command by which a minimal session becomes persistent. */
 export interface Persisting {
-  /** The session was minimal until this command; of sessions with the behaviour flag `persistsFamilies`. */
+  /** The session was minimal until this command; of sessions with the behaviour flags `persistsFamilies`, `persistsListeners`. */
   readonly persists?: true;
 }
 

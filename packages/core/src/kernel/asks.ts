@@ -18,6 +18,7 @@ import type { AnswerShape } from "../journal/approval.ts";
 import type {
   ChildRequest,
   CommandRecord,
+  Persisting,
   RecordProbe,
   RetryPolicy,
   ScheduleTask,
@@ -48,7 +49,8 @@ import { seededRandom } from "./random.ts";
 import type { Segment } from "./segment.ts";
 import type { Remaining } from "../journal/amounts.ts";
 import { BEHAVIOUR } from "../session/session.ts";
-import type { SealedState, SessionState } from "./session-state.ts";
+import type { SessionState } from "./session-state.ts";
+import type { CheckpointRequest } from "./standstill.ts";
 
 /** What asking needs of its kernel. */
 export interface AskDoor {
@@ -86,6 +88,8 @@ export interface AskDoor {
   /** Whether a checkpoint was asked for, or the agent has ended. */
   isLeaving(): boolean;
   isCancelRequested(): boolean;
+  /** The part of a command that takes signals, as of `ChildAsks.persisting`. */
+  listening(): Persisting;
   now(): number;
   turn(): number;
   /** Take an open item out without an answer; what became of its task goes with the segment. */
@@ -103,13 +107,6 @@ export interface AskDoor {
 }
 
 type Mutable<T> = { -readonly [key in keyof T]: T[key] };
-
-export interface CheckpointRequest {
-  readonly state: SealedState;
-  readonly cancelTasks: boolean;
-  /** Where it was asked, for the error when it makes no progress. */
-  readonly line: string | undefined;
-}
 
 export class Asks implements FutureOwner {
   readonly #door: AskDoor;
@@ -278,6 +275,7 @@ export class Asks implements FutureOwner {
       name,
       mode,
       ...(timeoutAt === undefined ? {} : { timeoutAt }),
+      ...(mode === "consume" ? this.#door.listening() : {}),
     });
     const type = mode === "consume" ? "signal" : "signal_ready";
     const future = new DurableFuture<unknown>(this, type, id, `the wait for ${what}`);
@@ -342,6 +340,7 @@ export class Asks implements FutureOwner {
       signalIds: taken.map((signal) => signal.signalId),
       names: taken.map((signal) => signal.name),
       payload: `[${taken.map((signal) => signal.payload ?? "null").join(",")}]`,
+      ...this.#door.listening(),
     });
     for (const { signalId } of taken) this.#door.segment.consume(signalId);
     return taken.map(({ name, payload }) => ({ name, payload: decodeJson(payload ?? "null") }));

@@ -13,8 +13,8 @@
 //       the place (S4). What the end waits for, it waits for; one that fails or is cancelled before has no heir.
 //   C7. One that keeps no journal and starts over asks its parent, answers its children, and tells those of them that start over, too,
 //       anew. What it tells others it tells once, unless it is something else. It takes no answer to what an earlier life asked.
-//   C8. A minimal session that asks for another one, or asks its parent, becomes persistent by that command, in its commit. So no
-//       answer is ever lost with a life that asked. C7 is for ephemeral sessions, and for those that began under older rules.
+//   C8. A minimal session that asks for another one, asks its parent, or takes signals as a child becomes persistent by that command,
+//       in its commit: no answer is lost with its process. C7 is for ephemeral sessions, and for those that began under older rules.
 
 import { CancelledError, HoldfastError, UsageError } from "../errors/errors.ts";
 import { isName, positionId, positionIn } from "../ids.ts";
@@ -217,7 +217,7 @@ export class ChildAsks {
     const draft = this.#draftChild(name, input, options, resumedFrom);
     const { onParentEnd: onEnd = "cancel" } = options;
     const hash = this.#placedHash(draft.hash, options);
-    const id = this.#append({ type: "spawn_child", agent: name, hash, ...this.#persisting() });
+    const id = this.#append({ type: "spawn_child", agent: name, hash, ...this.persisting() });
     if (this.#door.cursor.slice === "live") this.#children++; // What is recorded is counted already.
     if (onEnd === "wait") this.#awaited.add(id);
     if ((options.persistence ?? this.#inherited) === "minimal") (this.#forgetful ??= new Set()).add(id);
@@ -231,7 +231,7 @@ export class ChildAsks {
     const name = this.#named("handoffToAgent", mode);
     const draft = this.#draftChild(name, input, options, undefined);
     const hash = this.#placedHash(draft.hash, options);
-    const id = this.#append({ type: "spawn_child", agent: name, hash, handOff: true, ...this.#persisting() });
+    const id = this.#append({ type: "spawn_child", agent: name, hash, handOff: true, ...this.persisting() });
     this.#heir = () => this.#placed(this.#creation(id, draft, this.#parent), mode, options);
     if (this.#door.cursor.slice === "live") this.#described(name);
   }
@@ -249,9 +249,8 @@ export class ChildAsks {
     const id = this.#append({ type: "tell_session", to: child, name, hash: this.#hash(text) });
     this.#effect(() => {
       const signal = this.#signal(id, childId, name, text);
-      return this.#forgetful?.has(child) === true
-        ? signal
-        : { ...signal, signalId: this.#toldId(id, name, text) };
+      if (this.#forgetful?.has(child) === true) return signal;
+      return { ...signal, signalId: this.#toldId(id, name, text) };
     });
   }
 
@@ -287,7 +286,7 @@ export class ChildAsks {
       );
     }
     const text = this.#door.encodeFor(payload, `payload of request "${name}"`);
-    const id = this.#append({ type: "request_parent", name, hash: this.#hash(text), ...this.#persisting() });
+    const id = this.#append({ type: "request_parent", name, hash: this.#hash(text), ...this.persisting() });
     this.#effect(() => {
       const life = this.life === undefined ? {} : { life: this.life };
       const request: Omit<ChildRequest, "payload"> = { request: id, from: this.#sessionId, name, ...life };
@@ -307,10 +306,11 @@ export class ChildAsks {
     });
   }
 
-  /** C8. What a command of a family says of itself; it makes this session persistent, if that is minimal. */
-  #persisting(): Persisting {
-    if (this.#persistence !== "minimal") return {};
-    if ((this.#door.options.relations.flags & BEHAVIOUR.persistsFamilies) === 0) return {};
+  /** C8. The part of a command by which a minimal session becomes persistent. A parent may have sent the signals that it takes. */
+  persisting(rule: "persistsFamilies" | "persistsListeners" = "persistsFamilies"): Persisting {
+    const { flags } = this.#door.options.relations;
+    if (this.#persistence !== "minimal" || (flags & BEHAVIOUR[rule]) === 0) return {};
+    if (rule === "persistsListeners" && this.#parent === undefined) return {};
     this.becomePersistent();
     this.#door.segment.enablePersistence();
     return { persists: true };

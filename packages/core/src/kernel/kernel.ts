@@ -27,7 +27,7 @@ import {
 import { requestingChild } from "../journal/signal-names.ts";
 import type { StoredSignal } from "../session/changes.ts";
 import { BEHAVIOUR } from "../session/session.ts";
-import { Asks, type AskDoor, type CheckpointRequest } from "./asks.ts";
+import { Asks, type AskDoor } from "./asks.ts";
 import { callerLine } from "./caller.ts";
 import { ChildAsks } from "./child-asks.ts";
 import { encodeWithin } from "./checks.ts";
@@ -49,7 +49,7 @@ import { OpenItems, type OpenItem } from "./open-items.ts";
 import { PendingSignals } from "./pending-signals.ts";
 import { RepeatGuard, taskFailure, type TaskOutcome } from "./repeat-guard.ts";
 import { Segment, type SealedSegment } from "./segment.ts";
-import type { Ending, Standstill } from "./standstill.ts";
+import type { CheckpointRequest, Ending, Standstill } from "./standstill.ts";
 
 export class Kernel {
   /** What the agent may ask for: for its context. */
@@ -102,6 +102,7 @@ export class Kernel {
       guard: () => this.#guard(),
       isClosed: () => this.#closed,
       isLeaving: () => this.#isLeaving,
+      listening: () => this.children.persisting("persistsListeners"),
       isCancelRequested: () => this.#cancel !== undefined,
       now: () => this.#now,
       turn: () => this.#turn,
@@ -527,8 +528,7 @@ export class Kernel {
   #requestCancel(notice: CancelNotice): void {
     this.#cancel ??= notice;
     const mayEnd = (this.#options.relations.flags & BEHAVIOUR.endsWhenCancelled) !== 0;
-    this.#open.isReturnCancelled ||= mayEnd && this.#ending !== undefined;
-    this.#open.isCancelled = true;
+    this.#open.requestCancel(mayEnd && this.#ending !== undefined);
     for (const item of this.#open.values()) {
       if (item.task !== undefined || item.sheltered === true) continue;
       this.#drop(item.future.id);

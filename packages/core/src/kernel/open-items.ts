@@ -90,7 +90,12 @@ export class OpenItems {
   /** It cannot be cancelled for want of an answer any more: such a question stays open until its session ends. */
   isCancelled = false;
   /** A cancel came after the agent had returned: no code of it is left that would use the outcome of a task. */
-  isReturnCancelled = false;
+  #isReturnCancelled = false;
+
+  requestCancel(isAfterReturn: boolean): void {
+    this.isCancelled = true;
+    this.#isReturnCancelled ||= isAfterReturn;
+  }
 
   get size(): number {
     return this.#items.size;
@@ -188,7 +193,7 @@ export class OpenItems {
   besideReturn(isForChildren: boolean): DurableFuture<unknown>[] {
     const isAwaited = ({ task, future }: OpenItem): boolean => {
       if (task === undefined || future.observed) return false;
-      return !this.isReturnCancelled || (isForChildren && task.request !== undefined);
+      return !this.#isReturnCancelled || (isForChildren && task.request !== undefined);
     };
     return [...this.#items.values()].filter((item) => !isAwaited(item)).map(({ future }) => future);
   }

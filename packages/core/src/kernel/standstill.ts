@@ -2,7 +2,7 @@
 
 import type { HoldfastError, RecordedError } from "../errors/errors.ts";
 import type { JsonText } from "../json/json.ts";
-import type { SessionState } from "./session-state.ts";
+import type { SealedState, SessionState } from "./session-state.ts";
 
 export type Ending =
   | {
@@ -21,3 +21,11 @@ export type Standstill =
   | { readonly type: "faulted"; readonly fault: HoldfastError }
   | { readonly type: "checkpointed"; readonly state: SessionState; readonly turn: number }
   | { readonly type: "ended"; readonly ending: Ending };
+
+/** The checkpoint that an agent has asked for, until its segment is closed. */
+export interface CheckpointRequest {
+  readonly state: SealedState;
+  readonly cancelTasks: boolean;
+  /** The agent's line, for the error when the turn made no progress. */
+  readonly line: string | undefined;
+}

@@ -220,6 +220,8 @@ export const BEHAVIOUR = {
   persistsFamilies: 8,
   /** A graceful cancel ends a session whose agent has returned, and withdraws the tasks that its end waits for (K13). */
   endsWhenCancelled: 16,
+  /** A minimal session with a parent becomes persistent when it takes signals. */
+  persistsListeners: 32,
 } as const;
 
 /** Of a session that begins now. */

@@ -35,7 +35,7 @@ export function eventLine(
     case "start_timer":
       return `${symbols.wait} waits for a timer, due ${moment(event.fireAt ?? now, now)}`;
     case "wait_signal":
-      return `${symbols.wait} waits for ${name}`;
+      return `${symbols.wait} waits for ${name}${persistsOf(event, look)}`;
     case "request_input": {
       const until = event.expiresAt === undefined ? "" : `  (until ${moment(event.expiresAt, now)})`;
       return questionLines(event.prompt ?? "", event.details)
@@ -50,7 +50,7 @@ export function eventLine(
       const names = event.names ?? [];
       return names.length === 0
         ? undefined
-        : `${paint.cyan(symbols.arrived)} took ${plainLine(names.join(", "), TEXT_CHARS)}`;
+        : `${paint.cyan(symbols.arrived)} took ${plainLine(names.join(", "), TEXT_CHARS)}${persistsOf(event, look)}`;
     }
     case "timer_fired":
       return `${paint.cyan(symbols.arrived)} the timer is due`;

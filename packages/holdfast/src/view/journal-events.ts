@@ -178,7 +178,7 @@ export class JournalTail {
         return { ...base, fireAt: record.fireAt };
       case "wait_signal":
         this.#waits.set(record.id, { name: record.name });
-        return { ...base, name: record.name, mode: record.mode, ...given(record, "timeoutAt") };
+        return { ...base, name: record.name, mode: record.mode, ...given(record, "timeoutAt", "persists") };
       case "request_input": {
         const { prompt, details, answer } = payload as Question;
         this.#waits.set(record.id, { prompt });
@@ -191,7 +191,13 @@ export class JournalTail {
         };
       }
       case "take_signals":
-        return { ...base, pattern: record.pattern, names: record.names, payloads: payload };
+        return {
+          ...base,
+          pattern: record.pattern,
+          names: record.names,
+          payloads: payload,
+          ...given(record, "persists"),
+        };
       case "signal_received":
         return { ...base, wait: record.wait, ...this.#waits.get(record.wait), payload };
       case "signal_ready":

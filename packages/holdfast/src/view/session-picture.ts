@@ -128,8 +128,17 @@ export async function readPicture(
   };
 }
 
-function persistingAct({ type, persists, handOff, childId, name }: JournalEvent): string | undefined {
+function persistingAct({
+  type,
+  persists,
+  handOff,
+  childId,
+  name,
+  pattern,
+}: JournalEvent): string | undefined {
   if (persists !== true) return undefined;
+  if (type === "wait_signal") return `it waited for signal "${name}"`;
+  if (type === "take_signals") return `it took signals "${String(pattern)}"`;
   if (type === "request_parent") return `it asked its parent for "${name}"`;
   return handOff === true ? "it handed over" : `it asked for child ${String(childId)}`;
 }

@@ -290,6 +290,78 @@ test("a session that became persistent is forked, exported and imported as any o
   expect(await other.runtime.handle(ID).result()).toEqual(HEARD);
 });
 
+describe("a minimal child", () => {
+  const parentOf = (listener: Agent): Agent =>
+    defineAgent({
+      name: "parent",
+      agents: [listener],
+      run: async (ctx) => {
+        const child = ctx.spawnAgent(local(listener), undefined, { persistence: "minimal" });
+        ctx.signalChild(child, "word", "hello");
+        return ctx.waitForChild(child);
+      },
+    });
+
+  const listener = (listen: (ctx: AgentContext) => Promise<unknown>): Agent =>
+    defineAgent({
+      name: "listener",
+      run: async (ctx) => {
+        const word = await listen(ctx);
+        return [word, await ctx.waitForSignal("person")];
+      },
+    });
+
+  test.each<[string, (ctx: AgentContext) => Promise<unknown>]>([
+    ["waits for", (ctx) => ctx.waitForSignal("word")],
+    [
+      "looks for",
+      async (ctx) => {
+        await ctx.signalReady("word");
+        return ctx.takeSignal("word");
+      },
+    ],
+    [
+      "takes with all others",
+      async (ctx) => {
+        await ctx.signalReady("word");
+        return ctx.drainSignals("word").map(({ payload }) => payload)[0];
+      },
+    ],
+  ])("that %s the words of its parent has heard them, also after a crash", async (_how, listen) => {
+    const storage = new MemoryStorage();
+    const agent = parentOf(listener(listen));
+    const first = life(storage, agent);
+    await first.runtime.start(agent, undefined, { sessionId: ID });
+    await waitsFor(storage, "person", `${ID}-0`);
+    await first.kill();
+
+    const { runtime } = life(storage, agent);
+    await runtime.recover();
+    await runtime.signal(`${ID}-0`, "person", "go");
+    expect(await runtime.handle(ID).result()).toEqual(["hello", "go"]);
+    expect(await storage.reader.session(`${ID}-0`)).not.toHaveProperty("persistence");
+  });
+
+  test("that only works stays minimal", async () => {
+    const storage = new MemoryStorage();
+    const worker = defineAgent({ name: "worker", run: async (ctx) => ctx.run("work", () => 1) });
+    const agent = parentOf(worker);
+    const { runtime } = life(storage, agent);
+    await runtime.start(agent, undefined, { sessionId: ID });
+    expect(await runtime.handle(ID).result()).toBe(1);
+    expect(await journalOf(storage, `${ID}-0`)).toEqual([]);
+  });
+});
+
+test("a minimal session without a parent that waits for a signal stays minimal", async () => {
+  const storage = new MemoryStorage();
+  const agent = defineAgent({ name: "alone", run: async (ctx) => ctx.waitForSignal("word") });
+  const { runtime } = life(storage, agent);
+  await startMinimal(runtime, agent);
+  await waitsFor(storage, "word");
+  expect(await storage.reader.session(ID)).toMatchObject({ persistence: "minimal" });
+});
+
 test("an ephemeral session that asks for a child stays ephemeral, with its child", async () => {
   const storage = new MemoryStorage();
   const agent = hearing();

@@ -21,7 +21,10 @@ function open(options: Partial<RuntimeOptions> = {}): { runtime: Runtime; storag
   return { runtime, storage };
 }
 
-const OLDER = { flags: BEHAVIOUR_FLAGS & ~BEHAVIOUR.persistsFamilies, format: JOURNAL_FORMAT } as const;
+const OLDER = {
+  flags: BEHAVIOUR_FLAGS & ~(BEHAVIOUR.persistsFamilies | BEHAVIOUR.persistsListeners),
+  format: JOURNAL_FORMAT,
+} as const;
 
 /** Store a session as it was made before minimal ones became persistent with their first child, and run it. */
 async function startOlder(
