@@ -18,6 +18,7 @@ export const SESSIONS = {
   ended: "ses-ended",
   hold: "ses-hold",
   queued: "ses-queued",
+  leased: "ses-leased",
   question: "ses-question",
   timer: "ses-timer",
   listening: "ses-listening",
@@ -26,8 +27,10 @@ export const SESSIONS = {
   child: "ses-parent-0",
 } as const;
 
-export const BUDGET = { maxTokens: 1_000 } as const;
+export const BUDGET = { maxTokens: 5_000 } as const;
 export const WORST_TOKENS = 100;
+/** How many tasks run at once when the process is killed: more than one row keeps holds for. */
+export const WIDTH = 12;
 export const USED_TOKENS = 30;
 export const SLEEP_MS = 3_600_000;
 /** Long enough to be stored apart from the row that names it. */
@@ -59,8 +62,9 @@ export function agentsOf({ defineAgent, defineTask, local }: Authoring, onAttemp
     tasks: [call],
     run: async (ctx) => {
       const first = await ctx.scheduleTask(call, "first");
-      const second = await ctx.scheduleTask(call, "second");
-      return [first, second];
+      const labels = Array.from({ length: WIDTH }, (_, index) => `wide ${index}`);
+      const wide = await Promise.all(labels.map((label) => ctx.scheduleTask(call, label)));
+      return [first, ...wide];
     },
   });
   const asker = defineAgent({

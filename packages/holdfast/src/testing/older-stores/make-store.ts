@@ -14,9 +14,10 @@ import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { startServer, runSql } from "@holdfast/storage/postgres-testing";
+import type { CreateSession } from "@holdfast/core";
 import type * as Postgres from "@holdfast/storage/postgres";
 import type * as Holdfast from "../../index.ts";
-import { agentsOf, BUDGET, LARGE_INPUT, SESSIONS } from "./agents.ts";
+import { agentsOf, BUDGET, LARGE_INPUT, SESSIONS, WIDTH } from "./agents.ts";
 import { dumpPostgres, dumpSqlite } from "./dump.ts";
 
 type Kind = "sqlite" | "postgres";
@@ -24,6 +25,7 @@ type Kind = "sqlite" | "postgres";
 /** The schema of our tables in the server that is started for it. */
 const SCHEMA = "holdfast";
 const ASK_EVERY_MS = 20;
+const LEASE_MS = 60_000;
 
 /** A build by its public interface. The types are today's: what is used of it has not changed. */
 class Build {
@@ -112,9 +114,10 @@ async function exported(build: Build, kind: Kind, at: string): Promise<string> {
 async function fill(build: Build, kind: Kind, at: string): Promise<void> {
   const holdfast = await build.holdfast();
   const begun = Promise.withResolvers<void>();
+  let running = 0;
   const { brief, spender, asker, sleeper, listener, parent } = agentsOf(holdfast, async (label) => {
-    if (label !== "second") return;
-    begun.resolve();
+    if (!label.startsWith("wide")) return;
+    if (++running === WIDTH) begun.resolve();
     await new Promise(() => {});
   });
   const storage = await build.open(kind, at);
@@ -137,20 +140,10 @@ async function fill(build: Build, kind: Kind, at: string): Promise<void> {
   await signalWhileNobodyRunsIt();
   // As a coordinator stores what a client starts: nobody runs it yet.
   const { flags, format } = (await reader.session(SESSIONS.ended))!;
-  await storage.commit(
-    [
-      {
-        type: "create_session",
-        sessionId: SESSIONS.queued,
-        agent: { name: brief.name, version: brief.version },
-        input: JSON.stringify("later"),
-        seed: 1,
-        flags,
-        format,
-      },
-    ],
-    Date.now(),
-  );
+  const agent = { name: brief.name, version: brief.version };
+  const creation = { type: "create_session", agent, input: '"later"', seed: 1, flags, format } as const;
+  await storage.commit([{ ...creation, sessionId: SESSIONS.queued }], Date.now());
+  await storeLedger(creation);
   await runtime.start(spender, undefined, { sessionId: SESSIONS.hold, budget: BUDGET });
   await begun.promise;
   const waiting = [SESSIONS.timer, SESSIONS.parent, SESSIONS.child, SESSIONS.listening];
@@ -168,6 +161,22 @@ async function fill(build: Build, kind: Kind, at: string): Promise<void> {
     const besides = holdfast.createRuntime({ storage, owner: "besides", development: false });
     await besides.signal(SESSIONS.signalled, "go", 1, { signalId: "sig-go" });
     await besides.close();
+  }
+
+  /** A document, an audited session that a runner leases, and a session that was deleted. */
+  async function storeLedger(template: Omit<CreateSession, "sessionId">): Promise<void> {
+    const now = Date.now();
+    const change = { ...template, sessionId: SESSIONS.leased };
+    const audit = { actor: "anna", action: "start", object: SESSIONS.leased };
+    const document = { collection: "notes", id: "note-1", body: '{"text":"kept"}' };
+    const put = await storage.commit([{ type: "put_document", ...document }], now).catch(() => undefined);
+    if (put?.[0]?.status !== "done") return; // The first tables of SQLite have no place for any of this.
+    await storage.commit([{ type: "audited", change, audit }], now);
+    await storage.claim({ sessionId: SESSIONS.leased, owner: "runner", now, leaseMs: LEASE_MS });
+    const sessionId = "ses-deleted";
+    await storage.commit([{ ...template, sessionId }], now);
+    await storage.commit([{ type: "request_cancel", sessionId, mode: "hard", graceMs: 0 }], now);
+    await storage.commit([{ type: "delete_session", sessionId, subtree: "refuse" }], now);
   }
 
   async function reaches(sessionId: string, status: string): Promise<void> {

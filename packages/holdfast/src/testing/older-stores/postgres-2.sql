@@ -34,62 +34,89 @@ CREATE INDEX journal_checkpoint ON journal USING btree (lane, session_id, seq) W
 CREATE INDEX item_next ON item USING btree (next_at) WHERE (next_at IS NOT NULL);
 INSERT INTO meta VALUES ('lanes', '8');
 INSERT INTO meta VALUES ('schema_version', '2');
-INSERT INTO session VALUES ('ses-ended', '5', '1795445078086975', 'brief', NULL, NULL, '{"agent":{"name":"brief","version":"1"},"seed":2230037345,"flags":7,"format":1,"depth":0,"payers":[],"createdAt":1795445078078,"inputBlob":"r7O77KyEZ4Xka4ftvtSdfgap4YbpznDvjlmzPJxyFF8"}', '4082592410');
-INSERT INTO session VALUES ('ses-hold', '1', '1795445078237808', 'spender', NULL, NULL, '{"agent":{"name":"spender","version":"1"},"seed":900273749,"flags":7,"format":1,"depth":0,"payers":["ses-hold"],"createdAt":1795445078237}', '705351806');
-INSERT INTO session VALUES ('ses-listening', '3', '1795445078136166', 'listener', NULL, NULL, '{"agent":{"name":"listener","version":"1"},"seed":900311255,"flags":7,"format":1,"depth":0,"payers":["ses-listening"],"createdAt":1795445078135}', '4156712224');
-INSERT INTO session VALUES ('ses-parent', '5', '1795445078130047', 'parent', NULL, NULL, '{"agent":{"name":"parent","version":"1"},"seed":1675482395,"flags":7,"format":1,"depth":0,"payers":[],"createdAt":1795445078126}', '4158877628');
-INSERT INTO session VALUES ('ses-parent-0', '5', '1795445078130397', 'child', NULL, 'ses-parent', '{"agent":{"name":"child","version":"1"},"seed":4260015274,"flags":7,"format":1,"parent":{"sessionId":"ses-parent","child":0,"onEnd":"cancel"},"depth":1,"payers":[],"createdAt":1795445078126}', '3298428962');
-INSERT INTO session VALUES ('ses-question', '1', '1795445078118592', 'asker', NULL, NULL, '{"agent":{"name":"asker","version":"1"},"seed":3325897458,"flags":7,"format":1,"depth":0,"payers":[],"createdAt":1795445078118}', '1909584092');
-INSERT INTO session VALUES ('ses-queued', '3', '1795445078235379', 'brief', NULL, NULL, E'{"agent":{"name":"brief","version":"1"},"seed":1,"flags":7,"format":1,"depth":0,"payers":[],"createdAt":1795445078235,"input":"\\"later\\""}', '2067240377');
-INSERT INTO session VALUES ('ses-signalled', '2', '1795445078195055', 'listener', NULL, NULL, '{"agent":{"name":"listener","version":"1"},"seed":2021524202,"flags":7,"format":1,"depth":0,"payers":[],"createdAt":1795445078194}', '2941649867');
-INSERT INTO session VALUES ('ses-timer', '0', '1795445078122651', 'sleeper', NULL, NULL, '{"agent":{"name":"sleeper","version":"1"},"seed":2515055720,"flags":7,"format":1,"depth":0,"payers":[],"createdAt":1795445078122}', '1374316962');
-INSERT INTO state VALUES ('0', 'ses-timer', '1795445078122651', 'waiting', '0', 'sleeper', '{"status":"waiting","waits":[{"type":"timer","id":0,"at":1795448678121}],"wakeAt":1795448678121,"nextSeq":2,"entryCount":0,"turn":0,"inbox":0,"children":0,"updatedAt":1795445078122}', '2947961487', '1795448678121', NULL, NULL, NULL, '1795445078122683', 'maker', 'Infinity', 'Infinity', '0', 'e5c6daf2-3018-41b0-bb3b-d1504f27e812');
-INSERT INTO state VALUES ('1', 'ses-hold', '1795445078237809', 'working', '0', 'spender', '{"status":"working","waits":[],"nextSeq":4,"entryCount":0,"turn":0,"inbox":0,"children":0,"account":{"limits":{"maxTokens":1000},"spent":{"tokens":30,"costMicroUsd":0,"steps":2,"turns":0},"reserved":{"tokens":100,"costMicroUsd":0,"steps":0,"turns":0},"low":false},"updatedAt":1795445078242}', '20611529', '-Infinity', NULL, NULL, NULL, '1795445078237834', 'maker', 'Infinity', 'Infinity', '0', 'e5c6daf2-3018-41b0-bb3b-d1504f27e812');
-INSERT INTO state VALUES ('1', 'ses-question', '1795445078118592', 'input_required', '0', 'asker', '{"status":"input_required","waits":[{"type":"input","id":0,"name":"answer:0","prompt":"Deploy?","answer":"approval"}],"nextSeq":2,"entryCount":0,"turn":0,"inbox":0,"children":0,"updatedAt":1795445078118}', '2782827291', NULL, NULL, NULL, NULL, '1795445078118634', 'maker', 'Infinity', 'Infinity', '0', 'e5c6daf2-3018-41b0-bb3b-d1504f27e812');
-INSERT INTO state VALUES ('2', 'ses-signalled', '1795445078195058', 'waiting', '0', 'listener', '{"status":"waiting","waits":[{"type":"signal","id":2,"name":"go"}],"nextSeq":5,"entryCount":1,"turn":0,"inbox":1,"children":0,"updatedAt":1795445078229}', '2859278352', '-Infinity', '-Infinity', NULL, NULL, '1795445078195079', NULL, '-Infinity', 'Infinity', '0', NULL);
-INSERT INTO state VALUES ('3', 'ses-listening', '1795445078136168', 'waiting', '0', 'listener', '{"status":"waiting","waits":[{"type":"signal","id":2,"name":"go"}],"nextSeq":5,"entryCount":1,"turn":0,"inbox":1,"children":0,"account":{"limits":{"maxTokens":1000},"spent":{"tokens":30,"costMicroUsd":0,"steps":1,"turns":0},"reserved":{"tokens":0,"costMicroUsd":0,"steps":0,"turns":0},"low":false},"updatedAt":1795445078153}', '1412372201', NULL, NULL, NULL, NULL, '1795445078136196', 'maker', 'Infinity', 'Infinity', '0', 'e5c6daf2-3018-41b0-bb3b-d1504f27e812');
-INSERT INTO state VALUES ('3', 'ses-queued', '1795445078235379', 'submitted', '0', 'brief', '{"status":"submitted","waits":[],"nextSeq":0,"entryCount":0,"turn":0,"inbox":0,"children":0,"updatedAt":1795445078235}', '58818613', '-Infinity', '-Infinity', NULL, NULL, '0', NULL, '-Infinity', '0', '0', NULL);
-INSERT INTO state VALUES ('5', 'ses-ended', '1795445078086976', 'completed', '1', 'brief', E'{"status":"completed","waits":[],"nextSeq":6,"entryCount":2,"turn":0,"inbox":0,"output":"{\\"length\\":65536,\\"output\\":\\"only done\\"}","children":0,"updatedAt":1795445078110,"endedAt":1795445078110}', '3597909906', NULL, NULL, NULL, NULL, '1795445078087113', 'maker', 'Infinity', 'Infinity', '0', NULL);
-INSERT INTO state VALUES ('5', 'ses-parent', '1795445078130047', 'waiting', '0', 'parent', '{"status":"waiting","waits":[{"type":"signal","id":1,"name":"child-end:0"}],"nextSeq":3,"entryCount":0,"turn":0,"inbox":0,"children":1,"updatedAt":1795445078126}', '2377502902', NULL, NULL, NULL, NULL, '1795445078130079', 'maker', 'Infinity', 'Infinity', '0', 'e5c6daf2-3018-41b0-bb3b-d1504f27e812');
-INSERT INTO state VALUES ('5', 'ses-parent-0', '1795445078130399', 'waiting', '0', 'child', '{"status":"waiting","waits":[{"type":"signal","id":0,"name":"finish"}],"nextSeq":2,"entryCount":0,"turn":0,"inbox":0,"children":0,"updatedAt":1795445078183}', '2994588521', NULL, NULL, NULL, NULL, '1795445078144263', 'maker', 'Infinity', 'Infinity', '0', 'e5c6daf2-3018-41b0-bb3b-d1504f27e812');
-INSERT INTO journal VALUES ('0', 'ses-timer', '0', '2', '1795445078122', NULL, '{"type":"started","at":1795445078121,"seq":0}
-{"type":"start_timer","fireAt":1795448678121,"seq":1,"id":0}', '4263389359');
-INSERT INTO journal VALUES ('1', 'ses-hold', '0', '2', '1795445078237', NULL, '{"type":"started","at":1795445078237,"seq":0}
-{"type":"schedule_task","kind":"call","hash":"3l8sv0wQoNFG8qZxqsNj6GQP78RprUKsJTZPGeS8GU8","seq":1,"id":0,"payload":"first"}', '2178688122');
-INSERT INTO journal VALUES ('1', 'ses-hold', '2', '2', '1795445078242', NULL, '{"type":"task_completed","task":0,"attempt":1,"at":1795445078241,"usage":{"model":"model","inputTokens":20,"outputTokens":10},"seq":2,"payload":"first done"}
-{"type":"schedule_task","kind":"call","hash":"OORStWpj2bXzlzVMvSB7DlSO-OT0lymm9t2NappXqyM","seq":3,"id":1,"payload":"second"}', '3489763661');
-INSERT INTO journal VALUES ('1', 'ses-question', '0', '2', '1795445078118', NULL, '{"type":"started","at":1795445078117,"seq":0}
-{"type":"request_input","hash":"SdPoiKK0KkRqBTeK4pQMGrn6qi7cMcjQMYLwksyDNy8","seq":1,"id":0,"payload":{"prompt":"Deploy?","details":{"version":2},"answer":"approval"}}', '2940069689');
-INSERT INTO journal VALUES ('2', 'ses-signalled', '0', '2', '1795445078194', NULL, '{"type":"started","at":1795445078194,"seq":0}
-{"type":"schedule_task","kind":"call","hash":"JsTzjhYqmEVNVNzYC44ByWK1LeO0yWXM_p0aka5_GGI","seq":1,"id":0,"payload":"before"}', '3728959597');
-INSERT INTO journal VALUES ('2', 'ses-signalled', '2', '3', '1795445078199', NULL, '{"type":"task_completed","task":0,"attempt":1,"at":1795445078199,"usage":{"model":"model","inputTokens":20,"outputTokens":10},"seq":2,"payload":"before done"}
+INSERT INTO session VALUES ('ses-ended', '5', '1795446467893893', 'brief', NULL, NULL, '{"agent":{"name":"brief","version":"1"},"seed":1029579834,"flags":7,"format":1,"depth":0,"payers":[],"createdAt":1795446467886,"inputBlob":"r7O77KyEZ4Xka4ftvtSdfgap4YbpznDvjlmzPJxyFF8"}', '1221653133');
+INSERT INTO session VALUES ('ses-hold', '1', '1795446468044808', 'spender', NULL, NULL, '{"agent":{"name":"spender","version":"1"},"seed":744940256,"flags":7,"format":1,"depth":0,"payers":["ses-hold"],"createdAt":1795446468044}', '244122797');
+INSERT INTO session VALUES ('ses-leased', '1', '1795446468029316', 'brief', NULL, NULL, E'{"agent":{"name":"brief","version":"1"},"seed":1,"flags":7,"format":1,"depth":0,"payers":[],"createdAt":1795446468027,"input":"\\"later\\""}', '3244555010');
+INSERT INTO session VALUES ('ses-listening', '3', '1795446467936765', 'listener', NULL, NULL, '{"agent":{"name":"listener","version":"1"},"seed":3433055052,"flags":7,"format":1,"depth":0,"payers":["ses-listening"],"createdAt":1795446467936}', '1244186390');
+INSERT INTO session VALUES ('ses-parent', '5', '1795446467931795', 'parent', NULL, NULL, '{"agent":{"name":"parent","version":"1"},"seed":3790978361,"flags":7,"format":1,"depth":0,"payers":[],"createdAt":1795446467929}', '2639279578');
+INSERT INTO session VALUES ('ses-parent-0', '5', '1795446467932068', 'child', NULL, 'ses-parent', '{"agent":{"name":"child","version":"1"},"seed":2143470728,"flags":7,"format":1,"parent":{"sessionId":"ses-parent","child":0,"onEnd":"cancel"},"depth":1,"payers":[],"createdAt":1795446467929}', '1984541029');
+INSERT INTO session VALUES ('ses-question', '1', '1795446467919124', 'asker', NULL, NULL, '{"agent":{"name":"asker","version":"1"},"seed":106391302,"flags":7,"format":1,"depth":0,"payers":[],"createdAt":1795446467918}', '218672924');
+INSERT INTO session VALUES ('ses-queued', '3', '1795446468024869', 'brief', NULL, NULL, E'{"agent":{"name":"brief","version":"1"},"seed":1,"flags":7,"format":1,"depth":0,"payers":[],"createdAt":1795446468024,"input":"\\"later\\""}', '1895201147');
+INSERT INTO session VALUES ('ses-signalled', '2', '1795446467988176', 'listener', NULL, NULL, '{"agent":{"name":"listener","version":"1"},"seed":3827215680,"flags":7,"format":1,"depth":0,"payers":[],"createdAt":1795446467988}', '3508389547');
+INSERT INTO session VALUES ('ses-timer', '0', '1795446467923555', 'sleeper', NULL, NULL, '{"agent":{"name":"sleeper","version":"1"},"seed":2624550307,"flags":7,"format":1,"depth":0,"payers":[],"createdAt":1795446467923}', '572818292');
+INSERT INTO state VALUES ('0', 'ses-timer', '1795446467923555', 'waiting', '0', 'sleeper', '{"status":"waiting","waits":[{"type":"timer","id":0,"at":1795450067922}],"wakeAt":1795450067922,"nextSeq":2,"entryCount":0,"turn":0,"inbox":0,"children":0,"updatedAt":1795446467923}', '1815231454', '1795450067922', NULL, NULL, NULL, '1795446467923578', 'maker', 'Infinity', 'Infinity', '0', 'd52e3296-f44e-48ff-8697-4bd55b706295');
+INSERT INTO state VALUES ('1', 'ses-hold', '1795446468044809', 'working', '0', 'spender', '{"status":"working","waits":[],"nextSeq":15,"entryCount":0,"turn":0,"inbox":0,"children":0,"account":{"limits":{"maxTokens":5000},"spent":{"tokens":30,"costMicroUsd":0,"steps":13,"turns":0},"reserved":{"tokens":1200,"costMicroUsd":0,"steps":0,"turns":0},"low":false},"updatedAt":1795446468048}', '3479110916', '-Infinity', NULL, NULL, NULL, '1795446468044826', 'maker', 'Infinity', 'Infinity', '0', 'd52e3296-f44e-48ff-8697-4bd55b706295');
+INSERT INTO state VALUES ('1', 'ses-leased', '1795446468029317', 'submitted', '0', 'brief', '{"status":"submitted","waits":[],"nextSeq":0,"entryCount":0,"turn":0,"inbox":0,"children":0,"updatedAt":1795446468027}', '1090907248', '-Infinity', '1795446528027', NULL, NULL, '1795446468034527', 'runner', '1795446528027', '60000', '0', NULL);
+INSERT INTO state VALUES ('1', 'ses-question', '1795446467919124', 'input_required', '0', 'asker', '{"status":"input_required","waits":[{"type":"input","id":0,"name":"answer:0","prompt":"Deploy?","answer":"approval"}],"nextSeq":2,"entryCount":0,"turn":0,"inbox":0,"children":0,"updatedAt":1795446467918}', '1403444336', NULL, NULL, NULL, NULL, '1795446467919163', 'maker', 'Infinity', 'Infinity', '0', 'd52e3296-f44e-48ff-8697-4bd55b706295');
+INSERT INTO state VALUES ('2', 'ses-signalled', '1795446467988179', 'waiting', '0', 'listener', '{"status":"waiting","waits":[{"type":"signal","id":2,"name":"go"}],"nextSeq":5,"entryCount":1,"turn":0,"inbox":1,"children":0,"updatedAt":1795446468019}', '3015616151', '-Infinity', '-Infinity', NULL, NULL, '1795446467988200', NULL, '-Infinity', 'Infinity', '0', NULL);
+INSERT INTO state VALUES ('3', 'ses-listening', '1795446467936767', 'waiting', '0', 'listener', '{"status":"waiting","waits":[{"type":"signal","id":2,"name":"go"}],"nextSeq":5,"entryCount":1,"turn":0,"inbox":1,"children":0,"account":{"limits":{"maxTokens":5000},"spent":{"tokens":30,"costMicroUsd":0,"steps":1,"turns":0},"reserved":{"tokens":0,"costMicroUsd":0,"steps":0,"turns":0},"low":false},"updatedAt":1795446467951}', '3556983792', NULL, NULL, NULL, NULL, '1795446467936787', 'maker', 'Infinity', 'Infinity', '0', 'd52e3296-f44e-48ff-8697-4bd55b706295');
+INSERT INTO state VALUES ('3', 'ses-queued', '1795446468024869', 'submitted', '0', 'brief', '{"status":"submitted","waits":[],"nextSeq":0,"entryCount":0,"turn":0,"inbox":0,"children":0,"updatedAt":1795446468024}', '13493149', '-Infinity', '-Infinity', NULL, NULL, '0', NULL, '-Infinity', '0', '0', NULL);
+INSERT INTO state VALUES ('5', 'ses-ended', '1795446467893894', 'completed', '1', 'brief', E'{"status":"completed","waits":[],"nextSeq":6,"entryCount":2,"turn":0,"inbox":0,"output":"{\\"length\\":65536,\\"output\\":\\"only done\\"}","children":0,"updatedAt":1795446467910,"endedAt":1795446467910}', '3221134589', NULL, NULL, NULL, NULL, '1795446467893986', 'maker', 'Infinity', 'Infinity', '0', NULL);
+INSERT INTO state VALUES ('5', 'ses-parent', '1795446467931795', 'waiting', '0', 'parent', '{"status":"waiting","waits":[{"type":"signal","id":1,"name":"child-end:0"}],"nextSeq":3,"entryCount":0,"turn":0,"inbox":0,"children":1,"updatedAt":1795446467929}', '4233462546', NULL, NULL, NULL, NULL, '1795446467931820', 'maker', 'Infinity', 'Infinity', '0', 'd52e3296-f44e-48ff-8697-4bd55b706295');
+INSERT INTO state VALUES ('5', 'ses-parent-0', '1795446467932070', 'waiting', '0', 'child', '{"status":"waiting","waits":[{"type":"signal","id":0,"name":"finish"}],"nextSeq":2,"entryCount":0,"turn":0,"inbox":0,"children":0,"updatedAt":1795446467978}', '2897025780', NULL, NULL, NULL, NULL, '1795446467948683', 'maker', 'Infinity', 'Infinity', '0', 'd52e3296-f44e-48ff-8697-4bd55b706295');
+INSERT INTO journal VALUES ('0', 'ses-timer', '0', '2', '1795446467923', NULL, '{"type":"started","at":1795446467922,"seq":0}
+{"type":"start_timer","fireAt":1795450067922,"seq":1,"id":0}', '4015269794');
+INSERT INTO journal VALUES ('1', 'ses-hold', '0', '2', '1795446468044', NULL, '{"type":"started","at":1795446468044,"seq":0}
+{"type":"schedule_task","kind":"call","hash":"3l8sv0wQoNFG8qZxqsNj6GQP78RprUKsJTZPGeS8GU8","seq":1,"id":0,"payload":"first"}', '3747413462');
+INSERT INTO journal VALUES ('1', 'ses-hold', '2', '13', '1795446468048', NULL, '{"type":"task_completed","task":0,"attempt":1,"at":1795446468047,"usage":{"model":"model","inputTokens":20,"outputTokens":10},"seq":2,"payload":"first done"}
+{"type":"schedule_task","kind":"call","hash":"_6mGNtHvBbfW33RvX7tFLx-TvVfFB51ygfOtc-tJ9kU","seq":3,"id":1,"payload":"wide 0"}
+{"type":"schedule_task","kind":"call","hash":"DsEgq7otdz0s8wXMRVeE6lpO3pC1GX52EKQdfLm0_7g","seq":4,"id":2,"payload":"wide 1"}
+{"type":"schedule_task","kind":"call","hash":"m7BaiexLoh6zF5ursb12kDHkO7bfyCkp81lAKzgyE5I","seq":5,"id":3,"payload":"wide 2"}
+{"type":"schedule_task","kind":"call","hash":"G_eXdGfTP4Kb_h23w-4ZzkjSsZON-MYZ0TxBs6n3aOs","seq":6,"id":4,"payload":"wide 3"}
+{"type":"schedule_task","kind":"call","hash":"S_5KYNRW0VcU3ZVzNL0qTQsbSLz54aqGGFdVDRwUsHs","seq":7,"id":5,"payload":"wide 4"}
+{"type":"schedule_task","kind":"call","hash":"7jdzAdS9d2ir2fkdI_ooYrnNj3_GbWUB6rg10_Plz3c","seq":8,"id":6,"payload":"wide 5"}
+{"type":"schedule_task","kind":"call","hash":"OW7XWViEYXTavxkTGTJJt7zVdLqGJcnSotJTsnJLujk","seq":9,"id":7,"payload":"wide 6"}
+{"type":"schedule_task","kind":"call","hash":"x7nsy0f4GPtAhgFfun5u98IagOW9xqj8hm8KCQH3Sjk","seq":10,"id":8,"payload":"wide 7"}
+{"type":"schedule_task","kind":"call","hash":"KDtbhWPyy6tPWjG32Ule97xae5sXCLTq36v5SxI1gaU","seq":11,"id":9,"payload":"wide 8"}
+{"type":"schedule_task","kind":"call","hash":"butIXg3DQgaXZ-ezJz5CrQLXhQU68mWHEfBNN-NVwBo","seq":12,"id":10,"payload":"wide 9"}
+{"type":"schedule_task","kind":"call","hash":"w-50Df82biw8QkHfH_XVtHU5PRLETYu52CEtyQopWKo","seq":13,"id":11,"payload":"wide 10"}
+{"type":"schedule_task","kind":"call","hash":"SSqtSUdrwFcp_rfgLd8VGD77QJuN5gemMfpZ4ml8wnY","seq":14,"id":12,"payload":"wide 11"}', '3828553268');
+INSERT INTO journal VALUES ('1', 'ses-question', '0', '2', '1795446467918', NULL, '{"type":"started","at":1795446467918,"seq":0}
+{"type":"request_input","hash":"SdPoiKK0KkRqBTeK4pQMGrn6qi7cMcjQMYLwksyDNy8","seq":1,"id":0,"payload":{"prompt":"Deploy?","details":{"version":2},"answer":"approval"}}', '3432671579');
+INSERT INTO journal VALUES ('2', 'ses-signalled', '0', '2', '1795446467988', NULL, '{"type":"started","at":1795446467987,"seq":0}
+{"type":"schedule_task","kind":"call","hash":"JsTzjhYqmEVNVNzYC44ByWK1LeO0yWXM_p0aka5_GGI","seq":1,"id":0,"payload":"before"}', '467708823');
+INSERT INTO journal VALUES ('2', 'ses-signalled', '2', '3', '1795446467991', NULL, '{"type":"task_completed","task":0,"attempt":1,"at":1795446467991,"usage":{"model":"model","inputTokens":20,"outputTokens":10},"seq":2,"payload":"before done"}
 {"type":"append_entry","role":"user","hash":"ZMBRBTX11jTRpOhu08p6cSFdlXsc9DxAjs23YX4xYwo","seq":3,"id":1}
-{"type":"wait_signal","name":"go","mode":"consume","seq":4,"id":2}', '2156291173');
-INSERT INTO journal VALUES ('3', 'ses-listening', '0', '2', '1795445078135', NULL, '{"type":"started","at":1795445078134,"seq":0}
-{"type":"schedule_task","kind":"call","hash":"JsTzjhYqmEVNVNzYC44ByWK1LeO0yWXM_p0aka5_GGI","seq":1,"id":0,"payload":"before"}', '1796917191');
-INSERT INTO journal VALUES ('3', 'ses-listening', '2', '3', '1795445078153', NULL, '{"type":"task_completed","task":0,"attempt":1,"at":1795445078145,"usage":{"model":"model","inputTokens":20,"outputTokens":10},"seq":2,"payload":"before done"}
+{"type":"wait_signal","name":"go","mode":"consume","seq":4,"id":2}', '2290064820');
+INSERT INTO journal VALUES ('3', 'ses-listening', '0', '2', '1795446467936', NULL, '{"type":"started","at":1795446467935,"seq":0}
+{"type":"schedule_task","kind":"call","hash":"JsTzjhYqmEVNVNzYC44ByWK1LeO0yWXM_p0aka5_GGI","seq":1,"id":0,"payload":"before"}', '3892765111');
+INSERT INTO journal VALUES ('3', 'ses-listening', '2', '3', '1795446467951', NULL, '{"type":"task_completed","task":0,"attempt":1,"at":1795446467945,"usage":{"model":"model","inputTokens":20,"outputTokens":10},"seq":2,"payload":"before done"}
 {"type":"append_entry","role":"user","hash":"ZMBRBTX11jTRpOhu08p6cSFdlXsc9DxAjs23YX4xYwo","seq":3,"id":1}
-{"type":"wait_signal","name":"go","mode":"consume","seq":4,"id":2}', '2349329820');
-INSERT INTO journal VALUES ('5', 'ses-ended', '0', '3', '1795445078078', NULL, '{"type":"started","at":1795445078073,"seq":0}
+{"type":"wait_signal","name":"go","mode":"consume","seq":4,"id":2}', '2332274373');
+INSERT INTO journal VALUES ('5', 'ses-ended', '0', '3', '1795446467886', NULL, '{"type":"started","at":1795446467882,"seq":0}
 {"type":"append_entry","role":"user","hash":"k_JFUQfU3C5m48Xy4USAc5zMMH9-HYWm_fM0SBaVv5s","seq":1,"id":0}
-{"type":"schedule_task","kind":"call","hash":"xnZ5s9ABJOwWdYhyGSmYLSERytBbE1L9uDMFjpVZoXU","seq":2,"id":1,"payload":"only"}', '525920074');
-INSERT INTO journal VALUES ('5', 'ses-ended', '3', '3', '1795445078110', NULL, '{"type":"task_completed","task":1,"attempt":1,"at":1795445078109,"usage":{"model":"model","inputTokens":20,"outputTokens":10},"seq":3,"payload":"only done"}
+{"type":"schedule_task","kind":"call","hash":"xnZ5s9ABJOwWdYhyGSmYLSERytBbE1L9uDMFjpVZoXU","seq":2,"id":1,"payload":"only"}', '2844282558');
+INSERT INTO journal VALUES ('5', 'ses-ended', '3', '3', '1795446467910', NULL, '{"type":"task_completed","task":1,"attempt":1,"at":1795446467908,"usage":{"model":"model","inputTokens":20,"outputTokens":10},"seq":3,"payload":"only done"}
 {"type":"append_entry","role":"assistant","hash":"x-1uxIaVXU6VLhIZ35ps0FwU4TODgn2HOhwxc4LWa18","seq":4,"id":2}
-{"type":"complete","seq":5,"id":3,"payload":{"length":65536,"output":"only done"}}', '3861690061');
-INSERT INTO journal VALUES ('5', 'ses-parent', '0', '3', '1795445078126', NULL, '{"type":"started","at":1795445078125,"seq":0}
+{"type":"complete","seq":5,"id":3,"payload":{"length":65536,"output":"only done"}}', '2867233029');
+INSERT INTO journal VALUES ('5', 'ses-parent', '0', '3', '1795446467929', NULL, '{"type":"started","at":1795446467927,"seq":0}
 {"type":"spawn_child","agent":"child","hash":"K3O35PAOhxxprOELJNMXr1ZV5V_i2y7EyxRtRY_Sjoo","seq":1,"id":0}
-{"type":"wait_signal","name":"child-end:0","mode":"consume","seq":2,"id":1}', '758703734');
-INSERT INTO journal VALUES ('5', 'ses-parent-0', '0', '2', '1795445078183', NULL, '{"type":"started","at":1795445078183,"seq":0}
-{"type":"wait_signal","name":"finish","mode":"consume","seq":1,"id":0}', '1866285476');
-INSERT INTO entry VALUES ('2', 'ses-signalled', '1', '{"index":0,"role":"user","turn":0,"createdAt":1795445078199}', '"before done"', NULL, '1690437736');
-INSERT INTO entry VALUES ('3', 'ses-listening', '1', '{"index":0,"role":"user","turn":0,"createdAt":1795445078153}', '"before done"', NULL, '2057191923');
-INSERT INTO entry VALUES ('5', 'ses-ended', '0', '{"index":0,"role":"user","turn":0,"createdAt":1795445078078}', '"begin"', NULL, '835574311');
-INSERT INTO entry VALUES ('5', 'ses-ended', '2', '{"index":1,"parent":0,"role":"assistant","turn":0,"createdAt":1795445078110}', '"only done"', NULL, '3039311772');
-INSERT INTO signal VALUES ('2', 'ses-signalled', '1', 'sig-go', 'go', '1795445078229', '1', NULL, '1775147607');
-INSERT INTO signal VALUES ('3', 'ses-listening', '1', 'sig-later', 'later', '1795445078145', '{"n":7}', NULL, '597424865');
+{"type":"wait_signal","name":"child-end:0","mode":"consume","seq":2,"id":1}', '4136243871');
+INSERT INTO journal VALUES ('5', 'ses-parent-0', '0', '2', '1795446467978', NULL, '{"type":"started","at":1795446467977,"seq":0}
+{"type":"wait_signal","name":"finish","mode":"consume","seq":1,"id":0}', '2967501230');
+INSERT INTO entry VALUES ('2', 'ses-signalled', '1', '{"index":0,"role":"user","turn":0,"createdAt":1795446467991}', '"before done"', NULL, '1114768369');
+INSERT INTO entry VALUES ('3', 'ses-listening', '1', '{"index":0,"role":"user","turn":0,"createdAt":1795446467951}', '"before done"', NULL, '1845663027');
+INSERT INTO entry VALUES ('5', 'ses-ended', '0', '{"index":0,"role":"user","turn":0,"createdAt":1795446467886}', '"begin"', NULL, '602457376');
+INSERT INTO entry VALUES ('5', 'ses-ended', '2', '{"index":1,"parent":0,"role":"assistant","turn":0,"createdAt":1795446467910}', '"only done"', NULL, '1196832136');
+INSERT INTO signal VALUES ('2', 'ses-signalled', '1', 'sig-go', 'go', '1795446468019', '1', NULL, '433564445');
+INSERT INTO signal VALUES ('3', 'ses-listening', '1', 'sig-later', 'later', '1795446467945', '{"n":7}', NULL, '1012689357');
 INSERT INTO seen VALUES ('2', 'ses-signalled', 'i:sig-go');
 INSERT INTO seen VALUES ('3', 'ses-listening', 'i:sig-later');
 INSERT INTO hold VALUES ('1', 'ses-hold', '1', '{"tokens":100,"costMicroUsd":0,"steps":1,"turns":0}', '3072013519');
+INSERT INTO hold VALUES ('1', 'ses-hold', '10', '{"tokens":100,"costMicroUsd":0,"steps":1,"turns":0}', '3115914906');
+INSERT INTO hold VALUES ('1', 'ses-hold', '11', '{"tokens":100,"costMicroUsd":0,"steps":1,"turns":0}', '3345065691');
+INSERT INTO hold VALUES ('1', 'ses-hold', '12', '{"tokens":100,"costMicroUsd":0,"steps":1,"turns":0}', '1141405208');
+INSERT INTO hold VALUES ('1', 'ses-hold', '2', '{"tokens":100,"costMicroUsd":0,"steps":1,"turns":0}', '879944716');
+INSERT INTO hold VALUES ('1', 'ses-hold', '3', '{"tokens":100,"costMicroUsd":0,"steps":1,"turns":0}', '1252676685');
+INSERT INTO hold VALUES ('1', 'ses-hold', '4', '{"tokens":100,"costMicroUsd":0,"steps":1,"turns":0}', '3922740171');
+INSERT INTO hold VALUES ('1', 'ses-hold', '5', '{"tokens":100,"costMicroUsd":0,"steps":1,"turns":0}', '2533946250');
+INSERT INTO hold VALUES ('1', 'ses-hold', '6', '{"tokens":100,"costMicroUsd":0,"steps":1,"turns":0}', '341910345');
+INSERT INTO hold VALUES ('1', 'ses-hold', '7', '{"tokens":100,"costMicroUsd":0,"steps":1,"turns":0}', '1790546696');
+INSERT INTO hold VALUES ('1', 'ses-hold', '8', '{"tokens":100,"costMicroUsd":0,"steps":1,"turns":0}', '2313423364');
+INSERT INTO hold VALUES ('1', 'ses-hold', '9', '{"tokens":100,"costMicroUsd":0,"steps":1,"turns":0}', '4147952197');
 INSERT INTO blob VALUES ('5', 'ses-ended', 'r7O77KyEZ4Xka4ftvtSdfgap4YbpznDvjlmzPJxyFF8', '"' || repeat('x', 65536) || '"');
-INSERT INTO item VALUES ('schedule', 'nightly', '1795445078189935', '1795489200000', '{"scheduleId":"nightly","cron":"0 3 * * *","timeZone":"UTC","action":{"type":"signal","sessionId":"ses-listening","name":"night"},"nextAt":1795489200000,"createdAt":1795445078155}', '463156500');
-INSERT INTO instance VALUES ('e5c6daf2-3018-41b0-bb3b-d1504f27e812', '2026-11-23 14:44:38.093184+00', NULL);
+INSERT INTO item VALUES ('audit', 'last', '1795446468029477', NULL, '{"seq":1,"hash":"ZWmA6ao1DqMRm7ZTelDZIRC5vl7h7qfpATr48CpiMjU"}', '2101932251');
+INSERT INTO item VALUES ('document:notes', 'note-1', '1795446468027791', NULL, E'{"id":"note-1","body":"{\\"text\\":\\"kept\\"}","version":1,"updatedAt":1795446468027}', '757001201');
+INSERT INTO item VALUES ('schedule', 'nightly', '1795446467983777', '1795489200000', '{"scheduleId":"nightly","cron":"0 3 * * *","timeZone":"UTC","action":{"type":"signal","sessionId":"ses-listening","name":"night"},"nextAt":1795489200000,"createdAt":1795446467952}', '2728586424');
+INSERT INTO audit VALUES ('1', '{"seq":1,"at":1795446468027,"actor":"anna","action":"start","object":"ses-leased","outcome":"created","hash":"ZWmA6ao1DqMRm7ZTelDZIRC5vl7h7qfpATr48CpiMjU"}', '1275349437');
+INSERT INTO instance VALUES ('d52e3296-f44e-48ff-8697-4bd55b706295', '2026-11-23 15:07:47.897256+00', NULL);

@@ -23,66 +23,94 @@ CREATE TABLE blob_use (address TEXT NOT NULL, session INTEGER NOT NULL, PRIMARY 
 CREATE INDEX blob_use_session ON blob_use (session);
 CREATE TABLE removed (session INTEGER PRIMARY KEY);
 INSERT INTO meta VALUES ('token_block', 1);
-INSERT INTO session VALUES (1, 'ses-ended', '{"name":"brief","version":"1"}', NULL, 'r7O77KyEZ4Xka4ftvtSdfgap4YbpznDvjlmzPJxyFF8', 2657107657, 7, 1, NULL, NULL, 1795444630823, 2025982750);
-INSERT INTO session VALUES (2, 'ses-question', '{"name":"asker","version":"1"}', NULL, NULL, 4055916975, 7, 1, NULL, NULL, 1795444630833, 4164836371);
-INSERT INTO session VALUES (3, 'ses-timer', '{"name":"sleeper","version":"1"}', NULL, NULL, 2237003136, 7, 1, NULL, NULL, 1795444630837, 3685745673);
-INSERT INTO session VALUES (4, 'ses-parent', '{"name":"parent","version":"1"}', NULL, NULL, 3354215991, 7, 1, NULL, NULL, 1795444630840, 2909135926);
-INSERT INTO session VALUES (5, 'ses-parent-0', '{"name":"child","version":"1"}', NULL, NULL, 1507475334, 7, 1, 'ses-parent', '{"parent":{"sessionId":"ses-parent","child":0,"onEnd":"cancel"},"depth":1}', 1795444630840, 293594921);
-INSERT INTO session VALUES (6, 'ses-listening', '{"name":"listener","version":"1"}', NULL, NULL, 761121806, 7, 1, NULL, '{"payers":["ses-listening"]}', 1795444630843, 4238467323);
-INSERT INTO session VALUES (7, 'ses-signalled', '{"name":"listener","version":"1"}', NULL, NULL, 3529952096, 7, 1, NULL, NULL, 1795444630870, 2039962708);
-INSERT INTO session VALUES (8, 'ses-queued', '{"name":"brief","version":"1"}', '"later"', NULL, 1, 7, 1, NULL, NULL, 1795444630894, 3928057095);
-INSERT INTO session VALUES (9, 'ses-hold', '{"name":"spender","version":"1"}', NULL, NULL, 3200575307, 7, 1, NULL, '{"payers":["ses-hold"]}', 1795444630895, 434267410);
-INSERT INTO state VALUES (1, 'completed', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 6, 2, 0, 0, '{"length":65536,"output":"only done"}', NULL, NULL, NULL, 1795444630830, 1795444630830, 4270787035);
-INSERT INTO state VALUES (2, 'input_required', NULL, '[{"type":"input","id":0,"name":"answer:0","prompt":"Deploy?","answer":"approval"}]', NULL, NULL, NULL, NULL, NULL, 2, 0, 0, 0, NULL, NULL, NULL, NULL, 1795444630833, NULL, 2831733891);
-INSERT INTO state VALUES (3, 'waiting', NULL, '[{"type":"timer","id":0,"at":1795448230836}]', 1795448230836, 1795448230836, NULL, NULL, NULL, 2, 0, 0, 0, NULL, NULL, NULL, NULL, 1795444630837, NULL, 2008167136);
-INSERT INTO state VALUES (4, 'waiting', NULL, '[{"type":"signal","id":1,"name":"child-end:0"}]', NULL, NULL, NULL, NULL, NULL, 3, 0, 0, 0, NULL, NULL, NULL, '{"children":1}', 1795444630840, NULL, 3980311953);
-INSERT INTO state VALUES (5, 'waiting', NULL, '[{"type":"signal","id":0,"name":"finish"}]', NULL, NULL, NULL, NULL, NULL, 2, 0, 0, 0, NULL, NULL, NULL, NULL, 1795444630843, NULL, 2125326947);
-INSERT INTO state VALUES (6, 'waiting', NULL, '[{"type":"signal","id":2,"name":"go"}]', NULL, NULL, NULL, NULL, NULL, 5, 1, 0, 1, NULL, NULL, NULL, NULL, 1795444630868, NULL, 3431863547);
-INSERT INTO state VALUES (7, 'waiting', NULL, '[{"type":"signal","id":2,"name":"go"}]', NULL, NULL, NULL, NULL, NULL, 5, 1, 0, 0, NULL, NULL, NULL, NULL, 1795444630871, NULL, 276022734);
-INSERT INTO state VALUES (8, 'submitted', NULL, NULL, NULL, 0, NULL, NULL, NULL, 0, 0, 0, 0, NULL, NULL, NULL, NULL, 1795444630894, NULL, 3557933116);
-INSERT INTO state VALUES (9, 'working', NULL, NULL, NULL, 0, NULL, NULL, NULL, 2, 0, 0, 0, NULL, NULL, NULL, NULL, 1795444630895, NULL, 3993631006);
-INSERT INTO account VALUES (6, '{"maxTokens":1000}', '{"tokens":30,"costMicroUsd":0,"steps":1,"turns":0}', '{"tokens":0,"costMicroUsd":0,"steps":0,"turns":0}', 0, 2715283411);
-INSERT INTO account VALUES (9, '{"maxTokens":1000}', '{"tokens":30,"costMicroUsd":0,"steps":2,"turns":0}', '{"tokens":100,"costMicroUsd":0,"steps":0,"turns":0}', 0, 1651253913);
-INSERT INTO hold VALUES (9, 1, '{"tokens":100,"costMicroUsd":0,"steps":1,"turns":0}', 3066821756);
-INSERT INTO journal VALUES (1, 0, 3, 1795444630823, '{"type":"started","at":1795444630821,"seq":0}
+INSERT INTO session VALUES (1, 'ses-ended', '{"name":"brief","version":"1"}', NULL, 'r7O77KyEZ4Xka4ftvtSdfgap4YbpznDvjlmzPJxyFF8', 3187421964, 7, 1, NULL, NULL, 1795445838423, 1073881209);
+INSERT INTO session VALUES (2, 'ses-question', '{"name":"asker","version":"1"}', NULL, NULL, 629179165, 7, 1, NULL, NULL, 1795445838462, 3172214734);
+INSERT INTO session VALUES (3, 'ses-timer', '{"name":"sleeper","version":"1"}', NULL, NULL, 1804901162, 7, 1, NULL, NULL, 1795445838473, 1748560259);
+INSERT INTO session VALUES (4, 'ses-parent', '{"name":"parent","version":"1"}', NULL, NULL, 3948048316, 7, 1, NULL, NULL, 1795445838482, 2779558391);
+INSERT INTO session VALUES (5, 'ses-parent-0', '{"name":"child","version":"1"}', NULL, NULL, 1969559053, 7, 1, 'ses-parent', '{"parent":{"sessionId":"ses-parent","child":0,"onEnd":"cancel"},"depth":1}', 1795445838482, 1822717632);
+INSERT INTO session VALUES (6, 'ses-listening', '{"name":"listener","version":"1"}', NULL, NULL, 1166610317, 7, 1, NULL, '{"payers":["ses-listening"]}', 1795445838489, 705725877);
+INSERT INTO session VALUES (7, 'ses-signalled', '{"name":"listener","version":"1"}', NULL, NULL, 1810044891, 7, 1, NULL, NULL, 1795445838537, 3991545243);
+INSERT INTO session VALUES (8, 'ses-queued', '{"name":"brief","version":"1"}', '"later"', NULL, 1, 7, 1, NULL, NULL, 1795445838567, 2497681702);
+INSERT INTO session VALUES (9, 'ses-leased', '{"name":"brief","version":"1"}', '"later"', NULL, 1, 7, 1, NULL, NULL, 1795445838573, 2601452754);
+INSERT INTO session VALUES (11, 'ses-hold', '{"name":"spender","version":"1"}', NULL, NULL, 3328337336, 7, 1, NULL, '{"payers":["ses-hold"]}', 1795445838597, 2066156927);
+INSERT INTO state VALUES (1, 'completed', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 6, 2, 0, 0, '{"length":65536,"output":"only done"}', NULL, NULL, NULL, 1795445838453, 1795445838453, 1751098901);
+INSERT INTO state VALUES (2, 'input_required', NULL, '[{"type":"input","id":0,"name":"answer:0","prompt":"Deploy?","answer":"approval"}]', NULL, NULL, NULL, NULL, NULL, 2, 0, 0, 0, NULL, NULL, NULL, NULL, 1795445838462, NULL, 2266720296);
+INSERT INTO state VALUES (3, 'waiting', NULL, '[{"type":"timer","id":0,"at":1795449438472}]', 1795449438472, 1795449438472, NULL, NULL, NULL, 2, 0, 0, 0, NULL, NULL, NULL, NULL, 1795445838473, NULL, 4163774494);
+INSERT INTO state VALUES (4, 'waiting', NULL, '[{"type":"signal","id":1,"name":"child-end:0"}]', NULL, NULL, NULL, NULL, NULL, 3, 0, 0, 0, NULL, NULL, NULL, '{"children":1}', 1795445838482, NULL, 3964272780);
+INSERT INTO state VALUES (5, 'waiting', NULL, '[{"type":"signal","id":0,"name":"finish"}]', NULL, NULL, NULL, NULL, NULL, 2, 0, 0, 0, NULL, NULL, NULL, NULL, 1795445838489, NULL, 1278613785);
+INSERT INTO state VALUES (6, 'waiting', NULL, '[{"type":"signal","id":2,"name":"go"}]', NULL, NULL, NULL, NULL, NULL, 5, 1, 0, 1, NULL, NULL, NULL, NULL, 1795445838527, NULL, 1756612560);
+INSERT INTO state VALUES (7, 'waiting', NULL, '[{"type":"signal","id":2,"name":"go"}]', NULL, NULL, NULL, NULL, NULL, 5, 1, 0, 0, NULL, NULL, NULL, NULL, 1795445838542, NULL, 2032891272);
+INSERT INTO state VALUES (8, 'submitted', NULL, NULL, NULL, 0, NULL, NULL, NULL, 0, 0, 0, 0, NULL, NULL, NULL, NULL, 1795445838567, NULL, 3940967733);
+INSERT INTO state VALUES (9, 'submitted', NULL, NULL, NULL, 0, NULL, NULL, NULL, 0, 0, 0, 0, NULL, NULL, NULL, NULL, 1795445838573, NULL, 2211273633);
+INSERT INTO state VALUES (11, 'working', NULL, NULL, NULL, 0, NULL, NULL, NULL, 2, 0, 0, 0, NULL, NULL, NULL, NULL, 1795445838597, NULL, 1502439657);
+INSERT INTO account VALUES (6, '{"maxTokens":5000}', '{"tokens":30,"costMicroUsd":0,"steps":1,"turns":0}', '{"tokens":0,"costMicroUsd":0,"steps":0,"turns":0}', 0, 1193717411);
+INSERT INTO account VALUES (11, '{"maxTokens":5000}', '{"tokens":30,"costMicroUsd":0,"steps":13,"turns":0}', '{"tokens":1200,"costMicroUsd":0,"steps":0,"turns":0}', 0, 2146687086);
+INSERT INTO hold VALUES (11, 1, '{"tokens":100,"costMicroUsd":0,"steps":1,"turns":0}', 540701002);
+INSERT INTO hold VALUES (11, 2, '{"tokens":100,"costMicroUsd":0,"steps":1,"turns":0}', 1779696052);
+INSERT INTO hold VALUES (11, 3, '{"tokens":100,"costMicroUsd":0,"steps":1,"turns":0}', 3844156449);
+INSERT INTO hold VALUES (11, 4, '{"tokens":100,"costMicroUsd":0,"steps":1,"turns":0}', 4266188872);
+INSERT INTO hold VALUES (11, 5, '{"tokens":100,"costMicroUsd":0,"steps":1,"turns":0}', 1904070109);
+INSERT INTO hold VALUES (11, 6, '{"tokens":100,"costMicroUsd":0,"steps":1,"turns":0}', 995343651);
+INSERT INTO hold VALUES (11, 7, '{"tokens":100,"costMicroUsd":0,"steps":1,"turns":0}', 3026620598);
+INSERT INTO hold VALUES (11, 8, '{"tokens":100,"costMicroUsd":0,"steps":1,"turns":0}', 226502129);
+INSERT INTO hold VALUES (11, 9, '{"tokens":100,"costMicroUsd":0,"steps":1,"turns":0}', 2192902244);
+INSERT INTO hold VALUES (11, 10, '{"tokens":100,"costMicroUsd":0,"steps":1,"turns":0}', 1382687940);
+INSERT INTO hold VALUES (11, 11, '{"tokens":100,"costMicroUsd":0,"steps":1,"turns":0}', 3713993041);
+INSERT INTO hold VALUES (11, 12, '{"tokens":100,"costMicroUsd":0,"steps":1,"turns":0}', 2540796335);
+INSERT INTO journal VALUES (1, 0, 3, 1795445838423, '{"type":"started","at":1795445838404,"seq":0}
 {"type":"append_entry","role":"user","hash":"k_JFUQfU3C5m48Xy4USAc5zMMH9-HYWm_fM0SBaVv5s","seq":1,"id":0}
-{"type":"schedule_task","kind":"call","hash":"xnZ5s9ABJOwWdYhyGSmYLSERytBbE1L9uDMFjpVZoXU","seq":2,"id":1,"payload":"only"}', NULL, 1132852482);
-INSERT INTO journal VALUES (1, 3, 3, 1795444630830, '{"type":"task_completed","task":1,"attempt":1,"at":1795444630829,"usage":{"model":"model","inputTokens":20,"outputTokens":10},"seq":3,"payload":"only done"}
+{"type":"schedule_task","kind":"call","hash":"xnZ5s9ABJOwWdYhyGSmYLSERytBbE1L9uDMFjpVZoXU","seq":2,"id":1,"payload":"only"}', NULL, 4270614333);
+INSERT INTO journal VALUES (1, 3, 3, 1795445838453, '{"type":"task_completed","task":1,"attempt":1,"at":1795445838449,"usage":{"model":"model","inputTokens":20,"outputTokens":10},"seq":3,"payload":"only done"}
 {"type":"append_entry","role":"assistant","hash":"x-1uxIaVXU6VLhIZ35ps0FwU4TODgn2HOhwxc4LWa18","seq":4,"id":2}
-{"type":"complete","seq":5,"id":3,"payload":{"length":65536,"output":"only done"}}', NULL, 2362926231);
-INSERT INTO journal VALUES (2, 0, 2, 1795444630833, '{"type":"started","at":1795444630832,"seq":0}
-{"type":"request_input","hash":"SdPoiKK0KkRqBTeK4pQMGrn6qi7cMcjQMYLwksyDNy8","seq":1,"id":0,"payload":{"prompt":"Deploy?","details":{"version":2},"answer":"approval"}}', NULL, 3866167696);
-INSERT INTO journal VALUES (3, 0, 2, 1795444630837, '{"type":"started","at":1795444630836,"seq":0}
-{"type":"start_timer","fireAt":1795448230836,"seq":1,"id":0}', NULL, 1526900245);
-INSERT INTO journal VALUES (4, 0, 3, 1795444630840, '{"type":"started","at":1795444630838,"seq":0}
+{"type":"complete","seq":5,"id":3,"payload":{"length":65536,"output":"only done"}}', NULL, 3280944382);
+INSERT INTO journal VALUES (2, 0, 2, 1795445838462, '{"type":"started","at":1795445838461,"seq":0}
+{"type":"request_input","hash":"SdPoiKK0KkRqBTeK4pQMGrn6qi7cMcjQMYLwksyDNy8","seq":1,"id":0,"payload":{"prompt":"Deploy?","details":{"version":2},"answer":"approval"}}', NULL, 3008050747);
+INSERT INTO journal VALUES (3, 0, 2, 1795445838473, '{"type":"started","at":1795445838472,"seq":0}
+{"type":"start_timer","fireAt":1795449438472,"seq":1,"id":0}', NULL, 2731974358);
+INSERT INTO journal VALUES (4, 0, 3, 1795445838482, '{"type":"started","at":1795445838481,"seq":0}
 {"type":"spawn_child","agent":"child","hash":"K3O35PAOhxxprOELJNMXr1ZV5V_i2y7EyxRtRY_Sjoo","seq":1,"id":0}
-{"type":"wait_signal","name":"child-end:0","mode":"consume","seq":2,"id":1}', NULL, 1191827201);
-INSERT INTO journal VALUES (6, 0, 2, 1795444630843, '{"type":"started","at":1795444630843,"seq":0}
-{"type":"schedule_task","kind":"call","hash":"JsTzjhYqmEVNVNzYC44ByWK1LeO0yWXM_p0aka5_GGI","seq":1,"id":0,"payload":"before"}', NULL, 2358938205);
-INSERT INTO journal VALUES (5, 0, 2, 1795444630843, '{"type":"started","at":1795444630843,"seq":0}
-{"type":"wait_signal","name":"finish","mode":"consume","seq":1,"id":0}', NULL, 1807314931);
-INSERT INTO journal VALUES (6, 2, 3, 1795444630868, '{"type":"task_completed","task":0,"attempt":1,"at":1795444630846,"usage":{"model":"model","inputTokens":20,"outputTokens":10},"seq":2,"payload":"before done"}
+{"type":"wait_signal","name":"child-end:0","mode":"consume","seq":2,"id":1}', NULL, 2015585414);
+INSERT INTO journal VALUES (6, 0, 2, 1795445838489, '{"type":"started","at":1795445838486,"seq":0}
+{"type":"schedule_task","kind":"call","hash":"JsTzjhYqmEVNVNzYC44ByWK1LeO0yWXM_p0aka5_GGI","seq":1,"id":0,"payload":"before"}', NULL, 1787506706);
+INSERT INTO journal VALUES (5, 0, 2, 1795445838489, '{"type":"started","at":1795445838489,"seq":0}
+{"type":"wait_signal","name":"finish","mode":"consume","seq":1,"id":0}', NULL, 1160879700);
+INSERT INTO journal VALUES (6, 2, 3, 1795445838527, '{"type":"task_completed","task":0,"attempt":1,"at":1795445838493,"usage":{"model":"model","inputTokens":20,"outputTokens":10},"seq":2,"payload":"before done"}
 {"type":"append_entry","role":"user","hash":"ZMBRBTX11jTRpOhu08p6cSFdlXsc9DxAjs23YX4xYwo","seq":3,"id":1}
-{"type":"wait_signal","name":"go","mode":"consume","seq":4,"id":2}', NULL, 4058880584);
-INSERT INTO journal VALUES (7, 0, 2, 1795444630870, '{"type":"started","at":1795444630869,"seq":0}
-{"type":"schedule_task","kind":"call","hash":"JsTzjhYqmEVNVNzYC44ByWK1LeO0yWXM_p0aka5_GGI","seq":1,"id":0,"payload":"before"}', NULL, 3995048701);
-INSERT INTO journal VALUES (7, 2, 3, 1795444630871, '{"type":"task_completed","task":0,"attempt":1,"at":1795444630871,"usage":{"model":"model","inputTokens":20,"outputTokens":10},"seq":2,"payload":"before done"}
+{"type":"wait_signal","name":"go","mode":"consume","seq":4,"id":2}', NULL, 2360744250);
+INSERT INTO journal VALUES (7, 0, 2, 1795445838537, '{"type":"started","at":1795445838533,"seq":0}
+{"type":"schedule_task","kind":"call","hash":"JsTzjhYqmEVNVNzYC44ByWK1LeO0yWXM_p0aka5_GGI","seq":1,"id":0,"payload":"before"}', NULL, 2103855455);
+INSERT INTO journal VALUES (7, 2, 3, 1795445838542, '{"type":"task_completed","task":0,"attempt":1,"at":1795445838541,"usage":{"model":"model","inputTokens":20,"outputTokens":10},"seq":2,"payload":"before done"}
 {"type":"append_entry","role":"user","hash":"ZMBRBTX11jTRpOhu08p6cSFdlXsc9DxAjs23YX4xYwo","seq":3,"id":1}
-{"type":"wait_signal","name":"go","mode":"consume","seq":4,"id":2}', NULL, 1808466870);
-INSERT INTO journal VALUES (9, 0, 2, 1795444630895, '{"type":"started","at":1795444630894,"seq":0}
-{"type":"schedule_task","kind":"call","hash":"3l8sv0wQoNFG8qZxqsNj6GQP78RprUKsJTZPGeS8GU8","seq":1,"id":0,"payload":"first"}', NULL, 3022420547);
-INSERT INTO journal VALUES (9, 2, 2, 1795444630895, '{"type":"task_completed","task":0,"attempt":1,"at":1795444630895,"usage":{"model":"model","inputTokens":20,"outputTokens":10},"seq":2,"payload":"first done"}
-{"type":"schedule_task","kind":"call","hash":"OORStWpj2bXzlzVMvSB7DlSO-OT0lymm9t2NappXqyM","seq":3,"id":1,"payload":"second"}', NULL, 1194483796);
-INSERT INTO entry VALUES (1, 0, 0, NULL, 'user', 0, '"begin"', NULL, NULL, 1795444630823, 266880408);
-INSERT INTO entry VALUES (1, 2, 1, 0, 'assistant', 0, '"only done"', NULL, NULL, 1795444630830, 860390793);
-INSERT INTO entry VALUES (6, 1, 0, NULL, 'user', 0, '"before done"', NULL, NULL, 1795444630868, 3489867706);
-INSERT INTO entry VALUES (7, 1, 0, NULL, 'user', 0, '"before done"', NULL, NULL, 1795444630871, 3055031988);
-INSERT INTO signal VALUES (6, 1, 'sig-later', 'later', '{"n":7}', NULL, 1795444630846, 4255303658);
-INSERT INTO signal VALUES (7, 1, 'sig-go', 'go', '1', NULL, 1795444630892, 2201975206);
+{"type":"wait_signal","name":"go","mode":"consume","seq":4,"id":2}', NULL, 2014258165);
+INSERT INTO journal VALUES (11, 0, 2, 1795445838597, '{"type":"started","at":1795445838597,"seq":0}
+{"type":"schedule_task","kind":"call","hash":"3l8sv0wQoNFG8qZxqsNj6GQP78RprUKsJTZPGeS8GU8","seq":1,"id":0,"payload":"first"}', NULL, 2663338011);
+INSERT INTO journal VALUES (11, 2, 13, 1795445838605, '{"type":"task_completed","task":0,"attempt":1,"at":1795445838599,"usage":{"model":"model","inputTokens":20,"outputTokens":10},"seq":2,"payload":"first done"}
+{"type":"schedule_task","kind":"call","hash":"_6mGNtHvBbfW33RvX7tFLx-TvVfFB51ygfOtc-tJ9kU","seq":3,"id":1,"payload":"wide 0"}
+{"type":"schedule_task","kind":"call","hash":"DsEgq7otdz0s8wXMRVeE6lpO3pC1GX52EKQdfLm0_7g","seq":4,"id":2,"payload":"wide 1"}
+{"type":"schedule_task","kind":"call","hash":"m7BaiexLoh6zF5ursb12kDHkO7bfyCkp81lAKzgyE5I","seq":5,"id":3,"payload":"wide 2"}
+{"type":"schedule_task","kind":"call","hash":"G_eXdGfTP4Kb_h23w-4ZzkjSsZON-MYZ0TxBs6n3aOs","seq":6,"id":4,"payload":"wide 3"}
+{"type":"schedule_task","kind":"call","hash":"S_5KYNRW0VcU3ZVzNL0qTQsbSLz54aqGGFdVDRwUsHs","seq":7,"id":5,"payload":"wide 4"}
+{"type":"schedule_task","kind":"call","hash":"7jdzAdS9d2ir2fkdI_ooYrnNj3_GbWUB6rg10_Plz3c","seq":8,"id":6,"payload":"wide 5"}
+{"type":"schedule_task","kind":"call","hash":"OW7XWViEYXTavxkTGTJJt7zVdLqGJcnSotJTsnJLujk","seq":9,"id":7,"payload":"wide 6"}
+{"type":"schedule_task","kind":"call","hash":"x7nsy0f4GPtAhgFfun5u98IagOW9xqj8hm8KCQH3Sjk","seq":10,"id":8,"payload":"wide 7"}
+{"type":"schedule_task","kind":"call","hash":"KDtbhWPyy6tPWjG32Ule97xae5sXCLTq36v5SxI1gaU","seq":11,"id":9,"payload":"wide 8"}
+{"type":"schedule_task","kind":"call","hash":"butIXg3DQgaXZ-ezJz5CrQLXhQU68mWHEfBNN-NVwBo","seq":12,"id":10,"payload":"wide 9"}
+{"type":"schedule_task","kind":"call","hash":"w-50Df82biw8QkHfH_XVtHU5PRLETYu52CEtyQopWKo","seq":13,"id":11,"payload":"wide 10"}
+{"type":"schedule_task","kind":"call","hash":"SSqtSUdrwFcp_rfgLd8VGD77QJuN5gemMfpZ4ml8wnY","seq":14,"id":12,"payload":"wide 11"}', NULL, 1873551801);
+INSERT INTO entry VALUES (1, 0, 0, NULL, 'user', 0, '"begin"', NULL, NULL, 1795445838423, 3923495458);
+INSERT INTO entry VALUES (1, 2, 1, 0, 'assistant', 0, '"only done"', NULL, NULL, 1795445838453, 4208665922);
+INSERT INTO entry VALUES (6, 1, 0, NULL, 'user', 0, '"before done"', NULL, NULL, 1795445838527, 236813174);
+INSERT INTO entry VALUES (7, 1, 0, NULL, 'user', 0, '"before done"', NULL, NULL, 1795445838542, 3254522865);
+INSERT INTO signal VALUES (6, 1, 'sig-later', 'later', '{"n":7}', NULL, 1795445838493, 1849569094);
+INSERT INTO signal VALUES (7, 1, 'sig-go', 'go', '1', NULL, 1795445838563, 3489130245);
 INSERT INTO seen VALUES ('i:sig-go', 7);
 INSERT INTO seen VALUES ('i:sig-later', 6);
-INSERT INTO schedule VALUES ('nightly', '0 3 * * *', 'UTC', '{"type":"signal","sessionId":"ses-listening","name":"night"}', 1795489200000, NULL, 1795444630847, 3433025465);
+INSERT INTO schedule VALUES ('nightly', '0 3 * * *', 'UTC', '{"type":"signal","sessionId":"ses-listening","name":"night"}', 1795489200000, NULL, 1795445838497, 578081616);
 INSERT INTO blob VALUES ('r7O77KyEZ4Xka4ftvtSdfgap4YbpznDvjlmzPJxyFF8', '"' || replace(hex(zeroblob(65536)), '00', 'x') || '"');
+INSERT INTO claim VALUES (9, 1048583, 'runner', 60000, 0, 2844597540);
+INSERT INTO document VALUES ('notes', 'note-1', '{"text":"kept"}', 1, 1795445838573, 893212218);
+INSERT INTO audit VALUES (1, 1795445838573, 'anna', 'start', 'ses-leased', NULL, 'created', 'C1XSk5kQR48TwD5xQNgQklvOhjsw61OPnkVUmHDspZU', 1118748239);
 INSERT INTO blob_use VALUES ('r7O77KyEZ4Xka4ftvtSdfgap4YbpznDvjlmzPJxyFF8', 1);
+INSERT INTO removed VALUES (10);
 PRAGMA user_version = 2;
 PRAGMA application_id = 1215261796;

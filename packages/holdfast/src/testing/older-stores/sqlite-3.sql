@@ -25,66 +25,94 @@ CREATE TABLE removed (session INTEGER PRIMARY KEY);
 CREATE INDEX session_agent ON session (CASE WHEN json_valid(agent) THEN agent ->> '$.name' END);
 CREATE INDEX state_status ON state (status);
 INSERT INTO meta VALUES ('token_block', 1);
-INSERT INTO session VALUES (1, 'ses-ended', '{"name":"brief","version":"1"}', NULL, 'r7O77KyEZ4Xka4ftvtSdfgap4YbpznDvjlmzPJxyFF8', 1521820065, 15, 1, NULL, NULL, 1795445075567, 1393906937);
-INSERT INTO session VALUES (2, 'ses-question', '{"name":"asker","version":"1"}', NULL, NULL, 2874553038, 15, 1, NULL, NULL, 1795445075579, 2122378854);
-INSERT INTO session VALUES (3, 'ses-timer', '{"name":"sleeper","version":"1"}', NULL, NULL, 3650777786, 15, 1, NULL, NULL, 1795445075585, 2148518712);
-INSERT INTO session VALUES (4, 'ses-parent', '{"name":"parent","version":"1"}', NULL, NULL, 1228388630, 15, 1, NULL, NULL, 1795445075588, 614437296);
-INSERT INTO session VALUES (5, 'ses-parent-0', '{"name":"child","version":"1"}', NULL, NULL, 3607150759, 15, 1, 'ses-parent', '{"parent":{"sessionId":"ses-parent","child":0,"onEnd":"cancel"},"depth":1}', 1795445075588, 1687634809);
-INSERT INTO session VALUES (6, 'ses-listening', '{"name":"listener","version":"1"}', NULL, NULL, 842230126, 15, 1, NULL, '{"payers":["ses-listening"]}', 1795445075593, 1915283618);
-INSERT INTO session VALUES (7, 'ses-signalled', '{"name":"listener","version":"1"}', NULL, NULL, 1297598613, 15, 1, NULL, NULL, 1795445075621, 769866825);
-INSERT INTO session VALUES (8, 'ses-queued', '{"name":"brief","version":"1"}', '"later"', NULL, 1, 15, 1, NULL, NULL, 1795445075648, 341542620);
-INSERT INTO session VALUES (9, 'ses-hold', '{"name":"spender","version":"1"}', NULL, NULL, 1916014041, 15, 1, NULL, '{"payers":["ses-hold"]}', 1795445075649, 3063673643);
-INSERT INTO state VALUES (1, 'completed', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 6, 2, 0, 0, '{"length":65536,"output":"only done"}', NULL, NULL, NULL, 1795445075575, 1795445075575, 3776464778);
-INSERT INTO state VALUES (2, 'input_required', NULL, '[{"type":"input","id":0,"name":"answer:0","prompt":"Deploy?","answer":"approval"}]', NULL, NULL, NULL, NULL, NULL, 2, 0, 0, 0, NULL, NULL, NULL, NULL, 1795445075579, NULL, 501655235);
-INSERT INTO state VALUES (3, 'waiting', NULL, '[{"type":"timer","id":0,"at":1795448675584}]', 1795448675584, 1795448675584, NULL, NULL, NULL, 2, 0, 0, 0, NULL, NULL, NULL, NULL, 1795445075585, NULL, 1665311407);
-INSERT INTO state VALUES (4, 'waiting', NULL, '[{"type":"signal","id":1,"name":"child-end:0"}]', NULL, NULL, NULL, NULL, NULL, 3, 0, 0, 0, NULL, NULL, NULL, '{"children":1}', 1795445075588, NULL, 476759373);
-INSERT INTO state VALUES (5, 'waiting', NULL, '[{"type":"signal","id":0,"name":"finish"}]', NULL, NULL, NULL, NULL, NULL, 2, 0, 0, 0, NULL, NULL, NULL, NULL, 1795445075593, NULL, 1891425350);
-INSERT INTO state VALUES (6, 'waiting', NULL, '[{"type":"signal","id":2,"name":"go"}]', NULL, NULL, NULL, NULL, NULL, 5, 1, 0, 1, NULL, NULL, NULL, NULL, 1795445075620, NULL, 3618786135);
-INSERT INTO state VALUES (7, 'waiting', NULL, '[{"type":"signal","id":2,"name":"go"}]', NULL, NULL, NULL, NULL, NULL, 5, 1, 0, 0, NULL, NULL, NULL, NULL, 1795445075623, NULL, 1670759858);
-INSERT INTO state VALUES (8, 'submitted', NULL, NULL, NULL, 0, NULL, NULL, NULL, 0, 0, 0, 0, NULL, NULL, NULL, NULL, 1795445075648, NULL, 606970024);
-INSERT INTO state VALUES (9, 'working', NULL, NULL, NULL, 0, NULL, NULL, NULL, 2, 0, 0, 0, NULL, NULL, NULL, NULL, 1795445075649, NULL, 506829194);
-INSERT INTO account VALUES (6, '{"maxTokens":1000}', '{"tokens":30,"costMicroUsd":0,"steps":1,"turns":0}', '{"tokens":0,"costMicroUsd":0,"steps":0,"turns":0}', 0, 2715283411);
-INSERT INTO account VALUES (9, '{"maxTokens":1000}', '{"tokens":30,"costMicroUsd":0,"steps":2,"turns":0}', '{"tokens":100,"costMicroUsd":0,"steps":0,"turns":0}', 0, 1651253913);
-INSERT INTO hold VALUES (9, 1, '{"tokens":100,"costMicroUsd":0,"steps":1,"turns":0}', 3066821756);
-INSERT INTO journal VALUES (1, 0, 3, 1795445075567, '{"type":"started","at":1795445075563,"seq":0}
+INSERT INTO session VALUES (1, 'ses-ended', '{"name":"brief","version":"1"}', NULL, 'r7O77KyEZ4Xka4ftvtSdfgap4YbpznDvjlmzPJxyFF8', 1664121705, 15, 1, NULL, NULL, 1795445840388, 3903584290);
+INSERT INTO session VALUES (2, 'ses-question', '{"name":"asker","version":"1"}', NULL, NULL, 3880798342, 15, 1, NULL, NULL, 1795445840438, 1833137576);
+INSERT INTO session VALUES (3, 'ses-timer', '{"name":"sleeper","version":"1"}', NULL, NULL, 2325360899, 15, 1, NULL, NULL, 1795445840442, 2973445896);
+INSERT INTO session VALUES (4, 'ses-parent', '{"name":"parent","version":"1"}', NULL, NULL, 764494100, 15, 1, NULL, NULL, 1795445840446, 1514838778);
+INSERT INTO session VALUES (5, 'ses-parent-0', '{"name":"child","version":"1"}', NULL, NULL, 3014015141, 15, 1, 'ses-parent', '{"parent":{"sessionId":"ses-parent","child":0,"onEnd":"cancel"},"depth":1}', 1795445840446, 443488158);
+INSERT INTO session VALUES (6, 'ses-listening', '{"name":"listener","version":"1"}', NULL, NULL, 2534580203, 15, 1, NULL, '{"payers":["ses-listening"]}', 1795445840453, 3912151261);
+INSERT INTO session VALUES (7, 'ses-signalled', '{"name":"listener","version":"1"}', NULL, NULL, 817784180, 15, 1, NULL, NULL, 1795445840501, 3581991394);
+INSERT INTO session VALUES (8, 'ses-queued', '{"name":"brief","version":"1"}', '"later"', NULL, 1, 15, 1, NULL, NULL, 1795445840529, 1726207864);
+INSERT INTO session VALUES (9, 'ses-leased', '{"name":"brief","version":"1"}', '"later"', NULL, 1, 15, 1, NULL, NULL, 1795445840533, 2560916708);
+INSERT INTO session VALUES (11, 'ses-hold', '{"name":"spender","version":"1"}', NULL, NULL, 431063416, 15, 1, NULL, '{"payers":["ses-hold"]}', 1795445840551, 3057290751);
+INSERT INTO state VALUES (1, 'completed', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 6, 2, 0, 0, '{"length":65536,"output":"only done"}', NULL, NULL, NULL, 1795445840429, 1795445840429, 2253282834);
+INSERT INTO state VALUES (2, 'input_required', NULL, '[{"type":"input","id":0,"name":"answer:0","prompt":"Deploy?","answer":"approval"}]', NULL, NULL, NULL, NULL, NULL, 2, 0, 0, 0, NULL, NULL, NULL, NULL, 1795445840438, NULL, 1365732469);
+INSERT INTO state VALUES (3, 'waiting', NULL, '[{"type":"timer","id":0,"at":1795449440441}]', 1795449440441, 1795449440441, NULL, NULL, NULL, 2, 0, 0, 0, NULL, NULL, NULL, NULL, 1795445840442, NULL, 919350489);
+INSERT INTO state VALUES (4, 'waiting', NULL, '[{"type":"signal","id":1,"name":"child-end:0"}]', NULL, NULL, NULL, NULL, NULL, 3, 0, 0, 0, NULL, NULL, NULL, '{"children":1}', 1795445840446, NULL, 1967547559);
+INSERT INTO state VALUES (5, 'waiting', NULL, '[{"type":"signal","id":0,"name":"finish"}]', NULL, NULL, NULL, NULL, NULL, 2, 0, 0, 0, NULL, NULL, NULL, NULL, 1795445840453, NULL, 1236207345);
+INSERT INTO state VALUES (6, 'waiting', NULL, '[{"type":"signal","id":2,"name":"go"}]', NULL, NULL, NULL, NULL, NULL, 5, 1, 0, 1, NULL, NULL, NULL, NULL, 1795445840498, NULL, 3993430619);
+INSERT INTO state VALUES (7, 'waiting', NULL, '[{"type":"signal","id":2,"name":"go"}]', NULL, NULL, NULL, NULL, NULL, 5, 1, 0, 0, NULL, NULL, NULL, NULL, 1795445840506, NULL, 868354582);
+INSERT INTO state VALUES (8, 'submitted', NULL, NULL, NULL, 0, NULL, NULL, NULL, 0, 0, 0, 0, NULL, NULL, NULL, NULL, 1795445840529, NULL, 75449829);
+INSERT INTO state VALUES (9, 'submitted', NULL, NULL, NULL, 0, NULL, NULL, NULL, 0, 0, 0, 0, NULL, NULL, NULL, NULL, 1795445840533, NULL, 1030422572);
+INSERT INTO state VALUES (11, 'working', NULL, NULL, NULL, 0, NULL, NULL, NULL, 2, 0, 0, 0, NULL, NULL, NULL, NULL, 1795445840551, NULL, 1461591531);
+INSERT INTO account VALUES (6, '{"maxTokens":5000}', '{"tokens":30,"costMicroUsd":0,"steps":1,"turns":0}', '{"tokens":0,"costMicroUsd":0,"steps":0,"turns":0}', 0, 1193717411);
+INSERT INTO account VALUES (11, '{"maxTokens":5000}', '{"tokens":30,"costMicroUsd":0,"steps":13,"turns":0}', '{"tokens":1200,"costMicroUsd":0,"steps":0,"turns":0}', 0, 2146687086);
+INSERT INTO hold VALUES (11, 1, '{"tokens":100,"costMicroUsd":0,"steps":1,"turns":0}', 540701002);
+INSERT INTO hold VALUES (11, 2, '{"tokens":100,"costMicroUsd":0,"steps":1,"turns":0}', 1779696052);
+INSERT INTO hold VALUES (11, 3, '{"tokens":100,"costMicroUsd":0,"steps":1,"turns":0}', 3844156449);
+INSERT INTO hold VALUES (11, 4, '{"tokens":100,"costMicroUsd":0,"steps":1,"turns":0}', 4266188872);
+INSERT INTO hold VALUES (11, 5, '{"tokens":100,"costMicroUsd":0,"steps":1,"turns":0}', 1904070109);
+INSERT INTO hold VALUES (11, 6, '{"tokens":100,"costMicroUsd":0,"steps":1,"turns":0}', 995343651);
+INSERT INTO hold VALUES (11, 7, '{"tokens":100,"costMicroUsd":0,"steps":1,"turns":0}', 3026620598);
+INSERT INTO hold VALUES (11, 8, '{"tokens":100,"costMicroUsd":0,"steps":1,"turns":0}', 226502129);
+INSERT INTO hold VALUES (11, 9, '{"tokens":100,"costMicroUsd":0,"steps":1,"turns":0}', 2192902244);
+INSERT INTO hold VALUES (11, 10, '{"tokens":100,"costMicroUsd":0,"steps":1,"turns":0}', 1382687940);
+INSERT INTO hold VALUES (11, 11, '{"tokens":100,"costMicroUsd":0,"steps":1,"turns":0}', 3713993041);
+INSERT INTO hold VALUES (11, 12, '{"tokens":100,"costMicroUsd":0,"steps":1,"turns":0}', 2540796335);
+INSERT INTO journal VALUES (1, 0, 3, 1795445840388, '{"type":"started","at":1795445840385,"seq":0}
 {"type":"append_entry","role":"user","hash":"k_JFUQfU3C5m48Xy4USAc5zMMH9-HYWm_fM0SBaVv5s","seq":1,"id":0}
-{"type":"schedule_task","kind":"call","hash":"xnZ5s9ABJOwWdYhyGSmYLSERytBbE1L9uDMFjpVZoXU","seq":2,"id":1,"payload":"only"}', NULL, 944415235);
-INSERT INTO journal VALUES (1, 3, 3, 1795445075575, '{"type":"task_completed","task":1,"attempt":1,"at":1795445075574,"usage":{"model":"model","inputTokens":20,"outputTokens":10},"seq":3,"payload":"only done"}
+{"type":"schedule_task","kind":"call","hash":"xnZ5s9ABJOwWdYhyGSmYLSERytBbE1L9uDMFjpVZoXU","seq":2,"id":1,"payload":"only"}', NULL, 4202290545);
+INSERT INTO journal VALUES (1, 3, 3, 1795445840429, '{"type":"task_completed","task":1,"attempt":1,"at":1795445840428,"usage":{"model":"model","inputTokens":20,"outputTokens":10},"seq":3,"payload":"only done"}
 {"type":"append_entry","role":"assistant","hash":"x-1uxIaVXU6VLhIZ35ps0FwU4TODgn2HOhwxc4LWa18","seq":4,"id":2}
-{"type":"complete","seq":5,"id":3,"payload":{"length":65536,"output":"only done"}}', NULL, 1518801495);
-INSERT INTO journal VALUES (2, 0, 2, 1795445075579, '{"type":"started","at":1795445075578,"seq":0}
-{"type":"request_input","hash":"SdPoiKK0KkRqBTeK4pQMGrn6qi7cMcjQMYLwksyDNy8","seq":1,"id":0,"payload":{"prompt":"Deploy?","details":{"version":2},"answer":"approval"}}', NULL, 804053250);
-INSERT INTO journal VALUES (3, 0, 2, 1795445075585, '{"type":"started","at":1795445075584,"seq":0}
-{"type":"start_timer","fireAt":1795448675584,"seq":1,"id":0}', NULL, 1289925543);
-INSERT INTO journal VALUES (4, 0, 3, 1795445075588, '{"type":"started","at":1795445075587,"seq":0}
+{"type":"complete","seq":5,"id":3,"payload":{"length":65536,"output":"only done"}}', NULL, 543862688);
+INSERT INTO journal VALUES (2, 0, 2, 1795445840438, '{"type":"started","at":1795445840438,"seq":0}
+{"type":"request_input","hash":"SdPoiKK0KkRqBTeK4pQMGrn6qi7cMcjQMYLwksyDNy8","seq":1,"id":0,"payload":{"prompt":"Deploy?","details":{"version":2},"answer":"approval"}}', NULL, 3006999747);
+INSERT INTO journal VALUES (3, 0, 2, 1795445840442, '{"type":"started","at":1795445840441,"seq":0}
+{"type":"start_timer","fireAt":1795449440441,"seq":1,"id":0}', NULL, 1201814576);
+INSERT INTO journal VALUES (4, 0, 3, 1795445840446, '{"type":"started","at":1795445840445,"seq":0}
 {"type":"spawn_child","agent":"child","hash":"K3O35PAOhxxprOELJNMXr1ZV5V_i2y7EyxRtRY_Sjoo","seq":1,"id":0}
-{"type":"wait_signal","name":"child-end:0","mode":"consume","seq":2,"id":1}', NULL, 465783990);
-INSERT INTO journal VALUES (6, 0, 2, 1795445075593, '{"type":"started","at":1795445075592,"seq":0}
-{"type":"schedule_task","kind":"call","hash":"JsTzjhYqmEVNVNzYC44ByWK1LeO0yWXM_p0aka5_GGI","seq":1,"id":0,"payload":"before"}', NULL, 898621306);
-INSERT INTO journal VALUES (5, 0, 2, 1795445075593, '{"type":"started","at":1795445075592,"seq":0}
-{"type":"wait_signal","name":"finish","mode":"consume","seq":1,"id":0}', NULL, 2158664460);
-INSERT INTO journal VALUES (6, 2, 3, 1795445075620, '{"type":"task_completed","task":0,"attempt":1,"at":1795445075596,"usage":{"model":"model","inputTokens":20,"outputTokens":10},"seq":2,"payload":"before done"}
+{"type":"wait_signal","name":"child-end:0","mode":"consume","seq":2,"id":1}', NULL, 3977526170);
+INSERT INTO journal VALUES (6, 0, 2, 1795445840453, '{"type":"started","at":1795445840451,"seq":0}
+{"type":"schedule_task","kind":"call","hash":"JsTzjhYqmEVNVNzYC44ByWK1LeO0yWXM_p0aka5_GGI","seq":1,"id":0,"payload":"before"}', NULL, 1324499321);
+INSERT INTO journal VALUES (5, 0, 2, 1795445840453, '{"type":"started","at":1795445840453,"seq":0}
+{"type":"wait_signal","name":"finish","mode":"consume","seq":1,"id":0}', NULL, 2731089281);
+INSERT INTO journal VALUES (6, 2, 3, 1795445840498, '{"type":"task_completed","task":0,"attempt":1,"at":1795445840460,"usage":{"model":"model","inputTokens":20,"outputTokens":10},"seq":2,"payload":"before done"}
 {"type":"append_entry","role":"user","hash":"ZMBRBTX11jTRpOhu08p6cSFdlXsc9DxAjs23YX4xYwo","seq":3,"id":1}
-{"type":"wait_signal","name":"go","mode":"consume","seq":4,"id":2}', NULL, 2704930751);
-INSERT INTO journal VALUES (7, 0, 2, 1795445075621, '{"type":"started","at":1795445075621,"seq":0}
-{"type":"schedule_task","kind":"call","hash":"JsTzjhYqmEVNVNzYC44ByWK1LeO0yWXM_p0aka5_GGI","seq":1,"id":0,"payload":"before"}', NULL, 247775622);
-INSERT INTO journal VALUES (7, 2, 3, 1795445075623, '{"type":"task_completed","task":0,"attempt":1,"at":1795445075623,"usage":{"model":"model","inputTokens":20,"outputTokens":10},"seq":2,"payload":"before done"}
+{"type":"wait_signal","name":"go","mode":"consume","seq":4,"id":2}', NULL, 1034410465);
+INSERT INTO journal VALUES (7, 0, 2, 1795445840501, '{"type":"started","at":1795445840501,"seq":0}
+{"type":"schedule_task","kind":"call","hash":"JsTzjhYqmEVNVNzYC44ByWK1LeO0yWXM_p0aka5_GGI","seq":1,"id":0,"payload":"before"}', NULL, 432895588);
+INSERT INTO journal VALUES (7, 2, 3, 1795445840506, '{"type":"task_completed","task":0,"attempt":1,"at":1795445840505,"usage":{"model":"model","inputTokens":20,"outputTokens":10},"seq":2,"payload":"before done"}
 {"type":"append_entry","role":"user","hash":"ZMBRBTX11jTRpOhu08p6cSFdlXsc9DxAjs23YX4xYwo","seq":3,"id":1}
-{"type":"wait_signal","name":"go","mode":"consume","seq":4,"id":2}', NULL, 4278738881);
-INSERT INTO journal VALUES (9, 0, 2, 1795445075649, '{"type":"started","at":1795445075649,"seq":0}
-{"type":"schedule_task","kind":"call","hash":"3l8sv0wQoNFG8qZxqsNj6GQP78RprUKsJTZPGeS8GU8","seq":1,"id":0,"payload":"first"}', NULL, 3403771235);
-INSERT INTO journal VALUES (9, 2, 2, 1795445075651, '{"type":"task_completed","task":0,"attempt":1,"at":1795445075651,"usage":{"model":"model","inputTokens":20,"outputTokens":10},"seq":2,"payload":"first done"}
-{"type":"schedule_task","kind":"call","hash":"OORStWpj2bXzlzVMvSB7DlSO-OT0lymm9t2NappXqyM","seq":3,"id":1,"payload":"second"}', NULL, 51035732);
-INSERT INTO entry VALUES (1, 0, 0, NULL, 'user', 0, '"begin"', NULL, NULL, 1795445075567, 1659635807);
-INSERT INTO entry VALUES (1, 2, 1, 0, 'assistant', 0, '"only done"', NULL, NULL, 1795445075575, 1196947727);
-INSERT INTO entry VALUES (6, 1, 0, NULL, 'user', 0, '"before done"', NULL, NULL, 1795445075620, 50825887);
-INSERT INTO entry VALUES (7, 1, 0, NULL, 'user', 0, '"before done"', NULL, NULL, 1795445075623, 2654026028);
-INSERT INTO signal VALUES (6, 1, 'sig-later', 'later', '{"n":7}', NULL, 1795445075596, 4212880550);
-INSERT INTO signal VALUES (7, 1, 'sig-go', 'go', '1', NULL, 1795445075646, 4083130368);
+{"type":"wait_signal","name":"go","mode":"consume","seq":4,"id":2}', NULL, 2822012665);
+INSERT INTO journal VALUES (11, 0, 2, 1795445840551, '{"type":"started","at":1795445840551,"seq":0}
+{"type":"schedule_task","kind":"call","hash":"3l8sv0wQoNFG8qZxqsNj6GQP78RprUKsJTZPGeS8GU8","seq":1,"id":0,"payload":"first"}', NULL, 1555957776);
+INSERT INTO journal VALUES (11, 2, 13, 1795445840558, '{"type":"task_completed","task":0,"attempt":1,"at":1795445840557,"usage":{"model":"model","inputTokens":20,"outputTokens":10},"seq":2,"payload":"first done"}
+{"type":"schedule_task","kind":"call","hash":"_6mGNtHvBbfW33RvX7tFLx-TvVfFB51ygfOtc-tJ9kU","seq":3,"id":1,"payload":"wide 0"}
+{"type":"schedule_task","kind":"call","hash":"DsEgq7otdz0s8wXMRVeE6lpO3pC1GX52EKQdfLm0_7g","seq":4,"id":2,"payload":"wide 1"}
+{"type":"schedule_task","kind":"call","hash":"m7BaiexLoh6zF5ursb12kDHkO7bfyCkp81lAKzgyE5I","seq":5,"id":3,"payload":"wide 2"}
+{"type":"schedule_task","kind":"call","hash":"G_eXdGfTP4Kb_h23w-4ZzkjSsZON-MYZ0TxBs6n3aOs","seq":6,"id":4,"payload":"wide 3"}
+{"type":"schedule_task","kind":"call","hash":"S_5KYNRW0VcU3ZVzNL0qTQsbSLz54aqGGFdVDRwUsHs","seq":7,"id":5,"payload":"wide 4"}
+{"type":"schedule_task","kind":"call","hash":"7jdzAdS9d2ir2fkdI_ooYrnNj3_GbWUB6rg10_Plz3c","seq":8,"id":6,"payload":"wide 5"}
+{"type":"schedule_task","kind":"call","hash":"OW7XWViEYXTavxkTGTJJt7zVdLqGJcnSotJTsnJLujk","seq":9,"id":7,"payload":"wide 6"}
+{"type":"schedule_task","kind":"call","hash":"x7nsy0f4GPtAhgFfun5u98IagOW9xqj8hm8KCQH3Sjk","seq":10,"id":8,"payload":"wide 7"}
+{"type":"schedule_task","kind":"call","hash":"KDtbhWPyy6tPWjG32Ule97xae5sXCLTq36v5SxI1gaU","seq":11,"id":9,"payload":"wide 8"}
+{"type":"schedule_task","kind":"call","hash":"butIXg3DQgaXZ-ezJz5CrQLXhQU68mWHEfBNN-NVwBo","seq":12,"id":10,"payload":"wide 9"}
+{"type":"schedule_task","kind":"call","hash":"w-50Df82biw8QkHfH_XVtHU5PRLETYu52CEtyQopWKo","seq":13,"id":11,"payload":"wide 10"}
+{"type":"schedule_task","kind":"call","hash":"SSqtSUdrwFcp_rfgLd8VGD77QJuN5gemMfpZ4ml8wnY","seq":14,"id":12,"payload":"wide 11"}', NULL, 1258114761);
+INSERT INTO entry VALUES (1, 0, 0, NULL, 'user', 0, '"begin"', NULL, NULL, 1795445840388, 3071989247);
+INSERT INTO entry VALUES (1, 2, 1, 0, 'assistant', 0, '"only done"', NULL, NULL, 1795445840429, 672047156);
+INSERT INTO entry VALUES (6, 1, 0, NULL, 'user', 0, '"before done"', NULL, NULL, 1795445840498, 270111812);
+INSERT INTO entry VALUES (7, 1, 0, NULL, 'user', 0, '"before done"', NULL, NULL, 1795445840506, 2414609744);
+INSERT INTO signal VALUES (6, 1, 'sig-later', 'later', '{"n":7}', NULL, 1795445840460, 1664762049);
+INSERT INTO signal VALUES (7, 1, 'sig-go', 'go', '1', NULL, 1795445840526, 2566701285);
 INSERT INTO seen VALUES ('i:sig-go', 7);
 INSERT INTO seen VALUES ('i:sig-later', 6);
-INSERT INTO schedule VALUES ('nightly', '0 3 * * *', 'UTC', '{"type":"signal","sessionId":"ses-listening","name":"night"}', 1795489200000, NULL, 1795445075597, 3391519989);
+INSERT INTO schedule VALUES ('nightly', '0 3 * * *', 'UTC', '{"type":"signal","sessionId":"ses-listening","name":"night"}', 1795489200000, NULL, 1795445840465, 913018262);
 INSERT INTO blob VALUES ('r7O77KyEZ4Xka4ftvtSdfgap4YbpznDvjlmzPJxyFF8', '"' || replace(hex(zeroblob(65536)), '00', 'x') || '"');
+INSERT INTO claim VALUES (9, 1048583, 'runner', 60000, 0, 2844597540);
+INSERT INTO document VALUES ('notes', 'note-1', '{"text":"kept"}', 1, 1795445840533, 524387743);
+INSERT INTO audit VALUES (1, 1795445840533, 'anna', 'start', 'ses-leased', NULL, 'created', '90LZ5aNbJpMnEnPQNZj5zD9-ZEwbwnuV1PbcKFzTrQM', 1203025713);
 INSERT INTO blob_use VALUES ('r7O77KyEZ4Xka4ftvtSdfgap4YbpznDvjlmzPJxyFF8', 1);
+INSERT INTO removed VALUES (10);
 PRAGMA user_version = 3;
 PRAGMA application_id = 1215261796;
